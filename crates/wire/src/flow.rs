@@ -1,0 +1,57 @@
+//! Who talks to whom: endpoints and the 4-tuple.
+
+use core::fmt;
+use core::net::SocketAddr;
+
+use crate::Address;
+
+/// An address and a port: one end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// The address.
+    pub addr: Address,
+    /// The port, 0 only where a docstring allows it.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// The endpoint `addr`:`port`.
+    pub const fn new(addr: Address, port: u16) -> Self {
+        Self { addr, port }
+    }
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(addr: SocketAddr) -> Self {
+        Self::new(addr.ip().into(), addr.port())
+    }
+}
+
+impl From<Endpoint> for SocketAddr {
+    fn from(endpoint: Endpoint) -> Self {
+        Self::new(endpoint.addr.to_ip(), endpoint.port)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SocketAddr::from(*self).fmt(f)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SocketAddr::from(*self).fmt(f)
+    }
+}
+
+/// The 4-tuple that names a connection, seen from this host.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Flow {
+    /// This host's end.
+    pub local: Endpoint,
+    /// The peer's end.
+    pub remote: Endpoint,
+}
+
+const _: () = assert!(size_of::<Flow>() == 36);

@@ -1,0 +1,117 @@
+//! Sizes that a peer announces: segment size, window, and the shift between its two units.
+
+/// The largest segment payload that an end accepts, in octets without options (RFC 9293 3.7.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(transparent)]
+pub struct Mss(u16);
+
+impl Mss {
+    /// RFC 9293 3.7.1, MUST-15: "If an MSS option is not received at connection setup, TCP
+    /// implementations MUST assume a default send MSS of 536 (576 - 40) for IPv4".
+    pub const DEFAULT_V4: Self = Self(536);
+    /// The same for IPv6: 1220 (1280 - 60).
+    pub const DEFAULT_V6: Self = Self(1220);
+
+    /// An MSS of `octets` (0 ..= 65,535), as announced. A sender clamps it to a sane minimum.
+    #[inline]
+    pub const fn new(octets: u16) -> Self {
+        Self(octets)
+    }
+
+    /// Octets.
+    #[inline]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+/// The window field of a header, in units of `1 << scale` octets (RFC 7323 2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[repr(transparent)]
+pub struct RawWindow(u16);
+
+impl RawWindow {
+    /// The field's value.
+    #[inline]
+    pub const fn new(raw: u16) -> Self {
+        Self(raw)
+    }
+
+    /// The field's value.
+    #[inline]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// The window in octets. On a SYN the field is never scaled: use [`WindowScale::ZERO`].
+    #[inline]
+    pub const fn scaled(self, scale: WindowScale) -> WindowSize {
+        WindowSize((self.0 as u32) << scale.0)
+    }
+}
+
+/// A window in octets: 0 ..= 1,073,725,440 (65,535 << 14).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
+pub struct WindowSize(u32);
+
+impl WindowSize {
+    /// The largest window that a header can announce (RFC 7323 2.3).
+    pub const MAX: Self = Self(65_535 << 14);
+
+    /// A window of `octets`, held to [`WindowSize::MAX`].
+    #[inline]
+    pub const fn new(octets: u32) -> Self {
+        Self(if octets > Self::MAX.0 { Self::MAX.0 } else { octets })
+    }
+
+    /// Octets.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The field that announces this window or, where the unit does not divide it, the next less.
+    #[inline]
+    pub const fn to_raw(self, scale: WindowScale) -> RawWindow {
+        let units = self.0 >> scale.0;
+        RawWindow(if units > 65_535 { 65_535 } else { units as u16 })
+    }
+}
+
+/// The shift count of the window-scale option: 0 ..= 14.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
+pub struct WindowScale(u8);
+
+impl WindowScale {
+    /// No scaling.
+    pub const ZERO: Self = Self(0);
+    /// RFC 7323 2.3: "the maximum scale exponent is limited to 14".
+    pub const MAX: Self = Self(14);
+
+    /// A shift of `shift`. RFC 7323 2.3: "If a Window Scale option is received with a shift.cnt
+    /// value larger than 14, the TCP SHOULD log the error but MUST use 14 instead".
+    #[inline]
+    pub const fn new(shift: u8) -> Self {
+        Self(if shift > 14 { 14 } else { shift })
+    }
+
+    /// The shift count.
+    #[inline]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// The least shift with which a window of `octets` can be announced in 16 bits.
+    pub const fn for_window(octets: u32) -> Self {
+        let mut shift = 0;
+        while shift < 14 && (octets >> shift) > 65_535 {
+            shift += 1;
+        }
+        Self(shift)
+    }
+}
+
+#[cfg(test)]
+mod tests;
