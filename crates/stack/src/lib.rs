@@ -1,1 +1,24 @@
-//! Stack.
+//! One host on one core.
+//!
+//! A [`Shard`] takes frames in and hands frames out; between them it is a whole TCP/IP host:
+//! addresses, routes, IPv4 and IPv6, ICMP, and every connection. It has no clock, no entropy and
+//! no system call: whoever drives it tells it the time and gives it its secrets, so the same code
+//! runs over a device and in a simulated world, and the same inputs give the same bytes.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod batch;
+pub mod config;
+pub mod event;
+pub mod frame;
+pub mod handle;
+pub mod shard;
+
+pub use batch::TxBatch;
+pub use config::{Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Steering};
+pub use event::{Event, Recv};
+pub use frame::RxFrame;
+pub use handle::{Handle, ListenerId};
+pub use shard::Shard;

@@ -1,0 +1,61 @@
+//! Segments on their way to a device.
+
+use alloc::boxed::Box;
+
+use whimbrel_tcp::TxSegment;
+
+/// A queue of segments between [`Shard::tx`](crate::Shard::tx), which fills it, and a device,
+/// which empties it. Its places are used again and again: nothing is allocated after the start.
+#[derive(Debug)]
+pub struct TxBatch {
+    places: Box<[TxSegment]>,
+    sent: usize,
+    filled: usize,
+}
+
+impl TxBatch {
+    /// A batch of `places` segments (about 730 octets each).
+    pub fn new(places: usize) -> Self {
+        Self { places: (0..places).map(|_| TxSegment::new()).collect(), sent: 0, filled: 0 }
+    }
+
+    /// The segments not yet sent, oldest first.
+    pub fn pending(&self) -> &[TxSegment] {
+        self.places.get(self.sent..self.filled).unwrap_or_default()
+    }
+
+    /// The first `count` of the pending segments were sent.
+    pub fn consume(&mut self, count: usize) {
+        let end = (self.sent + count).min(self.filled);
+        for segment in self.places.iter_mut().take(end).skip(self.sent) {
+            segment.clear();
+        }
+        self.sent = end;
+        if self.sent == self.filled {
+            self.sent = 0;
+            self.filled = 0;
+        }
+    }
+
+    /// Whether every segment was sent.
+    pub fn is_empty(&self) -> bool {
+        self.sent == self.filled
+    }
+
+    /// Whether no place is left.
+    pub fn is_full(&self) -> bool {
+        self.filled == self.places.len()
+    }
+
+    /// Fills the next place by `fill`, which says whether it wrote a segment. `None` when full.
+    pub(crate) fn fill(&mut self, fill: impl FnOnce(&mut TxSegment) -> bool) -> Option<bool> {
+        let place = self.places.get_mut(self.filled)?;
+        let filled = fill(place);
+        if filled {
+            self.filled += 1;
+        } else {
+            place.clear();
+        }
+        Some(filled)
+    }
+}

@@ -1,0 +1,85 @@
+//! What a shard is told once, at its start.
+
+use alloc::vec::Vec;
+
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::table::Secrets;
+use whimbrel_wire::Address;
+
+/// Everything that a [`Shard`](crate::Shard) needs to know to be a host.
+#[derive(Clone, Debug)]
+pub struct ShardConfig {
+    /// The rules of the stack.
+    pub tunables: Tunables,
+    /// Keys for ISNs, ports, timestamps, cookies and tables: from the system's entropy, or from a
+    /// seed where runs must repeat.
+    pub secrets: Secrets,
+    /// What the device can do.
+    pub capabilities: Capabilities,
+    /// This host's addresses.
+    pub addresses: Vec<InterfaceAddress>,
+    /// Routes beyond those that the addresses' own networks imply.
+    pub routes: Vec<Route>,
+}
+
+/// What a device can do, and what the stack must therefore do itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    /// What its frames begin with.
+    pub medium: Medium,
+    /// The largest IP packet that the link carries, octets (68 ..= 65,535; IPv6 needs 1,280).
+    pub mtu: u16,
+    /// The largest IP packet that the device takes and cuts itself (segmentation offload), octets;
+    /// equal to `mtu` if it cannot cut.
+    pub max_super: u32,
+    /// The device completes the transport checksums of what is sent.
+    pub tx_checksum: bool,
+    /// How flows are spread over several queues.
+    pub steering: Steering,
+}
+
+/// What the frames of a device begin with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Medium {
+    /// The IP header: TUN.
+    Ip,
+    /// An Ethernet header: TAP, AF_PACKET, AF_XDP.
+    Ethernet,
+}
+
+/// How a device with several queues chooses one for a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Steering {
+    /// One queue, or no rule: a shard must forward what belongs to another.
+    None,
+    /// The same queue for all of a flow, by a rule that is not known.
+    Consistent,
+    /// `(source port ^ destination port) mod queues`, so that a shard can draw ports that come
+    /// home.
+    Computable {
+        /// The number of queues (1 ..= 65,535).
+        queues: u16,
+    },
+}
+
+/// One of this host's addresses, and the network it lies in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InterfaceAddress {
+    /// The address.
+    pub addr: Address,
+    /// The length of the network's prefix (0 ..= 32 for IPv4, 0 ..= 128 for IPv6).
+    pub prefix_len: u8,
+}
+
+/// Where packets to a network go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// Any address of the network; its host bits do not matter.
+    pub network: Address,
+    /// The length of the network's prefix (0 ..= 32 for IPv4, 0 ..= 128 for IPv6).
+    pub prefix_len: u8,
+    /// The router, or `None` if the network is directly connected.
+    pub gateway: Option<Address>,
+    /// Among routes of one prefix the least metric wins.
+    pub metric: u32,
+}

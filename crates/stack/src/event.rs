@@ -1,0 +1,35 @@
+//! What an application learns of its connections.
+
+use bytes::Bytes;
+use whimbrel_tcp::CloseReason;
+
+use crate::{Handle, ListenerId};
+
+/// Something happened. Events are hints, merged while nobody polls: act until nothing is left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The accept queue of this listener is no longer empty.
+    Accepted(ListenerId),
+    /// An opened connection is established.
+    Connected(Handle),
+    /// There is something to read: text, or the end of the stream.
+    Readable(Handle),
+    /// There is room to send again, after `send` took less than it was given.
+    Writable(Handle),
+    /// The connection is over. What was received before can still be read; the handle is valid
+    /// until it is closed.
+    Closed(Handle, CloseReason),
+}
+
+/// What there is to read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Recv {
+    /// The next octets of the stream; never empty.
+    Data(Bytes),
+    /// Nothing yet: an [`Event::Readable`] will come.
+    Pending,
+    /// The peer closed its direction and everything was read.
+    End,
+    /// The connection is over, for this reason, and everything that arrived was read.
+    Closed(CloseReason),
+}

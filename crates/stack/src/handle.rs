@@ -1,0 +1,31 @@
+//! Names that an application keeps: an index, and a generation that makes a stale one harmless.
+
+/// Names a connection of one shard. A handle whose connection is gone names nothing, even after
+/// its place was taken by another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Handle {
+    pub(crate) shard: u16,
+    pub(crate) generation: u16,
+    pub(crate) index: u32,
+}
+
+impl Handle {
+    /// The shard it belongs to.
+    pub const fn shard(self) -> u16 {
+        self.shard
+    }
+
+    /// A small number, unique among the shard's connections at any one time: for tables.
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+}
+
+/// Names a listener of one shard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListenerId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+const _: () = assert!(size_of::<Handle>() == 8);

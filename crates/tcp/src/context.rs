@@ -1,0 +1,59 @@
+//! What a connection is handed with every call: the time, the rules, and where to count.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::conn::Cold;
+use crate::time::Instant;
+use crate::{Counters, Tunables};
+
+/// The surroundings of one call into the protocol.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The time of the burst being processed; one reading serves all its segments.
+    pub now: Instant,
+    /// The rules in force.
+    pub tunables: &'a Tunables,
+    /// What happened, by name.
+    pub counters: &'a mut Counters,
+    /// Cold halves waiting for a connection that has something to buffer.
+    pub pool: &'a mut ColdPool,
+    /// The most octets of text that one segment handed to the device may carry: the MSS, or more
+    /// if the device (or the stack behind it) cuts super-segments.
+    pub max_text: u32,
+}
+
+/// Cold halves of connections, kept for the next that needs one, so that a short connection
+/// allocates nothing. Holds at most [`ColdPool::BOUND`].
+#[derive(Debug, Default)]
+pub struct ColdPool {
+    // The box is what circulates: a connection and the pool hand each other the pointer.
+    #[expect(clippy::vec_box)]
+    idle: Vec<Box<Cold>>,
+    lent: usize,
+}
+
+impl ColdPool {
+    /// The most cold halves kept idle: enough for a burst of 64 in and 64 out on either side.
+    pub const BOUND: usize = 256;
+
+    /// A cold half, empty.
+    pub fn take(&mut self) -> Box<Cold> {
+        self.lent += 1;
+        self.idle.pop().unwrap_or_default()
+    }
+
+    /// Takes a cold half back, lets go of all it held, and keeps it if there is room.
+    pub fn give(&mut self, mut cold: Box<Cold>) {
+        self.lent = self.lent.saturating_sub(1);
+        if self.idle.len() < Self::BOUND {
+            cold.reset();
+            self.idle.push(cold);
+        }
+    }
+
+    /// How many are with a connection now. Zero when every connection is idle or gone.
+    pub const fn lent(&self) -> usize {
+        self.lent
+    }
+}

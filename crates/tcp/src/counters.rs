@@ -1,0 +1,119 @@
+//! What happened, counted: public API, under the names of Linux' MIB where it has one.
+
+use crate::DropReason;
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])* $field:ident = $name:literal,)*) => {
+        /// The counters of one shard. Plain numbers: nobody else writes them.
+        #[derive(Clone, Debug, Default)]
+        pub struct Counters {
+            $($(#[doc = $doc])* pub $field: u64,)*
+            dropped: DroppedByReason,
+        }
+
+        impl Counters {
+            /// Every counter but the drops: name, documentation, value.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$(($name, concat!($($doc),*), self.$field),)*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Segments received, whatever became of them: the sum of those accepted and those dropped.
+    in_segs = "TcpInSegs",
+    /// Segments that a connection, half-open entry or waiting record accepted.
+    accepted_segs = "TcpInAccepted",
+    /// Segments sent, retransmissions and resets included; a super-segment counts as its parts.
+    out_segs = "TcpOutSegs",
+    /// Segments sent again.
+    retrans_segs = "TcpRetransSegs",
+    /// Resets sent.
+    out_rsts = "TcpOutRsts",
+    /// Segments received with a wrong checksum.
+    in_csum_errors = "TcpInCsumErrors",
+    /// Segments received that could not be parsed.
+    in_errs = "TcpInErrs",
+    /// Connections opened by this side.
+    active_opens = "TcpActiveOpens",
+    /// Connections opened by the peer and complete.
+    passive_opens = "TcpPassiveOpens",
+    /// Attempts to open that failed: refused, reset or timed out.
+    attempt_fails = "TcpAttemptFails",
+    /// Connections that a reset ended.
+    estab_resets = "TcpEstabResets",
+    /// Connections that ended because retransmissions went unanswered.
+    abort_on_timeout = "TcpExtTCPAbortOnTimeout",
+    /// Connections reset because data arrived after the application had closed.
+    abort_on_data = "TcpExtTCPAbortOnData",
+    /// Connections reset because the application closed with data unread.
+    abort_on_close = "TcpExtTCPAbortOnClose",
+    /// Connections dropped in FIN-WAIT-2 because the peer never closed.
+    abort_on_linger = "TcpExtTCPAbortOnLinger",
+    /// Retransmission time-outs.
+    timeouts = "TcpExtTCPTimeouts",
+    /// SYNs and SYN-ACKs sent again.
+    syn_retrans = "TcpExtTCPSynRetrans",
+    /// Fast retransmissions (RFC 5681 3.2).
+    fast_retrans = "TcpExtTCPFastRetrans",
+    /// Zero-window probes sent.
+    window_probes = "TcpExtTCPWinProbe",
+    /// Keep-alive probes sent.
+    keep_alives = "TcpExtTCPKeepAlive",
+    /// Acknowledgments sent because their delay ran out.
+    delayed_acks = "TcpExtDelayedACKs",
+    /// Challenge acknowledgments sent (RFC 5961).
+    challenge_acks = "TcpExtTCPChallengeACK",
+    /// Challenge acknowledgments withheld by the limit of one per 500 ms and record.
+    challenge_acks_skipped = "TcpExtTCPACKSkippedChallenge",
+    /// Segments that arrived out of order and were kept.
+    out_of_order = "TcpExtTCPOFOQueue",
+    /// SYNs answered from the SYN cache.
+    syn_received = "TcpExtSynReceived",
+    /// Connections refused because an accept queue was full.
+    listen_overflows = "TcpExtListenOverflows",
+    /// SYNs refused because the SYN cache was full.
+    listen_drops = "TcpExtListenDrops",
+    /// Half-open entries that were never completed.
+    syn_timeouts = "TcpExtSynTimeouts",
+    /// Connections that entered TIME-WAIT.
+    time_wait = "TcpExtTW",
+    /// TIME-WAIT records ended early by a new connection.
+    time_wait_recycled = "TcpExtTWRecycled",
+    /// TIME-WAIT records ended early because their number reached its bound.
+    time_wait_overflow = "TcpExtTCPTimeWaitOverflow",
+    /// TIME-WAIT records ended by a reset.
+    time_wait_killed = "TcpExtTWKilled",
+    /// `connect` calls that found no port free.
+    ports_exhausted = "TcpExtPortsExhausted",
+}
+
+impl Counters {
+    /// Counts a segment dropped for `reason`.
+    #[inline]
+    pub fn drop_segment(&mut self, reason: DropReason) {
+        if let Some(count) = self.dropped.0.get_mut(reason as usize) {
+            *count += 1;
+        }
+    }
+
+    /// How many segments were dropped for `reason`.
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.dropped.0.get(reason as usize).copied().unwrap_or(0)
+    }
+
+    /// Every reason with its count.
+    pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
+        DropReason::ALL.iter().map(|reason| (*reason, self.dropped(*reason)))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct DroppedByReason([u64; DropReason::ALL.len()]);
+
+impl Default for DroppedByReason {
+    fn default() -> Self {
+        Self([0; DropReason::ALL.len()])
+    }
+}

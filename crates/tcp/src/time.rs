@@ -1,0 +1,89 @@
+//! Time as an argument: instants and ticks that somebody else reads from a clock.
+
+use core::ops::Add;
+use core::time::Duration;
+
+/// Nanoseconds since the shard's start. Never compared between shards.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The shard's start.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens (584 years): as a deadline, "never".
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The instant `nanos` nanoseconds after the shard's start.
+    #[inline]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The instant `millis` milliseconds after the shard's start.
+    #[inline]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// Nanoseconds since the shard's start.
+    #[inline]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Microseconds since the shard's start.
+    #[inline]
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// The time from `earlier` to `self`, zero if `earlier` is the later.
+    #[inline]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The millisecond this instant lies in.
+    #[inline]
+    pub const fn tick(self) -> Tick {
+        Tick((self.0 / 1_000_000) as u32)
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    #[inline]
+    fn add(self, duration: Duration) -> Self {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+/// A millisecond on a circle of 2^32 (49.7 days): what a record can afford to remember of time.
+///
+/// Two ticks are comparable while they lie less than 24.8 days apart; whoever keeps a tick longer
+/// must say what happens then.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[repr(transparent)]
+pub struct Tick(u32);
+
+impl Tick {
+    /// The tick numbered `millis` modulo 2^32.
+    #[inline]
+    pub const fn new(millis: u32) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds modulo 2^32.
+    #[inline]
+    pub const fn raw(self) -> u32 {
+        self.0
+    }
+
+    /// Milliseconds from `earlier` to `self`, walking upward on the circle.
+    #[inline]
+    pub const fn millis_since(self, earlier: Self) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+}

@@ -1,0 +1,144 @@
+//! What became of a segment, as values: each refusal has a reason, each reason a counter.
+
+use core::ops::ControlFlow;
+
+use whimbrel_wire::tcp::{TcpFlags, Timestamps};
+use whimbrel_wire::{RawWindow, SeqNum};
+
+/// One step of a segment's way: [`ControlFlow::Continue`] to the next, or done with a verdict.
+pub type Step = ControlFlow<Verdict>;
+
+/// The step that ends a segment's way.
+pub use ControlFlow::Break as Done;
+/// The step that hands the segment on.
+pub use ControlFlow::Continue;
+
+/// What became of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Verdict {
+    /// The connection took what it could use.
+    Accepted,
+    /// Refused, and the peer is told so by this stateless segment.
+    Reply(Reply, DropReason),
+    /// Refused. If an acknowledgment is due for it, the record has noted so itself.
+    Drop(DropReason),
+    /// Accepted, and it ended the connection.
+    Closed(CloseReason),
+}
+
+/// A segment that needs no connection to be sent: a reset, or the answer of a dying record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// SEQ.
+    pub seq: SeqNum,
+    /// ACK; meaningful if `flags` has it.
+    pub ack: SeqNum,
+    /// Control bits.
+    pub flags: TcpFlags,
+    /// The window field.
+    pub window: RawWindow,
+    /// The timestamps option.
+    pub timestamps: Option<Timestamps>,
+}
+
+impl Reply {
+    /// The reset that answers a segment which no connection owns (RFC 9293 3.10.7.1).
+    pub fn reset_for(seg: &crate::RxSegment<'_>) -> Self {
+        let header = &seg.header;
+        let (seq, ack, flags) = if header.flags.contains(TcpFlags::ACK) {
+            // RFC 9293 3.10.7.1: "If the ACK bit is on, <SEQ=SEG.ACK><CTL=RST>"
+            (header.ack, SeqNum::new(0), TcpFlags::RST)
+        } else {
+            // RFC 9293 3.10.7.1: "If the ACK bit is off, sequence number zero is used,
+            // <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
+            (SeqNum::new(0), header.seq + seg.len(), TcpFlags::RST | TcpFlags::ACK)
+        };
+        Self { seq, ack, flags, window: RawWindow::new(0), timestamps: None }
+    }
+}
+
+/// Why a connection is over, as its application learns it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CloseReason {
+    /// Both directions were closed by FIN and all was acknowledged.
+    Finished,
+    /// The peer sent a reset (`ECONNRESET`; while opening, `ECONNREFUSED`).
+    Reset,
+    /// The peer refused the connection: a reset answered our SYN.
+    Refused,
+    /// Retransmissions went unanswered for too long (`ETIMEDOUT`).
+    TimedOut,
+    /// This side aborted it.
+    Aborted,
+    /// The network reported that the peer cannot be reached (RFC 5461 hard error).
+    Unreachable,
+}
+
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why a segment was refused. The names are those of Linux where it has one.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[repr(u8)]
+        pub enum DropReason { $($(#[$doc])* $variant,)* }
+
+        impl DropReason {
+            /// Every reason, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name under which its counter is published.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// No connection, half-open entry or listener is there; answered by a reset.
+    NoSocket = "NO_SOCKET",
+    /// A reset for something that does not exist; never answered (RFC 9293 3.10.7.1).
+    ResetWithoutSocket = "RST_NO_SOCKET",
+    /// A combination of control bits that means nothing, such as SYN with FIN, or none at all.
+    Flags = "TCP_FLAGS",
+    /// The segment lies wholly before RCV.NXT: a duplicate; acknowledged again.
+    OldData = "TCP_OLD_DATA",
+    /// The segment lies beyond the receive window; acknowledged.
+    OverWindow = "TCP_OVERWINDOW",
+    /// Out of order, and more held ranges or memory than the bounds allow.
+    OutOfOrderLimit = "TCP_OFO_LIMIT",
+    /// TSval older than TS.Recent (RFC 7323 5.3); acknowledged.
+    Paws = "TCP_RFC7323_PAWS",
+    /// Timestamps were negotiated and this segment has none (RFC 7323 3.2).
+    TimestampMissing = "TCP_TS_MISSING",
+    /// A reset in the window but not at RCV.NXT; challenged (RFC 5961 3.2).
+    ResetChallenged = "TCP_RST_CHALLENGE",
+    /// A reset outside the window; ignored (RFC 5961 3.2).
+    ResetOutsideWindow = "TCP_INVALID_SEQUENCE",
+    /// A SYN on a synchronized connection; challenged (RFC 5961 4.2).
+    SynChallenged = "TCP_SYN_CHALLENGE",
+    /// The ACK bit is off where every segment must carry it.
+    NoAck = "TCP_NO_ACK",
+    /// ACK below SND.UNA by more than the largest window ever seen; challenged (RFC 5961 5.2).
+    TooOldAck = "TCP_TOO_OLD_ACK",
+    /// ACK of something never sent; acknowledged (RFC 9293 3.10.7.4).
+    AckUnsentData = "TCP_ACK_UNSENT_DATA",
+    /// SYN-SENT: an ACK that does not acknowledge our SYN; answered by a reset.
+    UnacceptableAck = "TCP_UNACCEPTABLE_ACK",
+    /// Data for a connection whose application is gone; answered by a reset (RFC 9293 3.6.1).
+    DataAfterClose = "TCP_ABORT_ON_DATA",
+    /// The accept queue is full; the SYN-ACK will be repeated.
+    ListenOverflow = "SOCKET_BACKLOG",
+    /// The SYN cache is full.
+    SynCacheFull = "SYN_CACHE_FULL",
+    /// Too many connections.
+    ConnectionLimit = "TCP_CONNECTION_LIMIT",
+    /// A segment for a record in TIME-WAIT that needs no answer.
+    TimeWait = "TCP_TIMEWAIT",
+    /// A reset in TIME-WAIT, ignored (RFC 1337).
+    TimeWaitReset = "TCP_TIMEWAIT_RST",
+    /// A SYN that looks old to TIME-WAIT; challenged.
+    TimeWaitSyn = "TCP_TIMEWAIT_SYN",
+    /// The connection is closed.
+    Closed = "TCP_CLOSE",
+}
