@@ -116,6 +116,8 @@ pub struct Connection {
     rtt: RttEstimator,
     /// One past the last segment that was smaller than `mss` (Minshall).
     small_end: SeqNum,
+    /// Acknowledgments to be sent now: more than one only where duplicates must be counted.
+    acks_owed: u8,
     /// Segments received and not acknowledged.
     unacked_segs: u16,
     /// Unanswered retransmissions or probes in a row.
@@ -164,8 +166,6 @@ struct Stamps {
 struct Flags(u16);
 
 impl Flags {
-    /// An acknowledgment is due now.
-    const ACK_NOW: Self = Self(1);
     /// Timestamps were negotiated.
     const TIMESTAMPS: Self = Self(1 << 1);
     /// SACK was negotiated.
@@ -357,3 +357,6 @@ impl Connection {
 }
 
 const _: () = assert!(size_of::<Connection>() <= 232);
+
+#[cfg(test)]
+mod tests;

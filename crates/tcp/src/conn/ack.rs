@@ -16,7 +16,7 @@ impl Connection {
             return Done(Verdict::Drop(DropReason::NoAck));
         }
         if self.state == State::SynReceived {
-            self.complete_simultaneous_open(cx, seg)?;
+            self.complete_simultaneous_open(seg)?;
         }
         match self.snd.judge_ack(seg.header.ack) {
             AckPlace::New(numbers) => self.on_new_ack(cx, seg, numbers)?,
@@ -41,7 +41,7 @@ impl Connection {
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
-    fn complete_simultaneous_open(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn complete_simultaneous_open(&mut self, seg: &RxSegment<'_>) -> Step {
         // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state (...)
         // If the segment acknowledgment is not acceptable, form a reset segment
         // <SEQ=SEG.ACK><CTL=RST> and send it."

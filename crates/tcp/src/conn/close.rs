@@ -52,6 +52,7 @@ impl Connection {
 
     /// The application lets go. Returns the reset to send, if one is due.
     pub fn close(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
+        self.flags.set(Flags::ORPHAN);
         if matches!(self.state, State::Closed | State::TimeWait) {
             return None;
         }
@@ -67,7 +68,6 @@ impl Connection {
             cx.counters.abort_on_close += 1;
             return self.abort(cx);
         }
-        self.flags.set(Flags::ORPHAN);
         self.shutdown(cx);
         if self.state == State::FinWait2 {
             self.start_fin_wait_2(cx);
@@ -136,7 +136,8 @@ impl Connection {
         self.closed = Some(reason);
         self.timers.stop_all();
         self.signals.raise(Signals::CLOSED);
-        for flag in [Flags::ACK_NOW, Flags::RETRANSMIT, Flags::PROBE, Flags::FIN_QUEUED] {
+        self.acks_owed = 0;
+        for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::FIN_QUEUED] {
             self.flags.clear(flag);
         }
         if let Some(cold) = self.cold.as_mut() {

@@ -156,7 +156,7 @@ impl Connection {
         self.rcv.nxt += 1;
         self.rcv.edge = self.rcv.edge.later(self.rcv.nxt);
         self.flags.set(Flags::FIN_RECEIVED);
-        self.flags.set(Flags::ACK_NOW);
+        self.owe_ack();
         self.signals.raise(Signals::READABLE);
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
@@ -174,7 +174,7 @@ impl Connection {
         if seg.is_empty() {
             self.challenge(cx);
         } else {
-            self.flags.set(Flags::ACK_NOW);
+            self.owe_ack();
         }
     }
 
@@ -192,7 +192,7 @@ impl Connection {
         }
         self.challenged = now;
         self.flags.set(Flags::CHALLENGED);
-        self.flags.set(Flags::ACK_NOW);
+        self.owe_ack();
         cx.counters.challenge_acks += 1;
     }
 

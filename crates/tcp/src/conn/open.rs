@@ -105,6 +105,7 @@ impl Connection {
             recovery: Recovery::new(open.iss),
             rtt: RttEstimator::new(cx.tunables),
             small_end: open.iss,
+            acks_owed: 0,
             unacked_segs: 0,
             attempts: 0,
             closed: None,
@@ -161,7 +162,7 @@ impl Connection {
     /// change the connection state to ESTABLISHED, form an ACK segment".
     fn on_syn_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         self.establish();
-        self.flags.set(Flags::ACK_NOW);
+        self.owe_ack();
         self.check_ack(cx, seg)?;
         self.take_text(cx, seg)?;
         Continue(())

@@ -92,7 +92,7 @@ impl Connection {
         if self.flags.has(Flags::KEEP_ALIVE_NOW) {
             return Some(Plan::KeepAlive);
         }
-        (self.flags.has(Flags::ACK_NOW) || self.owes_window_update()).then_some(Plan::Ack)
+        (self.acks_owed > 0 || self.owes_window_update()).then_some(Plan::Ack)
     }
 
     /// The next piece that windows and Nagle's algorithm admit.
@@ -240,10 +240,9 @@ impl Connection {
         self.make_header(cx, piece.seq, flags)
     }
 
-    /// A header that acknowledges everything received: nothing else remains to be acknowledged
-    /// once it is sent.
+    /// A header that acknowledges everything received. Only duplicates may remain owed.
     fn make_header(&mut self, cx: &Context<'_>, seq: SeqNum, flags: TcpFlags) -> Outgoing {
-        self.flags.clear(Flags::ACK_NOW);
+        self.acks_owed = self.acks_owed.saturating_sub(1);
         self.timers.stop_ack();
         self.unacked_segs = 0;
         let mut options = TcpOptions::default();
@@ -277,6 +276,20 @@ impl Connection {
             let most = if options.timestamps.is_some() { 3 } else { 4 };
             cold.recv.sack_blocks(self.rcv.nxt, most, &mut options.sack);
         }
+    }
+}
+
+/// Acknowledgments to send.
+impl Connection {
+    /// What was received is to be acknowledged now; one acknowledgment serves for all of a burst.
+    pub(super) fn owe_ack(&mut self) {
+        self.acks_owed = self.acks_owed.max(1);
+    }
+
+    /// Text out of order is acknowledged segment by segment: the sender counts the duplicates
+    /// (RFC 5681 3.2), and a burst that was merged into one would hide a loss from it.
+    pub(super) fn owe_duplicate(&mut self) {
+        self.acks_owed = self.acks_owed.saturating_add(1);
     }
 }
 

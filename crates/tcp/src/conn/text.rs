@@ -20,7 +20,7 @@ impl Connection {
         let text = self.clip(seg, len);
         if text.take == 0 {
             // A probe of a closed window, or text before it.
-            self.flags.set(Flags::ACK_NOW);
+            self.owe_ack();
             return Continue(());
         }
         if self.flags.has(Flags::ORPHAN) {
@@ -62,7 +62,7 @@ impl Connection {
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
         if had_held || clipped || self.unacked_segs >= u16::from(cx.tunables.ack_every) {
-            self.flags.set(Flags::ACK_NOW);
+            self.owe_ack();
         } else {
             self.timers.delay_ack(cx.now, cx.tunables.delayed_ack);
         }
@@ -79,7 +79,7 @@ impl Connection {
         let held = self.cold(cx).recv.hold(ahead, seg.payload, text, limit);
         // RFC 5681 4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
         // order segment arrives."
-        self.flags.set(Flags::ACK_NOW);
+        self.owe_duplicate();
         match held {
             Held::Kept => {
                 cx.counters.out_of_order += 1;

@@ -59,7 +59,7 @@ impl Connection {
     pub fn on_deadline(&mut self, cx: &mut Context<'_>) {
         if self.timers.ack <= cx.now {
             self.timers.stop_ack();
-            self.flags.set(Flags::ACK_NOW);
+            self.owe_ack();
             cx.counters.delayed_acks += 1;
         }
         if self.timers.retransmission <= cx.now {

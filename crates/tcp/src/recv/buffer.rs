@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 
 use whimbrel_wire::SeqNum;
-use whimbrel_wire::tcp::SackBlocks;
+use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 
 use super::ChunkQueue;
 use crate::Payload;
@@ -162,7 +162,7 @@ impl RecvBuffer {
                 continue;
             }
             let number = |offset: u64| nxt + (offset - self.nxt) as u32;
-            blocks.push(number(*start), number(range.end));
+            blocks.push(SackBlock { left: number(*start), right: number(range.end) });
         }
     }
 
