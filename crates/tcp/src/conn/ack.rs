@@ -83,7 +83,8 @@ impl Connection {
     fn on_current_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         // RFC 5681 2: a duplicate (a) finds data outstanding, (b) carries none, (c) has neither
         // SYN nor FIN, (d) acknowledges what was acknowledged, (e) announces the same window.
-        let outstanding = self.snd.max != self.snd.una;
+        // The answers to window probes look alike and say nothing of a loss.
+        let outstanding = self.snd.max != self.snd.una && !self.flags.has(Flags::PERSIST);
         let changed = self.take_window(cx, seg);
         if outstanding && seg.is_empty() && !changed {
             let flight = self.flight();
