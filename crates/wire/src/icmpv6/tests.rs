@@ -44,9 +44,9 @@ fn a_message_without_its_eight_octets_is_truncated() {
 fn any_message(variant: u8, code: u8, [high, low]: [u16; 2], body: &[u8]) -> Icmpv6Message<'_> {
     match variant {
         0 => Icmpv6Message::DestinationUnreachable { code, quoted: body },
-        1 => Icmpv6Message::PacketTooBig { mtu: echo(high, low), quoted: body },
+        1 => Icmpv6Message::PacketTooBig { mtu: word(high, low), quoted: body },
         2 => Icmpv6Message::TimeExceeded { code, quoted: body },
-        3 => Icmpv6Message::ParameterProblem { code, pointer: echo(high, low), quoted: body },
+        3 => Icmpv6Message::ParameterProblem { code, pointer: word(high, low), quoted: body },
         4 => Icmpv6Message::EchoRequest { identifier: high, sequence: low, data: body },
         5 => Icmpv6Message::EchoReply { identifier: high, sequence: low, data: body },
         _ => Icmpv6Message::Other { icmp_type: 200, code },
