@@ -1,6 +1,8 @@
 //! Where a stack keeps its flows: the one table that finds a segment's record, and the records
 //! that are not connections.
 
+pub mod identity;
 pub mod secrets;
 
+pub use identity::Identity;
 pub use secrets::{Key, Secrets};
