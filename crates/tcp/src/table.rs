@@ -2,7 +2,9 @@
 //! that are not connections.
 
 pub mod identity;
+pub mod ports;
 pub mod secrets;
 
 pub use identity::Identity;
+pub use ports::{PortRange, Ports, PortsExhausted};
 pub use secrets::{Key, Secrets};
