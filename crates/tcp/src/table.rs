@@ -2,5 +2,7 @@
 //! that are not connections.
 
 pub mod secrets;
+pub mod slab;
 
 pub use secrets::Secrets;
+pub use slab::Slab;
