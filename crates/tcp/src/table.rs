@@ -1,10 +1,14 @@
 //! Where a stack keeps its flows: the one table that finds a segment's record, and the records
 //! that are not connections.
 
+pub mod flow_table;
 pub mod identity;
 pub mod ports;
 pub mod secrets;
+pub mod slab;
 
+pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use identity::Identity;
 pub use ports::{PortRange, Ports, PortsExhausted};
 pub use secrets::{Key, Secrets};
+pub use slab::Slab;
