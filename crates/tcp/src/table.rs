@@ -3,12 +3,16 @@
 
 pub mod flow_table;
 pub mod identity;
+pub mod listeners;
 pub mod ports;
 pub mod secrets;
 pub mod slab;
 
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use identity::Identity;
+pub use listeners::{
+    AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
+};
 pub use ports::{PortRange, Ports, PortsExhausted};
 pub use secrets::{Key, Secrets};
 pub use slab::Slab;
