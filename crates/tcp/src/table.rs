@@ -7,6 +7,8 @@ pub mod listeners;
 pub mod ports;
 pub mod secrets;
 pub mod slab;
+pub mod syn_cache;
+pub mod syn_entry;
 
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use identity::Identity;
@@ -16,3 +18,5 @@ pub use listeners::{
 pub use ports::{PortRange, Ports, PortsExhausted};
 pub use secrets::{Key, Secrets};
 pub use slab::Slab;
+pub use syn_cache::{Due, SynCache, SynCacheFull};
+pub use syn_entry::{Announced, PassiveOpen, SynEntry, SynStep};
