@@ -1,5 +1,6 @@
 //! The connections of a shard, each with what the shard itself must know of it.
 
+use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::Slab;
 
@@ -10,7 +11,9 @@ use crate::wheel::{TimerNode, TimerNodes};
 pub(crate) struct Slot {
     pub(crate) connection: Connection,
     pub(crate) timer: TimerNode,
-    /// The listener in whose accept queue it waits.
+    /// What the timer is armed for, [`Instant::NEVER`] if it is not.
+    pub(crate) armed: Instant,
+    /// It waits in a listener's accept queue.
     pub(crate) unaccepted: bool,
     /// It stands in the dirty list.
     pub(crate) dirty: bool,
@@ -25,6 +28,7 @@ impl Slot {
         Self {
             connection,
             timer: TimerNode::default(),
+            armed: Instant::NEVER,
             unaccepted: false,
             dirty: false,
             listed: false,

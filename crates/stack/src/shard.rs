@@ -7,6 +7,7 @@
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
+mod clock;
 mod closing;
 mod commands;
 mod error;
@@ -20,7 +21,7 @@ use alloc::collections::VecDeque;
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
 use whimbrel_tcp::table::{
-    FlowHasher, FlowTable, Identity, Listeners, Ports, SynCache, TimeWaits,
+    FlowHasher, FlowTable, Identity, Listeners, PortRange, Ports, SynCache, TimeWaits,
 };
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
@@ -76,6 +77,8 @@ impl Shard {
             routes: Routes::new(&addresses, &routes)?,
             counters: IpCounters::default(),
         };
+        let (first, last) = (tunables.port_first, tunables.port_last);
+        let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
         Ok(Self {
             now: Instant::ZERO,
             identity: Identity::new(&secrets, tunables.isn_tick_nanos),
@@ -85,7 +88,7 @@ impl Shard {
             connections: Connections::default(),
             waits: TimeWaits::new(),
             listeners: Listeners::default(),
-            ports: Ports::new(&secrets, tunables.port_first, tunables.port_last),
+            ports: Ports::new(&secrets, range),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
             replies: Replies::default(),
@@ -154,6 +157,17 @@ impl Shard {
 
     fn handle(&self, index: u32) -> Handle {
         Handle { shard: 0, generation: self.connections.0.generation(index), index }
+    }
+
+    /// The surroundings of a call into the protocol.
+    fn context(&mut self) -> Context<'_> {
+        Context {
+            now: self.now,
+            tunables: &self.tunables,
+            counters: &mut self.counters,
+            pool: &mut self.pool,
+            max_text: self.host.max_text(),
+        }
     }
 
     /// A connection and the surroundings of a call into it.

@@ -28,7 +28,7 @@ use crate::verdict::CloseReason;
 use crate::{Context, Tick};
 
 pub use close::{Remains, WriteClosed};
-pub use open::{ActiveOpen, Handshake};
+pub use open::{ActiveOpen, Handshake, initial_window};
 pub use output::Outgoing;
 pub use timers::Timers;
 

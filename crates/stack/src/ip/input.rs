@@ -2,9 +2,10 @@
 
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::table::{SynEntry, TimeWait};
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_wire::tcp::TcpHeader;
-use whimbrel_wire::{Address, Ecn, IpHeader, ParseError, Protocol, Sum};
+use whimbrel_wire::{Address, Ecn, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
 use super::{EchoReply, FrameDrop, Host};
 use crate::RxFrame;
@@ -39,6 +40,21 @@ impl FlowKey {
             remote_port: connection.remote_port(),
             local_port: connection.local_port(),
             local_index: connection.local_index(),
+        }
+    }
+
+    pub(crate) fn of_half_open(entry: &SynEntry) -> Self {
+        let Endpoint { addr: remote, port: remote_port } = entry.remote();
+        let (local_port, local_index) = (entry.local_port(), entry.local_index());
+        Self { remote, remote_port, local_port, local_index }
+    }
+
+    pub(crate) fn of_waiting(wait: &TimeWait) -> Self {
+        Self {
+            remote: wait.remote,
+            remote_port: wait.remote_port,
+            local_port: wait.local_port,
+            local_index: wait.local_index,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{Handle, ListenerId, Recv};
 impl Shard {
     /// The next complete connection of a listener, if one waits.
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
-        let index = self.listeners.pop_accepted(listener.into())?;
+        let index = self.listeners.resolve_mut(listener)?.pop_accepted()?;
         let handle = self.handle(index);
         let slot = self.connections.0.get_mut(index)?;
         slot.unaccepted = false;

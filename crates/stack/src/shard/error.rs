@@ -22,6 +22,14 @@ pub enum ConfigError {
         /// How many there may be.
         most: usize,
     },
+    /// No ephemeral ports.
+    #[error("no ephemeral ports from {first} to {last}: give a first port of at least 1 and a last port not below it")]
+    PortRange {
+        /// The first.
+        first: u16,
+        /// The last.
+        last: u16,
+    },
     /// The same address twice.
     #[error("address {0} is given twice: give it once")]
     DuplicateAddress(Address),

@@ -6,6 +6,7 @@ use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
+use super::opening::Opening;
 use crate::RxFrame;
 use crate::ip::{Arrival, Arrived, FlowKey, FrameDrop};
 use crate::replies::Pending;
@@ -125,16 +126,17 @@ impl Shard {
             return Verdict::Drop(DropReason::ResetWithoutSocket);
         }
         match self.listener_for(&arrival.key) {
-            Some(listener) if flags.contains(TcpFlags::ACK) => {
-                // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection
-                // still in the LISTEN state. An acceptable reset segment should be formed".
-                let _ = listener;
-                Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket)
+            // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
+            // the LISTEN state. An acceptable reset segment should be formed".
+            Some(listener) if !flags.contains(TcpFlags::ACK) => {
+                if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::FIN) {
+                    self.on_syn(listener, arrival, Opening::FRESH)
+                } else {
+                    // Nothing that a TCP sends. SYN with FIN asks to open and to close at once.
+                    Verdict::Drop(DropReason::Flags)
+                }
             }
-            Some(listener) if flags.contains(TcpFlags::SYN) => self.on_syn(listener, arrival, None),
-            // RFC 9293 3.10.7.2: "you are unlikely to get here, but if you do, drop the segment".
-            Some(_) => Verdict::Drop(DropReason::Flags),
-            None => Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket),
+            _ => Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket),
         }
     }
 
@@ -157,18 +159,8 @@ impl Shard {
             Kind::Connection => {
                 self.connections.0.get(index).map(|slot| FlowKey::of(&slot.connection))
             }
-            Kind::SynEntry => self.syns.get(index).map(|entry| FlowKey {
-                remote: entry.remote,
-                remote_port: entry.remote_port,
-                local_port: entry.local_port,
-                local_index: entry.local_index,
-            }),
-            Kind::TimeWait => self.waits.get(index).map(|wait| FlowKey {
-                remote: wait.remote,
-                remote_port: wait.remote_port,
-                local_port: wait.local_port,
-                local_index: wait.local_index,
-            }),
+            Kind::SynEntry => self.syns.get(index).map(FlowKey::of_half_open),
+            Kind::TimeWait => self.waits.get(index).map(FlowKey::of_waiting),
         };
         found.as_ref() == Some(key)
     }

@@ -33,22 +33,26 @@ impl Shard {
     /// it is: it fires early, finds nothing due and is armed again, which is cheaper than moving
     /// it with every acknowledgment.
     fn rearm(&mut self, index: u32, deadline: Instant) {
-        let armed = self.wheel.deadline(&self.connections, index);
+        let Some(slot) = self.connections.0.get_mut(index) else { return };
         if deadline == Instant::NEVER {
-            if armed.is_some() {
-                self.wheel.disarm(&mut self.connections, index);
-            }
-        } else if armed.is_none_or(|armed| deadline < armed) {
+            self.disarm(index);
+        } else if deadline < slot.armed {
+            slot.armed = deadline;
             self.wheel.arm(&mut self.connections, index, deadline);
+        }
+    }
+
+    fn disarm(&mut self, index: u32) {
+        let Some(slot) = self.connections.0.get_mut(index) else { return };
+        if core::mem::replace(&mut slot.armed, Instant::NEVER) != Instant::NEVER {
+            self.wheel.disarm(&mut self.connections, index);
         }
     }
 
     /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
-        if self.wheel.deadline(&self.connections, index).is_some() {
-            self.wheel.disarm(&mut self.connections, index);
-        }
+        self.disarm(index);
         let Some(slot) = self.connections.0.get_mut(index) else { return };
         if core::mem::take(&mut slot.linked) {
             let waits = slot.connection.state() == State::TimeWait;

@@ -233,7 +233,7 @@ pub(crate) fn recv_scale(tunables: &Tunables) -> WindowScale {
 }
 
 /// The window announced on a SYN, where it cannot be scaled.
-pub(crate) fn initial_window(tunables: &Tunables) -> WindowSize {
+pub fn initial_window(tunables: &Tunables) -> WindowSize {
     WindowSize::new(tunables.recv_buffer.min(65_535))
 }
 

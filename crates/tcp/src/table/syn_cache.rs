@@ -119,10 +119,10 @@ impl SynCache {
         let (retries, listener) =
             self.entries.get(index).map(|entry| (entry.retries, entry.listener()))?;
         if listeners.get(listener).is_none() {
-            return self.remove(index, listeners).map(Due::Orphaned);
+            return self.remove(index, listeners).map(|entry| Due::Orphaned(index, entry));
         }
         if retries >= self.rules.retries {
-            return self.remove(index, listeners).map(Due::Expired);
+            return self.remove(index, listeners).map(|entry| Due::Expired(index, entry));
         }
         self.unlink(index)?;
         self.link(index, level + 1);
@@ -206,10 +206,10 @@ impl SynCache {
 pub enum Due {
     /// The SYN-ACK of the entry with this index is to be sent again.
     Repeat(u32),
-    /// No answer came to any SYN-ACK; the entry is out.
-    Expired(SynEntry),
-    /// Its listener closed; the entry is out.
-    Orphaned(SynEntry),
+    /// No answer came to any SYN-ACK; the entry, which had this index, is out.
+    Expired(u32, SynEntry),
+    /// Its listener closed; the entry, which had this index, is out.
+    Orphaned(u32, SynEntry),
 }
 
 /// Why a SYN found no room.
