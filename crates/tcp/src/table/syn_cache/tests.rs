@@ -8,7 +8,7 @@ use whimbrel_wire::{Address, Endpoint, SeqNum};
 
 use super::{Due, SynCache, SynCacheFull};
 use crate::table::{Families, ListenerId, Listeners, PassiveOpen, SynEntry};
-use crate::{Instant, Tick, Tunables};
+use crate::{Instant, Tunables};
 
 /// A cache, and one listener that its entries are for.
 struct Host {
@@ -134,7 +134,22 @@ fn a_time_out_is_never_early_and_less_than_a_millisecond_late() {
     let start = Instant::from_nanos(5_000_001);
     let index = host.cache.insert(host.entry(1), &mut host.listeners, start).unwrap();
     assert_eq!(host.deadline_millis(), Some(1006));
-    assert_eq!(host.cache.get(index).unwrap().syn_ack_sent_once(), Some(Tick::new(6)));
+    host.remove(index);
+    host.assert_empty();
+}
+
+#[test]
+fn the_round_trip_is_timed_to_a_millisecond_and_only_if_one_syn_ack_was_sent() {
+    let mut host = Host::new(&Tunables::default());
+    let start = Instant::from_nanos(300_000);
+    let index = host.cache.insert(host.entry(1), &mut host.listeners, start).unwrap();
+    let timed =
+        |host: &Host, nanos| host.cache.get(index).unwrap().round_trip(Instant::from_nanos(nanos));
+    assert_eq!(timed(&host, 300_000), Some(Duration::ZERO));
+    assert_eq!(timed(&host, 900_000), Some(Duration::ZERO));
+    assert_eq!(timed(&host, 70_300_000), Some(Duration::from_millis(70)));
+    assert_eq!(host.pop(1001), Some(Due::Repeat(index)));
+    assert_eq!(timed(&host, 1_001_000_000), None);
     host.remove(index);
     host.assert_empty();
 }
