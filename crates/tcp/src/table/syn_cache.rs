@@ -10,7 +10,7 @@
 //! record (SYN cookies, RFC 4987 3.6) is the caller's alternative at that point, and needs nothing
 //! from here.
 
-use super::syn_entry::NONE;
+use super::syn_entry::{NONE, tick_rounded_up};
 use super::{Listeners, Slab, SynEntry};
 use crate::{Instant, Tick, Tunables};
 
@@ -142,8 +142,7 @@ impl SynCache {
     /// in the cache itself.
     fn earliest(&self) -> Option<(usize, Instant)> {
         let told_millis = self.told.as_nanos() / NANOS_PER_MILLI;
-        let occupied = (0..LEVELS).filter(|level| self.occupied & (1 << level) != 0);
-        occupied
+        self.occupied_levels()
             .filter_map(|level| {
                 let due = self.levels.get(level)?.since.raw().wrapping_add(self.rules.rto(level));
                 // Ticks compare within 24.8 days; an entry left alone for longer looks due later.
@@ -154,10 +153,19 @@ impl SynCache {
             .min_by_key(|(_, deadline)| *deadline)
     }
 
+    /// The levels that have an entry, highest first: usually level 0 alone.
+    fn occupied_levels(&self) -> impl Iterator<Item = usize> {
+        let mut left = self.occupied;
+        core::iter::from_fn(move || {
+            let level = left.checked_ilog2()?;
+            left &= !(1 << level);
+            Some(level as usize)
+        })
+    }
+
     /// Appends an entry to a level, as of the time last told. The entry's retries follow.
     fn link(&mut self, index: u32, level: usize) {
-        // Rounded up: a time-out may run late by less than a millisecond, never early.
-        let since = Tick::new(self.told.as_nanos().div_ceil(NANOS_PER_MILLI) as u32);
+        let since = tick_rounded_up(self.told);
         let Some(queue) = self.levels.get_mut(level) else { return };
         let tail = core::mem::replace(&mut queue.tail, index);
         if tail == NONE {

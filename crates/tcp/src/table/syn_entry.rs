@@ -36,7 +36,7 @@ pub struct SynEntry {
     /// Neighbours in the list of the retransmission level (see `syn_cache.rs`).
     pub(super) previous: u32,
     pub(super) next: u32,
-    /// When it entered that level.
+    /// When it entered that level, by [`tick_rounded_up`].
     pub(super) since: Tick,
     /// When it last challenged, if [`Negotiated::CHALLENGED`].
     challenged: Tick,
@@ -389,11 +389,13 @@ impl SynEntry {
         self.retries
     }
 
-    /// When the only SYN-ACK was sent, rounded up to a millisecond: what its acknowledgment can be
-    /// timed by. `None` if it was sent more than once, for then the time is ambiguous (RFC 6298 3,
-    /// Karn's algorithm).
-    pub fn syn_ack_sent_once(&self) -> Option<Tick> {
-        (self.retries == 0 && !self.repeated).then_some(self.since)
+    /// The time since the only SYN-ACK was sent, to a millisecond either way, so possibly zero:
+    /// the round trip, if the handshake completes `now`. `None` if it was sent more than once, for
+    /// then nobody knows which is answered (RFC 6298 3: Karn's algorithm).
+    pub fn round_trip(&self, now: Instant) -> Option<Duration> {
+        let sent_once = self.retries == 0 && !self.repeated;
+        let millis = tick_rounded_up(now).millis_since(self.since);
+        sent_once.then_some(Duration::from_millis(u64::from(millis)))
     }
 }
 
@@ -439,6 +441,12 @@ impl Negotiated {
     const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
+}
+
+/// The first millisecond that does not begin before `now`: what time-outs count from, so that they
+/// run late by less than a millisecond and never early.
+pub(super) const fn tick_rounded_up(now: Instant) -> Tick {
+    Tick::new(now.as_nanos().div_ceil(1_000_000) as u32)
 }
 
 /// `val < recent` on the circle of timestamps (RFC 7323 5.2).
