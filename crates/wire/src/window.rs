@@ -105,11 +105,9 @@ impl WindowScale {
 
     /// The least shift with which a window of `octets` can be announced in 16 bits.
     pub const fn for_window(octets: u32) -> Self {
-        let mut shift = 0;
-        while shift < 14 && (octets >> shift) > 65_535 {
-            shift += 1;
-        }
-        Self(shift)
+        let bits = u32::BITS.saturating_sub(octets.leading_zeros());
+        let shift = bits.saturating_sub(u16::BITS);
+        Self::new(shift as u8)
     }
 }
 

@@ -1,0 +1,167 @@
+//! ICMP for IPv4 (RFC 792, RFC 1191).
+
+use core::net::Ipv4Addr;
+
+use crate::cursor::{Reader, Writer};
+use crate::{ParseError, Sum};
+
+/// An ICMP message. `quoted` is what an error repeats of the packet that caused it, for
+/// [`QuotedSegment::parse`](crate::QuotedSegment::parse).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpMessage<'a> {
+    /// Type 0: answers a request with its identifier, sequence and data.
+    EchoReply {
+        /// Names the sender's session.
+        identifier: u16,
+        /// Counts requests.
+        sequence: u16,
+        /// What to repeat.
+        data: &'a [u8],
+    },
+    /// Type 3, any code but 4.
+    DestinationUnreachable {
+        /// 0 net, 1 host, 2 protocol, 3 port, 5 source route failed, 6 ..= 15 RFC 1122 and 1812.
+        code: u8,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 3, code 4: the packet was too big and must not be fragmented (RFC 1191 4).
+    FragmentationNeeded {
+        /// The next link's MTU in octets; 0 from a router that does not know RFC 1191.
+        next_hop_mtu: u16,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 4: deprecated; RFC 6633 has it ignored.
+    SourceQuench {
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 5: a better first hop.
+    Redirect {
+        /// 0 net, 1 host, 2 and 3 the same for a type of service.
+        code: u8,
+        /// The router to use.
+        gateway: Ipv4Addr,
+        /// The packet that went astray.
+        quoted: &'a [u8],
+    },
+    /// Type 8: asks for a reply.
+    EchoRequest {
+        /// Names the sender's session.
+        identifier: u16,
+        /// Counts requests.
+        sequence: u16,
+        /// What to repeat.
+        data: &'a [u8],
+    },
+    /// Type 11.
+    TimeExceeded {
+        /// 0 time to live, 1 fragment reassembly.
+        code: u8,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 12.
+    ParameterProblem {
+        /// 0 the pointer indicates the error, 1 a missing option, 2 a bad length.
+        code: u8,
+        /// Octets from the start of the quoted packet to the error, for code 0.
+        pointer: u8,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// A type that has no variant of its own; emitted without a body.
+    Other {
+        /// The type.
+        icmp_type: u8,
+        /// Its code.
+        code: u8,
+    },
+}
+
+impl<'a> IcmpMessage<'a> {
+    /// Octets of the smallest message, and of every message's part before data or quotation.
+    pub const HEADER_LEN: usize = 8;
+
+    /// Reads an IPv4 payload, verifying its checksum.
+    pub fn parse(message: &'a [u8]) -> Result<Self, ParseError> {
+        if !Sum::new().add_bytes(message).is_valid() {
+            return Err(ParseError::BadChecksum);
+        }
+        Self::parse_verified(message)
+    }
+
+    /// Reads an IPv4 payload whose checksum a device has verified.
+    pub fn parse_verified(message: &'a [u8]) -> Result<Self, ParseError> {
+        let mut fields = Reader(message);
+        let [icmp_type, code, _, _] = fields.array()?;
+        let (high, low) = (fields.u16()?, fields.u16()?);
+        let rest = fields.0;
+        Ok(match (icmp_type, code) {
+            (0, _) => Self::EchoReply { identifier: high, sequence: low, data: rest },
+            (3, 4) => Self::FragmentationNeeded { next_hop_mtu: low, quoted: rest },
+            (3, _) => Self::DestinationUnreachable { code, quoted: rest },
+            (4, _) => Self::SourceQuench { quoted: rest },
+            (5, _) => Self::Redirect { code, gateway: gateway(high, low), quoted: rest },
+            (8, _) => Self::EchoRequest { identifier: high, sequence: low, data: rest },
+            (11, _) => Self::TimeExceeded { code, quoted: rest },
+            (12, _) => Self::ParameterProblem { code, pointer: (high >> 8) as u8, quoted: rest },
+            _ => Self::Other { icmp_type, code },
+        })
+    }
+
+    /// Octets of the message.
+    pub const fn wire_len(&self) -> usize {
+        Self::HEADER_LEN.saturating_add(self.layout().2.len())
+    }
+
+    /// Writes the message with its checksum to the front of `buf`; returns its octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`IcmpMessage::wire_len`].
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        let ([icmp_type, code], field, body) = self.layout();
+        let checksum = Sum::new().add_bytes(&[icmp_type, code]).add_u32(field).add_bytes(body);
+        let mut fields = Writer(buf);
+        fields.bytes(&[icmp_type, code]);
+        fields.u16(checksum.finish());
+        fields.u32(field);
+        fields.bytes(body);
+        self.wire_len()
+    }
+
+    /// Type and code, the four octets after the checksum, and what follows.
+    const fn layout(&self) -> ([u8; 2], u32, &'a [u8]) {
+        match *self {
+            Self::EchoReply { identifier, sequence, data } => {
+                ([0, 0], echo(identifier, sequence), data)
+            }
+            Self::DestinationUnreachable { code, quoted } => ([3, code], 0, quoted),
+            Self::FragmentationNeeded { next_hop_mtu, quoted } => {
+                ([3, 4], next_hop_mtu as u32, quoted)
+            }
+            Self::SourceQuench { quoted } => ([4, 0], 0, quoted),
+            Self::Redirect { code, gateway, quoted } => ([5, code], gateway.to_bits(), quoted),
+            Self::EchoRequest { identifier, sequence, data } => {
+                ([8, 0], echo(identifier, sequence), data)
+            }
+            Self::TimeExceeded { code, quoted } => ([11, code], 0, quoted),
+            Self::ParameterProblem { code, pointer, quoted } => {
+                ([12, code], (pointer as u32) << 24, quoted)
+            }
+            Self::Other { icmp_type, code } => ([icmp_type, code], 0, &[]),
+        }
+    }
+}
+
+pub(crate) const fn echo(identifier: u16, sequence: u16) -> u32 {
+    ((identifier as u32) << 16) | sequence as u32
+}
+
+const fn gateway(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(echo(high, low))
+}
+
+#[cfg(test)]
+mod tests;

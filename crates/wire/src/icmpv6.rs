@@ -1,0 +1,159 @@
+//! ICMPv6 (RFC 4443). Neighbour Discovery rides on it and is read by [`ndp`](crate::ndp).
+
+use core::net::Ipv6Addr;
+
+use crate::cursor::{Reader, Writer};
+use crate::icmp::echo;
+use crate::{ParseError, Protocol, Sum};
+
+/// An ICMPv6 message. `quoted` is what an error repeats of the packet that caused it, for
+/// [`QuotedSegment::parse`](crate::QuotedSegment::parse).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Icmpv6Message<'a> {
+    /// Type 1.
+    DestinationUnreachable {
+        /// 0 no route, 1 prohibited, 2 beyond scope, 3 address, 4 port, 5 source policy, 6 reject.
+        code: u8,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 2: the packet exceeds the next link's MTU (RFC 8201).
+    PacketTooBig {
+        /// That MTU in octets, as stated: values below 1280 are for the caller to judge.
+        mtu: u32,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 3.
+    TimeExceeded {
+        /// 0 hop limit, 1 fragment reassembly.
+        code: u8,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 4.
+    ParameterProblem {
+        /// 0 erroneous field, 1 unrecognised next header, 2 unrecognised option.
+        code: u8,
+        /// Octets from the start of the quoted packet to the error.
+        pointer: u32,
+        /// The packet at fault.
+        quoted: &'a [u8],
+    },
+    /// Type 128: asks for a reply.
+    EchoRequest {
+        /// Names the sender's session.
+        identifier: u16,
+        /// Counts requests.
+        sequence: u16,
+        /// What to repeat.
+        data: &'a [u8],
+    },
+    /// Type 129: answers a request with its identifier, sequence and data.
+    EchoReply {
+        /// Names the sender's session.
+        identifier: u16,
+        /// Counts requests.
+        sequence: u16,
+        /// What to repeat.
+        data: &'a [u8],
+    },
+    /// Types 133 ..= 137: Neighbour Discovery, for
+    /// [`NdpMessage::parse`](crate::NdpMessage::parse).
+    NeighborDiscovery {
+        /// The whole message, type and checksum included: at least 8 octets.
+        message: &'a [u8],
+    },
+    /// A type that has no variant of its own; emitted without a body.
+    Other {
+        /// The type. RFC 4443 2.4: below 128 an error, else informational.
+        icmp_type: u8,
+        /// Its code.
+        code: u8,
+    },
+}
+
+impl<'a> Icmpv6Message<'a> {
+    /// Octets of every message's part before data or quotation.
+    pub const HEADER_LEN: usize = 8;
+
+    /// Reads the payload of a packet from `src` to `dst`, verifying its checksum.
+    pub fn parse(src: Ipv6Addr, dst: Ipv6Addr, message: &'a [u8]) -> Result<Self, ParseError> {
+        if !pseudo_header(src, dst, message.len()).add_bytes(message).is_valid() {
+            return Err(ParseError::BadChecksum);
+        }
+        Self::parse_verified(message)
+    }
+
+    /// Reads the payload of a packet whose checksum a device has verified.
+    pub fn parse_verified(message: &'a [u8]) -> Result<Self, ParseError> {
+        let mut fields = Reader(message);
+        let [icmp_type, code, _, _] = fields.array()?;
+        let (high, low) = (fields.u16()?, fields.u16()?);
+        let rest = fields.0;
+        Ok(match icmp_type {
+            1 => Self::DestinationUnreachable { code, quoted: rest },
+            2 => Self::PacketTooBig { mtu: echo(high, low), quoted: rest },
+            3 => Self::TimeExceeded { code, quoted: rest },
+            4 => Self::ParameterProblem { code, pointer: echo(high, low), quoted: rest },
+            128 => Self::EchoRequest { identifier: high, sequence: low, data: rest },
+            129 => Self::EchoReply { identifier: high, sequence: low, data: rest },
+            133..=137 => Self::NeighborDiscovery { message },
+            _ => Self::Other { icmp_type, code },
+        })
+    }
+
+    /// Octets of the message.
+    pub const fn wire_len(&self) -> usize {
+        Self::HEADER_LEN.saturating_add(self.layout().2.len())
+    }
+
+    /// Writes the message with its checksum to the front of `buf`; returns its octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`Icmpv6Message::wire_len`].
+    pub fn emit(&self, src: Ipv6Addr, dst: Ipv6Addr, buf: &mut [u8]) -> usize {
+        let ([icmp_type, code], field, body) = self.layout();
+        let checksum = pseudo_header(src, dst, self.wire_len())
+            .add_bytes(&[icmp_type, code])
+            .add_u32(field)
+            .add_bytes(body);
+        let mut fields = Writer(buf);
+        fields.bytes(&[icmp_type, code]);
+        fields.u16(checksum.finish());
+        fields.u32(field);
+        fields.bytes(body);
+        self.wire_len()
+    }
+
+    /// Type and code, the four octets after the checksum, and what follows.
+    const fn layout(&self) -> ([u8; 2], u32, &'a [u8]) {
+        match *self {
+            Self::DestinationUnreachable { code, quoted } => ([1, code], 0, quoted),
+            Self::PacketTooBig { mtu, quoted } => ([2, 0], mtu, quoted),
+            Self::TimeExceeded { code, quoted } => ([3, code], 0, quoted),
+            Self::ParameterProblem { code, pointer, quoted } => ([4, code], pointer, quoted),
+            Self::EchoRequest { identifier, sequence, data } => {
+                ([128, 0], echo(identifier, sequence), data)
+            }
+            Self::EchoReply { identifier, sequence, data } => {
+                ([129, 0], echo(identifier, sequence), data)
+            }
+            Self::NeighborDiscovery { message } => match message.split_first_chunk() {
+                Some((&[icmp_type, code, _, _, a, b, c, d], body)) => {
+                    ([icmp_type, code], u32::from_be_bytes([a, b, c, d]), body)
+                }
+                None => ([0, 0], 0, &[]),
+            },
+            Self::Other { icmp_type, code } => ([icmp_type, code], 0, &[]),
+        }
+    }
+}
+
+/// RFC 4443 2.3: the checksum covers a pseudo-header with Next Header 58.
+pub(crate) fn pseudo_header(src: Ipv6Addr, dst: Ipv6Addr, len: usize) -> Sum {
+    Sum::pseudo_header(src.into(), dst.into(), Protocol::ICMPV6.0, len as u32)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! What both families' headers say, in one type, and the small values that they share.
+
+use crate::{Address, Ipv4Header, Ipv6Header, ParseError};
+
+/// The protocol of a payload: IPv4's Protocol, IPv6's Next Header (one number space, IANA's).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Protocol(pub u8);
+
+impl Protocol {
+    /// IPv6 hop-by-hop options (RFC 8200 4.3).
+    pub const HOP_BY_HOP: Self = Self(0);
+    /// ICMP (RFC 792).
+    pub const ICMP: Self = Self(1);
+    /// TCP (RFC 9293).
+    pub const TCP: Self = Self(6);
+    /// UDP (RFC 768).
+    pub const UDP: Self = Self(17);
+    /// IPv6 routing header (RFC 8200 4.4).
+    pub const ROUTING: Self = Self(43);
+    /// IPv6 fragment header (RFC 8200 4.5).
+    pub const FRAGMENT: Self = Self(44);
+    /// Authentication header (RFC 4302).
+    pub const AUTHENTICATION: Self = Self(51);
+    /// ICMPv6 (RFC 4443).
+    pub const ICMPV6: Self = Self(58);
+    /// IPv6: nothing follows (RFC 8200 4.7).
+    pub const NO_NEXT_HEADER: Self = Self(59);
+    /// IPv6 destination options (RFC 8200 4.6).
+    pub const DESTINATION_OPTIONS: Self = Self(60);
+}
+
+/// The ECN field (RFC 3168 5): the low two bits of the traffic class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The transport does not understand marks.
+    #[default]
+    NotEct = 0,
+    /// Capable, codepoint ECT(1): low latency, low loss (RFC 9331).
+    Ect1 = 1,
+    /// Capable, codepoint ECT(0).
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// IPv4's type of service and IPv6's traffic class: a DSCP (RFC 2474) above an ECN field.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct TrafficClass(pub u8);
+
+impl TrafficClass {
+    /// A class from its parts; of `dscp` (0 ..= 63) the low six bits count.
+    #[inline]
+    pub const fn new(dscp: u8, ecn: Ecn) -> Self {
+        Self((dscp << 2) | ecn as u8)
+    }
+
+    /// The differentiated-services codepoint, 0 ..= 63.
+    #[inline]
+    pub const fn dscp(self) -> u8 {
+        self.0 >> 2
+    }
+
+    /// The ECN field.
+    #[inline]
+    pub const fn ecn(self) -> Ecn {
+        match self.0 & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// The same DSCP with another ECN field.
+    #[inline]
+    #[must_use]
+    pub const fn with_ecn(self, ecn: Ecn) -> Self {
+        Self::new(self.dscp(), ecn)
+    }
+}
+
+/// Where a fragment belongs (RFC 791 3.2, RFC 8200 4.5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Fragment {
+    /// Names the packet, with its addresses (and IPv4's protocol); IPv4 uses the low 16 bits.
+    pub identification: u32,
+    /// Octets of the packet's payload before this fragment: a multiple of 8, 0 ..= 65,528.
+    pub offset: u16,
+    /// Whether more fragments follow.
+    pub more: bool,
+}
+
+impl Fragment {
+    /// Whether a payload of `len` octets can be this fragment of a packet.
+    pub(crate) const fn holds(self, len: usize) -> bool {
+        let whole_units = !self.more || len.is_multiple_of(8);
+        whole_units && (self.offset as usize).saturating_add(len) <= 65_535
+    }
+}
+
+/// A received header of either family, as the layers above read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpHeader {
+    /// The sender.
+    pub src: Address,
+    /// The receiver; of the same family.
+    pub dst: Address,
+    /// What the payload is, extension headers passed. In an IPv6 fragment, what the fragmentable
+    /// part begins with, which may be an extension header.
+    pub protocol: Protocol,
+    /// IPv4's time to live.
+    pub hop_limit: u8,
+    /// DSCP and ECN.
+    pub traffic_class: TrafficClass,
+    /// Octets after the headers, 0 ..= 65,535.
+    pub payload_len: u16,
+    /// Octets of the header with its options or extension headers: where the payload begins.
+    pub header_len: u16,
+    /// Octets from the start of the packet to the field that named `protocol`: for IPv6, the
+    /// pointer of the Parameter Problem (code 1) that answers a protocol nobody here speaks.
+    pub protocol_pointer: u16,
+    /// If this packet is a fragment of another.
+    pub fragment: Option<Fragment>,
+}
+
+impl IpHeader {
+    /// The header of an IPv4 or IPv6 packet, and its payload, trimmed to the length that the
+    /// header states: a link may pad. Packets of up to 65,535 octets pass, whatever the MTU:
+    /// devices merge segments on receive.
+    #[inline]
+    pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let first = packet.first().ok_or(ParseError::Truncated)?;
+        match first >> 4 {
+            4 => Ipv4Header::parse(packet).map(|(header, payload)| (header.into(), payload)),
+            6 => Ipv6Header::parse(packet).map(|(header, payload)| (header.into(), payload)),
+            _ => Err(ParseError::BadVersion),
+        }
+    }
+}
+
+impl From<Ipv4Header> for IpHeader {
+    #[inline]
+    fn from(header: Ipv4Header) -> Self {
+        Self {
+            src: header.src.into(),
+            dst: header.dst.into(),
+            protocol: header.protocol,
+            hop_limit: header.ttl,
+            traffic_class: header.tos,
+            payload_len: header.total_len.saturating_sub(u16::from(header.header_len)),
+            header_len: u16::from(header.header_len),
+            protocol_pointer: 9,
+            fragment: header.fragment,
+        }
+    }
+}
+
+impl From<Ipv6Header> for IpHeader {
+    #[inline]
+    fn from(header: Ipv6Header) -> Self {
+        Self {
+            src: header.src.into(),
+            dst: header.dst.into(),
+            protocol: header.protocol,
+            hop_limit: header.hop_limit,
+            traffic_class: header.traffic_class,
+            payload_len: header.payload_len,
+            header_len: header.header_len,
+            protocol_pointer: header.protocol_pointer,
+            fragment: header.fragment,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! The IPv4 header (RFC 791). Options are skipped on receive and never sent.
+
+use core::net::Ipv4Addr;
+
+use crate::cursor::{Reader, Writer};
+use crate::{Fragment, ParseError, Protocol, Sum, TrafficClass};
+
+/// An IPv4 header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ipv4Header {
+    /// The sender.
+    pub src: Ipv4Addr,
+    /// The receiver.
+    pub dst: Ipv4Addr,
+    /// What the payload is.
+    pub protocol: Protocol,
+    /// Time to live: routers it may still cross.
+    pub ttl: u8,
+    /// Type of service: DSCP and ECN.
+    pub tos: TrafficClass,
+    /// Names the packet among fragments; without meaning in an atomic one (RFC 6864 4.1).
+    pub identification: u16,
+    /// Routers must not fragment the packet.
+    pub dont_fragment: bool,
+    /// If this packet is a fragment; its identification repeats the header's.
+    pub fragment: Option<Fragment>,
+    /// Octets of header and payload: `header_len` ..= 65,535.
+    pub total_len: u16,
+    /// Octets of header and options, 20 ..= 60. Emitting writes 20 whatever stands here.
+    pub header_len: u8,
+}
+
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS: u16 = 0x2000;
+const OFFSET_MASK: u16 = 0x1fff;
+
+impl Ipv4Header {
+    /// Octets of a header without options.
+    pub const LEN: usize = 20;
+
+    /// The header, its checksum verified, and the payload, trimmed to the total length.
+    #[inline]
+    pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let mut fields =
+            Reader(packet.first_chunk::<{ Self::LEN }>().ok_or(ParseError::Truncated)?);
+        let version_ihl = fields.u8()?;
+        if version_ihl >> 4 != 4 {
+            return Err(ParseError::BadVersion);
+        }
+        let header_len = (version_ihl & 0x0f).wrapping_mul(4);
+        if usize::from(header_len) < Self::LEN {
+            return Err(ParseError::BadHeaderLength);
+        }
+        let tos = TrafficClass(fields.u8()?);
+        let total_len = fields.u16()?;
+        if total_len < u16::from(header_len) {
+            return Err(ParseError::BadLength);
+        }
+        let packet = packet.get(..usize::from(total_len)).ok_or(ParseError::Truncated)?;
+        let (octets, payload) =
+            packet.split_at_checked(usize::from(header_len)).ok_or(ParseError::Truncated)?;
+        // RFC 1122 3.2.1.2: "A host MUST verify the IP header checksum on every received datagram
+        // and silently discard every datagram that has a bad checksum."
+        if !Sum::new().add_bytes(octets).is_valid() {
+            return Err(ParseError::BadChecksum);
+        }
+        let identification = fields.u16()?;
+        let flags_offset = fields.u16()?;
+        let fragment = parse_fragment(identification, flags_offset);
+        if fragment.is_some_and(|fragment| !fragment.holds(payload.len())) {
+            return Err(ParseError::BadFragment);
+        }
+        let [ttl, protocol, _, _] = fields.array()?;
+        let header = Self {
+            src: Ipv4Addr::from(fields.array::<4>()?),
+            dst: Ipv4Addr::from(fields.array::<4>()?),
+            protocol: Protocol(protocol),
+            ttl,
+            tos,
+            identification,
+            dont_fragment: flags_offset & DONT_FRAGMENT != 0,
+            fragment,
+            total_len,
+            header_len,
+        };
+        Ok((header, payload))
+    }
+
+    /// Writes 20 octets to the front of `buf`, with their checksum.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`Ipv4Header::LEN`].
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) {
+        let dont_fragment = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
+        let fragment = self.fragment.map_or(0, |fragment| {
+            (fragment.offset >> 3) | if fragment.more { MORE_FRAGMENTS } else { 0 }
+        });
+        let mut octets = [0; Self::LEN];
+        let mut fields = Writer(&mut octets);
+        fields.bytes(&[0x45, self.tos.0]);
+        fields.u16(self.total_len);
+        fields.u16(self.identification);
+        fields.u16(dont_fragment | fragment);
+        fields.bytes(&[self.ttl, self.protocol.0, 0, 0]);
+        fields.bytes(&self.src.octets());
+        fields.bytes(&self.dst.octets());
+        let checksum = Sum::new().add_bytes(&octets).finish();
+        if let Some(field) = octets.get_mut(10..12) {
+            field.copy_from_slice(&checksum.to_be_bytes());
+        }
+        Writer(buf).bytes(&octets);
+    }
+}
+
+/// The fragment that the fields describe, or `None` for a whole packet.
+#[inline]
+fn parse_fragment(identification: u16, flags_offset: u16) -> Option<Fragment> {
+    let fragment = Fragment {
+        identification: u32::from(identification),
+        offset: (flags_offset & OFFSET_MASK) << 3,
+        more: flags_offset & MORE_FRAGMENTS != 0,
+    };
+    (fragment.more || fragment.offset != 0).then_some(fragment)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The packet that an ICMP error quotes: which connection is it about?
+
+use crate::cursor::Reader;
+use crate::ipv6::Chain;
+use crate::{Address, ParseError, Protocol, SeqNum};
+
+/// What an ICMP error tells of the segment that caused it.
+///
+/// RFC 792 promises the IP header and 8 octets, so no more is asked for; the quoted packet's
+/// lengths and checksums are not looked at, as routers cut and rewrite what they quote. Whoever
+/// acts on it checks the sequence number against what is in flight (RFC 5927 4.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QuotedSegment {
+    /// Who sent the quoted packet: this host, or the error is a stray.
+    pub src: Address,
+    /// Where it was going.
+    pub dst: Address,
+    /// What it carried.
+    pub protocol: Protocol,
+    /// The source port of TCP or UDP: the first two octets of the payload whatever its protocol.
+    pub src_port: u16,
+    /// The destination port: the next two.
+    pub dst_port: u16,
+    /// The sequence number, if the protocol is TCP and the quotation goes so far.
+    pub seq: Option<SeqNum>,
+}
+
+impl QuotedSegment {
+    /// Reads an IPv4 or IPv6 packet that may be cut short anywhere after the ports.
+    pub fn parse(quoted: &[u8]) -> Result<Self, ParseError> {
+        let first = quoted.first().ok_or(ParseError::Truncated)?;
+        match first >> 4 {
+            4 => Self::parse_v4(quoted),
+            6 => Self::parse_v6(quoted),
+            _ => Err(ParseError::BadVersion),
+        }
+    }
+
+    fn parse_v4(quoted: &[u8]) -> Result<Self, ParseError> {
+        let mut header = Reader(quoted);
+        let [version_ihl, _, _, _, _, _] = header.array()?;
+        let options = usize::from(version_ihl & 0x0f).wrapping_mul(4).checked_sub(20);
+        if header.u16()? & 0x1fff != 0 {
+            return Err(ParseError::BadFragment);
+        }
+        let [_, protocol, _, _] = header.array()?;
+        let src = Address::from_v4_octets(header.array()?);
+        let dst = Address::from_v4_octets(header.array()?);
+        header.bytes(options.ok_or(ParseError::BadHeaderLength)?)?;
+        Self::parse_payload(src, dst, Protocol(protocol), header)
+    }
+
+    fn parse_v6(quoted: &[u8]) -> Result<Self, ParseError> {
+        let mut header = Reader(quoted);
+        let [_, _, _, _, _, _, next_header, _] = header.array()?;
+        let (src, dst) = (header.array()?, header.array()?);
+        let (src, dst) = (Address::from_octets(src), Address::from_octets(dst));
+        if src.is_v4() || dst.is_v4() {
+            return Err(ParseError::MappedAddress);
+        }
+        let (chain, payload) = Chain::walk(Protocol(next_header), header.0)?;
+        if chain.fragment.is_some_and(|fragment| fragment.offset != 0) {
+            return Err(ParseError::BadFragment);
+        }
+        Self::parse_payload(src, dst, chain.protocol, Reader(payload))
+    }
+
+    fn parse_payload(
+        src: Address,
+        dst: Address,
+        protocol: Protocol,
+        mut payload: Reader<'_>,
+    ) -> Result<Self, ParseError> {
+        let (src_port, dst_port) = (payload.u16()?, payload.u16()?);
+        let seq = match protocol {
+            Protocol::TCP => payload.u32().ok().map(SeqNum::new),
+            _ => None,
+        };
+        Ok(Self { src, dst, protocol, src_port, dst_port, seq })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! The TCP header (RFC 9293 3.1). Its checksum is the caller's: payloads come in slices, and
+//! devices compute it.
+
+mod accurate_ecn;
+mod fast_open;
+mod flags;
+mod option_order;
+mod options;
+mod sack;
+
+pub use accurate_ecn::{AccurateEcn, AccurateEcnOrder};
+pub use fast_open::FastOpen;
+pub use flags::TcpFlags;
+pub use option_order::OptionOrder;
+pub use options::{Authentication, TcpOptions, Timestamps, UserTimeout};
+pub use sack::{SackBlock, SackBlocks};
+
+use crate::cursor::{Reader, Writer};
+use crate::{ParseError, RawWindow, SeqNum};
+
+/// A TCP header with its options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpHeader {
+    /// The sender's port.
+    pub src_port: u16,
+    /// The receiver's port.
+    pub dst_port: u16,
+    /// SEG.SEQ: the number of the SYN if there is one, else of the first octet of text.
+    pub seq: SeqNum,
+    /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
+    pub ack: SeqNum,
+    /// The control bits.
+    pub flags: TcpFlags,
+    /// SEG.WND, unscaled.
+    pub window: RawWindow,
+    /// SEG.UP: octets from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
+    pub urgent: u16,
+    /// The options.
+    pub options: TcpOptions,
+}
+
+impl TcpHeader {
+    /// Octets of a header without options.
+    pub const LEN: usize = 20;
+    /// Octets of the longest header.
+    pub const MAX_LEN: usize = 60;
+    /// Octets from the start of the header to its checksum.
+    pub const CHECKSUM_OFFSET: usize = 16;
+
+    /// The header and its length in octets, 20 ..= 60: where the text begins. The checksum is not
+    /// looked at.
+    #[inline]
+    pub fn parse(segment: &[u8]) -> Result<(Self, usize), ParseError> {
+        let (fixed, rest) =
+            segment.split_first_chunk::<{ Self::LEN }>().ok_or(ParseError::Truncated)?;
+        let mut fields = Reader(fixed);
+        let (src_port, dst_port) = (fields.u16()?, fields.u16()?);
+        let (seq, ack) = (SeqNum::new(fields.u32()?), SeqNum::new(fields.u32()?));
+        let offset_flags = fields.u16()?;
+        let header_len = usize::from(offset_flags >> 12).wrapping_mul(4);
+        let options_len = header_len.checked_sub(Self::LEN).ok_or(ParseError::BadHeaderLength)?;
+        let options = rest.get(..options_len).ok_or(ParseError::Truncated)?;
+        let (window, _checksum, urgent) = (fields.u16()?, fields.u16()?, fields.u16()?);
+        let header = Self {
+            src_port,
+            dst_port,
+            seq,
+            ack,
+            flags: TcpFlags::from_bits(offset_flags),
+            window: RawWindow::new(window),
+            urgent,
+            options: TcpOptions::parse(options),
+        };
+        Ok((header, header_len))
+    }
+
+    /// Octets that [`TcpHeader::emit`] writes, 20 ..= 60.
+    #[inline]
+    pub fn header_len(&self, order: OptionOrder) -> usize {
+        self.options.encoded_len(order).wrapping_add(Self::LEN)
+    }
+
+    /// Writes the header to the front of `buf` with a checksum of 0; returns its octets.
+    ///
+    /// Options that do not fit in 40 octets are left out, see [`TcpOptions::encode`].
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`TcpHeader::header_len`]; [`TcpHeader::MAX_LEN`] always suffices.
+    #[inline]
+    pub fn emit(&self, order: OptionOrder, buf: &mut [u8]) -> usize {
+        let (fixed, rest) =
+            buf.split_first_chunk_mut::<{ Self::LEN }>().expect("buffer shorter than what is sent");
+        let header_len = self.options.encode(order, rest).wrapping_add(Self::LEN);
+        let mut fields = Writer(fixed);
+        fields.u16(self.src_port);
+        fields.u16(self.dst_port);
+        fields.u32(self.seq.raw());
+        fields.u32(self.ack.raw());
+        fields.u16(((header_len >> 2) as u16) << 12 | self.flags.bits());
+        fields.u16(self.window.get());
+        fields.u16(0);
+        fields.u16(self.urgent);
+        header_len
+    }
+
+    /// Writes the checksum of an emitted header.
+    ///
+    /// # Panics
+    /// If `header` is shorter than [`TcpHeader::LEN`].
+    #[inline]
+    pub fn set_checksum(header: &mut [u8], checksum: u16) {
+        let fixed = header.first_chunk_mut::<{ Self::LEN }>().expect("a whole TCP header");
+        Writer(fixed.split_at_mut(Self::CHECKSUM_OFFSET).1).u16(checksum);
+    }
+}
+
+const _: () = assert!(size_of::<TcpHeader>() <= 112);
+
+#[cfg(test)]
+mod tests;

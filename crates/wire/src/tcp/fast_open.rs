@@ -1,0 +1,69 @@
+//! The Fast Open option (RFC 7413 4.1).
+
+use core::fmt;
+
+/// A cookie of 4 ..= 16 octets, or the empty request for one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FastOpen {
+    /// Zero beyond `len`.
+    octets: [u8; Self::MAX_COOKIE],
+    len: u8,
+    experimental: bool,
+}
+
+impl FastOpen {
+    /// Octets of the longest cookie.
+    pub const MAX_COOKIE: usize = 16;
+
+    /// The request for a cookie.
+    pub const REQUEST: Self = Self { octets: [0; 16], len: 0, experimental: false };
+
+    /// A cookie, if it has an even number of 4 ..= 16 octets (RFC 7413 4.1.1).
+    pub fn from_cookie(cookie: &[u8]) -> Option<Self> {
+        Self::from_body(cookie, false).filter(|option| !option.is_request())
+    }
+
+    /// The cookie; empty in a request.
+    pub fn cookie(&self) -> &[u8] {
+        self.octets.get(..usize::from(self.len)).unwrap_or(&self.octets)
+    }
+
+    /// Whether this asks for a cookie.
+    pub const fn is_request(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether the option has the experimental form, kind 254 and 0xF989. An answer has the form
+    /// of its question.
+    pub const fn is_experimental(&self) -> bool {
+        self.experimental
+    }
+
+    /// The same cookie in the experimental form.
+    #[must_use]
+    pub const fn into_experimental(self) -> Self {
+        Self { experimental: true, ..self }
+    }
+
+    /// RFC 7413 4.1.1: "Options with invalid Length values or without the SYN flag set MUST be
+    /// ignored."
+    pub(super) fn from_body(cookie: &[u8], experimental: bool) -> Option<Self> {
+        let even = cookie.len().is_multiple_of(2);
+        if !even || !matches!(cookie.len(), 0 | 4..=Self::MAX_COOKIE) {
+            return None;
+        }
+        let mut octets = [0; Self::MAX_COOKIE];
+        octets.get_mut(..cookie.len())?.copy_from_slice(cookie);
+        Some(Self { octets, len: cookie.len() as u8, experimental })
+    }
+}
+
+impl fmt::Debug for FastOpen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.experimental { "experimental cookie " } else { "cookie " })?;
+        self.cookie().iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

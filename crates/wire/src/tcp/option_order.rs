@@ -1,0 +1,163 @@
+//! The order in which options are written, which receivers never need and fingerprints show.
+
+use super::options::{
+    END_OF_LIST, EXPERIMENT, FAST_OPEN, MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, TcpOptions,
+    USER_TIMEOUT, WINDOW_SCALE,
+};
+use crate::cursor::Writer;
+use crate::{Mss, WindowScale};
+
+/// Whose order of options a SYN shows. Data segments look alike in both: two NOPs and timestamps,
+/// two NOPs and SACK.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum OptionOrder {
+    /// MSS, SACK-permitted and timestamps, NOP and window scale; NOPs pad.
+    #[default]
+    Linux,
+    /// MSS, NOP and window scale, SACK-permitted, timestamps; end-of-list and zeros pad.
+    FreeBsd,
+}
+
+/// The encoded options and their length, a multiple of 4.
+pub(super) fn encode(
+    options: &TcpOptions,
+    order: OptionOrder,
+) -> ([u8; TcpOptions::MAX_LEN], usize) {
+    let mut list = OptionList { octets: [0; TcpOptions::MAX_LEN], len: 0 };
+    match order {
+        OptionOrder::Linux => list.put_as_linux(options),
+        OptionOrder::FreeBsd => list.put_as_freebsd(options),
+    }
+    list.put_rare(options);
+    list.put_sack(options);
+    list.pad(match order {
+        OptionOrder::Linux => NOP,
+        OptionOrder::FreeBsd => END_OF_LIST,
+    });
+    (list.octets, list.len)
+}
+
+/// Options written so far. What does not fit is left out whole.
+struct OptionList {
+    octets: [u8; TcpOptions::MAX_LEN],
+    len: usize,
+}
+
+impl OptionList {
+    fn put_as_linux(&mut self, options: &TcpOptions) {
+        self.put_mss(options.mss);
+        match (options.sack_permitted, options.timestamps) {
+            (true, Some(_)) => self.put(&[&[SACK_PERMITTED, 2]]),
+            (true, None) => self.put(&[&[NOP, NOP, SACK_PERMITTED, 2]]),
+            (false, Some(_)) => self.put(&[&[NOP, NOP]]),
+            (false, None) => {}
+        }
+        self.put_timestamps(options);
+        if options.window_scale.is_some() {
+            self.put(&[&[NOP]]);
+            self.put_window_scale(options.window_scale);
+        }
+    }
+
+    fn put_as_freebsd(&mut self, options: &TcpOptions) {
+        self.put_mss(options.mss);
+        if options.window_scale.is_some() {
+            self.align_to(1, 1);
+            self.put_window_scale(options.window_scale);
+        }
+        if options.sack_permitted {
+            self.align_to(1, 0);
+            self.put(&[&[SACK_PERMITTED, 2]]);
+        }
+        if options.timestamps.is_some() {
+            self.align_to(3, 2);
+            self.put_timestamps(options);
+        }
+    }
+
+    fn put_mss(&mut self, mss: Option<Mss>) {
+        if let Some(mss) = mss {
+            self.put(&[&[MSS, 4], &mss.get().to_be_bytes()]);
+        }
+    }
+
+    fn put_window_scale(&mut self, scale: Option<WindowScale>) {
+        if let Some(scale) = scale {
+            self.put(&[&[WINDOW_SCALE, 3, scale.get()]]);
+        }
+    }
+
+    fn put_timestamps(&mut self, options: &TcpOptions) {
+        if let Some(timestamps) = options.timestamps {
+            self.put(&[&[TIMESTAMPS, 10], &timestamps.to_octets()]);
+        }
+    }
+
+    fn put_rare(&mut self, options: &TcpOptions) {
+        if let Some(fast_open) = &options.fast_open {
+            let cookie = fast_open.cookie();
+            if fast_open.is_experimental() {
+                let len = (cookie.len() as u8).wrapping_add(4);
+                self.put(&[&[EXPERIMENT, len, 0xf9, 0x89], cookie]);
+            } else {
+                self.put(&[&[FAST_OPEN, (cookie.len() as u8).wrapping_add(2)], cookie]);
+            }
+        }
+        if let Some(timeout) = options.user_timeout {
+            self.put(&[&[USER_TIMEOUT, 4], &timeout.bits().to_be_bytes()]);
+        }
+        if let Some(accurate_ecn) = options.accurate_ecn {
+            let (kind, counters, len) = accurate_ecn.to_body();
+            let body = counters.as_flattened().get(..len).unwrap_or_default();
+            self.put(&[&[kind, (len as u8).wrapping_add(2)], body]);
+        }
+    }
+
+    fn put_sack(&mut self, options: &TcpOptions) {
+        if options.sack.is_empty() {
+            return;
+        }
+        self.align_to(3, 2);
+        let room = self.octets.len().saturating_sub(self.len).saturating_sub(2) / 8;
+        let blocks = options.sack.as_slice();
+        let blocks = blocks.get(..room).unwrap_or(blocks);
+        if blocks.is_empty() {
+            return;
+        }
+        let len = (blocks.len() as u8).wrapping_mul(8).wrapping_add(2);
+        self.put(&[&[SACK, len]]);
+        for block in blocks {
+            self.put(&[&block.left.raw().to_be_bytes(), &block.right.raw().to_be_bytes()]);
+        }
+    }
+
+    /// Fills to a multiple of 4; 40 is one, so there is room.
+    fn pad(&mut self, with: u8) {
+        while !self.len.is_multiple_of(4) {
+            self.put(&[&[with]]);
+        }
+    }
+
+    /// Puts NOPs until the low bits of the length are `low_bits`, if there is room. `mask` is 1 or 3.
+    fn align_to(&mut self, mask: usize, low_bits: usize) {
+        for _ in 0..mask {
+            if self.len & mask != low_bits {
+                self.put(&[&[NOP]]);
+            }
+        }
+    }
+
+    /// Appends the concatenated parts, or nothing.
+    fn put(&mut self, parts: &[&[u8]]) {
+        let len = parts.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
+        let end = self.len.saturating_add(len);
+        if let Some(slot) = self.octets.get_mut(self.len..end) {
+            let mut fields = Writer(slot);
+            parts.iter().for_each(|part| fields.bytes(part));
+            self.len = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! TCP options, read leniently: what can be understood counts, the rest is passed over.
+
+use super::accurate_ecn::AccurateEcn;
+use super::fast_open::FastOpen;
+use super::option_order::{self, OptionOrder};
+use super::sack::SackBlocks;
+use crate::{Mss, WindowScale};
+
+/// The options of a segment.
+///
+/// A value holds each option once; if a segment repeats one, its last counts. MSS, window scale,
+/// SACK-permitted and Fast Open mean something on a SYN only; they are read wherever they stand,
+/// and ignoring them elsewhere is the caller's part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpOptions {
+    /// Kind 2: the largest segment its sender accepts (RFC 9293 3.7.1).
+    pub mss: Option<Mss>,
+    /// Kind 3: the shift of its sender's windows (RFC 7323 2.2); above 14 read as 14.
+    pub window_scale: Option<WindowScale>,
+    /// Kind 4: its sender takes SACK options (RFC 2018 2).
+    pub sack_permitted: bool,
+    /// Kind 8 (RFC 7323 3.2).
+    pub timestamps: Option<Timestamps>,
+    /// Kind 5: what arrived out of order (RFC 2018 3), or twice (RFC 2883 4).
+    pub sack: SackBlocks,
+    /// Kind 34, or 254 with the experiment 0xF989 (RFC 7413 4.1).
+    pub fast_open: Option<FastOpen>,
+    /// Kind 28 (RFC 5482 3).
+    pub user_timeout: Option<UserTimeout>,
+    /// Kinds 172 and 174 (RFC 9768 3.2.3).
+    pub accurate_ecn: Option<AccurateEcn>,
+    /// An option that authenticates the segment is there. Never emitted.
+    pub authentication: Option<Authentication>,
+    /// Reading stopped at an option whose length is below 2 or beyond the header. Never emitted.
+    pub malformed: bool,
+}
+
+/// The timestamps option (RFC 7323 3.2), in ticks of the peers' choice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Timestamps {
+    /// TSval: its sender's clock.
+    pub val: u32,
+    /// TSecr: the receiver's clock, echoed; meaningless without ACK.
+    pub ecr: u32,
+}
+
+/// Which authentication option a segment carries; its digest is not kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Authentication {
+    /// Kind 19 (RFC 2385).
+    Md5,
+    /// Kind 29, TCP-AO (RFC 5925).
+    Ao,
+}
+
+/// The user time-out option (RFC 5482 3): how long its sender waits for an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct UserTimeout(u16);
+
+impl UserTimeout {
+    /// The option that says `seconds`: exact to 32,767, then in minutes, rounded up, to 32,767.
+    pub const fn from_seconds(seconds: u32) -> Self {
+        if seconds <= 0x7fff {
+            return Self(seconds as u16);
+        }
+        let minutes = seconds.div_ceil(60);
+        Self(0x8000 | if minutes > 0x7fff { 0x7fff } else { minutes as u16 })
+    }
+
+    /// The field: a granularity bit above 15 bits of seconds or, if it is set, minutes.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// The field.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Seconds, 0 ..= 1,966,020. Zero means nothing; whoever adopts the value sets limits.
+    pub const fn seconds(self) -> u32 {
+        let value = (self.0 & 0x7fff) as u32;
+        if self.0 & 0x8000 == 0 { value } else { value.wrapping_mul(60) }
+    }
+}
+
+impl TcpOptions {
+    /// Octets of the longest options.
+    pub const MAX_LEN: usize = 40;
+
+    /// Reads the octets between the fixed header and the text.
+    ///
+    /// Never fails: an unknown kind, or a known one of a wrong length, is skipped by its length; a
+    /// length that cannot be skipped ends the reading and sets `malformed`.
+    #[inline]
+    pub fn parse(octets: &[u8]) -> Self {
+        let mut options = Self::default();
+        match *octets {
+            [] => {}
+            // What nearly every segment has.
+            [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] => {
+                options.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
+            }
+            _ => options.read(octets),
+        }
+        options
+    }
+
+    /// Octets that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
+    #[inline]
+    pub fn encoded_len(&self, order: OptionOrder) -> usize {
+        match self.shape() {
+            Shape::Empty => 0,
+            Shape::TimestampsOnly(_) => TIMESTAMPS_ONLY_LEN,
+            Shape::Mixed => option_order::encode(self, order).1,
+        }
+    }
+
+    /// Writes the options to the front of `buf`, padded to a multiple of 4; returns the octets.
+    ///
+    /// They are placed as `order` says; then Fast Open, user time-out, accurate ECN. SACK blocks
+    /// take what is left of the 40 octets. An option that does not fit any more is left out.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`TcpOptions::encoded_len`].
+    #[inline]
+    pub fn encode(&self, order: OptionOrder, buf: &mut [u8]) -> usize {
+        match self.shape() {
+            Shape::Empty => 0,
+            Shape::TimestampsOnly(timestamps) => {
+                let [a, b, c, d, e, f, g, h] = timestamps.to_octets();
+                let octets = [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h];
+                crate::cursor::Writer(buf).bytes(&octets);
+                TIMESTAMPS_ONLY_LEN
+            }
+            Shape::Mixed => {
+                let (octets, len) = option_order::encode(self, order);
+                let encoded = octets.get(..len).unwrap_or(&octets);
+                crate::cursor::Writer(buf).bytes(encoded);
+                len
+            }
+        }
+    }
+
+    fn read(&mut self, mut octets: &[u8]) {
+        while let [kind, rest @ ..] = octets {
+            match *kind {
+                END_OF_LIST => return,
+                NOP => octets = rest,
+                kind => match split_body(rest) {
+                    Some((body, next)) => {
+                        self.read_option(kind, body);
+                        octets = next;
+                    }
+                    // RFC 9293 3.1 (MUST-7): "TCP implementations MUST be prepared to handle an
+                    // illegal option length (e.g., zero)".
+                    None => {
+                        self.malformed = true;
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    fn read_option(&mut self, kind: u8, body: &[u8]) {
+        match (kind, body) {
+            (MSS, &[a, b]) => self.mss = Some(Mss::new(u16::from_be_bytes([a, b]))),
+            (WINDOW_SCALE, &[shift]) => self.window_scale = Some(WindowScale::new(shift)),
+            (SACK_PERMITTED, []) => self.sack_permitted = true,
+            (SACK, _) => self.sack = SackBlocks::from_body(body).unwrap_or(self.sack),
+            (TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+                self.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
+            }
+            (MD5, &[_, ..]) if body.len() == 16 => self.authentication = Some(Authentication::Md5),
+            (USER_TIMEOUT, &[a, b]) => {
+                self.user_timeout = Some(UserTimeout(u16::from_be_bytes([a, b])));
+            }
+            (AO, &[_, _, ..]) => self.authentication = Some(Authentication::Ao),
+            (FAST_OPEN, cookie) => {
+                self.fast_open = FastOpen::from_body(cookie, false).or(self.fast_open);
+            }
+            (ACCURATE_ECN_0 | ACCURATE_ECN_1, _) => {
+                self.accurate_ecn = AccurateEcn::from_body(kind, body).or(self.accurate_ecn);
+            }
+            (EXPERIMENT, [0xf9, 0x89, cookie @ ..]) => {
+                self.fast_open = FastOpen::from_body(cookie, true).or(self.fast_open);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn shape(&self) -> Shape {
+        let rare = self.mss.is_some()
+            || self.window_scale.is_some()
+            || self.sack_permitted
+            || !self.sack.is_empty()
+            || self.fast_open.is_some()
+            || self.user_timeout.is_some()
+            || self.accurate_ecn.is_some();
+        match self.timestamps {
+            _ if rare => Shape::Mixed,
+            Some(timestamps) => Shape::TimestampsOnly(timestamps),
+            None => Shape::Empty,
+        }
+    }
+}
+
+/// What is to be encoded: most segments need no thought about order.
+enum Shape {
+    Empty,
+    TimestampsOnly(Timestamps),
+    Mixed,
+}
+
+impl Timestamps {
+    #[inline]
+    pub(super) const fn from_octets([a, b, c, d, e, f, g, h]: [u8; 8]) -> Self {
+        Self { val: u32::from_be_bytes([a, b, c, d]), ecr: u32::from_be_bytes([e, f, g, h]) }
+    }
+
+    #[inline]
+    pub(super) const fn to_octets(self) -> [u8; 8] {
+        (((self.val as u64) << 32) | self.ecr as u64).to_be_bytes()
+    }
+}
+
+/// An option's body and what follows it; `rest` begins with its length octet.
+#[inline]
+fn split_body(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = rest.split_first()?;
+    rest.split_at_checked(usize::from(len.checked_sub(2)?))
+}
+
+const TIMESTAMPS_ONLY_LEN: usize = 12;
+
+pub(super) const END_OF_LIST: u8 = 0;
+pub(super) const NOP: u8 = 1;
+pub(super) const MSS: u8 = 2;
+pub(super) const WINDOW_SCALE: u8 = 3;
+pub(super) const SACK_PERMITTED: u8 = 4;
+pub(super) const SACK: u8 = 5;
+pub(super) const TIMESTAMPS: u8 = 8;
+const MD5: u8 = 19;
+pub(super) const USER_TIMEOUT: u8 = 28;
+const AO: u8 = 29;
+pub(super) const FAST_OPEN: u8 = 34;
+pub(super) const ACCURATE_ECN_0: u8 = 172;
+pub(super) const ACCURATE_ECN_1: u8 = 174;
+pub(super) const EXPERIMENT: u8 = 254;
+
+const _: () = assert!(size_of::<TcpOptions>() <= 96);
+
+#[cfg(test)]
+mod tests;

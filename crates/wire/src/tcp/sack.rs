@@ -1,0 +1,88 @@
+//! The blocks of a SACK option.
+
+use core::fmt;
+
+use crate::SeqNum;
+
+/// A run of octets that arrived: `left =< octet < right` (RFC 2018 3).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SackBlock {
+    /// The first octet's number.
+    pub left: SeqNum,
+    /// The number after the last octet's. Nothing proves that it lies after `left`.
+    pub right: SeqNum,
+}
+
+/// Up to four blocks, in the order of the option: the most recent first.
+#[derive(Clone, Copy, Default)]
+pub struct SackBlocks {
+    blocks: [SackBlock; Self::MAX],
+    /// How many count; never above [`SackBlocks::MAX`].
+    len: u8,
+}
+
+impl SackBlocks {
+    /// What 40 octets of options have room for; 3 beside timestamps.
+    pub const MAX: usize = 4;
+
+    /// No block.
+    pub const NONE: Self =
+        Self { blocks: [SackBlock { left: SeqNum::new(0), right: SeqNum::new(0) }; 4], len: 0 };
+
+    /// The blocks.
+    #[inline]
+    pub fn as_slice(&self) -> &[SackBlock] {
+        self.blocks.get(..usize::from(self.len)).unwrap_or(&self.blocks)
+    }
+
+    /// Whether there is no block, and so no option.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends a block; `false` if there are four.
+    #[inline]
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        match self.blocks.get_mut(usize::from(self.len)) {
+            Some(slot) => {
+                *slot = block;
+                self.len = self.len.wrapping_add(1);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Reads an option after its length: one to four blocks of eight octets.
+    pub(super) fn from_body(body: &[u8]) -> Option<Self> {
+        let (octets, []) = body.as_chunks::<8>() else { return None };
+        let mut blocks = Self::NONE;
+        for [a, b, c, d, e, f, g, h] in octets {
+            let left = SeqNum::new(u32::from_be_bytes([*a, *b, *c, *d]));
+            let right = SeqNum::new(u32::from_be_bytes([*e, *f, *g, *h]));
+            if !blocks.push(SackBlock { left, right }) {
+                return None;
+            }
+        }
+        (!blocks.is_empty()).then_some(blocks)
+    }
+}
+
+/// Blocks beyond the length do not count.
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice().iter().map(|block| block.left..block.right)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;
