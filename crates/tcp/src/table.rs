@@ -3,4 +3,4 @@
 
 pub mod secrets;
 
-pub use secrets::Secrets;
+pub use secrets::{Key, Secrets};
