@@ -94,8 +94,7 @@ fn parse_tun(rest: &str) -> Result<TunConfig, SpecError> {
     let name = parts.next().filter(|name| !name.is_empty()).ok_or(SpecError::NoTarget)?;
     let mut typed = Typed::default();
     for part in parts {
-        let (key, value) =
-            part.split_once('=').ok_or_else(|| SpecError::NoValue(part.into()))?;
+        let (key, value) = part.split_once('=').ok_or_else(|| SpecError::NoValue(part.into()))?;
         typed.take(key, value)?;
     }
     let mut config = TunConfig::new(name, typed.addresses)?.with_hosts(&typed.hosts)?;
@@ -115,11 +114,9 @@ impl Typed {
                 interface_address(value)
                     .ok_or_else(|| bad("addr", value, "ADDRESS/PREFIX, as in addr=10.9.0.2/24"))?,
             ),
-            "host" => self.hosts.push(
-                address(value).ok_or_else(|| {
-                    bad("host", value, "an address without prefix, as in host=10.9.0.1")
-                })?,
-            ),
+            "host" => self.hosts.push(address(value).ok_or_else(|| {
+                bad("host", value, "an address without prefix, as in host=10.9.0.1")
+            })?),
             "queues" => once(
                 &mut self.queues,
                 "queues",

@@ -70,7 +70,8 @@ impl Tun {
     /// As [`Tun::open`], with every queue that `config` asks for: one for each worker. The kernel
     /// keeps a flow on the queue that last sent for it.
     pub fn open_queues(config: &TunConfig) -> Result<Vec<Self>, TunError> {
-        let queues = (0..config.queues()).map(|_| Self::attach(config)).collect::<Result<_, _>>()?;
+        let queues =
+            (0..config.queues()).map(|_| Self::attach(config)).collect::<Result<_, _>>()?;
         set_up(config)?;
         Ok(queues)
     }
@@ -78,6 +79,34 @@ impl Tun {
     /// What the kernel may hand over unfinished: without USO on kernels before 6.2.
     pub fn offloads(&self) -> Offloads {
         self.offloads
+    }
+
+    /// Sends one segment, or drops it if the kernel refuses it for itself. Returns why not, if it
+    /// is to be sent later; an error if the interface is gone.
+    pub fn send(&mut self, segment: &TxSegment) -> io::Result<Option<TxOutcome>> {
+        loop {
+            let Err(error) = write_segment(&self.file, segment) else {
+                self.count_sent(segment);
+                return Ok(None);
+            };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN) => {
+                    self.counters.tx_blocked += 1;
+                    return Ok(Some(TxOutcome::Blocked));
+                }
+                Some(libc::ENOBUFS | libc::ENOMEM) => {
+                    self.counters.tx_congested += 1;
+                    return Ok(Some(TxOutcome::Congested));
+                }
+                Some(libc::EBADFD | libc::EBADF) => return Err(error),
+                errno => {
+                    self.counters.tx_dropped += 1;
+                    self.counters.tx_last_error = errno;
+                    return Ok(None);
+                }
+            }
+        }
     }
 
     fn attach(config: &TunConfig) -> Result<Self, TunError> {
@@ -176,24 +205,8 @@ impl Device for Tun {
 
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
         while let Some(segment) = batch.pending().first() {
-            match write_segment(&self.file, segment) {
-                Ok(()) => self.count_sent(segment),
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN) => {
-                        self.counters.tx_blocked += 1;
-                        return Ok(TxOutcome::Blocked);
-                    }
-                    Some(libc::ENOBUFS | libc::ENOMEM) => {
-                        self.counters.tx_congested += 1;
-                        return Ok(TxOutcome::Congested);
-                    }
-                    Some(libc::EINTR) => continue,
-                    Some(libc::EBADFD | libc::EBADF) => return Err(error),
-                    errno => {
-                        self.counters.tx_dropped += 1;
-                        self.counters.tx_last_error = errno;
-                    }
-                },
+            if let Some(outcome) = self.send(segment)? {
+                return Ok(outcome);
             }
             batch.consume(1);
         }

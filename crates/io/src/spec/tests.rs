@@ -13,10 +13,9 @@ fn error(spec: &str) -> String {
 
 #[test]
 fn everything_that_can_be_typed_is_meant() {
-    let config = tun(
-        "tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64,host=10.9.0.1,host=fd09::9,queues=2,\
-         offload=off,mtu=9000",
-    );
+    let config =
+        tun("tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64,host=10.9.0.1,host=fd09::9,queues=2,\
+         offload=off,mtu=9000");
     assert_eq!(config.name(), c"whim0");
     let addresses: Vec<_> =
         config.addresses().iter().map(|a| format!("{}/{}", a.addr, a.prefix_len)).collect();

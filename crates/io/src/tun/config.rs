@@ -169,7 +169,9 @@ pub enum TunConfigError {
     )]
     Name(String),
     /// Too long a name.
-    #[error("interface name {name:?} has {len} octets; the kernel takes at most 15: shorten it, as in whim0")]
+    #[error(
+        "interface name {name:?} has {len} octets; the kernel takes at most 15: shorten it, as in whim0"
+    )]
     NameTooLong {
         /// The name.
         name: String,
@@ -183,7 +185,9 @@ pub enum TunConfigError {
     #[error("{0} cannot be an interface's address: it names no single host")]
     NotAHost(Address),
     /// A prefix that the family has not.
-    #[error("prefix length {len} of {addr} exceeds the {bits} bits of the address: give 0 to {bits}")]
+    #[error(
+        "prefix length {len} of {addr} exceeds the {bits} bits of the address: give 0 to {bits}"
+    )]
     PrefixLength {
         /// The address.
         addr: Address,
@@ -196,7 +200,9 @@ pub enum TunConfigError {
     #[error("{0} is given twice: the stack and the machine need an address each")]
     Twice(Address),
     /// A host address that cannot reach the stack.
-    #[error("host address {0} lies in the network of none of the stack's addresses: choose one of the same prefix, as in addr=10.9.0.2/24,host=10.9.0.1")]
+    #[error(
+        "host address {0} lies in the network of none of the stack's addresses: choose one of the same prefix, as in addr=10.9.0.2/24,host=10.9.0.1"
+    )]
     HostOutside(Address),
     /// Too small an MTU.
     #[error("mtu {mtu}: give {least} to 65535 octets")]
