@@ -15,8 +15,7 @@ use whimbrel_tcp::Instant;
 /// # Frames are lent
 ///
 /// What `deliver` is given lives for that call and no longer: a ring's slot, a UMEM chunk or a
-/// buffer is reused afterwards. What a frame holds in [`RxFrame::shared`] is reference-counted and
-/// may be kept.
+/// buffer is reused afterwards. Who keeps some of it copies it.
 pub trait Device: AsFd {
     /// What it can do. Constant for the life of the device.
     fn capabilities(&self) -> Capabilities;
@@ -75,7 +74,7 @@ pub struct DeviceCounters {
     pub rx_segments: u64,
     /// Octets delivered, from the first header on.
     pub rx_octets: u64,
-    /// Frames skipped because their offload header contradicts them.
+    /// Frames skipped because their offload header contradicts them, or could not be made.
     pub rx_malformed: u64,
     /// Frames skipped because they exceed what one buffer holds.
     pub rx_oversized: u64,

@@ -2,6 +2,33 @@
 //!
 //! Everything below this crate is told the time and handed its secrets; this one asks the system
 //! for them. It is the only crate with `unsafe`, and all of that stands in [`sys`].
+//!
+//! A program that runs one shard over TUN until it is interrupted:
+//!
+//! ```no_run
+//! # use whimbrel_io::{Clock, Device, Port, Stop, Tun, Waker, WireSpec, Worker, entropy};
+//! # use whimbrel_io::signals::Signals;
+//! # use whimbrel_stack::{Shard, ShardConfig};
+//! # fn run(port: impl Port) -> Result<(), Box<dyn std::error::Error>> {
+//! let WireSpec::Tun(config) = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".parse()? else {
+//!     return Err("not a TUN device".into());
+//! };
+//! let stop = Stop::new()?;
+//! let _signals = Signals::install(&stop)?;
+//! let tun = Tun::open(&config)?;
+//! let shard = Shard::new(ShardConfig {
+//!     tunables: Default::default(),
+//!     secrets: entropy::secrets()?,
+//!     capabilities: tun.capabilities(),
+//!     addresses: config.addresses().to_vec(),
+//!     routes: config.routes(),
+//! })?;
+//! let mut worker = Worker::new(tun, shard, port, Clock::start(), Waker::new()?);
+//! worker.run(&stop)?;
+//! println!("{:?}", worker.device().counters());
+//! # Ok(())
+//! # }
+//! ```
 #![deny(unsafe_code)]
 
 pub mod clock;

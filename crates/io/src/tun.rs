@@ -139,18 +139,20 @@ impl Tun {
         let mut start = FIRST;
         while burst.taken < MAX_BURST && start < BURST_OCTETS {
             let Some(buffer) = self.arena.get_mut(start..start + SLOT) else { break };
-            let len = match (&self.file).read(buffer) {
-                Ok(len) => len,
-                // An interrupted read loses nothing: the descriptor stays readable.
-                Err(error) if is_transient(&error) => break,
-                Err(error) if burst.taken == 0 => return Err(error),
-                Err(_) => break,
-            };
+            let read = (&self.file).read(buffer);
+            if read.as_ref().is_err_and(ends_burst) {
+                match read {
+                    Err(error) if burst.taken == 0 && !is_transient(&error) => return Err(error),
+                    _ => break,
+                }
+            }
             burst.taken += 1;
-            if let Some((place, free)) = self.judge(start, len).zip(places.get_mut(burst.good)) {
+            // Length zero stands for the frame that could not be handed over.
+            let place = self.judge(start, read.unwrap_or(0));
+            if let Some((place, free)) = place.zip(places.get_mut(burst.good)) {
                 *free = place;
                 burst.good += 1;
-                start = next_start(start + len);
+                start = next_start(place.start + place.len);
             }
         }
         Ok(burst)
@@ -304,6 +306,13 @@ fn write_segment(mut tun: &File, segment: &TxSegment) -> io::Result<()> {
     tun.write_vectored(slices.get(..count).unwrap_or_default()).map(|_| ())
 }
 
+/// Whether nothing more can be read now. EINVAL is about one frame, which the kernel could not
+/// describe by an offload header and threw away: the next may be better.
+fn ends_burst(error: &io::Error) -> bool {
+    error.raw_os_error() != Some(libc::EINVAL)
+}
+
+/// An interrupted read loses nothing: the descriptor stays readable.
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

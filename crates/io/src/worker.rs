@@ -81,10 +81,10 @@ enum Stuck {
 pub enum WorkerError {
     /// The device is lost.
     #[error("the device is lost: {0}. Was its interface removed? Bring it back and start again")]
-    Device(#[source] io::Error),
+    Device(io::Error),
     /// The system would not let it wait.
     #[error("cannot wait for the device: {0}")]
-    Wait(#[source] io::Error),
+    Wait(io::Error),
 }
 
 /// What a worker's thread ends with: the worker, for its counters, and how it ended.

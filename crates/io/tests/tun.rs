@@ -2,6 +2,8 @@
 //!
 //! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::thread;
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Device, Tun, TunError, WireSpec};
+use whimbrel_stack::RxFrame;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
 
@@ -40,6 +43,10 @@ fn open(spec: &str) -> Tun {
     Tun::open(&config).unwrap()
 }
 
+fn octets<'a>(frame: &RxFrame<'a>) -> &'a [u8] {
+    frame.head
+}
+
 /// The next frame for which `wanted` holds.
 fn next_frame(tun: &mut Tun, wanted: impl Fn(&[u8]) -> bool) -> (Vec<u8>, SegMeta) {
     let deadline = Instant::now() + PATIENCE;
@@ -50,8 +57,8 @@ fn next_frame(tun: &mut Tun, wanted: impl Fn(&[u8]) -> bool) -> (Vec<u8>, SegMet
         ppoll(&mut fds, Some(PATIENCE)).unwrap();
         tun.rx_burst(&mut |burst| {
             for frame in burst {
-                if found.is_none() && wanted(frame.head) {
-                    found = Some((frame.head.to_vec(), frame.meta));
+                if found.is_none() && wanted(octets(frame)) {
+                    found = Some((octets(frame).to_vec(), frame.meta));
                 }
             }
         })
@@ -327,7 +334,7 @@ fn reflect(tun: &mut Tun, socket: &UdpSocket, frames: u32) -> (u128, u128) {
         copies.clear();
         let start = Instant::now();
         reflected += tun
-            .rx_burst(&mut |burst| copies.extend(burst.iter().map(|frame| back(frame.head))))
+            .rx_burst(&mut |burst| copies.extend(burst.iter().map(|frame| back(octets(frame)))))
             .unwrap() as u32;
         reading += start.elapsed();
         let start = Instant::now();

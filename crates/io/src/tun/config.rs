@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU16;
 
-use whimbrel_stack::InterfaceAddress;
+use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, Family};
 
 /// A TUN interface: its name, the stack's addresses behind it, and the machine's before it.
@@ -120,6 +120,20 @@ impl TunConfig {
     pub fn lone_addresses(&self) -> impl Iterator<Item = InterfaceAddress> {
         let reached = |address| self.hosts.iter().any(|host| contains(*host, address));
         self.addresses.iter().copied().filter(move |address| !reached(address.addr))
+    }
+
+    /// The stack's way to whatever lies behind the machine: a default route for each family that
+    /// it has an address of.
+    pub fn routes(&self) -> Vec<Route> {
+        let route = |any: Address| {
+            let family = any.family();
+            let of_family = |address: &&InterfaceAddress| address.addr.family() == family;
+            self.addresses.iter().find(of_family)?;
+            let gateway = self.hosts.iter().find(of_family).map(|host| host.addr);
+            Some(Route { network: any, prefix_len: 0, gateway, metric: 0 })
+        };
+        let unspecified = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        unspecified.into_iter().filter_map(route).collect()
     }
 
     /// The largest packet, octets.

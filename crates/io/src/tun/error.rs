@@ -10,7 +10,7 @@ pub enum TunError {
         "no TUN device: cannot open /dev/net/tun ({0}). Load the driver (modprobe tun); in a \
          container pass the device in (--device /dev/net/tun)"
     )]
-    NoDevice(#[source] io::Error),
+    NoDevice(io::Error),
     /// Not allowed.
     #[error(
         "no privilege to {doing} ({error}). Run as root, or give the program CAP_NET_ADMIN: setcap \
@@ -20,7 +20,6 @@ pub enum TunError {
         /// What was tried.
         doing: &'static str,
         /// What the system said.
-        #[source]
         error: io::Error,
     },
     /// Another process holds it.
@@ -46,7 +45,6 @@ pub enum TunError {
         /// The interface.
         name: String,
         /// What the system said.
-        #[source]
         error: io::Error,
     },
 }

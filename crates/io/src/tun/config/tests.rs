@@ -85,3 +85,12 @@ fn names_are_what_the_kernel_takes_literally() {
     let error = TunConfig::new("sixteen-octets-x", addresses()).unwrap_err();
     assert!(error.to_string().contains("has 16 octets; the kernel takes at most 15"), "{error}");
 }
+
+#[test]
+fn the_stack_reaches_the_rest_of_the_world_through_the_machine() {
+    let routes = config(&["10.9.0.2/24", "10.8.0.2/24"]).unwrap().routes();
+    assert_eq!(routes.len(), 1);
+    assert_eq!((routes[0].prefix_len, routes[0].gateway), (0, Some(addr("10.9.0.1"))));
+    let routes = config(&["10.9.0.2/24", "fd09::2/128"]).unwrap().routes();
+    assert_eq!((routes[1].network, routes[1].gateway), (addr("::"), None));
+}
