@@ -84,27 +84,24 @@ impl Tun {
     /// Sends one segment, or drops it if the kernel refuses it for itself. Returns why not, if it
     /// is to be sent later; an error if the interface is gone.
     pub fn send(&mut self, segment: &TxSegment) -> io::Result<Option<TxOutcome>> {
-        loop {
-            let Err(error) = write_segment(&self.file, segment) else {
-                self.count_sent(segment);
-                return Ok(None);
-            };
-            match error.raw_os_error() {
-                Some(libc::EINTR) => {}
-                Some(libc::EAGAIN) => {
-                    self.counters.tx_blocked += 1;
-                    return Ok(Some(TxOutcome::Blocked));
-                }
-                Some(libc::ENOBUFS | libc::ENOMEM) => {
-                    self.counters.tx_congested += 1;
-                    return Ok(Some(TxOutcome::Congested));
-                }
-                Some(libc::EBADFD | libc::EBADF) => return Err(error),
-                errno => {
-                    self.counters.tx_dropped += 1;
-                    self.counters.tx_last_error = errno;
-                    return Ok(None);
-                }
+        let Err(error) = write_segment(&self.file, segment) else {
+            self.count_sent(segment);
+            return Ok(None);
+        };
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => {
+                self.counters.tx_blocked += 1;
+                Ok(Some(TxOutcome::Blocked))
+            }
+            Some(libc::ENOBUFS | libc::ENOMEM) => {
+                self.counters.tx_congested += 1;
+                Ok(Some(TxOutcome::Congested))
+            }
+            Some(libc::EBADFD | libc::EBADF) => Err(error),
+            errno => {
+                self.counters.tx_dropped += 1;
+                self.counters.tx_last_error = errno;
+                Ok(None)
             }
         }
     }
