@@ -236,6 +236,23 @@ impl Slices {
         self.octets
     }
 
+    /// Keeps the first `octets` octets.
+    pub fn truncate(&mut self, octets: u32) {
+        while self.octets > octets {
+            let excess = self.octets - octets;
+            let Some(last) = self.items.get_mut(usize::from(self.len) - 1) else { return };
+            let len = last.len() as u32;
+            if len > excess {
+                last.truncate((len - excess) as usize);
+                self.octets = octets;
+            } else {
+                *last = Bytes::new();
+                self.len -= 1;
+                self.octets -= len;
+            }
+        }
+    }
+
     /// Lets go of all of them.
     pub fn clear(&mut self) {
         for item in self.items.iter_mut().take(usize::from(self.len)) {

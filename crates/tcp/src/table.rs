@@ -1,6 +1,22 @@
 //! Where a stack keeps its flows: the one table that finds a segment's record, and the records
 //! that are not connections.
 
+pub mod flow_table;
+pub mod identity;
+pub mod listeners;
+pub mod ports;
 pub mod secrets;
+pub mod slab;
+pub mod syn_cache;
+pub mod syn_entry;
 
+pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
+pub use identity::Identity;
+pub use listeners::{
+    AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
+};
+pub use ports::{PortRange, Ports, PortsExhausted};
 pub use secrets::{Key, Secrets};
+pub use slab::Slab;
+pub use syn_cache::{Due, SynCache, SynCacheFull};
+pub use syn_entry::{Announced, PassiveOpen, SynEntry, SynStep};

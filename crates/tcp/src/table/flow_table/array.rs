@@ -1,0 +1,157 @@
+//! An array of groups in segments, and linear probing over it.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::group::Group;
+use super::{FlowHash, Record};
+
+/// Groups, the homes of all tags in order, and beyond the last home as many as its overflow needs.
+///
+/// Invariant: every group from a slot's home up to the one before its own is full. (Groups that a
+/// migration took away do not count.) There is no way around from the end to the start: the last
+/// homes overflow into groups that are nobody's home, of which the last segment has some to spare.
+#[derive(Debug)]
+pub(super) struct Array {
+    groups: usize,
+    /// Allocated when first written, freed when a migration has passed.
+    segments: Vec<Option<Box<[Group; SEGMENT]>>>,
+}
+
+/// A lane of a group of an array.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    group: usize,
+    lane: u8,
+}
+
+impl Array {
+    pub(super) const fn new(groups: usize) -> Self {
+        Self { groups, segments: Vec::new() }
+    }
+
+    /// How many groups are homes.
+    pub(super) const fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// The group where a tag belongs.
+    #[inline]
+    pub(super) const fn home(&self, hash: FlowHash) -> usize {
+        ((hash.0 as u64 * self.groups as u64) >> 32) as usize
+    }
+
+    /// The first slot with this hash that `matches` accepts, looking from group `start` up to the
+    /// first that is not full.
+    #[inline]
+    pub(super) fn locate(
+        &self,
+        hash: FlowHash,
+        start: usize,
+        mut matches: impl FnMut(Record) -> bool,
+    ) -> Option<Place> {
+        let mut index = start;
+        loop {
+            let group = self.group(index)?;
+            if let Some(lane) = group.lane(hash, &mut matches) {
+                return Some(Place { group: index, lane });
+            }
+            if !group.is_full() {
+                return None;
+            }
+            index += 1;
+        }
+    }
+
+    pub(super) fn insert(&mut self, hash: FlowHash, record: Record) {
+        let mut index = self.home(hash);
+        while self.group(index).is_some_and(Group::is_full) {
+            index += 1;
+        }
+        self.group_mut(index).push(hash, record);
+    }
+
+    /// Takes a slot out, and fills the hole from behind as long as a full group had one in it.
+    pub(super) fn remove(&mut self, place: Place) {
+        let Place { group: mut hole, lane } = place;
+        let mut was_full = self.group(hole).is_some_and(Group::is_full);
+        self.group_mut(hole).take(lane);
+        let mut index = hole + 1;
+        while was_full {
+            let Some(group) = self.group(index) else { return };
+            was_full = group.is_full();
+            if let Some(lane) = self.displaced_lane(group, hole)
+                && let Some((hash, record)) = self.group_mut(index).take(lane)
+            {
+                self.group_mut(hole).push(hash, record);
+                hole = index;
+            }
+            index += 1;
+        }
+    }
+
+    pub(super) fn set(&mut self, place: Place, record: Record) {
+        self.group_mut(place.group).set(place.lane, record);
+    }
+
+    /// Takes a group away, for good; with the last of its segment, the segment.
+    pub(super) fn take_group(&mut self, index: usize) -> Group {
+        let Some(group) = self.group(index).copied() else { return Group::EMPTY };
+        if index % SEGMENT == SEGMENT - 1 {
+            self.segments[index / SEGMENT] = None;
+        }
+        group
+    }
+
+    /// Octets held in segments and their directory.
+    pub(super) fn memory(&self) -> usize {
+        let segments = self.segments.iter().flatten().count();
+        let directory = self.segments.capacity() * size_of::<Option<Box<[Group; SEGMENT]>>>();
+        segments * size_of::<[Group; SEGMENT]>() + directory
+    }
+
+    /// A lane whose slot may move back to group `hole`, as its home is there or before.
+    fn displaced_lane(&self, group: &Group, hole: usize) -> Option<u8> {
+        let lane = group.slots().position(|(hash, _)| self.home(hash) <= hole)?;
+        Some(lane as u8)
+    }
+
+    /// Whether each group is full, in order.
+    #[cfg(test)]
+    pub(super) fn fullness(&self) -> impl Iterator<Item = bool> {
+        (0..self.segments.len() * SEGMENT)
+            .map(|index| self.group(index).is_some_and(Group::is_full))
+    }
+
+    #[inline]
+    fn group(&self, index: usize) -> Option<&Group> {
+        let segment = self.segments.get(index / SEGMENT)?;
+        Some(&segment.as_ref()?[index % SEGMENT])
+    }
+
+    fn group_mut(&mut self, index: usize) -> &mut Group {
+        let segment = index / SEGMENT;
+        if segment >= self.segments.len() {
+            // The directory at once, 8 octets a segment, so that it need not grow; one more for
+            // what overflows the last home.
+            let directory = self.groups / SEGMENT + 2;
+            self.segments.reserve_exact(directory.saturating_sub(self.segments.len()));
+            self.segments.resize_with(segment + 1, || None);
+        }
+        let segment = self.segments[segment].get_or_insert_with(empty_segment);
+        &mut segment[index % SEGMENT]
+    }
+}
+
+/// Made on the heap: on the stack it would be 16 KiB.
+fn empty_segment() -> Box<[Group; SEGMENT]> {
+    let groups: Box<[Group]> = (0..SEGMENT).map(|_| Group::EMPTY).collect();
+    match groups.try_into() {
+        Ok(groups) => groups,
+        Err(_) => Box::new([Group::EMPTY; SEGMENT]),
+    }
+}
+
+/// Groups of a segment: 16 KiB, about 1 us to allocate and fill. The directory of ten million
+/// records is 60 KB. Larger segments would make a shorter directory and a longer pause.
+pub(super) const SEGMENT: usize = 256;

@@ -1,0 +1,85 @@
+//! Eight slots in one cache line.
+
+use super::{FlowHash, LANES, Record};
+
+/// Eight slots: tags side by side, so that one comparison of 32 octets tests them all, then the
+/// records. Taken slots come first, so the last one says whether the group is full.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Group {
+    tags: [u32; LANES],
+    records: [Option<Record>; LANES],
+}
+
+impl Group {
+    pub(super) const EMPTY: Self = Self { tags: [0; LANES], records: [None; LANES] };
+
+    /// A bit for each lane whose tag is that of `hash`: an empty lane's may be, too.
+    #[inline]
+    fn lanes_with(&self, hash: FlowHash) -> u32 {
+        let mut lanes = 0;
+        for (lane, tag) in self.tags.iter().enumerate() {
+            lanes |= u32::from(*tag == hash.0) << lane;
+        }
+        lanes
+    }
+
+    /// The first lane that has this hash and whose record `matches` accepts.
+    #[inline]
+    pub(super) fn lane(
+        &self,
+        hash: FlowHash,
+        matches: &mut impl FnMut(Record) -> bool,
+    ) -> Option<u8> {
+        let mut lanes = self.lanes_with(hash);
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as usize % LANES;
+            if self.records[lane].is_some_and(&mut *matches) {
+                return Some(lane as u8);
+            }
+            lanes &= lanes - 1;
+        }
+        None
+    }
+
+    #[inline]
+    pub(super) const fn is_full(&self) -> bool {
+        self.records[LANES - 1].is_some()
+    }
+
+    fn len(&self) -> usize {
+        self.records.iter().filter(|record| record.is_some()).count()
+    }
+
+    /// Adds a slot. The group is not full.
+    pub(super) fn push(&mut self, hash: FlowHash, record: Record) {
+        debug_assert!(!self.is_full());
+        let lane = self.len() % LANES;
+        self.tags[lane] = hash.0;
+        self.records[lane] = Some(record);
+    }
+
+    /// Takes a slot out; the last one takes its lane.
+    pub(super) fn take(&mut self, lane: u8) -> Option<(FlowHash, Record)> {
+        let lane = usize::from(lane) % LANES;
+        let last = self.len().checked_sub(1)?;
+        let taken = (FlowHash(self.tags[lane]), self.records[lane]?);
+        self.tags[lane] = self.tags[last];
+        self.records[lane] = self.records[last];
+        self.tags[last] = 0;
+        self.records[last] = None;
+        Some(taken)
+    }
+
+    pub(super) fn set(&mut self, lane: u8, record: Record) {
+        self.records[usize::from(lane) % LANES] = Some(record);
+    }
+
+    /// Its taken slots.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (FlowHash, Record)> {
+        let tags = self.tags.into_iter().map(FlowHash);
+        tags.zip(self.records).map_while(|(hash, record)| Some((hash, record?)))
+    }
+}
+
+const _: () = assert!(size_of::<Group>() == 64 && align_of::<Group>() == 64);
