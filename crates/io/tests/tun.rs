@@ -44,7 +44,7 @@ fn open(spec: &str) -> Tun {
 }
 
 fn octets<'a>(frame: &RxFrame<'a>) -> &'a [u8] {
-    frame.head
+    frame.octets
 }
 
 /// The next frame for which `wanted` holds.
