@@ -15,6 +15,7 @@ pub mod event;
 pub mod frame;
 pub mod handle;
 pub mod shard;
+pub mod wheel;
 
 pub use batch::TxBatch;
 pub use config::{Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Steering};
