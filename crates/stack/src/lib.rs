@@ -21,6 +21,7 @@ pub mod event;
 pub mod frame;
 pub mod handle;
 pub mod ip;
+mod records;
 mod replies;
 pub mod shard;
 pub mod wheel;

@@ -20,14 +20,13 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
-use whimbrel_tcp::table::{
-    FlowHasher, FlowTable, Identity, Listeners, PortRange, Ports, SynCache, TimeWaits,
-};
+use whimbrel_tcp::table::{Identity, Listeners, PortRange, Ports};
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
-use crate::connections::{Connections, Slot};
+use crate::connections::Slot;
 use crate::ip::{Addresses, Host, IpCounters, Routes};
+use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ListenerId, ShardConfig};
@@ -42,12 +41,7 @@ pub struct Shard {
     tunables: Tunables,
     identity: Identity,
     host: Host,
-    // One probe finds the record of a flow, of whatever kind.
-    hasher: FlowHasher,
-    flows: FlowTable,
-    syns: SynCache,
-    connections: Connections,
-    waits: TimeWaits,
+    records: Records,
     listeners: Listeners,
     ports: Ports,
     // What is to be done.
@@ -82,11 +76,7 @@ impl Shard {
         Ok(Self {
             now: Instant::ZERO,
             identity: Identity::new(&secrets, tunables.isn_tick_nanos),
-            hasher: FlowHasher::new(secrets.flows),
-            flows: FlowTable::new(),
-            syns: SynCache::new(&tunables),
-            connections: Connections::default(),
-            waits: TimeWaits::new(),
+            records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
             ports: Ports::new(&secrets, range),
             wheel: Wheel::new(Instant::ZERO),
@@ -138,25 +128,25 @@ impl Shard {
     /// How many of each record live now.
     pub fn census(&self) -> Census {
         Census {
-            connections: self.connections.0.len(),
-            syn_entries: self.syns.len(),
-            time_wait: self.waits.len(),
+            connections: self.records.connections.0.len(),
+            syn_entries: self.records.syns.len(),
+            time_wait: self.records.waits.len(),
             listeners: self.listeners.len(),
             cold_halves: self.pool.lent(),
-            flows: self.flows.len(),
+            flows: self.records.flows.len(),
             timers: self.wheel.len(),
             replies: self.replies.len(),
         }
     }
 
     fn slot(&self, handle: Handle) -> Option<&Slot> {
-        let slot = self.connections.0.get(handle.index)?;
-        let current = self.connections.0.generation(handle.index) == handle.generation;
+        let slot = self.records.connections.0.get(handle.index)?;
+        let current = self.records.connections.0.generation(handle.index) == handle.generation;
         (current && !slot.connection.is_orphan()).then_some(slot)
     }
 
     fn handle(&self, index: u32) -> Handle {
-        Handle { shard: 0, generation: self.connections.0.generation(index), index }
+        Handle { shard: 0, generation: self.records.connections.0.generation(index), index }
     }
 
     /// The surroundings of a call into the protocol.
@@ -172,7 +162,7 @@ impl Shard {
 
     /// A connection and the surroundings of a call into it.
     fn connection(&mut self, index: u32) -> Option<(&mut Connection, Context<'_>)> {
-        let slot = self.connections.0.get_mut(index)?;
+        let slot = self.records.connections.0.get_mut(index)?;
         let context = Context {
             now: self.now,
             tunables: &self.tunables,

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 
-/// The most slices that one outgoing segment is made of. With the device's and our own header
-/// they fit the 20 or so buffers that a gathering write takes without allocating in the kernel.
+/// The most slices that one outgoing segment is made of: with the device's header and ours, 20
+/// buffers of a gathering write, and 4 kB of application writes each for a full super-segment.
 pub const MAX_SLICES: usize = 18;
 
 /// The most octets of headers in front of a payload: Ethernet, IPv6 and TCP with all options

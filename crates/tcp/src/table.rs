@@ -9,6 +9,7 @@ pub mod secrets;
 pub mod slab;
 pub mod syn_cache;
 pub mod syn_entry;
+pub mod time_wait;
 
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use identity::Identity;
@@ -20,3 +21,7 @@ pub use secrets::{Key, Secrets};
 pub use slab::Slab;
 pub use syn_cache::{Due, SynCache, SynCacheFull};
 pub use syn_entry::{Announced, PassiveOpen, SynEntry, SynStep};
+pub use time_wait::{
+    ChallengeReason, Ended, Lifetimes, PathClass, ReuseBy, RstVerdict, SegmentVerdict, SynVerdict,
+    TimeWait, TimeWaits,
+};

@@ -2,10 +2,10 @@
 
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::table::{SynEntry, TimeWait};
+use whimbrel_tcp::table::{Ended, SynEntry, TimeWait};
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_wire::tcp::TcpHeader;
-use whimbrel_wire::{Address, Ecn, Endpoint, IpHeader, ParseError, Protocol, Sum};
+use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
 use super::{EchoReply, FrameDrop, Host};
 use crate::RxFrame;
@@ -50,12 +50,8 @@ impl FlowKey {
     }
 
     pub(crate) fn of_waiting(wait: &TimeWait) -> Self {
-        Self {
-            remote: wait.remote,
-            remote_port: wait.remote_port,
-            local_port: wait.local_port,
-            local_index: wait.local_index,
-        }
+        let Ended { remote, remote_port, local_port, local_index, .. } = wait.ended();
+        Self { remote, remote_port, local_port, local_index }
     }
 }
 
@@ -105,9 +101,6 @@ fn read_segment<'a>(
     }
     if header.src_port == 0 || header.dst_port == 0 {
         return Err(FrameDrop::TcpPort);
-    }
-    if ip.traffic_class.ecn() == Ecn::Ce {
-        meta.ce_marks = meta.segs;
     }
     let key = FlowKey {
         remote: ip.src,

@@ -15,7 +15,7 @@ impl Shard {
         while left > 0 && self.advance_half_open() {
             left -= 1;
         }
-        while let Some(index) = self.wheel.pop_due(&mut self.connections, self.now, &mut left) {
+        while let Some(index) = self.wheel.pop_due(&mut self.records.connections, self.now, &mut left) {
             self.on_timer(index);
         }
         while left > 0 && self.advance_waits() {
@@ -25,7 +25,7 @@ impl Shard {
     }
 
     fn on_timer(&mut self, index: u32) {
-        if let Some(slot) = self.connections.0.get_mut(index) {
+        if let Some(slot) = self.records.connections.0.get_mut(index) {
             slot.armed = Instant::NEVER;
         }
         if let Some((connection, mut cx)) = self.connection(index) {
@@ -36,7 +36,7 @@ impl Shard {
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
-        [self.wheel.next_deadline(), self.syns.next_deadline(), self.next_wait_expiry()]
+        [self.wheel.next_deadline(), self.records.syns.next_deadline(), self.next_wait_expiry()]
             .into_iter()
             .flatten()
             .min()

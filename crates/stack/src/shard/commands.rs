@@ -11,7 +11,7 @@ impl Shard {
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
         let index = self.listeners.resolve_mut(listener)?.pop_accepted()?;
         let handle = self.handle(index);
-        let slot = self.connections.0.get_mut(index)?;
+        let slot = self.records.connections.0.get_mut(index)?;
         slot.unaccepted = false;
         if !slot.listed && !slot.connection.signals_mut().is_empty() {
             slot.listed = true;

@@ -37,25 +37,25 @@ impl Shard {
         // Parse all, hash all.
         for frame in frames {
             if let Some(arrival) = self.read_frame(frame) {
-                let hash = self.hash(&arrival.key);
+                let hash = self.records.hash(&arrival.key);
                 located[count] = Some(Located { arrival, hash, record: None });
                 count += 1;
             }
         }
         // Touch slots, then records: independent loads, all under way at once.
         for place in located.iter_mut().take(count).flatten() {
-            place.record = self.flows.candidate(place.hash);
+            place.record = self.records.flows.candidate(place.hash);
         }
         for place in located.iter_mut().take(count).flatten() {
-            if !place.record.is_some_and(|record| self.is_record_of(record, &place.arrival.key)) {
-                place.record = self.find(place.hash, &place.arrival.key);
+            if !place.record.is_some_and(|record| self.records.is_record_of(record, &place.arrival.key)) {
+                place.record = self.records.find(place.hash, &place.arrival.key);
             }
         }
         // Process each. What one segment changes in the table, the next must see.
-        let epoch = self.flows.epoch();
+        let epoch = self.records.flows.epoch();
         for mut place in located.into_iter().take(count).flatten() {
-            if self.flows.epoch() != epoch {
-                place.record = self.find(place.hash, &place.arrival.key);
+            if self.records.flows.epoch() != epoch {
+                place.record = self.records.find(place.hash, &place.arrival.key);
             }
             self.process(&place);
         }
@@ -143,25 +143,5 @@ impl Shard {
     /// Queues a stateless segment.
     pub(super) fn reply(&mut self, key: FlowKey, reply: Reply) {
         self.replies.push(Pending::Reply(key, reply));
-    }
-
-    pub(super) fn hash(&self, key: &FlowKey) -> FlowHash {
-        self.hasher.hash(&key.remote, key.remote_port, key.local_port, key.local_index)
-    }
-
-    pub(super) fn find(&self, hash: FlowHash, key: &FlowKey) -> Option<Record> {
-        self.flows.find(hash, |record| self.is_record_of(record, key))
-    }
-
-    fn is_record_of(&self, record: Record, key: &FlowKey) -> bool {
-        let index = record.index();
-        let found = match record.kind() {
-            Kind::Connection => {
-                self.connections.0.get(index).map(|slot| FlowKey::of(&slot.connection))
-            }
-            Kind::SynEntry => self.syns.get(index).map(FlowKey::of_half_open),
-            Kind::TimeWait => self.waits.get(index).map(FlowKey::of_waiting),
-        };
-        found.as_ref() == Some(key)
     }
 }

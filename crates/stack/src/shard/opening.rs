@@ -2,7 +2,7 @@
 
 use whimbrel_tcp::conn::{ActiveOpen, Connection, Handshake, initial_window};
 use whimbrel_tcp::table::{
-    Announced, Due, Families, Identity, Kind, PassiveOpen, Record, SynEntry, SynStep,
+    Announced, Due, Families, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry, SynStep,
 };
 use whimbrel_tcp::{DropReason, TxSegment, Verdict};
 use whimbrel_wire::{Endpoint, Flow, SeqNum};
@@ -19,13 +19,20 @@ use crate::{Handle, ListenerId};
 pub(super) struct Opening {
     /// Our ISS must lie at or beyond this.
     pub(super) iss_floor: Option<SeqNum>,
-    /// The TIME-WAIT record that comes back if the handshake fails.
-    pub(super) keeps: Option<u32>,
+    /// The TIME-WAIT record whose place it takes, and what showed that the SYN is new.
+    pub(super) replaces: Option<(u32, ReuseBy)>,
 }
 
 impl Opening {
     /// Nothing.
-    pub(super) const FRESH: Self = Self { iss_floor: None, keeps: None };
+    pub(super) const FRESH: Self = Self { iss_floor: None, replaces: None };
+
+    /// The TIME-WAIT record that comes back if the handshake fails: a SYN accepted by its number
+    /// alone may still be an old duplicate (RFC 1122 4.2.2.13 b), one with a newer timestamp has
+    /// proved itself.
+    fn kept(&self) -> Option<u32> {
+        self.replaces.filter(|(_, by)| *by == ReuseBy::Sequence).map(|(wait, _)| wait)
+    }
 }
 
 /// Listening.
@@ -48,7 +55,7 @@ impl Shard {
     pub fn close_listener(&mut self, listener: ListenerId) {
         let unaccepted = self.listeners.remove(listener).unwrap_or_default();
         for index in unaccepted {
-            if let Some(slot) = self.connections.0.get_mut(index) {
+            if let Some(slot) = self.records.connections.0.get_mut(index) {
                 slot.unaccepted = false;
                 self.let_go(index, LettingGo::Abort);
             }
@@ -86,19 +93,22 @@ impl Shard {
             local_index: key.local_index,
             listener,
             iss,
-            time_wait: opening.keeps,
+            time_wait: opening.kept(),
         };
         let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.tunables);
-        match self.syns.insert(entry, &mut self.listeners, self.now) {
+        match self.records.syns.insert(entry, &mut self.listeners, self.now) {
             Ok(index) => {
                 self.counters.syn_received += 1;
-                let hash = self.hash(&key);
+                let hash = self.records.hash(&key);
                 let record = Record::new(Kind::SynEntry, index);
-                match opening.keeps {
-                    Some(wait) => {
-                        self.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
+                match opening.replaces {
+                    Some((wait, by)) => {
+                        self.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
+                        if by == ReuseBy::Timestamp {
+                            self.records.waits.remove(wait);
+                        }
                     }
-                    None => self.flows.insert(hash, record),
+                    None => self.records.flows.insert(hash, record),
                 }
                 self.replies.push(Pending::SynAck(index));
                 Verdict::Accepted
@@ -122,7 +132,7 @@ impl Shard {
     /// A segment that hit a half-open entry.
     pub(super) fn on_half_open_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
         let window = initial_window(&self.tunables);
-        let Some(entry) = self.syns.get_mut(index) else {
+        let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         match entry.judge(&arrival.segment, window) {
@@ -134,7 +144,7 @@ impl Shard {
             }
             SynStep::Reset => {
                 self.counters.attempt_fails += 1;
-                if let Some(entry) = self.syns.remove(index, &mut self.listeners) {
+                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
                     self.forget_half_open(index, &entry);
                 }
                 Verdict::Accepted
@@ -158,13 +168,13 @@ impl Shard {
     /// The third segment: the connection is built whole, enters its listener's accept queue, and
     /// only then sees the segment.
     fn complete(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let Some(entry) = self.syns.get(index).copied() else {
+        let Some(entry) = self.records.syns.get(index).copied() else {
             return Verdict::Drop(DropReason::Closed);
         };
         let Some(listener) = self.listeners.get_mut(entry.listener()) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
-        if self.connections.0.len() >= self.tunables.max_connections as usize {
+        if self.records.connections.0.len() >= self.tunables.max_connections as usize {
             return Verdict::Drop(DropReason::ConnectionLimit);
         }
         if listener.is_accept_queue_full() {
@@ -176,7 +186,7 @@ impl Shard {
         let connection = self.build(&entry);
         let mut slot = Slot::new(connection);
         slot.unaccepted = true;
-        let place = self.connections.0.insert(slot);
+        let place = self.records.connections.0.insert(slot);
         let first = self.listeners.get(entry.listener()).is_some_and(|it| it.waiting() == 0);
         if let Some(listener) = self.listeners.get_mut(entry.listener()) {
             // Room was found above.
@@ -187,8 +197,8 @@ impl Shard {
         }
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
-        self.flows.replace(self.hash(&arrival.key), half_open, whole);
-        self.syns.remove(index, &mut self.listeners);
+        self.records.flows.replace(self.records.hash(&arrival.key), half_open, whole);
+        self.records.syns.remove(index, &mut self.listeners);
         self.end_kept_wait(&entry);
         let Some((connection, mut cx)) = self.connection(place) else {
             return Verdict::Drop(DropReason::Closed);
@@ -222,7 +232,7 @@ impl Shard {
 
     /// The SYN-ACK of an entry, if it is still there.
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        let Some(entry) = self.syns.get(index).copied() else { return false };
+        let Some(entry) = self.records.syns.get(index).copied() else { return false };
         let header = entry.syn_ack(self.announced(&entry));
         self.counters.out_segs += 1;
         self.write_header(&FlowKey::of_half_open(&entry), &header, tx)
@@ -243,7 +253,7 @@ impl Shard {
 
     /// What is due in the SYN cache; returns whether there was anything.
     pub(super) fn advance_half_open(&mut self) -> bool {
-        match self.syns.pop_due(self.now, &mut self.listeners) {
+        match self.records.syns.pop_due(self.now, &mut self.listeners) {
             Some(Due::Repeat(index)) => {
                 self.counters.syn_retrans += 1;
                 self.counters.retrans_segs += 1;
@@ -273,7 +283,7 @@ impl Shard {
     ) -> Result<Handle, ConnectError> {
         let local_index = self.judge_peer(remote, local)?;
         let limit = self.tunables.max_connections;
-        if self.connections.0.len() >= limit as usize {
+        if self.records.connections.0.len() >= limit as usize {
             return Err(ConnectError::TooMany { limit });
         }
         let local_port = self.choose_port(local_index, remote, local)?;
@@ -290,8 +300,8 @@ impl Shard {
             mss: self.host.mss(remote.addr.family()),
         };
         let connection = Connection::connect(&mut self.context(), open);
-        let index = self.connections.0.insert(Slot::new(connection));
-        self.flows.insert(self.hash(&key), Record::new(Kind::Connection, index));
+        let index = self.records.connections.0.insert(Slot::new(connection));
+        self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
         self.settle(index);
         Ok(self.handle(index))
     }
@@ -332,21 +342,15 @@ impl Shard {
             local_index,
         };
         if let Some(port) = local.map(|local| local.port).filter(|port| *port != 0) {
-            let key = key(port);
-            return match self.find(self.hash(&key), &key) {
-                None => Ok(port),
-                Some(_) => {
-                    Err(ConnectError::InUse { local: Endpoint::new(addr, port), remote })
-                }
+            return if self.records.contains(&key(port)) {
+                Err(ConnectError::InUse { local: Endpoint::new(addr, port), remote })
+            } else {
+                Ok(port)
             };
         }
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
-        let mut ports = core::mem::take(&mut self.ports);
-        let chosen = ports.choose(&addr, &remote, |port| {
-            let key = key(port);
-            self.find(self.hash(&key), &key).is_none()
-        });
-        self.ports = ports;
+        let records = &self.records;
+        let chosen = self.ports.choose(&addr, &remote, |port| !records.contains(&key(port)));
         chosen.map_err(|exhausted| {
             self.counters.ports_exhausted += 1;
             let (first, last) = (exhausted.range.first(), exhausted.range.last());

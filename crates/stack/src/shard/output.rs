@@ -34,7 +34,7 @@ impl Shard {
 
     /// One (super-)segment of a connection; it goes to the end of the list if there is more.
     fn write_segment(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        match self.connections.0.get_mut(index) {
+        match self.records.connections.0.get_mut(index) {
             Some(slot) if slot.dirty => slot.dirty = false,
             // The place was freed, or taken by another, since it was listed.
             _ => return false,

@@ -4,6 +4,7 @@ use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::{Signals, State};
 use whimbrel_tcp::table::{Kind, Record};
 
+use super::closing::ended;
 use super::{Shard, Source};
 use crate::Event;
 use crate::ip::FlowKey;
@@ -12,7 +13,7 @@ impl Shard {
     /// Brings the lists, the wheel and the table in line with the connection.
     pub(super) fn settle(&mut self, index: u32) {
         let max_text = self.host.max_text();
-        let Some(slot) = self.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if !slot.dirty && slot.connection.wants_transmit(max_text) {
             slot.dirty = true;
             self.dirty.push_back(index);
@@ -33,19 +34,19 @@ impl Shard {
     /// it is: it fires early, finds nothing due and is armed again, which is cheaper than moving
     /// it with every acknowledgment.
     fn rearm(&mut self, index: u32, deadline: Instant) {
-        let Some(slot) = self.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if deadline == Instant::NEVER {
             self.disarm(index);
         } else if deadline < slot.armed {
             slot.armed = deadline;
-            self.wheel.arm(&mut self.connections, index, deadline);
+            self.wheel.arm(&mut self.records.connections, index, deadline);
         }
     }
 
     fn disarm(&mut self, index: u32) {
-        let Some(slot) = self.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if core::mem::replace(&mut slot.armed, Instant::NEVER) != Instant::NEVER {
-            self.wheel.disarm(&mut self.connections, index);
+            self.wheel.disarm(&mut self.records.connections, index);
         }
     }
 
@@ -53,30 +54,32 @@ impl Shard {
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
         self.disarm(index);
-        let Some(slot) = self.connections.0.get_mut(index) else { return };
+        let generation = self.records.connections.0.generation(index);
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if core::mem::take(&mut slot.linked) {
-            let waits = slot.connection.state() == State::TimeWait;
             let key = FlowKey::of(&slot.connection);
-            let hash = self.hash(&key);
+            let waits = slot.connection.state() == State::TimeWait;
+            let ended = ended(&slot.connection, generation);
+            let hash = self.records.hash(&key);
             let record = Record::new(Kind::Connection, index);
-            if waits {
-                let waiting = self.start_waiting(index, &key);
-                self.flows.replace(hash, record, Record::new(Kind::TimeWait, waiting));
+            let found = if waits {
+                let waiting = self.start_waiting(ended);
+                self.records.flows.replace(hash, record, waiting)
             } else {
-                let removed = self.flows.remove(hash, record);
-                debug_assert!(removed, "a linked connection stands in the table");
-            }
+                self.records.flows.remove(hash, record)
+            };
+            debug_assert!(found, "a linked connection stands in the table");
         }
         self.free_if_unheld(index);
     }
 
     /// Frees a connection that is over and that nobody holds.
     pub(super) fn free_if_unheld(&mut self, index: u32) {
-        let Some(slot) = self.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if slot.connection.is_orphan() && !slot.linked {
             // The dirty and event lists may still name it; they skip what is gone.
             slot.connection.release(&mut self.pool);
-            self.connections.0.remove(index);
+            self.records.connections.0.remove(index);
         }
     }
 
@@ -97,7 +100,7 @@ impl Shard {
 
     fn poll_connection_event(&mut self, index: u32) -> Option<Event> {
         let handle = self.handle(index);
-        let slot = self.connections.0.get_mut(index).filter(|slot| slot.listed)?;
+        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.listed)?;
         let closed = slot.connection.closed();
         let signals = slot.connection.signals_mut();
         // What was received comes before the news that nothing more will be.

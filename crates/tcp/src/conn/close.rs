@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use whimbrel_wire::tcp::TcpFlags;
-use whimbrel_wire::{RawWindow, SeqNum};
+use whimbrel_wire::{RawWindow, SeqNum, WindowScale};
 
 use super::{Connection, Flags, Signals, State};
 use crate::Context;
@@ -154,6 +154,7 @@ impl Connection {
             snd_nxt: self.snd.max,
             rcv_nxt: self.rcv.nxt,
             window: self.rcv.raw_window(self.recv_scale),
+            scale: self.recv_scale,
             ts_recent: self.flags.has(Flags::TIMESTAMPS).then_some(self.stamps.recent),
         }
     }
@@ -168,6 +169,8 @@ pub struct Remains {
     pub rcv_nxt: SeqNum,
     /// The window field of the acknowledgment.
     pub window: RawWindow,
+    /// Its unit.
+    pub scale: WindowScale,
     /// TS.Recent, if timestamps were negotiated.
     pub ts_recent: Option<u32>,
 }
