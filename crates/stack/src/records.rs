@@ -1,9 +1,9 @@
 //! Every record of every flow, and the one table that finds it.
 
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::table::{
     FlowHash, FlowHasher, FlowTable, Key, Kind, Record, SynCache, TimeWaits,
 };
-use whimbrel_tcp::Tunables;
 
 use crate::connections::Connections;
 use crate::ip::FlowKey;

@@ -80,7 +80,8 @@ impl Addresses {
     /// with one interface).
     pub fn source_for(&self, remote: &Address) -> Option<u16> {
         let family = remote.family();
-        let candidates = (0u16..).zip(&self.by_index).filter(|(_, own)| own.addr.family() == family);
+        let candidates =
+            (0u16..).zip(&self.by_index).filter(|(_, own)| own.addr.family() == family);
         candidates
             .max_by_key(|(index, own)| {
                 let near = contains(own, remote);

@@ -22,11 +22,7 @@ pub struct EchoReply {
 
 impl EchoReply {
     /// The answer to the message in `payload`, if it is an echo request.
-    pub(super) fn to(
-        ip: &IpHeader,
-        local_index: u16,
-        payload: &[u8],
-    ) -> Result<Self, FrameDrop> {
+    pub(super) fn to(ip: &IpHeader, local_index: u16, payload: &[u8]) -> Result<Self, FrameDrop> {
         let (identifier, sequence, data) = match (ip.src.family(), ip.protocol) {
             (Family::V4, Protocol::ICMP) => {
                 match IcmpMessage::parse(payload).map_err(|_| FrameDrop::IcmpHeader)? {

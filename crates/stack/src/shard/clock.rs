@@ -15,7 +15,9 @@ impl Shard {
         while left > 0 && self.advance_half_open() {
             left -= 1;
         }
-        while let Some(index) = self.wheel.pop_due(&mut self.records.connections, self.now, &mut left) {
+        while let Some(index) =
+            self.wheel.pop_due(&mut self.records.connections, self.now, &mut left)
+        {
             self.on_timer(index);
         }
         while left > 0 && self.advance_waits() {

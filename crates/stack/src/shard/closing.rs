@@ -2,8 +2,8 @@
 
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{
-    Ended, Identity, Kind, Lifetimes, Record, RstVerdict, SegmentVerdict, SynEntry,
-    SynVerdict, TimeWait,
+    Ended, Identity, Kind, Lifetimes, Record, RstVerdict, SegmentVerdict, SynEntry, SynVerdict,
+    TimeWait,
 };
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
@@ -173,7 +173,9 @@ impl Shard {
         let hash = self.records.hash(&FlowKey::of_half_open(entry));
         let record = Record::new(Kind::SynEntry, index);
         match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
-            Some(wait) => self.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait)),
+            Some(wait) => {
+                self.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
+            }
             None => self.records.flows.remove(hash, record),
         };
     }

@@ -23,7 +23,9 @@ pub enum ConfigError {
         most: usize,
     },
     /// No ephemeral ports.
-    #[error("no ephemeral ports from {first} to {last}: give a first port of at least 1 and a last port not below it")]
+    #[error(
+        "no ephemeral ports from {first} to {last}: give a first port of at least 1 and a last port not below it"
+    )]
     PortRange {
         /// The first.
         first: u16,

@@ -47,7 +47,10 @@ impl Shard {
             place.record = self.records.flows.candidate(place.hash);
         }
         for place in located.iter_mut().take(count).flatten() {
-            if !place.record.is_some_and(|record| self.records.is_record_of(record, &place.arrival.key)) {
+            if !place
+                .record
+                .is_some_and(|record| self.records.is_record_of(record, &place.arrival.key))
+            {
                 place.record = self.records.find(place.hash, &place.arrival.key);
             }
         }

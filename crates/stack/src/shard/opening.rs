@@ -46,9 +46,7 @@ impl Shard {
         if !at.addr.is_unspecified() && self.host.addresses.index_of(&at.addr).is_none() {
             return Err(ListenError::NotLocal(at));
         }
-        self.listeners
-            .add(at, Families::Own, backlog)
-            .map_err(|taken| ListenError::InUse(taken.at))
+        self.listeners.add(at, Families::Own, backlog).map_err(|taken| ListenError::InUse(taken.at))
     }
 
     /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten.
@@ -221,9 +219,7 @@ impl Shard {
             },
             irs: entry.irs(),
             peer_mss: entry.mss(),
-            scales: entry
-                .is_scaled()
-                .then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
+            scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
         };
@@ -333,8 +329,7 @@ impl Shard {
         remote: Endpoint,
         local: Option<Endpoint>,
     ) -> Result<u16, ConnectError> {
-        let addr =
-            *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
+        let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
         let key = |local_port| FlowKey {
             remote: remote.addr,
             remote_port: remote.port,

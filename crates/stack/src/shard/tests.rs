@@ -1,1 +1,8 @@
-//! Tests.
+//! Two shards, joined by a wire in virtual time.
+
+mod hosts;
+
+mod close;
+mod echo;
+mod open;
+mod refuse;
