@@ -10,7 +10,11 @@
 //! - a chunk without records has no memory, a block without records none either: 8 octets for
 //!   16,384 numbers.
 //!
-//! So memory is at most two records for each that lives, and one chunk of 24 KiB at either end.
+//! So memory is at most about two records for each that lives (67 octets under steady reuse at
+//! random, 48.2 without reuse), and one chunk of 24 KiB at either end. Measured
+//! (`cargo test --release -p whimbrel-tcp ring -- --ignored --nocapture`, three runs on a shared
+//! EPYC): to enter and expire in order 24 ns; to take one of a million at random, all of it cold,
+//! and enter it anew 340 ns (316-373).
 //! (Rejected: a slab with links, 8 octets more a record, over the 64 that a TIME-WAIT may cost; a
 //! plain ring, which at a million reuses a second would hold 5.8 GB of holes.)
 
