@@ -221,10 +221,10 @@ impl Wheel {
         Some(id)
     }
 
-    /// The tick of a node, of which it has 32 bits: less than 2^31 from the present either way.
-    fn tick_of(&self, node: &TimerNode) -> u64 {
-        let ahead = node.tick.wrapping_sub(self.elapsed as u32).cast_signed();
-        self.elapsed.saturating_add_signed(i64::from(ahead))
+    /// The tick of a node, of which it has 32 bits. No armed node lies before the present: a turn
+    /// stops at each taken slot, and goes on when what it held is fired or linked anew.
+    const fn tick_of(&self, node: &TimerNode) -> u64 {
+        self.elapsed + node.tick.wrapping_sub(self.elapsed as u32) as u64
     }
 }
 

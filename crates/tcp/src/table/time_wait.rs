@@ -1,0 +1,380 @@
+//! TIME-WAIT: what remains of a connection when both sides are done, for 2 MSL.
+//!
+//! A [`TimeWait`] is 48 octets for either family, 61 with its slot in the flow table. It has no
+//! timer: its age is its entry tick, its life time follows from its path class. A ring a class is
+//! slab and queue at once, so entering, ending, and expiring are O(1), ten million or ten.
+//!
+//! **A changed MSL** applies at once, to records old and new: deadlines are computed, entry + 2 MSL
+//! in force, when the head of a ring is looked at. All records of a ring move by the same amount,
+//! so the order of entry stays the order of expiry. (Rejected: a new ring at each change. It needs
+//! a bound on rings, a third coordinate in the index, and lets an MSL that someone shortens in
+//! distress act only on those who did not yet suffer from it.)
+//!
+//! **Ticks** wrap after 49.7 days; a record lives 510 s at most (MSL is at most 255 s), so ages are
+//! never ambiguous.
+//!
+//! The judgement over what arrives for such a record is in `judge`; it changes nothing.
+
+use whimbrel_wire::{Address, RawWindow, SeqNum, WindowScale};
+
+use self::ring::Ring;
+use crate::time::{Instant, Tick};
+use crate::tunables::Tunables;
+
+pub use self::judge::{ChallengeReason, ReuseBy, RstVerdict, SegmentVerdict, SynVerdict};
+
+/// How far away a peer is, for what it says of the life time of segments on the way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum PathClass {
+    /// Beyond a router.
+    Remote = 0,
+    /// On a directly connected network.
+    Link = 1,
+    /// This host.
+    Loopback = 2,
+}
+
+impl PathClass {
+    /// Every class, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Remote, Self::Link, Self::Loopback];
+}
+
+/// How long TIME-WAIT lasts, by path class: 2 MSL, in ms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lifetimes([u32; 3]);
+
+impl Lifetimes {
+    /// By the rules in force. An MSL beyond 255 s counts as 255 s.
+    pub fn new(tunables: &Tunables) -> Self {
+        let msls = [tunables.msl_remote, tunables.msl_link, tunables.msl_loopback];
+        Self(msls.map(|msl| 2 * msl.as_millis().min(255_000) as u32))
+    }
+
+    /// 2 MSL of a class, ms.
+    pub const fn millis(&self, class: PathClass) -> u32 {
+        self.0[class as usize]
+    }
+}
+
+/// A connection as it ends, for [`TimeWait::new`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// The peer's address.
+    pub remote: Address,
+    /// The peer's port.
+    pub remote_port: u16,
+    /// This side's port.
+    pub local_port: u16,
+    /// Which of this host's addresses it used.
+    pub local_index: u16,
+    /// The generation of the handle that named the connection.
+    pub generation: u16,
+    /// SND.NXT, beyond our FIN.
+    pub snd_nxt: SeqNum,
+    /// RCV.NXT, beyond the peer's FIN.
+    pub rcv_nxt: SeqNum,
+    /// The window last announced.
+    pub window: RawWindow,
+    /// Its unit.
+    pub scale: WindowScale,
+    /// TS.Recent, if timestamps were negotiated.
+    pub ts_recent: Option<u32>,
+}
+
+/// A connection in TIME-WAIT. 48 octets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeWait {
+    remote: Address,
+    remote_port: u16,
+    local_port: u16,
+    local_index: u16,
+    traits: u16,
+    snd_nxt: SeqNum,
+    rcv_nxt: SeqNum,
+    window: RawWindow,
+    generation: u16,
+    ts_recent: u32,
+    entered: Tick,
+    challenged: Stamp,
+    replied: Stamp,
+}
+
+impl TimeWait {
+    /// The record of a connection that enters TIME-WAIT at `now`.
+    pub fn new(ended: Ended, now: Tick) -> Self {
+        let timestamps = if ended.ts_recent.is_some() { TIMESTAMPS } else { 0 };
+        Self {
+            remote: ended.remote,
+            remote_port: ended.remote_port,
+            local_port: ended.local_port,
+            local_index: ended.local_index,
+            traits: LIVE | timestamps | u16::from(ended.scale.get()),
+            snd_nxt: ended.snd_nxt,
+            rcv_nxt: ended.rcv_nxt,
+            window: ended.window,
+            generation: ended.generation,
+            ts_recent: ended.ts_recent.unwrap_or(0),
+            entered: now,
+            challenged: Stamp::NEVER,
+            replied: Stamp::NEVER,
+        }
+    }
+
+    /// What it remembers of the connection.
+    pub fn ended(&self) -> Ended {
+        Ended {
+            remote: self.remote,
+            remote_port: self.remote_port,
+            local_port: self.local_port,
+            local_index: self.local_index,
+            generation: self.generation,
+            snd_nxt: self.snd_nxt,
+            rcv_nxt: self.rcv_nxt,
+            window: self.window,
+            scale: self.scale(),
+            ts_recent: self.ts_recent(),
+        }
+    }
+
+    /// Whether this is the record of the flow: what the flow table asks for equal hashes.
+    #[inline]
+    pub fn is_flow(
+        &self,
+        remote: &Address,
+        remote_port: u16,
+        local_port: u16,
+        local_index: u16,
+    ) -> bool {
+        self.remote == *remote
+            && (self.remote_port, self.local_port) == (remote_port, local_port)
+            && self.local_index == local_index
+    }
+
+    /// TS.Recent, if timestamps were negotiated.
+    #[inline]
+    pub const fn ts_recent(&self) -> Option<u32> {
+        if self.traits & TIMESTAMPS != 0 { Some(self.ts_recent) } else { None }
+    }
+
+    /// The tick at which it entered TIME-WAIT, or was last restarted.
+    pub const fn entered(&self) -> Tick {
+        self.entered
+    }
+
+    /// What a hole in a ring holds.
+    const VACANT: Self = Self {
+        remote: Address::from_octets([0; 16]),
+        remote_port: 0,
+        local_port: 0,
+        local_index: 0,
+        traits: 0,
+        snd_nxt: SeqNum::new(0),
+        rcv_nxt: SeqNum::new(0),
+        window: RawWindow::new(0),
+        generation: 0,
+        ts_recent: 0,
+        entered: Tick::new(0),
+        challenged: Stamp::NEVER,
+        replied: Stamp::NEVER,
+    };
+
+    const fn scale(&self) -> WindowScale {
+        WindowScale::new((self.traits & SCALE) as u8)
+    }
+
+    const fn is_live(&self) -> bool {
+        self.traits & LIVE != 0
+    }
+
+    fn restart(&mut self, now: Tick, tsval: Option<u32>) {
+        self.entered = now;
+        self.challenged = Stamp::NEVER;
+        self.replied = Stamp::NEVER;
+        if let Some(tsval) = tsval
+            && tsval.wrapping_sub(self.ts_recent).cast_signed() > 0
+        {
+            self.ts_recent = tsval;
+        }
+    }
+}
+
+/// Every record in TIME-WAIT, by path class in order of entry.
+///
+/// An index is what the flow table holds: two bits of class, 28 of a running number. It names a
+/// record until the record goes, and is not used again for 2^28 records of its class.
+#[derive(Debug)]
+pub struct TimeWaits {
+    rings: [Ring; 3],
+}
+
+impl TimeWaits {
+    /// No records. Allocates nothing.
+    pub const fn new() -> Self {
+        Self { rings: [const { Ring::new() }; 3] }
+    }
+
+    /// Enters a record, whose tick is the present, and returns its index. Before that, the caller
+    /// makes room while [`TimeWaits::is_full`].
+    pub fn enter(&mut self, class: PathClass, record: TimeWait) -> u32 {
+        let number = self.rings[class as usize].push(record);
+        ((class as u32) << NUMBER_BITS) | number
+    }
+
+    /// The record at `index`.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&TimeWait> {
+        self.rings.get(ring_of(index))?.get(index & NUMBER_MASK)
+    }
+
+    /// The record at `index`.
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut TimeWait> {
+        self.rings.get_mut(ring_of(index))?.get_mut(index & NUMBER_MASK)
+    }
+
+    /// The path class that an index belongs to.
+    pub fn class(index: u32) -> Option<PathClass> {
+        PathClass::ALL.get(ring_of(index)).copied()
+    }
+
+    /// Takes the record at `index` out.
+    pub fn remove(&mut self, index: u32) -> Option<TimeWait> {
+        self.rings.get_mut(ring_of(index))?.remove(index & NUMBER_MASK)
+    }
+
+    /// Begins the 2 MSL of a record again, as for the peer's FIN repeated with `tsval`, and returns
+    /// its new index: it is the youngest of its class now. The caller enters that into the flow
+    /// table ([`FlowTable::replace`](crate::table::FlowTable::replace)).
+    pub fn restart(&mut self, index: u32, now: Tick, tsval: Option<u32>) -> Option<u32> {
+        let class = Self::class(index)?;
+        let mut record = self.remove(index)?;
+        record.restart(now, tsval);
+        Some(self.enter(class, record))
+    }
+
+    /// Takes out one record whose 2 MSL are over, with the index it had; to be called until `None`,
+    /// or until the caller's budget is used up. Never early, at most 1 ms late.
+    pub fn pop_expired(&mut self, now: Tick, lifetimes: &Lifetimes) -> Option<(u32, TimeWait)> {
+        let class = PathClass::ALL.into_iter().find(|class| {
+            let front = self.rings[*class as usize].front();
+            let age = front.map(|(_, record)| now.millis_since(record.entered));
+            age.is_some_and(|age| age > lifetimes.millis(*class))
+        })?;
+        self.pop_front(class)
+    }
+
+    /// Takes out the record that entered first, with the index it had.
+    pub fn recycle_oldest(&mut self) -> Option<(u32, TimeWait)> {
+        // A ring that has used up its numbers goes first, whatever its age.
+        let exhausted = |class: &PathClass| self.rings[*class as usize].is_exhausted();
+        let class = PathClass::ALL.into_iter().find(exhausted).or_else(|| self.oldest())?;
+        self.pop_front(class)
+    }
+
+    /// Whether the oldest record must go ([`TimeWaits::recycle_oldest`]) before another enters: at
+    /// `max` records, or when one ring spans all of its 2^28 numbers, holes included. With a `max`
+    /// of 0 it is full even when empty: enter nothing then.
+    pub fn is_full(&self, max: u32) -> bool {
+        self.len() >= max as usize || self.rings.iter().any(Ring::is_exhausted)
+    }
+
+    /// When the next record expires.
+    pub fn next_expiry(&self, now: Instant, lifetimes: &Lifetimes) -> Option<Instant> {
+        let left = |class: PathClass| {
+            let (_, record) = self.rings[class as usize].front()?;
+            let age = now.tick().millis_since(record.entered);
+            Some((lifetimes.millis(class) + 1).saturating_sub(age))
+        };
+        let left = PathClass::ALL.into_iter().filter_map(left).min()?;
+        Some(Instant::from_millis(now.as_nanos() / 1_000_000 + u64::from(left)))
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.rings.iter().map(Ring::len).sum()
+    }
+
+    /// How many records of a class there are.
+    pub fn len_of(&self, class: PathClass) -> usize {
+        self.rings[class as usize].len()
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Octets held, its own included. Walks the chunks (one for 512 records): for reports.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.rings.iter().map(Ring::memory).sum::<usize>()
+    }
+
+    fn oldest(&self) -> Option<PathClass> {
+        let entered =
+            |class: PathClass| Some((class, self.rings[class as usize].front()?.1.entered));
+        let older = |a: (PathClass, Tick), b: (PathClass, Tick)| {
+            if b.1.millis_since(a.1).cast_signed() >= 0 { a } else { b }
+        };
+        PathClass::ALL.into_iter().filter_map(entered).reduce(older).map(|(class, _)| class)
+    }
+
+    fn pop_front(&mut self, class: PathClass) -> Option<(u32, TimeWait)> {
+        let ring = &mut self.rings[class as usize];
+        let (number, _) = ring.front()?;
+        Some((((class as u32) << NUMBER_BITS) | number, ring.remove(number)?))
+    }
+}
+
+impl Default for TimeWaits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A time in 16 bits: units of 8 ms, a circle of 524 s. Longer than a record lives, so that a stamp
+/// never looks fresh again; a restart wipes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp(u16);
+
+impl Stamp {
+    const NEVER: Self = Self(0);
+
+    const fn new(now: Tick) -> Self {
+        match (now.raw() / Self::UNIT) as u16 {
+            0 => Self(u16::MAX),
+            units => Self(units),
+        }
+    }
+
+    /// The time since, in ms: the least that it can be, and about what it is, 16 ms more.
+    fn millis_to(self, now: Tick) -> Option<(u32, u32)> {
+        if self == Self::NEVER {
+            return None;
+        }
+        let units = u32::from(Self::new(now).0.wrapping_sub(self.0));
+        Some((units.saturating_sub(2) * Self::UNIT, units * Self::UNIT))
+    }
+
+    const UNIT: u32 = 8;
+}
+
+const fn ring_of(index: u32) -> usize {
+    (index >> NUMBER_BITS) as usize
+}
+
+const NUMBER_BITS: u32 = 28;
+const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
+
+/// [`TimeWait::traits`]: the window scale, whether timestamps were negotiated, whether this is a
+/// record at all.
+const SCALE: u16 = 0x000f;
+const TIMESTAMPS: u16 = 0x0010;
+const LIVE: u16 = 0x8000;
+
+const _: () = assert!(size_of::<TimeWait>() == 48);
+
+mod judge;
+mod ring;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! What a segment means to a record in TIME-WAIT: RFC 9293 3.10.7.4, RFC 6191, RFC 1337.
+//!
+//! Judging changes nothing; [`TimeWait::on_challenge`] and [`TimeWait::on_reply`] note an answer,
+//! and limit it. Both limits are the record's own, so that nobody can read one flow's traffic from
+//! another's silence, as a limit shared by all flows lets (CVE-2016-5696); and they are apart from
+//! each other, so that forged data cannot spend the answer that an honest SYN needs.
+
+use core::time::Duration;
+
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::{TcpFlags, Timestamps};
+
+use super::{Stamp, TimeWait};
+use crate::segment::RxSegment;
+use crate::time::Tick;
+use crate::verdict::{DropReason, Reply};
+
+/// What to do about a SYN (without ACK, RST or FIN) that meets a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum SynVerdict {
+    /// It is new: the connection is opened again.
+    Reuse(ReuseBy),
+    /// It looks old: a challenge, if [`TimeWait::on_challenge`] allows one, else silence.
+    ChallengeAck(ChallengeReason),
+}
+
+/// What shows that a SYN is new.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ReuseBy {
+    /// A newer TSval. It cannot be an old duplicate: the record may go at once.
+    Timestamp,
+    /// A sequence number above RCV.NXT. It may be an old duplicate all the same (RFC 1122
+    /// 4.2.2.13 b): keep the record until the handshake is complete.
+    Sequence,
+}
+
+/// What makes a SYN look old.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ChallengeReason {
+    /// Its TSval is older than TS.Recent.
+    OlderTimestamp,
+    /// Its sequence number is not above RCV.NXT, and no TSval speaks for it.
+    OldSequence,
+    /// Its sequence number is 2^31 from RCV.NXT, where order is undefined (RFC 1982), and no TSval
+    /// speaks for it.
+    UndefinedOrder,
+}
+
+/// What to do about a reset that meets a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum RstVerdict {
+    /// It answers our challenge: the record goes.
+    End,
+    /// It may be anybody's: ignored (RFC 1337) and counted.
+    Ignore,
+}
+
+/// What to do about any other segment that meets a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum SegmentVerdict {
+    /// The peer's FIN again: acknowledge it, and begin the 2 MSL anew
+    /// ([`TimeWaits::restart`](super::TimeWaits::restart)).
+    AckAndRestart,
+    /// Not acceptable: acknowledge it, if [`TimeWait::on_reply`] allows, and drop it.
+    Ack(DropReason),
+    /// Drop it.
+    Drop(DropReason),
+}
+
+impl TimeWait {
+    /// Judges a SYN by its sequence number and its timestamps (RFC 6191).
+    pub fn judge_syn(&self, seq: SeqNum, timestamps: Option<Timestamps>) -> SynVerdict {
+        let newer_by = match (self.ts_recent(), timestamps) {
+            (Some(recent), Some(seg)) => seg.val.wrapping_sub(recent).cast_signed(),
+            _ => 0,
+        };
+        // RFC 6191 2: a SYN whose timestamp is greater than the last one seen is honoured, whatever
+        // its sequence number; at a distance of 2^31 it counts as older.
+        if newer_by > 0 {
+            return SynVerdict::Reuse(ReuseBy::Timestamp);
+        }
+        if newer_by < 0 {
+            return SynVerdict::ChallengeAck(ChallengeReason::OlderTimestamp);
+        }
+        match seq.distance_from(self.rcv_nxt) {
+            i32::MIN => SynVerdict::ChallengeAck(ChallengeReason::UndefinedOrder),
+            // RFC 9293 3.6.1, MAY-2: "it MAY accept a new SYN from the remote TCP endpoint to
+            // reopen the connection directly from TIME-WAIT state".
+            1.. => SynVerdict::Reuse(ReuseBy::Sequence),
+            _ => SynVerdict::ChallengeAck(ChallengeReason::OldSequence),
+        }
+    }
+
+    /// Judges a reset. A client whose SYN was challenged answers `<SEQ=RCV.NXT><CTL=RST>`: only
+    /// that one ends the record, and only within a second of the challenge. Any other would be
+    /// TIME-WAIT assassination (RFC 1337).
+    pub fn judge_rst(&self, seq: SeqNum, now: Tick) -> RstVerdict {
+        let challenged = self.challenged.millis_to(now).is_some_and(|(_, millis)| millis <= 1000);
+        if seq == self.rcv_nxt && challenged { RstVerdict::End } else { RstVerdict::Ignore }
+    }
+
+    /// Judges a segment without SYN and RST.
+    pub fn judge_segment(&self, seg: &RxSegment<'_>) -> SegmentVerdict {
+        let header = &seg.header;
+        if !header.flags.contains(TcpFlags::ACK) {
+            // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return".
+            return SegmentVerdict::Drop(DropReason::NoAck);
+        }
+        match (self.ts_recent(), header.options.timestamps) {
+            // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
+            // silently drop the segment."
+            (Some(_), None) => return SegmentVerdict::Drop(DropReason::TimestampMissing),
+            // RFC 7323 5.3 R1: an older TSval is not acceptable, and is acknowledged.
+            (Some(recent), Some(seg)) if seg.val.wrapping_sub(recent).cast_signed() < 0 => {
+                return SegmentVerdict::Ack(DropReason::Paws);
+            }
+            _ => {}
+        }
+        let (seq, len) = (header.seq, seg.len());
+        if header.flags.contains(TcpFlags::FIN) && seq + len == self.rcv_nxt {
+            // RFC 9293 3.10.7.4: "The only thing that can arrive in this state is a retransmission
+            // of the remote FIN. Acknowledge it, and restart the 2 MSL timeout." It lies before
+            // RCV.NXT, so it must be known before the test of the window.
+            return SegmentVerdict::AckAndRestart;
+        }
+        self.judge_window(seq, len)
+    }
+
+    /// Whether to send the challenge that a SYN is due: no more than one in `interval`.
+    pub fn on_challenge(&mut self, now: Tick, interval: Duration) -> bool {
+        self.challenged.renew(now, interval)
+    }
+
+    /// Whether to send the acknowledgment that another segment is due: no more than one in
+    /// `interval`.
+    pub fn on_reply(&mut self, now: Tick, interval: Duration) -> bool {
+        self.replied.renew(now, interval)
+    }
+
+    /// Every acknowledgment of a record: `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`. `tsval` is this
+    /// host's timestamp for the peer; it is used if the connection used timestamps.
+    pub fn ack_reply(&self, tsval: Option<u32>) -> Reply {
+        let both = self.ts_recent().zip(tsval);
+        Reply {
+            seq: self.snd_nxt,
+            ack: self.rcv_nxt,
+            flags: TcpFlags::ACK,
+            window: self.window,
+            timestamps: both.map(|(ecr, val)| Timestamps { val, ecr }),
+        }
+    }
+
+    /// What the ISS of a connection that takes this one's place must exceed. RFC 1122 4.2.2.13:
+    /// "assigns its initial sequence number for the new connection to be larger than the largest
+    /// sequence number it used on the previous connection incarnation"; beyond an unscaled window
+    /// more, so that nothing of the old one can be taken for the new one's.
+    pub fn iss_floor(&self) -> SeqNum {
+        self.snd_nxt + 65_535
+    }
+
+    fn judge_window(&self, seq: SeqNum, len: u32) -> SegmentVerdict {
+        let window = self.window.scaled(self.scale()).get();
+        // RFC 9293 3.10.7.4, the four cases of the acceptability test: the first or the last octet
+        // lies in the window; an empty segment counts as its SEQ, and RCV.NXT as in a window of 0.
+        let last = if len == 0 { seq } else { seq + (len - 1) };
+        let acceptable = seq.in_window(self.rcv_nxt, window)
+            || last.in_window(self.rcv_nxt, window)
+            || (len == 0 && seq == self.rcv_nxt);
+        if acceptable {
+            // Nothing can follow the peer's FIN, and there is nothing left to acknowledge.
+            SegmentVerdict::Drop(DropReason::TimeWait)
+        } else if seq.before(self.rcv_nxt) {
+            SegmentVerdict::Ack(DropReason::OldData)
+        } else {
+            SegmentVerdict::Ack(DropReason::OverWindow)
+        }
+    }
+}
+
+impl Stamp {
+    /// Whether `interval` has passed since the last time this returned true.
+    fn renew(&mut self, now: Tick, interval: Duration) -> bool {
+        let since = self.millis_to(now).map(|(millis, _)| u128::from(millis));
+        let passed = since.is_none_or(|millis| millis >= interval.as_millis());
+        if passed {
+            *self = Self::new(now);
+        }
+        passed
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+extern crate std;
+
+use alloc::vec::Vec;
+use std::collections::BTreeMap;
+use std::println;
+
+use proptest::prelude::*;
+
+use super::{BLOCK, CHUNK, MAX_SPAN, NUMBER_MASK, Ring};
+use crate::table::time_wait::tests::entered_at;
+
+/// A ring whose numbers wrap after `BLOCK` records.
+fn about_to_wrap() -> Ring {
+    let start = NUMBER_MASK + 1 - BLOCK;
+    Ring { head: start, tail: start, ..Ring::new() }
+}
+
+fn push(ring: &mut Ring, tag: u32) -> u32 {
+    ring.push(entered_at(tag, 0))
+}
+
+fn tag(ring: &Ring, number: u32) -> Option<u32> {
+    ring.get(number).map(|record| record.entered().raw())
+}
+
+#[test]
+fn records_leave_in_the_order_in_which_they_came_across_the_end_of_numbers() {
+    let mut ring = about_to_wrap();
+    for value in 0..3 * BLOCK {
+        push(&mut ring, value);
+    }
+    for value in 0..3 * BLOCK {
+        let (number, record) = ring.front().unwrap();
+        assert_eq!(record.entered().raw(), value);
+        assert!(ring.remove(number).is_some());
+    }
+    assert!(ring.front().is_none() && ring.len() == 0);
+    assert!(ring.memory() < 1024, "{}", ring.memory());
+}
+
+#[test]
+fn a_number_that_was_not_handed_out_or_has_gone_names_nothing() {
+    let mut ring = Ring::new();
+    assert_eq!(tag(&ring, 0), None);
+    let number = push(&mut ring, 1);
+    assert_eq!(tag(&ring, number + 1), None);
+    assert!(ring.remove(number).is_some());
+    assert!(ring.remove(number).is_none());
+    assert_eq!(tag(&ring, number), None);
+    assert_eq!(tag(&ring, NUMBER_MASK), None);
+}
+
+#[test]
+fn one_record_that_nobody_reuses_does_not_hold_the_memory_of_millions_that_went() {
+    let mut ring = Ring::new();
+    let stubborn = push(&mut ring, 0);
+    for value in 1..5_000_000 {
+        let number = push(&mut ring, value);
+        if value != 4_999_999 {
+            ring.remove(number);
+        }
+    }
+    assert!(ring.memory() < 64 << 10, "{}", ring.memory());
+    ring.remove(stubborn);
+    let (last, record) = ring.front().unwrap();
+    assert_eq!(record.entered().raw(), 4_999_999);
+    ring.remove(last);
+    assert_eq!(ring.len(), 0);
+}
+
+#[test]
+fn under_random_reuse_a_live_record_costs_less_than_two() {
+    let (mut ring, mut random) = (Ring::new(), 1_u64);
+    let mut live: Vec<u32> = (0..20_000).map(|value| push(&mut ring, value)).collect();
+    for value in 20_000..600_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let pick = (random >> 33) as usize % live.len();
+        ring.remove(live[pick]);
+        live[pick] = push(&mut ring, value);
+    }
+    let each = ring.memory() as f64 / 20_000.0;
+    println!("{each:.1} octets a live record");
+    assert!(each < 96.0, "{each}");
+    assert!(live.iter().all(|number| tag(&ring, *number).is_some()));
+}
+
+#[test]
+fn numbers_run_out_a_block_before_they_would_meet() {
+    let mut ring = Ring::new();
+    push(&mut ring, 0);
+    ring.tail = MAX_SPAN;
+    assert!(!ring.is_exhausted());
+    ring.tail += 1;
+    assert!(ring.is_exhausted());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn behaves_as_an_ordered_map_with_running_keys(seed: u64, wraps: bool) {
+        let mut ring = if wraps { about_to_wrap() } else { Ring::new() };
+        let first = ring.head;
+        let (mut model, mut random) = (BTreeMap::new(), seed);
+        for step in 0..60_000_u32 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+            let (choice, pick) = ((random >> 60) as u32, (random >> 33) as u32 % (4 * BLOCK));
+            let entering = if (step / 10_000) % 2 == 0 { 11 } else { 3 };
+            if choice < entering {
+                let number = push(&mut ring, step);
+                prop_assert!(model.insert(number.wrapping_sub(first) & NUMBER_MASK, step).is_none());
+            } else if choice == 15 {
+                if let Some((number, record)) = ring.front() {
+                    let (offset, value) = model.pop_first().expect("the ring has one");
+                    prop_assert_eq!(number, first.wrapping_add(offset) & NUMBER_MASK);
+                    prop_assert_eq!(record.entered().raw(), value);
+                    ring.remove(number);
+                }
+            } else if let Some((offset, value)) = model.range(pick..).next() {
+                let (offset, value) = (*offset, *value);
+                let number = first.wrapping_add(offset) & NUMBER_MASK;
+                prop_assert_eq!(ring.remove(number).map(|record| record.entered().raw()), Some(value));
+                prop_assert!(ring.get(number).is_none());
+                model.remove(&offset);
+            }
+            prop_assert_eq!(ring.len(), model.len());
+            let front = ring.front().map(|(_, record)| record.entered().raw());
+            prop_assert_eq!(front, model.values().next().copied());
+        }
+        for (offset, value) in &model {
+            prop_assert_eq!(tag(&ring, first.wrapping_add(*offset) & NUMBER_MASK), Some(*value));
+        }
+        for offset in model.keys() {
+            ring.remove(first.wrapping_add(*offset) & NUMBER_MASK);
+        }
+        prop_assert_eq!(ring.len(), 0);
+        prop_assert!(ring.memory() <= (CHUNK * 48) + 8192, "{}", ring.memory());
+    }
+}
+
+/// cargo test --release -p whimbrel-tcp ring -- --ignored --nocapture
+#[test]
+#[ignore = "measures"]
+fn measure_entering_and_leaving() {
+    let mut ring = Ring::new();
+    for value in 0..1_000_000 {
+        push(&mut ring, value);
+    }
+    let start = std::time::Instant::now();
+    for value in 0..10_000_000 {
+        push(&mut ring, value);
+        if let Some((number, _)) = ring.front() {
+            ring.remove(number);
+        }
+    }
+    println!("enter and expire: {:.1} ns", start.elapsed().as_nanos() as f64 / 1e7);
+    let mut random = 1_u64;
+    let mut live: Vec<u32> = (0..1_000_000).map(|value| push(&mut ring, value)).collect();
+    let start = std::time::Instant::now();
+    for value in 0..10_000_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let pick = (random >> 33) as usize % live.len();
+        ring.remove(live[pick]);
+        live[pick] = push(&mut ring, value);
+    }
+    println!("reuse at random of a million: {:.1} ns", start.elapsed().as_nanos() as f64 / 1e7);
+}
