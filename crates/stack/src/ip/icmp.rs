@@ -7,6 +7,7 @@ use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Protocol, Sum, TrafficClass,
 };
 
+use super::output::IpOut;
 use super::{FrameDrop, Host};
 
 /// The answer to an echo request.
@@ -76,7 +77,8 @@ impl Host {
         let checksum = pseudo.add_bytes(&icmp).add_bytes(&data).finish();
         icmp[2..4].copy_from_slice(&checksum.to_be_bytes());
         // RFC 1122 3.2.2.6: the reply's type of service is that of the request.
-        let at = self.write_ip(tx, (&local, &remote), protocol, traffic_class, len);
+        let ip = IpOut { local: &local, remote: &remote, protocol, class: traffic_class };
+        let at = self.write_ip(&ip, len, tx);
         tx.header_room()[at..at + icmp.len()].copy_from_slice(&icmp);
         tx.set_header_len(at + icmp.len());
         tx.checksum = TxChecksum::Done;

@@ -17,14 +17,24 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) order: OptionOrder,
 }
 
+/// What an IP header says beside its lengths.
+#[derive(Debug)]
+pub(super) struct IpOut<'a> {
+    pub(super) local: &'a Address,
+    pub(super) remote: &'a Address,
+    pub(super) protocol: Protocol,
+    pub(super) class: TrafficClass,
+}
+
 impl Host {
     /// Writes IP and TCP headers in front of the text in `tx`.
     pub(crate) fn write_tcp(&mut self, out: &TcpOut<'_>, tx: &mut TxSegment) -> bool {
         let Some(local) = self.addresses.get(out.local_index).copied() else { return false };
         let tcp_len = out.header.header_len(out.order);
         let len = tcp_len + tx.payload.octets() as usize;
-        let ends = (&local, out.remote);
-        let at = self.write_ip(tx, ends, Protocol::TCP, TrafficClass::default(), len);
+        let class = TrafficClass::default();
+        let ip = IpOut { local: &local, remote: out.remote, protocol: Protocol::TCP, class };
+        let at = self.write_ip(&ip, len, tx);
         tx.gso_size = out.gso_size;
         let pseudo = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
         let tcp = &mut tx.header_room()[at..];
@@ -45,23 +55,16 @@ impl Host {
     }
 
     /// Writes an IP header for `len` octets of payload; returns where the payload's header goes.
-    pub(super) fn write_ip(
-        &mut self,
-        tx: &mut TxSegment,
-        (local, remote): (&Address, &Address),
-        protocol: Protocol,
-        class: TrafficClass,
-        len: usize,
-    ) -> usize {
+    pub(super) fn write_ip(&mut self, ip: &IpOut<'_>, len: usize, tx: &mut TxSegment) -> usize {
         self.counters.out_requests += 1;
-        let header_len = match local.family() {
+        let header_len = match ip.local.family() {
             Family::V4 => {
                 let header = Ipv4Header {
-                    src: local.v4_octets().into(),
-                    dst: remote.v4_octets().into(),
-                    protocol,
+                    src: ip.local.v4_octets().into(),
+                    dst: ip.remote.v4_octets().into(),
+                    protocol: ip.protocol,
                     ttl: HOP_LIMIT,
-                    tos: class,
+                    tos: ip.class,
                     // RFC 6864 4.1: "Originating sources MAY set the IPv4 ID field of atomic
                     // datagrams to any value."
                     identification: 0,
@@ -75,15 +78,15 @@ impl Host {
             }
             Family::V6 => {
                 let header = Ipv6Header {
-                    src: (*local.octets()).into(),
-                    dst: (*remote.octets()).into(),
-                    protocol,
+                    src: (*ip.local.octets()).into(),
+                    dst: (*ip.remote.octets()).into(),
+                    protocol: ip.protocol,
                     hop_limit: HOP_LIMIT,
-                    traffic_class: class,
+                    traffic_class: ip.class,
                     flow_label: 0,
                     payload_len: len as u16,
                     header_len: Ipv6Header::LEN as u16,
-                    protocol_pointer: 6,
+                    protocol_pointer: NEXT_HEADER_AT,
                     fragment: None,
                 };
                 header.emit(tx.header_room());
@@ -120,6 +123,8 @@ fn ip_header_len(family: Family) -> usize {
     }
 }
 
+/// Where IPv6's Next Header field stands.
+const NEXT_HEADER_AT: u16 = 6;
 /// RFC 1700's recommended default time to live.
 const HOP_LIMIT: u8 = 64;
 

@@ -1,3 +1,4 @@
+#![allow(clippy::disallowed_methods, reason = "ignored tests measure time")]
 extern crate std;
 
 use alloc::vec::Vec;

@@ -1,7 +1,7 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
-use whimbrel_wire::{SeqNum, WindowScale};
 use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Connection, Flags, Signals, State};
 use crate::recovery::{Flight, Remedy};

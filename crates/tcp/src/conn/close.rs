@@ -88,10 +88,7 @@ impl Connection {
                 ack: self.rcv.nxt,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),
-                timestamps: self
-                    .flags
-                    .has(Flags::TIMESTAMPS)
-                    .then(|| self.timestamps_now(cx)),
+                timestamps: self.flags.has(Flags::TIMESTAMPS).then(|| self.timestamps_now(cx)),
             }),
             _ => None,
         };

@@ -118,11 +118,7 @@ impl Connection {
     }
 
     /// SYN-SENT (RFC 9293 3.10.7.3).
-    pub(super) fn arrive_in_syn_sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        seg: &RxSegment<'_>,
-    ) -> Step {
+    pub(super) fn arrive_in_syn_sent(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         let header = &seg.header;
         let has_ack = header.flags.contains(TcpFlags::ACK);
         // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
@@ -197,8 +193,7 @@ impl Connection {
         if options.sack_permitted && cx.tunables.sack {
             self.flags.set(Flags::SACK);
         }
-        let default =
-            if self.remote.is_v4() { Mss::DEFAULT_V4 } else { Mss::DEFAULT_V6 };
+        let default = if self.remote.is_v4() { Mss::DEFAULT_V4 } else { Mss::DEFAULT_V6 };
         self.settle_mss(options.mss.unwrap_or(default));
     }
 
@@ -212,11 +207,8 @@ impl Connection {
 
     /// Both SYNs are acknowledged.
     pub(super) fn establish(&mut self) {
-        self.state = if self.flags.has(Flags::FIN_QUEUED) {
-            State::FinWait1
-        } else {
-            State::Established
-        };
+        self.state =
+            if self.flags.has(Flags::FIN_QUEUED) { State::FinWait1 } else { State::Established };
         self.signals.raise(Signals::CONNECTED);
         self.timers.stop_retransmission();
         self.attempts = 0;

@@ -47,11 +47,7 @@ impl Connection {
     }
 
     /// Makes the next segment, if there is one to send. `slices` is empty and receives its text.
-    pub fn poll_transmit(
-        &mut self,
-        cx: &mut Context<'_>,
-        slices: &mut Slices,
-    ) -> Option<Outgoing> {
+    pub fn poll_transmit(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Option<Outgoing> {
         let plan = self.judge_transmit(cx.max_text)?;
         let outgoing = match plan {
             Plan::Syn => self.make_syn(cx),
@@ -129,7 +125,9 @@ impl Connection {
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
             // filling. Otherwise whole segments only: the rest of the window will come.
-            len == room && room == self.snd.usable() && len < mss
+            len == room
+                && room == self.snd.usable()
+                && len < mss
                 && len >= self.snd.max_wnd.get() / 2
         };
         if send_odd { len } else { len - odd }
@@ -232,10 +230,10 @@ impl Connection {
         let mut flags = TcpFlags::ACK;
         if len > 0 && piece.seq + len == self.text_end() {
             // RFC 9293 3.9.1.2: "must set the PSH bit in the last buffered segment"
-            flags = flags | TcpFlags::PSH;
+            flags |= TcpFlags::PSH;
         }
         if piece.fin && len == piece.len {
-            flags = flags | TcpFlags::FIN;
+            flags |= TcpFlags::FIN;
         }
         self.make_header(cx, piece.seq, flags)
     }

@@ -121,9 +121,6 @@ impl Connection {
         step > 0
             && announced < self.recv_size / 2
             && (step >= 2 * mss || step >= self.recv_size / 2)
-            && matches!(
-                self.state,
-                State::Established | State::FinWait1 | State::FinWait2
-            )
+            && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
 }

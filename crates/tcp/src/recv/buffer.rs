@@ -107,7 +107,8 @@ impl RecvBuffer {
             Some((at, _)) => (at, self.held.remove(&at)),
             None => (start, None),
         };
-        let merged = range.get_or_insert_with(|| Range { end: start, chunks: ChunkQueue::default() });
+        let merged =
+            range.get_or_insert_with(|| Range { end: start, chunks: ChunkQueue::default() });
         // Walk upward: fill each gap from the new text, then absorb the range behind it.
         while merged.end < end {
             let next = self.held.range(merged.end..).next().map(|(at, _)| *at);

@@ -123,8 +123,7 @@ impl SendSequence {
     pub fn update_window(&mut self, seq: SeqNum, ack: SeqNum, wnd: WindowSize) -> bool {
         // RFC 9293 3.10.7.4: "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =<
         // SEG.ACK)), set SND.WND <- SEG.WND, set SND.WL1 <- SEG.SEQ, and set SND.WL2 <- SEG.ACK."
-        let newer =
-            self.wl1.before(seq) || (self.wl1 == seq && self.wl2.at_or_before(ack));
+        let newer = self.wl1.before(seq) || (self.wl1 == seq && self.wl2.at_or_before(ack));
         if !newer {
             return false;
         }

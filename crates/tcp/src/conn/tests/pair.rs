@@ -1,8 +1,8 @@
 //! Two connections in virtual time, joined by a wire that a test can cut.
 
 use std::collections::VecDeque;
-use std::vec::Vec;
 use std::time::Duration;
+use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
@@ -85,12 +85,8 @@ impl Side {
     }
 
     pub(super) fn take(&mut self, now: Instant, flying: &Flying) -> Verdict {
-        let meta = SegMeta {
-            segs: flying.segs,
-            gso_size: 0,
-            ce_marks: 0,
-            checksum: RxChecksum::Verified,
-        };
+        let meta =
+            SegMeta { segs: flying.segs, gso_size: 0, ce_marks: 0, checksum: RxChecksum::Verified };
         let payload = Payload::Borrowed(&flying.text);
         let segment = RxSegment { header: flying.header, payload, meta };
         self.with(now, |connection, cx| connection.on_segment(cx, &segment))

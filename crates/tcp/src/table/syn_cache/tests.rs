@@ -67,7 +67,7 @@ impl Host {
 
 fn expired_port(due: Option<Due>) -> Option<u16> {
     match due {
-        Some(Due::Expired(entry)) => Some(entry.remote().port),
+        Some(Due::Expired(_, entry)) => Some(entry.remote().port),
         _ => None,
     }
 }
@@ -225,7 +225,7 @@ fn entries_of_a_closed_listener_go_when_they_are_due_and_free_its_number() {
     host.listeners.remove(host.listener);
     assert_eq!(host.listeners.len(), 1);
     for port in [1, 2] {
-        let Some(Due::Orphaned(entry)) = host.pop(1000) else { panic!("nothing orphaned") };
+        let Some(Due::Orphaned(_, entry)) = host.pop(1000) else { panic!("nothing orphaned") };
         assert_eq!(entry.remote().port, port);
     }
     assert_eq!(host.pop(1000), None);
@@ -340,7 +340,7 @@ proptest! {
                                 it.deadline = now + (1000 << it.retries);
                                 index
                             }
-                            Due::Expired(_) | Due::Orphaned(_) => {
+                            Due::Expired(..) | Due::Orphaned(..) => {
                                 let place = model
                                     .iter()
                                     .position(|it| host.cache.get(it.index).is_none())
