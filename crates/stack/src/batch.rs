@@ -48,7 +48,7 @@ impl TxBatch {
     }
 
     /// Fills the next place by `fill`, which says whether it wrote a segment. `None` when full.
-    pub(crate) fn fill(&mut self, fill: impl FnOnce(&mut TxSegment) -> bool) -> Option<bool> {
+    pub fn fill(&mut self, fill: impl FnOnce(&mut TxSegment) -> bool) -> Option<bool> {
         let place = self.places.get_mut(self.filled)?;
         let filled = fill(place);
         if filled {

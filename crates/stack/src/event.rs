@@ -32,4 +32,6 @@ pub enum Recv {
     End,
     /// The connection is over, for this reason, and everything that arrived was read.
     Closed(CloseReason),
+    /// The handle names nothing.
+    Unknown,
 }

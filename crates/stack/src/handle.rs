@@ -21,11 +21,4 @@ impl Handle {
     }
 }
 
-/// Names a listener of one shard.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ListenerId {
-    pub(crate) index: u32,
-    pub(crate) generation: u32,
-}
-
 const _: () = assert!(size_of::<Handle>() == 8);

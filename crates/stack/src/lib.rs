@@ -4,16 +4,25 @@
 //! addresses, routes, IPv4 and IPv6, ICMP, and every connection. It has no clock, no entropy and
 //! no system call: whoever drives it tells it the time and gives it its secrets, so the same code
 //! runs over a device and in a simulated world, and the same inputs give the same bytes.
-#![no_std]
+//!
+//! ```text
+//! in    device -> rx: parse all, hash all, touch slots, touch records, process each
+//! out   dirty connections, replies -> tx: IP and TCP headers in front -> device
+//! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 pub mod batch;
 pub mod config;
+mod connections;
 pub mod event;
 pub mod frame;
 pub mod handle;
+pub mod ip;
+mod records;
+mod replies;
 pub mod shard;
 pub mod wheel;
 
@@ -21,5 +30,6 @@ pub use batch::TxBatch;
 pub use config::{Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Steering};
 pub use event::{Event, Recv};
 pub use frame::RxFrame;
-pub use handle::{Handle, ListenerId};
+pub use handle::Handle;
 pub use shard::Shard;
+pub use whimbrel_tcp::table::ListenerId;

@@ -1,137 +1,176 @@
 //! The shard: one host on one core, driven by calls in four groups.
+//!
+//! | group | methods |
+//! |---|---|
+//! | getters | [`Shard::counters`], [`Shard::census`], [`Shard::flow`], … |
+//! | what happened | [`Shard::rx`], [`Shard::advance`] |
+//! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
+//! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
-use bytes::Bytes;
-use whimbrel_tcp::{Counters, Instant};
+mod clock;
+mod closing;
+mod commands;
+mod error;
+mod input;
+mod opening;
+mod output;
+mod settle;
+
+use alloc::collections::VecDeque;
+
+use whimbrel_tcp::conn::{Connection, State};
+use whimbrel_tcp::context::ColdPool;
+use whimbrel_tcp::table::{Identity, Listeners, PortRange, Ports};
+use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
-use crate::{Event, Handle, ListenerId, Recv, RxFrame, ShardConfig, TxBatch};
+use crate::connections::Slot;
+use crate::ip::{Addresses, Host, IpCounters, Routes};
+use crate::records::Records;
+use crate::replies::Replies;
+use crate::wheel::Wheel;
+use crate::{Handle, ListenerId, ShardConfig};
 
-/// One host on one core. `!Sync` by use: one thread owns it and nothing in it is shared.
-///
-/// Methods stand in four groups: getters; what happened ([`Shard::rx`], [`Shard::advance`]);
-/// commands, which act at the time last told; what to do next ([`Shard::tx`],
-/// [`Shard::poll_event`], [`Shard::next_deadline`]).
+pub use error::{ConfigError, ConnectError, ListenError, SendError};
+
+/// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
-pub struct Shard {}
+pub struct Shard {
+    /// The time last told.
+    now: Instant,
+    tunables: Tunables,
+    identity: Identity,
+    host: Host,
+    records: Records,
+    listeners: Listeners,
+    ports: Ports,
+    // What is to be done.
+    wheel: Wheel,
+    dirty: VecDeque<u32>,
+    replies: Replies,
+    events: VecDeque<Source>,
+    pool: ColdPool,
+    counters: Counters,
+}
+
+/// Whoever has something to tell an application.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Connection(u32),
+    Listener(ListenerId),
+}
 
 /// Getters.
 impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
-        let _ = config;
-        todo!()
+        let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
+        let host = Host {
+            capabilities,
+            addresses: Addresses::new(&addresses)?,
+            routes: Routes::new(&addresses, &routes)?,
+            counters: IpCounters::default(),
+        };
+        let (first, last) = (tunables.port_first, tunables.port_last);
+        let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
+        Ok(Self {
+            now: Instant::ZERO,
+            identity: Identity::new(&secrets, tunables.isn_tick_nanos),
+            records: Records::new(&secrets.flows, &tunables),
+            listeners: Listeners::default(),
+            ports: Ports::new(&secrets, range),
+            wheel: Wheel::new(Instant::ZERO),
+            dirty: VecDeque::new(),
+            replies: Replies::default(),
+            events: VecDeque::new(),
+            pool: ColdPool::default(),
+            counters: Counters::default(),
+            host,
+            tunables,
+        })
     }
 
     /// What happened to segments and connections.
     pub fn counters(&self) -> &Counters {
-        todo!()
+        &self.counters
+    }
+
+    /// What happened to packets that never became segments.
+    pub fn ip_counters(&self) -> &IpCounters {
+        &self.host.counters
+    }
+
+    /// This host's addresses.
+    pub fn addresses(&self) -> &Addresses {
+        &self.host.addresses
+    }
+
+    /// The rules in force.
+    pub fn tunables(&self) -> &Tunables {
+        &self.tunables
     }
 
     /// The ends of a connection.
     pub fn flow(&self, handle: Handle) -> Option<Flow> {
-        let _ = handle;
-        todo!()
+        let connection = &self.slot(handle)?.connection;
+        let local = *self.host.addresses.get(connection.local_index())?;
+        Some(Flow {
+            local: Endpoint::new(local, connection.local_port()),
+            remote: Endpoint::new(*connection.remote(), connection.remote_port()),
+        })
     }
 
-    /// How many of each record live now: all zero when nothing is open and nothing waits.
+    /// The state of a connection.
+    pub fn state(&self, handle: Handle) -> Option<State> {
+        self.slot(handle).map(|slot| slot.connection.state())
+    }
+
+    /// How many of each record live now.
     pub fn census(&self) -> Census {
-        todo!()
-    }
-}
-
-/// What happened.
-impl Shard {
-    /// Frames arrived.
-    pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
-        let _ = (now, burst);
-        todo!()
-    }
-
-    /// Time passed: does up to `budget` of what is due. Returns whether more is due.
-    pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
-        let _ = (now, budget);
-        todo!()
-    }
-}
-
-/// Commands.
-impl Shard {
-    /// Listens at `at`; its address may be unspecified (`0.0.0.0` or `::`) for any of the
-    /// family. At most `backlog` (>= 1) complete connections wait to be accepted.
-    pub fn listen(&mut self, at: Endpoint, backlog: u32) -> Result<ListenerId, ListenError> {
-        let _ = (at, backlog);
-        todo!()
+        Census {
+            connections: self.records.connections.0.len(),
+            syn_entries: self.records.syns.len(),
+            time_wait: self.records.waits.len(),
+            listeners: self.listeners.len(),
+            cold_halves: self.pool.lent(),
+            flows: self.records.flows.len(),
+            timers: self.wheel.len(),
+            replies: self.replies.len(),
+        }
     }
 
-    /// Stops listening: connections nobody accepted are reset.
-    pub fn close_listener(&mut self, listener: ListenerId) {
-        let _ = listener;
-        todo!()
+    fn slot(&self, handle: Handle) -> Option<&Slot> {
+        let slot = self.records.connections.0.get(handle.index)?;
+        let current = self.records.connections.0.generation(handle.index) == handle.generation;
+        (current && !slot.connection.is_orphan()).then_some(slot)
     }
 
-    /// The next complete connection of a listener, if one waits.
-    pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
-        let _ = listener;
-        todo!()
+    fn handle(&self, index: u32) -> Handle {
+        Handle { shard: 0, generation: self.records.connections.0.generation(index), index }
     }
 
-    /// Opens a connection to `remote`; [`Event::Connected`] or [`Event::Closed`] follows. `local`
-    /// fixes this side's end; port 0 or `None` draws an ephemeral port.
-    pub fn connect(&mut self, remote: Endpoint, local: Option<Endpoint>) -> Result<Handle, ConnectError> {
-        let _ = (remote, local);
-        todo!()
+    /// The surroundings of a call into the protocol.
+    fn context(&mut self) -> Context<'_> {
+        Context {
+            now: self.now,
+            tunables: &self.tunables,
+            counters: &mut self.counters,
+            pool: &mut self.pool,
+            max_text: self.host.max_text(),
+        }
     }
 
-    /// Takes from the front of `data` what there is room for and returns how much that was; if
-    /// less than all, [`Event::Writable`] follows.
-    pub fn send(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
-        let _ = (handle, data);
-        todo!()
-    }
-
-    /// The next octets that arrived in order.
-    pub fn recv(&mut self, handle: Handle) -> Recv {
-        let _ = handle;
-        todo!()
-    }
-
-    /// Sends FIN after what was sent so far; reading goes on.
-    pub fn shutdown(&mut self, handle: Handle) {
-        let _ = handle;
-        todo!()
-    }
-
-    /// Lets go of the connection. What was sent is still delivered, then FIN; if anything was
-    /// received and not read, the peer is told by a reset instead (RFC 9293 3.6.1). The handle
-    /// names nothing afterwards.
-    pub fn close(&mut self, handle: Handle) {
-        let _ = handle;
-        todo!()
-    }
-
-    /// Resets the connection and lets go of it.
-    pub fn abort(&mut self, handle: Handle) {
-        let _ = handle;
-        todo!()
-    }
-}
-
-/// What to do next.
-impl Shard {
-    /// Fills `batch` with what is to be sent. Returns whether more waits.
-    pub fn tx(&mut self, batch: &mut TxBatch) -> bool {
-        let _ = batch;
-        todo!()
-    }
-
-    /// The next thing an application should know.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        todo!()
-    }
-
-    /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
-    pub fn next_deadline(&self) -> Option<Instant> {
-        todo!()
+    /// A connection and the surroundings of a call into it.
+    fn connection(&mut self, index: u32) -> Option<(&mut Connection, Context<'_>)> {
+        let slot = self.records.connections.0.get_mut(index)?;
+        let context = Context {
+            now: self.now,
+            tunables: &self.tunables,
+            counters: &mut self.counters,
+            pool: &mut self.pool,
+            max_text: self.host.max_text(),
+        };
+        Some((&mut slot.connection, context))
     }
 }
 
@@ -144,9 +183,12 @@ pub struct Census {
     pub syn_entries: usize,
     /// TIME-WAIT records.
     pub time_wait: usize,
+    /// Listeners.
+    pub listeners: usize,
     /// Cold halves lent to connections with something buffered.
     pub cold_halves: usize,
-    /// Records in the flow table.
+    /// Records in the flow table: connections that are not closed, half-open entries and
+    /// TIME-WAIT records.
     pub flows: usize,
     /// Timers armed.
     pub timers: usize,
@@ -154,49 +196,5 @@ pub struct Census {
     pub replies: usize,
 }
 
-/// A configuration that makes no host.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// A prefix longer than its address.
-    #[error("prefix length {len} exceeds the {bits} bits of the address: give 0 to {bits}")]
-    PrefixLength {
-        /// What was given.
-        len: u8,
-        /// What the family has.
-        bits: u8,
-    },
-}
-
-/// Why a listener could not be made.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ListenError {
-    /// Another listener is there.
-    #[error("address in use: another listener is at {0}; choose another port or close it")]
-    InUse(Endpoint),
-    /// Not an address of this host.
-    #[error("{0} is not an address of this host: listen on one of its own, or on the unspecified address")]
-    NotLocal(Endpoint),
-}
-
-/// Why a connection could not be begun.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// No route.
-    #[error("no route to {0}: add one, or an address in its network")]
-    NoRoute(Endpoint),
-}
-
-/// Why nothing can be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SendError {
-    /// This side shut down its direction, or the connection is over.
-    #[error("the connection no longer sends: it was shut down, closed or reset")]
-    Closed,
-    /// The handle names nothing.
-    #[error("no such connection")]
-    Unknown,
-}
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,362 @@
-//! A connection: the record of a flow that carries data.
+//! A connection: the record of a flow that carries data (RFC 9293 3.3.1's TCB).
+//!
+//! LISTEN, passive SYN-RECEIVED and TIME-WAIT have records of their own and never come here. The
+//! hot part is one piece of at most 200 octets; buffers are in a cold half that exists only while
+//! something is in them.
+//!
+//! A segment's way is [`Connection::on_segment`]; whatever happened, [`Connection::wants_transmit`]
+//! then says whether there is something to send, and [`Connection::poll_transmit`] makes it.
+
+mod ack;
+mod close;
+mod input;
+mod open;
+mod output;
+mod text;
+mod timers;
+
+use alloc::boxed::Box;
+
+use whimbrel_wire::{Address, SeqNum, WindowScale};
+
+use crate::cc::NewReno;
+use crate::context::ColdPool;
+use crate::recovery::Recovery;
+use crate::recv::{RecvBuffer, RecvSequence};
+use crate::send::{RttEstimator, SendBuffer, SendSequence};
+use crate::verdict::CloseReason;
+use crate::{Context, Tick};
+
+pub use close::{Remains, WriteClosed};
+pub use open::{ActiveOpen, Handshake, initial_window};
+pub use output::Outgoing;
+pub use timers::Timers;
+
+/// The states of RFC 9293 3.3.2 that a connection can be in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum State {
+    /// Our SYN is out.
+    SynSent,
+    /// Both SYNs are out: a simultaneous open.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// We closed; our FIN is not acknowledged.
+    FinWait1,
+    /// We closed; the peer has not.
+    FinWait2,
+    /// The peer closed; we have not.
+    CloseWait,
+    /// Both closed at once; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed, then we did; our FIN is not acknowledged.
+    LastAck,
+    /// Both closed, and the peer may still repeat its FIN: a [`TimeWait`](crate::table::TimeWait)
+    /// record takes over.
+    TimeWait,
+    /// Over. What was received may still be read.
+    Closed,
+}
+
+/// What an application is to be told, merged until somebody asks.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Signals(u8);
+
+impl Signals {
+    /// An opened connection is established.
+    pub const CONNECTED: Self = Self(1);
+    /// Text or the end of the stream can be read.
+    pub const READABLE: Self = Self(2);
+    /// There is room to send, after there was none.
+    pub const WRITABLE: Self = Self(4);
+    /// The connection is over.
+    pub const CLOSED: Self = Self(8);
+
+    /// Whether there is nothing to tell.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Takes the signal `one` out, if it is in.
+    pub fn take(&mut self, one: Self) -> bool {
+        let present = self.0 & one.0 != 0;
+        self.0 &= !one.0;
+        present
+    }
+
+    fn raise(&mut self, one: Self) {
+        self.0 |= one.0;
+    }
+}
+
+/// The record of a flow that carries data.
+#[derive(Debug)]
+pub struct Connection {
+    // Found by.
+    remote: Address,
+    remote_port: u16,
+    local_port: u16,
+    local_index: u16,
+    // Judged by.
+    state: State,
+    signals: Signals,
+    flags: Flags,
+    recv_scale: WindowScale,
+    send_scale: WindowScale,
+    snd: SendSequence,
+    rcv: RecvSequence,
+    stamps: Stamps,
+    /// Octets of text in a full segment: the peer's MSS or the path's, less our options.
+    mss: u16,
+    /// The MSS that we announce.
+    advertised_mss: u16,
+    // Sent by.
+    cc: NewReno,
+    recovery: Recovery,
+    rtt: RttEstimator,
+    /// One past the last segment that was smaller than `mss` (Minshall).
+    small_end: SeqNum,
+    /// Acknowledgments to be sent now: more than one only where duplicates must be counted.
+    acks_owed: u8,
+    /// Segments received and not acknowledged.
+    unacked_segs: u16,
+    /// Unanswered retransmissions or probes in a row.
+    attempts: u8,
+    closed: Option<CloseReason>,
+    send_size: u32,
+    recv_size: u32,
+    /// When the last challenge acknowledgment went out.
+    challenged: Tick,
+    timers: Timers,
+    cold: Option<Box<Cold>>,
+}
 
 /// The half of a connection that exists while something is buffered.
 #[derive(Debug, Default)]
-pub struct Cold {}
+pub struct Cold {
+    send: SendBuffer,
+    recv: RecvBuffer,
+}
 
 impl Cold {
     /// Lets go of everything it holds, and keeps its room.
-    pub(crate) fn reset(&mut self) {}
+    pub(crate) fn reset(&mut self) {
+        self.send.clear();
+        self.recv.clear();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.send.is_empty() && self.recv.is_empty()
+    }
 }
+
+/// RFC 7323 timestamps of one connection.
+#[derive(Clone, Copy, Default, Debug)]
+struct Stamps {
+    /// What is added to the clock to make TSval.
+    offset: u32,
+    /// TS.Recent.
+    recent: u32,
+    /// When TS.Recent was taken.
+    recent_at: Tick,
+}
+
+/// Facts about a connection, one bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Flags(u16);
+
+impl Flags {
+    /// Timestamps were negotiated.
+    const TIMESTAMPS: Self = Self(1 << 1);
+    /// SACK was negotiated.
+    const SACK: Self = Self(1 << 2);
+    /// Nagle's algorithm is off.
+    const NO_DELAY: Self = Self(1 << 3);
+    /// The application closed its direction: FIN follows the last octet, and is not
+    /// acknowledged.
+    const FIN_QUEUED: Self = Self(1 << 4);
+    /// Our FIN was sent at least once.
+    const FIN_SENT: Self = Self(1 << 5);
+    /// The application let go: nobody will read.
+    const ORPHAN: Self = Self(1 << 6);
+    /// The segment at SND.UNA is to be sent again.
+    const RETRANSMIT: Self = Self(1 << 7);
+    /// The peer's closed window is to be probed.
+    const PROBE: Self = Self(1 << 8);
+    /// The application was refused room and waits for it.
+    const WANTS_ROOM: Self = Self(1 << 9);
+    /// The connection is probed when it is silent.
+    const KEEP_ALIVE: Self = Self(1 << 10);
+    /// A keep-alive probe is to be sent.
+    const KEEP_ALIVE_NOW: Self = Self(1 << 11);
+    /// Our SYN is not acknowledged; it is to be sent while SND.NXT stands on it.
+    const SYN: Self = Self(1 << 12);
+    /// A challenge acknowledgment was sent before: `challenged` means something.
+    const CHALLENGED: Self = Self(1 << 13);
+    /// The peer's FIN was taken: RCV.NXT is beyond it.
+    const FIN_RECEIVED: Self = Self(1 << 14);
+    /// The retransmission timer probes a closed window rather than resending.
+    const PERSIST: Self = Self(1 << 15);
+
+    #[inline]
+    const fn has(self, flag: Self) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    #[inline]
+    fn set(&mut self, flag: Self) {
+        self.0 |= flag.0;
+    }
+
+    #[inline]
+    fn clear(&mut self, flag: Self) {
+        self.0 &= !flag.0;
+    }
+
+    #[inline]
+    fn take(&mut self, flag: Self) -> bool {
+        let had = self.has(flag);
+        self.clear(flag);
+        had
+    }
+}
+
+/// What the application reads next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// The next octets of the stream.
+    Data(bytes::Bytes),
+    /// Nothing yet.
+    Pending,
+    /// The peer closed its direction and everything was read.
+    End,
+    /// The connection is over and everything was read.
+    Closed(CloseReason),
+}
+
+/// Getters.
+impl Connection {
+    /// The state.
+    #[inline]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// The peer's address.
+    #[inline]
+    pub const fn remote(&self) -> &Address {
+        &self.remote
+    }
+
+    /// The peer's port.
+    #[inline]
+    pub const fn remote_port(&self) -> u16 {
+        self.remote_port
+    }
+
+    /// This side's port.
+    #[inline]
+    pub const fn local_port(&self) -> u16 {
+        self.local_port
+    }
+
+    /// This side's address, as an index into the shard's table of them.
+    #[inline]
+    pub const fn local_index(&self) -> u16 {
+        self.local_index
+    }
+
+    /// What the application is to be told.
+    #[inline]
+    pub fn signals_mut(&mut self) -> &mut Signals {
+        &mut self.signals
+    }
+
+    /// Why it is over, once it is.
+    pub const fn closed(&self) -> Option<CloseReason> {
+        self.closed
+    }
+
+    /// Whether the application let go of it.
+    pub const fn is_orphan(&self) -> bool {
+        self.flags.has(Flags::ORPHAN)
+    }
+
+    /// The send sequence variables.
+    pub const fn send_sequence(&self) -> &SendSequence {
+        &self.snd
+    }
+
+    /// The receive sequence variables.
+    pub const fn recv_sequence(&self) -> &RecvSequence {
+        &self.rcv
+    }
+
+    /// The round-trip estimate.
+    pub const fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// cwnd, octets.
+    pub const fn cwnd(&self) -> u32 {
+        self.cc.cwnd
+    }
+
+    /// Octets of text in a full segment.
+    pub const fn mss(&self) -> u16 {
+        self.mss
+    }
+
+    /// Octets in the send buffer, acknowledged ones excluded.
+    pub fn send_queued(&self) -> u32 {
+        self.cold.as_ref().map_or(0, |cold| cold.send.len())
+    }
+
+    /// Octets that can be read.
+    pub fn unread(&self) -> u32 {
+        self.cold.as_ref().map_or(0, |cold| cold.recv.unread())
+    }
+
+    /// Switches Nagle's algorithm off or on.
+    pub fn set_nodelay(&mut self, nagle: Nagle) {
+        match nagle {
+            Nagle::On => self.flags.clear(Flags::NO_DELAY),
+            Nagle::Off => self.flags.set(Flags::NO_DELAY),
+        }
+    }
+}
+
+/// Whether small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nagle {
+    /// They wait.
+    On,
+    /// They do not (`TCP_NODELAY`).
+    Off,
+}
+
+/// The cold half.
+impl Connection {
+    fn cold(&mut self, cx: &mut Context<'_>) -> &mut Cold {
+        self.cold.get_or_insert_with(|| cx.pool.take())
+    }
+
+    /// Gives the cold half back if nothing is in it.
+    fn settle(&mut self, pool: &mut ColdPool) {
+        if let Some(cold) = self.cold.take_if(|cold| cold.is_empty()) {
+            pool.give(cold);
+        }
+    }
+
+    /// Gives the cold half back with whatever is in it: the record is about to go.
+    pub fn release(&mut self, pool: &mut ColdPool) {
+        if let Some(cold) = self.cold.take() {
+            pool.give(cold);
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Connection>() <= 232);
+
+#[cfg(test)]
+mod tests;

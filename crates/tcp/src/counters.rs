@@ -90,11 +90,11 @@ counters! {
 }
 
 impl Counters {
-    /// Counts a segment dropped for `reason`.
+    /// Counts `segs` segments that arrived as one and were dropped for `reason`.
     #[inline]
-    pub fn drop_segment(&mut self, reason: DropReason) {
+    pub fn drop_segments(&mut self, reason: DropReason, segs: u64) {
         if let Some(count) = self.dropped.0.get_mut(reason as usize) {
-            *count += 1;
+            *count += segs;
         }
     }
 

@@ -1,1 +1,129 @@
-//! recovery.
+//! What to do about duplicate acknowledgments: limited transmit (RFC 3042), fast retransmit
+//! (RFC 5681 3.2) and NewReno's recovery (RFC 6582).
+
+use whimbrel_wire::SeqNum;
+
+use crate::cc::NewReno;
+
+/// The state of loss recovery.
+#[derive(Clone, Copy, Debug)]
+pub struct Recovery {
+    phase: Phase,
+    dup_acks: u8,
+    /// SND.MAX when the present or last recovery began.
+    recover: SeqNum,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Open,
+    FastRecovery,
+    AfterTimeout,
+}
+
+/// What a duplicate or partial acknowledgment calls for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remedy {
+    /// Nothing.
+    Wait,
+    /// Send the segment at SND.UNA again.
+    Retransmit,
+}
+
+impl Recovery {
+    /// Nothing lost; `iss` is a number from which none was lost.
+    pub const fn new(iss: SeqNum) -> Self {
+        Self { phase: Phase::Open, dup_acks: 0, recover: iss }
+    }
+
+    /// Octets beyond cwnd that may be sent: one segment for each of the first two duplicates.
+    pub fn limited_transmit(&self, mss: u32) -> u32 {
+        // RFC 3042 2: "The amount of outstanding data would remain less than or equal to the
+        // congestion window plus 2 segments."
+        match self.phase {
+            Phase::Open => u32::from(self.dup_acks.min(2)) * mss,
+            Phase::FastRecovery | Phase::AfterTimeout => 0,
+        }
+    }
+
+    /// A duplicate acknowledgment of `una` arrived, `max` being the highest number sent.
+    pub fn on_duplicate(&mut self, cc: &mut NewReno, una: SeqNum, at: Flight) -> Remedy {
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        match self.phase {
+            Phase::FastRecovery => {
+                // RFC 6582 3.2 step 3: "For each additional duplicate ACK received while in fast
+                // recovery, increment cwnd by SMSS."
+                cc.cwnd = cc.cwnd.saturating_add(at.mss);
+                Remedy::Wait
+            }
+            // RFC 6582 3.2 step 2: "the Cumulative Acknowledgment field covers more than recover"
+            Phase::Open if self.dup_acks == 3 && una.after(self.recover) => {
+                self.phase = Phase::FastRecovery;
+                self.recover = at.max;
+                let ssthresh = cc.on_loss(at.octets, at.mss);
+                cc.cwnd = ssthresh + 3 * at.mss;
+                Remedy::Retransmit
+            }
+            Phase::Open | Phase::AfterTimeout => Remedy::Wait,
+        }
+    }
+
+    /// New data up to `ack` was acknowledged, `acked` octets of it; afterwards `at` is in flight.
+    pub fn on_new_ack(&mut self, cc: &mut NewReno, ack: SeqNum, acked: u32, at: Flight) -> Remedy {
+        self.dup_acks = 0;
+        match self.phase {
+            Phase::Open => cc.on_ack(acked, at.mss),
+            Phase::AfterTimeout => {
+                if ack.at_or_after(self.recover) {
+                    self.phase = Phase::Open;
+                }
+                cc.on_ack(acked, at.mss);
+            }
+            Phase::FastRecovery if ack.at_or_after(self.recover) => {
+                // RFC 6582 3.2 step 3, full acknowledgment: "Set cwnd to either (1) min
+                // (ssthresh, max(FlightSize, SMSS) + SMSS) or (2) ssthresh"
+                cc.cwnd = cc.ssthresh.min(at.octets.max(at.mss) + at.mss);
+                self.phase = Phase::Open;
+            }
+            Phase::FastRecovery => {
+                // RFC 6582 3.2 step 3, partial acknowledgment: "retransmit the first
+                // unacknowledged segment. Deflate the congestion window by the amount of new data
+                // acknowledged (...) add back SMSS bytes to the congestion window"
+                cc.cwnd = cc.cwnd.saturating_sub(acked).max(at.mss);
+                if acked >= at.mss {
+                    cc.cwnd += at.mss;
+                }
+                return Remedy::Retransmit;
+            }
+        }
+        Remedy::Wait
+    }
+
+    /// The retransmission timer ran out; `first` if it did so for the first time for this data.
+    pub fn on_timeout(&mut self, cc: &mut NewReno, attempt: u8, at: Flight) {
+        if attempt <= 1 {
+            cc.on_timeout(at.octets, at.mss);
+        } else {
+            cc.collapse(at.mss);
+        }
+        // RFC 6582 4: "After a retransmit timeout, record the highest sequence number transmitted
+        // in the variable recover, and exit the fast recovery procedure if applicable."
+        self.phase = Phase::AfterTimeout;
+        self.recover = at.max;
+        self.dup_acks = 0;
+    }
+}
+
+/// What is in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// Octets sent and not acknowledged.
+    pub octets: u32,
+    /// SND.MAX.
+    pub max: SeqNum,
+    /// Octets of text in a full segment.
+    pub mss: u32,
+}
+
+#[cfg(test)]
+mod tests;

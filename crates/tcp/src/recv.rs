@@ -1,1 +1,9 @@
-//! recv.
+//! The receiving half of a connection: its sequence space and its buffer.
+
+mod buffer;
+mod chunks;
+mod sequence;
+
+pub use buffer::{Held, RecvBuffer, Text};
+pub use chunks::ChunkQueue;
+pub use sequence::RecvSequence;

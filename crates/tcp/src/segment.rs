@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 
-/// The most slices that one outgoing segment is made of. With the device's and our own header
-/// they fit the 20 or so buffers that a gathering write takes without allocating in the kernel.
+/// The most slices that one outgoing segment is made of: with the device's header and ours, 20
+/// buffers of a gathering write, and 4 kB of application writes each for a full super-segment.
 pub const MAX_SLICES: usize = 18;
 
 /// The most octets of headers in front of a payload: Ethernet, IPv6 and TCP with all options
@@ -234,6 +234,23 @@ impl Slices {
     /// The sum of the slices' lengths.
     pub const fn octets(&self) -> u32 {
         self.octets
+    }
+
+    /// Keeps the first `octets` octets.
+    pub fn truncate(&mut self, octets: u32) {
+        while self.octets > octets {
+            let excess = self.octets - octets;
+            let Some(last) = self.items.get_mut(usize::from(self.len) - 1) else { return };
+            let len = last.len() as u32;
+            if len > excess {
+                last.truncate((len - excess) as usize);
+                self.octets = octets;
+            } else {
+                *last = Bytes::new();
+                self.len -= 1;
+                self.octets -= len;
+            }
+        }
     }
 
     /// Lets go of all of them.

@@ -2,13 +2,25 @@
 //! that are not connections.
 
 pub mod flow_table;
+pub mod identity;
+pub mod listeners;
+pub mod ports;
 pub mod secrets;
 pub mod slab;
+pub mod syn_cache;
+pub mod syn_entry;
 pub mod time_wait;
 
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
-pub use secrets::Secrets;
+pub use identity::Identity;
+pub use listeners::{
+    AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
+};
+pub use ports::{PortRange, Ports, PortsExhausted};
+pub use secrets::{Key, Secrets};
 pub use slab::Slab;
+pub use syn_cache::{Due, SynCache, SynCacheFull};
+pub use syn_entry::{Announced, PassiveOpen, SynEntry, SynStep};
 pub use time_wait::{
     ChallengeReason, Ended, Lifetimes, PathClass, ReuseBy, RstVerdict, SegmentVerdict, SynVerdict,
     TimeWait, TimeWaits,

@@ -35,7 +35,7 @@ pub struct Tunables {
     /// The greatest retransmission time-out (default 60 s, RFC 6298 2.5's least maximum).
     pub max_rto: Duration,
     /// How often a SYN is repeated before `connect` times out (`net.ipv4.tcp_syn_retries`,
-    /// default 6: 127 s; 0 ..= 30).
+    /// default 6: 123 s; 0 ..= 30).
     pub syn_retries: u8,
     /// How often a SYN-ACK is repeated before the entry is dropped
     /// (`net.ipv4.tcp_synack_retries`, default 5: 63 s; 0 ..= 30).

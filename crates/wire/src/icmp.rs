@@ -135,7 +135,7 @@ impl<'a> IcmpMessage<'a> {
     const fn layout(&self) -> ([u8; 2], u32, &'a [u8]) {
         match *self {
             Self::EchoReply { identifier, sequence, data } => {
-                ([0, 0], echo(identifier, sequence), data)
+                ([0, 0], word(identifier, sequence), data)
             }
             Self::DestinationUnreachable { code, quoted } => ([3, code], 0, quoted),
             Self::FragmentationNeeded { next_hop_mtu, quoted } => {
@@ -144,7 +144,7 @@ impl<'a> IcmpMessage<'a> {
             Self::SourceQuench { quoted } => ([4, 0], 0, quoted),
             Self::Redirect { code, gateway, quoted } => ([5, code], gateway.to_bits(), quoted),
             Self::EchoRequest { identifier, sequence, data } => {
-                ([8, 0], echo(identifier, sequence), data)
+                ([8, 0], word(identifier, sequence), data)
             }
             Self::TimeExceeded { code, quoted } => ([11, code], 0, quoted),
             Self::ParameterProblem { code, pointer, quoted } => {
@@ -155,12 +155,13 @@ impl<'a> IcmpMessage<'a> {
     }
 }
 
-pub(crate) const fn echo(identifier: u16, sequence: u16) -> u32 {
-    ((identifier as u32) << 16) | sequence as u32
+/// Two 16-bit fields as the one of 32 bits that they fill.
+pub(crate) const fn word(high: u16, low: u16) -> u32 {
+    ((high as u32) << 16) | low as u32
 }
 
 const fn gateway(high: u16, low: u16) -> Ipv4Addr {
-    Ipv4Addr::from_bits(echo(high, low))
+    Ipv4Addr::from_bits(word(high, low))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use crate::cursor::{Reader, Writer};
-use crate::icmp::echo;
+use crate::icmp::word;
 use crate::{ParseError, Protocol, Sum};
 
 /// An ICMPv6 message. `quoted` is what an error repeats of the packet that caused it, for
@@ -93,9 +93,9 @@ impl<'a> Icmpv6Message<'a> {
         let rest = fields.0;
         Ok(match icmp_type {
             1 => Self::DestinationUnreachable { code, quoted: rest },
-            2 => Self::PacketTooBig { mtu: echo(high, low), quoted: rest },
+            2 => Self::PacketTooBig { mtu: word(high, low), quoted: rest },
             3 => Self::TimeExceeded { code, quoted: rest },
-            4 => Self::ParameterProblem { code, pointer: echo(high, low), quoted: rest },
+            4 => Self::ParameterProblem { code, pointer: word(high, low), quoted: rest },
             128 => Self::EchoRequest { identifier: high, sequence: low, data: rest },
             129 => Self::EchoReply { identifier: high, sequence: low, data: rest },
             133..=137 => Self::NeighborDiscovery { message },
@@ -134,10 +134,10 @@ impl<'a> Icmpv6Message<'a> {
             Self::TimeExceeded { code, quoted } => ([3, code], 0, quoted),
             Self::ParameterProblem { code, pointer, quoted } => ([4, code], pointer, quoted),
             Self::EchoRequest { identifier, sequence, data } => {
-                ([128, 0], echo(identifier, sequence), data)
+                ([128, 0], word(identifier, sequence), data)
             }
             Self::EchoReply { identifier, sequence, data } => {
-                ([129, 0], echo(identifier, sequence), data)
+                ([129, 0], word(identifier, sequence), data)
             }
             Self::NeighborDiscovery { message } => match message.split_first_chunk() {
                 Some((&[icmp_type, code, _, _, a, b, c, d], body)) => {

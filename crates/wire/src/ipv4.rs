@@ -106,9 +106,7 @@ impl Ipv4Header {
         fields.bytes(&self.src.octets());
         fields.bytes(&self.dst.octets());
         let checksum = Sum::new().add_bytes(&octets).finish();
-        if let Some(field) = octets.get_mut(10..12) {
-            field.copy_from_slice(&checksum.to_be_bytes());
-        }
+        Writer(octets.split_at_mut(10).1).u16(checksum);
         Writer(buf).bytes(&octets);
     }
 }

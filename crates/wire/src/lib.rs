@@ -8,6 +8,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
+#[cfg(test)]
+extern crate std;
+
 pub mod address;
 pub mod arp;
 pub mod checksum;

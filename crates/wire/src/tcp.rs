@@ -61,7 +61,7 @@ impl TcpHeader {
         let options_len = header_len.checked_sub(Self::LEN).ok_or(ParseError::BadHeaderLength)?;
         let options = rest.get(..options_len).ok_or(ParseError::Truncated)?;
         let (window, _checksum, urgent) = (fields.u16()?, fields.u16()?, fields.u16()?);
-        let header = Self {
+        let mut header = Self {
             src_port,
             dst_port,
             seq,
@@ -69,8 +69,9 @@ impl TcpHeader {
             flags: TcpFlags::from_bits(offset_flags),
             window: RawWindow::new(window),
             urgent,
-            options: TcpOptions::parse(options),
+            options: TcpOptions::default(),
         };
+        header.options.read(options);
         Ok((header, header_len))
     }
 

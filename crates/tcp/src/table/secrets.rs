@@ -1,8 +1,10 @@
 //! The keys of one stack: independent, so that what one use reveals tells nothing of another.
+//!
+//! Nothing here gathers entropy: the caller brings it, or a seed where runs must repeat.
 
-/// A key of SipHash: 128 bits.
-#[derive(Clone, Copy)]
-pub struct Key(pub [u8; 16]);
+use core::fmt;
+
+use siphasher::sip::SipHasher24;
 
 /// Every key. From the system's entropy, or from a seed where runs must repeat; equal on machines
 /// of a group that complete each other's handshakes.
@@ -21,3 +23,71 @@ pub struct Secrets {
     /// The flow table, so that nobody outside can choose colliding flows.
     pub flows: Key,
 }
+
+impl Secrets {
+    /// Octets of entropy that all keys take together.
+    pub const LEN: usize = 96;
+
+    /// Keys from entropy: six of 16 octets, in the order of the fields. The octets must come from
+    /// a generator fit for cryptography; whoever can guess them can forge what the keys protect.
+    pub const fn from_entropy(entropy: [u8; Self::LEN]) -> Self {
+        let (keys, _) = entropy.as_chunks::<{ Key::LEN }>();
+        let &[isn, ports, timestamps, cookies, fast_open, flows] = keys else {
+            panic!("96 octets are six keys of 16")
+        };
+        Self {
+            isn: Key(isn),
+            ports: Key(ports),
+            timestamps: Key(timestamps),
+            cookies: Key(cookies),
+            fast_open: Key(fast_open),
+            flows: Key(flows),
+        }
+    }
+
+    /// Keys that repeat with `seed`, for simulation and tests only: 64 bits, often small numbers,
+    /// keep no secret. The expansion is SipHash-2-4 in counter mode, keyed by the seed.
+    pub fn from_seed(seed: u64) -> Self {
+        let expand = SipHasher24::new_with_keys(seed, EXPANSION_LABEL);
+        let mut entropy = [0; Self::LEN];
+        for (counter, block) in (0_u64..).zip(entropy.as_chunks_mut::<8>().0) {
+            *block = expand.hash(&counter.to_le_bytes()).to_le_bytes();
+        }
+        Self::from_entropy(entropy)
+    }
+}
+
+/// Says that there are keys, and nothing of what they are.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+/// A key of SipHash: 128 bits.
+#[derive(Clone, Copy)]
+pub struct Key(pub [u8; 16]);
+
+impl Key {
+    /// Octets of a key.
+    pub const LEN: usize = 16;
+
+    /// SipHash-2-4 under this key: a pseudo-random function for short inputs.
+    pub(crate) fn prf(&self) -> SipHasher24 {
+        SipHasher24::new_with_key(&self.0)
+    }
+}
+
+/// Says that there is a key, and nothing of what it is.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// The second half of the key under which a seed is expanded: "whimbrel", so that the expansion
+/// shares its output with no other use of the same seed.
+const EXPANSION_LABEL: u64 = u64::from_le_bytes(*b"whimbrel");
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,82 @@
+//! Tests of `ip`.
 
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+fn v4(total_len: u16) -> Ipv4Header {
+    Ipv4Header {
+        src: Ipv4Addr::new(192, 0, 2, 1),
+        dst: Ipv4Addr::new(192, 0, 2, 2),
+        protocol: Protocol::TCP,
+        ttl: 64,
+        tos: TrafficClass::new(10, Ecn::Ect0),
+        identification: 0,
+        dont_fragment: true,
+        fragment: None,
+        total_len,
+        header_len: 20,
+    }
+}
+
+#[test]
+fn the_version_nibble_chooses_the_family() {
+    let mut packet = [0; 44];
+    v4(44).emit(&mut packet);
+    let (header, payload) = IpHeader::parse(&packet).unwrap();
+    assert_eq!(header, v4(44).into());
+    assert_eq!((header.payload_len, payload.len()), (24, 24));
+    assert_eq!(header.src.to_ip(), Ipv4Addr::new(192, 0, 2, 1));
+
+    let v6 = Ipv6Header {
+        src: Ipv6Addr::LOCALHOST,
+        dst: Ipv6Addr::LOCALHOST,
+        protocol: Protocol::TCP,
+        hop_limit: 64,
+        traffic_class: TrafficClass::default(),
+        flow_label: 0,
+        payload_len: 4,
+        header_len: 40,
+        protocol_pointer: 6,
+        fragment: None,
+    };
+    v6.emit(&mut packet);
+    let (header, payload) = IpHeader::parse(&packet).unwrap();
+    assert_eq!(header, v6.into());
+    assert_eq!((header.header_len, payload.len()), (40, 4));
+
+    packet[0] = 0x50;
+    assert_eq!(IpHeader::parse(&packet), Err(ParseError::BadVersion));
+    assert_eq!(IpHeader::parse(&[]), Err(ParseError::Truncated));
+}
+
+#[test]
+fn a_merged_packet_of_the_largest_length_passes() {
+    let mut packet = vec![0; 65_535];
+    v4(65_535).emit(&mut packet);
+    let (header, payload) = IpHeader::parse(&packet).unwrap();
+    assert_eq!((header.payload_len, payload.len()), (65_515, 65_515));
+}
+
+#[test]
+fn marking_congestion_leaves_the_codepoint_alone() {
+    let class = TrafficClass::new(46, Ecn::Ect1).with_ecn(Ecn::Ce);
+    assert_eq!((class.dscp(), class.ecn()), (46, Ecn::Ce));
+}
+
+proptest! {
+    #[test]
+    fn a_traffic_class_is_its_two_parts(raw: u8) {
+        let class = TrafficClass(raw);
+        prop_assert_eq!(TrafficClass::new(class.dscp(), class.ecn()), class);
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in vec(any::<u8>(), 0..100)) {
+        let _ = IpHeader::parse(&bytes);
+    }
+}

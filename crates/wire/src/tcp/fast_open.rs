@@ -45,8 +45,7 @@ impl FastOpen {
         Self { experimental: true, ..self }
     }
 
-    /// RFC 7413 4.1.1: "Options with invalid Length values or without the SYN flag set MUST be
-    /// ignored."
+    /// RFC 7413 4.1.1 has options of other lengths ignored.
     pub(super) fn from_body(cookie: &[u8], experimental: bool) -> Option<Self> {
         let even = cookie.len().is_multiple_of(2);
         if !even || !matches!(cookie.len(), 0 | 4..=Self::MAX_COOKIE) {

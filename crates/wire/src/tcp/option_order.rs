@@ -160,4 +160,4 @@ impl OptionList {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

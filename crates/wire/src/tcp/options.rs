@@ -95,15 +95,20 @@ impl TcpOptions {
     #[inline]
     pub fn parse(octets: &[u8]) -> Self {
         let mut options = Self::default();
+        options.read(octets);
+        options
+    }
+
+    #[inline]
+    pub(super) fn read(&mut self, octets: &[u8]) {
         match *octets {
             [] => {}
             // What nearly every segment has.
             [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] => {
-                options.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
+                self.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
             }
-            _ => options.read(octets),
+            _ => self.read_list(octets),
         }
-        options
     }
 
     /// Octets that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
@@ -142,7 +147,7 @@ impl TcpOptions {
         }
     }
 
-    fn read(&mut self, mut octets: &[u8]) {
+    fn read_list(&mut self, mut octets: &[u8]) {
         while let [kind, rest @ ..] = octets {
             match *kind {
                 END_OF_LIST => return,

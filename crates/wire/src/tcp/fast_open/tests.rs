@@ -1,1 +1,21 @@
+//! Tests of `tcp::fast_open`.
 
+use super::*;
+
+#[test]
+fn a_cookie_has_an_even_number_of_four_to_sixteen_octets() {
+    let octets = [7; 20];
+    for len in 0..=20 {
+        let valid = matches!(len, 4 | 6 | 8 | 10 | 12 | 14 | 16);
+        let option = FastOpen::from_cookie(&octets[..len]);
+        assert_eq!(option.is_some(), valid, "{len} octets");
+        assert!(option.is_none_or(|option| option.cookie() == &octets[..len]));
+    }
+}
+
+#[test]
+fn an_empty_option_is_a_request() {
+    assert_eq!(FastOpen::from_body(&[], false), Some(FastOpen::REQUEST));
+    assert!(FastOpen::REQUEST.is_request());
+    assert!(FastOpen::REQUEST.into_experimental().is_experimental());
+}

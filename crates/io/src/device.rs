@@ -1,0 +1,95 @@
+//! What a worker asks of a device, whatever it is: TUN, packet rings, shared memory, a socket.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
+use whimbrel_tcp::Instant;
+
+/// A device with one queue in each direction, driven by one thread and never blocking.
+///
+/// [`AsFd`] gives the descriptor that becomes readable when frames wait, and writable when a
+/// [`TxOutcome::Blocked`] batch can go on. A device whose descriptor errs (`POLLERR`, `POLLHUP`)
+/// is asked why by [`Device::on_poll_error`].
+///
+/// # Frames are lent
+///
+/// What `deliver` is given lives for that call and no longer: a ring's slot, a UMEM chunk or a
+/// buffer is reused afterwards. Who keeps some of it copies it.
+pub trait Device: AsFd {
+    /// What it can do. Constant for the life of the device.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Takes one burst of the frames that wait and lends them to `deliver`, in the order of their
+    /// arrival: in one call or several (a ring delivers block by block), each of at least one and
+    /// at most [`MAX_BURST`] frames.
+    ///
+    /// Returns how many frames were taken from the system, those counted as malformed included:
+    /// 0 means that none waits. A device bounds a burst also by octets, so that what it lends
+    /// stays in the cache. An error says that the device is lost; frames read before it are
+    /// delivered first.
+    fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize>;
+
+    /// Sends pending segments, oldest first, and [consumes](TxBatch::consume) those that are done
+    /// with. A segment that the system refuses for itself is dropped and counted, so that nothing
+    /// behind it hangs. An error says that the device is lost.
+    fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome>;
+
+    /// What happened so far.
+    fn counters(&self) -> &DeviceCounters;
+
+    /// When frames will be due though the descriptor will not say so: an impaired link inside this
+    /// process that holds them back. On the clock the device was built with, the worker's.
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The descriptor reported an error. `Ok` if the device goes on (a packet socket whose
+    /// interface went down for a while), having cleared the condition.
+    fn on_poll_error(&mut self) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::NotConnected, "the interface is gone"))
+    }
+}
+
+/// The most frames in one call of `deliver`.
+pub const MAX_BURST: usize = 64;
+
+/// How far a burst got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TxOutcome {
+    /// Nothing is left.
+    Drained,
+    /// The queue is full; the descriptor becomes writable when it can go on.
+    Blocked,
+    /// The system is short of memory; no descriptor tells when that is over.
+    Congested,
+}
+
+/// What happened at a device.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DeviceCounters {
+    /// Frames delivered, super-frames counted once.
+    pub rx_frames: u64,
+    /// Segments delivered: what the super-frames stand for.
+    pub rx_segments: u64,
+    /// Octets delivered, from the first header on.
+    pub rx_octets: u64,
+    /// Frames skipped because their offload header contradicts them, or could not be made.
+    pub rx_malformed: u64,
+    /// Frames skipped because they exceed what one buffer holds.
+    pub rx_oversized: u64,
+    /// Segments sent, super-segments counted once.
+    pub tx_frames: u64,
+    /// Segments sent that the system is to cut.
+    pub tx_super: u64,
+    /// Octets sent, from the first header on.
+    pub tx_octets: u64,
+    /// Segments that the system refused, with the last reason in `tx_last_error`.
+    pub tx_dropped: u64,
+    /// Bursts cut short because the queue was full.
+    pub tx_blocked: u64,
+    /// Bursts cut short because the system was short of memory.
+    pub tx_congested: u64,
+    /// `errno` of the last segment that the system refused: EIO means that the interface is down.
+    pub tx_last_error: Option<i32>,
+}

@@ -1,0 +1,188 @@
+//! Just enough rtnetlink to set up one interface: link, address, route.
+//!
+//! Written by hand: four requests of a fixed shape and one acknowledgment. The `rtnetlink` crate
+//! brings tokio, futures and a tree of netlink crates for it; the older ioctls cannot add an IPv6
+//! address without duplicate address detection.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+use whimbrel_stack::InterfaceAddress;
+use whimbrel_wire::{Address, Family};
+
+use crate::sys;
+
+/// A way to ask the kernel for changes of the interfaces of this thread's network namespace.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: File,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Opens it. Needs no privilege; the requests do.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self { socket: sys::route_socket()?, sequence: 0 })
+    }
+
+    /// No IPv6 address of the kernel's own making (link-local), and so no router solicitations
+    /// and no multicast reports on an interface that has but one peer.
+    pub fn no_generated_addresses(&mut self, index: u32) -> io::Result<()> {
+        let mut request = Request::link(index, 0);
+        request.nested(IFLA_AF_SPEC, |request| {
+            request.nested(libc::AF_INET6 as u16, |request| {
+                request.attribute(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE]);
+            });
+        });
+        self.send(request)
+    }
+
+    /// Sets MTU (octets) and queue length (frames), and brings the interface up.
+    pub fn bring_up(&mut self, index: u32, mtu: u16, queue: u32) -> io::Result<()> {
+        let mut request = Request::link(index, libc::IFF_UP as u32);
+        request.attribute(IFLA_MTU, &u32::from(mtu).to_ne_bytes());
+        request.attribute(IFLA_TXQLEN, &queue.to_ne_bytes());
+        self.send(request)
+    }
+
+    /// Gives the interface an address, valid at once: without duplicate address detection, since
+    /// there is nobody on the link but us.
+    pub fn add_address(&mut self, index: u32, address: InterfaceAddress) -> io::Result<()> {
+        let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+        // struct ifaddrmsg: family, prefix length, flags, scope, index.
+        request.put(&[family(address.addr), address.prefix_len, 0, 0]);
+        request.put(&index.to_ne_bytes());
+        request.address(libc::IFA_LOCAL, address.addr);
+        request.address(libc::IFA_ADDRESS, address.addr);
+        if address.addr.family() == Family::V6 {
+            request.attribute(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
+        }
+        self.send(request)
+    }
+
+    /// Routes packets to `network` into the interface.
+    pub fn add_route(&mut self, index: u32, network: InterfaceAddress) -> io::Result<()> {
+        let mut request =
+            Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+        // struct rtmsg: family, lengths of destination and source, TOS, table, protocol, scope,
+        // type, flags.
+        request.put(&[family(network.addr), network.prefix_len, 0, 0]);
+        request.put(&[
+            libc::RT_TABLE_MAIN,
+            libc::RTPROT_STATIC,
+            libc::RT_SCOPE_LINK,
+            libc::RTN_UNICAST,
+        ]);
+        request.put(&0u32.to_ne_bytes());
+        request.address(libc::RTA_DST, network.addr);
+        request.attribute(libc::RTA_OIF, &index.to_ne_bytes());
+        self.send(request)
+    }
+
+    fn send(&mut self, request: Request) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let message = request.finish(self.sequence);
+        self.socket.write_all(&message)?;
+        let mut reply = [0; 4096];
+        loop {
+            let len = self.socket.read(&mut reply)?;
+            if let Some(answer) = acknowledgment(reply.get(..len).unwrap_or_default(), &message) {
+                return answer;
+            }
+        }
+    }
+}
+
+/// What `reply` says of `request`; `None` if it is about something else.
+fn acknowledgment(reply: &[u8], request: &[u8]) -> Option<io::Result<()>> {
+    let kind = u16::from_ne_bytes(*reply.get(4..)?.first_chunk()?);
+    if i32::from(kind) != libc::NLMSG_ERROR || reply.get(8..12) != request.get(8..12) {
+        return None;
+    }
+    // struct nlmsgerr: an errno, negative, or zero for success.
+    match i32::from_ne_bytes(*reply.get(HEADER_LEN..)?.first_chunk()?) {
+        0 => Some(Ok(())),
+        error => Some(Err(io::Error::from_raw_os_error(error.saturating_neg()))),
+    }
+}
+
+/// A request being written: struct nlmsghdr, a fixed part, attributes.
+struct Request {
+    octets: Vec<u8>,
+}
+
+impl Request {
+    fn new(kind: u16, flags: libc::c_int) -> Self {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
+        let mut request = Self { octets: Vec::with_capacity(128) };
+        request.put(&0u32.to_ne_bytes()); // the length, known at the end
+        request.put(&kind.to_ne_bytes());
+        request.put(&flags.to_ne_bytes());
+        request.put(&[0; 8]); // the sequence number, given at the end; the port, ours
+        request
+    }
+
+    /// struct ifinfomsg: family, type, index, flags, which of the flags to change.
+    fn link(index: u32, flags: u32) -> Self {
+        let mut request = Self::new(libc::RTM_NEWLINK, 0);
+        request.put(&[libc::AF_UNSPEC as u8, 0, 0, 0]);
+        request.put(&index.to_ne_bytes());
+        request.put(&flags.to_ne_bytes());
+        request.put(&flags.to_ne_bytes());
+        request
+    }
+
+    fn put(&mut self, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+    }
+
+    /// Length, kind, value, and zeroes up to a multiple of four octets.
+    fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.nested(kind, |request| request.put(value));
+    }
+
+    fn address(&mut self, kind: u16, address: Address) {
+        match address.family() {
+            Family::V4 => self.attribute(kind, &address.v4_octets()),
+            Family::V6 => self.attribute(kind, address.octets()),
+        }
+    }
+
+    /// An attribute whose value `write` writes.
+    fn nested(&mut self, kind: u16, write: impl FnOnce(&mut Self)) {
+        let start = self.octets.len();
+        self.put(&[0; 2]);
+        self.put(&kind.to_ne_bytes());
+        write(self);
+        let len = (self.octets.len() - start) as u16;
+        self.octets[start..start + 2].copy_from_slice(&len.to_ne_bytes());
+        self.octets.resize(self.octets.len().next_multiple_of(4), 0);
+    }
+
+    fn finish(mut self, sequence: u32) -> Vec<u8> {
+        let len = self.octets.len() as u32;
+        self.octets[0..4].copy_from_slice(&len.to_ne_bytes());
+        self.octets[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.octets
+    }
+}
+
+fn family(address: Address) -> u8 {
+    match address.family() {
+        Family::V4 => libc::AF_INET as u8,
+        Family::V6 => libc::AF_INET6 as u8,
+    }
+}
+
+/// struct nlmsghdr.
+const HEADER_LEN: usize = 16;
+
+// From linux/if_link.h, as far as `libc` does not have them.
+const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_AF_SPEC: u16 = 26;
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
+
+#[cfg(test)]
+mod tests;

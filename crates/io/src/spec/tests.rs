@@ -1,0 +1,73 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn tun(spec: &str) -> TunConfig {
+    let WireSpec::Tun(config) = spec.parse().unwrap();
+    config
+}
+
+fn error(spec: &str) -> String {
+    spec.parse::<WireSpec>().unwrap_err().to_string()
+}
+
+#[test]
+fn everything_that_can_be_typed_is_meant() {
+    let config =
+        tun("tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64,host=10.9.0.1,host=fd09::9,queues=2,\
+         offload=off,mtu=9000");
+    assert_eq!(config.name(), c"whim0");
+    let addresses: Vec<_> =
+        config.addresses().iter().map(|a| format!("{}/{}", a.addr, a.prefix_len)).collect();
+    assert_eq!(addresses, ["10.9.0.2/24", "fd09::2/64"]);
+    let hosts: Vec<_> =
+        config.hosts().iter().map(|a| format!("{}/{}", a.addr, a.prefix_len)).collect();
+    assert_eq!(hosts, ["10.9.0.1/24", "fd09::9/64"]);
+    assert_eq!((config.queues(), config.mtu()), (2, 9000));
+    assert_eq!(config.offload(), Offload::Off);
+}
+
+#[test]
+fn a_name_and_an_address_are_enough() {
+    let config = tun("tun:whim0,addr=10.9.0.2/24");
+    assert_eq!((config.queues(), config.mtu()), (1, 1500));
+    assert_eq!(config.offload(), Offload::On);
+    assert_eq!(config.hosts()[0].addr.to_string(), "10.9.0.1");
+}
+
+#[test]
+fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
+    let cases = [
+        ("whim0", ["\"whim0\"", "KIND:TARGET", "tun:whim0,addr="]),
+        ("tum:whim0", ["\"tum\"", "this version has tun:", "as in"]),
+        ("packet:eth0", ["packet:", "planned", "only tun:"]),
+        ("tun:", ["interface name", "tun:whim0", "addr="]),
+        ("tun:t,adr=10.9.0.2/24", ["\"adr\"", "addr, host, queues, offload and mtu", "as in"]),
+        ("tun:t,addr", ["\"addr\"", "no key=value", "as in"]),
+        ("tun:t,addr=10.9.0.2", ["addr=10.9.0.2:", "ADDRESS/PREFIX", "addr=10.9.0.2/24"]),
+        ("tun:t,addr=10.9.0.2/33", ["33 of 10.9.0.2", "32 bits", "give 0 to 32"]),
+        ("tun:t,addr=::ffff:1.2.3.4/120", ["addr=::ffff", "ADDRESS/PREFIX", "as in"]),
+        ("tun:t,addr=10.9.0.2/24,host=x", ["host=x", "an address", "host=10.9.0.1"]),
+        ("tun:t,addr=10.9.0.2/24,host=10.8.0.1", ["10.8.0.1", "same prefix", "host=10.9.0.1"]),
+        ("tun:t,addr=10.9.0.2/24,mtu=70000", ["mtu=70000", "68 to 65535", "mtu=1500"]),
+        ("tun:t,addr=10.9.0.2/24,mtu=20", ["mtu 20", "68 to 65535", "octets"]),
+        ("tun:t,addr=10.9.0.2/24,queues=0", ["queues 0", "1 to 256", "give"]),
+        ("tun:t,addr=10.9.0.2/24,offload=yes", ["offload=yes", "on or off", "offload=on"]),
+        ("tun:t,addr=10.9.0.2/24,mtu=100,mtu=200", ["mtu is given twice", "addr", "host"]),
+        ("tun:t", ["needs an address", "at least one", "addr=10.9.0.2/24"]),
+    ];
+    for (spec, parts) in cases {
+        let error = error(spec);
+        for part in parts {
+            assert!(error.contains(part), "{spec}: {error:?} lacks {part:?}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn anything_typed_gives_a_wire_or_an_error(rest in "[a-z0-9:=,./]{0,60}") {
+        let _ = format!("tun:t,{rest}").parse::<WireSpec>();
+        let _ = rest.parse::<WireSpec>();
+    }
+}

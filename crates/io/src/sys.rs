@@ -1,0 +1,160 @@
+//! The system calls that the standard library does not have, each behind a safe wrapper.
+//!
+//! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
+//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3) and the ioctls of TUN.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use libc::{c_int, c_uint, c_ulong};
+
+/// A counter in the kernel that can be waited on. Non-blocking.
+#[derive(Debug)]
+pub struct EventFd(File);
+
+impl EventFd {
+    /// At zero.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: eventfd takes no pointer.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        Ok(Self(File::from(own(fd)?)))
+    }
+
+    /// Makes it readable.
+    pub fn signal(&self) {
+        // Fails only when the counter is at its end, and it is readable then.
+        let _ = (&self.0).write(&1u64.to_ne_bytes());
+    }
+
+    /// Makes it unreadable.
+    pub fn clear(&self) {
+        // Fails only when it is unreadable already.
+        let _ = (&self.0).read(&mut [0; 8]);
+    }
+}
+
+impl AsFd for EventFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What to wait for; errors are always waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interest {
+    /// Readable.
+    Read,
+    /// Readable or writable.
+    ReadWrite,
+}
+
+/// A descriptor to wait on. It is borrowed, so it cannot be closed (and its number taken by
+/// another) while somebody waits.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct PollFd<'a> {
+    raw: libc::pollfd,
+    lent: PhantomData<BorrowedFd<'a>>,
+}
+
+impl<'a> PollFd<'a> {
+    /// Waits on `fd` for `interest`.
+    pub fn new(fd: &'a impl AsFd, interest: Interest) -> Self {
+        let events = match interest {
+            Interest::Read => libc::POLLIN,
+            Interest::ReadWrite => libc::POLLIN | libc::POLLOUT,
+        };
+        let fd = fd.as_fd().as_raw_fd();
+        Self { raw: libc::pollfd { fd, events, revents: 0 }, lent: PhantomData }
+    }
+
+    /// Whether something can be read.
+    pub fn is_readable(&self) -> bool {
+        self.raw.revents & libc::POLLIN != 0
+    }
+
+    /// Whether it erred or hung up.
+    pub fn is_broken(&self) -> bool {
+        self.raw.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
+    }
+}
+
+/// Waits until one of `fds` is ready, or `timeout` is over (`None`: for ever). Returns how many are
+/// ready; a signal ends it early with 0.
+pub fn ppoll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<usize> {
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let count = fds.len() as libc::nfds_t;
+    // SAFETY: `PollFd` is a transparent `pollfd`, so the pointer leads to `count` of them, lent
+    // exclusively; the time-out is null or leads to a value that outlives the call.
+    let ready = unsafe { libc::ppoll(fds.as_mut_ptr().cast(), count, timeout, std::ptr::null()) };
+    match check(ready) {
+        Ok(ready) => Ok(ready.unsigned_abs() as usize),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// A socket to the kernel's routing tables. Blocking: the kernel answers within the request.
+pub fn route_socket() -> io::Result<File> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: socket takes no pointer.
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+    Ok(File::from(own(fd)?))
+}
+
+/// The number of the interface called `name`, in this thread's network namespace.
+pub fn interface_index(name: &CStr) -> io::Result<u32> {
+    // SAFETY: a `CStr` ends with a zero octet.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
+}
+
+/// TUNSETIFF: makes of `tun` (an open `/dev/net/tun`) a queue of the interface `name`, which is
+/// made if there is none.
+pub fn tun_set_iff(tun: &File, name: &CStr, flags: c_int) -> io::Result<()> {
+    // SAFETY: `ifreq` is a C structure of integers and arrays, for which zeroes are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // One place stays zero, so the name is terminated.
+    let room = request.ifr_name.len() - 1;
+    for (place, octet) in request.ifr_name[..room].iter_mut().zip(name.to_bytes()) {
+        *place = octet.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which is lent exclusively.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    Ok(())
+}
+
+/// TUNSETVNETHDRSZ: how many octets of offload header precede each frame.
+pub fn tun_set_vnet_header_size(tun: &File, octets: c_int) -> io::Result<()> {
+    // SAFETY: TUNSETVNETHDRSZ reads one `int`, which outlives the call.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const octets) })?;
+    Ok(())
+}
+
+/// TUNSETOFFLOAD: what frames the kernel may pass to us (`TUN_F_*`).
+pub fn tun_set_offload(tun: &File, features: c_uint) -> io::Result<()> {
+    let features = c_ulong::from(features);
+    // SAFETY: TUNSETOFFLOAD takes its argument by value.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETOFFLOAD, features) })?;
+    Ok(())
+}
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn own(fd: c_int) -> io::Result<OwnedFd> {
+    let fd = check(fd)?;
+    // SAFETY: the descriptor is valid, it was made just now, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

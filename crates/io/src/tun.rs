@@ -1,0 +1,335 @@
+//! TUN: an interface whose other end is this process (Linux `Documentation/networking/tuntap.rst`).
+//!
+//! Frames begin with their IP header and travel one by one, one system call each (0.7 to 1.0 us);
+//! what makes it fast is that one frame may stand for up to 64 kB of segments, in both directions
+//! ([`vnet`]). Not here: TAP, which has Ethernet headers.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_tcp::segment::MAX_SLICES;
+use whimbrel_tcp::{SegMeta, TxSegment};
+
+use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
+use crate::netlink::Netlink;
+use crate::sys;
+
+pub mod config;
+pub mod error;
+pub mod vnet;
+
+pub use config::{Offload, TunConfig, TunConfigError};
+pub use error::TunError;
+use vnet::VnetHeader;
+
+/// One queue of a TUN interface. The interface lives as long as its queues, unless somebody made
+/// it persistent before.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    capabilities: Capabilities,
+    offloads: Offloads,
+    arena: Box<[u8]>,
+    counters: DeviceCounters,
+}
+
+/// What the kernel may hand over unfinished (`TUN_F_*`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offloads(u32);
+
+impl Offloads {
+    /// Their names, for people: `csum tso4 tso6 ecn uso4 uso6`.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        const NAMES: [(u32, &str); 6] = [
+            (libc::TUN_F_CSUM, "csum"),
+            (libc::TUN_F_TSO4, "tso4"),
+            (libc::TUN_F_TSO6, "tso6"),
+            (libc::TUN_F_TSO_ECN, "ecn"),
+            (libc::TUN_F_USO4, "uso4"),
+            (libc::TUN_F_USO6, "uso6"),
+        ];
+        NAMES.into_iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, name)| name)
+    }
+}
+
+impl Tun {
+    /// Makes the interface, or attaches to it, and sets it up: MTU, queue length, the machine's
+    /// addresses, routes, up. In the network namespace of the calling thread.
+    pub fn open(config: &TunConfig) -> Result<Self, TunError> {
+        if config.queues() > 1 {
+            return Err(TunError::Queues(config.queues()));
+        }
+        let tun = Self::attach(config)?;
+        set_up(config)?;
+        Ok(tun)
+    }
+
+    /// As [`Tun::open`], with every queue that `config` asks for: one for each worker. The kernel
+    /// keeps a flow on the queue that last sent for it.
+    pub fn open_queues(config: &TunConfig) -> Result<Vec<Self>, TunError> {
+        let queues =
+            (0..config.queues()).map(|_| Self::attach(config)).collect::<Result<_, _>>()?;
+        set_up(config)?;
+        Ok(queues)
+    }
+
+    /// What the kernel may hand over unfinished: without USO on kernels before 6.2.
+    pub fn offloads(&self) -> Offloads {
+        self.offloads
+    }
+
+    /// Sends one segment, or drops it if the kernel refuses it for itself. Returns why not, if it
+    /// is to be sent later; an error if the interface is gone.
+    pub fn send(&mut self, segment: &TxSegment) -> io::Result<Option<TxOutcome>> {
+        let Err(error) = write_segment(&self.file, segment) else {
+            self.count_sent(segment);
+            return Ok(None);
+        };
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => {
+                self.counters.tx_blocked += 1;
+                Ok(Some(TxOutcome::Blocked))
+            }
+            Some(libc::ENOBUFS | libc::ENOMEM) => {
+                self.counters.tx_congested += 1;
+                Ok(Some(TxOutcome::Congested))
+            }
+            Some(libc::EBADFD | libc::EBADF) => Err(error),
+            errno => {
+                self.counters.tx_dropped += 1;
+                self.counters.tx_last_error = errno;
+                Ok(None)
+            }
+        }
+    }
+
+    fn attach(config: &TunConfig) -> Result<Self, TunError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        let file = options.open("/dev/net/tun").map_err(TunError::on_open)?;
+        let name = config.name().to_string_lossy();
+        let mut flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+        if config.queues() > 1 {
+            flags |= libc::IFF_MULTI_QUEUE;
+        }
+        sys::tun_set_iff(&file, config.name(), flags)
+            .map_err(|error| TunError::on_attach(&name, error))?;
+        sys::tun_set_vnet_header_size(&file, VnetHeader::LEN as i32)
+            .map_err(|error| TunError::on_setup("set the offload header's size", &name, error))?;
+        let offloads = accept_offloads(&file, config.offload())
+            .map_err(|error| TunError::on_setup("set offloads", &name, error))?;
+        Ok(Self {
+            file,
+            capabilities: capabilities(config),
+            offloads,
+            arena: vec![0; ARENA].into_boxed_slice(),
+            counters: DeviceCounters::default(),
+        })
+    }
+
+    /// Reads frames one behind the other into the arena, and notes the good ones in `places`.
+    fn read_burst(&mut self, places: &mut [Place; MAX_BURST]) -> io::Result<Burst> {
+        let mut burst = Burst::default();
+        let mut start = FIRST;
+        while burst.taken < MAX_BURST && start < BURST_OCTETS {
+            let Some(buffer) = self.arena.get_mut(start..start + SLOT) else { break };
+            let read = (&self.file).read(buffer);
+            if read.as_ref().is_err_and(ends_burst) {
+                match read {
+                    Err(error) if burst.taken == 0 && !is_transient(&error) => return Err(error),
+                    _ => break,
+                }
+            }
+            burst.taken += 1;
+            // Length zero stands for the frame that could not be handed over.
+            let place = self.judge(start, read.unwrap_or(0));
+            if let Some((place, free)) = place.zip(places.get_mut(burst.good)) {
+                *free = place;
+                burst.good += 1;
+                start = next_start(place.start + place.len);
+            }
+        }
+        Ok(burst)
+    }
+
+    /// Whether what was read is a frame, and what is known of it.
+    fn judge(&mut self, start: usize, len: usize) -> Option<Place> {
+        if len == SLOT {
+            self.counters.rx_oversized += 1;
+            return None;
+        }
+        let frame = self.arena.get(start..start + len).and_then(|octets| {
+            let (header, frame) = octets.split_first_chunk()?;
+            Some((frame, VnetHeader::decode(header).meta(frame).ok()?))
+        });
+        let Some((frame, meta)) = frame.filter(|(frame, _)| !frame.is_empty()) else {
+            self.counters.rx_malformed += 1;
+            return None;
+        };
+        self.counters.rx_frames += 1;
+        self.counters.rx_segments += u64::from(meta.segs);
+        self.counters.rx_octets += frame.len() as u64;
+        Some(Place { start: start + VnetHeader::LEN, len: frame.len(), meta })
+    }
+
+    fn count_sent(&mut self, segment: &TxSegment) {
+        let cut = segment.gso_size > 0 && segment.payload.octets() > u32::from(segment.gso_size);
+        self.counters.tx_frames += 1;
+        self.counters.tx_super += u64::from(cut);
+        self.counters.tx_octets += segment.len() as u64;
+    }
+}
+
+impl Device for Tun {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
+        let mut places = [Place::EMPTY; MAX_BURST];
+        let burst = self.read_burst(&mut places)?;
+        if burst.good > 0 {
+            let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
+            for (frame, place) in frames.iter_mut().zip(places).take(burst.good) {
+                let octets = self.arena.get(place.start..place.start + place.len);
+                *frame = RxFrame::new(octets.unwrap_or_default(), place.meta);
+            }
+            deliver(frames.get(..burst.good).unwrap_or_default());
+        }
+        Ok(burst.taken)
+    }
+
+    fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
+        while let Some(segment) = batch.pending().first() {
+            if let Some(outcome) = self.send(segment)? {
+                return Ok(outcome);
+            }
+            batch.consume(1);
+        }
+        Ok(TxOutcome::Drained)
+    }
+
+    fn counters(&self) -> &DeviceCounters {
+        &self.counters
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Where a frame lies in the arena, its offload header not included.
+#[derive(Clone, Copy)]
+struct Place {
+    start: usize,
+    len: usize,
+    meta: SegMeta,
+}
+
+impl Place {
+    const EMPTY: Self = Self { start: 0, len: 0, meta: SegMeta::SINGLE };
+}
+
+/// How many frames were read, and how many of them are to be delivered.
+#[derive(Default)]
+struct Burst {
+    taken: usize,
+    good: usize,
+}
+
+fn capabilities(config: &TunConfig) -> Capabilities {
+    let on = config.offload() == Offload::On;
+    let mtu = config.mtu();
+    Capabilities {
+        medium: Medium::Ip,
+        mtu,
+        max_super: if on { 65_535 } else { mtu.into() },
+        tx_checksum: on,
+        steering: if config.queues() > 1 { Steering::Consistent } else { Steering::None },
+    }
+}
+
+/// Asks for all offloads, then for fewer, until the kernel takes what we ask for.
+fn accept_offloads(tun: &File, offload: Offload) -> io::Result<Offloads> {
+    let tso = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+    let all = tso | libc::TUN_F_TSO_ECN | libc::TUN_F_USO4 | libc::TUN_F_USO6;
+    let ladder: &[u32] = match offload {
+        Offload::On => &[all, tso | libc::TUN_F_TSO_ECN, tso, libc::TUN_F_CSUM],
+        Offload::Off => &[],
+    };
+    for &features in ladder {
+        if sys::tun_set_offload(tun, features).is_ok() {
+            return Ok(Offloads(features));
+        }
+    }
+    sys::tun_set_offload(tun, 0)?;
+    Ok(Offloads(0))
+}
+
+/// The machine's side of the interface.
+fn set_up(config: &TunConfig) -> Result<(), TunError> {
+    let name = &config.name().to_string_lossy();
+    let refused = |doing| move |error| TunError::on_setup(doing, name, error);
+    let index = sys::interface_index(config.name()).map_err(refused("find the number"))?;
+    let mut netlink = Netlink::open().map_err(refused("open a routing socket"))?;
+    // Fails where IPv6 is switched off, and then it is not needed.
+    let _ = netlink.no_generated_addresses(index);
+    netlink.bring_up(index, config.mtu(), QUEUE_FRAMES).map_err(refused("set the link up"))?;
+    for &host in config.hosts() {
+        netlink.add_address(index, host).map_err(refused("add the machine's address"))?;
+    }
+    for address in config.lone_addresses() {
+        netlink.add_route(index, address).map_err(refused("add a route to the stack"))?;
+    }
+    Ok(())
+}
+
+fn write_segment(mut tun: &File, segment: &TxSegment) -> io::Result<()> {
+    let vnet = VnetHeader::of_segment(segment).encode();
+    let mut slices = [IoSlice::new(&[]); MAX_SLICES + 2];
+    let parts = [vnet.as_slice(), segment.header()];
+    let parts = parts.into_iter().chain(segment.payload.as_slice().iter().map(AsRef::as_ref));
+    let mut count = 0;
+    for (slice, part) in slices.iter_mut().zip(parts) {
+        *slice = IoSlice::new(part);
+        count += 1;
+    }
+    // A packet is taken whole or not at all.
+    tun.write_vectored(slices.get(..count).unwrap_or_default()).map(|_| ())
+}
+
+/// Whether nothing more can be read now. EINVAL is about one frame, which the kernel could not
+/// describe by an offload header and threw away: the next may be better.
+fn ends_burst(error: &io::Error) -> bool {
+    error.raw_os_error() != Some(libc::EINVAL)
+}
+
+/// An interrupted read loses nothing: the descriptor stays readable.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Where the next frame's offload header goes, so that its IP header is aligned to 16 octets.
+fn next_start(end: usize) -> usize {
+    (end + VnetHeader::LEN).next_multiple_of(16) - VnetHeader::LEN
+}
+
+/// A burst ends once this many octets were read, so that they are still in the second-level cache
+/// when the stack reads them: 256 KiB.
+const BURST_OCTETS: usize = 256 * 1024;
+/// Room for one read: the largest IPv6 packet (a header of 40 octets and 65,535 of payload), its
+/// offload header, and one octet that is filled only if the frame is larger still.
+const SLOT: usize = VnetHeader::LEN + 40 + 65_535 + 1;
+/// The first frame's offload header.
+const FIRST: usize = 16 - VnetHeader::LEN;
+/// Room for a burst that ends with a frame of the largest size.
+const ARENA: usize = BURST_OCTETS + SLOT;
+/// The interface's queue towards us. The kernel's 500 hold 1.5 ms of short connections at full
+/// rate, less than a busy machine may let a thread wait; much longer queues only add delay, since
+/// a sender cannot see them.
+const QUEUE_FRAMES: u32 = 4096;

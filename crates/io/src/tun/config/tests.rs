@@ -1,0 +1,96 @@
+use super::*;
+
+fn network(text: &str) -> InterfaceAddress {
+    let (addr, len) = text.split_once('/').unwrap();
+    let addr: IpAddr = addr.parse().unwrap();
+    InterfaceAddress { addr: addr.into(), prefix_len: len.parse().unwrap() }
+}
+
+fn addr(text: &str) -> Address {
+    text.parse::<IpAddr>().unwrap().into()
+}
+
+fn config(addresses: &[&str]) -> Result<TunConfig, TunConfigError> {
+    TunConfig::new("whim0", addresses.iter().map(|text| network(text)).collect())
+}
+
+#[test]
+fn the_machine_gets_the_first_address_that_the_stack_has_not() {
+    let cases: [(&[&str], &[&str]); 6] = [
+        (&["10.9.0.2/24"], &["10.9.0.1/24"]),
+        (&["10.9.0.1/24"], &["10.9.0.2/24"]),
+        (&["10.9.0.1/24", "10.9.0.2/24"], &["10.9.0.3/24"]),
+        (&["fd09::2/64", "10.9.0.2/30"], &["fd09::1/64", "10.9.0.1/30"]),
+        (&["10.9.0.0/31", "fd09::1/127"], &["10.9.0.1/31", "fd09::/127"]),
+        (&["10.9.0.7/32", "fd09::7/128"], &[]),
+    ];
+    for (stack, machine) in cases {
+        let expected: Vec<_> = machine.iter().map(|text| network(text)).collect();
+        assert_eq!(config(stack).unwrap().hosts(), expected, "{stack:?}");
+    }
+}
+
+#[test]
+fn an_address_alone_in_its_network_needs_a_route() {
+    let config = config(&["10.9.0.2/24", "192.0.2.7/32"]).unwrap();
+    assert_eq!(config.lone_addresses().collect::<Vec<_>>(), [network("192.0.2.7/32")]);
+}
+
+#[test]
+fn a_host_address_takes_the_prefix_of_its_network_and_the_other_networks_keep_theirs() {
+    let config = config(&["10.9.0.2/16", "fd09::2/64"]).unwrap();
+    let config = config.with_hosts(&[addr("10.9.3.4")]).unwrap();
+    assert_eq!(config.hosts(), [network("10.9.3.4/16"), network("fd09::1/64")]);
+}
+
+#[test]
+fn addresses_that_name_no_single_host_are_refused() {
+    for text in ["10.9.0.0/24", "10.9.0.255/24", "fd09::/64", "224.0.0.1/4", "ff02::1/64"] {
+        let error = config(&[text]).unwrap_err();
+        assert_eq!(error, TunConfigError::NotAHost(network(text).addr), "{text}");
+    }
+    assert_eq!(config(&["0.0.0.0/32"]), Err(TunConfigError::NotAHost(addr("0.0.0.0"))));
+}
+
+#[test]
+fn senseless_values_are_refused_with_what_is_allowed() {
+    assert_eq!(config(&[]), Err(TunConfigError::NoAddress));
+    let error = config(&["10.9.0.2/33"]).unwrap_err();
+    assert!(error.to_string().contains("give 0 to 32"), "{error}");
+    assert_eq!(
+        config(&["10.9.0.2/24", "10.9.0.2/24"]),
+        Err(TunConfigError::Twice(addr("10.9.0.2")))
+    );
+    let good = || config(&["10.9.0.2/24", "fd09::2/64"]).unwrap();
+    assert_eq!(
+        good().with_hosts(&[addr("10.8.0.1")]),
+        Err(TunConfigError::HostOutside(addr("10.8.0.1")))
+    );
+    assert_eq!(
+        good().with_hosts(&[addr("10.9.0.2")]),
+        Err(TunConfigError::Twice(addr("10.9.0.2")))
+    );
+    assert_eq!(good().with_mtu(1279), Err(TunConfigError::Mtu { mtu: 1279, least: 1280 }));
+    assert_eq!(good().with_queues(0), Err(TunConfigError::Queues(0)));
+    assert_eq!(good().with_queues(257), Err(TunConfigError::Queues(257)));
+}
+
+#[test]
+fn names_are_what_the_kernel_takes_literally() {
+    let addresses = || vec![network("10.9.0.2/24")];
+    assert!(TunConfig::new("whim0.5_a-b", addresses()).is_ok());
+    for name in ["", ".", "..", "a/b", "a b", "tun%d", "a:1", "ü"] {
+        assert_eq!(TunConfig::new(name, addresses()), Err(TunConfigError::Name(name.into())));
+    }
+    let error = TunConfig::new("sixteen-octets-x", addresses()).unwrap_err();
+    assert!(error.to_string().contains("has 16 octets; the kernel takes at most 15"), "{error}");
+}
+
+#[test]
+fn the_stack_reaches_the_rest_of_the_world_through_the_machine() {
+    let routes = config(&["10.9.0.2/24", "10.8.0.2/24"]).unwrap().routes();
+    assert_eq!(routes.len(), 1);
+    assert_eq!((routes[0].prefix_len, routes[0].gateway), (0, Some(addr("10.9.0.1"))));
+    let routes = config(&["10.9.0.2/24", "fd09::2/128"]).unwrap().routes();
+    assert_eq!((routes[1].network, routes[1].gateway), (addr("::"), None));
+}

@@ -1,0 +1,97 @@
+//! Why a TUN device could not be had, and what to do.
+
+use std::io;
+
+/// Why a TUN device could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum TunError {
+    /// No `/dev/net/tun`.
+    #[error(
+        "no TUN device: cannot open /dev/net/tun ({0}). Load the driver (modprobe tun); in a \
+         container pass the device in (--device /dev/net/tun)"
+    )]
+    NoDevice(io::Error),
+    /// Not allowed.
+    #[error(
+        "no privilege to {doing} ({error}). Run as root, or give the program CAP_NET_ADMIN: setcap \
+         cap_net_admin+ep FILE; in a container --cap-add NET_ADMIN"
+    )]
+    Privilege {
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Another process holds it.
+    #[error(
+        "interface {0} is busy: another process holds it. End that one (ip -d link show {0} and \
+         fuser /dev/net/tun help to find it), or choose another name"
+    )]
+    Busy(String),
+    /// An interface of that name exists, and is none that we could attach to.
+    #[error(
+        "interface {0} exists and is not a TUN interface of the same number of queues: choose \
+         another name, or remove it (ip link delete {0})"
+    )]
+    Mismatch(String),
+    /// More queues than one device has.
+    #[error("{0} queues asked of a device with one: open them together, by Tun::open_queues")]
+    Queues(u16),
+    /// Anything else that the system refused.
+    #[error("cannot {doing} on interface {name}: {error}{}", hint(error))]
+    Refused {
+        /// What was tried.
+        doing: &'static str,
+        /// The interface.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl TunError {
+    /// Whether a privilege or a device is missing: exit code 4 of the command line. Otherwise 1.
+    pub fn is_privilege_or_device(&self) -> bool {
+        matches!(self, Self::NoDevice(_) | Self::Privilege { .. })
+    }
+
+    /// From opening `/dev/net/tun`.
+    pub(super) fn on_open(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => {
+                Self::Privilege { doing: "open /dev/net/tun", error }
+            }
+            _ => Self::NoDevice(error),
+        }
+    }
+
+    /// From attaching to the interface.
+    pub(super) fn on_attach(name: &str, error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EBUSY) => Self::Busy(name.into()),
+            Some(libc::EINVAL) => Self::Mismatch(name.into()),
+            _ => Self::on_setup("attach", name, error),
+        }
+    }
+
+    /// From setting it up.
+    pub(super) fn on_setup(doing: &'static str, name: &str, error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EPERM) => Self::Privilege { doing, error },
+            _ => Self::Refused { doing, name: name.into(), error },
+        }
+    }
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        // What adding an IPv6 address gives where IPv6 is switched off.
+        Some(libc::EACCES | libc::EOPNOTSUPP | libc::EAFNOSUPPORT) => {
+            " (is IPv6 switched off? sysctl net.ipv6.conf.all.disable_ipv6=0, or give no IPv6 address)"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests;

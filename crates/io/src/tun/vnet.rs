@@ -1,0 +1,184 @@
+//! The offload header in front of each frame: `struct virtio_net_hdr` (linux/virtio_net.h), in the
+//! machine's byte order, which is TUN's unless it is told otherwise.
+
+use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
+use whimbrel_tcp::{SegMeta, TxSegment};
+
+/// The header, its numbers as the kernel has them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct VnetHeader {
+    /// [`NEEDS_CSUM`] and [`DATA_VALID`].
+    pub flags: u8,
+    /// One of `GSO_*`, and perhaps [`GSO_ECN`].
+    pub gso_type: u8,
+    /// Octets of headers: a hint only.
+    pub hdr_len: u16,
+    /// Octets of text in each segment of a super-frame.
+    pub gso_size: u16,
+    /// Where the part begins that the unfinished checksum covers.
+    pub csum_start: u16,
+    /// Where its field lies behind `csum_start`.
+    pub csum_offset: u16,
+}
+
+impl VnetHeader {
+    /// Octets on the device.
+    pub const LEN: usize = 10;
+
+    /// From the device's octets.
+    pub const fn decode(octets: &[u8; Self::LEN]) -> Self {
+        let [flags, gso_type, h0, h1, g0, g1, s0, s1, o0, o1] = *octets;
+        Self {
+            flags,
+            gso_type,
+            hdr_len: u16::from_ne_bytes([h0, h1]),
+            gso_size: u16::from_ne_bytes([g0, g1]),
+            csum_start: u16::from_ne_bytes([s0, s1]),
+            csum_offset: u16::from_ne_bytes([o0, o1]),
+        }
+    }
+
+    /// The device's octets.
+    pub const fn encode(&self) -> [u8; Self::LEN] {
+        let [h0, h1] = self.hdr_len.to_ne_bytes();
+        let [g0, g1] = self.gso_size.to_ne_bytes();
+        let [s0, s1] = self.csum_start.to_ne_bytes();
+        let [o0, o1] = self.csum_offset.to_ne_bytes();
+        [self.flags, self.gso_type, h0, h1, g0, g1, s0, s1, o0, o1]
+    }
+
+    /// What the kernel must be told of a segment that begins with its IP header.
+    pub fn of_segment(segment: &TxSegment) -> Self {
+        let mut vnet = Self::default();
+        if let TxChecksum::Partial(offset) = segment.checksum {
+            vnet.flags = NEEDS_CSUM;
+            vnet.csum_start = u16::from(segment.transport_offset);
+            vnet.csum_offset = u16::from(offset);
+        }
+        let header = segment.header();
+        vnet.hdr_len = header.len() as u16;
+        if segment.gso_size > 0 && segment.payload.octets() > u32::from(segment.gso_size) {
+            vnet.gso_size = segment.gso_size;
+            vnet.gso_type = match version(header) {
+                6 => GSO_TCPV6,
+                _ => GSO_TCPV4,
+            };
+            let flags = header.get(usize::from(segment.transport_offset) + TCP_FLAGS);
+            if flags.is_some_and(|flags| flags & TCP_CWR != 0) {
+                vnet.gso_type |= GSO_ECN;
+            }
+        }
+        vnet
+    }
+
+    /// What the stack must be told of `frame`, which begins with its IP header.
+    pub fn meta(&self, frame: &[u8]) -> Result<SegMeta, Malformed> {
+        let checksum = if self.flags & NEEDS_CSUM != 0 {
+            RxChecksum::Partial
+        } else if self.flags & DATA_VALID != 0 {
+            RxChecksum::Verified
+        } else {
+            RxChecksum::Unknown
+        };
+        let (segs, gso_size) = self.segments(frame)?;
+        let ce_marks = if is_congestion_experienced(frame) { segs } else { 0 };
+        Ok(SegMeta { segs, gso_size, ce_marks, checksum })
+    }
+
+    /// How many segments a frame stands for, and the text in each but the last (0 if it is one).
+    fn segments(&self, frame: &[u8]) -> Result<(u16, u16), Malformed> {
+        let transport_header = match self.gso_type & !GSO_ECN {
+            GSO_NONE => return Ok((1, 0)),
+            GSO_TCPV4 | GSO_TCPV6 => TransportHeader::Tcp,
+            GSO_UDP_L4 => TransportHeader::Udp,
+            _ => return Err(Malformed),
+        };
+        let headers = self.header_len(transport_header, frame).ok_or(Malformed)?;
+        let text = frame.len().checked_sub(headers).ok_or(Malformed)?;
+        match (text, usize::from(self.gso_size)) {
+            (_, 0) => Err(Malformed),
+            (text, size) if text <= size => Ok((1, 0)),
+            (text, size) => {
+                let segs = u16::try_from(text.div_ceil(size)).map_err(|_| Malformed)?;
+                Ok((segs, self.gso_size))
+            }
+        }
+    }
+
+    /// Octets of IP and transport header. `hdr_len` is not asked: it is what the kernel has in one
+    /// piece, which may be more or less.
+    fn header_len(&self, kind: TransportHeader, frame: &[u8]) -> Option<usize> {
+        // A super-frame of the local kernel has an unfinished checksum, and that begins where the
+        // transport header does, whatever stands before it.
+        let transport = if self.flags & NEEDS_CSUM != 0 {
+            usize::from(self.csum_start)
+        } else {
+            ip_header_len(frame)?
+        };
+        let len = match kind {
+            TransportHeader::Udp => 8,
+            TransportHeader::Tcp => {
+                let words = frame.get(transport.checked_add(TCP_DATA_OFFSET)?)? >> 4;
+                if words < 5 {
+                    return None;
+                }
+                usize::from(words) * 4
+            }
+        };
+        transport.checked_add(len)
+    }
+}
+
+/// The offload header contradicts the frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Malformed;
+
+#[derive(Clone, Copy)]
+enum TransportHeader {
+    Tcp,
+    Udp,
+}
+
+/// Octets of the IP header; IPv6 only without extension headers, which no super-frame has.
+fn ip_header_len(frame: &[u8]) -> Option<usize> {
+    match version(frame) {
+        4 => Some(usize::from(frame.first()? & 0xf) * 4).filter(|len| *len >= 20),
+        6 => Some(40),
+        _ => None,
+    }
+}
+
+fn version(frame: &[u8]) -> u8 {
+    frame.first().map_or(0, |octet| octet >> 4)
+}
+
+// RFC 3168 5: "The ECN field in the IP header [...] '11' is CE".
+fn is_congestion_experienced(frame: &[u8]) -> bool {
+    match (version(frame), frame) {
+        (4, [_, tos, ..]) => tos & 0b11 == 0b11,
+        (6, [_, class, ..]) => (class >> 4) & 0b11 == 0b11,
+        _ => false,
+    }
+}
+
+/// The checksum field holds the pseudo-header's sum only.
+pub const NEEDS_CSUM: u8 = 1;
+/// The checksum was verified.
+pub const DATA_VALID: u8 = 2;
+/// An ordinary frame.
+pub const GSO_NONE: u8 = 0;
+/// TCP over IPv4, to be cut or merged.
+pub const GSO_TCPV4: u8 = 1;
+/// TCP over IPv6, to be cut or merged.
+pub const GSO_TCPV6: u8 = 4;
+/// UDP datagrams of one size, to be cut or merged.
+pub const GSO_UDP_L4: u8 = 5;
+/// CWR is set, and belongs to the first segment only.
+pub const GSO_ECN: u8 = 0x80;
+
+const TCP_DATA_OFFSET: usize = 12;
+const TCP_FLAGS: usize = 13;
+const TCP_CWR: u8 = 0x80;
+
+#[cfg(test)]
+mod tests;

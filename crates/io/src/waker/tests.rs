@@ -1,0 +1,65 @@
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::sys::{Interest, PollFd, ppoll};
+
+fn sleep(waker: &Waker, timeout: Duration) -> bool {
+    let mut fds = [PollFd::new(waker, Interest::Read)];
+    ppoll(&mut fds, Some(timeout)).unwrap();
+    fds[0].is_readable()
+}
+
+#[test]
+fn an_awake_worker_is_not_written_to() {
+    let waker = Waker::new().unwrap();
+    waker.wake();
+    assert!(!sleep(&waker, Duration::ZERO));
+}
+
+#[test]
+fn a_sleeping_worker_is_written_to_once() {
+    let waker = Waker::new().unwrap();
+    waker.announce();
+    waker.wake();
+    waker.wake();
+    assert!(sleep(&waker, Duration::ZERO));
+    waker.clear();
+    assert!(!sleep(&waker, Duration::ZERO));
+    waker.wake();
+    assert!(!sleep(&waker, Duration::ZERO), "it was not announced again");
+}
+
+#[test]
+fn no_wake_up_is_lost_under_a_hundred_thousand_commands() {
+    const COMMANDS: u32 = 50_000;
+    let waker = Waker::new().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let tasks: Vec<_> = (0..2)
+        .map(|_| {
+            let (sender, waker) = (sender.clone(), waker.clone());
+            thread::spawn(move || {
+                for command in 0..COMMANDS {
+                    sender.send(command).unwrap();
+                    waker.wake();
+                }
+            })
+        })
+        .collect();
+    let mut received = 0;
+    while received < 2 * COMMANDS {
+        received += receiver.try_iter().count() as u32;
+        waker.announce();
+        let late = receiver.try_iter().count() as u32;
+        received += late;
+        if late == 0 && received < 2 * COMMANDS {
+            assert!(sleep(&waker, Duration::from_secs(10)), "slept on {received} commands");
+            waker.clear();
+        }
+        waker.retract();
+    }
+    for task in tasks {
+        task.join().unwrap();
+    }
+}

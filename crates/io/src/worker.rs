@@ -1,0 +1,263 @@
+//! The thread that drives one shard: device and application in, device and application out, sleep.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use whimbrel_stack::{Shard, TxBatch};
+use whimbrel_tcp::Instant;
+
+use crate::device::{Device, TxOutcome};
+use crate::sys::{Interest, PollFd, ppoll};
+use crate::{Clock, Stop, Waker};
+
+/// The application's side of a shard, called on the shard's own thread.
+///
+/// Every call does a bounded amount of work and never blocks: while it runs, nothing arrives.
+pub trait Port {
+    /// Carries commands inward: what other threads asked for since. Called at the start of each
+    /// turn, and once more after the worker announced its sleep, so that nothing put into a queue
+    /// before [`Waker::wake`] is slept upon.
+    fn drain(&mut self, now: Instant, shard: &mut Shard) -> Activity;
+
+    /// Carries events outward, and acts upon them. Called after frames and timers of a turn were
+    /// dealt with, before its segments go to the device.
+    fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity;
+
+    /// When [`Port::drain`] is to be called at the latest, if nothing else happens.
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Whether a step did anything: a worker sleeps only after a turn that was idle throughout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Activity {
+    /// There was nothing to do, and nothing is left.
+    Idle,
+    /// Something was done, or its budget ended before the work: another turn is due.
+    Busy,
+}
+
+impl Activity {
+    /// `Busy` if `busy`.
+    pub const fn busy_if(busy: bool) -> Self {
+        if busy { Self::Busy } else { Self::Idle }
+    }
+
+    /// `Busy` if one of both is.
+    pub const fn or(self, other: Self) -> Self {
+        match self {
+            Self::Busy => Self::Busy,
+            Self::Idle => other,
+        }
+    }
+}
+
+/// Drives one shard over one device for one port.
+#[derive(Debug)]
+pub struct Worker<D, P> {
+    device: D,
+    shard: Shard,
+    port: P,
+    clock: Clock,
+    waker: Waker,
+    batch: TxBatch,
+    stuck: Option<Stuck>,
+}
+
+/// Why segments wait in the batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stuck {
+    /// Until the device is writable.
+    UntilWritable,
+    /// Until then: no descriptor tells.
+    Until(Instant),
+}
+
+/// Why a worker ended before it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The device is lost.
+    #[error("the device is lost: {0}. Was its interface removed? Bring it back and start again")]
+    Device(io::Error),
+    /// The system would not let it wait.
+    #[error("cannot wait for the device: {0}")]
+    Wait(io::Error),
+}
+
+/// What a worker's thread ends with: the worker, for its counters, and how it ended.
+pub type Ended<D, P> = (Worker<D, P>, Result<(), WorkerError>);
+
+impl<D: Device, P: Port> Worker<D, P> {
+    /// A worker that runs when told to. `clock` is the shard's time, and the one that device and
+    /// port were given, if they were; `waker` is the one that the port's other half wakes.
+    pub fn new(device: D, shard: Shard, port: P, clock: Clock, waker: Waker) -> Self {
+        let batch = TxBatch::new(BATCH);
+        Self { device, shard, port, clock, waker, batch, stuck: None }
+    }
+
+    /// Runs on this thread until `until` is set or the device is lost. Uses no CPU while there is
+    /// nothing to do. May be called again.
+    pub fn run(&mut self, until: &Stop) -> Result<(), WorkerError> {
+        while !until.is_set() {
+            if self.turn()? == Activity::Idle {
+                self.sleep(until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs on a thread of its own called `name` (the system shows 15 octets of it).
+    ///
+    /// If it ends for any other reason than `until`, by an error or a panic, it sets `until`: the
+    /// other shards of the stack end too, and whoever waits for them learns of it by joining,
+    /// instead of waiting for a shard that is no more.
+    pub fn spawn(mut self, name: &str, until: Stop) -> io::Result<JoinHandle<Ended<D, P>>>
+    where
+        D: Send + 'static,
+        P: Send + 'static,
+    {
+        thread::Builder::new().name(name.into()).spawn(move || {
+            let _whatever_happens = StopOnDrop(until.clone());
+            let result = self.run(&until);
+            (self, result)
+        })
+    }
+
+    /// The shard.
+    pub fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The port.
+    pub fn port(&self) -> &P {
+        &self.port
+    }
+
+    /// Device, shard and port.
+    pub fn into_parts(self) -> (D, Shard, P) {
+        (self.device, self.shard, self.port)
+    }
+
+    /// Once round: commands in, frames in, timers, events out, segments out.
+    fn turn(&mut self) -> Result<Activity, WorkerError> {
+        let now = self.clock.now();
+        let commands = self.port.drain(now, &mut self.shard);
+        let frames = self
+            .device
+            .rx_burst(&mut |burst| self.shard.rx(now, burst))
+            .map_err(WorkerError::Device)?;
+        let timers = self.shard.advance(now, ADVANCE_BUDGET);
+        let events = self.port.flush(now, &mut self.shard);
+        let segments = self.transmit()?;
+        let arrived = Activity::busy_if(frames > 0 || timers);
+        Ok(commands.or(arrived).or(events).or(segments))
+    }
+
+    /// Moves segments from the shard to the device. Idle once nothing waits, or the device takes
+    /// no more.
+    fn transmit(&mut self) -> Result<Activity, WorkerError> {
+        for _ in 0..TX_ROUNDS {
+            let more = self.shard.tx(&mut self.batch);
+            if self.batch.is_empty() {
+                self.stuck = None;
+                return Ok(Activity::Idle);
+            }
+            let outcome = self.device.tx_burst(&mut self.batch).map_err(WorkerError::Device)?;
+            self.stuck = match outcome {
+                TxOutcome::Drained => None,
+                TxOutcome::Blocked => Some(Stuck::UntilWritable),
+                TxOutcome::Congested => Some(Stuck::Until(self.clock.now() + CONGESTION_PAUSE)),
+            };
+            if self.stuck.is_some() || !more {
+                return Ok(Activity::Idle);
+            }
+        }
+        Ok(Activity::Busy)
+    }
+
+    /// Waits until there may be something to do.
+    fn sleep(&mut self, until: &Stop) -> Result<(), WorkerError> {
+        self.waker.announce();
+        // What was put into the port's queue before the announcement woke nobody.
+        let late = self.port.drain(self.clock.now(), &mut self.shard);
+        let result = match late {
+            Activity::Busy => self.finish_turn(),
+            Activity::Idle => self.wait(until),
+        };
+        self.waker.retract();
+        result
+    }
+
+    /// The rest of a turn whose commands came late. The next one takes the frames.
+    fn finish_turn(&mut self) -> Result<(), WorkerError> {
+        let _ = self.port.flush(self.clock.now(), &mut self.shard);
+        self.transmit().map(|_| ())
+    }
+
+    fn wait(&mut self, until: &Stop) -> Result<(), WorkerError> {
+        let interest = match self.stuck {
+            Some(Stuck::UntilWritable) => Interest::ReadWrite,
+            _ => Interest::Read,
+        };
+        let timeout = self.next_deadline().map(|deadline| self.clock.until(deadline));
+        let mut fds = [
+            PollFd::new(&self.device, interest),
+            PollFd::new(&self.waker, Interest::Read),
+            PollFd::new(until, Interest::Read),
+        ];
+        ppoll(&mut fds, timeout).map_err(WorkerError::Wait)?;
+        let [device, waker, _] = fds;
+        let (broken, woken) = (device.is_broken(), waker.is_readable());
+        if woken {
+            self.waker.clear();
+        }
+        if broken {
+            self.device.on_poll_error().map_err(WorkerError::Device)?;
+        }
+        Ok(())
+    }
+
+    /// When something is due without any descriptor telling.
+    fn next_deadline(&self) -> Option<Instant> {
+        let retry = match self.stuck {
+            Some(Stuck::Until(retry)) => Some(retry),
+            _ => None,
+        };
+        let deadlines = [
+            self.shard.next_deadline(),
+            self.port.next_deadline(),
+            self.device.next_deadline(),
+            retry,
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+}
+
+struct StopOnDrop(Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Segments on their way to the device (730 octets each): as many as one burst inward can cause.
+const BATCH: usize = 64;
+/// Batches sent in one turn, before frames and commands have their turn again.
+const TX_ROUNDS: usize = 4;
+/// Timers that expire in one turn: 16,000 that are due at once do not delay a handshake by more
+/// than these.
+const ADVANCE_BUDGET: usize = 256;
+/// How long to wait for memory: sooner would only spin, later adds to round trips.
+const CONGESTION_PAUSE: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, ShardConfig, Steering};
+use whimbrel_tcp::Tunables;
+use whimbrel_wire::Address;
+
+use super::*;
+use crate::DeviceCounters;
+
+/// A device that nothing ever arrives at, until its other end goes.
+#[derive(Debug)]
+struct Quiet {
+    socket: UnixStream,
+    counters: DeviceCounters,
+}
+
+impl Device for Quiet {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn rx_burst(&mut self, _deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
+        match self.socket.read(&mut [0; 8]) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => Ok(1),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
+        batch.consume(batch.pending().len());
+        Ok(TxOutcome::Drained)
+    }
+
+    fn counters(&self) -> &DeviceCounters {
+        &self.counters
+    }
+}
+
+impl AsFd for Quiet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A port that runs commands, and counts how often it was asked for them.
+struct Commands {
+    queue: Receiver<Command>,
+    drained: Arc<AtomicUsize>,
+    deadline: Option<Instant>,
+}
+
+impl Port for Commands {
+    fn drain(&mut self, now: Instant, _shard: &mut Shard) -> Activity {
+        self.drained.fetch_add(1, Ordering::Relaxed);
+        self.deadline = self.deadline.filter(|deadline| *deadline > now);
+        let mut activity = Activity::Idle;
+        for command in self.queue.try_iter().take(16) {
+            command();
+            activity = Activity::Busy;
+        }
+        activity
+    }
+
+    fn flush(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
+        Activity::Idle
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+type Command = Box<dyn FnOnce() + Send>;
+
+/// A running worker, and what a test holds of it.
+struct Running {
+    thread: JoinHandle<Ended<Quiet, Commands>>,
+    other_end: UnixStream,
+    commands: mpsc::Sender<Command>,
+    waker: Waker,
+    stop: Stop,
+    drained: Arc<AtomicUsize>,
+}
+
+fn run(deadline: Option<Instant>) -> Running {
+    let (socket, other_end) = UnixStream::pair().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let (commands, queue) = mpsc::channel();
+    let drained = Arc::new(AtomicUsize::new(0));
+    let (waker, stop) = (Waker::new().unwrap(), Stop::new().unwrap());
+    let device = Quiet { socket, counters: DeviceCounters::default() };
+    let port = Commands { queue, drained: Arc::clone(&drained), deadline };
+    let worker = Worker::new(device, shard(), port, Clock::start(), waker.clone());
+    let thread = worker.spawn("test-shard", stop.clone()).unwrap();
+    Running { thread, other_end, commands, waker, stop, drained }
+}
+
+fn shard() -> Shard {
+    Shard::new(ShardConfig {
+        tunables: Tunables::default(),
+        secrets: crate::entropy::secrets().unwrap(),
+        capabilities: CAPABILITIES,
+        addresses: vec![InterfaceAddress {
+            addr: Address::from_v4_octets([10, 9, 0, 2]),
+            prefix_len: 24,
+        }],
+        routes: Vec::new(),
+    })
+    .unwrap()
+}
+
+const CAPABILITIES: Capabilities = Capabilities {
+    medium: Medium::Ip,
+    mtu: 1500,
+    max_super: 65_535,
+    tx_checksum: true,
+    steering: Steering::None,
+};
+
+#[test]
+fn an_idle_worker_sleeps_until_it_is_stopped() {
+    let running = run(None);
+    thread::sleep(Duration::from_millis(200));
+    let turns = running.drained.load(Ordering::Relaxed);
+    assert!((1..10).contains(&turns), "{turns} turns with nothing to do");
+    running.stop.set();
+    let (worker, result) = running.thread.join().unwrap();
+    result.unwrap();
+    assert_eq!(worker.shard().census(), whimbrel_stack::shard::Census::default());
+}
+
+#[test]
+fn every_command_wakes_a_sleeping_worker() {
+    let running = run(None);
+    for _ in 0..1_000 {
+        let (answer, answered) = mpsc::channel();
+        running.commands.send(Box::new(move || answer.send(()).unwrap())).unwrap();
+        running.waker.wake();
+        answered.recv_timeout(Duration::from_secs(5)).unwrap();
+    }
+    running.stop.set();
+    running.thread.join().unwrap().1.unwrap();
+}
+
+#[test]
+fn a_port_is_asked_at_its_deadline() {
+    let running = run(Some(Instant::from_millis(100)));
+    thread::sleep(Duration::from_millis(50));
+    let before = running.drained.load(Ordering::Relaxed);
+    thread::sleep(Duration::from_millis(150));
+    let after = running.drained.load(Ordering::Relaxed);
+    assert!(after > before && after < before + 10, "{before} turns before, {after} after");
+    running.stop.set();
+    running.thread.join().unwrap().1.unwrap();
+}
+
+#[test]
+fn a_lost_device_ends_the_worker_and_stops_its_siblings() {
+    let running = run(None);
+    drop(running.other_end);
+    let error = running.thread.join().unwrap().1.unwrap_err();
+    assert!(matches!(error, WorkerError::Device(_)), "{error}");
+    assert!(running.stop.is_set());
+}
+
+#[test]
+fn a_panic_stops_the_siblings_and_shows_at_the_join() {
+    let running = run(None);
+    running.commands.send(Box::new(|| panic!("as the test wants"))).unwrap();
+    running.waker.wake();
+    assert!(running.thread.join().is_err());
+    assert!(running.stop.is_set());
+    running.waker.wake();
+}

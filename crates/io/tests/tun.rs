@@ -1,0 +1,356 @@
+//! TUN against the kernel, each test in a network namespace of its own that ends with its thread.
+//!
+//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::{Device, Tun, TunError, WireSpec};
+use whimbrel_stack::RxFrame;
+use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
+use whimbrel_tcp::{SegMeta, TxSegment};
+
+const SPEC: &str = "tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64";
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs `test` in a fresh network namespace.
+fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    let result = thread::spawn(move || {
+        // SAFETY: unshare takes no pointer, and a network namespace belongs to this thread alone.
+        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+            let error = std::io::Error::last_os_error();
+            let required = std::env::var_os("WHIMBREL_REQUIRE_NET").is_some();
+            assert!(!required, "WHIMBREL_REQUIRE_NET is set, and there is no namespace: {error}");
+            eprintln!("SKIPPED: cannot make a network namespace ({error}); run as root");
+            return;
+        }
+        test();
+    })
+    .join();
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn open(spec: &str) -> Tun {
+    let WireSpec::Tun(config) = spec.parse().unwrap() else { panic!("no tun: {spec}") };
+    Tun::open(&config).unwrap()
+}
+
+fn octets<'a>(frame: &RxFrame<'a>) -> &'a [u8] {
+    frame.octets
+}
+
+/// The next frame for which `wanted` holds.
+fn next_frame(tun: &mut Tun, wanted: impl Fn(&[u8]) -> bool) -> (Vec<u8>, SegMeta) {
+    let deadline = Instant::now() + PATIENCE;
+    let mut found = None;
+    while found.is_none() {
+        assert!(Instant::now() < deadline, "no such frame; {:?}", tun.counters());
+        let mut fds = [PollFd::new(&*tun, Interest::Read)];
+        ppoll(&mut fds, Some(PATIENCE)).unwrap();
+        tun.rx_burst(&mut |burst| {
+            for frame in burst {
+                if found.is_none() && wanted(octets(frame)) {
+                    found = Some((octets(frame).to_vec(), frame.meta));
+                }
+            }
+        })
+        .unwrap();
+    }
+    found.unwrap()
+}
+
+fn sum(octets: &[u8]) -> u32 {
+    octets
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+        .sum()
+}
+
+fn fold(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// An IPv4 header from the stack to the machine.
+fn ip_header(protocol: u8, payload: usize) -> [u8; 20] {
+    let len = (20 + payload) as u16;
+    let [high, low] = len.to_be_bytes();
+    let mut header =
+        [0x45, 0, high, low, 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 9, 0, 2, 10, 9, 0, 1];
+    let checksum = !fold(sum(&header));
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+fn segment(header: &[u8], payload: Bytes) -> TxSegment {
+    let mut segment = TxSegment::new();
+    segment.header_room()[..header.len()].copy_from_slice(header);
+    segment.set_header_len(header.len());
+    segment.transport_offset = 20;
+    segment.payload.push(payload).unwrap();
+    segment
+}
+
+/// A TCP header whose checksum field holds the pseudo-header's sum.
+fn tcp_header(from: u16, to: u16, (seq, ack): (u32, u32), flags: u8, text: usize) -> Vec<u8> {
+    let len = 20 + text;
+    let mut header = ip_header(6, len).to_vec();
+    let pseudo = fold(sum(&header[12..20]) + 6 + len as u32);
+    header.extend_from_slice(&from.to_be_bytes());
+    header.extend_from_slice(&to.to_be_bytes());
+    header.extend_from_slice(&seq.to_be_bytes());
+    header.extend_from_slice(&ack.to_be_bytes());
+    header.extend_from_slice(&[5 << 4, flags, 0xff, 0xff]);
+    header.extend_from_slice(&pseudo.to_be_bytes());
+    header.extend_from_slice(&[0, 0]);
+    header
+}
+
+fn tcp_segment(header: &[u8], text: Bytes) -> TxSegment {
+    let mut segment = segment(header, text);
+    segment.checksum = TxChecksum::Partial(16);
+    segment.gso_size = 1448;
+    segment
+}
+
+fn number(octets: &[u8]) -> u32 {
+    u32::from_be_bytes(octets.try_into().unwrap())
+}
+
+#[test]
+fn datagrams_of_both_families_arrive_with_unfinished_checksums() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        for (to, from) in [("10.9.0.2", "10.9.0.1"), ("fd09::2", "fd09::1")] {
+            let to: IpAddr = to.parse().unwrap();
+            let from: IpAddr = from.parse().unwrap();
+            // Binding fails while an address is tentative: it must be valid at once.
+            let socket = UdpSocket::bind((from, 0)).unwrap();
+            socket.send_to(b"whimbrel", (to, 7)).unwrap();
+            let (frame, meta) = next_frame(&mut tun, |frame| frame.ends_with(b"whimbrel"));
+            assert_eq!(frame.len(), if to.is_ipv4() { 20 + 8 + 8 } else { 40 + 8 + 8 });
+            assert_eq!(meta, SegMeta { checksum: RxChecksum::Partial, ..SegMeta::SINGLE });
+        }
+        assert_eq!(tun.counters().rx_malformed, 0);
+    });
+}
+
+#[test]
+fn without_offloads_checksums_are_finished() {
+    in_namespace(|| {
+        let mut tun = open("tun:whim0,addr=10.9.0.2/24,offload=off");
+        assert_eq!(tun.offloads().names().count(), 0);
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        socket.send_to(b"whimbrel", "10.9.0.2:7").unwrap();
+        let (frame, meta) = next_frame(&mut tun, |frame| frame.ends_with(b"whimbrel"));
+        assert_eq!(meta, SegMeta::SINGLE);
+        let pseudo = sum(&frame[12..20]) + 17 + (frame.len() - 20) as u32;
+        assert_eq!(fold(pseudo + sum(&frame[20..])), 0xffff);
+    });
+}
+
+#[test]
+fn an_address_without_a_network_is_reached_by_a_route() {
+    in_namespace(|| {
+        let mut tun = open("tun:whim0,addr=10.9.0.2/24,addr=192.0.2.7/32,addr=2001:db8::7/128");
+        UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"lone", "192.0.2.7:7").unwrap();
+        next_frame(&mut tun, |frame| frame.ends_with(b"lone"));
+    });
+}
+
+#[test]
+fn the_kernel_answers_an_echo_request() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        let mut echo = [8, 0, 0, 0, 0x12, 0x34, 0, 1];
+        let text = Bytes::from_static(b"curlew and whimbrel");
+        let checksum = !fold(sum(&echo) + sum(&text));
+        echo[2..4].copy_from_slice(&checksum.to_be_bytes());
+        let mut header = ip_header(1, echo.len() + text.len()).to_vec();
+        header.extend_from_slice(&echo);
+        assert_eq!(tun.send(&segment(&header, text)).unwrap(), None);
+        let (frame, _) = next_frame(&mut tun, |frame| frame.ends_with(b"curlew and whimbrel"));
+        assert_eq!(frame[20], 0, "an echo reply");
+        assert_eq!(frame[24..28], [0x12, 0x34, 0, 1]);
+    });
+}
+
+/// Opens a connection by hand from the stack's port 7777 to a listener of the kernel's; returns
+/// the sequence numbers to go on with.
+fn shake_hands(tun: &mut Tun, port: u16) -> (u32, u32) {
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    let syn = tcp_header(7777, port, (1000, 0), SYN, 0);
+    tun.send(&tcp_segment(&syn, Bytes::new())).unwrap();
+    let (syn_ack, _) = next_frame(tun, |frame| frame[9] == 6 && frame[33] == SYN | ACK);
+    let next = (1001, number(&syn_ack[24..28]).wrapping_add(1));
+    let ack = tcp_header(7777, port, next, ACK, 0);
+    tun.send(&tcp_segment(&ack, Bytes::new())).unwrap();
+    next
+}
+
+#[test]
+fn a_super_segment_of_64_kb_reaches_the_kernels_socket_whole() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        let listener = std::net::TcpListener::bind("10.9.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let next = shake_hands(&mut tun, port);
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let text: Vec<u8> = (0..64_000u32).map(|at| (at % 251) as u8).collect();
+        let header = tcp_header(7777, port, next, 0x18, text.len());
+        // In eighteen slices, as a send queue would have it.
+        let mut large = tcp_segment(&header, Bytes::new());
+        large.payload.clear();
+        for slice in text.chunks(text.len().div_ceil(18)) {
+            large.payload.push(Bytes::copy_from_slice(slice)).unwrap();
+        }
+        assert_eq!(tun.send(&large).unwrap(), None);
+        let mut received = vec![0; text.len()];
+        stream.read_exact(&mut received).unwrap();
+        assert!(received == text, "octets differ");
+        let counters = tun.counters();
+        assert_eq!((counters.tx_frames, counters.tx_super, counters.tx_dropped), (3, 1, 0));
+    });
+}
+
+#[test]
+fn the_kernels_super_segments_arrive_counted_by_segment() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        let listener = std::net::TcpListener::bind("10.9.0.1:0").unwrap();
+        let next = shake_hands(&mut tun, listener.local_addr().unwrap().port());
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[7; 4000]).unwrap();
+        let (frame, meta) = next_frame(&mut tun, |frame| frame.len() > 1500);
+        let text = frame.len() - 40; // our SYN offered no options
+        let size = usize::from(meta.gso_size);
+        assert!(size > 0, "{meta:?}");
+        assert_eq!(usize::from(meta.segs), text.div_ceil(size), "{meta:?}");
+        assert_eq!(meta.checksum, RxChecksum::Partial);
+        assert!(number(&frame[24..28]) >= next.1);
+    });
+}
+
+#[test]
+fn a_segment_that_the_kernel_refuses_is_dropped_and_counted() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        tun.send(&segment(&[0x15; 20], Bytes::new())).unwrap();
+        let counters = tun.counters();
+        assert_eq!((counters.tx_frames, counters.tx_dropped), (0, 1));
+        assert_eq!(counters.tx_last_error, Some(libc::EINVAL));
+    });
+}
+
+#[test]
+fn an_interface_that_is_held_or_of_another_kind_is_refused_with_a_remedy() {
+    in_namespace(|| {
+        let _held = open(SPEC);
+        let WireSpec::Tun(config) = SPEC.parse().unwrap() else { panic!() };
+        let error = Tun::open(&config).unwrap_err();
+        assert!(matches!(error, TunError::Busy(_)), "{error}");
+        let WireSpec::Tun(config) = "tun:lo,addr=10.8.0.2/24".parse().unwrap() else { panic!() };
+        let error = Tun::open(&config).unwrap_err();
+        assert!(matches!(error, TunError::Mismatch(_)), "{error}");
+        assert!(!error.is_privilege_or_device());
+    });
+}
+
+#[test]
+fn several_queues_are_opened_together() {
+    in_namespace(|| {
+        let spec = "tun:whim0,addr=10.9.0.2/24,queues=3";
+        let WireSpec::Tun(config) = spec.parse().unwrap() else { panic!() };
+        assert!(matches!(Tun::open(&config), Err(TunError::Queues(3))));
+        assert_eq!(Tun::open_queues(&config).unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_removed_interface_is_an_error_not_silence() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        let removed = std::process::Command::new("ip").args(["link", "delete", "whim0"]).status();
+        if !removed.is_ok_and(|status| status.success()) {
+            eprintln!("SKIPPED: no ip(8) to remove an interface with");
+            return;
+        }
+        let mut fds = [PollFd::new(&tun, Interest::Read)];
+        assert_eq!(ppoll(&mut fds, Some(PATIENCE)).unwrap(), 1);
+        assert!(fds[0].is_broken());
+        assert_eq!(tun.rx_burst(&mut |_| {}).unwrap_err().raw_os_error(), Some(libc::EBADFD));
+        tun.send(&segment(&ip_header(1, 0), Bytes::new())).unwrap_err();
+    });
+}
+
+#[test]
+fn a_connecting_client_s_syn_arrives() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        // Nobody answers; its SYN waits for us meanwhile.
+        let address: SocketAddr = "10.9.0.2:80".parse().unwrap();
+        TcpStream::connect_timeout(&address, Duration::from_millis(20)).unwrap_err();
+        let (syn, meta) = next_frame(&mut tun, |frame| frame[9] == 6);
+        assert_eq!((syn[33] & 0x3f, meta.checksum), (2, RxChecksum::Partial));
+    });
+}
+
+/// `cargo test --release -p whimbrel-io --test tun -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn reads_and_writes_per_second() {
+    in_namespace(|| {
+        let mut tun = open(SPEC);
+        let socket = UdpSocket::bind("10.9.0.1:9").unwrap();
+        socket.connect("10.9.0.2:9").unwrap();
+        for _ in 0..5 {
+            let (read, write) = reflect(&mut tun, &socket, 200_000);
+            println!("one frame of 46 octets: read {read} ns, write (to the socket) {write} ns");
+        }
+        assert_eq!(tun.counters().tx_dropped, 0);
+    });
+}
+
+/// Sends `frames` datagrams through the interface and back; nanoseconds for each read and write.
+fn reflect(tun: &mut Tun, socket: &UdpSocket, frames: u32) -> (u128, u128) {
+    let (mut reading, mut writing, mut reflected) = (Duration::ZERO, Duration::ZERO, 0);
+    let mut copies: Vec<TxSegment> = Vec::with_capacity(64);
+    while reflected < frames {
+        for _ in 0..64 {
+            socket.send(&[0; 18]).unwrap();
+        }
+        copies.clear();
+        let start = Instant::now();
+        reflected += tun
+            .rx_burst(&mut |burst| copies.extend(burst.iter().map(|frame| back(octets(frame)))))
+            .unwrap() as u32;
+        reading += start.elapsed();
+        let start = Instant::now();
+        for copy in &copies {
+            tun.send(copy).unwrap();
+        }
+        writing += start.elapsed();
+    }
+    (reading.as_nanos() / u128::from(reflected), writing.as_nanos() / u128::from(reflected))
+}
+
+/// A datagram of equal ports, the other way round: its sums are the same.
+fn back(datagram: &[u8]) -> TxSegment {
+    let mut back = segment(datagram, Bytes::new());
+    back.header_room()[12..16].copy_from_slice(&datagram[16..20]);
+    back.header_room()[16..20].copy_from_slice(&datagram[12..16]);
+    back.checksum = TxChecksum::Partial(6);
+    back
+}

@@ -1,0 +1,54 @@
+//! The connections of a shard, each with what the shard itself must know of it.
+
+use whimbrel_tcp::Instant;
+use whimbrel_tcp::conn::Connection;
+use whimbrel_tcp::table::Slab;
+
+use crate::wheel::{TimerNode, TimerNodes};
+
+/// A connection in its place: four cache lines.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) connection: Connection,
+    pub(crate) timer: TimerNode,
+    /// What the timer is armed for, [`Instant::NEVER`] if it is not.
+    pub(crate) armed: Instant,
+    /// It waits in a listener's accept queue.
+    pub(crate) unaccepted: bool,
+    /// It stands in the dirty list.
+    pub(crate) dirty: bool,
+    /// It stands in the event list.
+    pub(crate) listed: bool,
+    /// The flow table leads to it.
+    pub(crate) linked: bool,
+}
+
+impl Slot {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            timer: TimerNode::default(),
+            armed: Instant::NEVER,
+            unaccepted: false,
+            dirty: false,
+            listed: false,
+            linked: true,
+        }
+    }
+}
+
+/// The slab of connections, whose slots hold the wheel's nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Connections(pub(crate) Slab<Slot>);
+
+impl TimerNodes for Connections {
+    fn node(&self, id: u32) -> &TimerNode {
+        &self.0.get(id).expect("an armed timer has a connection").timer
+    }
+
+    fn node_mut(&mut self, id: u32) -> &mut TimerNode {
+        &mut self.0.get_mut(id).expect("an armed timer has a connection").timer
+    }
+}
+
+const _: () = assert!(size_of::<Slot>() <= 256);

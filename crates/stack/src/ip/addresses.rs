@@ -1,0 +1,131 @@
+//! This host's addresses, by value and by the small index that records keep.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use whimbrel_wire::{Address, Family};
+
+use crate::InterfaceAddress;
+use crate::shard::ConfigError;
+
+pub use whimbrel_tcp::table::PathClass;
+
+/// This host's addresses. Records hold an index of two octets instead of sixteen.
+#[derive(Debug)]
+pub struct Addresses {
+    by_index: Vec<InterfaceAddress>,
+    index_of: BTreeMap<Address, u16>,
+}
+
+impl Addresses {
+    /// A host may have this many.
+    pub const MOST: usize = 65_535;
+
+    /// The table of `addresses`, in their order.
+    pub fn new(addresses: &[InterfaceAddress]) -> Result<Self, ConfigError> {
+        if addresses.is_empty() || addresses.len() > Self::MOST {
+            return Err(ConfigError::AddressCount { count: addresses.len(), most: Self::MOST });
+        }
+        let mut index_of = BTreeMap::new();
+        for (index, address) in (0..).zip(addresses) {
+            check_prefix(&address.addr, address.prefix_len)?;
+            if index_of.insert(address.addr, index).is_some() {
+                return Err(ConfigError::DuplicateAddress(address.addr));
+            }
+        }
+        Ok(Self { by_index: addresses.to_vec(), index_of })
+    }
+
+    /// The index of `addr`, if it is this host's.
+    #[inline]
+    pub fn index_of(&self, addr: &Address) -> Option<u16> {
+        // Most hosts have two addresses at most; a map of a million entries would not beat this.
+        match self.by_index.as_slice() {
+            [one] => (one.addr == *addr).then_some(0),
+            [one, two] => {
+                if one.addr == *addr {
+                    Some(0)
+                } else {
+                    (two.addr == *addr).then_some(1)
+                }
+            }
+            _ => self.index_of.get(addr).copied(),
+        }
+    }
+
+    /// The address with this index.
+    #[inline]
+    pub fn get(&self, index: u16) -> Option<&Address> {
+        self.by_index.get(usize::from(index)).map(|address| &address.addr)
+    }
+
+    /// Every address with its network.
+    pub fn iter(&self) -> impl Iterator<Item = &InterfaceAddress> {
+        self.by_index.iter()
+    }
+
+    /// How far away `remote` is: how long a segment of its can still be under way.
+    pub fn path_class(&self, remote: &Address) -> PathClass {
+        if self.index_of(remote).is_some() {
+            PathClass::Loopback
+        } else if self.by_index.iter().any(|own| contains(own, remote)) {
+            PathClass::Link
+        } else {
+            PathClass::Remote
+        }
+    }
+
+    /// The address to speak from to `remote`: one of its network if there is any, else the first
+    /// of its family that is not confined to a link (RFC 6724 5, rules 1, 2 and 8 for a host
+    /// with one interface).
+    pub fn source_for(&self, remote: &Address) -> Option<u16> {
+        let family = remote.family();
+        let candidates =
+            (0u16..).zip(&self.by_index).filter(|(_, own)| own.addr.family() == family);
+        candidates
+            .max_by_key(|(index, own)| {
+                let near = contains(own, remote);
+                let reaches = !is_link_local(&own.addr) || is_link_local(remote);
+                (reaches, near, core::cmp::Reverse(*index))
+            })
+            .map(|(index, _)| index)
+    }
+}
+
+/// Whether `remote` lies in the network of `own`.
+fn contains(own: &InterfaceAddress, remote: &Address) -> bool {
+    own.addr.family() == remote.family()
+        && masked(&own.addr, own.prefix_len) == masked(remote, own.prefix_len)
+}
+
+fn is_link_local(addr: &Address) -> bool {
+    let octets = addr.octets();
+    match addr.family() {
+        Family::V4 => addr.v4_octets().starts_with(&[169, 254]),
+        Family::V6 => octets[0] == 0xfe && octets[1] & 0xc0 == 0x80,
+    }
+}
+
+/// The bits of a family's addresses.
+pub(super) fn bits(family: Family) -> u8 {
+    match family {
+        Family::V4 => 32,
+        Family::V6 => 128,
+    }
+}
+
+pub(super) fn check_prefix(addr: &Address, len: u8) -> Result<(), ConfigError> {
+    let bits = bits(addr.family());
+    if len > bits { Err(ConfigError::PrefixLength { len, bits }) } else { Ok(()) }
+}
+
+/// The first `len` bits of the address as its family counts them, the others zero.
+pub(super) fn masked(addr: &Address, len: u8) -> Address {
+    let skipped = 128 - u32::from(bits(addr.family()));
+    let keep = (skipped + u32::from(len)).min(128);
+    let mask = u128::MAX.checked_shl(128 - keep).unwrap_or(0);
+    Address::from_octets((u128::from_be_bytes(*addr.octets()) & mask).to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests;

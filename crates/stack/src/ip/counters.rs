@@ -1,0 +1,92 @@
+//! What happened to packets that never became segments.
+
+macro_rules! frame_drops {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why a frame was dropped before any connection saw it. The names are those of Linux
+        /// where it has one.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[repr(u8)]
+        pub enum FrameDrop { $($(#[$doc])* $variant,)* }
+
+        impl FrameDrop {
+            /// Every reason, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name under which its counter is published.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+frame_drops! {
+    /// Not an IP packet, or one that contradicts itself.
+    Header = "IP_INHDR",
+    /// The IPv4 header's checksum is wrong.
+    Checksum = "IP_CSUM",
+    /// For an address that is not this host's.
+    OtherHost = "OTHERHOST",
+    /// From an address that no host can have: unspecified, multicast, broadcast, or our own.
+    Martian = "IP_MARTIAN_SOURCE",
+    /// A fragment.
+    Fragment = "IP_FRAGMENT",
+    /// A transport protocol that this host does not speak.
+    Protocol = "IP_NOPROTO",
+    /// A TCP header that is too short or contradicts itself.
+    TcpHeader = "TCP_INHDR",
+    /// The TCP checksum is wrong.
+    TcpChecksum = "TCP_CSUM",
+    /// A TCP segment from or for port 0.
+    TcpPort = "TCP_PORT_ZERO",
+    /// An ICMP message that is too short or has a wrong checksum.
+    IcmpHeader = "ICMP_INHDR",
+    /// An ICMP message that asks nothing of this host.
+    IcmpType = "ICMP_UNHANDLED",
+    /// An echo request while too many answers wait to be sent.
+    ReplyLimit = "REPLY_QUEUE_FULL",
+    /// An Ethernet frame of a type that this host does not speak.
+    EtherType = "UNHANDLED_PROTO",
+}
+
+/// The counters of the internet layer.
+#[derive(Clone, Debug, Default)]
+pub struct IpCounters {
+    /// Frames received.
+    pub in_receives: u64,
+    /// Frames that were handed to a protocol.
+    pub in_delivers: u64,
+    /// Packets sent; a super-packet that the device cuts counts once.
+    pub out_requests: u64,
+    /// Echo requests answered.
+    pub echo_replies: u64,
+    dropped: Dropped,
+}
+
+impl IpCounters {
+    /// Counts a frame dropped for `reason`.
+    pub fn drop_frame(&mut self, reason: FrameDrop) {
+        if let Some(count) = self.dropped.0.get_mut(reason as usize) {
+            *count += 1;
+        }
+    }
+
+    /// How many frames were dropped for `reason`.
+    pub fn dropped(&self, reason: FrameDrop) -> u64 {
+        self.dropped.0.get(reason as usize).copied().unwrap_or(0)
+    }
+
+    /// Every reason with its count.
+    pub fn drops(&self) -> impl Iterator<Item = (FrameDrop, u64)> {
+        FrameDrop::ALL.iter().map(|reason| (*reason, self.dropped(*reason)))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Dropped([u64; FrameDrop::ALL.len()]);
+
+impl Default for Dropped {
+    fn default() -> Self {
+        Self([0; FrameDrop::ALL.len()])
+    }
+}

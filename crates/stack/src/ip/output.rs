@@ -1,0 +1,127 @@
+//! Headers in front of what leaves.
+
+use whimbrel_tcp::TxSegment;
+use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
+use whimbrel_wire::{Address, Family, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass};
+
+use super::Host;
+
+/// A TCP segment whose text already stands in a [`TxSegment`].
+#[derive(Debug)]
+pub(crate) struct TcpOut<'a> {
+    pub(crate) local_index: u16,
+    pub(crate) remote: &'a Address,
+    pub(crate) header: &'a TcpHeader,
+    pub(crate) gso_size: u16,
+    pub(crate) order: OptionOrder,
+}
+
+impl Host {
+    /// Writes IP and TCP headers in front of the text in `tx`.
+    pub(crate) fn write_tcp(&mut self, out: &TcpOut<'_>, tx: &mut TxSegment) -> bool {
+        let Some(local) = self.addresses.get(out.local_index).copied() else { return false };
+        let tcp_len = out.header.header_len(out.order);
+        let len = tcp_len + tx.payload.octets() as usize;
+        let ends = (&local, out.remote);
+        let at = self.write_ip(tx, ends, Protocol::TCP, TrafficClass::default(), len);
+        tx.gso_size = out.gso_size;
+        let pseudo = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
+        let tcp = &mut tx.header_room()[at..];
+        out.header.emit(out.order, tcp);
+        if self.capabilities.tx_checksum {
+            TcpHeader::set_checksum(tcp, pseudo.fold());
+            tx.checksum = TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8);
+        } else {
+            let mut sum = pseudo.add_bytes(&tcp[..tcp_len]);
+            for slice in tx.payload.as_slice() {
+                sum = sum.add_bytes(slice);
+            }
+            TcpHeader::set_checksum(&mut tx.header_room()[at..], sum.finish());
+            tx.checksum = TxChecksum::Done;
+        }
+        tx.set_header_len(at + tcp_len);
+        true
+    }
+
+    /// Writes an IP header for `len` octets of payload; returns where the payload's header goes.
+    pub(super) fn write_ip(
+        &mut self,
+        tx: &mut TxSegment,
+        (local, remote): (&Address, &Address),
+        protocol: Protocol,
+        class: TrafficClass,
+        len: usize,
+    ) -> usize {
+        self.counters.out_requests += 1;
+        let header_len = match local.family() {
+            Family::V4 => {
+                let header = Ipv4Header {
+                    src: local.v4_octets().into(),
+                    dst: remote.v4_octets().into(),
+                    protocol,
+                    ttl: HOP_LIMIT,
+                    tos: class,
+                    // RFC 6864 4.1: "Originating sources MAY set the IPv4 ID field of atomic
+                    // datagrams to any value."
+                    identification: 0,
+                    dont_fragment: true,
+                    fragment: None,
+                    total_len: (Ipv4Header::LEN + len) as u16,
+                    header_len: Ipv4Header::LEN as u8,
+                };
+                header.emit(tx.header_room());
+                Ipv4Header::LEN
+            }
+            Family::V6 => {
+                let header = Ipv6Header {
+                    src: (*local.octets()).into(),
+                    dst: (*remote.octets()).into(),
+                    protocol,
+                    hop_limit: HOP_LIMIT,
+                    traffic_class: class,
+                    flow_label: 0,
+                    payload_len: len as u16,
+                    header_len: Ipv6Header::LEN as u16,
+                    protocol_pointer: 6,
+                    fragment: None,
+                };
+                header.emit(tx.header_room());
+                Ipv6Header::LEN
+            }
+        };
+        tx.transport_offset = header_len as u8;
+        header_len
+    }
+
+    /// The MSS to announce to a peer of this family: what fits the link (RFC 9293 3.7.1: "The
+    /// MSS value to be sent in an MSS Option should be equal to the effective MTU minus the fixed
+    /// IP and TCP headers").
+    pub(crate) fn mss(&self, family: Family) -> Mss {
+        let headers = TcpHeader::LEN + ip_header_len(family);
+        Mss::new(self.capabilities.mtu.saturating_sub(headers as u16))
+    }
+
+    /// The most text that one segment handed to the device may carry: more than an MSS only if
+    /// the device cuts it.
+    pub(crate) fn max_text(&self) -> u32 {
+        if self.capabilities.max_super <= u32::from(self.capabilities.mtu) {
+            return 0;
+        }
+        let headers = (Ipv6Header::LEN + TcpHeader::MAX_LEN) as u32;
+        self.capabilities.max_super.min(65_535).saturating_sub(headers)
+    }
+}
+
+fn ip_header_len(family: Family) -> usize {
+    match family {
+        Family::V4 => Ipv4Header::LEN,
+        Family::V6 => Ipv6Header::LEN,
+    }
+}
+
+/// RFC 1700's recommended default time to live.
+const HOP_LIMIT: u8 = 64;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Every record of every flow, and the one table that finds it.
+
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::table::{
+    FlowHash, FlowHasher, FlowTable, Key, Kind, Record, SynCache, TimeWaits,
+};
+
+use crate::connections::Connections;
+use crate::ip::FlowKey;
+
+/// The records of a shard: one keyed probe finds that of a segment, whatever its kind.
+#[derive(Debug)]
+pub(crate) struct Records {
+    hasher: FlowHasher,
+    pub(crate) flows: FlowTable,
+    pub(crate) syns: SynCache,
+    pub(crate) connections: Connections,
+    pub(crate) waits: TimeWaits,
+}
+
+impl Records {
+    pub(crate) fn new(key: &Key, tunables: &Tunables) -> Self {
+        Self {
+            hasher: FlowHasher::new(key),
+            flows: FlowTable::new(),
+            syns: SynCache::new(tunables),
+            connections: Connections::default(),
+            waits: TimeWaits::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, key: &FlowKey) -> FlowHash {
+        self.hasher.hash(&key.remote, key.remote_port, key.local_port, key.local_index)
+    }
+
+    /// The record of a flow.
+    #[inline]
+    pub(crate) fn find(&self, hash: FlowHash, key: &FlowKey) -> Option<Record> {
+        self.flows.find(hash, |record| self.is_record_of(record, key))
+    }
+
+    /// Whether a flow has any record.
+    pub(crate) fn contains(&self, key: &FlowKey) -> bool {
+        self.find(self.hash(key), key).is_some()
+    }
+
+    #[inline]
+    pub(crate) fn is_record_of(&self, record: Record, key: &FlowKey) -> bool {
+        let index = record.index();
+        let found = match record.kind() {
+            Kind::Connection => {
+                self.connections.0.get(index).map(|slot| FlowKey::of(&slot.connection))
+            }
+            Kind::SynEntry => self.syns.get(index).map(FlowKey::of_half_open),
+            Kind::TimeWait => self.waits.get(index).map(FlowKey::of_waiting),
+        };
+        found.as_ref() == Some(key)
+    }
+}

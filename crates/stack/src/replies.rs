@@ -1,0 +1,44 @@
+//! Segments that no connection sends: resets, handshakes, answers of dying records, echoes.
+
+use alloc::collections::VecDeque;
+
+use whimbrel_tcp::Reply;
+
+use crate::ip::{EchoReply, FlowKey};
+
+/// What waits to be sent beside the connections' segments.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// A stateless segment.
+    Reply(FlowKey, Reply),
+    /// The SYN-ACK of a half-open entry.
+    SynAck(u32),
+    /// An answer to an echo request.
+    Echo(EchoReply),
+}
+
+/// A bounded queue: whoever provokes more than this between two bursts out is not answered.
+#[derive(Debug, Default)]
+pub(crate) struct Replies(VecDeque<Pending>);
+
+impl Replies {
+    /// Sixteen bursts' worth.
+    const MOST: usize = 1024;
+
+    /// Queues it; returns whether there was room.
+    pub(crate) fn push(&mut self, pending: Pending) -> bool {
+        let room = self.0.len() < Self::MOST;
+        if room {
+            self.0.push_back(pending);
+        }
+        room
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Pending> {
+        self.0.pop_front()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,46 @@
+//! Time: what is due is done, a budget at a time.
+
+use whimbrel_tcp::Instant;
+
+use super::Shard;
+
+impl Shard {
+    /// Time passed: does up to `budget` of what is due. Returns whether more is due.
+    ///
+    /// Handshakes come first, connections second, expiry of TIME-WAIT last: 16,000 records that
+    /// expire at once wait for a new connection, not the other way round.
+    pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
+        self.now = self.now.max(now);
+        let mut left = budget;
+        while left > 0 && self.advance_half_open() {
+            left -= 1;
+        }
+        while let Some(index) =
+            self.wheel.pop_due(&mut self.records.connections, self.now, &mut left)
+        {
+            self.on_timer(index);
+        }
+        while left > 0 && self.advance_waits() {
+            left -= 1;
+        }
+        left == 0 && self.next_deadline().is_some_and(|next| next <= self.now)
+    }
+
+    fn on_timer(&mut self, index: u32) {
+        if let Some(slot) = self.records.connections.0.get_mut(index) {
+            slot.armed = Instant::NEVER;
+        }
+        if let Some((connection, mut cx)) = self.connection(index) {
+            connection.on_deadline(&mut cx);
+        }
+        self.settle(index);
+    }
+
+    /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        [self.wheel.next_deadline(), self.records.syns.next_deadline(), self.next_wait_expiry()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}

@@ -1,0 +1,225 @@
+//! TIME-WAIT: how records begin, what segments do to them, how they end.
+
+use whimbrel_tcp::conn::Connection;
+use whimbrel_tcp::table::{
+    Ended, Identity, Kind, Lifetimes, Record, RstVerdict, SegmentVerdict, SynEntry, SynVerdict,
+    TimeWait,
+};
+use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+
+use super::Shard;
+use super::opening::Opening;
+use crate::ip::{Arrival, FlowKey};
+
+/// TIME-WAIT.
+impl Shard {
+    /// A record takes the connection's place, and acknowledges the peer's FIN. Returns where the
+    /// table is to lead.
+    pub(super) fn start_waiting(&mut self, ended: Ended) -> Record {
+        while self.records.waits.is_full(self.tunables.max_time_wait) {
+            self.recycle_oldest_wait();
+        }
+        let wait = TimeWait::new(ended, self.now.tick());
+        let class = self.host.addresses.path_class(&ended.remote);
+        let index = self.records.waits.enter(class, wait);
+        let ack = self.wait_ack(&wait);
+        self.reply(FlowKey::of_waiting(&wait), ack);
+        Record::new(Kind::TimeWait, index)
+    }
+
+    /// A segment for a flow in TIME-WAIT.
+    pub(super) fn on_waiting_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+        let Some(wait) = self.records.waits.get(index).copied() else {
+            return Verdict::Drop(DropReason::TimeWait);
+        };
+        let header = &arrival.segment.header;
+        if header.flags.contains(TcpFlags::RST) {
+            return self.on_reset_in_time_wait(index, &wait, header);
+        }
+        if header.flags.contains(TcpFlags::SYN) && !header.flags.contains(TcpFlags::ACK) {
+            return self.on_syn_in_time_wait(index, &wait, arrival);
+        }
+        match wait.judge_segment(&arrival.segment) {
+            SegmentVerdict::AckAndRestart => {
+                self.restart_wait(index, arrival);
+                self.reply(arrival.key, self.wait_ack(&wait));
+                Verdict::Accepted
+            }
+            SegmentVerdict::Ack(reason) => {
+                let interval = self.tunables.challenge_interval;
+                let now = self.now.tick();
+                let wait = self.records.waits.get_mut(index);
+                let answer = wait.is_some_and(|wait| wait.on_reply(now, interval)).into();
+                self.answer_from_wait(index, answer, reason)
+            }
+            SegmentVerdict::Drop(reason) => Verdict::Drop(reason),
+        }
+    }
+
+    fn on_reset_in_time_wait(
+        &mut self,
+        index: u32,
+        wait: &TimeWait,
+        header: &TcpHeader,
+    ) -> Verdict {
+        match wait.judge_rst(header.seq, self.now.tick()) {
+            RstVerdict::End => {
+                self.counters.time_wait_killed += 1;
+                if let Some(wait) = self.records.waits.remove(index) {
+                    self.forget_wait(index, &wait);
+                }
+                Verdict::Accepted
+            }
+            RstVerdict::Ignore => Verdict::Drop(DropReason::TimeWaitReset),
+        }
+    }
+
+    /// A SYN: a new connection of the same ends, or an old duplicate (RFC 6191, RFC 1122
+    /// 4.2.2.13).
+    fn on_syn_in_time_wait(
+        &mut self,
+        index: u32,
+        wait: &TimeWait,
+        arrival: &Arrival<'_>,
+    ) -> Verdict {
+        let header = &arrival.segment.header;
+        let by = match wait.judge_syn(header.seq, header.options.timestamps) {
+            SynVerdict::Reuse(by) => by,
+            SynVerdict::ChallengeAck(_) => {
+                let interval = self.tunables.challenge_interval;
+                let now = self.now.tick();
+                let wait = self.records.waits.get_mut(index);
+                let answer = wait.is_some_and(|wait| wait.on_challenge(now, interval)).into();
+                return self.answer_from_wait(index, answer, DropReason::TimeWaitSyn);
+            }
+        };
+        let Some(listener) = self.listener_for(&arrival.key) else {
+            return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket);
+        };
+        let opening = Opening { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
+        let verdict = self.on_syn(listener, arrival, opening);
+        if verdict == Verdict::Accepted {
+            self.counters.time_wait_recycled += 1;
+        }
+        verdict
+    }
+
+    /// Acknowledges on behalf of a record, if it did not do so just now.
+    fn answer_from_wait(&mut self, index: u32, answer: Answer, reason: DropReason) -> Verdict {
+        match (answer, self.records.waits.get(index)) {
+            (Answer::Now, Some(wait)) => {
+                let reply = self.wait_ack(wait);
+                self.counters.challenge_acks += 1;
+                Verdict::Reply(reply, reason)
+            }
+            _ => {
+                self.counters.challenge_acks_skipped += 1;
+                Verdict::Drop(reason)
+            }
+        }
+    }
+
+    fn wait_ack(&self, wait: &TimeWait) -> Reply {
+        let ended = wait.ended();
+        let local = self.host.addresses.get(ended.local_index);
+        let offset = local.map(|local| self.identity.timestamp_offset(local, &ended.remote));
+        wait.ack_reply(offset.map(|offset| Identity::tsval(self.now, offset)))
+    }
+
+    /// The peer repeated its FIN: 2 MSL begin again.
+    fn restart_wait(&mut self, index: u32, arrival: &Arrival<'_>) {
+        let tsval = arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
+        let moved = self.records.waits.restart(index, self.now.tick(), tsval);
+        let Some(moved) = moved else { return };
+        let hash = self.records.hash(&arrival.key);
+        let (old, new) = (Record::new(Kind::TimeWait, index), Record::new(Kind::TimeWait, moved));
+        self.records.flows.replace(hash, old, new);
+    }
+
+    fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
+        let hash = self.records.hash(&FlowKey::of_waiting(wait));
+        self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
+    }
+
+    /// At the bound the oldest record goes early.
+    fn recycle_oldest_wait(&mut self) {
+        if let Some((index, wait)) = self.records.waits.recycle_oldest() {
+            self.counters.time_wait_overflow += 1;
+            self.forget_wait(index, &wait);
+        }
+    }
+
+    /// The next expired record goes; returns whether there was one.
+    pub(super) fn advance_waits(&mut self) -> bool {
+        let lifetimes = Lifetimes::new(&self.tunables);
+        match self.records.waits.pop_expired(self.now.tick(), &lifetimes) {
+            Some((index, wait)) => {
+                self.forget_wait(index, &wait);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// When the next record expires.
+    pub(super) fn next_wait_expiry(&self) -> Option<Instant> {
+        self.records.waits.next_expiry(self.now, &Lifetimes::new(&self.tunables))
+    }
+
+    /// A half-open entry is gone without a connection. The TIME-WAIT record that it would have
+    /// replaced is found again; if it expired meanwhile, nothing is.
+    pub(super) fn forget_half_open(&mut self, index: u32, entry: &SynEntry) {
+        let hash = self.records.hash(&FlowKey::of_half_open(entry));
+        let record = Record::new(Kind::SynEntry, index);
+        match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
+            Some(wait) => {
+                self.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
+            }
+            None => self.records.flows.remove(hash, record),
+        };
+    }
+
+    /// A half-open entry became a connection: the TIME-WAIT record it kept is of no more use.
+    pub(super) fn end_kept_wait(&mut self, entry: &SynEntry) {
+        if let Some(wait) = entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
+            self.records.waits.remove(wait);
+        }
+    }
+
+    /// Whether the record with this index is still the one that the entry displaced.
+    fn is_kept_by(&self, wait: u32, entry: &SynEntry) -> bool {
+        let key = FlowKey::of_half_open(entry);
+        self.records.waits.get(wait).is_some_and(|wait| FlowKey::of_waiting(wait) == key)
+    }
+}
+
+/// Whether the limit on a record's acknowledgments admits one now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    Now,
+    NotYet,
+}
+
+impl From<bool> for Answer {
+    fn from(may: bool) -> Self {
+        if may { Self::Now } else { Self::NotYet }
+    }
+}
+
+/// What a TIME-WAIT record keeps of a connection.
+pub(super) fn ended(connection: &Connection, generation: u16) -> Ended {
+    let remains = connection.remains();
+    Ended {
+        remote: *connection.remote(),
+        remote_port: connection.remote_port(),
+        local_port: connection.local_port(),
+        local_index: connection.local_index(),
+        generation,
+        snd_nxt: remains.snd_nxt,
+        rcv_nxt: remains.rcv_nxt,
+        window: remains.window,
+        scale: remains.scale,
+        ts_recent: remains.ts_recent,
+    }
+}

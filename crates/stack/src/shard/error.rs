@@ -1,0 +1,117 @@
+//! What a caller can do wrong: each error names the limit, the value and the remedy.
+
+use whimbrel_wire::{Address, Endpoint};
+
+/// A configuration that makes no host.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A prefix longer than its address.
+    #[error("prefix length {len} exceeds the {bits} bits of the address: give 0 to {bits}")]
+    PrefixLength {
+        /// What was given.
+        len: u8,
+        /// What the family has.
+        bits: u8,
+    },
+    /// No address, or too many.
+    #[error("a host needs 1 to {most} addresses, {count} were given")]
+    AddressCount {
+        /// How many were given.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// No ephemeral ports.
+    #[error(
+        "no ephemeral ports from {first} to {last}: give a first port of at least 1 and a last port not below it"
+    )]
+    PortRange {
+        /// The first.
+        first: u16,
+        /// The last.
+        last: u16,
+    },
+    /// The same address twice.
+    #[error("address {0} is given twice: give it once")]
+    DuplicateAddress(Address),
+}
+
+/// Why a listener could not be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Another listener is there.
+    #[error("address in use: another listener is at {0}; choose another port or close it")]
+    InUse(Endpoint),
+    /// Not an address of this host.
+    #[error(
+        "{0} is not an address of this host: listen on one of its own, or on the unspecified one"
+    )]
+    NotLocal(Endpoint),
+    /// Port 0 means "any" in a request and nothing on the wire.
+    #[error("port 0 cannot be listened on: give 1 to 65535")]
+    PortZero,
+}
+
+/// Why a connection could not be begun.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// No route.
+    #[error("no route to {0}: add one, or an address in its network")]
+    NoRoute(Endpoint),
+    /// This host has no address of the peer's family.
+    #[error("no address of the family of {0}: give this host one")]
+    NoSource(Endpoint),
+    /// The peer is this host.
+    #[error("{0} is this host itself: connections of a shard to itself are not supported")]
+    Loopback(Endpoint),
+    /// The peer's port or address is not one to connect to.
+    #[error("{0} cannot be connected to: give a unicast address and a port from 1 to 65535")]
+    NotAPeer(Endpoint),
+    /// The address to connect from is not this host's.
+    #[error("{0} is not an address of this host: bind to one of its own, or to none")]
+    NotLocal(Endpoint),
+    /// A record of this 4-tuple exists.
+    #[error("address in use: a connection from {local} to {remote} exists; bind another port")]
+    InUse {
+        /// The end that was asked for.
+        local: Endpoint,
+        /// The peer.
+        remote: Endpoint,
+    },
+    /// Every ephemeral port towards this peer is taken.
+    #[error(
+        "ports exhausted: all {tried} ports from {first} to {last} towards {remote} are taken; \
+         widen net.ipv4.ip_local_port_range or add source addresses"
+    )]
+    PortsExhausted {
+        /// The peer.
+        remote: Endpoint,
+        /// The first ephemeral port.
+        first: u16,
+        /// The last ephemeral port.
+        last: u16,
+        /// How many were tried.
+        tried: u32,
+    },
+    /// The host has as many connections as it may.
+    #[error("too many connections: the limit is {limit}; raise max_connections or close some")]
+    TooMany {
+        /// The limit.
+        limit: u32,
+    },
+}
+
+/// Why nothing can be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// This side shut down its direction, or the connection is over.
+    #[error("the connection no longer sends: it was shut down, closed or reset")]
+    Closed,
+    /// The handle names nothing.
+    #[error("no such connection")]
+    Unknown,
+}

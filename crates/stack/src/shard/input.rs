@@ -1,0 +1,150 @@
+//! Frames in: a burst is worked on in passes, so that the cache misses of one frame overlap with
+//! those of the others instead of following each other.
+
+use whimbrel_tcp::table::{FlowHash, Kind, Record};
+use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
+use whimbrel_wire::tcp::TcpFlags;
+
+use super::Shard;
+use super::opening::Opening;
+use crate::RxFrame;
+use crate::ip::{Arrival, Arrived, FlowKey, FrameDrop};
+use crate::replies::Pending;
+
+/// The frames of one pass.
+const BURST: usize = 64;
+
+/// An arrived segment and where its record was found.
+struct Located<'a> {
+    arrival: Arrival<'a>,
+    hash: FlowHash,
+    record: Option<Record>,
+}
+
+/// What happened.
+impl Shard {
+    /// Frames arrived.
+    pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
+        self.now = self.now.max(now);
+        for frames in burst.chunks(BURST) {
+            self.rx_pass(frames);
+        }
+    }
+
+    fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
+        let mut located = [const { None }; BURST];
+        let mut count = 0;
+        // Parse all, hash all.
+        for frame in frames {
+            if let Some(arrival) = self.read_frame(frame) {
+                let hash = self.records.hash(&arrival.key);
+                located[count] = Some(Located { arrival, hash, record: None });
+                count += 1;
+            }
+        }
+        // Touch slots, then records: independent loads, all under way at once.
+        for place in located.iter_mut().take(count).flatten() {
+            place.record = self.records.flows.candidate(place.hash);
+        }
+        for place in located.iter_mut().take(count).flatten() {
+            if !place
+                .record
+                .is_some_and(|record| self.records.is_record_of(record, &place.arrival.key))
+            {
+                place.record = self.records.find(place.hash, &place.arrival.key);
+            }
+        }
+        // Process each. What one segment changes in the table, the next must see.
+        let epoch = self.records.flows.epoch();
+        for mut place in located.into_iter().take(count).flatten() {
+            if self.records.flows.epoch() != epoch {
+                place.record = self.records.find(place.hash, &place.arrival.key);
+            }
+            self.process(&place);
+        }
+    }
+
+    /// A frame that became a segment, or was dealt with.
+    fn read_frame<'a>(&mut self, frame: &RxFrame<'a>) -> Option<Arrival<'a>> {
+        self.host.counters.in_receives += 1;
+        match self.host.read(frame) {
+            Ok(Arrived::Segment(arrival)) => {
+                self.host.counters.in_delivers += 1;
+                Some(arrival)
+            }
+            Ok(Arrived::Echo(echo)) => {
+                self.host.counters.in_delivers += 1;
+                if !self.replies.push(Pending::Echo(echo)) {
+                    self.host.counters.drop_frame(FrameDrop::ReplyLimit);
+                }
+                None
+            }
+            Err(reason) => {
+                match reason {
+                    FrameDrop::TcpChecksum => self.counters.in_csum_errors += 1,
+                    FrameDrop::TcpHeader | FrameDrop::TcpPort => self.counters.in_errs += 1,
+                    _ => {}
+                }
+                self.host.counters.drop_frame(reason);
+                None
+            }
+        }
+    }
+
+    /// A segment meets its record, or nothing.
+    fn process(&mut self, located: &Located<'_>) {
+        let segs = u64::from(located.arrival.segment.meta.segs);
+        self.counters.in_segs += segs;
+        let arrival = &located.arrival;
+        let verdict = match located.record.map(|record| (record.kind(), record.index())) {
+            Some((Kind::Connection, index)) => self.on_connection_segment(index, arrival),
+            Some((Kind::SynEntry, index)) => self.on_half_open_segment(index, arrival),
+            Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, arrival),
+            None => self.on_stray_segment(arrival),
+        };
+        match verdict {
+            Verdict::Accepted | Verdict::Closed(_) => self.counters.accepted_segs += segs,
+            Verdict::Drop(reason) => self.counters.drop_segments(reason, segs),
+            Verdict::Reply(reply, reason) => {
+                self.counters.drop_segments(reason, segs);
+                self.reply(arrival.key, reply);
+            }
+        }
+    }
+
+    fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+        let Some((connection, mut cx)) = self.connection(index) else {
+            return Verdict::Drop(DropReason::Closed);
+        };
+        let verdict = connection.on_segment(&mut cx, &arrival.segment);
+        self.settle(index);
+        verdict
+    }
+
+    /// No record: a SYN may open one, everything else is refused (RFC 9293 3.10.7.1 and .2).
+    fn on_stray_segment(&mut self, arrival: &Arrival<'_>) -> Verdict {
+        let flags = arrival.segment.header.flags;
+        if flags.contains(TcpFlags::RST) {
+            // RFC 9293 3.10.7.1: "An incoming segment containing a RST is discarded."
+            return Verdict::Drop(DropReason::ResetWithoutSocket);
+        }
+        match self.listener_for(&arrival.key) {
+            // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
+            // the LISTEN state. An acceptable reset segment should be formed".
+            Some(listener) if !flags.contains(TcpFlags::ACK) => {
+                if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::FIN) {
+                    self.on_syn(listener, arrival, Opening::FRESH)
+                } else {
+                    // Nothing that a TCP sends. SYN with FIN asks to open and to close at once.
+                    Verdict::Drop(DropReason::Flags)
+                }
+            }
+            _ => Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket),
+        }
+    }
+
+    /// Queues a stateless segment.
+    pub(super) fn reply(&mut self, key: FlowKey, reply: Reply) {
+        self.replies.push(Pending::Reply(key, reply));
+    }
+}

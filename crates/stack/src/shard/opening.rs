@@ -1,0 +1,355 @@
+//! How connections begin: SYN to accept queue, and connect.
+
+use whimbrel_tcp::conn::{ActiveOpen, Connection, Handshake, initial_window};
+use whimbrel_tcp::table::{
+    Announced, Due, Families, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry, SynStep,
+};
+use whimbrel_tcp::{DropReason, TxSegment, Verdict};
+use whimbrel_wire::{Endpoint, Flow, SeqNum};
+
+use super::commands::LettingGo;
+use super::{ConnectError, ListenError, Shard, Source};
+use crate::connections::Slot;
+use crate::ip::{Arrival, FlowKey};
+use crate::replies::Pending;
+use crate::{Handle, ListenerId};
+
+/// What a SYN's flow leaves behind from an earlier connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opening {
+    /// Our ISS must lie at or beyond this.
+    pub(super) iss_floor: Option<SeqNum>,
+    /// The TIME-WAIT record whose place it takes, and what showed that the SYN is new.
+    pub(super) replaces: Option<(u32, ReuseBy)>,
+}
+
+impl Opening {
+    /// Nothing.
+    pub(super) const FRESH: Self = Self { iss_floor: None, replaces: None };
+
+    /// The TIME-WAIT record that comes back if the handshake fails: a SYN accepted by its number
+    /// alone may still be an old duplicate (RFC 1122 4.2.2.13 b), one with a newer timestamp has
+    /// proved itself.
+    fn kept(&self) -> Option<u32> {
+        self.replaces.filter(|(_, by)| *by == ReuseBy::Sequence).map(|(wait, _)| wait)
+    }
+}
+
+/// Listening.
+impl Shard {
+    /// Listens at `at`; its address may be unspecified (`0.0.0.0` or `::`) for any of the
+    /// family. At most `backlog` (0 counts as 1) complete connections wait to be accepted.
+    pub fn listen(&mut self, at: Endpoint, backlog: u32) -> Result<ListenerId, ListenError> {
+        if at.port == 0 {
+            return Err(ListenError::PortZero);
+        }
+        if !at.addr.is_unspecified() && self.host.addresses.index_of(&at.addr).is_none() {
+            return Err(ListenError::NotLocal(at));
+        }
+        self.listeners.add(at, Families::Own, backlog).map_err(|taken| ListenError::InUse(taken.at))
+    }
+
+    /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten.
+    pub fn close_listener(&mut self, listener: ListenerId) {
+        let unaccepted = self.listeners.remove(listener).unwrap_or_default();
+        for index in unaccepted {
+            if let Some(slot) = self.records.connections.0.get_mut(index) {
+                slot.unaccepted = false;
+                self.let_go(index, LettingGo::Abort);
+            }
+        }
+    }
+
+    pub(super) fn listener_for(&self, key: &FlowKey) -> Option<u32> {
+        let addr = *self.host.addresses.get(key.local_index)?;
+        self.listeners.find(&Endpoint::new(addr, key.local_port))
+    }
+
+    /// A SYN for a listener (RFC 9293 3.10.7.2).
+    pub(super) fn on_syn(
+        &mut self,
+        listener: u32,
+        arrival: &Arrival<'_>,
+        opening: Opening,
+    ) -> Verdict {
+        let Some(place) = self.listeners.get_mut(listener) else {
+            return Verdict::Drop(DropReason::NoSocket);
+        };
+        if place.is_accept_queue_full() {
+            // One more half-open entry could not complete: better that the client's SYN returns
+            // later than that it believes to be connected.
+            place.on_overflow();
+            self.counters.listen_overflows += 1;
+            return Verdict::Drop(DropReason::ListenOverflow);
+        }
+        let key = arrival.key;
+        let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
+            return Verdict::Drop(DropReason::NoSocket);
+        };
+        let open = PassiveOpen {
+            remote: key.remote,
+            local_index: key.local_index,
+            listener,
+            iss,
+            time_wait: opening.kept(),
+        };
+        let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.tunables);
+        match self.records.syns.insert(entry, &mut self.listeners, self.now) {
+            Ok(index) => {
+                self.counters.syn_received += 1;
+                let hash = self.records.hash(&key);
+                let record = Record::new(Kind::SynEntry, index);
+                match opening.replaces {
+                    Some((wait, by)) => {
+                        self.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
+                        if by == ReuseBy::Timestamp {
+                            self.records.waits.remove(wait);
+                        }
+                    }
+                    None => self.records.flows.insert(hash, record),
+                }
+                self.replies.push(Pending::SynAck(index));
+                Verdict::Accepted
+            }
+            Err(_) => {
+                self.counters.listen_drops += 1;
+                Verdict::Drop(DropReason::SynCacheFull)
+            }
+        }
+    }
+
+    /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
+    /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
+    fn choose_iss(&self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
+        let local = Endpoint::new(*self.host.addresses.get(key.local_index)?, key.local_port);
+        let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
+        let iss = self.identity.isn(&flow, self.now);
+        Some(floor.map_or(iss, |floor| iss.later(floor)))
+    }
+
+    /// A segment that hit a half-open entry.
+    pub(super) fn on_half_open_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+        let window = initial_window(&self.tunables);
+        let Some(entry) = self.records.syns.get_mut(index) else {
+            return Verdict::Drop(DropReason::Closed);
+        };
+        match entry.judge(&arrival.segment, window) {
+            SynStep::Complete => self.complete(index, arrival),
+            SynStep::Repeat => {
+                entry.on_repeated_syn(&arrival.segment.header);
+                self.replies.push(Pending::SynAck(index));
+                Verdict::Accepted
+            }
+            SynStep::Reset => {
+                self.counters.attempt_fails += 1;
+                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+                    self.forget_half_open(index, &entry);
+                }
+                Verdict::Accepted
+            }
+            SynStep::Challenge(reason) => {
+                if entry.may_challenge(self.now, self.tunables.challenge_interval) {
+                    let entry = *entry;
+                    let reply = entry.challenge_reply(self.announced(&entry));
+                    self.counters.challenge_acks += 1;
+                    Verdict::Reply(reply, reason)
+                } else {
+                    self.counters.challenge_acks_skipped += 1;
+                    Verdict::Drop(reason)
+                }
+            }
+            SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
+            SynStep::Drop(reason) => Verdict::Drop(reason),
+        }
+    }
+
+    /// The third segment: the connection is built whole, enters its listener's accept queue, and
+    /// only then sees the segment.
+    fn complete(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+        let Some(entry) = self.records.syns.get(index).copied() else {
+            return Verdict::Drop(DropReason::Closed);
+        };
+        let Some(listener) = self.listeners.get_mut(entry.listener()) else {
+            return Verdict::Drop(DropReason::NoSocket);
+        };
+        if self.records.connections.0.len() >= self.tunables.max_connections as usize {
+            return Verdict::Drop(DropReason::ConnectionLimit);
+        }
+        if listener.is_accept_queue_full() {
+            // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
+            listener.on_overflow();
+            self.counters.listen_overflows += 1;
+            return Verdict::Drop(DropReason::ListenOverflow);
+        }
+        let connection = self.build(&entry);
+        let mut slot = Slot::new(connection);
+        slot.unaccepted = true;
+        let place = self.records.connections.0.insert(slot);
+        let first = self.listeners.get(entry.listener()).is_some_and(|it| it.waiting() == 0);
+        if let Some(listener) = self.listeners.get_mut(entry.listener()) {
+            // Room was found above.
+            let _ = listener.push_accepted(place);
+            if first {
+                self.events.push_back(Source::Listener(listener.id()));
+            }
+        }
+        let (half_open, whole) =
+            (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
+        self.records.flows.replace(self.records.hash(&arrival.key), half_open, whole);
+        self.records.syns.remove(index, &mut self.listeners);
+        self.end_kept_wait(&entry);
+        let Some((connection, mut cx)) = self.connection(place) else {
+            return Verdict::Drop(DropReason::Closed);
+        };
+        let verdict = connection.on_segment(&mut cx, &arrival.segment);
+        self.settle(place);
+        verdict
+    }
+
+    fn build(&mut self, entry: &SynEntry) -> Connection {
+        let handshake = Handshake {
+            open: ActiveOpen {
+                remote: entry.remote().addr,
+                remote_port: entry.remote().port,
+                local_port: entry.local_port(),
+                local_index: entry.local_index(),
+                iss: entry.iss(),
+                timestamp_offset: self.timestamp_offset(entry),
+                mss: self.host.mss(entry.remote().addr.family()),
+            },
+            irs: entry.irs(),
+            peer_mss: entry.mss(),
+            scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
+            ts_recent: entry.ts_recent(),
+            sack: entry.has_sack(),
+        };
+        Connection::from_handshake(&mut self.context(), &handshake)
+    }
+
+    /// The SYN-ACK of an entry, if it is still there.
+    pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
+        let Some(entry) = self.records.syns.get(index).copied() else { return false };
+        let header = entry.syn_ack(self.announced(&entry));
+        self.counters.out_segs += 1;
+        self.write_header(&FlowKey::of_half_open(&entry), &header, tx)
+    }
+
+    fn announced(&self, entry: &SynEntry) -> Announced {
+        Announced {
+            tsval: Identity::tsval(self.now, self.timestamp_offset(entry)),
+            mss: self.host.mss(entry.remote().addr.family()),
+            window: initial_window(&self.tunables),
+        }
+    }
+
+    fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
+        let local = self.host.addresses.get(entry.local_index());
+        local.map_or(0, |local| self.identity.timestamp_offset(local, &entry.remote().addr))
+    }
+
+    /// What is due in the SYN cache; returns whether there was anything.
+    pub(super) fn advance_half_open(&mut self) -> bool {
+        match self.records.syns.pop_due(self.now, &mut self.listeners) {
+            Some(Due::Repeat(index)) => {
+                self.counters.syn_retrans += 1;
+                self.counters.retrans_segs += 1;
+                self.replies.push(Pending::SynAck(index));
+            }
+            Some(Due::Expired(index, entry)) => {
+                self.counters.syn_timeouts += 1;
+                self.counters.attempt_fails += 1;
+                self.forget_half_open(index, &entry);
+            }
+            Some(Due::Orphaned(index, entry)) => self.forget_half_open(index, &entry),
+            None => return false,
+        }
+        true
+    }
+}
+
+/// Connecting.
+impl Shard {
+    /// Opens a connection to `remote`; [`Event::Connected`](crate::Event::Connected) or
+    /// [`Event::Closed`](crate::Event::Closed) follows. `local` fixes this side's end: an
+    /// unspecified address is chosen by the route, port 0 is drawn from the ephemeral ports.
+    pub fn connect(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+    ) -> Result<Handle, ConnectError> {
+        let local_index = self.judge_peer(remote, local)?;
+        let limit = self.tunables.max_connections;
+        if self.records.connections.0.len() >= limit as usize {
+            return Err(ConnectError::TooMany { limit });
+        }
+        let local_port = self.choose_port(local_index, remote, local)?;
+        let key =
+            FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
+        let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
+        let open = ActiveOpen {
+            remote: remote.addr,
+            remote_port: remote.port,
+            local_port,
+            local_index,
+            iss: self.choose_iss(&key, None).ok_or(ConnectError::NoSource(remote))?,
+            timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
+            mss: self.host.mss(remote.addr.family()),
+        };
+        let connection = Connection::connect(&mut self.context(), open);
+        let index = self.records.connections.0.insert(Slot::new(connection));
+        self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
+        self.settle(index);
+        Ok(self.handle(index))
+    }
+
+    /// Whether `remote` can be connected to, and from which of our addresses.
+    fn judge_peer(&self, remote: Endpoint, local: Option<Endpoint>) -> Result<u16, ConnectError> {
+        let addr = &remote.addr;
+        if remote.port == 0 || addr.is_unspecified() || addr.is_multicast_or_broadcast() {
+            return Err(ConnectError::NotAPeer(remote));
+        }
+        if self.host.addresses.index_of(addr).is_some() {
+            return Err(ConnectError::Loopback(remote));
+        }
+        self.host.routes.find(addr).ok_or(ConnectError::NoRoute(remote))?;
+        match local.filter(|local| !local.addr.is_unspecified()) {
+            Some(local) => self
+                .host
+                .addresses
+                .index_of(&local.addr)
+                .filter(|_| local.addr.family() == addr.family())
+                .ok_or(ConnectError::NotLocal(local)),
+            None => self.host.addresses.source_for(addr).ok_or(ConnectError::NoSource(remote)),
+        }
+    }
+
+    fn choose_port(
+        &mut self,
+        local_index: u16,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+    ) -> Result<u16, ConnectError> {
+        let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
+        let key = |local_port| FlowKey {
+            remote: remote.addr,
+            remote_port: remote.port,
+            local_port,
+            local_index,
+        };
+        if let Some(port) = local.map(|local| local.port).filter(|port| *port != 0) {
+            return if self.records.contains(&key(port)) {
+                Err(ConnectError::InUse { local: Endpoint::new(addr, port), remote })
+            } else {
+                Ok(port)
+            };
+        }
+        // The 4-tuple as a whole must be free, not the port: one port serves many peers.
+        let records = &self.records;
+        let chosen = self.ports.choose(&addr, &remote, |port| !records.contains(&key(port)));
+        chosen.map_err(|exhausted| {
+            self.counters.ports_exhausted += 1;
+            let (first, last) = (exhausted.range.first(), exhausted.range.last());
+            ConnectError::PortsExhausted { remote, first, last, tried: exhausted.tried }
+        })
+    }
+}

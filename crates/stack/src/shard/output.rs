@@ -1,0 +1,81 @@
+//! Frames out: stateless replies first, then one segment for each dirty connection in turn.
+
+use whimbrel_tcp::conn::Outgoing;
+use whimbrel_tcp::{Reply, TxSegment};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
+
+use super::Shard;
+use crate::TxBatch;
+use crate::ip::{FlowKey, TcpOut};
+use crate::replies::Pending;
+
+/// What to do next.
+impl Shard {
+    /// Fills `batch` with what is to be sent. Returns whether more waits.
+    pub fn tx(&mut self, batch: &mut TxBatch) -> bool {
+        while !batch.is_full() {
+            let Some(pending) = self.replies.pop() else { break };
+            batch.fill(|tx| self.write_pending(pending, tx));
+        }
+        while !batch.is_full() {
+            let Some(index) = self.dirty.pop_front() else { break };
+            batch.fill(|tx| self.write_segment(index, tx));
+        }
+        self.replies.len() > 0 || !self.dirty.is_empty()
+    }
+
+    fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
+        match pending {
+            Pending::Reply(key, reply) => self.write_reply(&key, &reply, tx),
+            Pending::SynAck(index) => self.write_syn_ack(index, tx),
+            Pending::Echo(echo) => self.host.write_echo(echo, tx),
+        }
+    }
+
+    /// One (super-)segment of a connection; it goes to the end of the list if there is more.
+    fn write_segment(&mut self, index: u32, tx: &mut TxSegment) -> bool {
+        match self.records.connections.0.get_mut(index) {
+            Some(slot) if slot.dirty => slot.dirty = false,
+            // The place was freed, or taken by another, since it was listed.
+            _ => return false,
+        }
+        let Some((connection, mut cx)) = self.connection(index) else { return false };
+        let outgoing = connection.poll_transmit(&mut cx, &mut tx.payload);
+        let (remote, local_index) = (*connection.remote(), connection.local_index());
+        self.settle(index);
+        let Some(Outgoing { header, gso_size }) = outgoing else { return false };
+        let order = self.tunables.option_order;
+        let out = TcpOut { local_index, remote: &remote, header: &header, gso_size, order };
+        self.host.write_tcp(&out, tx)
+    }
+
+    fn write_reply(&mut self, key: &FlowKey, reply: &Reply, tx: &mut TxSegment) -> bool {
+        self.counters.out_segs += 1;
+        if reply.flags.contains(TcpFlags::RST) {
+            self.counters.out_rsts += 1;
+        }
+        let header = TcpHeader {
+            src_port: key.local_port,
+            dst_port: key.remote_port,
+            seq: reply.seq,
+            ack: reply.ack,
+            flags: reply.flags,
+            window: reply.window,
+            urgent: 0,
+            options: TcpOptions { timestamps: reply.timestamps, ..TcpOptions::default() },
+        };
+        self.write_header(key, &header, tx)
+    }
+
+    /// A segment without text.
+    pub(super) fn write_header(
+        &mut self,
+        key: &FlowKey,
+        header: &TcpHeader,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let order = self.tunables.option_order;
+        let (local_index, remote) = (key.local_index, &key.remote);
+        self.host.write_tcp(&TcpOut { local_index, remote, header, gso_size: 0, order }, tx)
+    }
+}

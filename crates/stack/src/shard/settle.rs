@@ -1,0 +1,125 @@
+//! After something touched a connection: what follows for the lists, the wheel and the table.
+
+use whimbrel_tcp::Instant;
+use whimbrel_tcp::conn::{Signals, State};
+use whimbrel_tcp::table::{Kind, Record};
+
+use super::closing::ended;
+use super::{Shard, Source};
+use crate::Event;
+use crate::ip::FlowKey;
+
+impl Shard {
+    /// Brings the lists, the wheel and the table in line with the connection.
+    pub(super) fn settle(&mut self, index: u32) {
+        let max_text = self.host.max_text();
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        if !slot.dirty && slot.connection.wants_transmit(max_text) {
+            slot.dirty = true;
+            self.dirty.push_back(index);
+        }
+        let tells = !slot.unaccepted && !slot.connection.is_orphan();
+        if tells && !slot.listed && !slot.connection.signals_mut().is_empty() {
+            slot.listed = true;
+            self.events.push_back(Source::Connection(index));
+        }
+        let deadline = slot.connection.next_deadline();
+        match slot.connection.state() {
+            State::TimeWait | State::Closed => self.unlink(index),
+            _ => self.rearm(index, deadline),
+        }
+    }
+
+    /// Arms the wheel for the earliest deadline. A deadline that moved away leaves the node where
+    /// it is: it fires early, finds nothing due and is armed again, which is cheaper than moving
+    /// it with every acknowledgment.
+    fn rearm(&mut self, index: u32, deadline: Instant) {
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        if deadline == Instant::NEVER {
+            self.disarm(index);
+        } else if deadline < slot.armed {
+            slot.armed = deadline;
+            self.wheel.arm(&mut self.records.connections, index, deadline);
+        }
+    }
+
+    fn disarm(&mut self, index: u32) {
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        if core::mem::replace(&mut slot.armed, Instant::NEVER) != Instant::NEVER {
+            self.wheel.disarm(&mut self.records.connections, index);
+        }
+    }
+
+    /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
+    /// as soon as no application holds it.
+    fn unlink(&mut self, index: u32) {
+        self.disarm(index);
+        let generation = self.records.connections.0.generation(index);
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        if core::mem::take(&mut slot.linked) {
+            let key = FlowKey::of(&slot.connection);
+            let waits = slot.connection.state() == State::TimeWait;
+            let ended = ended(&slot.connection, generation);
+            let hash = self.records.hash(&key);
+            let record = Record::new(Kind::Connection, index);
+            let found = if waits {
+                let waiting = self.start_waiting(ended);
+                self.records.flows.replace(hash, record, waiting)
+            } else {
+                self.records.flows.remove(hash, record)
+            };
+            debug_assert!(found, "a linked connection stands in the table");
+        }
+        self.free_if_unheld(index);
+    }
+
+    /// Frees a connection that is over and that nobody holds.
+    pub(super) fn free_if_unheld(&mut self, index: u32) {
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        if slot.connection.is_orphan() && !slot.linked {
+            // The dirty and event lists may still name it; they skip what is gone.
+            slot.connection.release(&mut self.pool);
+            self.records.connections.0.remove(index);
+        }
+    }
+
+    /// The next thing an application should know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        while let Some(source) = self.events.pop_front() {
+            match source {
+                Source::Listener(listener) => return Some(Event::Accepted(listener)),
+                Source::Connection(index) => {
+                    if let Some(event) = self.poll_connection_event(index) {
+                        return Some(event);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn poll_connection_event(&mut self, index: u32) -> Option<Event> {
+        let handle = self.handle(index);
+        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.listed)?;
+        let closed = slot.connection.closed();
+        let signals = slot.connection.signals_mut();
+        // What was received comes before the news that nothing more will be.
+        let event = if signals.take(Signals::CONNECTED) {
+            Some(Event::Connected(handle))
+        } else if signals.take(Signals::READABLE) {
+            Some(Event::Readable(handle))
+        } else if signals.take(Signals::WRITABLE) {
+            Some(Event::Writable(handle))
+        } else if signals.take(Signals::CLOSED) {
+            closed.map(|reason| Event::Closed(handle, reason))
+        } else {
+            None
+        };
+        let more = !slot.connection.signals_mut().is_empty();
+        slot.listed = more;
+        if more {
+            self.events.push_front(Source::Connection(index));
+        }
+        event
+    }
+}

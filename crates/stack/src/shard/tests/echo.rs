@@ -1,0 +1,93 @@
+//! ICMP echo.
+
+use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_wire::{IcmpMessage, Icmpv6Message, IpHeader, Protocol};
+
+use super::hosts::{Over, client_addr, host, server_addr};
+use crate::ip::FrameDrop;
+use crate::{RxFrame, TxBatch};
+use whimbrel_tcp::Tunables;
+
+/// An IP packet from the client to the server.
+fn packet(over: Over, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
+    let (src, dst) = (client_addr(over), server_addr(over));
+    let mut packet = match over {
+        Over::V4 => {
+            let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol.0, 0, 0];
+            packet[2..4].copy_from_slice(&(20 + payload.len() as u16).to_be_bytes());
+            packet.extend(src.v4_octets());
+            packet.extend(dst.v4_octets());
+            let checksum = whimbrel_wire::Sum::new().add_bytes(&packet).finish();
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+            packet
+        }
+        Over::V6 => {
+            let mut packet = vec![0x60, 0, 0, 0, 0, 0, protocol.0, 64];
+            packet[4..6].copy_from_slice(&(payload.len() as u16).to_be_bytes());
+            packet.extend(src.octets());
+            packet.extend(dst.octets());
+            packet
+        }
+    };
+    packet.extend_from_slice(payload);
+    packet
+}
+
+#[test]
+fn echo_requests_are_answered_over_both_families() {
+    let data = [7; 56];
+    let mut message = [0; 64];
+    IcmpMessage::EchoRequest { identifier: 5, sequence: 9, data: &data }.emit(&mut message);
+    let reply = answer(Over::V4, Protocol::ICMP, &message);
+    let (ip, payload) = IpHeader::parse(&reply).expect("an IP packet");
+    assert_eq!((ip.src, ip.dst), (server_addr(Over::V4), client_addr(Over::V4)));
+    let expected = IcmpMessage::EchoReply { identifier: 5, sequence: 9, data: &data };
+    assert_eq!(IcmpMessage::parse(payload), Ok(expected));
+
+    let v6 = |addr: whimbrel_wire::Address| std::net::Ipv6Addr::from(*addr.octets());
+    let (here, there) = (v6(client_addr(Over::V6)), v6(server_addr(Over::V6)));
+    Icmpv6Message::EchoRequest { identifier: 5, sequence: 9, data: &data }.emit(
+        here,
+        there,
+        &mut message,
+    );
+    let reply = answer(Over::V6, Protocol::ICMPV6, &message);
+    let (_, payload) = IpHeader::parse(&reply).expect("an IP packet");
+    let expected = Icmpv6Message::EchoReply { identifier: 5, sequence: 9, data: &data };
+    assert_eq!(Icmpv6Message::parse(there, here, payload), Ok(expected));
+}
+
+fn answer(over: Over, protocol: Protocol, message: &[u8]) -> Vec<u8> {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let request = packet(over, protocol, message);
+    server.rx(Instant::ZERO, &[RxFrame::new(&request, SegMeta::SINGLE)]);
+    let mut batch = TxBatch::new(4);
+    assert!(!server.tx(&mut batch));
+    assert_eq!(batch.pending().len(), 1);
+    batch.pending()[0].to_vec()
+}
+
+#[test]
+fn a_corrupted_echo_request_is_dropped_and_counted() {
+    let mut message = [0; 64];
+    IcmpMessage::EchoRequest { identifier: 5, sequence: 9, data: &[7; 56] }.emit(&mut message);
+    message[20] ^= 1;
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let request = packet(Over::V4, Protocol::ICMP, &message);
+    server.rx(Instant::ZERO, &[RxFrame::new(&request, SegMeta::SINGLE)]);
+    assert_eq!(server.census().replies, 0);
+    assert_eq!(server.ip_counters().dropped(FrameDrop::IcmpHeader), 1);
+}
+
+#[test]
+fn echo_replies_wait_in_a_bounded_queue() {
+    let mut message = [0; 64];
+    IcmpMessage::EchoRequest { identifier: 5, sequence: 9, data: &[7; 56] }.emit(&mut message);
+    let request = packet(Over::V4, Protocol::ICMP, &message);
+    let mut server = host(server_addr, 2, &Tunables::default());
+    for _ in 0..2_000 {
+        server.rx(Instant::ZERO, &[RxFrame::new(&request, SegMeta::SINGLE)]);
+    }
+    assert_eq!(server.census().replies, 1_024);
+    assert_eq!(server.ip_counters().dropped(FrameDrop::ReplyLimit), 976);
+}

@@ -1,0 +1,196 @@
+//! A client and a server, each a whole host, and the wire between them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+use std::vec::Vec;
+
+use bytes::Bytes;
+use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::table::Secrets;
+use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_wire::{Address, Endpoint};
+
+use crate::shard::Census;
+use crate::{
+    Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
+    ShardConfig, Steering, TxBatch,
+};
+
+/// Two hosts.
+pub(super) struct Hosts {
+    pub(super) now: Instant,
+    pub(super) client: Shard,
+    pub(super) server: Shard,
+    /// What the wire does: 1 ms each way, in order.
+    to_client: VecDeque<(Instant, Vec<u8>)>,
+    to_server: VecDeque<(Instant, Vec<u8>)>,
+    /// Which packets are lost: told their number, counted over both directions.
+    pub(super) lose: fn(u64) -> bool,
+    pub(super) carried: u64,
+}
+
+pub(super) const DELAY: Duration = Duration::from_millis(1);
+
+/// The family that a test runs over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Over {
+    V4,
+    V6,
+}
+
+pub(super) const BOTH: [Over; 2] = [Over::V4, Over::V6];
+
+pub(super) fn client_addr(over: Over) -> Address {
+    match over {
+        Over::V4 => Address::from_v4_octets([10, 0, 0, 1]),
+        Over::V6 => Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)),
+    }
+}
+
+pub(super) fn server_addr(over: Over) -> Address {
+    match over {
+        Over::V4 => Address::from_v4_octets([10, 0, 0, 2]),
+        Over::V6 => Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2)),
+    }
+}
+
+pub(super) fn server_at(over: Over) -> Endpoint {
+    Endpoint::new(server_addr(over), 80)
+}
+
+pub(super) fn host(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) -> Shard {
+    let address = |over, prefix_len| InterfaceAddress { addr: addr(over), prefix_len };
+    let config = ShardConfig {
+        tunables: tunables.clone(),
+        secrets: Secrets::from_seed(seed),
+        capabilities: Capabilities {
+            medium: Medium::Ip,
+            mtu: 1500,
+            max_super: 1500,
+            tx_checksum: false,
+            steering: Steering::None,
+        },
+        addresses: std::vec![address(Over::V4, 24), address(Over::V6, 64)],
+        routes: Vec::new(),
+    };
+    Shard::new(config).expect("a valid configuration")
+}
+
+impl Hosts {
+    pub(super) fn new() -> Self {
+        Self::with(&Tunables::default())
+    }
+
+    pub(super) fn with(tunables: &Tunables) -> Self {
+        Self {
+            now: Instant::ZERO,
+            client: host(client_addr, 1, tunables),
+            server: host(server_addr, 2, tunables),
+            to_client: VecDeque::new(),
+            to_server: VecDeque::new(),
+            lose: |_| false,
+            carried: 0,
+        }
+    }
+
+    pub(super) fn listen(&mut self, over: Over, backlog: u32) -> ListenerId {
+        self.server.listen(server_at(over), backlog).expect("the port is free")
+    }
+
+    /// Runs until nothing is under way and nothing is due for `quiet`.
+    pub(super) fn run(&mut self, quiet: Duration) {
+        let end = self.now + quiet;
+        loop {
+            self.carry();
+            let deadlines = [self.client.next_deadline(), self.server.next_deadline()];
+            let arrivals =
+                [&self.to_client, &self.to_server].map(|wire| wire.front().map(|it| it.0));
+            let next = deadlines.into_iter().chain(arrivals).flatten().min();
+            match next {
+                Some(next) if next <= end => self.now = self.now.max(next),
+                _ => break,
+            }
+            self.arrive();
+            while self.client.advance(self.now, 64) {}
+            while self.server.advance(self.now, 64) {}
+        }
+        self.now = end;
+    }
+
+    pub(super) fn settle(&mut self) {
+        self.run(Duration::from_millis(200));
+    }
+
+    fn carry(&mut self) {
+        let arrives = self.now + DELAY;
+        for (shard, wire) in
+            [(&mut self.client, &mut self.to_server), (&mut self.server, &mut self.to_client)]
+        {
+            let mut batch = TxBatch::new(64);
+            loop {
+                let more = shard.tx(&mut batch);
+                for segment in batch.pending() {
+                    self.carried += 1;
+                    if !(self.lose)(self.carried) {
+                        wire.push_back((arrives, segment.to_vec()));
+                    }
+                }
+                batch.consume(batch.pending().len());
+                if !more {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn arrive(&mut self) {
+        for (shard, wire) in
+            [(&mut self.client, &mut self.to_client), (&mut self.server, &mut self.to_server)]
+        {
+            let due = wire.iter().take_while(|(at, _)| *at <= self.now).count();
+            let packets: Vec<Vec<u8>> = wire.drain(..due).map(|(_, packet)| packet).collect();
+            let meta = SegMeta { checksum: RxChecksum::Unknown, ..SegMeta::SINGLE };
+            let frames: Vec<RxFrame<'_>> =
+                packets.iter().map(|packet| RxFrame::new(packet, meta)).collect();
+            shard.rx(self.now, &frames);
+        }
+    }
+
+    /// An established connection: the client's handle and the server's.
+    pub(super) fn connected(&mut self, over: Over, listener: ListenerId) -> (Handle, Handle) {
+        let client = self.client.connect(server_at(over), None).expect("a free port");
+        self.settle();
+        let server = self.server.accept(listener).expect("a complete connection");
+        (client, server)
+    }
+
+    /// After everything was closed and waited for, nothing is left.
+    pub(super) fn assert_no_leaks(&mut self) {
+        self.run(Duration::from_secs(200));
+        for shard in [&mut self.client, &mut self.server] {
+            while shard.poll_event().is_some() {}
+            let census = shard.census();
+            assert_eq!(census, Census { listeners: census.listeners, ..Census::default() });
+        }
+    }
+}
+
+/// Everything there is to read.
+pub(super) fn drain(shard: &mut Shard, handle: Handle) -> (Vec<u8>, Recv) {
+    let mut octets = Vec::new();
+    loop {
+        match shard.recv(handle) {
+            Recv::Data(data) => octets.extend_from_slice(&data),
+            end => return (octets, end),
+        }
+    }
+}
+
+/// Sends all of it, as far as there is room.
+pub(super) fn send(shard: &mut Shard, handle: Handle, octets: &[u8]) -> usize {
+    shard.send(handle, &mut Bytes::copy_from_slice(octets)).expect("open for sending")
+}
+
+pub(super) fn events(shard: &mut Shard) -> Vec<Event> {
+    std::iter::from_fn(|| shard.poll_event()).collect()
+}

@@ -1,0 +1,216 @@
+//! Opening, from either side.
+
+use std::time::Duration;
+use std::vec::Vec;
+
+use whimbrel_tcp::conn::State;
+use whimbrel_tcp::{CloseReason, DropReason, Tunables};
+use whimbrel_wire::Endpoint;
+
+use super::hosts::{BOTH, Hosts, Over, client_addr, drain, events, send, server_at};
+use crate::shard::{ConnectError, ListenError};
+use crate::{Event, Recv};
+
+#[test]
+fn a_connection_opens_carries_data_both_ways_and_closes_without_a_trace() {
+    for over in BOTH {
+        let mut hosts = Hosts::new();
+        let listener = hosts.listen(over, 8);
+        let client = hosts.client.connect(server_at(over), None).expect("a free port");
+        hosts.settle();
+        assert_eq!(events(&mut hosts.client), [Event::Connected(client)]);
+        assert_eq!(events(&mut hosts.server), [Event::Accepted(listener)]);
+        let server = hosts.server.accept(listener).expect("a complete connection");
+        assert_eq!(hosts.server.state(server), Some(State::Established));
+
+        send(&mut hosts.client, client, b"question");
+        hosts.settle();
+        assert_eq!(events(&mut hosts.server), [Event::Readable(server)]);
+        assert_eq!(drain(&mut hosts.server, server), (b"question".to_vec(), Recv::Pending));
+        send(&mut hosts.server, server, b"answer");
+        hosts.server.close(server);
+        hosts.settle();
+        assert_eq!(drain(&mut hosts.client, client), (b"answer".to_vec(), Recv::End));
+        hosts.client.close(client);
+        hosts.settle();
+
+        // The server closed first: it waits, and the client holds nothing.
+        assert_eq!(hosts.server.census().time_wait, 1);
+        assert_eq!(hosts.client.census().connections, 0);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_thousand_connections_in_sequence_leave_nothing_behind() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    for _ in 0..1_000 {
+        let (client, server) = hosts.connected(Over::V4, listener);
+        send(&mut hosts.client, client, b"ping");
+        hosts.client.shutdown(client);
+        hosts.settle();
+        assert_eq!(drain(&mut hosts.server, server), (b"ping".to_vec(), Recv::End));
+        hosts.server.close(server);
+        hosts.settle();
+        hosts.client.close(client);
+    }
+    assert_eq!(hosts.client.counters().retrans_segs + hosts.server.counters().retrans_segs, 0);
+    assert_eq!(hosts.server.counters().passive_opens, 1_000);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn a_hundred_connections_at_once_each_keep_their_data() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V6, 128);
+    let clients: Vec<_> = (0..100)
+        .map(|_| hosts.client.connect(server_at(Over::V6), None).expect("a free port"))
+        .collect();
+    hosts.settle();
+    for (number, client) in clients.iter().enumerate() {
+        send(&mut hosts.client, *client, number.to_string().as_bytes());
+    }
+    hosts.settle();
+    let mut numbers: Vec<usize> = Vec::new();
+    while let Some(server) = hosts.server.accept(listener) {
+        let (text, _) = drain(&mut hosts.server, server);
+        numbers.push(String::from_utf8(text).expect("digits").parse().expect("a number"));
+        hosts.server.close(server);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..100).collect::<Vec<_>>());
+    hosts.settle();
+    clients.into_iter().for_each(|client| hosts.client.close(client));
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn nobody_listening_refuses_at_once() {
+    let mut hosts = Hosts::new();
+    let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.settle();
+    assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Refused)]);
+    assert_eq!(hosts.server.counters().dropped(DropReason::NoSocket), 1);
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn nobody_answering_times_out_after_the_schedule() {
+    let mut hosts = Hosts::new();
+    hosts.lose = |_| true;
+    let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.run(Duration::from_secs(122));
+    assert_eq!(events(&mut hosts.client), []);
+    hosts.run(Duration::from_secs(2));
+    assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::TimedOut)]);
+    assert_eq!(hosts.client.counters().syn_retrans, 6);
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn handshakes_survive_the_loss_of_each_of_their_segments() {
+    for lose in [|n| n == 1, |n| n == 2, |n| n == 3] as [fn(u64) -> bool; 3] {
+        let mut hosts = Hosts::new();
+        let listener = hosts.listen(Over::V4, 8);
+        hosts.lose = lose;
+        let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+        send(&mut hosts.client, client, b"early");
+        hosts.run(Duration::from_secs(4));
+        let server = hosts.server.accept(listener).expect("a complete connection");
+        assert_eq!(drain(&mut hosts.server, server).0, b"early");
+        hosts.server.close(server);
+        hosts.settle();
+        hosts.client.close(client);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_full_accept_queue_holds_the_next_connection_back_until_there_is_room() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 1);
+    let first = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.settle();
+    let second = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.settle();
+    assert!(hosts.server.counters().listen_overflows > 0);
+    let accepted = hosts.server.accept(listener).expect("the first");
+    hosts.run(Duration::from_secs(4));
+    let then = hosts.server.accept(listener).expect("the second, at its SYN's next try");
+    for handle in [accepted, then] {
+        hosts.server.abort(handle);
+    }
+    for handle in [first, second] {
+        hosts.client.close(handle);
+    }
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn a_listener_that_closes_resets_who_was_not_accepted() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.settle();
+    events(&mut hosts.client);
+    hosts.server.close_listener(listener);
+    hosts.settle();
+    assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Reset)]);
+    assert_eq!(hosts.server.census().connections, 0);
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+    assert_eq!(hosts.server.census().listeners, 0);
+}
+
+#[test]
+fn half_open_entries_that_nobody_completes_go_by_themselves() {
+    let mut hosts = Hosts::new();
+    hosts.listen(Over::V4, 8);
+    hosts.lose = |n| n > 1;
+    let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.run(Duration::from_secs(1));
+    assert_eq!(hosts.server.census().syn_entries, 1);
+    hosts.client.close(client);
+    hosts.run(Duration::from_secs(64));
+    assert_eq!(hosts.server.counters().syn_timeouts, 1);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn errors_say_what_was_wrong() {
+    let mut hosts = Hosts::new();
+    hosts.listen(Over::V4, 8);
+    let at = server_at(Over::V4);
+    assert_eq!(hosts.server.listen(at, 8), Err(ListenError::InUse(at)));
+    let foreign = Endpoint::new(client_addr(Over::V4), 80);
+    assert_eq!(hosts.server.listen(foreign, 8), Err(ListenError::NotLocal(foreign)));
+    let beyond = Endpoint::new(whimbrel_wire::Address::from_v4_octets([192, 0, 2, 1]), 80);
+    assert_eq!(hosts.client.connect(beyond, None), Err(ConnectError::NoRoute(beyond)));
+    let bound = Endpoint::new(client_addr(Over::V4), 4_000);
+    let first = hosts.client.connect(at, Some(bound)).expect("the port is free");
+    assert_eq!(
+        hosts.client.connect(at, Some(bound)),
+        Err(ConnectError::InUse { local: bound, remote: at })
+    );
+    hosts.client.abort(first);
+}
+
+#[test]
+fn every_port_can_be_used_towards_one_server_and_then_the_error_names_the_limit() {
+    let tunables = Tunables { port_first: 50_000, port_last: 50_009, ..Tunables::default() };
+    let mut hosts = Hosts::with(&tunables);
+    let at = server_at(Over::V4);
+    let clients: Vec<_> = (0..10).map(|_| hosts.client.connect(at, None)).collect();
+    assert!(clients.iter().all(Result::is_ok));
+    let error = hosts.client.connect(at, None).expect_err("all taken");
+    assert!(error.to_string().contains("all 10 ports from 50000 to 50009"), "{error}");
+    let elsewhere = Endpoint::new(at.addr, 81);
+    let other = hosts.client.connect(elsewhere, None).expect("a port serves many peers");
+    for client in clients.into_iter().flatten().chain([other]) {
+        hosts.client.abort(client);
+    }
+    hosts.assert_no_leaks();
+}

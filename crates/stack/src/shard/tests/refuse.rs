@@ -1,0 +1,114 @@
+//! What a host does not take: each refusal has its reason.
+
+use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
+use whimbrel_wire::{Address, Protocol, SeqNum, Sum};
+
+use super::hosts::{Over, client_addr, host, server_addr, server_at};
+use crate::ip::FrameDrop;
+use crate::{RxFrame, Shard, TxBatch};
+
+/// A TCP segment as an IPv4 packet with right checksums.
+fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
+    let dst = server_addr(Over::V4);
+    let header = TcpHeader {
+        src_port: 4_000,
+        dst_port: 80,
+        seq: SeqNum::new(seq),
+        ack: SeqNum::new(ack),
+        flags,
+        ..TcpHeader::default()
+    };
+    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, Protocol::TCP.0, 0, 0];
+    packet.extend(src.v4_octets());
+    packet.extend(dst.v4_octets());
+    let checksum = Sum::new().add_bytes(&packet).finish();
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let mut tcp = [0; 20];
+    header.emit(OptionOrder::Linux, &mut tcp);
+    let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, 20).add_bytes(&tcp);
+    TcpHeader::set_checksum(&mut tcp, sum.finish());
+    packet.extend(tcp);
+    packet
+}
+
+fn take(server: &mut Shard, packet: &[u8]) -> Option<TcpHeader> {
+    server.rx(Instant::ZERO, &[RxFrame::new(packet, SegMeta::SINGLE)]);
+    let mut batch = TxBatch::new(4);
+    server.tx(&mut batch);
+    let reply = batch.pending().first()?.to_vec();
+    Some(TcpHeader::parse(&reply[20..]).expect("a TCP header").0)
+}
+
+#[test]
+fn strays_are_answered_by_the_reset_that_fits_them() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let client = client_addr(Over::V4);
+    let reset = take(&mut server, &segment(client, TcpFlags::SYN, 100, 0)).expect("a reset");
+    assert_eq!(reset.flags, TcpFlags::RST | TcpFlags::ACK);
+    assert_eq!((reset.seq, reset.ack), (SeqNum::new(0), SeqNum::new(101)));
+    let reset = take(&mut server, &segment(client, TcpFlags::ACK, 100, 77)).expect("a reset");
+    assert_eq!((reset.flags, reset.seq), (TcpFlags::RST, SeqNum::new(77)));
+    assert!(take(&mut server, &segment(client, TcpFlags::RST, 100, 0)).is_none());
+    assert_eq!(server.counters().dropped(DropReason::NoSocket), 2);
+    assert_eq!(server.counters().dropped(DropReason::ResetWithoutSocket), 1);
+    assert_eq!(server.counters().out_rsts, 2);
+}
+
+#[test]
+fn a_listener_answers_syn_refuses_ack_and_ignores_the_rest() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    server.listen(server_at(Over::V4), 8).expect("free");
+    let client = client_addr(Over::V4);
+    let syn_fin = TcpFlags::SYN | TcpFlags::FIN;
+    for flags in [TcpFlags::FIN, TcpFlags::NONE, TcpFlags::PSH, syn_fin, TcpFlags::RST] {
+        assert!(take(&mut server, &segment(client, flags, 100, 0)).is_none(), "{flags:?}");
+    }
+    let reset = take(&mut server, &segment(client, TcpFlags::SYN_ACK, 100, 77)).expect("a reset");
+    assert_eq!((reset.flags, reset.seq), (TcpFlags::RST, SeqNum::new(77)));
+    let syn_ack = take(&mut server, &segment(client, TcpFlags::SYN, 100, 0)).expect("an answer");
+    assert_eq!((syn_ack.flags, syn_ack.ack), (TcpFlags::SYN_ACK, SeqNum::new(101)));
+}
+
+#[test]
+fn corrupt_foreign_and_impossible_packets_are_dropped_in_silence() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let client = client_addr(Over::V4);
+    let good = segment(client, TcpFlags::SYN, 100, 0);
+    let mut wrong_sum = good.clone();
+    wrong_sum[25] ^= 1;
+    let mut wrong_header = good.clone();
+    wrong_header[8] ^= 1;
+    let multicast = segment(Address::from_v4_octets([224, 0, 0, 1]), TcpFlags::SYN, 1, 0);
+    let own = segment(server_addr(Over::V4), TcpFlags::SYN, 1, 0);
+    let cases: [(&[u8], FrameDrop); 6] = [
+        (&wrong_sum, FrameDrop::TcpChecksum),
+        (&wrong_header, FrameDrop::Checksum),
+        (&multicast, FrameDrop::Martian),
+        (&own, FrameDrop::Martian),
+        (&good[..30], FrameDrop::Header),
+        (&[], FrameDrop::Header),
+    ];
+    for (packet, reason) in cases {
+        let before = server.ip_counters().dropped(reason);
+        assert!(take(&mut server, packet).is_none());
+        assert_eq!(server.ip_counters().dropped(reason), before + 1, "{reason:?}");
+    }
+    assert_eq!(server.census(), crate::shard::Census::default());
+}
+
+#[test]
+fn every_segment_is_accepted_or_counted_under_one_reason() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    server.listen(server_at(Over::V4), 8).expect("free");
+    let client = client_addr(Over::V4);
+    for bits in 0..64 {
+        for seq in [99, 100, 101, 200, 1 << 31] {
+            take(&mut server, &segment(client, TcpFlags::from_bits(bits), seq, seq ^ 5));
+        }
+    }
+    let counters = server.counters();
+    let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
+    assert_eq!(counters.in_segs, counters.accepted_segs + dropped);
+    assert_eq!(counters.in_segs, 320);
+}

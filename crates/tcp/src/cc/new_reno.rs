@@ -1,0 +1,60 @@
+//! Slow start and congestion avoidance (RFC 5681), the initial window of RFC 6928.
+
+/// The congestion window and its threshold, octets.
+#[derive(Clone, Copy, Debug)]
+pub struct NewReno {
+    /// cwnd.
+    pub cwnd: u32,
+    /// ssthresh.
+    pub ssthresh: u32,
+}
+
+impl NewReno {
+    /// The window of a fresh connection.
+    pub fn new(mss: u32) -> Self {
+        // RFC 6928 2: "min (10*MSS, max (2*MSS, 14600))"
+        let cwnd = (10 * mss).min((2 * mss).max(14_600));
+        // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
+        Self { cwnd, ssthresh: u32::MAX }
+    }
+
+    /// `acked` octets of new data were acknowledged outside recovery.
+    pub fn on_ack(&mut self, acked: u32, mss: u32) {
+        let growth = if self.cwnd < self.ssthresh {
+            // RFC 5681 3.1: "cwnd += min (N, SMSS)". With acknowledgments that cover super-
+            // segments N is counted in the segments they were made of (RFC 3465, L = 2 a segment
+            // pair would starve them), and never beyond ssthresh.
+            acked.min(self.ssthresh - self.cwnd).max(1)
+        } else {
+            // RFC 5681 3.1: "cwnd += SMSS*SMSS/cwnd", for each segment's worth acknowledged.
+            let growth = u64::from(mss) * u64::from(acked) / u64::from(self.cwnd.max(1));
+            (growth as u32).max(1)
+        };
+        self.cwnd = self.cwnd.saturating_add(growth).min(Self::MOST);
+    }
+
+    /// A segment was lost while `flight` octets were out; returns the new threshold.
+    pub fn on_loss(&mut self, flight: u32, mss: u32) -> u32 {
+        // RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
+        self.ssthresh = (flight / 2).max(2 * mss);
+        self.ssthresh
+    }
+
+    /// The retransmission timer ran out for the first time for this data.
+    pub fn on_timeout(&mut self, flight: u32, mss: u32) {
+        self.on_loss(flight, mss);
+        self.collapse(mss);
+    }
+
+    /// RFC 5681 3.1: "Furthermore, upon a timeout (...) cwnd MUST be set to no more than the loss
+    /// window, LW, which equals 1 full-sized segment"
+    pub fn collapse(&mut self, mss: u32) {
+        self.cwnd = mss;
+    }
+
+    /// No window beyond what a header can announce is ever useful.
+    const MOST: u32 = 1 << 30;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
+
+use whimbrel_wire::{SeqNum, WindowScale};
+use whimbrel_wire::tcp::TcpFlags;
+
+use super::{Connection, Flags, Signals, State};
+use crate::recovery::{Flight, Remedy};
+use crate::send::AckPlace;
+use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
+use crate::{Context, RxSegment};
+
+impl Connection {
+    pub(super) fn check_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        if !seg.header.flags.contains(TcpFlags::ACK) {
+            // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return"
+            return Done(Verdict::Drop(DropReason::NoAck));
+        }
+        if self.state == State::SynReceived {
+            self.complete_simultaneous_open(seg)?;
+        }
+        match self.snd.judge_ack(seg.header.ack) {
+            AckPlace::New(numbers) => self.on_new_ack(cx, seg, numbers)?,
+            AckPlace::Current => self.on_current_ack(cx, seg),
+            // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
+            // ignored."
+            AckPlace::Old => {}
+            AckPlace::TooOld => {
+                // RFC 5961 5.2: "All incoming segments whose ACK value doesn't satisfy the above
+                // condition MUST be discarded and an ACK sent back."
+                self.challenge(cx);
+                return Done(Verdict::Drop(DropReason::TooOldAck));
+            }
+            AckPlace::Unsent => {
+                // RFC 9293 3.10.7.4: "If the ACK acks something not yet sent (SEG.ACK > SND.NXT),
+                // then send an ACK, drop the segment, and return."
+                self.acknowledge_refused(cx, seg);
+                return Done(Verdict::Drop(DropReason::AckUnsentData));
+            }
+        }
+        Continue(())
+    }
+
+    /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
+    fn complete_simultaneous_open(&mut self, seg: &RxSegment<'_>) -> Step {
+        // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state (...)
+        // If the segment acknowledgment is not acceptable, form a reset segment
+        // <SEQ=SEG.ACK><CTL=RST> and send it."
+        if !matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_)) {
+            return Self::refuse(seg, DropReason::UnacceptableAck);
+        }
+        self.establish();
+        Continue(())
+    }
+
+    /// Something new is acknowledged.
+    fn on_new_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, numbers: u32) -> Step {
+        let ack = seg.header.ack;
+        self.measure(cx, seg, ack);
+        let syn = u32::from(self.flags.take(Flags::SYN));
+        let queued = self.send_queued();
+        let octets = (numbers - syn).min(queued);
+        let fin_acked = self.flags.has(Flags::FIN_SENT) && numbers - syn > queued;
+        if let Some(cold) = self.cold.as_mut() {
+            cold.send.acknowledge(octets);
+        }
+        self.snd.advance(ack);
+        self.take_window(cx, seg);
+        self.attempts = 0;
+        self.rtt.end_back_off();
+        if self.flags.has(Flags::RETRANSMIT) && self.snd.una == self.snd.max {
+            self.flags.clear(Flags::RETRANSMIT);
+        }
+        let flight = self.flight();
+        if self.recovery.on_new_ack(&mut self.cc, ack, octets, flight) == Remedy::Retransmit {
+            self.flags.set(Flags::RETRANSMIT);
+        }
+        self.rearm_retransmission(cx);
+        self.tell_room();
+        if fin_acked { self.on_fin_acked(cx) } else { Continue(()) }
+    }
+
+    /// SEG.ACK = SND.UNA: a window update, a piggyback, or a duplicate.
+    fn on_current_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+        // RFC 5681 2: a duplicate (a) finds data outstanding, (b) carries none, (c) has neither
+        // SYN nor FIN, (d) acknowledges what was acknowledged, (e) announces the same window.
+        // The answers to window probes look alike and say nothing of a loss.
+        let outstanding = self.snd.max != self.snd.una && !self.flags.has(Flags::PERSIST);
+        let changed = self.take_window(cx, seg);
+        if outstanding && seg.is_empty() && !changed {
+            let flight = self.flight();
+            let remedy = self.recovery.on_duplicate(&mut self.cc, self.snd.una, flight);
+            if remedy == Remedy::Retransmit {
+                cx.counters.fast_retrans += 1;
+                self.rtt.stop_timing();
+                self.flags.set(Flags::RETRANSMIT);
+            }
+        }
+    }
+
+    /// Takes SEG.WND. Returns whether it changed.
+    pub(super) fn take_window(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) -> bool {
+        // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
+        // be scaled."
+        let syn = seg.header.flags.contains(TcpFlags::SYN);
+        let scale = if syn { WindowScale::ZERO } else { self.send_scale };
+        let wnd = seg.header.window.scaled(scale);
+        let changed = self.snd.update_window(seg.header.seq, seg.header.ack, wnd);
+        if changed && self.flags.has(Flags::PERSIST) {
+            // Once more is admitted than was probed with, it is no longer a stall.
+            self.rearm_retransmission(cx);
+            if !self.flags.has(Flags::PERSIST) {
+                self.attempts = 0;
+                self.rtt.end_back_off();
+            }
+        } else if changed && self.snd.una == self.snd.max {
+            self.rearm_retransmission(cx);
+        }
+        changed
+    }
+
+    /// Our FIN is acknowledged.
+    fn on_fin_acked(&mut self, cx: &mut Context<'_>) -> Step {
+        self.flags.clear(Flags::FIN_QUEUED);
+        self.flags.clear(Flags::FIN_SENT);
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.start_fin_wait_2(cx);
+                Continue(())
+            }
+            // RFC 9293 3.10.7.4, CLOSING: "if the ACK acknowledges our FIN, then enter the
+            // TIME-WAIT state"
+            State::Closing => {
+                self.enter_time_wait(cx);
+                Done(Verdict::Accepted)
+            }
+            State::LastAck => {
+                self.end(cx, CloseReason::Finished);
+                Done(Verdict::Closed(CloseReason::Finished))
+            }
+            _ => Continue(()),
+        }
+    }
+
+    /// Measures the round trip that this acknowledgment ends.
+    fn measure(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>, ack: SeqNum) {
+        let timed = self.rtt.finish_timing(ack, cx.now);
+        let echoed = match seg.header.options.timestamps {
+            // RFC 7323 4.1: "a TSecr value received in a segment is used to update the averaged
+            // RTT measurement only if the segment acknowledges some new data"
+            Some(stamps) if self.flags.has(Flags::TIMESTAMPS) && stamps.ecr != 0 => {
+                let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
+                let millis = cx.now.tick().raw().wrapping_sub(sent);
+                (millis < ECHO_LIMIT_MILLIS)
+                    .then(|| core::time::Duration::from_millis(u64::from(millis)))
+            }
+            _ => None,
+        };
+        // The timed segment is measured in microseconds, the echo in milliseconds; after a
+        // retransmission only the echo tells which copy arrived.
+        if let Some(rtt) = timed.or(echoed) {
+            self.rtt.on_sample(rtt, cx.tunables);
+        }
+    }
+
+    /// Tells a waiting application that there is room again.
+    fn tell_room(&mut self) {
+        // Not for each segment: once a third of the buffer is free, as waking costs more than
+        // a segment.
+        if self.flags.has(Flags::WANTS_ROOM) && self.send_room() >= self.send_size / 3 {
+            self.flags.clear(Flags::WANTS_ROOM);
+            self.signals.raise(Signals::WRITABLE);
+        }
+    }
+
+    pub(super) fn flight(&self) -> Flight {
+        Flight {
+            octets: self.snd.max.offset_from(self.snd.una),
+            max: self.snd.max,
+            mss: u32::from(self.mss),
+        }
+    }
+}
+
+/// An echo older than this was never ours: 2^31 ms would be ambiguous, ten minutes are absurd.
+const ECHO_LIMIT_MILLIS: u32 = 600_000;

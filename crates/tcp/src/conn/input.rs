@@ -1,0 +1,223 @@
+//! Segment arrival (RFC 9293 3.10.7.4): the eight checks in their order, one screen.
+
+use whimbrel_wire::tcp::TcpFlags;
+
+use super::{Connection, Flags, Signals, State};
+use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
+use crate::{Context, RxSegment};
+
+impl Connection {
+    /// A segment of this connection arrived.
+    pub fn on_segment(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Verdict {
+        self.heard(cx);
+        let step = match self.state {
+            State::SynSent => self.arrive_in_syn_sent(cx, seg),
+            State::Closed | State::TimeWait => Done(Verdict::Drop(DropReason::Closed)),
+            _ => self.arrive(cx, seg),
+        };
+        self.settle(cx.pool);
+        match step {
+            Done(verdict) => verdict,
+            Continue(()) => Verdict::Accepted,
+        }
+    }
+
+    fn arrive(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        self.check_timestamps(cx, seg)?;
+        self.check_sequence(cx, seg)?;
+        self.check_rst(cx, seg)?;
+        self.check_syn(cx, seg)?;
+        self.note_timestamp(cx, seg);
+        self.check_ack(cx, seg)?;
+        self.take_text(cx, seg)?;
+        self.take_fin(cx, seg)
+    }
+
+    /// First: PAWS (RFC 7323 5.3).
+    fn check_timestamps(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        if !self.flags.has(Flags::TIMESTAMPS) || seg.header.flags.contains(TcpFlags::RST) {
+            // RFC 7323 5.2: "RST segments MUST NOT be subjected to the PAWS check"
+            return Continue(());
+        }
+        let Some(stamps) = seg.header.options.timestamps else {
+            // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
+            // silently drop the segment."
+            return Done(Verdict::Drop(DropReason::TimestampMissing));
+        };
+        let older = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() < 0;
+        // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
+        let valid = cx.now.tick().millis_since(self.stamps.recent_at) < PAWS_IDLE_MILLIS;
+        if older && valid {
+            // RFC 7323 5.3 R1: "Send an acknowledgment in reply (...) and drop the segment."
+            self.acknowledge_refused(cx, seg);
+            return Done(Verdict::Drop(DropReason::Paws));
+        }
+        Continue(())
+    }
+
+    /// First, continued: does any of it lie in the window?
+    fn check_sequence(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        let (seq, len) = (seg.header.seq, seg.len());
+        let (nxt, edge) = (self.rcv.nxt, self.rcv.edge);
+        let acceptable = if len == 0 {
+            seq == nxt || seq.in_window(nxt, self.rcv.wnd())
+        } else if nxt == edge {
+            // RFC 9293 3.10.7.4: "If the RCV.WND is zero, no segments will be acceptable, but
+            // special allowance should be made to accept valid ACKs, URGs, and RSTs." The text
+            // is refused where it would be taken.
+            seq == nxt
+        } else {
+            // The table of 3.10.7.4 asks whether the first or last number lies in the window; a
+            // segment that spans all of it overlaps it as well.
+            seq.before(edge) && (seq + len).after(nxt)
+        };
+        if acceptable || self.is_simultaneous_syn_ack(seg) {
+            return Continue(());
+        }
+        if seg.header.flags.contains(TcpFlags::RST) {
+            // RFC 5961 3.2: "If the RST bit is set and the sequence number is outside the current
+            // receive window, silently drop the segment."
+            return Done(Verdict::Drop(DropReason::ResetOutsideWindow));
+        }
+        // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should
+        // be sent in reply"
+        self.acknowledge_refused(cx, seg);
+        let old = (seq + len).at_or_before(nxt);
+        Done(Verdict::Drop(if old { DropReason::OldData } else { DropReason::OverWindow }))
+    }
+
+    /// Both sides sent SYN, then SYN-ACK: the peer's begins before RCV.NXT, and its ACK is what
+    /// completes the handshake (RFC 9293 figure 8).
+    fn is_simultaneous_syn_ack(&self, seg: &RxSegment<'_>) -> bool {
+        self.state == State::SynReceived
+            && seg.header.flags.contains(TcpFlags::SYN | TcpFlags::ACK)
+            && seg.header.seq + 1 == self.rcv.nxt
+            && seg.header.ack == self.snd.max
+    }
+
+    /// Second: RST (RFC 5961 3.2).
+    fn check_rst(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        if !seg.header.flags.contains(TcpFlags::RST) {
+            return Continue(());
+        }
+        if seg.header.seq != self.rcv.nxt {
+            // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match
+            // the next expected sequence value, yet is within the current receive window, TCP
+            // MUST send an acknowledgment (challenge ACK)"
+            self.challenge(cx);
+            return Done(Verdict::Drop(DropReason::ResetChallenged));
+        }
+        // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
+        // CLOSED state": everything the application sent was already received.
+        let reason = match self.state {
+            State::SynReceived => CloseReason::Refused,
+            State::Closing | State::LastAck => CloseReason::Finished,
+            _ => CloseReason::Reset,
+        };
+        if reason == CloseReason::Reset {
+            cx.counters.estab_resets += 1;
+        }
+        self.end(cx, reason);
+        Done(Verdict::Closed(reason))
+    }
+
+    /// Fourth: SYN (RFC 5961 4.2). The third, security, is not implemented by anyone.
+    fn check_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        if !seg.header.flags.contains(TcpFlags::SYN) || self.is_simultaneous_syn_ack(seg) {
+            return Continue(());
+        }
+        // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
+        // send an ACK (also referred to as challenge ACK) to the remote peer"
+        self.challenge(cx);
+        Done(Verdict::Drop(DropReason::SynChallenged))
+    }
+
+    /// Seventh, after the text: FIN.
+    fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        if seg.header.flags.contains(TcpFlags::FIN) && !self.flags.has(Flags::FIN_RECEIVED) {
+            let end = seg.header.seq + (seg.len() - 1);
+            // A FIN beyond the window goes with the text in front of it: it will come again.
+            if end.at_or_after(self.rcv.nxt) && end.at_or_before(self.rcv.edge) {
+                let ahead = end.offset_from(self.rcv.nxt);
+                self.cold(cx).recv.note_fin(ahead);
+            }
+        }
+        let due = self.cold.as_mut().is_some_and(|cold| cold.recv.take_fin());
+        if due {
+            self.on_fin(cx);
+        }
+        Continue(())
+    }
+
+    /// The peer's FIN is the next number in sequence.
+    fn on_fin(&mut self, cx: &mut Context<'_>) {
+        // RFC 9293 3.10.7.4: "advance RCV.NXT over the FIN, and send an acknowledgment for the
+        // FIN"
+        self.rcv.nxt += 1;
+        self.rcv.edge = self.rcv.edge.later(self.rcv.nxt);
+        self.flags.set(Flags::FIN_RECEIVED);
+        self.owe_ack();
+        self.signals.raise(Signals::READABLE);
+        match self.state {
+            State::SynReceived | State::Established => self.state = State::CloseWait,
+            // Our FIN is not acknowledged yet, or the ACK step would have left FIN-WAIT-1.
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(cx),
+            _ => {}
+        }
+    }
+
+    /// Answers a segment that was refused. Those with text or SYN or FIN are answered each time:
+    /// the peer waits for it. Bare ones only as often as challenges, so that two hosts that
+    /// disagree do not acknowledge each other for ever.
+    pub(super) fn acknowledge_refused(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+        if seg.is_empty() {
+            self.challenge(cx);
+        } else {
+            self.owe_ack();
+        }
+    }
+
+    /// Sends a challenge acknowledgment, at most one per interval: by a clock of this record's
+    /// own, because one shared by all lets a third party count what others provoke (RFC 5961 10,
+    /// CVE-2016-5696).
+    pub(super) fn challenge(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now.tick();
+        let interval = cx.tunables.challenge_interval.as_millis();
+        let recent = self.flags.has(Flags::CHALLENGED)
+            && u128::from(now.millis_since(self.challenged)) < interval;
+        if recent {
+            cx.counters.challenge_acks_skipped += 1;
+            return;
+        }
+        self.challenged = now;
+        self.flags.set(Flags::CHALLENGED);
+        self.owe_ack();
+        cx.counters.challenge_acks += 1;
+    }
+
+    /// The reset that refuses a segment, for the caller to send.
+    pub(super) fn refuse(seg: &RxSegment<'_>, reason: DropReason) -> Step {
+        Done(Verdict::Reply(Reply::reset_for(seg), reason))
+    }
+
+    /// RFC 7323 4.3: which TSval is echoed.
+    pub(super) fn note_timestamp(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
+        if !self.flags.has(Flags::TIMESTAMPS) {
+            return;
+        }
+        if let Some(stamps) = seg.header.options.timestamps {
+            // RFC 7323 4.3 (2): "If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then
+            // SEG.TSval is copied to TS.Recent"
+            let newer = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() >= 0;
+            let idle = cx.now.tick().millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS;
+            if (newer || idle) && seg.header.seq.at_or_before(self.rcv.last_ack) {
+                self.stamps.recent = stamps.val;
+                self.stamps.recent_at = cx.now.tick();
+            }
+        }
+    }
+}
+
+/// RFC 7323 5.5: "an idle connection ... for more than 24 days": 2^31 ms, less a margin.
+const PAWS_IDLE_MILLIS: u32 = 24 * 24 * 3600 * 1000;

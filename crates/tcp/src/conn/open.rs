@@ -1,0 +1,244 @@
+//! How a connection begins: by our SYN, or complete from a half-open entry.
+
+use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
+use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
+
+use super::{Connection, Flags, Signals, Stamps, State, Timers};
+use crate::cc::NewReno;
+use crate::recovery::Recovery;
+use crate::recv::RecvSequence;
+use crate::send::{RttEstimator, SendSequence};
+use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
+use crate::{Context, RxSegment, Tunables};
+
+/// What both ways of opening know.
+#[derive(Clone, Copy, Debug)]
+pub struct ActiveOpen {
+    /// The peer's address.
+    pub remote: Address,
+    /// The peer's port.
+    pub remote_port: u16,
+    /// This side's port.
+    pub local_port: u16,
+    /// This side's address, as an index into the shard's table of them.
+    pub local_index: u16,
+    /// Our initial sequence number.
+    pub iss: SeqNum,
+    /// What is added to the clock to make TSval.
+    pub timestamp_offset: u32,
+    /// The MSS that we announce: what fits the link's MTU.
+    pub mss: Mss,
+}
+
+/// A handshake that its third segment completed.
+#[derive(Clone, Copy, Debug)]
+pub struct Handshake {
+    /// Who, and our half of the numbers.
+    pub open: ActiveOpen,
+    /// The peer's initial sequence number.
+    pub irs: SeqNum,
+    /// The MSS that the peer announced, or the default.
+    pub peer_mss: Mss,
+    /// The scales of the peer's windows and of ours, if scaling was negotiated.
+    pub scales: Option<(WindowScale, WindowScale)>,
+    /// TS.Recent, if timestamps were negotiated.
+    pub ts_recent: Option<u32>,
+    /// SACK was negotiated.
+    pub sack: bool,
+}
+
+impl Connection {
+    /// Opens actively: the SYN is the first thing it wants to transmit.
+    pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
+        let mut connection = Self::build(cx, &open, State::SynSent);
+        connection.flags.set(Flags::SYN);
+        connection.recv_scale = recv_scale(cx.tunables);
+        if cx.tunables.timestamps {
+            connection.flags.set(Flags::TIMESTAMPS);
+        }
+        cx.counters.active_opens += 1;
+        connection
+    }
+
+    /// A complete connection in ESTABLISHED. The segment that completed the handshake is then
+    /// handed to [`Connection::on_segment`] like any other.
+    pub fn from_handshake(cx: &mut Context<'_>, handshake: &Handshake) -> Self {
+        let mut connection = Self::build(cx, &handshake.open, State::Established);
+        let (irs, iss) = (handshake.irs, handshake.open.iss);
+        connection.snd = SendSequence::new(iss + 1, irs);
+        connection.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables));
+        connection.recovery = Recovery::new(iss);
+        if let Some((send_scale, recv_scale)) = handshake.scales {
+            connection.send_scale = send_scale;
+            connection.recv_scale = recv_scale;
+        }
+        if let Some(recent) = handshake.ts_recent {
+            connection.flags.set(Flags::TIMESTAMPS);
+            connection.stamps.recent = recent;
+            connection.stamps.recent_at = cx.now.tick();
+        }
+        if handshake.sack {
+            connection.flags.set(Flags::SACK);
+        }
+        connection.settle_mss(handshake.peer_mss);
+        cx.counters.passive_opens += 1;
+        connection
+    }
+
+    fn build(cx: &Context<'_>, open: &ActiveOpen, state: State) -> Self {
+        Self {
+            remote: open.remote,
+            remote_port: open.remote_port,
+            local_port: open.local_port,
+            local_index: open.local_index,
+            state,
+            signals: Signals::default(),
+            flags: Flags::default(),
+            recv_scale: WindowScale::ZERO,
+            send_scale: WindowScale::ZERO,
+            snd: SendSequence::new(open.iss, SeqNum::new(0)),
+            rcv: RecvSequence::new(SeqNum::new(0), WindowSize::default()),
+            stamps: Stamps { offset: open.timestamp_offset, ..Stamps::default() },
+            mss: open.mss.get(),
+            advertised_mss: open.mss.get(),
+            cc: NewReno::new(u32::from(open.mss.get())),
+            recovery: Recovery::new(open.iss),
+            rtt: RttEstimator::new(cx.tunables),
+            small_end: open.iss,
+            acks_owed: 0,
+            unacked_segs: 0,
+            attempts: 0,
+            closed: None,
+            send_size: cx.tunables.send_buffer,
+            recv_size: cx.tunables.recv_buffer,
+            challenged: cx.now.tick(),
+            timers: Timers::default(),
+            cold: None,
+        }
+    }
+
+    /// SYN-SENT (RFC 9293 3.10.7.3).
+    pub(super) fn arrive_in_syn_sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        seg: &RxSegment<'_>,
+    ) -> Step {
+        let header = &seg.header;
+        let has_ack = header.flags.contains(TcpFlags::ACK);
+        // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
+        // RST bit is set, if so drop the segment and return)"
+        if has_ack && header.ack != self.snd.max {
+            if header.flags.contains(TcpFlags::RST) {
+                return Done(Verdict::Drop(DropReason::UnacceptableAck));
+            }
+            return Self::refuse(seg, DropReason::UnacceptableAck);
+        }
+        if header.flags.contains(TcpFlags::RST) {
+            // RFC 9293 3.10.7.3: "If the ACK was acceptable, then signal to the user 'error:
+            // connection reset' (...) Otherwise (no ACK), drop the segment and return."
+            if !has_ack {
+                return Done(Verdict::Drop(DropReason::NoAck));
+            }
+            self.end(cx, CloseReason::Refused);
+            return Done(Verdict::Closed(CloseReason::Refused));
+        }
+        if !header.flags.contains(TcpFlags::SYN) {
+            // RFC 9293 3.10.7.3: "if neither of the SYN or RST bits is set, then drop the
+            // segment and return."
+            return Done(Verdict::Drop(DropReason::Flags));
+        }
+        self.take_syn(cx, seg);
+        if !has_ack {
+            // RFC 9293 3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
+            // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
+            self.state = State::SynReceived;
+            self.snd.nxt = self.snd.una;
+            return Continue(());
+        }
+        self.on_syn_ack(cx, seg)
+    }
+
+    /// Our SYN is acknowledged: RFC 9293 3.10.7.3, "If SND.UNA > ISS (our SYN has been ACKed),
+    /// change the connection state to ESTABLISHED, form an ACK segment".
+    fn on_syn_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        self.establish();
+        self.owe_ack();
+        self.check_ack(cx, seg)?;
+        self.take_text(cx, seg)?;
+        Continue(())
+    }
+
+    /// Takes the peer's SYN: its number, and the options that both sides want.
+    fn take_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+        let header = &seg.header;
+        let irs = header.seq;
+        self.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables));
+        self.snd.wl1 = irs;
+        self.snd.wl2 = self.snd.una;
+        // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
+        // be scaled."
+        self.snd.wnd = header.window.scaled(WindowScale::ZERO);
+        self.snd.max_wnd = self.snd.wnd;
+        self.negotiate(cx, &header.options);
+    }
+
+    fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
+        match options.window_scale.filter(|_| cx.tunables.window_scaling) {
+            Some(scale) => self.send_scale = scale,
+            None => self.recv_scale = WindowScale::ZERO,
+        }
+        match options.timestamps.filter(|_| self.flags.has(Flags::TIMESTAMPS)) {
+            Some(stamps) => {
+                self.stamps.recent = stamps.val;
+                self.stamps.recent_at = cx.now.tick();
+            }
+            None => self.flags.clear(Flags::TIMESTAMPS),
+        }
+        if options.sack_permitted && cx.tunables.sack {
+            self.flags.set(Flags::SACK);
+        }
+        let default =
+            if self.remote.is_v4() { Mss::DEFAULT_V4 } else { Mss::DEFAULT_V6 };
+        self.settle_mss(options.mss.unwrap_or(default));
+    }
+
+    /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
+    fn settle_mss(&mut self, peer: Mss) {
+        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
+        let mss = peer.get().min(self.advertised_mss).max(LEAST_MSS) - options;
+        self.mss = mss;
+        self.cc = NewReno::new(u32::from(mss));
+    }
+
+    /// Both SYNs are acknowledged.
+    pub(super) fn establish(&mut self) {
+        self.state = if self.flags.has(Flags::FIN_QUEUED) {
+            State::FinWait1
+        } else {
+            State::Established
+        };
+        self.signals.raise(Signals::CONNECTED);
+        self.timers.stop_retransmission();
+        self.attempts = 0;
+    }
+}
+
+/// The scale that lets the receive buffer be announced whole, if scaling is offered at all.
+pub(crate) fn recv_scale(tunables: &Tunables) -> WindowScale {
+    if tunables.window_scaling {
+        WindowScale::for_window(tunables.recv_buffer)
+    } else {
+        WindowScale::ZERO
+    }
+}
+
+/// The window announced on a SYN, where it cannot be scaled.
+pub fn initial_window(tunables: &Tunables) -> WindowSize {
+    WindowSize::new(tunables.recv_buffer.min(65_535))
+}
+
+/// The timestamps option and its padding.
+const TIMESTAMP_OCTETS: u16 = 12;
+/// A peer that announces less than this would make us send headers only (CVE-2019-11479; Linux'
+/// `tcp_min_snd_mss`).
+const LEAST_MSS: u16 = 48;

@@ -1,0 +1,334 @@
+//! What to send next: judged without changing anything, then made.
+
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::{Mss, WindowScale};
+
+use super::{Connection, Flags, State};
+use crate::{Context, Slices};
+
+/// A segment to send; its text is in the [`Slices`] that were handed in.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    /// The header, checksum to be filled in.
+    pub header: TcpHeader,
+    /// The text of each segment that the device cuts this one into; 0: it is not to be cut.
+    pub gso_size: u16,
+}
+
+/// What the connection would send now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Plan {
+    /// SYN, or SYN-ACK in a simultaneous open.
+    Syn,
+    /// Text, with FIN behind it if that is all there is.
+    Text(Piece),
+    /// As much as must be sent to learn whether a closed window has opened.
+    Probe(Piece),
+    /// An old number, so that the peer must answer.
+    KeepAlive,
+    /// An acknowledgment.
+    Ack,
+}
+
+/// A piece of the send sequence space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Piece {
+    seq: SeqNum,
+    len: u32,
+    fin: bool,
+}
+
+/// What is judged and made.
+impl Connection {
+    /// Whether there is something to send now.
+    pub fn wants_transmit(&self, max_text: u32) -> bool {
+        self.judge_transmit(max_text).is_some()
+    }
+
+    /// Makes the next segment, if there is one to send. `slices` is empty and receives its text.
+    pub fn poll_transmit(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &mut Slices,
+    ) -> Option<Outgoing> {
+        let plan = self.judge_transmit(cx.max_text)?;
+        let outgoing = match plan {
+            Plan::Syn => self.make_syn(cx),
+            Plan::Text(piece) => self.make_text(cx, piece, slices),
+            Plan::Probe(piece) => self.make_probe(cx, piece, slices),
+            Plan::KeepAlive => {
+                self.flags.clear(Flags::KEEP_ALIVE_NOW);
+                // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
+                self.make_header(cx, self.snd.max - 1, TcpFlags::ACK)
+            }
+            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK),
+        };
+        cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
+        Some(outgoing)
+    }
+
+    fn judge_transmit(&self, max_text: u32) -> Option<Plan> {
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            return None;
+        }
+        if self.flags.has(Flags::SYN) && self.snd.nxt == self.snd.una {
+            return Some(Plan::Syn);
+        }
+        if self.state == State::SynSent {
+            return None;
+        }
+        if !self.flags.has(Flags::SYN) {
+            if self.flags.has(Flags::RETRANSMIT) {
+                return Some(Plan::Text(self.oldest_piece(u32::from(self.mss))));
+            }
+            if self.flags.has(Flags::PROBE) {
+                return Some(Plan::Probe(self.oldest_piece(self.snd.wnd.get().max(1))));
+            }
+            if let Some(piece) = self.judge_text(max_text) {
+                return Some(Plan::Text(piece));
+            }
+        }
+        if self.flags.has(Flags::KEEP_ALIVE_NOW) {
+            return Some(Plan::KeepAlive);
+        }
+        (self.acks_owed > 0 || self.owes_window_update()).then_some(Plan::Ack)
+    }
+
+    /// The next piece that windows and Nagle's algorithm admit.
+    fn judge_text(&self, max_text: u32) -> Option<Piece> {
+        if !self.has_unsent() || self.flags.has(Flags::PERSIST) && self.snd.wnd.get() == 0 {
+            return None;
+        }
+        let mss = u32::from(self.mss);
+        let in_flight = self.snd.in_flight();
+        let cwnd = self.cc.cwnd.saturating_add(self.recovery.limited_transmit(mss));
+        let room = self.snd.usable().min(cwnd.saturating_sub(in_flight));
+        let seq = self.snd.nxt;
+        let waiting = self.text_end().offset_from(seq).min(self.send_queued());
+        let len = self.judge_len(waiting, room, max_text.max(mss));
+        let fin = self.flags.has(Flags::FIN_QUEUED) && len == waiting && room > len;
+        (len > 0 || fin).then_some(Piece { seq, len, fin })
+    }
+
+    /// How much of `waiting` octets to send in one (super-)segment, when `room` is admitted.
+    fn judge_len(&self, waiting: u32, room: u32, max_text: u32) -> u32 {
+        let mss = u32::from(self.mss);
+        let len = waiting.min(room).min(max_text);
+        let odd = len % mss;
+        if odd == 0 {
+            return len;
+        }
+        let all = len == waiting;
+        let send_odd = if all {
+            // Nagle in Minshall's form: a small segment waits only for an earlier small one
+            // (RFC 9293 3.7.4 waits for any; that form stalls a large write's last segment).
+            self.flags.has(Flags::NO_DELAY)
+                || self.flags.has(Flags::FIN_QUEUED)
+                || self.small_end.at_or_before(self.snd.una)
+        } else {
+            // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
+            // filling. Otherwise whole segments only: the rest of the window will come.
+            len == room && room == self.snd.usable() && len < mss
+                && len >= self.snd.max_wnd.get() / 2
+        };
+        if send_odd { len } else { len - odd }
+    }
+
+    /// The piece at SND.UNA, at most `len` octets: to be sent again, or as a probe.
+    fn oldest_piece(&self, len: u32) -> Piece {
+        let queued = self.send_queued();
+        let len = len.min(u32::from(self.mss)).min(queued);
+        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued;
+        Piece { seq: self.snd.una, len, fin }
+    }
+}
+
+/// Making segments.
+impl Connection {
+    fn make_syn(&mut self, cx: &mut Context<'_>) -> Outgoing {
+        let again = self.snd.max != self.snd.una;
+        let simultaneous = self.state == State::SynReceived;
+        let flags = if simultaneous { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        let mut outgoing = self.make_header(cx, self.snd.una, flags);
+        let header = &mut outgoing.header;
+        // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
+        // be scaled."
+        header.window = super::open::initial_window(cx.tunables).to_raw(WindowScale::ZERO);
+        header.options.mss = Some(Mss::new(self.advertised_mss));
+        if !simultaneous {
+            header.ack = SeqNum::new(0);
+            header.options.window_scale = cx.tunables.window_scaling.then_some(self.recv_scale);
+            header.options.sack_permitted = cx.tunables.sack;
+        } else {
+            header.options.window_scale = self.scaling().then_some(self.recv_scale);
+            header.options.sack_permitted = self.flags.has(Flags::SACK);
+        }
+        self.snd.sent_to(self.snd.una + 1);
+        if again {
+            cx.counters.syn_retrans += 1;
+            cx.counters.retrans_segs += 1;
+            self.rtt.stop_timing();
+        } else {
+            self.rtt.start_timing(self.snd.nxt, cx.now);
+        }
+        self.arm_retransmission(cx);
+        outgoing
+    }
+
+    fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
+        self.flags.clear(Flags::RETRANSMIT);
+        let end = self.take_piece(&piece, slices);
+        let (len, mss) = (slices.octets(), u32::from(self.mss));
+        let mut outgoing = self.make_piece(cx, &piece, len);
+        if len > mss {
+            outgoing.gso_size = self.mss;
+        }
+        if piece.seq.before(self.snd.max) {
+            cx.counters.retrans_segs += segments(len, outgoing.gso_size);
+            self.rtt.stop_timing();
+        } else {
+            self.rtt.start_timing(end, cx.now);
+        }
+        if len % mss != 0 {
+            self.small_end = end;
+        }
+        self.snd.sent_to(self.snd.nxt.later(end));
+        self.arm_retransmission(cx);
+        outgoing
+    }
+
+    /// A probe leaves SND.NXT where it is: if the window stays closed, it was not sent.
+    fn make_probe(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
+        self.flags.clear(Flags::PROBE);
+        let end = self.take_piece(&piece, slices);
+        let outgoing = self.make_piece(cx, &piece, slices.octets());
+        self.rtt.stop_timing();
+        self.snd.max = self.snd.max.later(end);
+        cx.counters.window_probes += 1;
+        self.arm_retransmission(cx);
+        outgoing
+    }
+
+    /// Collects the piece's text; returns where it ends, FIN included.
+    fn take_piece(&mut self, piece: &Piece, slices: &mut Slices) -> SeqNum {
+        let offset = piece.seq.offset_from(self.snd.una);
+        if let Some(cold) = self.cold.as_mut().filter(|_| piece.len > 0) {
+            cold.send.slice(offset, piece.len, slices);
+        }
+        let mss = u32::from(self.mss);
+        if slices.octets() < piece.len && slices.octets() > mss {
+            // The places ran out in the middle: end on a full segment.
+            slices.truncate(slices.octets() - slices.octets() % mss);
+        }
+        let fin = piece.fin && slices.octets() == piece.len;
+        if fin {
+            self.flags.set(Flags::FIN_SENT);
+        }
+        piece.seq + slices.octets() + u32::from(fin)
+    }
+
+    fn make_piece(&mut self, cx: &Context<'_>, piece: &Piece, len: u32) -> Outgoing {
+        let mut flags = TcpFlags::ACK;
+        if len > 0 && piece.seq + len == self.text_end() {
+            // RFC 9293 3.9.1.2: "must set the PSH bit in the last buffered segment"
+            flags = flags | TcpFlags::PSH;
+        }
+        if piece.fin && len == piece.len {
+            flags = flags | TcpFlags::FIN;
+        }
+        self.make_header(cx, piece.seq, flags)
+    }
+
+    /// A header that acknowledges everything received. Only duplicates may remain owed.
+    fn make_header(&mut self, cx: &Context<'_>, seq: SeqNum, flags: TcpFlags) -> Outgoing {
+        self.acks_owed = self.acks_owed.saturating_sub(1);
+        self.timers.stop_ack();
+        self.unacked_segs = 0;
+        let mut options = TcpOptions::default();
+        if self.flags.has(Flags::TIMESTAMPS) {
+            options.timestamps = Some(self.timestamps_now(cx));
+        }
+        if self.state != State::SynSent {
+            let mss = u32::from(self.mss);
+            self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+            self.rcv.last_ack = self.rcv.nxt;
+            if self.flags.has(Flags::SACK) {
+                self.name_held(&mut options);
+            }
+        }
+        let header = TcpHeader {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq,
+            ack: self.rcv.nxt,
+            flags,
+            window: self.rcv.raw_window(self.recv_scale),
+            urgent: 0,
+            options,
+        };
+        Outgoing { header, gso_size: 0 }
+    }
+
+    /// RFC 2018 3: as many blocks as fit beside the timestamps.
+    fn name_held(&self, options: &mut TcpOptions) {
+        if let Some(cold) = self.cold.as_ref().filter(|cold| cold.recv.has_held()) {
+            let most = if options.timestamps.is_some() { 3 } else { 4 };
+            cold.recv.sack_blocks(self.rcv.nxt, most, &mut options.sack);
+        }
+    }
+}
+
+/// Acknowledgments to send.
+impl Connection {
+    /// What was received is to be acknowledged now; one acknowledgment serves for all of a burst.
+    pub(super) fn owe_ack(&mut self) {
+        self.acks_owed = self.acks_owed.max(1);
+    }
+
+    /// Text out of order is acknowledged segment by segment: the sender counts the duplicates
+    /// (RFC 5681 3.2), and a burst that was merged into one would hide a loss from it.
+    pub(super) fn owe_duplicate(&mut self) {
+        self.acks_owed = self.acks_owed.saturating_add(1);
+    }
+}
+
+/// Where the stream ends.
+impl Connection {
+    /// One past the last octet of text that the application gave us.
+    pub(super) fn text_end(&self) -> SeqNum {
+        self.snd.una + u32::from(self.flags.has(Flags::SYN)) + self.send_queued()
+    }
+
+    /// Whether text or FIN lies beyond SND.NXT.
+    pub(super) fn has_unsent(&self) -> bool {
+        let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
+        self.snd.nxt.before(self.text_end() + fin)
+    }
+
+    /// Whether only the peer's window keeps what is unsent from being sent.
+    pub(super) fn is_stalled(&self) -> bool {
+        let idle = self.flags.has(Flags::PERSIST) || self.snd.max == self.snd.una;
+        idle && self.has_unsent() && self.judge_text(u32::from(self.mss)).is_none()
+    }
+
+    /// TSval now, and TS.Recent to echo.
+    pub(super) fn timestamps_now(&self, cx: &Context<'_>) -> Timestamps {
+        Timestamps {
+            val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
+            // RFC 7323 3.2: TSecr "is valid only if the ACK bit is set"; otherwise it is zero,
+            // as TS.Recent still is.
+            ecr: self.stamps.recent,
+        }
+    }
+
+    /// Window scaling was negotiated (only asked while opening).
+    fn scaling(&self) -> bool {
+        self.recv_scale != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
+    }
+}
+
+/// How many segments a device makes of `octets` of text.
+fn segments(octets: u32, gso_size: u16) -> u64 {
+    if gso_size == 0 { 1 } else { u64::from(octets.div_ceil(u32::from(gso_size)).max(1)) }
+}

@@ -1,0 +1,7 @@
+//! Two connections that speak to each other across a wire of the test's making.
+
+mod pair;
+
+mod closing;
+mod faults;
+mod transfer;

@@ -1,0 +1,67 @@
+//! Loss, silence, and peers that lie.
+
+use std::time::Duration;
+
+use super::pair::{Pair, Which, pattern};
+use crate::conn::State;
+use crate::{CloseReason, Tunables};
+
+#[test]
+fn data_survives_the_loss_of_every_tenth_segment() {
+    for (sack, max_text) in [(true, 0), (false, 0), (true, 65_000)] {
+        let mut pair = Pair::established(&Tunables { sack, ..Tunables::default() });
+        pair.max_text = max_text;
+        pair.lose = |number, _| number % 10 == 7;
+        let octets = pattern(500_000);
+        let mut rest: &[u8] = &octets;
+        for _ in 0..3_000 {
+            rest = &rest[pair.write(Which::Client, rest)..];
+            pair.run_for(Duration::from_millis(50));
+            if pair.server.received.len() == octets.len() {
+                break;
+            }
+        }
+        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        assert!(pair.client.counters.retrans_segs > 0);
+        pair.run_for(Duration::from_secs(10));
+        assert_eq!(pair.client.pool.lent() + pair.server.pool.lent(), 0);
+    }
+}
+
+#[test]
+fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.lose = |number, flying| !flying.text.is_empty() && number == 6;
+    let octets = pattern(14_600);
+    pair.write(Which::Client, &octets);
+    pair.run_for(Duration::from_millis(150));
+    assert_eq!(pair.client.counters.fast_retrans, 1);
+    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert_eq!(pair.client.counters.timeouts, 0);
+}
+
+#[test]
+fn a_peer_that_falls_silent_times_the_connection_out() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.lose = |_, _| true;
+    pair.write(Which::Client, b"anyone?");
+    pair.run_for(Duration::from_secs(60));
+    assert_eq!(pair.client.connection.state(), State::Established);
+    pair.run_for(Duration::from_secs(1_200));
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+    assert_eq!(pair.client.counters.abort_on_timeout, 1);
+    assert_eq!(pair.client.pool.lent(), 0);
+}
+
+#[test]
+fn keep_alive_finds_out_that_the_peer_is_gone() {
+    let mut pair = Pair::established(&Tunables::default());
+    let now = pair.now;
+    pair.client.with(now, |connection, cx| connection.start_keep_alive(cx));
+    pair.run_for(Duration::from_secs(7_300));
+    assert_eq!(pair.client.connection.state(), State::Established, "the peer answered");
+    assert_eq!(pair.client.counters.keep_alives, 1);
+    pair.lose = |_, _| true;
+    pair.run_for(Duration::from_secs(7_200 + 10 * 75));
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+}

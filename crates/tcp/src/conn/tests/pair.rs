@@ -1,0 +1,306 @@
+//! Two connections in virtual time, joined by a wire that a test can cut.
+
+use std::collections::VecDeque;
+use std::vec::Vec;
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{Address, Mss, SeqNum};
+
+use crate::conn::{ActiveOpen, Connection, Handshake, Read, State};
+use crate::context::ColdPool;
+use crate::segment::RxChecksum;
+use crate::{Context, Counters, Instant, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
+
+/// A segment on the wire.
+#[derive(Clone, Debug)]
+pub(super) struct Flying {
+    pub(super) header: TcpHeader,
+    pub(super) text: Vec<u8>,
+    pub(super) segs: u16,
+    pub(super) arrives: Instant,
+}
+
+/// One end.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) connection: Connection,
+    pub(super) counters: Counters,
+    pub(super) pool: ColdPool,
+    pub(super) tunables: Tunables,
+    pub(super) received: Vec<u8>,
+    pub(super) ended: bool,
+    inbox: VecDeque<Flying>,
+}
+
+/// Both ends, and the time.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) now: Instant,
+    pub(super) client: Side,
+    pub(super) server: Side,
+    pub(super) delay: Duration,
+    /// Octets of text a segment may carry; more than the MSS makes super-segments.
+    pub(super) max_text: u32,
+    /// Which segments are lost: told the number of the segment on the wire and the segment.
+    pub(super) lose: fn(u64, &Flying) -> bool,
+    sent: u64,
+}
+
+const CLIENT_PORT: u16 = 40_000;
+const SERVER_PORT: u16 = 80;
+/// Close to the wrap, so that every test crosses it.
+const CLIENT_ISS: u32 = u32::MAX - 2_000;
+const SERVER_ISS: u32 = u32::MAX - 5_000;
+
+impl Side {
+    fn new(tunables: Tunables, open: ActiveOpen) -> Self {
+        let (mut counters, mut pool) = (Counters::default(), ColdPool::default());
+        let mut cx = Context {
+            now: Instant::ZERO,
+            tunables: &tunables,
+            counters: &mut counters,
+            pool: &mut pool,
+            max_text: 0,
+        };
+        let connection = Connection::connect(&mut cx, open);
+        let (received, inbox) = (Vec::new(), VecDeque::new());
+        Self { connection, counters, pool, tunables, received, ended: false, inbox }
+    }
+
+    pub(super) fn with<T>(
+        &mut self,
+        now: Instant,
+        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
+    ) -> T {
+        let mut cx = Context {
+            now,
+            tunables: &self.tunables,
+            counters: &mut self.counters,
+            pool: &mut self.pool,
+            max_text: 0,
+        };
+        act(&mut self.connection, &mut cx)
+    }
+
+    pub(super) fn take(&mut self, now: Instant, flying: &Flying) -> Verdict {
+        let meta = SegMeta {
+            segs: flying.segs,
+            gso_size: 0,
+            ce_marks: 0,
+            checksum: RxChecksum::Verified,
+        };
+        let payload = Payload::Borrowed(&flying.text);
+        let segment = RxSegment { header: flying.header, payload, meta };
+        self.with(now, |connection, cx| connection.on_segment(cx, &segment))
+    }
+
+    /// Reads everything there is.
+    pub(super) fn drain(&mut self, now: Instant) {
+        loop {
+            match self.with(now, |connection, cx| connection.read(cx)) {
+                Read::Data(data) => self.received.extend_from_slice(&data),
+                Read::End => {
+                    self.ended = true;
+                    return;
+                }
+                Read::Pending | Read::Closed(_) => return,
+            }
+        }
+    }
+}
+
+impl Pair {
+    /// An established pair; the server's half-open entry is played by this function.
+    pub(super) fn established(tunables: &Tunables) -> Self {
+        let open = |local_port, remote_port, iss, last| ActiveOpen {
+            remote: Address::from_v4_octets([10, 0, 0, last]),
+            remote_port,
+            local_port,
+            local_index: 0,
+            iss: SeqNum::new(iss),
+            timestamp_offset: iss,
+            mss: Mss::new(1460),
+        };
+        let client_open = open(CLIENT_PORT, SERVER_PORT, CLIENT_ISS, 2);
+        let server_open = open(SERVER_PORT, CLIENT_PORT, SERVER_ISS, 1);
+        let mut pair = Self {
+            now: Instant::from_millis(1),
+            client: Side::new(tunables.clone(), client_open),
+            server: Side::new(tunables.clone(), server_open),
+            delay: Duration::from_millis(10),
+            max_text: 0,
+            lose: |_, _| false,
+            sent: 0,
+        };
+        pair.shake_hands(server_open);
+        pair
+    }
+
+    fn shake_hands(&mut self, server_open: ActiveOpen) {
+        let syn = self.poll(Which::Client).expect("a SYN");
+        assert_eq!(syn.header.flags, TcpFlags::SYN);
+        let options = syn.header.options;
+        let tunables = self.server.tunables.clone();
+        let recv_scale = crate::conn::open::recv_scale(&tunables);
+        let handshake = Handshake {
+            open: server_open,
+            irs: syn.header.seq,
+            peer_mss: options.mss.expect("an MSS"),
+            scales: options.window_scale.map(|scale| (scale, recv_scale)),
+            ts_recent: options.timestamps.map(|stamps| stamps.val),
+            sack: options.sack_permitted,
+        };
+        let now = self.now;
+        self.server.connection =
+            self.server.with(now, |_, cx| Connection::from_handshake(cx, &handshake));
+        let mut header = syn.header;
+        header.src_port = SERVER_PORT;
+        header.dst_port = CLIENT_PORT;
+        header.flags = TcpFlags::SYN_ACK;
+        header.seq = SeqNum::new(SERVER_ISS);
+        header.ack = syn.header.seq + 1;
+        header.options.window_scale = options.window_scale.map(|_| recv_scale);
+        if let Some(stamps) = &mut header.options.timestamps {
+            stamps.ecr = stamps.val;
+            stamps.val = SERVER_ISS.wrapping_add(self.now.tick().raw());
+        }
+        let arrives = self.now;
+        let syn_ack = Flying { header, text: Vec::new(), segs: 1, arrives };
+        assert_eq!(self.client.take(now, &syn_ack), Verdict::Accepted);
+        self.run_until_quiet();
+        assert_eq!(self.client.connection.state(), State::Established);
+        assert_eq!(self.server.connection.state(), State::Established);
+        self.client.connection.signals_mut().take(crate::conn::Signals::CONNECTED);
+    }
+
+    pub(super) fn side(&mut self, which: Which) -> &mut Side {
+        match which {
+            Which::Client => &mut self.client,
+            Which::Server => &mut self.server,
+        }
+    }
+
+    /// The next segment that one side sends.
+    pub(super) fn poll(&mut self, which: Which) -> Option<Flying> {
+        let (now, arrives, max_text) = (self.now, self.now + self.delay, self.max_text);
+        let side = self.side(which);
+        let mut slices = Slices::new();
+        let mut cx = Context {
+            now,
+            tunables: &side.tunables,
+            counters: &mut side.counters,
+            pool: &mut side.pool,
+            max_text,
+        };
+        let wanted = side.connection.wants_transmit(max_text);
+        let outgoing = side.connection.poll_transmit(&mut cx, &mut slices);
+        assert_eq!(wanted, outgoing.is_some());
+        let outgoing = outgoing?;
+        let text = slices.as_slice().concat();
+        let segs = match outgoing.gso_size {
+            0 => 1,
+            size => text.len().div_ceil(usize::from(size)) as u16,
+        };
+        Some(Flying { header: outgoing.header, text, segs, arrives })
+    }
+
+    fn send_all(&mut self) {
+        for which in [Which::Client, Which::Server] {
+            while let Some(flying) = self.poll(which) {
+                self.check_invariants(which);
+                self.sent += 1;
+                if !(self.lose)(self.sent, &flying) {
+                    self.side(which.other()).inbox.push_back(flying);
+                }
+            }
+        }
+    }
+
+    /// Runs until nothing happens any more, or `limit` passed.
+    pub(super) fn run_for(&mut self, limit: Duration) {
+        let end = self.now + limit;
+        loop {
+            self.send_all();
+            let next = [&self.client, &self.server]
+                .into_iter()
+                .flat_map(|side| {
+                    let arrival = side.inbox.front().map(|flying| flying.arrives);
+                    arrival.into_iter().chain([side.connection.next_deadline()])
+                })
+                .min()
+                .expect("both have a deadline");
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            for which in [Which::Client, Which::Server] {
+                self.step(which);
+            }
+        }
+    }
+
+    fn step(&mut self, which: Which) {
+        let now = self.now;
+        let side = self.side(which);
+        while side.inbox.front().is_some_and(|flying| flying.arrives <= now) {
+            let flying = side.inbox.pop_front().expect("it was there");
+            let _ = side.take(now, &flying);
+            side.drain(now);
+        }
+        if side.connection.next_deadline() <= now {
+            side.with(now, |connection, cx| connection.on_deadline(cx));
+        }
+        self.check_invariants(which);
+    }
+
+    pub(super) fn run_until_quiet(&mut self) {
+        self.run_for(Duration::from_secs(1));
+    }
+
+    pub(super) fn write(&mut self, which: Which, octets: &[u8]) -> usize {
+        let now = self.now;
+        let mut data = Bytes::copy_from_slice(octets);
+        self.side(which)
+            .with(now, |connection, cx| connection.write(cx, &mut data))
+            .expect("open for writing")
+    }
+
+    pub(super) fn close(&mut self, which: Which) {
+        let now = self.now;
+        let reset = self.side(which).with(now, |connection, cx| connection.close(cx));
+        assert_eq!(reset, None);
+    }
+
+    fn check_invariants(&mut self, which: Which) {
+        let connection = &self.side(which).connection;
+        let snd = connection.send_sequence();
+        assert!(snd.una.at_or_before(snd.nxt), "SND.UNA =< SND.NXT: {snd:?}");
+        assert!(snd.nxt.at_or_before(snd.max), "SND.NXT =< SND.MAX: {snd:?}");
+        let rcv = connection.recv_sequence();
+        assert!(rcv.nxt.at_or_before(rcv.edge) || connection.state() == State::SynSent, "{rcv:?}");
+    }
+}
+
+/// An end of the pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Which {
+    Client,
+    Server,
+}
+
+impl Which {
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// Octets that differ along the stream.
+pub(super) fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at.wrapping_mul(131) ^ (at >> 8)) as u8).collect()
+}

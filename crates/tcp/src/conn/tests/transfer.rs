@@ -1,0 +1,153 @@
+//! Data arrives whole and in order, whatever the sizes.
+
+use std::time::Duration;
+use std::vec::Vec;
+
+use super::pair::{Pair, Which, pattern};
+use crate::Tunables;
+
+/// Writes all of `octets`, running the pair whenever the buffer is full.
+fn transfer(pair: &mut Pair, octets: &[u8]) {
+    let mut rest = octets;
+    let start = pair.now;
+    while !rest.is_empty() {
+        let taken = pair.write(Which::Client, rest);
+        rest = &rest[taken..];
+        pair.run_for(Duration::from_millis(20));
+        assert!(pair.now.since(start) < Duration::from_secs(3_600), "no progress");
+    }
+    pair.run_until_quiet();
+}
+
+#[test]
+fn a_request_and_a_response_cross() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, b"GET / HTTP/1.1\r\n\r\n");
+    pair.run_until_quiet();
+    pair.write(Which::Server, b"HTTP/1.1 200 OK\r\n\r\n");
+    pair.run_until_quiet();
+    assert_eq!(pair.server.received, b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(pair.client.received, b"HTTP/1.1 200 OK\r\n\r\n");
+    assert_eq!(pair.client.pool.lent() + pair.server.pool.lent(), 0);
+}
+
+#[test]
+fn a_megabyte_arrives_whole_without_a_retransmission() {
+    for max_text in [0, 65_000] {
+        let mut pair = Pair::established(&Tunables::default());
+        pair.max_text = max_text;
+        let octets = pattern(1 << 20);
+        transfer(&mut pair, &octets);
+        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        assert_eq!(pair.client.counters.retrans_segs, 0);
+        assert_eq!(pair.client.pool.lent() + pair.server.pool.lent(), 0);
+    }
+}
+
+#[test]
+fn a_megabyte_arrives_whole_whatever_is_negotiated() {
+    for bits in 0..8 {
+        let tunables = Tunables {
+            timestamps: bits & 1 != 0,
+            window_scaling: bits & 2 != 0,
+            sack: bits & 4 != 0,
+            ..Tunables::default()
+        };
+        let mut pair = Pair::established(&tunables);
+        let octets = pattern(1 << 20);
+        transfer(&mut pair, &octets);
+        assert!(pair.server.received == octets);
+    }
+}
+
+#[test]
+fn writes_of_every_small_size_arrive_in_order() {
+    let mut pair = Pair::established(&Tunables::default());
+    let octets = pattern(200_000);
+    let mut at = 0;
+    for size in (1..700).cycle() {
+        let end = (at + size).min(octets.len());
+        let taken = pair.write(Which::Client, &octets[at..end]);
+        at += taken;
+        if at == octets.len() {
+            break;
+        }
+        if taken < size || size % 50 == 0 {
+            pair.run_for(Duration::from_millis(30));
+        }
+    }
+    pair.run_until_quiet();
+    assert!(pair.server.received == octets);
+}
+
+#[test]
+fn small_writes_wait_for_the_acknowledgment_of_earlier_small_ones() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, b"a");
+    let first = pair.poll(Which::Client).expect("the first goes out at once");
+    assert_eq!(first.text, b"a");
+    pair.write(Which::Client, b"b");
+    assert!(pair.poll(Which::Client).is_none(), "the second waits");
+    pair.client.connection.set_nodelay(crate::conn::Nagle::Off);
+    assert!(pair.poll(Which::Client).is_some(), "unless the application is in a hurry");
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_at_once_and_a_single_one_after_the_delay() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, &pattern(100));
+    let sent = pair.now;
+    pair.run_for(Duration::from_millis(45));
+    assert_eq!(pair.client.connection.send_queued(), 100, "not acknowledged yet");
+    pair.run_for(Duration::from_millis(30));
+    assert_eq!(pair.client.connection.send_queued(), 0);
+    assert_eq!(pair.server.counters.delayed_acks, 1);
+    assert!(pair.now.since(sent) < Duration::from_millis(100));
+}
+
+#[test]
+fn a_closed_window_is_probed_and_reopens() {
+    let mut pair = Pair::established(&Tunables::default());
+    let octets = pattern(400_000);
+    // The server does not read: play the receiving application by hand.
+    let mut rest: &[u8] = &octets;
+    let mut unread = Vec::new();
+    for _ in 0..200 {
+        let taken = pair.write(Which::Client, rest);
+        rest = &rest[taken..];
+        while let Some(flying) = pair.poll(Which::Client) {
+            deliver(&mut pair, Which::Server, &flying);
+        }
+        while let Some(flying) = pair.poll(Which::Server) {
+            deliver(&mut pair, Which::Client, &flying);
+        }
+        unread.push(pair.server.connection.unread());
+    }
+    let left = pair.server.connection.recv_sequence().wnd();
+    assert!(left < 1448, "{left} octets of window are left: too little for a segment");
+    let before = pair.client.counters.window_probes;
+    for _ in 0..8 {
+        let deadline = pair.client.connection.next_deadline();
+        pair.now = pair.now.max(deadline);
+        let now = pair.now;
+        pair.client.with(now, |connection, cx| connection.on_deadline(cx));
+        let probe = pair.poll(Which::Client).expect("a probe");
+        assert!(probe.text.len() <= left.max(1) as usize);
+        deliver(&mut pair, Which::Server, &probe);
+        // What fits in the rest of the window may be acknowledged later, what does not is
+        // answered at once.
+        if let Some(answer) = pair.poll(Which::Server) {
+            deliver(&mut pair, Which::Client, &answer);
+        }
+    }
+    assert_eq!(pair.client.counters.window_probes, before + 8);
+    let now = pair.now;
+    pair.server.drain(now);
+    transfer(&mut pair, rest);
+    assert!(pair.server.received == octets, "{} of {}", pair.server.received.len(), octets.len());
+}
+
+fn deliver(pair: &mut Pair, to: Which, flying: &super::pair::Flying) {
+    let now = pair.now;
+    let _ = pair.side(to).take(now, flying);
+}

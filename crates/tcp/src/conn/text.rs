@@ -1,0 +1,129 @@
+//! Sixth and seventh: urgent data and the segment's text (RFC 9293 3.10.7.4).
+
+use super::{Connection, Flags, Read, Signals, State};
+use crate::recv::{Held, Text};
+use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
+use crate::{Context, RxSegment};
+
+impl Connection {
+    pub(super) fn take_text(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        let len = seg.payload.len();
+        if len == 0 {
+            return Continue(());
+        }
+        match self.state {
+            State::Established | State::FinWait1 | State::FinWait2 => {}
+            // RFC 9293 3.10.7.4: "This should not occur since a FIN has been received from the
+            // remote side. Ignore the segment text."
+            _ => return Continue(()),
+        }
+        let text = self.clip(seg, len);
+        if text.take == 0 {
+            // A probe of a closed window, or text before it.
+            self.owe_ack();
+            return Continue(());
+        }
+        if self.flags.has(Flags::ORPHAN) {
+            // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP
+            // implementation SHOULD send a RST to show that data was lost."
+            cx.counters.abort_on_data += 1;
+            self.end(cx, CloseReason::Aborted);
+            return Done(Verdict::Reply(Reply::reset_for(seg), DropReason::DataAfterClose));
+        }
+        let ahead = (seg.header.seq + text.skip).offset_from(self.rcv.nxt);
+        if ahead == 0 {
+            self.take_in_order(cx, seg, text);
+            Continue(())
+        } else {
+            self.take_out_of_order(cx, seg, text, ahead)
+        }
+    }
+
+    /// The part of the text that lies in the window: from RCV.NXT to the right edge.
+    fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
+        let seq = seg.header.seq;
+        let skip = if seq.before(self.rcv.nxt) { self.rcv.nxt.offset_from(seq) } else { 0 };
+        if skip >= len {
+            return Text { skip: len, take: 0 };
+        }
+        let room = self.rcv.edge.offset_from(seq + skip);
+        Text { skip, take: (len - skip).min(room) }
+    }
+
+    fn take_in_order(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, text: Text) {
+        let cold = self.cold(cx);
+        let had_held = cold.recv.has_held();
+        let advance = cold.recv.append(seg.payload, text.skip, text.take);
+        self.rcv.nxt += advance;
+        self.signals.raise(Signals::READABLE);
+        self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
+        // RFC 5681 4.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
+        // fills in all or part of a gap in the sequence space." Text that did not fit is
+        // acknowledged at once too, so that the sender learns how much did.
+        let clipped = text.skip + text.take < seg.payload.len();
+        if had_held || clipped || self.unacked_segs >= u16::from(cx.tunables.ack_every) {
+            self.owe_ack();
+        } else {
+            self.timers.delay_ack(cx.now, cx.tunables.delayed_ack);
+        }
+    }
+
+    fn take_out_of_order(
+        &mut self,
+        cx: &mut Context<'_>,
+        seg: &RxSegment<'_>,
+        text: Text,
+        ahead: u32,
+    ) -> Step {
+        let limit = usize::from(cx.tunables.max_out_of_order);
+        let held = self.cold(cx).recv.hold(ahead, seg.payload, text, limit);
+        // RFC 5681 4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
+        // order segment arrives."
+        self.owe_duplicate();
+        match held {
+            Held::Kept => {
+                cx.counters.out_of_order += 1;
+                Continue(())
+            }
+            Held::Duplicate => Done(Verdict::Drop(DropReason::OldData)),
+            Held::Refused => Done(Verdict::Drop(DropReason::OutOfOrderLimit)),
+        }
+    }
+
+    /// The application reads the next octets.
+    pub fn read(&mut self, cx: &mut Context<'_>) -> Read {
+        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read()) {
+            self.settle(cx.pool);
+            return Read::Data(data);
+        }
+        match self.closed {
+            Some(reason) if reason != CloseReason::Finished => Read::Closed(reason),
+            _ if self.flags.has(Flags::FIN_RECEIVED) => Read::End,
+            Some(reason) => Read::Closed(reason),
+            None => Read::Pending,
+        }
+    }
+
+    /// Octets of receive buffer that are free.
+    pub(super) fn recv_room(&self) -> u32 {
+        self.recv_size.saturating_sub(self.unread())
+    }
+
+    /// Whether reading freed so much that the peer should hear of it without waiting for an
+    /// acknowledgment to carry the news.
+    pub(super) fn owes_window_update(&self) -> bool {
+        let mss = u32::from(self.mss);
+        let edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+        let step = edge.offset_from(self.rcv.edge);
+        let announced = self.rcv.wnd();
+        // While plenty is announced, the acknowledgment of what the peer sends next will carry
+        // the update; below half of the buffer it might be waiting for it.
+        step > 0
+            && announced < self.recv_size / 2
+            && (step >= 2 * mss || step >= self.recv_size / 2)
+            && matches!(
+                self.state,
+                State::Established | State::FinWait1 | State::FinWait2
+            )
+    }
+}

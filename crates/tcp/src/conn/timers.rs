@@ -1,0 +1,191 @@
+//! The timers of a connection, and what happens when one runs out.
+//!
+//! Three deadlines serve every purpose, because each of them excludes the others that share it:
+//! retransmission and window probing; delayed acknowledgment; keep-alive and FIN-WAIT-2.
+
+use core::time::Duration;
+
+use super::{Connection, Flags, State};
+use crate::verdict::CloseReason;
+use crate::{Context, Instant};
+
+/// Three deadlines, [`Instant::NEVER`] while they do not run.
+#[derive(Clone, Copy, Debug)]
+pub struct Timers {
+    retransmission: Instant,
+    ack: Instant,
+    life: Instant,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { retransmission: Instant::NEVER, ack: Instant::NEVER, life: Instant::NEVER }
+    }
+}
+
+impl Timers {
+    /// The earliest.
+    #[inline]
+    pub fn next(&self) -> Instant {
+        self.retransmission.min(self.ack).min(self.life)
+    }
+
+    /// An acknowledgment is due at the latest after `delay`.
+    pub(super) fn delay_ack(&mut self, now: Instant, delay: Duration) {
+        self.ack = self.ack.min(now + delay);
+    }
+
+    pub(super) fn stop_ack(&mut self) {
+        self.ack = Instant::NEVER;
+    }
+
+    pub(super) fn stop_retransmission(&mut self) {
+        self.retransmission = Instant::NEVER;
+    }
+
+    pub(super) fn stop_all(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Connection {
+    /// When [`Connection::on_deadline`] must be called, [`Instant::NEVER`] if nothing runs.
+    #[inline]
+    pub fn next_deadline(&self) -> Instant {
+        self.timers.next()
+    }
+
+    /// Time passed: whatever is due happens.
+    pub fn on_deadline(&mut self, cx: &mut Context<'_>) {
+        if self.timers.ack <= cx.now {
+            self.timers.stop_ack();
+            self.owe_ack();
+            cx.counters.delayed_acks += 1;
+        }
+        if self.timers.retransmission <= cx.now {
+            self.timers.stop_retransmission();
+            self.on_retransmission_timeout(cx);
+        }
+        if self.timers.life <= cx.now {
+            self.timers.life = Instant::NEVER;
+            self.on_life_timeout(cx);
+        }
+        self.settle(cx.pool);
+    }
+
+    /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
+    /// keeps something from being sent.
+    pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
+        let due = cx.now + self.rtt.rto(cx.tunables);
+        if self.is_stalled() {
+            // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
+            self.flags.set(Flags::PERSIST);
+            self.timers.retransmission = self.timers.retransmission.min(due);
+            return;
+        }
+        self.flags.clear(Flags::PERSIST);
+        self.flags.clear(Flags::PROBE);
+        if self.snd.una == self.snd.max {
+            self.timers.stop_retransmission();
+        } else {
+            self.timers.retransmission = due;
+        }
+    }
+
+    /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
+    pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
+        if self.timers.retransmission == Instant::NEVER {
+            self.timers.retransmission = cx.now + self.rtt.rto(cx.tunables);
+        }
+    }
+
+    fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
+        self.attempts = self.attempts.saturating_add(1);
+        if self.attempts > self.attempt_limit(cx) {
+            cx.counters.abort_on_timeout += 1;
+            self.end(cx, CloseReason::TimedOut);
+            return;
+        }
+        self.rtt.back_off();
+        if self.flags.has(Flags::PERSIST) {
+            self.flags.set(Flags::PROBE);
+            return;
+        }
+        cx.counters.timeouts += 1;
+        let flight = self.flight();
+        self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
+        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
+        // TCP receiver", whatever the window says now (RFC 9293 3.8.6: a window may shrink). What
+        // follows it is sent again as the windows admit.
+        self.snd.nxt = self.snd.una;
+        self.flags.set(Flags::RETRANSMIT);
+    }
+
+    fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
+        match self.state {
+            State::SynSent | State::SynReceived => cx.tunables.syn_retries,
+            // RFC 9293 3.8.6.1 MUST-36: a closed window that is answered keeps the connection
+            // open as long as it likes; `attempts` is reset by every answer.
+            _ if self.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
+            _ => cx.tunables.retries,
+        }
+    }
+
+    /// Something arrived from the peer: it lives.
+    pub(super) fn heard(&mut self, cx: &Context<'_>) {
+        if self.flags.has(Flags::PERSIST) {
+            // The peer answers probes; only silence counts against it (RFC 9293 3.8.6.1).
+            self.attempts = 0;
+        }
+        if self.flags.has(Flags::KEEP_ALIVE) && self.state == State::Established {
+            self.attempts = if self.snd.una == self.snd.max { 0 } else { self.attempts };
+            self.timers.life = cx.now + cx.tunables.keepalive_time;
+        }
+    }
+
+    /// Probes the connection when it is silent (`SO_KEEPALIVE`).
+    pub fn start_keep_alive(&mut self, cx: &Context<'_>) {
+        self.flags.set(Flags::KEEP_ALIVE);
+        if self.state == State::Established {
+            self.timers.life = cx.now + cx.tunables.keepalive_time;
+        }
+    }
+
+    /// FIN-WAIT-2 without an owner ends by itself.
+    pub(super) fn start_fin_wait_2(&mut self, cx: &Context<'_>) {
+        if self.flags.has(Flags::ORPHAN) {
+            self.timers.life = cx.now + cx.tunables.fin_timeout;
+        }
+    }
+
+    fn on_life_timeout(&mut self, cx: &mut Context<'_>) {
+        match self.state {
+            State::FinWait2 if self.flags.has(Flags::ORPHAN) => {
+                cx.counters.abort_on_linger += 1;
+                self.end(cx, CloseReason::TimedOut);
+            }
+            State::Established | State::CloseWait if self.flags.has(Flags::KEEP_ALIVE) => {
+                self.probe_liveness(cx);
+            }
+            _ => {}
+        }
+    }
+
+    /// RFC 9293 3.8.4: a segment that the peer must answer.
+    fn probe_liveness(&mut self, cx: &mut Context<'_>) {
+        if self.snd.una != self.snd.max {
+            // Retransmission is already asking.
+            self.timers.life = cx.now + cx.tunables.keepalive_time;
+            return;
+        }
+        if self.attempts >= cx.tunables.keepalive_probes {
+            cx.counters.abort_on_timeout += 1;
+            self.end(cx, CloseReason::TimedOut);
+            return;
+        }
+        self.attempts += 1;
+        self.flags.set(Flags::KEEP_ALIVE_NOW);
+        cx.counters.keep_alives += 1;
+        self.timers.life = cx.now + cx.tunables.keepalive_interval;
+    }
+}

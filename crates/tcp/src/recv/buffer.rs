@@ -1,0 +1,202 @@
+//! The receive buffer: text in order for the application, and text out of order waiting for it.
+
+use alloc::collections::BTreeMap;
+
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::{SackBlock, SackBlocks};
+
+use super::ChunkQueue;
+use crate::Payload;
+
+/// What arrived and was not read.
+///
+/// Offsets are 64 bit, counted from the buffer's creation, so that ranges have an order; sequence
+/// numbers appear only at the edge, relative to RCV.NXT.
+#[derive(Debug, Default)]
+pub struct RecvBuffer {
+    ready: ChunkQueue,
+    /// The offset of RCV.NXT.
+    nxt: u64,
+    /// Ranges beyond RCV.NXT, by the offset at which they begin; none touches another.
+    held: BTreeMap<u64, Range>,
+    /// An octet of each range that changed last, newest first.
+    recent: [u64; RECENT],
+    /// The offset of the peer's FIN, once it arrived.
+    fin: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Range {
+    end: u64,
+    chunks: ChunkQueue,
+}
+
+/// What became of text out of order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// Some of it is new and was kept.
+    Kept,
+    /// All of it was held already.
+    Duplicate,
+    /// It would have been one range too many.
+    Refused,
+}
+
+/// As many ranges as one acknowledgment can name (RFC 2018 3).
+const RECENT: usize = 4;
+
+impl RecvBuffer {
+    /// Octets in order that nobody read yet.
+    #[inline]
+    pub fn unread(&self) -> u32 {
+        self.ready.len()
+    }
+
+    /// Whether nothing is held, in order or out of it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.held.is_empty() && self.fin.is_none()
+    }
+
+    /// Appends text that begins at RCV.NXT, and what was held behind it. Returns how far RCV.NXT
+    /// moves.
+    pub fn append(&mut self, payload: Payload<'_>, skip: u32, take: u32) -> u32 {
+        let before = self.nxt;
+        self.ready.append(payload, skip, take);
+        self.nxt += u64::from(take);
+        while let Some(first) = self.held.first_entry() {
+            if *first.key() > self.nxt {
+                break;
+            }
+            let start = *first.key();
+            let mut range = first.remove();
+            let mut known = self.nxt - start;
+            // Text before RCV.NXT was received again in order: drop it from the held range.
+            while known > 0 {
+                let Some(mut chunk) = range.chunks.pop() else { break };
+                let drop = known.min(chunk.len() as u64);
+                bytes::Buf::advance(&mut chunk, drop as usize);
+                known -= drop;
+                if !chunk.is_empty() {
+                    self.ready.append(Payload::Shared(&[chunk.clone()]), 0, chunk.len() as u32);
+                }
+            }
+            if range.end > self.nxt {
+                self.nxt = range.end;
+                self.ready.append_queue(range.chunks);
+            }
+        }
+        (self.nxt - before) as u32
+    }
+
+    /// Keeps text that begins `ahead` octets beyond RCV.NXT, unless it would make more than
+    /// `limit` ranges.
+    pub fn hold(&mut self, ahead: u32, payload: Payload<'_>, text: Text, limit: usize) -> Held {
+        let start = self.nxt + u64::from(ahead);
+        let end = start + u64::from(text.take);
+        let preceding = self.held.range(..=start).next_back().map(|(at, range)| (*at, range.end));
+        let touching = preceding.filter(|(_, range_end)| *range_end >= start);
+        if touching.is_some_and(|(_, range_end)| range_end >= end) {
+            self.note_recent(start);
+            return Held::Duplicate;
+        }
+        if touching.is_none() && self.held.len() >= limit {
+            return Held::Refused;
+        }
+        let (key, mut range) = match touching {
+            Some((at, _)) => (at, self.held.remove(&at)),
+            None => (start, None),
+        };
+        let merged = range.get_or_insert_with(|| Range { end: start, chunks: ChunkQueue::default() });
+        // Walk upward: fill each gap from the new text, then absorb the range behind it.
+        while merged.end < end {
+            let next = self.held.range(merged.end..).next().map(|(at, _)| *at);
+            let gap_end = next.unwrap_or(end).min(end);
+            let skip = text.skip + (merged.end - start) as u32;
+            merged.chunks.append(payload, skip, (gap_end - merged.end) as u32);
+            merged.end = gap_end;
+            absorb(&mut self.held, merged);
+        }
+        absorb(&mut self.held, merged);
+        if let Some(range) = range {
+            self.held.insert(key, range);
+        }
+        self.note_recent(start);
+        Held::Kept
+    }
+
+    /// The next chunk in order.
+    pub fn read(&mut self) -> Option<bytes::Bytes> {
+        self.ready.pop()
+    }
+
+    /// The peer's FIN lies `ahead` octets beyond RCV.NXT.
+    pub fn note_fin(&mut self, ahead: u32) {
+        self.fin = Some(self.nxt + u64::from(ahead));
+    }
+
+    /// Whether the peer's FIN is the next number expected; it is then taken.
+    pub fn take_fin(&mut self) -> bool {
+        let due = self.fin == Some(self.nxt);
+        if due {
+            self.fin = None;
+        }
+        due
+    }
+
+    /// Whether text is held out of order.
+    #[inline]
+    pub fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Names the ranges held, the one that changed last first (RFC 2018 4), at most `most`.
+    pub fn sack_blocks(&self, nxt: SeqNum, most: usize, blocks: &mut SackBlocks) {
+        for (place, at) in self.recent.iter().enumerate() {
+            if blocks.as_slice().len() >= most {
+                return;
+            }
+            let Some((start, range)) = self.held.range(..=*at).next_back() else { continue };
+            let named = |earlier: &u64| *start <= *earlier && *earlier < range.end;
+            if *at >= range.end || self.recent.iter().take(place).any(named) {
+                continue;
+            }
+            let number = |offset: u64| nxt + (offset - self.nxt) as u32;
+            blocks.push(SackBlock { left: number(*start), right: number(range.end) });
+        }
+    }
+
+    /// Lets go of everything, and keeps the room.
+    pub fn clear(&mut self) {
+        self.ready.clear();
+        self.held.clear();
+        self.nxt = 0;
+        self.recent = [0; RECENT];
+        self.fin = None;
+    }
+
+    fn note_recent(&mut self, at: u64) {
+        self.recent.rotate_right(1);
+        self.recent[0] = at;
+    }
+}
+
+/// The part of a payload that lies in the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Text {
+    /// Octets of the payload before it.
+    pub skip: u32,
+    /// Octets of it.
+    pub take: u32,
+}
+
+/// Joins to `merged` the range that begins where it ends, if there is one.
+fn absorb(held: &mut BTreeMap<u64, Range>, merged: &mut Range) {
+    if let Some(next) = held.remove(&merged.end) {
+        merged.end = next.end;
+        merged.chunks.append_queue(next.chunks);
+    }
+}
+
+#[cfg(test)]
+mod tests;

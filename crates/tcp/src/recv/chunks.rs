@@ -1,0 +1,113 @@
+//! A queue of received octets in chunks, filled by copying and emptied by reference.
+
+use alloc::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::Payload;
+
+/// Contiguous octets of a stream, in chunks that an application can keep.
+///
+/// A peer that sends an octet at a time must not cost a chunk an octet: text is appended to the
+/// last chunk while it has room.
+#[derive(Debug, Default)]
+pub struct ChunkQueue {
+    full: VecDeque<Bytes>,
+    /// The chunk being filled, behind all others.
+    tail: BytesMut,
+    octets: u32,
+}
+
+impl ChunkQueue {
+    /// The room of a chunk that is opened for more than its first text.
+    const CHUNK: usize = 2048;
+
+    /// Octets held.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.octets
+    }
+
+    /// Whether nothing is held.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.octets == 0
+    }
+
+    /// Appends `take` octets of `payload` after its first `skip`: borrowed ones are copied,
+    /// shared ones kept by reference unless they are small.
+    pub fn append(&mut self, payload: Payload<'_>, skip: u32, take: u32) {
+        match payload {
+            Payload::Borrowed(octets) => {
+                let from = skip as usize;
+                let text = octets.get(from..from + take as usize).unwrap_or_default();
+                self.copy(text);
+            }
+            Payload::Shared(slices) => self.append_shared(slices, skip as usize, take as usize),
+        }
+    }
+
+    /// Appends another queue's chunks.
+    pub fn append_queue(&mut self, mut other: Self) {
+        self.close_tail();
+        self.octets += other.octets;
+        self.full.append(&mut other.full);
+        self.tail = other.tail;
+    }
+
+    /// The first chunk.
+    pub fn pop(&mut self) -> Option<Bytes> {
+        let chunk = match self.full.pop_front() {
+            Some(chunk) => chunk,
+            None if self.tail.is_empty() => return None,
+            None => self.tail.split().freeze(),
+        };
+        self.octets -= chunk.len() as u32;
+        Some(chunk)
+    }
+
+    /// Lets go of everything, and keeps the room.
+    pub fn clear(&mut self) {
+        self.full.clear();
+        self.tail = BytesMut::new();
+        self.octets = 0;
+    }
+
+    fn append_shared(&mut self, slices: &[Bytes], mut skip: usize, mut take: usize) {
+        for slice in slices {
+            let from = skip.min(slice.len());
+            let to = from + take.min(slice.len() - from);
+            skip -= from;
+            take -= to - from;
+            let text = slice.get(from..to).unwrap_or_default();
+            if text.len() < Self::CHUNK / 4 {
+                self.copy(text);
+            } else {
+                self.close_tail();
+                self.octets += text.len() as u32;
+                self.full.push_back(slice.slice(from..to));
+            }
+        }
+    }
+
+    fn copy(&mut self, text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        if self.tail.capacity() - self.tail.len() < text.len() {
+            // The first chunk is as large as its text: most short connections receive one
+            // request, and it is read at once.
+            let room = if self.is_empty() { text.len() } else { text.len().max(Self::CHUNK) };
+            self.close_tail();
+            self.tail = BytesMut::with_capacity(room);
+        }
+        self.tail.extend_from_slice(text);
+        self.octets += text.len() as u32;
+    }
+
+    fn close_tail(&mut self) {
+        if !self.tail.is_empty() {
+            self.full.push_back(self.tail.split().freeze());
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The send buffer: the application's octets, by reference, until the peer acknowledges them.
+
+use alloc::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::Slices;
+
+/// The stream from SND.UNA on: what was sent and not acknowledged, and what was not sent yet.
+///
+/// Large pieces are kept as the [`Bytes`] they came in; retransmission slices them again. Pieces
+/// shorter than [`SendBuffer::COPY_BELOW`] are copied together, because a segment of many tiny
+/// slices costs more than the copy.
+#[derive(Debug, Default)]
+pub struct SendBuffer {
+    pieces: VecDeque<Piece>,
+    /// Small writes being gathered behind the last piece.
+    tail: BytesMut,
+    /// The stream offset of the first octet held.
+    start: u64,
+    /// The stream offset one past the last octet held.
+    end: u64,
+}
+
+#[derive(Debug)]
+struct Piece {
+    /// The stream offset one past its last octet.
+    end: u64,
+    octets: Bytes,
+}
+
+impl SendBuffer {
+    /// Writes shorter than this are gathered by copying.
+    pub const COPY_BELOW: usize = 512;
+    const TAIL_ROOM: usize = 4096;
+
+    /// Octets held.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        (self.end - self.start) as u32
+    }
+
+    /// Whether nothing is held.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.end == self.start
+    }
+
+    /// Appends `octets` to the stream.
+    pub fn push(&mut self, octets: Bytes) {
+        let len = octets.len();
+        if len == 0 {
+            return;
+        }
+        if len < Self::COPY_BELOW && (!self.tail.is_empty() || self.has_neighbour()) {
+            if self.tail.capacity() - self.tail.len() < len {
+                self.freeze_tail();
+                self.tail.reserve(Self::TAIL_ROOM);
+            }
+            self.tail.extend_from_slice(&octets);
+            self.end += len as u64;
+            return;
+        }
+        self.freeze_tail();
+        self.end += len as u64;
+        self.pieces.push_back(Piece { end: self.end, octets });
+    }
+
+    /// Drops the first `len` octets: they were acknowledged.
+    pub fn acknowledge(&mut self, len: u32) {
+        debug_assert!(len <= self.len());
+        self.start += u64::from(len);
+        while let Some(first) = self.pieces.front_mut() {
+            if first.end > self.start {
+                let keep = (first.end - self.start) as usize;
+                let drop = first.octets.len().saturating_sub(keep);
+                bytes::Buf::advance(&mut first.octets, drop);
+                return;
+            }
+            self.pieces.pop_front();
+        }
+        // Only the tail is left, and it is still being gathered: what was acknowledged of it must
+        // have been sent, and sending freezes it.
+        debug_assert!(self.tail.len() as u64 == self.end - self.start);
+    }
+
+    /// Adds to `slices` the octets from `offset` on (counted from SND.UNA), at most `len`, as far
+    /// as places last. Returns how many octets that was.
+    pub fn slice(&mut self, offset: u32, len: u32, slices: &mut Slices) -> u32 {
+        let from = self.start + u64::from(offset);
+        let to = (from + u64::from(len)).min(self.end);
+        if to > self.end - self.tail.len() as u64 {
+            self.freeze_tail();
+        }
+        // O(log n): a queue of many small pieces must not be walked for every segment.
+        let first = self.pieces.partition_point(|piece| piece.end <= from);
+        let mut at = from;
+        for piece in self.pieces.range(first..) {
+            if at >= to || slices.is_full() {
+                break;
+            }
+            let skip = piece.octets.len() - (piece.end - at) as usize;
+            let take = (to - at).min(piece.end - at) as usize;
+            if slices.push(piece.octets.slice(skip..skip + take)).is_err() {
+                break;
+            }
+            at += take as u64;
+        }
+        (at - from) as u32
+    }
+
+    /// Lets go of everything, and keeps the room.
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+        self.tail.clear();
+        self.start = 0;
+        self.end = 0;
+    }
+
+    /// Whether a small write would otherwise stand beside another small piece.
+    fn has_neighbour(&self) -> bool {
+        self.pieces.back().is_some_and(|piece| piece.octets.len() < Self::COPY_BELOW)
+    }
+
+    fn freeze_tail(&mut self) {
+        if !self.tail.is_empty() {
+            let octets = self.tail.split().freeze();
+            let end = self.end;
+            self.pieces.push_back(Piece { end, octets });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! The retransmission timer's clock: RFC 6298, with Karn's algorithm.
+
+use core::time::Duration;
+
+use whimbrel_wire::SeqNum;
+
+use crate::{Instant, Tunables};
+
+/// Smoothed round-trip time, its variation, and the time-out that follows from them.
+#[derive(Clone, Copy, Debug)]
+pub struct RttEstimator {
+    /// SRTT, microseconds; 0 before the first measurement.
+    srtt: u32,
+    /// RTTVAR, microseconds.
+    rttvar: u32,
+    /// RTO without back-off, microseconds.
+    rto: u32,
+    /// How many time-outs doubled it since the last acknowledgment of new data.
+    backoff: u8,
+    /// A segment is being timed, because timestamps are not there to do it.
+    timing: bool,
+    /// The number whose acknowledgment ends the measurement.
+    timed_seq: SeqNum,
+    /// When it was sent, microseconds modulo 2^32.
+    timed_at: u32,
+}
+
+impl RttEstimator {
+    /// No measurement yet.
+    pub fn new(tunables: &Tunables) -> Self {
+        Self {
+            srtt: 0,
+            rttvar: 0,
+            rto: micros(tunables.initial_rto),
+            backoff: 0,
+            timing: false,
+            timed_seq: SeqNum::new(0),
+            timed_at: 0,
+        }
+    }
+
+    /// A round trip was measured.
+    pub fn on_sample(&mut self, rtt: Duration, tunables: &Tunables) {
+        let rtt = micros(rtt).max(1);
+        if self.srtt == 0 {
+            // RFC 6298 2.2: "SRTT <- R, RTTVAR <- R/2"
+            self.srtt = rtt;
+            self.rttvar = rtt / 2;
+        } else {
+            // RFC 6298 2.3: "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|,
+            // SRTT <- (1 - alpha) * SRTT + alpha * R'"
+            let deviation = self.srtt.abs_diff(rtt);
+            self.rttvar = self.rttvar - self.rttvar / 4 + deviation / 4;
+            self.srtt = (self.srtt - self.srtt / 8 + rtt / 8).max(1);
+        }
+        // RFC 6298 2.3: "RTO <- SRTT + max (G, K*RTTVAR)"
+        let rto = self.srtt.saturating_add(self.rttvar.saturating_mul(4).max(CLOCK_GRANULARITY));
+        self.rto = rto.clamp(micros(tunables.min_rto), micros(tunables.max_rto));
+        self.backoff = 0;
+    }
+
+    /// RTO, back-off included.
+    pub fn rto(&self, tunables: &Tunables) -> Duration {
+        let micros = u64::from(self.rto) << self.backoff.min(31);
+        Duration::from_micros(micros).min(tunables.max_rto)
+    }
+
+    /// The timer ran out.
+    pub fn back_off(&mut self) {
+        // RFC 6298 5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")."
+        self.backoff = self.backoff.saturating_add(1);
+        // Karn: what is sent again is not measured.
+        self.timing = false;
+    }
+
+    /// New data was acknowledged: the path works again at its former pace.
+    pub fn end_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// Starts to time the segment that ends before `end`, if none is being timed.
+    pub fn start_timing(&mut self, end: SeqNum, now: Instant) {
+        if !self.timing {
+            self.timing = true;
+            self.timed_seq = end;
+            self.timed_at = now.as_micros() as u32;
+        }
+    }
+
+    /// Stops timing: something was retransmitted, and its acknowledgment would be ambiguous.
+    pub fn stop_timing(&mut self) {
+        self.timing = false;
+    }
+
+    /// The round trip that the acknowledgment of everything below `ack` ends, if one was timed.
+    pub fn finish_timing(&mut self, ack: SeqNum, now: Instant) -> Option<Duration> {
+        if !self.timing || ack.before(self.timed_seq) {
+            return None;
+        }
+        self.timing = false;
+        let elapsed = (now.as_micros() as u32).wrapping_sub(self.timed_at);
+        Some(Duration::from_micros(u64::from(elapsed)))
+    }
+
+    /// SRTT, if there was a measurement.
+    pub fn srtt(&self) -> Option<Duration> {
+        (self.srtt != 0).then(|| Duration::from_micros(u64::from(self.srtt)))
+    }
+
+    /// RTTVAR.
+    pub fn rttvar(&self) -> Duration {
+        Duration::from_micros(u64::from(self.rttvar))
+    }
+}
+
+/// G of RFC 6298: the millisecond of the timestamp clock.
+const CLOCK_GRANULARITY: u32 = 1_000;
+
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What a host shows of itself in every connection: initial sequence numbers and timestamps.
+//!
+//! Both are clocks behind a keyed offset. Whoever sees the numbers of one flow learns nothing of
+//! another's (RFC 6528 2, RFC 7323 5.4), yet for one flow they only grow, which is what lets a
+//! new connection of the same ports be told from the old one's duplicates.
+
+use siphasher::sip::SipHasher24;
+use whimbrel_wire::{Address, Endpoint, Flow, SeqNum};
+
+use super::Secrets;
+use crate::Instant;
+
+/// Chooses initial sequence numbers and timestamp offsets. Equal secrets give equal offsets.
+#[derive(Clone, Copy)]
+pub struct Identity {
+    isn: SipHasher24,
+    timestamps: SipHasher24,
+    isn_tick_nanos: u64,
+}
+
+impl Identity {
+    /// The identity of a stack with these keys, whose ISN clock steps every `isn_tick_nanos`
+    /// nanoseconds (`Tunables::isn_tick_nanos`; 0 counts as 1).
+    pub fn new(secrets: &Secrets, isn_tick_nanos: u32) -> Self {
+        Self {
+            isn: secrets.isn.prf(),
+            timestamps: secrets.timestamps.prf(),
+            isn_tick_nanos: u64::from(isn_tick_nanos.max(1)),
+        }
+    }
+
+    /// The initial sequence number of a connection that begins `now`.
+    ///
+    /// The clock starts with the shard, not with an epoch: after a restart the keys differ too,
+    /// and a peer that still holds an old connection is brought round by its challenge ACK.
+    #[inline]
+    pub fn isn(&self, flow: &Flow, now: Instant) -> SeqNum {
+        // RFC 6528 3: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)"
+        let offset = self.isn.hash(&flow_octets(flow)) as u32;
+        SeqNum::new(offset) + (now.as_nanos() / self.isn_tick_nanos) as u32
+    }
+
+    /// What is added to the timestamp clock towards one peer: milliseconds modulo 2^32.
+    ///
+    /// It depends on the two addresses and not on the ports, so that a later connection between
+    /// the same hosts never shows an earlier TSval: a TIME-WAIT record of either side accepts it
+    /// at once (RFC 6191 2).
+    #[inline]
+    pub fn timestamp_offset(&self, local: &Address, remote: &Address) -> u32 {
+        let mut octets = [0; 32];
+        let (front, back) = octets.split_at_mut(16);
+        front.copy_from_slice(local.octets());
+        back.copy_from_slice(remote.octets());
+        self.timestamps.hash(&octets) as u32
+    }
+
+    /// TSval `now`, towards a peer with this [`Identity::timestamp_offset`].
+    ///
+    /// The clock ticks once a millisecond: RFC 7323 5.4 asks for "1 ms to 1 sec per tick", and at
+    /// 1 ms its sign bit turns after 24.8 days.
+    #[inline]
+    pub const fn tsval(now: Instant, offset: u32) -> u32 {
+        now.tick().raw().wrapping_add(offset)
+    }
+}
+
+/// Says that there are keys, and nothing of what they are.
+impl core::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Identity")
+            .field("isn_tick_nanos", &self.isn_tick_nanos)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The 4-tuple as octets: each end's address and port, this host's first.
+fn flow_octets(flow: &Flow) -> [u8; 36] {
+    let mut octets = [0; 36];
+    let (local, remote) = octets.split_at_mut(18);
+    for (part, Endpoint { addr, port }) in [(local, &flow.local), (remote, &flow.remote)] {
+        let (front, back) = part.split_at_mut(16);
+        front.copy_from_slice(addr.octets());
+        back.copy_from_slice(&port.to_be_bytes());
+    }
+    octets
+}
+
+#[cfg(test)]
+mod tests;

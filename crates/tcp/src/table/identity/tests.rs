@@ -1,0 +1,105 @@
+use alloc::collections::BTreeSet;
+use alloc::format;
+use core::time::Duration;
+
+use proptest::prelude::*;
+use whimbrel_wire::{Address, Endpoint, Flow};
+
+use super::Identity;
+use crate::Instant;
+use crate::table::Secrets;
+
+const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
+const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
+
+fn flow(local_port: u16, remote_port: u16) -> Flow {
+    Flow { local: Endpoint::new(HOST, local_port), remote: Endpoint::new(PEER, remote_port) }
+}
+
+fn identity() -> Identity {
+    Identity::new(&Secrets::from_seed(1), 256)
+}
+
+#[test]
+fn the_isn_of_one_flow_advances_by_one_every_256_nanoseconds() {
+    let start = identity().isn(&flow(80, 5000), Instant::ZERO);
+    let after = |nanos| identity().isn(&flow(80, 5000), Instant::from_nanos(nanos));
+    assert_eq!(after(255), start);
+    assert_eq!(after(256), start + 1);
+    assert_eq!(after(256_000_000), start + 1_000_000);
+}
+
+#[test]
+fn the_isn_clock_does_not_look_old_within_550_seconds() {
+    let isn = |secs| identity().isn(&flow(80, 5000), Instant::ZERO + Duration::from_secs(secs));
+    assert!(isn(549).after(isn(0)));
+    assert!(!isn(551).after(isn(0)), "half of the circle is passed after 549.8 s");
+}
+
+#[test]
+fn each_part_of_the_flow_and_the_key_change_the_isn() {
+    let base = flow(80, 5000);
+    let swapped = Flow { local: base.remote, remote: base.local };
+    let mut other_host = base;
+    other_host.local.addr = Address::from_v4_octets([192, 0, 2, 2]);
+    let mut other_peer = base;
+    other_peer.remote.addr = Address::from_v4_octets([198, 51, 100, 8]);
+    let flows = [base, swapped, other_host, other_peer, flow(81, 5000), flow(80, 5001)];
+    let mut isns: BTreeSet<u32> =
+        flows.iter().map(|flow| identity().isn(flow, Instant::ZERO).raw()).collect();
+    let other_key = Identity::new(&Secrets::from_seed(2), 256);
+    isns.insert(other_key.isn(&base, Instant::ZERO).raw());
+    assert_eq!(isns.len(), 7);
+}
+
+#[test]
+fn a_tick_of_zero_counts_as_one_nanosecond() {
+    let identity = Identity::new(&Secrets::from_seed(1), 0);
+    let isn = |nanos| identity.isn(&flow(80, 5000), Instant::from_nanos(nanos));
+    assert_eq!(isn(5), isn(0) + 5);
+}
+
+#[test]
+fn timestamp_offsets_differ_by_direction_and_by_peer() {
+    let identity = identity();
+    let other = Address::from_v4_octets([198, 51, 100, 8]);
+    let offset = identity.timestamp_offset(&HOST, &PEER);
+    assert_eq!(offset, identity.timestamp_offset(&HOST, &PEER));
+    assert_ne!(offset, identity.timestamp_offset(&PEER, &HOST));
+    assert_ne!(offset, identity.timestamp_offset(&HOST, &other));
+}
+
+#[test]
+fn tsval_ticks_once_a_millisecond_and_wraps() {
+    assert_eq!(Identity::tsval(Instant::from_nanos(999_999), 5), 5);
+    assert_eq!(Identity::tsval(Instant::from_millis(1), 5), 6);
+    assert_eq!(Identity::tsval(Instant::from_millis(1), u32::MAX), 0);
+}
+
+#[test]
+fn debug_output_prints_no_key() {
+    assert_eq!(format!("{:?}", identity()), "Identity { isn_tick_nanos: 256, .. }");
+}
+
+proptest! {
+    #[test]
+    fn a_later_connection_of_the_same_hosts_never_shows_an_earlier_tsval(
+        start in 0_u64..1 << 60,
+        later in 0_u64..1_000_000_000_000_000,
+    ) {
+        let offset = identity().timestamp_offset(&HOST, &PEER);
+        let first = Identity::tsval(Instant::from_nanos(start), offset);
+        let second = Identity::tsval(Instant::from_nanos(start + later), offset);
+        prop_assert!(second.wrapping_sub(first) < 1 << 31);
+    }
+
+    #[test]
+    fn a_later_connection_of_the_same_flow_has_a_later_isn(
+        start in 0_u64..1 << 60,
+        later in 256_u64..549_000_000_000,
+        ports in any::<(u16, u16)>(),
+    ) {
+        let isn = |nanos| identity().isn(&flow(ports.0, ports.1), Instant::from_nanos(nanos));
+        prop_assert!(isn(start + later).after(isn(start)));
+    }
+}

@@ -1,0 +1,323 @@
+//! Who listens: endpoints, their backlogs, and the complete connections that wait for `accept`.
+//!
+//! A listener never sees a connection that is not complete: half-open ones are entries of the
+//! [SYN cache](super::SynCache), of which it only knows the number.
+//!
+//! Closing a listener touches none of its half-open entries. Its number stays taken, found by
+//! nobody, until the last of them is gone: completed and refused, reset, or timed out. So a number
+//! in an entry never comes to mean another listener, and closing costs O(accept queue).
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use whimbrel_wire::{Address, Endpoint, Family};
+
+use super::Slab;
+
+/// The listeners of one shard.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    listeners: Slab<Listener>,
+    /// Where each is found. An unspecified address stands for every address of its family.
+    places: BTreeMap<(u16, Address), u32>,
+    generation: u32,
+}
+
+impl Listeners {
+    /// Nobody listens.
+    pub const fn new() -> Self {
+        Self { listeners: Slab::new(), places: BTreeMap::new(), generation: 0 }
+    }
+
+    /// Listens at `at`; an unspecified address means every address of its family, and of the
+    /// other as `families` says. Up to `backlog` (0 counts as 1) complete connections wait.
+    pub fn add(
+        &mut self,
+        at: Endpoint,
+        families: Families,
+        backlog: u32,
+    ) -> Result<ListenerId, EndpointInUse> {
+        let places = places_of(at, families);
+        if places.into_iter().flatten().any(|place| self.places.contains_key(&place)) {
+            return Err(EndpointInUse { at });
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let index = self.listeners.insert(Listener::new(at, families, backlog));
+        let id = ListenerId { index, generation: self.generation };
+        if let Some(listener) = self.listeners.get_mut(index) {
+            listener.id = id;
+        }
+        for place in places.into_iter().flatten() {
+            self.places.insert(place, index);
+        }
+        Ok(id)
+    }
+
+    /// The index of the listener for a SYN to `local`: one at exactly this address before one at
+    /// the unspecified address.
+    pub fn find(&self, local: &Endpoint) -> Option<u32> {
+        let place = |addr| self.places.get(&(local.port, addr)).copied();
+        place(local.addr).or_else(|| place(unspecified(local.addr.family())))
+    }
+
+    /// The listener with this index, unless it closed.
+    pub fn get(&self, index: u32) -> Option<&Listener> {
+        self.listeners.get(index).filter(|listener| listener.state == State::Open)
+    }
+
+    /// The listener with this index, unless it closed.
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Listener> {
+        self.listeners.get_mut(index).filter(|listener| listener.state == State::Open)
+    }
+
+    /// The listener that an application names, unless it closed.
+    pub fn resolve(&self, id: ListenerId) -> Option<&Listener> {
+        self.get(id.index).filter(|listener| listener.id == id)
+    }
+
+    /// The listener that an application names, unless it closed.
+    pub fn resolve_mut(&mut self, id: ListenerId) -> Option<&mut Listener> {
+        self.get_mut(id.index).filter(|listener| listener.id == id)
+    }
+
+    /// Stops listening. Returns the connections that nobody accepted, oldest first, for the caller
+    /// to reset; `None` if `id` names no listener.
+    pub fn remove(&mut self, id: ListenerId) -> Option<VecDeque<u32>> {
+        let listener = self.resolve_mut(id)?;
+        listener.state = State::Closed;
+        let waiting = core::mem::take(&mut listener.accept_queue);
+        let (places, half_open) = (places_of(listener.at, listener.families), listener.half_open);
+        for place in places.into_iter().flatten() {
+            self.places.remove(&place);
+        }
+        if half_open == 0 {
+            self.listeners.remove(id.index);
+        }
+        Some(waiting)
+    }
+
+    /// How many there are; closed ones count while they have half-open entries.
+    pub const fn len(&self) -> usize {
+        self.listeners.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.listeners.is_empty()
+    }
+
+    /// One more half-open entry, if the listener's bound has room; else the bound, and a SYN drop
+    /// counted.
+    pub(super) fn admit_half_open(&mut self, index: u32) -> Result<(), u32> {
+        let Some(listener) = self.get_mut(index) else {
+            debug_assert!(false, "a SYN was admitted to listener {index}, which is not there");
+            return Err(0);
+        };
+        if listener.half_open >= listener.half_open_limit() {
+            listener.stats.syn_drops += 1;
+            return Err(listener.half_open_limit());
+        }
+        listener.half_open += 1;
+        Ok(())
+    }
+
+    /// A SYN was refused for a bound that is not the listener's own.
+    pub(super) fn on_syn_dropped(&mut self, index: u32) {
+        if let Some(listener) = self.get_mut(index) {
+            listener.stats.syn_drops += 1;
+        }
+    }
+
+    /// One half-open entry less. The last one of a closed listener frees its number.
+    pub(super) fn release_half_open(&mut self, index: u32) {
+        let Some(listener) = self.listeners.get_mut(index) else {
+            debug_assert!(false, "a half-open entry outlived listener {index}");
+            return;
+        };
+        debug_assert!(listener.half_open > 0, "more half-open entries left than came");
+        listener.half_open = listener.half_open.saturating_sub(1);
+        if listener.half_open == 0 && listener.state == State::Closed {
+            self.listeners.remove(index);
+        }
+    }
+}
+
+/// One listener.
+#[derive(Debug)]
+pub struct Listener {
+    id: ListenerId,
+    at: Endpoint,
+    families: Families,
+    state: State,
+    backlog: u32,
+    half_open: u32,
+    accept_queue: VecDeque<u32>,
+    stats: ListenerStats,
+}
+
+impl Listener {
+    /// The least bound on half-open entries, for backlogs so small that one burst of SYNs from a
+    /// single page load would be refused.
+    pub const MIN_HALF_OPEN: u32 = 16;
+
+    fn new(at: Endpoint, families: Families, backlog: u32) -> Self {
+        Self {
+            id: ListenerId { index: 0, generation: 0 },
+            at,
+            families,
+            state: State::Open,
+            backlog: backlog.max(1),
+            half_open: 0,
+            accept_queue: VecDeque::new(),
+            stats: ListenerStats::default(),
+        }
+    }
+
+    /// What an application knows it by.
+    pub const fn id(&self) -> ListenerId {
+        self.id
+    }
+
+    /// Where it listens.
+    pub const fn at(&self) -> Endpoint {
+        self.at
+    }
+
+    /// Whose addresses an unspecified one stands for.
+    pub const fn families(&self) -> Families {
+        self.families
+    }
+
+    /// The most connections that wait to be accepted (>= 1).
+    pub const fn backlog(&self) -> u32 {
+        self.backlog
+    }
+
+    /// How many half-open entries it has.
+    pub const fn half_open(&self) -> u32 {
+        self.half_open
+    }
+
+    /// The most half-open entries: the backlog, as in Linux since 4.4, but at least
+    /// [`Listener::MIN_HALF_OPEN`]. More could not be accepted if all of them completed at once.
+    pub const fn half_open_limit(&self) -> u32 {
+        if self.backlog < Self::MIN_HALF_OPEN { Self::MIN_HALF_OPEN } else { self.backlog }
+    }
+
+    /// How many complete connections wait to be accepted.
+    pub fn waiting(&self) -> usize {
+        self.accept_queue.len()
+    }
+
+    /// Whether one more complete connection would exceed the backlog.
+    pub fn is_accept_queue_full(&self) -> bool {
+        self.accept_queue.len() >= self.backlog as usize
+    }
+
+    /// A connection is complete: it waits from now on. At the bound it is refused, and counted.
+    pub fn push_accepted(&mut self, connection: u32) -> Result<(), AcceptQueueFull> {
+        if self.is_accept_queue_full() {
+            self.on_overflow();
+            return Err(AcceptQueueFull { backlog: self.backlog });
+        }
+        self.accept_queue.push_back(connection);
+        self.stats.accepted += 1;
+        Ok(())
+    }
+
+    /// The connection that waited longest.
+    pub fn pop_accepted(&mut self) -> Option<u32> {
+        self.accept_queue.pop_front()
+    }
+
+    /// The accept queue was found full before a connection was built for it.
+    pub const fn on_overflow(&mut self) {
+        self.stats.overflows += 1;
+    }
+
+    /// What happened so far.
+    pub const fn stats(&self) -> ListenerStats {
+        self.stats
+    }
+}
+
+/// Names a listener of one shard. An id whose listener closed names nothing, even after its place
+/// was taken by another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListenerId {
+    index: u32,
+    generation: u32,
+}
+
+impl ListenerId {
+    /// A small number, unique among the shard's listeners at any one time.
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Tells apart the listeners that had the same index.
+    pub const fn generation(self) -> u32 {
+        self.generation
+    }
+}
+
+/// Whose addresses an unspecified address stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Families {
+    /// Those of its own family (`IPV6_V6ONLY`, RFC 3493 5.3).
+    #[default]
+    Own,
+    /// `::` takes IPv4 connections too. With any other address the same as [`Families::Own`].
+    DualStack,
+}
+
+/// What happened at one listener.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ListenerStats {
+    /// Connections that became complete and entered the accept queue.
+    pub accepted: u64,
+    /// Complete connections that were refused because the accept queue was full; a handshake
+    /// counts each time its last segment arrives.
+    pub overflows: u64,
+    /// SYNs refused because this listener, or the SYN cache, had no room for another entry.
+    pub syn_drops: u64,
+}
+
+/// Another listener is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("address in use: another listener is at {at}; choose another port or close it")]
+pub struct EndpointInUse {
+    /// What was asked for.
+    pub at: Endpoint,
+}
+
+/// No more connections may wait to be accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("accept queue full: {backlog} connections wait; accept faster or raise the backlog")]
+pub struct AcceptQueueFull {
+    /// The bound.
+    pub backlog: u32,
+}
+
+/// Whether it takes connections, or only waits for its half-open entries to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Open,
+    Closed,
+}
+
+/// The keys under which a listener is found: one, or two for a dual stack.
+fn places_of(at: Endpoint, families: Families) -> [Option<(u16, Address)>; 2] {
+    let dual = families == Families::DualStack && at.addr == unspecified(Family::V6);
+    [Some((at.port, at.addr)), dual.then_some((at.port, unspecified(Family::V4)))]
+}
+
+/// `0.0.0.0` or `::`.
+const fn unspecified(family: Family) -> Address {
+    match family {
+        Family::V4 => Address::from_v4_octets([0; 4]),
+        Family::V6 => Address::from_octets([0; 16]),
+    }
+}
+
+#[cfg(test)]
+mod tests;

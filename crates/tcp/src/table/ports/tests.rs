@@ -1,0 +1,126 @@
+use alloc::collections::BTreeSet;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+use whimbrel_wire::{Address, Endpoint};
+
+use super::{PortRange, Ports, PortsExhausted};
+use crate::Tunables;
+use crate::table::Secrets;
+
+const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
+
+fn server(last_octet: u8) -> Endpoint {
+    Endpoint::new(Address::from_v4_octets([198, 51, 100, last_octet]), 80)
+}
+
+fn range(first: u16, last: u16) -> PortRange {
+    PortRange::new(first, last).unwrap()
+}
+
+fn ports(first: u16, last: u16) -> Ports {
+    Ports::new(&Secrets::from_seed(1), range(first, last))
+}
+
+#[test]
+fn every_port_of_the_range_is_drawn_once_before_any_comes_back() {
+    let mut ports = ports(40_000, 40_099);
+    let mut used = BTreeSet::new();
+    for _ in 0..100 {
+        let port = ports.choose(&HOST, &server(1), |_| true).unwrap();
+        assert!(used.insert(port), "{port} came twice");
+    }
+    assert_eq!((used.first(), used.last()), (Some(&40_000), Some(&40_099)));
+}
+
+#[test]
+fn the_only_free_port_is_found() {
+    let mut ports = ports(40_000, 40_099);
+    assert_eq!(ports.choose(&HOST, &server(1), |port| port == 40_033), Ok(40_033));
+}
+
+#[test]
+fn exhaustion_asks_once_for_each_port_and_names_the_limit() {
+    let mut ports = ports(40_000, 40_099);
+    let mut asked = 0;
+    let refusal = ports.choose(&HOST, &server(1), |_| {
+        asked += 1;
+        false
+    });
+    assert_eq!(refusal, Err(PortsExhausted { range: range(40_000, 40_099), tried: 100 }));
+    assert_eq!(asked, 100);
+    assert_eq!(
+        refusal.unwrap_err().to_string(),
+        "no free port: all 100 of 40000 to 40099 are in use towards this destination; widen \
+         port_first and port_last, or add a local address"
+    );
+}
+
+#[test]
+fn destinations_start_at_different_ports_and_secrets_decide_where() {
+    let first = |seed, octet| {
+        let mut ports = Ports::new(&Secrets::from_seed(seed), range(1024, 65_535));
+        ports.choose(&HOST, &server(octet), |_| true).unwrap()
+    };
+    let by_destination: BTreeSet<u16> = (0..32).map(|octet| first(1, octet)).collect();
+    assert!(by_destination.len() >= 31, "{by_destination:?}");
+    let by_secret: BTreeSet<u16> = (0..32).map(|seed| first(seed, 1)).collect();
+    assert!(by_secret.len() >= 31, "{by_secret:?}");
+    assert_eq!(first(1, 1), first(1, 1));
+}
+
+#[test]
+fn connections_to_one_destination_do_not_move_the_order_of_another() {
+    let mut ports = ports(1024, 65_535);
+    let before = ports.choose(&HOST, &server(1), |_| true).unwrap();
+    for _ in 0..500 {
+        ports.choose(&HOST, &server(2), |_| true).unwrap();
+    }
+    assert_eq!(ports.choose(&HOST, &server(1), |_| true), Ok(before + 1));
+}
+
+#[test]
+fn a_range_of_one_port_and_the_whole_range_work() {
+    assert_eq!(ports(1, 1).choose(&HOST, &server(1), |_| true), Ok(1));
+    let mut all = ports(1, 65_535);
+    let drawn: BTreeSet<u16> =
+        (0..65_535).map(|_| all.choose(&HOST, &server(1), |_| true).unwrap()).collect();
+    assert_eq!(drawn.len(), 65_535);
+}
+
+#[test]
+fn no_range_holds_port_zero_or_nothing() {
+    assert_eq!(PortRange::new(0, 10), None);
+    assert_eq!(PortRange::new(11, 10), None);
+    let by_default = PortRange::from_tunables(&Tunables::default()).unwrap();
+    assert_eq!((by_default.first(), by_default.last()), (32_768, 60_999));
+    assert_eq!(by_default.count(), 28_232);
+}
+
+#[test]
+fn a_new_range_is_drawn_from_at_once() {
+    let mut ports = ports(1000, 1999);
+    ports.set_range(range(5000, 5001));
+    let drawn: Vec<u16> =
+        (0..4).map(|_| ports.choose(&HOST, &server(1), |_| true).unwrap()).collect();
+    assert!(drawn.iter().all(|port| ports.range().contains(*port)), "{drawn:?}");
+}
+
+proptest! {
+    #[test]
+    fn a_free_port_is_found_whenever_there_is_one(
+        first in 1_u16..=65_000,
+        len in 0_u16..500,
+        used in proptest::collection::btree_set(any::<u16>(), 0..400),
+        seed in any::<u64>(),
+    ) {
+        let range = range(first, first + len);
+        let mut ports = Ports::new(&Secrets::from_seed(seed), range);
+        let any_free = (first..=first + len).any(|port| !used.contains(&port));
+        match ports.choose(&HOST, &server(1), |port| !used.contains(&port)) {
+            Ok(port) => prop_assert!(range.contains(port) && !used.contains(&port)),
+            Err(_) => prop_assert!(!any_free),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! All half-open connections of a shard, bounded, and the clock that repeats their SYN-ACKs.
+//!
+//! The time-out of a SYN-ACK depends only on how often it was repeated: `initial_rto << k`. So an
+//! entry waits for its repetition in one of 31 queues, one per `k`, each in order of time by
+//! itself: entering, leaving and finding the earliest cost O(1), and nothing is ever searched.
+//! Rejected: the wheel of the connections, at 16 octets a timer more than the links that stand
+//! here inside the 64 octets of the entry.
+//!
+//! The cache is bounded in all and per listener; what lies beyond is refused. An answer without a
+//! record (SYN cookies, RFC 4987 3.6) is the caller's alternative at that point, and needs nothing
+//! from here.
+
+use super::syn_entry::{NONE, tick_rounded_up};
+use super::{Listeners, Slab, SynEntry};
+use crate::{Instant, Tick, Tunables};
+
+/// The half-open connections of one shard.
+#[derive(Debug)]
+pub struct SynCache {
+    entries: Slab<SynEntry>,
+    levels: [Level; LEVELS],
+    /// Bit `k` is set if level `k` has an entry.
+    occupied: u32,
+    /// The latest time told. Earlier ones count as this, so that each queue stays in order.
+    told: Instant,
+    rules: Rules,
+}
+
+/// Getters.
+impl SynCache {
+    /// A cache by these rules, empty.
+    pub fn new(tunables: &Tunables) -> Self {
+        Self {
+            entries: Slab::new(),
+            levels: [Level::EMPTY; LEVELS],
+            occupied: 0,
+            told: Instant::ZERO,
+            rules: Rules::from(tunables),
+        }
+    }
+
+    /// The entry with this index.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&SynEntry> {
+        self.entries.get(index)
+    }
+
+    /// The entry with this index.
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut SynEntry> {
+        self.entries.get_mut(index)
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Octets held.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() - size_of::<Slab<SynEntry>>() + self.entries.memory()
+    }
+}
+
+/// Commands.
+impl SynCache {
+    /// Goes by these rules from now on. Time-outs that run follow at once; entries above a lower
+    /// bound stay.
+    pub fn set_rules(&mut self, tunables: &Tunables) {
+        self.rules = Rules::from(tunables);
+    }
+
+    /// Takes an entry in, whose SYN-ACK is sent now, and counts it for its listener.
+    pub fn insert(
+        &mut self,
+        entry: SynEntry,
+        listeners: &mut Listeners,
+        now: Instant,
+    ) -> Result<u32, SynCacheFull> {
+        let limit = self.rules.max_entries;
+        if self.entries.len() >= limit as usize {
+            listeners.on_syn_dropped(entry.listener());
+            return Err(SynCacheFull::InAll { limit });
+        }
+        listeners
+            .admit_half_open(entry.listener())
+            .map_err(|limit| SynCacheFull::Listener { limit })?;
+        self.told = self.told.max(now);
+        let index = self.entries.insert(entry);
+        self.link(index, 0);
+        Ok(index)
+    }
+
+    /// Takes an entry out: completed, reset, or no longer wanted.
+    pub fn remove(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
+        self.unlink(index)?;
+        let entry = self.entries.remove(index)?;
+        listeners.release_half_open(entry.listener());
+        Some(entry)
+    }
+}
+
+/// What to do next.
+impl SynCache {
+    /// The next thing that is due at `now`, one at a time: whoever calls has the budget. A
+    /// repetition counts as sent with this call.
+    pub fn pop_due(&mut self, now: Instant, listeners: &mut Listeners) -> Option<Due> {
+        self.told = self.told.max(now);
+        let (level, deadline) = self.earliest()?;
+        if deadline > self.told {
+            return None;
+        }
+        let index = self.levels.get(level)?.head;
+        let (retries, listener) =
+            self.entries.get(index).map(|entry| (entry.retries, entry.listener()))?;
+        if listeners.get(listener).is_none() {
+            return self.remove(index, listeners).map(|entry| Due::Orphaned(index, entry));
+        }
+        if retries >= self.rules.retries {
+            return self.remove(index, listeners).map(|entry| Due::Expired(index, entry));
+        }
+        self.unlink(index)?;
+        self.link(index, level + 1);
+        Some(Due::Repeat(index))
+    }
+
+    /// When [`SynCache::pop_due`] will have something.
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.earliest().map(|(_, deadline)| deadline)
+    }
+}
+
+/// The queues.
+impl SynCache {
+    /// The level whose head is due first, and when: at most 31 numbers are looked at, all of them
+    /// in the cache itself.
+    fn earliest(&self) -> Option<(usize, Instant)> {
+        let told_millis = self.told.as_nanos() / NANOS_PER_MILLI;
+        self.occupied_levels()
+            .filter_map(|level| {
+                let due = self.levels.get(level)?.since.raw().wrapping_add(self.rules.rto(level));
+                // Ticks compare within 24.8 days; an entry left alone for longer looks due later.
+                let ahead = due.wrapping_sub(told_millis as u32).cast_signed();
+                let millis = told_millis.saturating_add_signed(i64::from(ahead));
+                Some((level, Instant::from_millis(millis)))
+            })
+            .min_by_key(|(_, deadline)| *deadline)
+    }
+
+    /// The levels that have an entry, highest first: usually level 0 alone.
+    fn occupied_levels(&self) -> impl Iterator<Item = usize> {
+        let mut left = self.occupied;
+        core::iter::from_fn(move || {
+            let level = left.checked_ilog2()?;
+            left &= !(1 << level);
+            Some(level as usize)
+        })
+    }
+
+    /// Appends an entry to a level, as of the time last told. The entry's retries follow.
+    fn link(&mut self, index: u32, level: usize) {
+        let since = tick_rounded_up(self.told);
+        let Some(queue) = self.levels.get_mut(level) else { return };
+        let tail = core::mem::replace(&mut queue.tail, index);
+        if tail == NONE {
+            queue.head = index;
+            queue.since = since;
+            self.occupied |= 1 << level;
+        }
+        if let Some(last) = self.entries.get_mut(tail) {
+            last.next = index;
+        }
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.previous = tail;
+            entry.next = NONE;
+            entry.since = since;
+            entry.retries = level as u8;
+        }
+    }
+
+    /// Takes an entry out of its level.
+    fn unlink(&mut self, index: u32) -> Option<()> {
+        let entry = self.entries.get(index)?;
+        let (previous, next, level) = (entry.previous, entry.next, usize::from(entry.retries));
+        let queue = self.levels.get_mut(level)?;
+        match self.entries.get_mut(previous) {
+            Some(entry) => entry.next = next,
+            None => queue.head = next,
+        }
+        match self.entries.get_mut(next) {
+            Some(entry) => {
+                entry.previous = previous;
+                if previous == NONE {
+                    queue.since = entry.since;
+                }
+            }
+            None => queue.tail = previous,
+        }
+        if queue.head == NONE {
+            self.occupied &= !(1 << level);
+        }
+        Some(())
+    }
+}
+
+/// What is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Due {
+    /// The SYN-ACK of the entry with this index is to be sent again.
+    Repeat(u32),
+    /// No answer came to any SYN-ACK; the entry, which had this index, is out.
+    Expired(u32, SynEntry),
+    /// Its listener closed; the entry, which had this index, is out.
+    Orphaned(u32, SynEntry),
+}
+
+/// Why a SYN found no room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SynCacheFull {
+    /// The bound on all entries.
+    #[error("SYN cache full: {limit} half-open connections in all; raise max_syn_entries")]
+    InAll {
+        /// The bound.
+        limit: u32,
+    },
+    /// The bound on one listener's entries.
+    #[error("SYN cache full: {limit} half-open connections of one listener; raise its backlog")]
+    Listener {
+        /// The bound.
+        limit: u32,
+    },
+}
+
+/// Entries that were repeated equally often, in order of time.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    head: u32,
+    tail: u32,
+    /// When the head entered: kept here, so that asking for the deadline reads no entry.
+    since: Tick,
+}
+
+impl Level {
+    const EMPTY: Self = Self { head: NONE, tail: NONE, since: Tick::new(0) };
+}
+
+/// What of the tunables counts here.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    max_entries: u32,
+    retries: u8,
+    /// Milliseconds.
+    initial_rto: u32,
+    /// Milliseconds; at least `initial_rto`.
+    max_rto: u32,
+}
+
+impl Rules {
+    /// Milliseconds from entering a level to being due.
+    fn rto(&self, level: usize) -> u32 {
+        // RFC 6298 5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")"
+        let backed_off = u64::from(self.initial_rto) << level;
+        backed_off.min(u64::from(self.max_rto)) as u32
+    }
+}
+
+impl From<&Tunables> for Rules {
+    fn from(tunables: &Tunables) -> Self {
+        let millis = |duration: core::time::Duration| duration.as_millis().min(MAX_MILLIS) as u32;
+        let initial_rto = millis(tunables.initial_rto).max(1);
+        Self {
+            max_entries: tunables.max_syn_entries,
+            retries: tunables.synack_retries.min(LEVELS as u8 - 1),
+            initial_rto,
+            max_rto: millis(tunables.max_rto).max(initial_rto),
+        }
+    }
+}
+
+/// One level for the entries not yet repeated, and one for each of up to 30 repetitions.
+const LEVELS: usize = 31;
+const NANOS_PER_MILLI: u64 = 1_000_000;
+/// An hour: far above any time-out, far below what ticks can compare.
+const MAX_MILLIS: u128 = 3_600_000;
+
+#[cfg(test)]
+mod tests;

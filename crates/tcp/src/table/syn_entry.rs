@@ -1,0 +1,471 @@
+//! A half-open connection: a SYN arrived, our SYN-ACK is under way, the third segment is awaited.
+//!
+//! This is SYN-RECEIVED after a passive OPEN (RFC 9293 3.3.2) in 64 octets, and all that a
+//! stranger can make us hold. The entry knows what the two SYNs said; the connection is built
+//! whole when the handshake is complete, never before. It has no clock, no buffers, no socket.
+//!
+//! ```text
+//!   peer                                   here
+//!   irs                SYN       ->        RCV.NXT = irs + 1
+//!                      <-        SYN,ACK   iss;  SND.UNA = iss, SND.NXT = iss + 1
+//!   irs + 1            ACK       ->        SEG.ACK = iss + 1: complete
+//! ```
+
+use core::time::Duration;
+
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::{Address, Endpoint, Family, Mss, SeqNum, WindowScale, WindowSize};
+
+use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
+
+/// A half-open connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SynEntry {
+    remote: Address,
+    remote_port: u16,
+    local_port: u16,
+    local_index: u16,
+    mss: Mss,
+    listener: u32,
+    irs: SeqNum,
+    iss: SeqNum,
+    /// TS.Recent, if timestamps were negotiated.
+    ts_recent: u32,
+    /// The TIME-WAIT record that this handshake will replace, or [`NONE`].
+    time_wait: u32,
+    /// Neighbours in the list of the retransmission level (see `syn_cache.rs`).
+    pub(super) previous: u32,
+    pub(super) next: u32,
+    /// When it entered that level, by [`tick_rounded_up`].
+    pub(super) since: Tick,
+    /// When it last challenged, if [`Negotiated::CHALLENGED`].
+    challenged: Tick,
+    /// Snd.Wind.Shift in the lower four bits, Rcv.Wind.Shift in the upper.
+    scales: u8,
+    negotiated: Negotiated,
+    /// How often the SYN-ACK was repeated by the clock: the retransmission level.
+    pub(super) retries: u8,
+    /// Whether the peer repeated its SYN. (A `bool` leaves bit patterns for `Option` to use.)
+    repeated: bool,
+}
+
+/// What the shard knows about a SYN beside its header.
+#[derive(Clone, Copy, Debug)]
+pub struct PassiveOpen {
+    /// Who sent it.
+    pub remote: Address,
+    /// The number of the local address it was sent to.
+    pub local_index: u16,
+    /// The index of the listener it is for.
+    pub listener: u32,
+    /// Our initial sequence number.
+    pub iss: SeqNum,
+    /// The TIME-WAIT record that comes back if the handshake fails (RFC 1122 4.2.2.13 b).
+    pub time_wait: Option<u32>,
+}
+
+/// What this side says of itself in an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced {
+    /// TSval now; shown if timestamps were negotiated.
+    pub tsval: u32,
+    /// The MSS that we accept on this path; shown on a SYN-ACK.
+    pub mss: Mss,
+    /// The receive window, octets, unscaled.
+    pub window: WindowSize,
+}
+
+/// What is to be done about a segment that hit an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum SynStep {
+    /// It acknowledges our SYN: remove the entry, build the connection, give it the segment.
+    Complete,
+    /// The peer's SYN again: [`SynEntry::on_repeated_syn`], then [`SynEntry::syn_ack`]. The
+    /// schedule of retransmissions goes on undisturbed.
+    Repeat,
+    /// The peer reset it: remove the entry; the listener knows nothing of it.
+    Reset,
+    /// Refused: acknowledge what we have ([`SynEntry::challenge_reply`]), if
+    /// [`SynEntry::may_challenge`].
+    Challenge(DropReason),
+    /// Refused, and answered so; the entry stays.
+    Refuse(Reply, DropReason),
+    /// Refused in silence; the entry stays.
+    Drop(DropReason),
+}
+
+/// What happened.
+impl SynEntry {
+    /// The entry for a SYN that a listener is there for. Options count if the tunables allow them
+    /// and the SYN has them.
+    pub fn from_syn(syn: &TcpHeader, open: PassiveOpen, tunables: &Tunables) -> Self {
+        let options = &syn.options;
+        let own_scale = WindowScale::for_window(tunables.recv_buffer);
+        let peer_scale = options.window_scale.unwrap_or_default();
+        Self {
+            remote: open.remote,
+            remote_port: syn.src_port,
+            local_port: syn.dst_port,
+            local_index: open.local_index,
+            mss: options.mss.unwrap_or(default_mss(&open.remote)),
+            listener: open.listener,
+            irs: syn.seq,
+            iss: open.iss,
+            ts_recent: options.timestamps.unwrap_or_default().val,
+            time_wait: open.time_wait.unwrap_or(NONE),
+            previous: NONE,
+            next: NONE,
+            since: Tick::new(0),
+            challenged: Tick::new(0),
+            scales: (own_scale.get() << 4) | peer_scale.get(),
+            // RFC 7323 2.2: "both sides MUST send Window Scale options in their <SYN> segments to
+            // enable window scaling in either direction". So with the other options.
+            negotiated: Negotiated::offered_by(options).and(Negotiated::allowed_by(tunables)),
+            retries: 0,
+            repeated: false,
+        }
+    }
+
+    /// The peer's SYN came again ([`SynStep::Repeat`]).
+    ///
+    /// Options that it no longer has are withdrawn: some senders leave them out when a SYN goes
+    /// unanswered, and then ignore them in the answer. None is added.
+    pub fn on_repeated_syn(&mut self, syn: &TcpHeader) {
+        self.repeated = true;
+        let options = &syn.options;
+        let offered = Negotiated::offered_by(options);
+        self.negotiated = self.negotiated.and(offered.or(Negotiated::CHALLENGED));
+        // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
+        // SEG.TSval is copied to TS.Recent; otherwise, it is ignored." A SYN always lies before
+        // what we acknowledged.
+        if let Some(timestamps) = options.timestamps
+            && !is_older(timestamps.val, self.ts_recent)
+        {
+            self.ts_recent = timestamps.val;
+        }
+    }
+
+    /// Whether a challenge may be sent now, at most one per `interval`
+    /// (`Tunables::challenge_interval`); if so, it counts as sent.
+    pub fn may_challenge(&mut self, now: Instant, interval: Duration) -> bool {
+        let tick = now.tick();
+        let recently = self.negotiated.has(Negotiated::CHALLENGED)
+            && u128::from(tick.millis_since(self.challenged)) < interval.as_millis();
+        if !recently {
+            self.negotiated = self.negotiated.or(Negotiated::CHALLENGED);
+            self.challenged = tick;
+        }
+        !recently
+    }
+}
+
+/// What to do about a segment.
+impl SynEntry {
+    /// What a segment with the entry's 4-tuple means for it; `window` is the receive window that
+    /// was announced. RFC 9293 3.10.7.4 for SYN-RECEIVED, with RFC 5961 and RFC 7323 on top.
+    ///
+    /// Deviation: a SYN elsewhere in the window is challenged, where RFC 9293 3.10.7.4 would
+    /// return to LISTEN: a stranger who guesses it would end the handshake. A peer that really
+    /// began anew answers the challenge by a reset at RCV.NXT.
+    pub fn judge(&self, seg: &RxSegment<'_>, window: WindowSize) -> SynStep {
+        let flags = seg.header.flags;
+        if self.is_repeated_syn(&seg.header) {
+            return SynStep::Repeat;
+        }
+        if flags.is_rst() {
+            return self.judge_reset(seg.header.seq, window);
+        }
+        if flags.is_syn() {
+            // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
+            // send an ACK (also referred to as challenge ACK) to the remote peer"
+            return SynStep::Challenge(DropReason::SynChallenged);
+        }
+        if let Some(refusal) = self.judge_timestamps(&seg.header.options) {
+            return refusal;
+        }
+        if !self.is_acceptable(seg, window) {
+            // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment
+            // should be sent in reply (unless the RST bit is set, if so drop the segment and
+            // return)"
+            let old = seg.header.seq.before(self.rcv_nxt());
+            return SynStep::Challenge(if old {
+                DropReason::OldData
+            } else {
+                DropReason::OverWindow
+            });
+        }
+        self.judge_ack(seg)
+    }
+
+    fn judge_reset(&self, seq: SeqNum, window: WindowSize) -> SynStep {
+        if seq == self.rcv_nxt() {
+            // RFC 9293 3.10.7.4: "If this connection was initiated with a passive OPEN (i.e., came
+            // from the LISTEN state), then return this connection to LISTEN state and return. The
+            // user need not be informed."
+            SynStep::Reset
+        } else if seq.in_window(self.rcv_nxt(), window.get()) {
+            // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match
+            // the next expected sequence value, yet is within the current receive window, TCP MUST
+            // send an acknowledgment (challenge ACK)"
+            SynStep::Challenge(DropReason::ResetChallenged)
+        } else {
+            // RFC 5961 3.2: "If the RST bit is set and the sequence number is outside the current
+            // receive window, silently drop the segment."
+            SynStep::Drop(DropReason::ResetOutsideWindow)
+        }
+    }
+
+    /// PAWS, if timestamps were negotiated; the refusal, if there is one.
+    fn judge_timestamps(&self, options: &TcpOptions) -> Option<SynStep> {
+        if !self.has_timestamps() {
+            return None;
+        }
+        match options.timestamps {
+            // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
+            // silently drop the segment."
+            None => Some(SynStep::Drop(DropReason::TimestampMissing)),
+            // RFC 7323 5.3 R1: "then treat the arriving segment as not acceptable: Send an
+            // acknowledgment in reply ... and drop the segment."
+            Some(timestamps) if is_older(timestamps.val, self.ts_recent) => {
+                Some(SynStep::Challenge(DropReason::Paws))
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn judge_ack(&self, seg: &RxSegment<'_>) -> SynStep {
+        if !seg.header.flags.is_ack() {
+            // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return"
+            SynStep::Drop(DropReason::NoAck)
+        } else if seg.header.ack == self.snd_nxt() {
+            // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state"
+            SynStep::Complete
+        } else {
+            // RFC 9293 3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset
+            // segment <SEQ=SEG.ACK><CTL=RST> and send it."
+            SynStep::Refuse(Reply::reset_for(seg), DropReason::UnacceptableAck)
+        }
+    }
+
+    fn is_repeated_syn(&self, header: &TcpHeader) -> bool {
+        let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
+        header.flags.is_syn() && !header.flags.intersects(others) && header.seq == self.irs
+    }
+
+    /// The test of RFC 9293 3.10.7.4 ("There are four cases for the acceptability test"). A window
+    /// of zero is taken as one octet: it accepts what stands at RCV.NXT.
+    fn is_acceptable(&self, seg: &RxSegment<'_>, window: WindowSize) -> bool {
+        let (first, len, window) = (seg.header.seq, seg.len(), window.get().max(1));
+        first.in_window(self.rcv_nxt(), window)
+            || (len > 0 && (first + len - 1).in_window(self.rcv_nxt(), window))
+    }
+}
+
+/// What to send.
+impl SynEntry {
+    /// The SYN-ACK: the first, or a repetition.
+    pub fn syn_ack(&self, announced: Announced) -> TcpHeader {
+        TcpHeader {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.iss,
+            ack: self.rcv_nxt(),
+            flags: TcpFlags::SYN_ACK,
+            // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN>
+            // or <SYN,ACK>) MUST NOT be scaled."
+            window: announced.window.to_raw(WindowScale::ZERO),
+            urgent: 0,
+            options: TcpOptions {
+                mss: Some(announced.mss),
+                window_scale: self.is_scaled().then_some(self.rcv_wind_shift()),
+                sack_permitted: self.has_sack(),
+                timestamps: self.timestamps(announced.tsval),
+                ..TcpOptions::default()
+            },
+        }
+    }
+
+    /// The challenge ACK: <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>.
+    pub fn challenge_reply(&self, announced: Announced) -> Reply {
+        Reply {
+            seq: self.snd_nxt(),
+            ack: self.rcv_nxt(),
+            flags: TcpFlags::ACK,
+            window: announced.window.to_raw(self.rcv_wind_shift()),
+            timestamps: self.timestamps(announced.tsval),
+        }
+    }
+
+    fn timestamps(&self, val: u32) -> Option<Timestamps> {
+        self.ts_recent().map(|ecr| Timestamps { val, ecr })
+    }
+}
+
+/// Getters.
+impl SynEntry {
+    /// The peer's end.
+    pub const fn remote(&self) -> Endpoint {
+        Endpoint::new(self.remote, self.remote_port)
+    }
+
+    /// The number of the local address.
+    pub const fn local_index(&self) -> u16 {
+        self.local_index
+    }
+
+    /// The local port.
+    pub const fn local_port(&self) -> u16 {
+        self.local_port
+    }
+
+    /// The index of the listener it is for. It may have closed since.
+    pub const fn listener(&self) -> u32 {
+        self.listener
+    }
+
+    /// IRS: the peer's initial sequence number.
+    pub const fn irs(&self) -> SeqNum {
+        self.irs
+    }
+
+    /// ISS: our initial sequence number.
+    pub const fn iss(&self) -> SeqNum {
+        self.iss
+    }
+
+    /// RCV.NXT: what follows the peer's SYN.
+    pub fn rcv_nxt(&self) -> SeqNum {
+        self.irs + 1
+    }
+
+    /// SND.NXT: what follows our SYN.
+    pub fn snd_nxt(&self) -> SeqNum {
+        self.iss + 1
+    }
+
+    /// The MSS that the peer announced, or its family's default (RFC 9293 3.7.1). Not clamped.
+    pub const fn mss(&self) -> Mss {
+        self.mss
+    }
+
+    /// Whether windows are scaled.
+    pub const fn is_scaled(&self) -> bool {
+        self.negotiated.has(Negotiated::WINDOW_SCALE)
+    }
+
+    /// Snd.Wind.Shift (RFC 7323 2.3): how the peer's windows are scaled; zero if they are not.
+    pub const fn snd_wind_shift(&self) -> WindowScale {
+        if self.is_scaled() { WindowScale::new(self.scales & 0xf) } else { WindowScale::ZERO }
+    }
+
+    /// Rcv.Wind.Shift (RFC 7323 2.3): how our windows are scaled; zero if they are not.
+    pub const fn rcv_wind_shift(&self) -> WindowScale {
+        if self.is_scaled() { WindowScale::new(self.scales >> 4) } else { WindowScale::ZERO }
+    }
+
+    /// Whether selective acknowledgment was negotiated (RFC 2018).
+    pub const fn has_sack(&self) -> bool {
+        self.negotiated.has(Negotiated::SACK)
+    }
+
+    /// Whether timestamps were negotiated (RFC 7323).
+    pub const fn has_timestamps(&self) -> bool {
+        self.negotiated.has(Negotiated::TIMESTAMPS)
+    }
+
+    /// TS.Recent, if timestamps were negotiated.
+    pub fn ts_recent(&self) -> Option<u32> {
+        self.has_timestamps().then_some(self.ts_recent)
+    }
+
+    /// The TIME-WAIT record to bring back if the handshake fails and to end when it completes.
+    pub fn time_wait(&self) -> Option<u32> {
+        (self.time_wait != NONE).then_some(self.time_wait)
+    }
+
+    /// How often the clock made us repeat the SYN-ACK.
+    pub const fn retries(&self) -> u8 {
+        self.retries
+    }
+
+    /// The time since the only SYN-ACK was sent, to a millisecond either way, so possibly zero:
+    /// the round trip, if the handshake completes `now`. `None` if it was sent more than once, for
+    /// then nobody knows which is answered (RFC 6298 3: Karn's algorithm).
+    pub fn round_trip(&self, now: Instant) -> Option<Duration> {
+        let sent_once = self.retries == 0 && !self.repeated;
+        let millis = tick_rounded_up(now).millis_since(self.since);
+        sent_once.then_some(Duration::from_millis(u64::from(millis)))
+    }
+}
+
+/// A set of what was agreed, and one thing to remember.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Negotiated(u8);
+
+impl Negotiated {
+    const WINDOW_SCALE: Self = Self(1 << 0);
+    const TIMESTAMPS: Self = Self(1 << 1);
+    const SACK: Self = Self(1 << 2);
+    /// [`SynEntry::challenged`] means something.
+    const CHALLENGED: Self = Self(1 << 3);
+
+    fn offered_by(options: &TcpOptions) -> Self {
+        Self::where_true([
+            (Self::WINDOW_SCALE, options.window_scale.is_some()),
+            (Self::TIMESTAMPS, options.timestamps.is_some()),
+            (Self::SACK, options.sack_permitted),
+        ])
+    }
+
+    fn allowed_by(tunables: &Tunables) -> Self {
+        Self::where_true([
+            (Self::WINDOW_SCALE, tunables.window_scaling),
+            (Self::TIMESTAMPS, tunables.timestamps),
+            (Self::SACK, tunables.sack),
+        ])
+    }
+
+    fn where_true(parts: [(Self, bool); 3]) -> Self {
+        parts.into_iter().filter(|(_, holds)| *holds).fold(Self(0), |set, (part, _)| set.or(part))
+    }
+
+    const fn has(self, part: Self) -> bool {
+        self.0 & part.0 != 0
+    }
+
+    const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// The first millisecond that does not begin before `now`: what time-outs count from, so that they
+/// run late by less than a millisecond and never early.
+pub(super) const fn tick_rounded_up(now: Instant) -> Tick {
+    Tick::new(now.as_nanos().div_ceil(1_000_000) as u32)
+}
+
+/// `val < recent` on the circle of timestamps (RFC 7323 5.2).
+const fn is_older(val: u32, recent: u32) -> bool {
+    val.wrapping_sub(recent).cast_signed() < 0
+}
+
+/// What a peer of this family accepts if it does not say.
+fn default_mss(remote: &Address) -> Mss {
+    match remote.family() {
+        Family::V4 => Mss::DEFAULT_V4,
+        Family::V6 => Mss::DEFAULT_V6,
+    }
+}
+
+/// No record.
+pub(super) const NONE: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<SynEntry>() == 64 && size_of::<Option<SynEntry>>() == 64);
+
+#[cfg(test)]
+mod tests;

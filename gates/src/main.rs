@@ -1,0 +1,70 @@
+//! The gates: what rustfmt and clippy cannot say about the house style of Whimbrel.
+//!
+//! `whimbrel-gates tree` judges the tracked files of the repository it is run in,
+//! `whimbrel-gates wasm FILE` a linked module. Each finding says where, the limit, the value and
+//! the remedy. Exit code 1: there are findings; 2: the gates could not run.
+#![forbid(unsafe_code)]
+
+mod finding;
+mod hosts;
+mod layout;
+mod lengths;
+mod links;
+mod purity;
+mod rooms;
+mod tree;
+mod wasm;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use finding::Finding;
+use tree::Tree;
+
+/// Why the gates could not run, as opposed to what they found.
+type Failure = Box<dyn Error>;
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(findings) => report(&findings),
+        Err(failure) => {
+            eprintln!("the gates could not run: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<Vec<Finding>, Failure> {
+    match arguments {
+        [command] if command == "tree" => judge_tree(),
+        [command, file] if command == "wasm" => wasm::judge_file(file),
+        _ => Err("usage: whimbrel-gates tree | wasm FILE".into()),
+    }
+}
+
+fn report(findings: &[Finding]) -> ExitCode {
+    for finding in findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => println!("gates: nothing found"),
+        count => println!("gates: {count} found"),
+    }
+    ExitCode::from(u8::from(!findings.is_empty()))
+}
+
+fn judge_tree() -> Result<Vec<Finding>, Failure> {
+    let tree = Tree::read()?;
+    let packages = rooms::read_packages("Cargo.toml")?;
+    let mut findings = rooms::judge(&packages);
+    findings.extend(purity::judge_crates(&packages, &tree));
+    findings.extend(purity::judge_probe(&packages, &tree));
+    findings.extend(purity::judge_clippy_settings(&packages, &tree));
+    findings.extend(hosts::judge(&tree));
+    findings.extend(links::judge(&tree));
+    findings.extend(layout::judge(&tree));
+    let (census, long) = lengths::judge(&tree);
+    println!("{census}");
+    findings.extend(long);
+    Ok(findings)
+}
