@@ -20,6 +20,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::{NUMBER_MASK, TimeWait};
 
@@ -237,7 +238,7 @@ impl Chunk {
     /// Copies what is left into as much memory as it needs.
     fn thin(&mut self) {
         let mut kept = [0; CHUNK / 64];
-        let mut records = alloc::vec::Vec::with_capacity(usize::from(self.len));
+        let mut records = Vec::with_capacity(usize::from(self.len));
         for offset in 0..CHUNK {
             if let Some(record) = self.get(offset) {
                 kept[offset / 64] |= 1 << (offset % 64);
