@@ -25,17 +25,17 @@
 //! the longest run of full groups at a load of 0.80 is a few tens. SipHash-1-3 rather than -2-4:
 //! forging is of no use when the output is not seen, and it is what other hash tables rely on.
 //!
-//! Measured, ns a look-up that hits, hash excluded (14 ns), and in brackets the range of three runs
-//! on a shared EPYC with 512 KiB of L2 and 32 MiB of L3:
+//! Measured, ns a look-up that hits, hash excluded (14 ns): median and range of ten runs on an EPYC
+//! with 512 KiB of L2 a core and 32 MiB of L3, shared with other work:
 //!
 //! | records | serial, dependent | [`FlowTable::candidate`] in passes of 64 |
 //! |---|---|---|
-//! | 1,000 | 25 (24-28) | 10 (8-15) |
-//! | 1,000,000 | 97 (84-107) | 31 (24-35) |
-//! | 10,000,000 | 180 (168-233) | 60 (60-97) |
+//! | 1,000 | 25 (24-35) | 9 (8-15) |
+//! | 1,000,000 | 121 (84-249) | 37 (24-74) |
+//! | 10,000,000 | 186 (165-365) | 72 (60-130) |
 //!
 //! `cargo test --release -p whimbrel-tcp flow_table -- --ignored --nocapture`. Segments of 128 KiB,
-//! with a shorter directory, were no faster (1 M: 31-76; 10 M: 58-100).
+//! with a shorter directory, were no faster (in passes, 1 M: 31-76; 10 M: 58-100).
 
 use alloc::boxed::Box;
 use core::num::NonZeroU32;

@@ -2,8 +2,7 @@
 
 use super::{FlowHash, LANES, Record};
 
-/// Eight slots: tags side by side, so that one comparison of 32 octets tests them all, then the
-/// records. Taken slots come first, so the last one says whether the group is full.
+/// Eight slots: tags side by side, so that all are compared without a branch, then the records. Taken slots come first, so the last one says whether the group is full.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Group {
@@ -14,7 +13,9 @@ pub(super) struct Group {
 impl Group {
     pub(super) const EMPTY: Self = Self { tags: [0; LANES], records: [None; LANES] };
 
-    /// A bit for each lane whose tag is that of `hash`: an empty lane's may be, too.
+    /// A bit for each lane whose tag is that of `hash`: an empty lane's may be, too. The compiler
+    /// makes one vector comparison and four scalar ones of it; other forms (weights, an octet a
+    /// lane) came out no better, and no faster within the noise.
     #[inline]
     fn lanes_with(&self, hash: FlowHash) -> u32 {
         let mut lanes = 0;
