@@ -17,9 +17,7 @@ impl Shard {
     /// A record takes the connection's place, and acknowledges the peer's FIN. Returns where the
     /// table is to lead.
     pub(super) fn start_waiting(&mut self, ended: Ended) -> Record {
-        while self.records.waits.is_full(self.tunables.max_time_wait) {
-            self.recycle_oldest_wait();
-        }
+        while self.records.waits.is_full(self.tunables.max_time_wait) && self.recycle_wait() {}
         let wait = TimeWait::new(ended, self.now.tick());
         let class = self.host.addresses.path_class(&ended.remote);
         let index = self.records.waits.enter(class, wait);
@@ -142,12 +140,14 @@ impl Shard {
         self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
     }
 
-    /// At the bound the oldest record goes early.
-    fn recycle_oldest_wait(&mut self) {
-        if let Some((index, wait)) = self.records.waits.recycle_oldest() {
+    /// At the bound the oldest record goes early; returns whether there was one.
+    fn recycle_wait(&mut self) -> bool {
+        let oldest = self.records.waits.recycle_oldest();
+        if let Some((index, wait)) = oldest {
             self.counters.time_wait_overflow += 1;
             self.forget_wait(index, &wait);
         }
+        oldest.is_some()
     }
 
     /// The next expired record goes; returns whether there was one.
