@@ -1,0 +1,40 @@
+//! An HTTP/1.1 origin server (RFC 9110, RFC 9112), without IO.
+//!
+//! [`Connection`] is the protocol: it is fed octets and asked for the next [`Step`]. [`HttpServer`]
+//! drives one per connection of a [`Shard`](whimbrel_stack::Shard). What is served comes from a
+//! [`Site`]: bodies in memory, or sources that are read piece by piece, so that a response of any
+//! size takes bounded memory; a request's body goes to an [`Upload`] the same way.
+//!
+//! It is strict where leniency let others smuggle requests: line ends are CRLF, a request has one
+//! framing, folded lines are refused.
+
+#![deny(clippy::indexing_slicing)]
+
+pub mod body;
+pub mod chunked;
+pub mod connection;
+pub mod content_type;
+pub mod date;
+pub mod fault;
+pub mod fixed;
+pub mod head;
+mod idle;
+pub mod limits;
+pub mod path;
+pub mod range;
+pub mod request;
+pub mod response;
+pub mod scan;
+pub mod server;
+pub mod site;
+
+pub use connection::{Connection, Step};
+pub use content_type::content_type;
+pub use date::HttpDate;
+pub use fixed::FixedBody;
+pub use limits::{CloseBy, Limits, Terms};
+pub use range::{ByteRange, RangeOutcome};
+pub use request::{Framing, Method, Request, Version};
+pub use response::{Body, Response, Status};
+pub use server::{HttpServer, Statistics};
+pub use site::{Answer, BodySource, Site, SourceError, Upload};

@@ -1,0 +1,57 @@
+//! A request's body on its way in, whatever its framing.
+
+use bytes::Bytes;
+
+use super::Framing;
+use super::chunked::{Decoder, Piece};
+use super::fault::Fault;
+
+/// What is still to come of a request's body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BodyReader {
+    shape: Shape,
+    /// How many octets it may still have.
+    room: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shape {
+    Length { left: u64 },
+    Chunked(Decoder),
+}
+
+impl BodyReader {
+    /// The body that `framing` announces, of at most `limit` octets.
+    pub fn new(framing: Framing, limit: u64) -> Result<Self, Fault> {
+        let shape = match framing {
+            Framing::None => Shape::Length { left: 0 },
+            Framing::Length(length) if length > limit => return Err(Fault::BodyTooLarge),
+            Framing::Length(length) => Shape::Length { left: length },
+            Framing::Chunked => Shape::Chunked(Decoder::new()),
+        };
+        Ok(Self { shape, room: limit })
+    }
+
+    /// Whether nothing more will come.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.shape, Shape::Length { left: 0 })
+    }
+
+    /// The next piece from the front of `input`.
+    pub fn next(&mut self, input: &mut Bytes) -> Result<Piece, Fault> {
+        let piece = match &mut self.shape {
+            Shape::Length { left: 0 } => Piece::End,
+            Shape::Length { .. } if input.is_empty() => Piece::More,
+            Shape::Length { left } => {
+                let count = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                *left -= count as u64;
+                Piece::Data(input.split_to(count))
+            }
+            Shape::Chunked(decoder) => decoder.next(input, self.room)?,
+        };
+        if let Piece::Data(octets) = &piece {
+            self.room = self.room.saturating_sub(octets.len() as u64);
+        }
+        Ok(piece)
+    }
+}

@@ -1,0 +1,148 @@
+//! The chunked transfer coding (RFC 9112 7.1), strict about every line end.
+
+use bytes::{Buf, Bytes};
+
+use super::fault::Fault;
+
+/// Where a decoder is. The octets of a chunk pass through without a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decoder {
+    place: Place,
+    /// Octets of extensions and trailers so far.
+    extra: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// In the digits of a chunk's size.
+    Size { value: u64, digits: u8 },
+    /// After the size, in what extends it.
+    Extension { size: u64 },
+    /// After the CR of the size's line.
+    SizeEnd { size: u64 },
+    /// In a chunk's octets.
+    Data { left: u64 },
+    /// After them, before CR.
+    DataEnd,
+    /// After them and CR, before LF.
+    DataFeed,
+    /// In the trailers; how many octets of the current line came.
+    Trailer { column: usize },
+    /// After the CR of a trailer's line.
+    TrailerFeed { column: usize },
+    /// After the last LF.
+    End,
+}
+
+/// What a decoder found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Piece {
+    /// Octets of the body; never empty.
+    Data(Bytes),
+    /// The input is used up, and the body goes on.
+    More,
+    /// The body is complete.
+    End,
+}
+
+impl Decoder {
+    /// A decoder at the beginning of a body.
+    pub const fn new() -> Self {
+        Self { place: Place::Size { value: 0, digits: 0 }, extra: 0 }
+    }
+
+    /// The next piece of the body from the front of `input`. `room` is how many octets the body
+    /// may still have.
+    pub fn next(&mut self, input: &mut Bytes, room: u64) -> Result<Piece, Fault> {
+        loop {
+            match self.place {
+                Place::End => return Ok(Piece::End),
+                Place::Data { left } => {
+                    if input.is_empty() {
+                        return Ok(Piece::More);
+                    }
+                    return Ok(Piece::Data(self.data(input, left)));
+                }
+                _ => {}
+            }
+            let Some(octet) = input.first().copied() else { return Ok(Piece::More) };
+            input.advance(1);
+            self.place = self.after(octet, room)?;
+        }
+    }
+
+    fn data(&mut self, input: &mut Bytes, left: u64) -> Bytes {
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
+        let left = left - count as u64;
+        self.place = if left == 0 { Place::DataEnd } else { Place::Data { left } };
+        input.split_to(count)
+    }
+
+    /// Where `octet` leads, outside of a chunk's octets.
+    fn after(&mut self, octet: u8, room: u64) -> Result<Place, Fault> {
+        match (self.place, octet) {
+            (Place::Size { value, digits }, _) => self.after_size(value, digits, octet),
+            (Place::Extension { size }, b'\r') => Ok(Place::SizeEnd { size }),
+            (Place::Extension { size }, _) => {
+                self.spend(octet)?;
+                Ok(Place::Extension { size })
+            }
+            (Place::SizeEnd { size: 0 }, b'\n') => Ok(Place::Trailer { column: 0 }),
+            (Place::SizeEnd { size }, b'\n') if size > room => Err(Fault::BodyTooLarge),
+            (Place::SizeEnd { size }, b'\n') => Ok(Place::Data { left: size }),
+            (Place::DataEnd, b'\r') => Ok(Place::DataFeed),
+            (Place::DataFeed, b'\n') => Ok(Place::Size { value: 0, digits: 0 }),
+            (Place::Trailer { column }, b'\r') => Ok(Place::TrailerFeed { column }),
+            (Place::Trailer { column }, _) => {
+                self.spend(octet)?;
+                Ok(Place::Trailer { column: column + 1 })
+            }
+            (Place::TrailerFeed { column: 0 }, b'\n') => Ok(Place::End),
+            (Place::TrailerFeed { .. }, b'\n') => Ok(Place::Trailer { column: 0 }),
+            (Place::DataEnd, _) => Err(Fault::Malformed("a chunk is longer than its size says")),
+            _ => Err(Fault::Malformed("lines of chunks end with CRLF")),
+        }
+    }
+
+    fn after_size(&mut self, value: u64, digits: u8, octet: u8) -> Result<Place, Fault> {
+        match (octet, char::from(octet).to_digit(16)) {
+            (_, Some(digit)) if digits < MAX_DIGITS => {
+                Ok(Place::Size { value: value << 4 | u64::from(digit), digits: digits + 1 })
+            }
+            (_, Some(_)) => Err(Fault::BodyTooLarge),
+            (_, None) if digits == 0 => Err(Fault::Malformed("a chunk begins with its size")),
+            (b'\r', None) => Ok(Place::SizeEnd { size: value }),
+            (b';' | b' ' | b'\t', None) => {
+                self.spend(octet)?;
+                Ok(Place::Extension { size: value })
+            }
+            _ => Err(Fault::Malformed("a chunk's size is hexadecimal")),
+        }
+    }
+
+    /// An octet of an extension or trailer: thrown away, but not without end.
+    fn spend(&mut self, octet: u8) -> Result<(), Fault> {
+        self.extra += 1;
+        if octet.is_ascii_control() && octet != b'\t' {
+            return Err(Fault::Malformed("a control character between chunks"));
+        }
+        if self.extra > MAX_EXTRA {
+            return Err(Fault::HeadTooLarge);
+        }
+        Ok(())
+    }
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The most hexadecimal digits of a size: 64 bits.
+const MAX_DIGITS: u8 = 16;
+/// The most octets of extensions and trailers of one body.
+const MAX_EXTRA: usize = 4 << 10;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,424 @@
+//! One connection of the server: octets in, octets out.
+//!
+//! A [`Connection`] has one thing to do at a time, and [`Connection::poll`] says which: send
+//! octets, get more input, close. Its driver asks for input only when told to, so a request is not
+//! read while the response before it cannot be sent, and what one connection holds is bounded:
+//! a partial head ([`Limits::head`]), one piece of input, one piece of output
+//! ([`Limits::piece`]).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::body::BodyReader;
+use super::chunked::Piece;
+use super::fault::Fault;
+use super::head::{self, field_room};
+use super::response::Persistence;
+use super::scan::HeadBuffer;
+use super::{Answer, Body, BodySource, CloseBy, Framing, Limits, Method, Request, Response};
+use super::{Site, Status, Terms, Upload, Version};
+
+/// The state of one connection.
+#[derive(Default)]
+pub struct Connection {
+    input: Bytes,
+    /// The peer closed its direction: what is in `input` is the last.
+    ended: bool,
+    head: HeadBuffer,
+    stage: Stage,
+    /// Responses begun.
+    responses: u64,
+    /// The status of the last response begun.
+    last_status: Option<Status>,
+}
+
+/// What a driver does next.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Send this; never empty.
+    Send(Bytes),
+    /// Give input by [`Connection::on_octets`] or [`Connection::on_end`]; nothing else can happen
+    /// until then.
+    NeedInput,
+    /// Close this side's direction, and go on polling: reading goes on.
+    Shutdown,
+    /// Close; everything was sent.
+    Close,
+    /// Reset: what was promised cannot be sent.
+    Abort,
+}
+
+#[derive(Default)]
+enum Stage {
+    /// Between requests, or within a head.
+    #[default]
+    Head,
+    /// The body is on its way in.
+    Upload { body: BodyReader, upload: Box<dyn Upload>, exchange: Exchange, go_ahead: GoAhead },
+    /// The response is on its way out.
+    Reply { head: Bytes, body: Outgoing, after: After },
+    /// The rest of a body that nobody wants.
+    Discard { body: BodyReader },
+    /// The last response was sent: reads on, so that a reset does not overtake it.
+    Linger { left: u64, shut: Shut },
+    /// Nothing more.
+    Done { step: Last },
+}
+
+/// What an exchange's response depends on, kept while the body comes in.
+#[derive(Clone, Copy)]
+struct Exchange {
+    version: Version,
+    persistent: bool,
+    head_only: bool,
+}
+
+#[derive(Clone, Copy)]
+enum GoAhead {
+    Awaited,
+    NotAwaited,
+}
+
+enum Outgoing {
+    Nothing,
+    Bytes(Bytes),
+    Source { left: u64, source: Box<dyn BodySource> },
+}
+
+/// What follows a response.
+enum After {
+    Next,
+    Discard(BodyReader),
+    Close,
+    /// As `Close`, but the peer may still be sending.
+    Linger,
+}
+
+#[derive(Clone, Copy)]
+enum Shut {
+    /// This direction is still to be closed.
+    Due,
+    /// It was, or must not be before the peer's.
+    Not,
+}
+
+#[derive(Clone, Copy)]
+enum Last {
+    Close,
+    Abort,
+}
+
+/// Whether a stage has something for the driver, or led to another stage.
+type Progress = Option<Step>;
+
+impl Connection {
+    /// A connection that has just been opened.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether it is between requests: closing it now loses nothing.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Head) && self.input.is_empty() && self.head.is_empty()
+    }
+
+    /// Whether it has nothing more to send or to read.
+    pub const fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Linger { .. } | Stage::Done { .. })
+    }
+
+    /// Responses begun so far.
+    pub const fn responses(&self) -> u64 {
+        self.responses
+    }
+
+    /// The status of the last response begun.
+    pub const fn last_status(&self) -> Option<Status> {
+        self.last_status
+    }
+
+    /// Octets arrived. Call it after [`Step::NeedInput`].
+    pub fn on_octets(&mut self, octets: Bytes) {
+        debug_assert!(self.input.is_empty(), "input is given when it is asked for");
+        self.input = octets;
+    }
+
+    /// The peer closed its direction.
+    pub fn on_end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The connection was silent for [`Limits::idle`]. Says why if a request had begun.
+    pub fn on_silence(&mut self, terms: &Terms) {
+        let mid_request = matches!(self.stage, Stage::Upload { .. }) || !self.head.is_empty();
+        if mid_request {
+            self.refuse(Fault::TooSlow, terms);
+        } else {
+            let step = if self.is_idle() { Last::Close } else { Last::Abort };
+            self.stage = Stage::Done { step };
+        }
+    }
+
+    /// The peer took nothing of a response for [`Limits::idle`].
+    pub fn on_stall(&mut self) {
+        self.stage = Stage::Done { step: Last::Abort };
+    }
+
+    /// After [`Step::Close`], when the driver finds that more came in: reads on for a while
+    /// instead, because closing now would reset the connection.
+    pub fn on_late_octets(&mut self, terms: &Terms) {
+        self.stage = Stage::Linger { left: terms.limits.linger, shut: Shut::Due };
+    }
+
+    /// What to do next. `site` answers requests.
+    pub fn poll(&mut self, site: &mut impl Site, terms: &Terms) -> Step {
+        // Each turn uses up input or leads to a later stage of the exchange, and a piece of input
+        // is bounded: so is this loop.
+        loop {
+            let progress = match &mut self.stage {
+                Stage::Head => self.poll_head(site, terms),
+                Stage::Upload { .. } => self.poll_upload(terms),
+                Stage::Reply { .. } => self.poll_reply(terms),
+                Stage::Discard { .. } => self.poll_discard(),
+                Stage::Linger { .. } => self.poll_linger(),
+                Stage::Done { step: Last::Close } => Some(Step::Close),
+                Stage::Done { step: Last::Abort } => Some(Step::Abort),
+            };
+            if let Some(step) = progress {
+                return step;
+            }
+        }
+    }
+
+    fn poll_head(&mut self, site: &mut impl Site, terms: &Terms) -> Progress {
+        if self.input.is_empty() {
+            return self.poll_end_between(terms);
+        }
+        match self.head.take(&mut self.input, terms.limits.head) {
+            Ok(None) => self.poll_end_between(terms),
+            Ok(Some(head)) => {
+                if let Err(fault) = self.begin(&head, site, terms) {
+                    self.refuse(fault, terms);
+                }
+                None
+            }
+            Err(fault) => {
+                self.refuse(fault, terms);
+                None
+            }
+        }
+    }
+
+    fn poll_end_between(&mut self, terms: &Terms) -> Progress {
+        if !self.ended {
+            return Some(Step::NeedInput);
+        }
+        if self.head.is_empty() {
+            self.stage = Stage::Done { step: Last::Close };
+        } else {
+            self.refuse(Fault::CutShort, terms);
+        }
+        None
+    }
+
+    /// A head is complete: asks the site.
+    fn begin(&mut self, head: &[u8], site: &mut impl Site, terms: &Terms) -> Result<(), Fault> {
+        let mut room = field_room();
+        let request = head::parse(head, &mut room)?;
+        let body = BodyReader::new(request.framing, terms.limits.body)?;
+        let exchange = Exchange {
+            version: request.version,
+            persistent: request.persistent,
+            head_only: request.method == Method::Head,
+        };
+        match site.respond(&request) {
+            Answer::Upload(upload) => {
+                let awaited = request.expects_continue && !body.is_complete();
+                let go_ahead = if awaited { GoAhead::Awaited } else { GoAhead::NotAwaited };
+                self.stage = Stage::Upload { body, upload, exchange, go_ahead };
+            }
+            Answer::Response(response) => {
+                let after = judge_rest(&request, body, &terms.limits);
+                self.reply(response, exchange, after, terms);
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_upload(&mut self, terms: &Terms) -> Progress {
+        let Stage::Upload { body, upload, go_ahead, .. } = &mut self.stage else { return None };
+        if let GoAhead::Awaited = go_ahead {
+            *go_ahead = GoAhead::NotAwaited;
+            return Some(Step::Send(Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n")));
+        }
+        let fault = match body.next(&mut self.input) {
+            Ok(Piece::Data(octets)) => match upload.write(&octets) {
+                Ok(()) => return None,
+                Err(response) => {
+                    self.reply_and_part(response, terms);
+                    return None;
+                }
+            },
+            Ok(Piece::End) => {
+                self.finish_upload(terms);
+                return None;
+            }
+            Ok(Piece::More) if !self.ended => return Some(Step::NeedInput),
+            Ok(Piece::More) => Fault::CutShort,
+            Err(fault) => fault,
+        };
+        self.refuse(fault, terms);
+        None
+    }
+
+    fn finish_upload(&mut self, terms: &Terms) {
+        if let Stage::Upload { upload, exchange, .. } = core::mem::take(&mut self.stage) {
+            let response = upload.finish();
+            self.reply(response, exchange, After::Next, terms);
+        }
+    }
+
+    fn poll_reply(&mut self, terms: &Terms) -> Progress {
+        let Stage::Reply { head, body, after } = &mut self.stage else { return None };
+        if !head.is_empty() {
+            return Some(Step::Send(core::mem::take(head)));
+        }
+        match body.next(terms.limits.piece) {
+            Some(Ok(octets)) => return Some(Step::Send(octets)),
+            Some(Err(super::SourceError)) => {
+                self.stage = Stage::Done { step: Last::Abort };
+                return None;
+            }
+            None => {}
+        }
+        self.stage = match core::mem::replace(after, After::Close) {
+            After::Next => Stage::Head,
+            After::Discard(body) => Stage::Discard { body },
+            After::Close if terms.limits.close_by == CloseBy::Client => {
+                Stage::Linger { left: terms.limits.linger, shut: Shut::Not }
+            }
+            After::Close if self.input.is_empty() => Stage::Done { step: Last::Close },
+            After::Close | After::Linger => {
+                Stage::Linger { left: terms.limits.linger, shut: Shut::Due }
+            }
+        };
+        None
+    }
+
+    fn poll_discard(&mut self) -> Progress {
+        let Stage::Discard { body } = &mut self.stage else { return None };
+        match body.next(&mut self.input) {
+            Ok(Piece::Data(_)) => {}
+            Ok(Piece::End) => self.stage = Stage::Head,
+            Ok(Piece::More) if !self.ended => return Some(Step::NeedInput),
+            // The response was sent before the body went wrong: there is nobody left to tell.
+            Ok(Piece::More) | Err(_) => self.stage = Stage::Done { step: Last::Close },
+        }
+        None
+    }
+
+    fn poll_linger(&mut self) -> Progress {
+        let Stage::Linger { left, shut } = &mut self.stage else { return None };
+        if let Shut::Due = shut {
+            *shut = Shut::Not;
+            return Some(Step::Shutdown);
+        }
+        let fresh = core::mem::take(&mut self.input).len() as u64;
+        if fresh > *left {
+            self.stage = Stage::Done { step: Last::Abort };
+            return None;
+        }
+        *left -= fresh;
+        if self.ended {
+            self.stage = Stage::Done { step: Last::Close };
+            return None;
+        }
+        Some(Step::NeedInput)
+    }
+
+    /// Answers what cannot be served, and ends the connection.
+    fn refuse(&mut self, fault: Fault, terms: &Terms) {
+        self.reply_and_part(fault.response(&terms.limits), terms);
+    }
+
+    /// Answers in the middle of a request, whose rest nobody will read.
+    fn reply_and_part(&mut self, response: Response, terms: &Terms) {
+        let exchange = Exchange { version: Version::Http11, persistent: false, head_only: false };
+        self.head = HeadBuffer::default();
+        self.reply(response, exchange, After::Linger, terms);
+    }
+
+    fn reply(&mut self, response: Response, exchange: Exchange, after: After, terms: &Terms) {
+        let after = match after {
+            After::Next if !exchange.persistent => After::Close,
+            After::Discard(_) if !exchange.persistent => After::Linger,
+            after => after,
+        };
+        let persistence = match (&after, exchange.version) {
+            (After::Close | After::Linger, _) => Persistence::Ends,
+            (_, Version::Http10) => Persistence::Said,
+            (_, Version::Http11) => Persistence::Implied,
+        };
+        self.responses += 1;
+        self.last_status = Some(response.status);
+        let mut head = Vec::with_capacity(HEAD_ROOM);
+        response.write_head(persistence, terms.date.as_ref(), &mut head);
+        let body = match response.body {
+            _ if exchange.head_only => Outgoing::Nothing,
+            Body::Bytes(octets) if octets.len() <= SMALL_BODY => {
+                head.extend_from_slice(&octets);
+                Outgoing::Nothing
+            }
+            Body::Bytes(octets) => Outgoing::Bytes(octets),
+            Body::Source { length, source } => Outgoing::Source { left: length, source },
+        };
+        self.stage = Stage::Reply { head: Bytes::from(head), body, after };
+    }
+}
+
+impl Outgoing {
+    /// The next piece, if there is one.
+    fn next(&mut self, at_most: usize) -> Option<Result<Bytes, super::SourceError>> {
+        match self {
+            Self::Nothing | Self::Source { left: 0, .. } => None,
+            Self::Bytes(octets) => {
+                let piece = octets.split_to(octets.len().min(at_most));
+                (!piece.is_empty()).then_some(Ok(piece))
+            }
+            Self::Source { left, source } => {
+                let at_most = usize::try_from(*left).unwrap_or(usize::MAX).min(at_most);
+                let piece = source.read(at_most).and_then(|piece| {
+                    let fits = !piece.is_empty() && piece.len() <= at_most;
+                    if fits { Ok(piece) } else { Err(super::SourceError) }
+                });
+                if let Ok(piece) = &piece {
+                    *left -= piece.len() as u64;
+                }
+                Some(piece)
+            }
+        }
+    }
+}
+
+/// What becomes of a body that the answer did not want: read and thrown away if it is short and
+/// certain to come.
+fn judge_rest(request: &Request<'_>, body: BodyReader, limits: &Limits) -> After {
+    match request.framing {
+        _ if body.is_complete() => After::Next,
+        // The peer may send the body or not, now that it has its answer: where the next request
+        // would begin is unknown.
+        _ if request.expects_continue => After::Linger,
+        Framing::Length(length) if length <= limits.discard => After::Discard(body),
+        _ => After::Linger,
+    }
+}
+
+/// Room for a head as it usually is.
+const HEAD_ROOM: usize = 320;
+/// A body up to this is copied behind its head, octets: cheaper than one more slice to carry.
+const SMALL_BODY: usize = 512;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Connections by how long they have been silent: one list, linked through their places, so that
+//! every operation costs the same at any number.
+
+use alloc::vec::Vec;
+
+use whimbrel_tcp::Instant;
+
+/// The places in use, the longest silent first.
+#[derive(Debug)]
+pub(crate) struct IdleList {
+    nodes: Vec<Node>,
+    oldest: u32,
+    newest: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    before: u32,
+    after: u32,
+    since: Instant,
+    linked: bool,
+}
+
+impl IdleList {
+    /// No place in use.
+    pub(crate) const fn new() -> Self {
+        Self { nodes: Vec::new(), oldest: NONE, newest: NONE }
+    }
+
+    /// The place that has been silent for longest, and since when.
+    pub(crate) fn oldest(&self) -> Option<(u32, Instant)> {
+        self.node(self.oldest).map(|node| (self.oldest, node.since))
+    }
+
+    /// Something happened at this place, which is taken into the list if it was not there.
+    pub(crate) fn touch(&mut self, place: u32, now: Instant) {
+        self.remove(place);
+        let needed = place as usize + 1;
+        if self.nodes.len() < needed {
+            self.nodes.resize(needed, UNLINKED);
+        }
+        let before = self.newest;
+        if let Some(node) = self.nodes.get_mut(place as usize) {
+            *node = Node { before, after: NONE, since: now, linked: true };
+        }
+        match self.nodes.get_mut(before as usize) {
+            Some(node) => node.after = place,
+            None => self.oldest = place,
+        }
+        self.newest = place;
+    }
+
+    /// The place is no longer in use.
+    pub(crate) fn remove(&mut self, place: u32) {
+        let Some(Node { before, after, .. }) = self.node(place).filter(|node| node.linked) else {
+            return;
+        };
+        match self.nodes.get_mut(before as usize) {
+            Some(node) => node.after = after,
+            None => self.oldest = after,
+        }
+        match self.nodes.get_mut(after as usize) {
+            Some(node) => node.before = before,
+            None => self.newest = before,
+        }
+        if let Some(node) = self.nodes.get_mut(place as usize) {
+            *node = UNLINKED;
+        }
+    }
+
+    fn node(&self, place: u32) -> Option<Node> {
+        self.nodes.get(place as usize).copied()
+    }
+}
+
+/// No place: there are never so many.
+const NONE: u32 = u32::MAX;
+const UNLINKED: Node = Node { before: NONE, after: NONE, since: Instant::ZERO, linked: false };
+
+#[cfg(test)]
+mod tests;

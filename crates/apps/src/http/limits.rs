@@ -1,0 +1,65 @@
+//! What one connection may cost, and how it ends.
+
+use core::time::Duration;
+
+use super::date::HttpDate;
+
+/// The bounds of one connection, and who ends it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The longest request head, octets (default 16 KiB, as much as common servers take). Less
+    /// refuses long cookies; more is memory that every silent peer can pin.
+    pub head: usize,
+    /// The longest request body, octets (default 4 GiB). Bodies stream, so this bounds what an
+    /// upload puts on a disk, not memory.
+    pub body: u64,
+    /// The longest request body that is read and thrown away to keep a connection alive after an
+    /// answer that did not want it, octets (default 64 KiB). Less opens connections anew; more
+    /// reads in vain.
+    pub discard: u64,
+    /// How much is read after the last response, so that a reset does not overtake it, octets
+    /// (default 4 MiB).
+    pub linger: u64,
+    /// The largest piece of a response handed to the stack at once, octets (default 128 KiB).
+    /// Less costs calls; more is memory per slow reader.
+    pub piece: usize,
+    /// How long a connection may be silent before it is closed (default 60 s). Shorter cuts off
+    /// slow clients; longer lets idle ones keep their places.
+    pub idle: Duration,
+    /// Who closes first after a response that says `Connection: close` (default the server). It
+    /// is the one that keeps the TIME-WAIT record.
+    pub close_by: CloseBy,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: 16 << 10,
+            body: 4 << 30,
+            discard: 64 << 10,
+            linger: 4 << 20,
+            piece: 128 << 10,
+            idle: Duration::from_secs(60),
+            close_by: CloseBy::Server,
+        }
+    }
+}
+
+/// Who closes a connection first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseBy {
+    /// This side, as soon as the response was handed over.
+    Server,
+    /// The peer; this side follows.
+    Client,
+}
+
+/// What every connection of a server goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Terms {
+    /// Its bounds.
+    pub limits: Limits,
+    /// The time for the `Date` field, if the driver has a clock (RFC 9110 6.6.1: "An origin
+    /// server without a clock MUST NOT generate a Date header field").
+    pub date: Option<HttpDate>,
+}

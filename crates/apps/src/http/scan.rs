@@ -1,0 +1,80 @@
+//! Where a request's head ends, found once however the octets are split.
+
+use alloc::vec::Vec;
+
+use bytes::{Buf, Bytes};
+
+use super::fault::Fault;
+
+/// The part of a head that arrived before the rest. Holds nothing between requests.
+#[derive(Debug, Default)]
+pub struct HeadBuffer {
+    octets: Vec<u8>,
+}
+
+impl HeadBuffer {
+    /// Whether part of a head is waiting for the rest.
+    pub fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+    }
+
+    /// Takes the next head, its empty line included, from the front of `input`; `None` if it is
+    /// not complete yet. A head in one piece is not copied.
+    pub fn take(&mut self, input: &mut Bytes, limit: usize) -> Result<Option<Bytes>, Fault> {
+        if self.octets.is_empty()
+            && let Some(end) = end_of_head(input, 0, limit)?
+        {
+            return Ok(Some(input.split_to(end)));
+        }
+        let scanned = self.octets.len();
+        let fresh = input.len().min(limit.saturating_sub(scanned));
+        self.octets.extend_from_slice(input.get(..fresh).unwrap_or_default());
+        match end_of_head(&self.octets, scanned, limit)? {
+            Some(end) => {
+                input.advance(end.saturating_sub(scanned));
+                self.octets.truncate(end);
+                Ok(Some(Bytes::from(core::mem::take(&mut self.octets))))
+            }
+            None => {
+                input.advance(fresh);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The number of octets up to and including the empty line. `scanned` octets were looked at
+/// before. What it answers depends on the stream alone, not on how it was split.
+fn end_of_head(octets: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, Fault> {
+    if octets.first().is_some_and(|first| !begins_request(*first)) {
+        return Err(Fault::Malformed("a request begins with a method (is this TLS?)"));
+    }
+    let octets = octets.get(..limit).unwrap_or(octets);
+    let mut at = scanned;
+    while let Some(offset) = octets.get(at..).and_then(|rest| rest.iter().position(is_line_feed)) {
+        at += offset + 1;
+        let line = octets.get(..at).unwrap_or_default();
+        if line.ends_with(b"\r\n\r\n") {
+            return Ok(Some(at));
+        }
+        // RFC 9112 2.2: "a recipient MAY recognize a single LF as a line terminator". It need
+        // not, and intermediaries that disagree about it let requests be smuggled.
+        if !line.ends_with(b"\r\n") {
+            return Err(Fault::Malformed("lines end with CRLF, not with LF alone"));
+        }
+    }
+    if octets.len() < limit {
+        return Ok(None);
+    }
+    let line_ended = octets.iter().skip(2).any(is_line_feed);
+    Err(if line_ended { Fault::HeadTooLarge } else { Fault::TargetTooLong })
+}
+
+/// A method's first character, or the empty line that may stand before a request (RFC 9112 2.2).
+fn begins_request(octet: u8) -> bool {
+    octet == b'\r' || octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
+}
+
+fn is_line_feed(octet: &u8) -> bool {
+    *octet == b'\n'
+}

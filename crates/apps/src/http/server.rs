@@ -1,0 +1,294 @@
+//! The server on a shard's own thread: one [`Connection`] for each of the shard's.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
+use whimbrel_tcp::Instant;
+
+use super::connection::{Connection, Step};
+use super::idle::IdleList;
+use super::{HttpDate, Limits, Site, Status, Terms};
+
+/// Serves a [`Site`] over the connections of one shard, whose listeners are all its own.
+///
+/// After each burst its driver calls [`HttpServer::poll`]; between bursts,
+/// [`HttpServer::next_deadline`] says when to call at the latest.
+pub struct HttpServer<S> {
+    site: S,
+    terms: Terms,
+    /// By [`Handle::index`].
+    slots: Vec<Slot>,
+    idle: IdleList,
+    /// What was left because its budget was used up.
+    again: VecDeque<Task>,
+    statistics: Statistics,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Statistics {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections open now.
+    pub open: usize,
+    /// Requests answered: responses begun.
+    pub requests: u64,
+    /// Those among them answered with a status of 400 or more.
+    pub refused: u64,
+    /// Connections that were reset, by either side, or timed out.
+    pub failed: u64,
+    /// Connections closed because they were silent for [`Limits::idle`].
+    pub silent: u64,
+    /// Octets that the peers sent: heads and bodies.
+    pub received: u64,
+    /// Octets handed to the stack: heads and bodies.
+    pub sent: u64,
+}
+
+#[derive(Default)]
+struct Slot {
+    handle: Option<Handle>,
+    connection: Connection,
+    /// Octets that the shard had no room for yet.
+    pending: Bytes,
+}
+
+#[derive(Clone, Copy)]
+enum Task {
+    Accept(ListenerId),
+    Drive(Handle),
+}
+
+/// How a connection's place becomes free.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parting {
+    /// What was sent is delivered, then FIN.
+    Close,
+    /// Reset.
+    Abort,
+}
+
+/// What became of one step of a connection.
+enum Turn {
+    /// There may be more to do at once.
+    More,
+    /// An event must come first.
+    Wait,
+    /// It is over.
+    Over(Parting),
+}
+
+impl<S: Site> HttpServer<S> {
+    /// A server without connections.
+    pub fn new(site: S, limits: Limits) -> Self {
+        Self {
+            site,
+            terms: Terms { limits, date: None },
+            slots: Vec::new(),
+            idle: IdleList::new(),
+            again: VecDeque::new(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// What happened so far.
+    pub const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// When [`HttpServer::poll`] must be called at the latest, if nothing else happens.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.idle.oldest().map(|(_, since)| since + self.terms.limits.idle)
+    }
+
+    /// The time for the `Date` field, from now on.
+    pub fn set_date(&mut self, date: HttpDate) {
+        self.terms.date = Some(date);
+    }
+
+    /// Acts on what happened: takes up to `budget` events and tasks. Returns whether more waits.
+    pub fn poll(&mut self, shard: &mut Shard, now: Instant, budget: usize) -> bool {
+        for _ in 0..budget {
+            let Some(task) = self.next_task(shard, now) else { return false };
+            match task {
+                Task::Accept(listener) => self.accept(shard, listener, now),
+                Task::Drive(handle) => self.drive(shard, handle, now),
+            }
+        }
+        true
+    }
+
+    /// Lets go of every connection: those between requests are closed, the others reset.
+    pub fn shut_down(&mut self, shard: &mut Shard) {
+        for index in 0..self.slots.len() {
+            let Some(slot) = self.slots.get(index) else { continue };
+            let Some(handle) = slot.handle else { continue };
+            let idle = slot.pending.is_empty() && slot.connection.is_idle();
+            self.release(shard, handle, if idle { Parting::Close } else { Parting::Abort });
+        }
+        self.again.clear();
+    }
+
+    /// Events first, then what was left over, then whoever was silent for too long.
+    fn next_task(&mut self, shard: &mut Shard, now: Instant) -> Option<Task> {
+        while let Some(event) = shard.poll_event() {
+            match event {
+                Event::Accepted(listener) => return Some(Task::Accept(listener)),
+                Event::Readable(handle) | Event::Writable(handle) => {
+                    return Some(Task::Drive(handle));
+                }
+                Event::Closed(handle, _) => self.release(shard, handle, Parting::Close),
+                // Nothing here opens connections.
+                Event::Connected(_) => {}
+            }
+        }
+        self.again.pop_front().or_else(|| self.next_silent(now))
+    }
+
+    fn next_silent(&mut self, now: Instant) -> Option<Task> {
+        let (place, since) = self.idle.oldest()?;
+        if now < since + self.terms.limits.idle {
+            return None;
+        }
+        self.statistics.silent += 1;
+        self.idle.touch(place, now);
+        let slot = self.slots.get_mut(place as usize)?;
+        if slot.pending.is_empty() {
+            slot.connection.on_silence(&self.terms);
+        } else {
+            slot.connection.on_stall();
+            slot.pending = Bytes::new();
+        }
+        slot.handle.map(Task::Drive)
+    }
+
+    fn accept(&mut self, shard: &mut Shard, listener: ListenerId, now: Instant) {
+        for _ in 0..ACCEPTS {
+            let Some(handle) = shard.accept(listener) else { return };
+            let place = handle.index() as usize;
+            if self.slots.len() <= place {
+                self.slots.resize_with(place + 1, Slot::default);
+            }
+            if let Some(slot) = self.slots.get_mut(place) {
+                *slot = Slot { handle: Some(handle), ..Slot::default() };
+            }
+            self.statistics.accepted += 1;
+            self.statistics.open += 1;
+            self.idle.touch(handle.index(), now);
+            self.drive(shard, handle, now);
+        }
+        self.again.push_back(Task::Accept(listener));
+    }
+
+    /// Moves a connection on until it must wait.
+    fn drive(&mut self, shard: &mut Shard, handle: Handle, now: Instant) {
+        for _ in 0..STEPS {
+            match self.turn(shard, handle, now) {
+                Turn::More => {}
+                Turn::Wait => return,
+                Turn::Over(parting) => return self.release(shard, handle, parting),
+            }
+        }
+        self.again.push_back(Task::Drive(handle));
+    }
+
+    fn turn(&mut self, shard: &mut Shard, handle: Handle, now: Instant) -> Turn {
+        let place = self.slots.get_mut(handle.index() as usize);
+        let Some(slot) = place.filter(|slot| slot.handle == Some(handle)) else {
+            return Turn::Wait;
+        };
+        if !slot.pending.is_empty() {
+            let Ok(taken) = shard.send(handle, &mut slot.pending) else {
+                return Turn::Over(Parting::Abort);
+            };
+            self.statistics.sent += taken as u64;
+            if taken > 0 {
+                self.idle.touch(handle.index(), now);
+            }
+            return if slot.pending.is_empty() { Turn::More } else { Turn::Wait };
+        }
+        let before = slot.connection.responses();
+        let step = slot.connection.poll(&mut self.site, &self.terms);
+        self.statistics.count_responses(before, &slot.connection);
+        match step {
+            Step::Send(octets) => {
+                slot.pending = octets;
+                Turn::More
+            }
+            Step::NeedInput => self.receive(shard, handle, now),
+            Step::Shutdown => {
+                shard.shutdown(handle);
+                Turn::More
+            }
+            Step::Close => self.close_unless_more_came(shard, handle),
+            Step::Abort => Turn::Over(Parting::Abort),
+        }
+    }
+
+    fn receive(&mut self, shard: &mut Shard, handle: Handle, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(handle.index() as usize) else { return Turn::Wait };
+        match shard.recv(handle) {
+            Recv::Data(octets) => {
+                self.statistics.received += octets.len() as u64;
+                self.idle.touch(handle.index(), now);
+                slot.connection.on_octets(octets);
+                Turn::More
+            }
+            Recv::End => {
+                slot.connection.on_end();
+                Turn::More
+            }
+            Recv::Pending => Turn::Wait,
+            Recv::Closed(_) | Recv::Unknown => Turn::Over(Parting::Close),
+        }
+    }
+
+    /// Closing with octets unread would reset the connection, and the reset may overtake the
+    /// response.
+    fn close_unless_more_came(&mut self, shard: &mut Shard, handle: Handle) -> Turn {
+        let Some(slot) = self.slots.get_mut(handle.index() as usize) else { return Turn::Wait };
+        match shard.recv(handle) {
+            Recv::Data(octets) => {
+                slot.connection.on_late_octets(&self.terms);
+                slot.connection.on_octets(octets);
+                Turn::More
+            }
+            Recv::Pending | Recv::End | Recv::Closed(_) | Recv::Unknown => {
+                Turn::Over(Parting::Close)
+            }
+        }
+    }
+
+    fn release(&mut self, shard: &mut Shard, handle: Handle, parting: Parting) {
+        let place = self.slots.get_mut(handle.index() as usize);
+        let Some(slot) = place.filter(|slot| slot.handle == Some(handle)) else { return };
+        let unfinished = !slot.pending.is_empty() || !slot.connection.is_over();
+        if parting == Parting::Abort || unfinished && !slot.connection.is_idle() {
+            self.statistics.failed += 1;
+        }
+        *slot = Slot::default();
+        self.statistics.open -= 1;
+        self.idle.remove(handle.index());
+        match parting {
+            Parting::Close => shard.close(handle),
+            Parting::Abort => shard.abort(handle),
+        }
+    }
+}
+
+impl Statistics {
+    fn count_responses(&mut self, before: u64, connection: &Connection) {
+        let fresh = connection.responses() - before;
+        self.requests += fresh;
+        if connection.last_status().is_some_and(Status::is_error) {
+            self.refused += fresh;
+        }
+    }
+}
+
+/// Connections accepted in one go.
+const ACCEPTS: usize = 64;
+/// Steps of one connection in one go.
+const STEPS: usize = 128;

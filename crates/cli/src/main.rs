@@ -1,0 +1,40 @@
+//! `whimbrel`: the command line. What each subcommand does stands in its own file.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod failure;
+mod serve;
+mod size;
+
+/// A TCP/IP stack in user space.
+///
+/// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 4 a privilege or
+/// a device is missing.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+struct Command {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Subcommand)]
+enum Tool {
+    /// Serve HTTP/1.1 on the stack: a fixed body, or files.
+    Serve(serve::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Command::parse().tool {
+        Tool::Serve(arguments) => serve::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

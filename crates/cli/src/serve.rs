@@ -1,0 +1,116 @@
+//! `whimbrel serve`: an HTTP/1.1 server on the stack.
+
+use clap::Args;
+use whimbrel_apps::http::HttpServer;
+use whimbrel_io::signals::Signals;
+use whimbrel_io::{Clock, Device as _, Stop, Tun, Waker, Worker, entropy};
+use whimbrel_stack::{ListenerId, Shard, ShardConfig};
+use whimbrel_tcp::Tunables;
+
+use crate::failure::Failure;
+use crate::size;
+
+mod closing;
+mod content;
+mod files;
+mod plan;
+mod port;
+mod report;
+
+use closing::Closing;
+use content::Content;
+use plan::Plan;
+use port::ServePort;
+use report::Report;
+
+/// What was typed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Where frames go.
+    #[arg(short, long, value_name = "SPEC", help = WIRE_HELP, default_value = plan::DEFAULT_WIRE)]
+    wire: String,
+    /// Where to listen.
+    #[arg(short, long, value_name = "ADDR:PORT", help = LISTEN_HELP)]
+    listen: Vec<String>,
+    /// The most complete connections that wait to be accepted, per address.
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    backlog: u32,
+    /// Answer GET of any path with that many octets (k, M, G: powers of 1,024), and POST or PUT
+    /// with the length and CRC-32 of what was sent.
+    #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse)]
+    body: u64,
+    /// Serve the files below this directory instead.
+    #[arg(long, value_name = "DIR", conflicts_with = "body")]
+    file_root: Option<std::path::PathBuf>,
+    /// Let PUT create and replace files below the directory.
+    #[arg(long, requires = "file_root")]
+    upload: bool,
+    /// The longest request body.
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
+    max_body: u64,
+    /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
+    #[arg(long, value_enum, default_value_t = Closer::Server)]
+    close: Closer,
+    /// Print a line of statistics every second even if the output is not a terminal.
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Print nothing but errors.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Who closes first.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Closer {
+    /// This side.
+    Server,
+    /// The peer.
+    Client,
+}
+
+/// Serves until it is interrupted.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let plan = Plan::new(arguments)?;
+    let content = Content::open(&plan.content)?;
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let tun = Tun::open(&plan.tun)?;
+    let (shard, listeners) = open_shard(&plan, &tun)?;
+    let report = Report::begin(&plan, &tun);
+    let server = HttpServer::new(content, plan.limits);
+    let port = ServePort::new(server, report);
+    let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
+    let mut worker = Worker::new(tun, shard, port, clock, waker.clone());
+    worker.run(&stop).map_err(Failure::run)?;
+
+    let (tun, mut shard, mut port) = worker.into_parts();
+    for listener in listeners {
+        shard.close_listener(listener);
+    }
+    port.server.shut_down(&mut shard);
+    let released = Stop::new().map_err(Failure::run)?;
+    let closing = Closing::new(port, clock.now(), released.clone());
+    let mut worker = Worker::new(tun, shard, closing, clock, waker);
+    worker.run(&released).map_err(Failure::run)?;
+    worker.port().served.report.summarize(&worker.port().served.server, worker.shard());
+    Ok(())
+}
+
+fn open_shard(plan: &Plan, tun: &Tun) -> Result<(Shard, Vec<ListenerId>), Failure> {
+    let mut shard = Shard::new(ShardConfig {
+        tunables: Tunables::default(),
+        secrets: entropy::secrets().map_err(Failure::run)?,
+        capabilities: tun.capabilities(),
+        addresses: plan.tun.addresses().to_vec(),
+        routes: Vec::new(),
+    })
+    .map_err(Failure::run)?;
+    let listen = |at: &_| shard.listen(*at, plan.backlog).map_err(Failure::run);
+    let listeners = plan.listen.iter().map(listen).collect::<Result<_, _>>()?;
+    Ok((shard, listeners))
+}
+
+const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
+                         [,offload=on|off]; addr and host may repeat";
+const LISTEN_HELP: &str =
+    "Listen there; may repeat [default: port 80 on every address of the stack]";

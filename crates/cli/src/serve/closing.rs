@@ -1,0 +1,46 @@
+//! The end: the last segments go out, and what remains is counted.
+
+use std::time::Duration;
+
+use whimbrel_io::{Activity, Port, Stop};
+use whimbrel_stack::Shard;
+use whimbrel_tcp::Instant;
+
+use super::port::ServePort;
+use super::report;
+
+/// Sets a [`Stop`] when nothing but TIME-WAIT is left, or after [`GRACE`].
+pub(crate) struct Closing {
+    /// What served until now.
+    pub(crate) served: ServePort,
+    until: Instant,
+    released: Stop,
+}
+
+impl Closing {
+    /// Begins `now`.
+    pub(crate) fn new(served: ServePort, now: Instant, released: Stop) -> Self {
+        Self { served, until: now + GRACE, released }
+    }
+}
+
+impl Port for Closing {
+    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
+        Activity::Idle
+    }
+
+    fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
+        while shard.poll_event().is_some() {}
+        if now >= self.until || report::left_over(&shard.census()).is_empty() {
+            self.released.set();
+        }
+        Activity::Idle
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Some(self.until)
+    }
+}
+
+/// How long peers have to acknowledge the last segments: a few round trips of any path.
+const GRACE: Duration = Duration::from_secs(1);

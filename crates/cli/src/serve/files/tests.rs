@@ -1,0 +1,160 @@
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use whimbrel_apps::http::limits::Terms;
+use whimbrel_apps::http::{Connection, Step};
+
+use super::*;
+
+/// A directory with something in it, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("whimbrel-files-{}-{number}", std::process::id()));
+        let root = path.join("root");
+        fs::create_dir_all(root.join("sub dir")).unwrap();
+        fs::create_dir_all(root.join("site")).unwrap();
+        fs::write(path.join("secret"), "secret").unwrap();
+        fs::write(root.join("a.txt"), "0123456789").unwrap();
+        fs::write(root.join("big.bin"), vec![7; 200_000]).unwrap();
+        fs::write(root.join(".hidden"), "hidden").unwrap();
+        fs::write(root.join("sub dir/<b>.html"), "<b>").unwrap();
+        fs::write(root.join("site/index.html"), "index").unwrap();
+        symlink("../secret", root.join("out")).unwrap();
+        symlink(".hidden", root.join("veiled")).unwrap();
+        symlink("a.txt", root.join("in")).unwrap();
+        Self(path)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.join("root")
+    }
+
+    fn site(&self, uploads: Uploads) -> FileRoot {
+        FileRoot::open(&self.root(), uploads).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.root()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// What the server answers to `stream`.
+fn ask(site: &mut FileRoot, stream: &str) -> String {
+    let (mut connection, mut answer) = (Connection::new(), Vec::new());
+    let mut input = Some(Bytes::copy_from_slice(stream.as_bytes()));
+    loop {
+        match connection.poll(site, &Terms::default()) {
+            Step::Send(octets) => answer.extend_from_slice(&octets),
+            Step::NeedInput => match input.take() {
+                Some(octets) => connection.on_octets(octets),
+                None => connection.on_end(),
+            },
+            Step::Shutdown => {}
+            Step::Close => return String::from_utf8_lossy(&answer).into_owned(),
+            Step::Abort => panic!("reset after {} octets", answer.len()),
+        }
+    }
+}
+
+fn get(site: &mut FileRoot, path: &str) -> String {
+    ask(site, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"))
+}
+
+fn status(answer: &str) -> &str {
+    answer.get(9..12).unwrap_or_default()
+}
+
+#[test]
+fn files_are_served_with_their_type_and_in_parts() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Refused);
+    let whole = get(&mut site, "/a.txt");
+    assert!(whole.contains("Content-Type: text/plain; charset=utf-8\r\n"), "{whole}");
+    assert!(whole.contains("Accept-Ranges: bytes\r\n") && whole.ends_with("\r\n\r\n0123456789"));
+    let part = ask(&mut site, "GET /in HTTP/1.1\r\nHost: a\r\nRange: bytes=-3\r\n\r\n");
+    assert!(part.starts_with("HTTP/1.1 206 ") && part.ends_with("\r\n\r\n789"), "{part}");
+    assert!(part.contains("Content-Range: bytes 7-9/10\r\n"), "{part}");
+    let big = get(&mut site, "/big.bin");
+    assert_eq!(big.split_once("\r\n\r\n").unwrap().1.len(), 200_000);
+}
+
+#[test]
+fn nothing_outside_the_root_and_nothing_hidden_is_served() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Allowed);
+    for path in ["/out", "/.hidden", "/veiled", "/nothing", "/a.txt/", "/a.txt/b"] {
+        let answer = get(&mut site, path);
+        assert_eq!(status(&answer), "404", "{path}: {answer}");
+    }
+    for path in ["/../secret", "/%2e%2e/secret", "/..%2fsecret", "/%00"] {
+        assert_eq!(status(&get(&mut site, path)), "400", "{path}");
+    }
+}
+
+#[test]
+fn a_directory_is_its_index_or_a_listing() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Refused);
+    assert!(get(&mut site, "/site/").ends_with("\r\n\r\nindex"));
+    let moved = get(&mut site, "/sub%20dir");
+    assert!(moved.contains("Location: /sub%20dir/\r\n") && status(&moved) == "301", "{moved}");
+    let listing = get(&mut site, "/sub%20dir/");
+    assert!(listing.contains("<a href=\"./%3Cb%3E.html\">&lt;b&gt;.html</a>"), "{listing}");
+    let root = get(&mut site, "/");
+    assert!(root.contains("href=\"./site/\"") && !root.contains(".hidden"), "{root}");
+}
+
+#[test]
+fn uploads_replace_files_whole_and_leave_nothing_behind() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Allowed);
+    let put = |path: &str, body: &str| {
+        format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    };
+    let before = folder.names();
+    assert_eq!(status(&ask(&mut site, &put("/a.txt", "new"))), "200");
+    assert_eq!(fs::read_to_string(folder.root().join("a.txt")).unwrap(), "new");
+    let cut_short = "PUT /a.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf";
+    assert_eq!(status(&ask(&mut site, cut_short)), "400");
+    assert_eq!(fs::read_to_string(folder.root().join("a.txt")).unwrap(), "new");
+    assert_eq!(folder.names(), before);
+    assert_eq!(status(&ask(&mut site, &put("/sub%20dir/new", ""))), "201");
+    assert_eq!(status(&ask(&mut site, &put("/out", "x"))), "200");
+    assert_eq!(fs::read_to_string(folder.0.join("secret")).unwrap(), "secret");
+}
+
+#[test]
+fn what_cannot_be_put_is_refused_with_the_reason() {
+    let folder = Folder::new();
+    let put = |path: &str| format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx");
+    let refused = ask(&mut folder.site(Uploads::Refused), &put("/a.txt"));
+    assert!(refused.contains("Allow: GET, HEAD\r\n") && status(&refused) == "405", "{refused}");
+    let mut site = folder.site(Uploads::Allowed);
+    for (path, expected) in
+        [("/.x", "403"), ("/", "403"), ("/no/x", "409"), ("/site", "409"), ("/../x", "400")]
+    {
+        assert_eq!(status(&ask(&mut site, &put(path))), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_root_that_is_no_directory_is_refused() {
+    let folder = Folder::new();
+    assert!(FileRoot::open(&folder.root().join("a.txt"), Uploads::Refused).is_err());
+    assert!(FileRoot::open(&folder.root().join("none"), Uploads::Refused).is_err());
+}

@@ -1,0 +1,64 @@
+use clap::Parser;
+
+use super::*;
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn plan(words: &[&str]) -> Result<Plan, Failure> {
+    let words = std::iter::once("serve").chain(words.iter().copied());
+    Plan::new(&Typed::try_parse_from(words).unwrap().arguments)
+}
+
+fn usage_error(words: &[&str]) -> String {
+    match plan(words) {
+        Err(Failure::Usage(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn without_options_port_80_of_both_addresses_is_served() {
+    let plan = plan(&[]).unwrap();
+    let listen: Vec<_> = plan.listen.iter().map(ToString::to_string).collect();
+    assert_eq!(listen, ["10.9.0.2:80", "[fd09::2]:80"]);
+    assert!(matches!(plan.content, ContentPlan::Fixed(128)));
+    assert_eq!(plan.volume, Volume::Normal);
+}
+
+#[test]
+fn an_unspecified_address_is_any_of_its_family() {
+    assert!(plan(&["-l", "0.0.0.0:8080", "-l", "[::]:8080"]).is_ok());
+    let text = usage_error(&["-w", "tun:t0,addr=10.1.0.2/24", "-l", "[::]:80"]);
+    assert!(text.contains("which has 10.1.0.2:"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_listened_on_is_refused_with_what_can() {
+    assert!(usage_error(&["-l", "10.9.0.3:80"]).contains("which has 10.9.0.2 and fd09::2"));
+    assert!(usage_error(&["-l", "10.9.0.2"]).contains("ADDR:PORT"));
+    assert!(usage_error(&["-l", "10.9.0.2:0"]).contains("1 to 65535"));
+}
+
+#[test]
+fn a_wire_that_means_nothing_is_refused() {
+    assert!(usage_error(&["-w", "tin:x"]).starts_with("--wire: "));
+    assert!(usage_error(&["-w", "tun:t0,addr=10.1.0.2/24,queues=2"]).contains("queues=1"));
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused() {
+    for words in [
+        ["--body", "1", "--file-root", "/"].as_slice(),
+        &["--upload"],
+        &["--quiet", "-v"],
+        &["--backlog", "0"],
+        &["--body", "x"],
+    ] {
+        let words = std::iter::once("serve").chain(words.iter().copied());
+        assert!(Typed::try_parse_from(words).is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! What `serve` prints: the beginning, a line a second, the end.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use whimbrel_apps::http::{HttpServer, Site, Statistics};
+use whimbrel_io::Tun;
+use whimbrel_stack::Shard;
+use whimbrel_stack::shard::Census;
+use whimbrel_tcp::{Counters, Instant};
+use whimbrel_wire::Endpoint;
+
+use super::plan::{Plan, Volume};
+use crate::size;
+
+/// What is printed, and what was printed last.
+#[derive(Debug)]
+pub(crate) struct Report {
+    volume: Volume,
+    /// When the next line is due, if lines are printed.
+    next_line: Option<Instant>,
+    lines: u64,
+    last: Sample,
+}
+
+/// Figures that grow; a line shows by how much.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sample {
+    at: Instant,
+    accepted: u64,
+    requests: u64,
+    retransmitted: u64,
+    resets: u64,
+    drops: u64,
+}
+
+impl Report {
+    /// Says that the stack is up, and where.
+    pub(crate) fn begin(plan: &Plan, tun: &Tun) -> Self {
+        let lines = match plan.volume {
+            Volume::Quiet => false,
+            Volume::Normal => std::io::stdout().is_terminal(),
+            Volume::Verbose => true,
+        };
+        let report = Self {
+            volume: plan.volume,
+            next_line: lines.then_some(Instant::ZERO + SECOND),
+            lines: 0,
+            last: Sample::default(),
+        };
+        report.print(&opening(plan, tun));
+        report
+    }
+
+    /// When [`Report::tick`] has something to print.
+    pub(crate) fn next_line(&self) -> Option<Instant> {
+        self.next_line
+    }
+
+    /// Prints the line of a second, if it is over.
+    pub(crate) fn tick(&mut self, now: Instant, server: &HttpServer<impl Site>, shard: &Shard) {
+        if self.next_line.is_none_or(|due| now < due) {
+            return;
+        }
+        self.next_line = Some(now + SECOND);
+        if self.lines.is_multiple_of(HEADING_EVERY) {
+            self.print(HEADING);
+        }
+        let sample = Sample::take(now, server.statistics(), shard.counters());
+        self.print(&sample.line(&self.last, server.statistics(), &shard.census()));
+        self.last = sample;
+        self.lines += 1;
+    }
+
+    /// Says what was done, and what is left.
+    pub(crate) fn summarize(&self, server: &HttpServer<impl Site>, shard: &Shard) {
+        let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
+            server.statistics();
+        let counters = shard.counters();
+        let left = left_over(&shard.census());
+        self.print(&format!(
+            "served     {accepted} connections, {requests} requests ({refused} refused); \
+             {failed} connections failed, {silent} were silent for too long\n\
+             octets     {} received, {} sent\n\
+             segments   {} in, {} out, {} retransmitted, {} resets sent, {} dropped\n\
+             left over: {} ({} in TIME-WAIT)\n",
+            size::display(*received),
+            size::display(*sent),
+            counters.in_segs,
+            counters.out_segs,
+            counters.retrans_segs,
+            counters.out_rsts,
+            drops(counters),
+            if left.is_empty() { "none" } else { &left },
+            shard.census().time_wait,
+        ));
+    }
+
+    /// Nobody may be reading any more: that is no reason to stop serving.
+    fn print(&self, text: &str) {
+        if self.volume != Volume::Quiet {
+            let mut out = std::io::stdout().lock();
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
+    }
+}
+
+/// What a stack still holds beside TIME-WAIT; empty if nothing.
+pub(crate) fn left_over(census: &Census) -> String {
+    let Census {
+        connections,
+        syn_entries,
+        time_wait,
+        cold_halves,
+        flows,
+        timers,
+        replies,
+        listeners,
+    } = *census;
+    let kinds = [
+        (connections, "connections"),
+        (syn_entries, "half-open entries"),
+        (cold_halves, "buffers"),
+        (flows.saturating_sub(time_wait), "flows"),
+        (timers, "timers"),
+        (replies, "replies"),
+        (listeners, "listeners"),
+    ];
+    let kinds = kinds.iter().filter(|(count, _)| *count > 0);
+    kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
+}
+
+impl Sample {
+    fn take(at: Instant, statistics: &Statistics, counters: &Counters) -> Self {
+        Self {
+            at,
+            accepted: statistics.accepted,
+            requests: statistics.requests,
+            retransmitted: counters.retrans_segs,
+            resets: counters.out_rsts,
+            drops: drops(counters),
+        }
+    }
+
+    fn line(&self, last: &Self, statistics: &Statistics, census: &Census) -> String {
+        let seconds = self.at.since(last.at).as_secs_f64().max(0.001);
+        let rate = |count: u64| count as f64 / seconds;
+        format!(
+            "{:>6.0}s {:>8.0} {:>8.0} {:>7} {:>9} {:>8} {:>8} {:>6} {:>6}\n",
+            self.at.since(Instant::ZERO).as_secs_f64(),
+            rate(self.accepted - last.accepted),
+            rate(self.requests - last.requests),
+            statistics.open,
+            census.syn_entries,
+            census.time_wait,
+            self.retransmitted - last.retransmitted,
+            self.resets - last.resets,
+            self.drops - last.drops,
+        )
+    }
+}
+
+fn opening(plan: &Plan, tun: &Tun) -> String {
+    let offloads: Vec<_> = tun.offloads().names().collect();
+    let offloads = if offloads.is_empty() { "none".into() } else { offloads.join(" ") };
+    let mut text = format!(
+        "whimbrel {}  stack up on tun:{} (offloads: {offloads}; mtu {})\n",
+        env!("CARGO_PKG_VERSION"),
+        plan.tun.name().to_string_lossy(),
+        plan.tun.mtu(),
+    );
+    for at in &plan.listen {
+        text += &format!("listening  {at}   backlog {}\n", plan.backlog);
+    }
+    for at in plan.listen.iter().filter(|at| !at.addr.is_unspecified()) {
+        text += &format!("try        curl {}\n", url(*at));
+    }
+    text
+}
+
+fn url(at: Endpoint) -> String {
+    match (at.addr.is_v4(), at.port) {
+        (true, 80) => format!("http://{}/", at.addr),
+        (false, 80) => format!("http://[{}]/", at.addr),
+        _ => format!("http://{at}/"),
+    }
+}
+
+fn drops(counters: &Counters) -> u64 {
+    counters.drops().map(|(_, count)| count).sum()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Lines between two headings: a screen.
+const HEADING_EVERY: u64 = 20;
+/// `retrans`, `rst` and `drops` are those of the interval.
+const HEADING: &str =
+    "   time   conn/s    req/s   estab  syn_rcvd       tw  retrans    rst  drops\n";

@@ -1,0 +1,9 @@
+//! The program as its user meets it: over real wires, with the kernel's tools at the other end.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod errors;
+#[cfg(test)]
+mod netns;
+#[cfg(test)]
+mod serve;

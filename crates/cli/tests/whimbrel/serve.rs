@@ -1,0 +1,122 @@
+//! `whimbrel serve` over TUN, against the kernel's own curl and ping.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use crate::netns::{Net, succeed};
+
+const MIB: usize = 1 << 20;
+
+/// Octets that repeat nowhere near.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let octet = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..count).map(octet).collect()
+}
+
+#[test]
+fn curl_fetches_and_uploads_a_mebibyte_over_both_families() {
+    let Some(net) = Net::new() else { return };
+    let root = net.folder().join("root");
+    fs::create_dir(&root).unwrap();
+    let sent = noise(MIB);
+    fs::write(root.join("noise.bin"), &sent).unwrap();
+    let serve = net.serve(&["--file-root", root.to_str().unwrap(), "--upload"]);
+    for (name, host) in [("v4", "10.9.0.2"), ("v6", "[fd09::2]")] {
+        let copy = net.folder().join(name);
+        let curl = "curl -sS -g --fail --max-time 20";
+        net.run(&format!("{curl} -o {} http://{host}/noise.bin", copy.display()));
+        assert!(fs::read(&copy).unwrap() == sent, "{name}: what came is not what was sent");
+        for expect in ["Expect:", "Expect:100-continue"] {
+            let up = format!("-H {expect} -T {} http://{host}/up-{name}.bin", copy.display());
+            net.run(&format!("{curl} {up}"));
+            let written = fs::read(root.join(format!("up-{name}.bin"))).unwrap();
+            assert!(written == sent, "{name}: what was written is not what was sent");
+        }
+    }
+    let text = serve.stop();
+    assert!(text.contains("6 requests (0 refused); 0 connections failed"), "{text}");
+}
+
+#[test]
+fn a_thousand_connections_one_after_the_other_go_without_an_error() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&[]);
+    let codes = net
+        .command("curl")
+        .args(["-sS", "--fail", "--max-time", "60", "-H", "Connection: close", "-o", "/dev/null"])
+        .args(["-w", "%{http_code} %{num_connects} %{size_download}\n"])
+        .arg("http://10.9.0.2/[1-1000]")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&codes.stderr);
+    assert!(codes.status.success() && errors.is_empty(), "{errors}");
+    let codes = String::from_utf8_lossy(&codes.stdout);
+    assert_eq!(codes.lines().filter(|line| *line == "200 1 128").count(), 1_000, "{codes}");
+    let text = serve.stop();
+    assert!(text.contains("1000 connections, 1000 requests (0 refused); 0 conn"), "{text}");
+}
+
+#[test]
+fn one_connection_carries_many_requests_and_a_long_body() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&["--body", "20M", "-l", "10.9.0.2:8080"]);
+    let line = "curl -sS --fail --max-time 30 -o /dev/null -w %{size_download}-%{num_connects}; \
+                http://10.9.0.2:8080/[1-4]";
+    assert_eq!(net.run(line), "20971520-1;20971520-0;20971520-0;20971520-0;");
+    let text = serve.stop();
+    assert!(text.contains("1 connections, 4 requests"), "{text}");
+}
+
+#[test]
+fn ping_is_answered_over_both_families() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&[]);
+    for line in ["ping -c 3 -i 0.2 -W 2 10.9.0.2", "ping -6 -c 3 -i 0.2 -W 2 fd09::2"] {
+        let text = net.run(line);
+        assert!(text.contains("3 received"), "{text}");
+    }
+    net.run("ping -c 1 -W 2 -s 1400 10.9.0.2");
+    serve.stop();
+}
+
+#[test]
+fn a_server_with_nothing_to_do_takes_less_than_a_hundredth_of_a_core() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&[]);
+    net.run("curl -sS --fail --max-time 5 -o /dev/null http://10.9.0.2/");
+    let before = serve.cpu_time();
+    thread::sleep(Duration::from_secs(5));
+    let taken = serve.cpu_time() - before;
+    assert!(taken < Duration::from_millis(50), "{taken:?} in 5 s");
+    serve.stop();
+}
+
+#[test]
+fn a_transfer_cut_by_sigterm_leaves_nothing_over() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&["--body", "1G"]);
+    let mut slow = net.command("curl");
+    slow.args(["-s", "--limit-rate", "1M", "-o", "/dev/null", "http://10.9.0.2/"]);
+    let mut slow = slow.spawn().unwrap();
+    thread::sleep(Duration::from_millis(500));
+    let text = serve.stop();
+    let cut = slow.wait().unwrap();
+    // 18: only part of the file came; 56: the connection was reset.
+    assert!(matches!(cut.code(), Some(18 | 56)), "{cut}");
+    assert!(text.contains("1 connections failed"), "{text}");
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let Some(net) = Net::new() else { return };
+    let mut command = net.command("timeout");
+    command.args(["--preserve-status", "-s", "INT", "0.5", env!("CARGO_BIN_EXE_whimbrel")]);
+    assert_eq!(succeed(command.args(["serve", "--quiet"])), "");
+}
