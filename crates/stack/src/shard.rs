@@ -120,6 +120,12 @@ impl Shard {
         })
     }
 
+    /// Octets to be read up to the end of the peer's urgent data, if any is still to come
+    /// (RFC 6093; what `SIOCATMARK` asks).
+    pub fn urgent_mark(&self, handle: Handle) -> Option<u32> {
+        self.slot(handle)?.connection.urgent_mark()
+    }
+
     /// The state of a connection.
     pub fn state(&self, handle: Handle) -> Option<State> {
         self.slot(handle).map(|slot| slot.connection.state())

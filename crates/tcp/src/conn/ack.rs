@@ -66,7 +66,6 @@ impl Connection {
         self.snd.advance(ack);
         self.take_window(cx, seg);
         self.attempts = 0;
-        self.rtt.end_back_off();
         if self.flags.has(Flags::RETRANSMIT) && self.snd.una == self.snd.max {
             self.flags.clear(Flags::RETRANSMIT);
         }

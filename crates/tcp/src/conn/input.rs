@@ -29,6 +29,7 @@ impl Connection {
         self.check_syn(cx, seg)?;
         self.note_timestamp(cx, seg);
         self.check_ack(cx, seg)?;
+        self.check_urg(cx, seg);
         self.take_text(cx, seg)?;
         self.take_fin(cx, seg)
     }
@@ -83,6 +84,9 @@ impl Connection {
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
         let old = (seq + len).at_or_before(nxt);
+        if old {
+            self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
+        }
         Done(Verdict::Drop(if old { DropReason::OldData } else { DropReason::OverWindow }))
     }
 
@@ -132,8 +136,8 @@ impl Connection {
         Done(Verdict::Drop(DropReason::SynChallenged))
     }
 
-    /// Seventh, after the text: FIN.
-    fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    /// Eighth, after URG and text: FIN.
+    pub(super) fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         if seg.header.flags.contains(TcpFlags::FIN) && !self.flags.has(Flags::FIN_RECEIVED) {
             let end = seg.header.seq + (seg.len() - 1);
             // A FIN beyond the window goes with the text in front of it: it will come again.

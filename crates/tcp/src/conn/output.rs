@@ -61,6 +61,7 @@ impl Connection {
             Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
+        self.settle(cx.pool);
         Some(outgoing)
     }
 
@@ -271,9 +272,14 @@ impl Connection {
         Outgoing { header, gso_size: 0 }
     }
 
-    /// RFC 2018 3: as many blocks as fit beside the timestamps.
-    fn name_held(&self, options: &mut TcpOptions) {
-        if let Some(cold) = self.cold.as_ref().filter(|cold| cold.recv.has_held()) {
+    /// RFC 2018 3: as many blocks as fit beside the timestamps; RFC 2883 4: a duplicate before
+    /// all others.
+    fn name_held(&mut self, options: &mut TcpOptions) {
+        let Some(cold) = self.cold.as_mut() else { return };
+        if let Some(duplicate) = cold.duplicate.take() {
+            options.sack.push(duplicate);
+        }
+        if cold.recv.has_held() {
             let most = if options.timestamps.is_some() { 3 } else { 4 };
             cold.recv.sack_blocks(self.rcv.nxt, most, &mut options.sack);
         }

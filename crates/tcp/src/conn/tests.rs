@@ -2,6 +2,7 @@
 
 mod pair;
 
+mod arrival;
 mod closing;
 mod faults;
 mod transfer;

@@ -66,6 +66,14 @@ impl ChunkQueue {
         Some(chunk)
     }
 
+    /// Puts the rest of the first chunk back.
+    pub fn unpop(&mut self, chunk: Bytes) {
+        if !chunk.is_empty() {
+            self.octets += chunk.len() as u32;
+            self.full.push_front(chunk);
+        }
+    }
+
     /// Lets go of everything, and keeps the room.
     pub fn clear(&mut self) {
         self.full.clear();
