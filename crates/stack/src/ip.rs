@@ -15,6 +15,7 @@ pub(crate) use output::TcpOut;
 pub use routes::Routes;
 
 use crate::Capabilities;
+use crate::link::Link;
 
 /// What a host is to its networks.
 #[derive(Debug)]
@@ -27,4 +28,6 @@ pub struct Host {
     pub routes: Routes,
     /// What happened to packets that never became segments.
     pub counters: IpCounters,
+    /// Its Ethernet, if the device has one.
+    pub(crate) link: Option<Link>,
 }

@@ -26,6 +26,7 @@ use whimbrel_wire::{Endpoint, Flow};
 
 use crate::connections::Slot;
 use crate::ip::{Addresses, Host, IpCounters, Routes};
+use crate::link::Link;
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
@@ -65,12 +66,11 @@ impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
         let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
-        let host = Host {
-            capabilities,
-            addresses: Addresses::new(&addresses)?,
-            routes: Routes::new(&addresses, &routes)?,
-            counters: IpCounters::default(),
-        };
+        let routes = Routes::new(&addresses, &routes)?;
+        let addresses = Addresses::new(&addresses)?;
+        let link = Link::new(capabilities.medium, &addresses)?;
+        let counters = IpCounters::default();
+        let host = Host { capabilities, addresses, routes, counters, link };
         let (first, last) = (tunables.port_first, tunables.port_last);
         let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
         Ok(Self {
@@ -98,6 +98,11 @@ impl Shard {
     /// What happened to packets that never became segments.
     pub fn ip_counters(&self) -> &IpCounters {
         &self.host.counters
+    }
+
+    /// Its Ethernet: neighbours and counters. `None` where frames begin with their IP header.
+    pub fn link(&self) -> Option<&Link> {
+        self.host.link.as_ref()
     }
 
     /// This host's addresses.

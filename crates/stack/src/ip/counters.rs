@@ -47,6 +47,18 @@ frame_drops! {
     ReplyLimit = "REPLY_QUEUE_FULL",
     /// An Ethernet frame of a type that this host does not speak.
     EtherType = "UNHANDLED_PROTO",
+    /// An Ethernet frame for another station.
+    OtherStation = "PACKET_OTHERHOST",
+    /// An Ethernet frame from a group of stations, from none, or from ourselves.
+    LinkSource = "ETH_INVALID_SOURCE",
+    /// A packet sent to a group of stations that is not Neighbour Discovery (RFC 1122 3.3.6:
+    /// "A host SHOULD silently discard a datagram that is received via a link-layer broadcast
+    /// [...] but does not specify an IP multicast or broadcast destination address").
+    LinkGroup = "UNICAST_IN_L2_MULTICAST",
+    /// An ARP packet that contradicts itself.
+    Arp = "ARP_INVALID",
+    /// A Neighbour Discovery message that contradicts itself, or that came from beyond the link.
+    Discovery = "NDISC_INVALID",
 }
 
 /// The counters of the internet layer.

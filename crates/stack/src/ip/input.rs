@@ -9,12 +9,14 @@ use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
 use super::{EchoReply, FrameDrop, Host};
 use crate::RxFrame;
+use crate::link::{Heard, Opened};
 
 /// A frame that asks something of this host.
 #[derive(Debug)]
 pub(crate) enum Arrived<'a> {
     Segment(Arrival<'a>),
     Echo(EchoReply),
+    Heard(Heard),
 }
 
 /// A segment, and the flow it belongs to.
@@ -58,7 +60,11 @@ impl FlowKey {
 impl Host {
     /// Reads a frame. Everything that a peer can get wrong is found out here.
     pub(crate) fn read<'a>(&self, frame: &RxFrame<'a>) -> Result<Arrived<'a>, FrameDrop> {
-        let (ip, payload) = IpHeader::parse(frame.octets).map_err(|error| match error {
+        let packet = match self.open(frame.octets)? {
+            Opened::Packet(packet) => packet,
+            Opened::Heard(heard) => return Ok(Arrived::Heard(heard)),
+        };
+        let (ip, payload) = IpHeader::parse(packet).map_err(|error| match error {
             ParseError::BadChecksum => FrameDrop::Checksum,
             _ => FrameDrop::Header,
         })?;

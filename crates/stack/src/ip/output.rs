@@ -54,9 +54,11 @@ impl Host {
         true
     }
 
-    /// Writes an IP header for `len` octets of payload; returns where the payload's header goes.
+    /// Writes an IP header for `len` octets of payload behind the room for a link header, which
+    /// [`Host::depart`] fills; returns where the payload's header goes.
     pub(super) fn write_ip(&mut self, ip: &IpOut<'_>, len: usize, tx: &mut TxSegment) -> usize {
         self.counters.out_requests += 1;
+        let at = self.link_header_len();
         let header_len = match ip.local.family() {
             Family::V4 => {
                 let header = Ipv4Header {
@@ -73,7 +75,7 @@ impl Host {
                     total_len: (Ipv4Header::LEN + len) as u16,
                     header_len: Ipv4Header::LEN as u8,
                 };
-                header.emit(tx.header_room());
+                header.emit(&mut tx.header_room()[at..]);
                 Ipv4Header::LEN
             }
             Family::V6 => {
@@ -89,12 +91,12 @@ impl Host {
                     protocol_pointer: NEXT_HEADER_AT,
                     fragment: None,
                 };
-                header.emit(tx.header_room());
+                header.emit(&mut tx.header_room()[at..]);
                 Ipv6Header::LEN
             }
         };
-        tx.transport_offset = header_len as u8;
-        header_len
+        tx.transport_offset = (at + header_len) as u8;
+        at + header_len
     }
 
     /// The MSS to announce to a peer of this family: what fits the link (RFC 9293 3.7.1: "The

@@ -15,6 +15,7 @@ impl Shard {
         while left > 0 && self.advance_half_open() {
             left -= 1;
         }
+        self.host.advance_link(self.now, &mut left);
         while let Some(index) =
             self.wheel.pop_due(&mut self.records.connections, self.now, &mut left)
         {
@@ -38,9 +39,12 @@ impl Shard {
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
-        [self.wheel.next_deadline(), self.records.syns.next_deadline(), self.next_wait_expiry()]
-            .into_iter()
-            .flatten()
-            .min()
+        let deadlines = [
+            self.wheel.next_deadline(),
+            self.records.syns.next_deadline(),
+            self.next_wait_expiry(),
+            self.host.next_link_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 }

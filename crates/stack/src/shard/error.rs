@@ -1,6 +1,6 @@
 //! What a caller can do wrong: each error names the limit, the value and the remedy.
 
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::{Address, Endpoint, MacAddress};
 
 /// A configuration that makes no host.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -32,6 +32,11 @@ pub enum ConfigError {
         /// The last.
         last: u16,
     },
+    /// Not the address of one station.
+    #[error(
+        "{0} names no single station: give an address with an even first octet, as in 02:00:00:00:00:01"
+    )]
+    Station(MacAddress),
     /// The same address twice.
     #[error("address {0} is given twice: give it once")]
     DuplicateAddress(Address),

@@ -79,6 +79,13 @@ impl Shard {
                 }
                 None
             }
+            Ok(Arrived::Heard(heard)) => {
+                match self.host.hear(heard, self.now) {
+                    Ok(()) => self.host.counters.in_delivers += 1,
+                    Err(reason) => self.host.counters.drop_frame(reason),
+                }
+                None
+            }
             Err(reason) => {
                 match reason {
                     FrameDrop::TcpChecksum => self.counters.in_csum_errors += 1,

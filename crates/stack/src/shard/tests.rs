@@ -4,5 +4,6 @@ mod hosts;
 
 mod close;
 mod echo;
+mod ethernet;
 mod open;
 mod refuse;

@@ -59,8 +59,12 @@ pub(super) fn server_at(over: Over) -> Endpoint {
 }
 
 pub(super) fn host(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) -> Shard {
+    Shard::new(config(addr, seed, tunables)).expect("a valid configuration")
+}
+
+pub(super) fn config(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) -> ShardConfig {
     let address = |over, prefix_len| InterfaceAddress { addr: addr(over), prefix_len };
-    let config = ShardConfig {
+    ShardConfig {
         tunables: tunables.clone(),
         secrets: Secrets::from_seed(seed),
         capabilities: Capabilities {
@@ -72,8 +76,7 @@ pub(super) fn host(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) ->
         },
         addresses: std::vec![address(Over::V4, 24), address(Over::V6, 64)],
         routes: Vec::new(),
-    };
-    Shard::new(config).expect("a valid configuration")
+    }
 }
 
 impl Hosts {
@@ -82,10 +85,14 @@ impl Hosts {
     }
 
     pub(super) fn with(tunables: &Tunables) -> Self {
+        Self::of(host(client_addr, 1, tunables), host(server_addr, 2, tunables))
+    }
+
+    pub(super) fn of(client: Shard, server: Shard) -> Self {
         Self {
             now: Instant::ZERO,
-            client: host(client_addr, 1, tunables),
-            server: host(server_addr, 2, tunables),
+            client,
+            server,
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
             lose: |_| false,
