@@ -1,9 +1,9 @@
 //! The link layer of a host on Ethernet: the header of each frame, and which station has which
 //! address.
 //!
-//! What arrives is [opened](Host::open): the header goes, frames for other stations are dropped,
-//! and what neighbours say of themselves ([`arp`], [`ndp`]) is heard before the internet layer sees
-//! it. What leaves is [addressed](Host::depart): its destination leads to a next hop and that to a
+//! What arrives is opened: the header goes, frames for other stations are dropped,
+//! and what neighbours say of themselves (`arp`, `ndp`) is heard before the internet layer sees
+//! it. What leaves is addressed: its destination leads to a next hop and that to a
 //! neighbour; if the neighbour's station is not known yet, the packet waits with it.
 //!
 //! Not here: routers' advertisements, redirects and prefixes (a host's routes are its
