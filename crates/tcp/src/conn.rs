@@ -9,6 +9,7 @@
 
 mod ack;
 mod close;
+mod icmp;
 mod input;
 mod open;
 mod output;
@@ -29,6 +30,7 @@ use crate::verdict::CloseReason;
 use crate::{Context, Tick};
 
 pub use close::{Remains, WriteClosed};
+pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, Handshake, initial_window};
 pub use output::Outgoing;
 pub use timers::Timers;
@@ -126,6 +128,8 @@ pub struct Connection {
     /// Unanswered retransmissions or probes in a row.
     attempts: u8,
     closed: Option<CloseReason>,
+    /// What routers last reported, unless data was acknowledged since.
+    soft_error: Option<SoftError>,
     send_size: u32,
     recv_size: u32,
     /// When the last challenge acknowledgment went out.

@@ -87,6 +87,14 @@ counters! {
     time_wait_killed = "TcpExtTWKilled",
     /// `connect` calls that found no port free.
     ports_exhausted = "TcpExtPortsExhausted",
+    /// ICMP errors whose quoted segment was not in flight; discarded (RFC 5927 4.1).
+    icmp_out_of_window = "TcpExtOutOfWindowIcmps",
+    /// ICMP errors that connections noted and outlived.
+    icmp_soft_errors = "TcpExtIcmpSoftErrors",
+    /// Attempts to open that an ICMP error ended.
+    icmp_aborts = "TcpExtIcmpAborts",
+    /// Connections that a lesser path MTU made use smaller segments.
+    path_mtu_lowered = "TcpExtPathMtuLowered",
 }
 
 impl Counters {

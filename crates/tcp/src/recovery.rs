@@ -114,6 +114,16 @@ impl Recovery {
     }
 }
 
+impl Recovery {
+    /// What is in flight was too big for the path and is sent again: a loss without congestion.
+    /// Duplicate acknowledgments of what did arrive say nothing until all of it is acknowledged.
+    pub fn on_path_mtu(&mut self, at: Flight) {
+        self.phase = Phase::AfterTimeout;
+        self.recover = at.max;
+        self.dup_acks = 0;
+    }
+}
+
 /// What is in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {

@@ -66,6 +66,7 @@ impl Connection {
         self.snd.advance(ack);
         self.take_window(cx, seg);
         self.attempts = 0;
+        self.soft_error = None;
         if self.flags.has(Flags::RETRANSMIT) && self.snd.una == self.snd.max {
             self.flags.clear(Flags::RETRANSMIT);
         }

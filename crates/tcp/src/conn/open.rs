@@ -120,6 +120,7 @@ impl Connection {
             unacked_segs: 0,
             attempts: 0,
             closed: None,
+            soft_error: None,
             send_size: cx.tunables.send_buffer,
             recv_size: cx.tunables.recv_buffer,
             challenged: cx.now.tick(),
@@ -214,7 +215,8 @@ impl Connection {
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
     fn settle_mss(&mut self, peer: Mss) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
-        let mss = peer.get().min(self.advertised_mss).max(LEAST_MSS) - options;
+        // Until here `mss` is what the path carries.
+        let mss = peer.get().min(self.mss).max(LEAST_MSS) - options;
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
     }
@@ -250,7 +252,7 @@ pub fn initial_window(tunables: &Tunables) -> WindowSize {
 }
 
 /// The timestamps option and its padding.
-const TIMESTAMP_OCTETS: u16 = 12;
+pub(super) const TIMESTAMP_OCTETS: u16 = 12;
 /// A peer that announces less than this would make us send headers only (CVE-2019-11479; Linux'
 /// `tcp_min_snd_mss`).
-const LEAST_MSS: u16 = 48;
+pub(super) const LEAST_MSS: u16 = 48;

@@ -5,4 +5,5 @@ mod pair;
 mod arrival;
 mod closing;
 mod faults;
+mod icmp;
 mod transfer;
