@@ -11,6 +11,7 @@ mod clock;
 mod closing;
 mod commands;
 mod error;
+mod icmp;
 mod input;
 mod opening;
 mod output;
@@ -25,7 +26,7 @@ use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
 use crate::connections::Slot;
-use crate::ip::{Addresses, Host, IpCounters, Routes};
+use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
@@ -70,6 +71,9 @@ impl Shard {
             addresses: Addresses::new(&addresses)?,
             routes: Routes::new(&addresses, &routes)?,
             counters: IpCounters::default(),
+            reassembly: Reassembly::new(Bounds::DEFAULT),
+            path_mtus: PathMtus::default(),
+            error_budget: ErrorBudget::new(),
         };
         let (first, last) = (tunables.port_first, tunables.port_last);
         let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
@@ -142,6 +146,8 @@ impl Shard {
             flows: self.records.flows.len(),
             timers: self.wheel.len(),
             replies: self.replies.len(),
+            fragmented: self.host.reassembly.len(),
+            fragment_octets: self.host.reassembly.octets(),
         }
     }
 
@@ -200,6 +206,10 @@ pub struct Census {
     pub timers: usize,
     /// Stateless replies not yet sent.
     pub replies: usize,
+    /// Datagrams of which some fragments are here.
+    pub fragmented: usize,
+    /// Octets that their fragments take.
+    pub fragment_octets: usize,
 }
 
 #[cfg(test)]

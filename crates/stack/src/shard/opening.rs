@@ -218,7 +218,7 @@ impl Shard {
                 mss: self.host.mss(entry.remote().addr.family()),
             },
             irs: entry.irs(),
-            peer_mss: entry.mss(),
+            peer_mss: self.host.path_mss(self.now, entry.mss(), &entry.remote().addr),
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
@@ -299,6 +299,7 @@ impl Shard {
         let connection = Connection::connect(&mut self.context(), open);
         let index = self.records.connections.0.insert(Slot::new(connection));
         self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
+        self.tell_path_mtu(index);
         self.settle(index);
         Ok(self.handle(index))
     }

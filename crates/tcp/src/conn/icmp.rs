@@ -65,9 +65,9 @@ impl Connection {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return IcmpVerdict::Ignored;
         }
-        // RFC 5927 4.1: "TCP should check that the TCP sequence number contained in the payload
-        // of the ICMP error message is within the range SND.UNA =< SEG.SEQ < SND.NXT." A bare
-        // acknowledgment stands at SND.NXT itself, and SND.NXT may have gone back.
+        // RFC 5927 4.1: "the TCP sequence number contained in the payload of the ICMP error
+        // message is within the range SND.UNA =< SEG.SEQ < SND.NXT". A bare acknowledgment stands
+        // at SND.NXT itself, and SND.NXT may have gone back: SND.MAX it is.
         if seq.offset_from(self.snd.una) > self.snd.max.offset_from(self.snd.una) {
             cx.counters.icmp_out_of_window += 1;
             return IcmpVerdict::OutOfWindow;
@@ -86,8 +86,9 @@ impl Connection {
         self.soft_error
     }
 
-    /// RFC 5927 5.2: "hosts can deem a connection establishment attempt as failed upon a hard
-    /// error, and treat hard errors as soft errors when the connection is synchronized".
+    /// RFC 5927 5.2: in a synchronized state hard errors are treated as soft ones. Whoever forges
+    /// one then gains nothing, and a host that restarted or a firewall that changed its mind is
+    /// found out by retransmissions.
     fn on_hard_error(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> IcmpVerdict {
         if !matches!(self.state, State::SynSent | State::SynReceived) {
             return self.note_soft_error(cx, SoftError::Prohibited);
@@ -107,8 +108,8 @@ impl Connection {
     /// beyond a path that became wider is found by the next connection.
     ///
     /// What exceeds the new size never arrived, so SND.NXT goes back to SND.UNA and everything is
-    /// cut anew. RFC 1191 6.4: "a TCP implementation must not retransmit in response to every
-    /// Datagram Too Big message": a second one of the same size changes nothing here.
+    /// cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
+    /// brings one, and a second of the same size changes nothing here.
     pub fn on_path_mtu(&mut self, cx: &mut Context<'_>, mtu: u16) -> IcmpVerdict {
         let mss = self.mss_for_mtu(mtu);
         if mss >= self.mss || matches!(self.state, State::Closed | State::TimeWait) {
@@ -119,7 +120,7 @@ impl Connection {
         let flight = self.flight();
         // Segments that together fit the new size were not too big.
         if flight.octets > u32::from(mss) && !self.flags.has(Flags::SYN) {
-            // RFC 1191 6.4: the loss says nothing of congestion. cwnd stays.
+            // The loss says nothing of congestion: cwnd stays.
             self.recovery.on_path_mtu(flight);
             self.rtt.stop_timing();
             self.snd.nxt = self.snd.una;
