@@ -56,11 +56,11 @@ impl Shard {
         }
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
-        for mut place in located.into_iter().take(count).flatten() {
+        for place in located.iter_mut().take(count).flatten() {
             if self.records.flows.epoch() != epoch {
                 place.record = self.records.find(place.hash, &place.arrival.key);
             }
-            self.process(&place);
+            self.process(place);
         }
     }
 
