@@ -25,7 +25,7 @@ struct Located<'a> {
 impl Shard {
     /// Frames arrived.
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
-        self.now = self.now.max(now);
+        self.tell_time(now);
         for frames in burst.chunks(BURST) {
             self.rx_pass(frames);
         }
