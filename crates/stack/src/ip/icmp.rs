@@ -97,7 +97,7 @@ impl Host {
         let out = IcmpOut {
             local_index,
             remote,
-            // RFC 1122 3.2.2.6: the reply's type of service is that of the request.
+            // RFC 1349 5.1: the reply's type of service is that of the request.
             class: traffic_class,
             icmp_type: if remote.is_v4() { ECHO_REPLY_V4 } else { ECHO_REPLY_V6 },
             code: 0,
