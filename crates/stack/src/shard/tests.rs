@@ -1,8 +1,11 @@
 //! Two shards, joined by a wire in virtual time.
 
 mod hosts;
+mod packets;
 
 mod close;
 mod echo;
+mod fragments;
+mod icmp;
 mod open;
 mod refuse;
