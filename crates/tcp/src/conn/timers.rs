@@ -118,6 +118,8 @@ impl Connection {
         // TCP receiver", whatever the window says now (RFC 9293 3.8.6: a window may shrink). What
         // follows it is sent again as the windows admit.
         self.snd.nxt = self.snd.una;
+        // The small segment that Nagle's algorithm would wait for counts as lost, too.
+        self.small_end = self.snd.una;
         self.flags.set(Flags::RETRANSMIT);
     }
 
