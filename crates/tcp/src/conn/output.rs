@@ -236,7 +236,8 @@ impl Connection {
     fn make_piece(&mut self, cx: &Context<'_>, piece: &Piece, len: u32) -> Outgoing {
         let mut flags = TcpFlags::ACK;
         if len > 0 && piece.seq + len == self.text_end() {
-            // RFC 9293 3.9.1.2: "must set the PSH bit in the last buffered segment"
+            // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
+            // is no more queued data to be sent) (MUST-61)".
             flags |= TcpFlags::PSH;
         }
         if piece.fin && len == piece.len {
@@ -341,8 +342,8 @@ impl Connection {
     pub(super) fn timestamps_now(&self, cx: &Context<'_>) -> Timestamps {
         Timestamps {
             val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
-            // RFC 7323 3.2: TSecr "is valid only if the ACK bit is set"; otherwise it is zero,
-            // as TS.Recent still is.
+            // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
+            // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
         }
     }
