@@ -166,7 +166,8 @@ impl Host {
     ) -> Result<Arrived<'a>, Refused> {
         self.counters.reassembly_fragments += 1;
         if lacks_headers(ip) {
-            // RFC 7112 5: "may send (...) an ICMPv6 Parameter Problem message (...) Code 3".
+            // RFC 7112 5: such a packet is discarded, and its sender told by a Parameter Problem of
+            // code 3 that points to its beginning.
             let answer = Some(Answer::ParameterProblem { code: 3, pointer: 0 });
             return Err(Refused { reason: FrameDrop::FragmentHeaders, answer });
         }
