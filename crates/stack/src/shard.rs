@@ -65,20 +65,20 @@ impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
         let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
+        tunables.validate()?;
+        let range = PortRange::from_tunables(&tunables)?;
         let host = Host {
             capabilities,
             addresses: Addresses::new(&addresses)?,
             routes: Routes::new(&addresses, &routes)?,
             counters: IpCounters::default(),
         };
-        let (first, last) = (tunables.port_first, tunables.port_last);
-        let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
         Ok(Self {
             now: Instant::ZERO,
-            identity: Identity::new(&secrets, tunables.isn_tick_nanos),
+            identity: Identity::new(&secrets, &tunables),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
-            ports: Ports::new(&secrets, range),
+            ports: Ports::new(&secrets, range, tunables.port_order),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
             replies: Replies::default(),

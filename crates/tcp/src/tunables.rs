@@ -8,7 +8,7 @@
 //! each read with the unit that it has there.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use core::cmp::Ordering;
 use core::time::Duration;
 
@@ -26,6 +26,7 @@ use self::declare::{optional, tunables};
 use self::info::{Limits, place};
 use self::names::{Named, find_one};
 use self::value::{Value, print_time};
+use crate::table::PortRange;
 
 pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
@@ -42,7 +43,7 @@ impl Tunables {
                 return Err(InvalidTunable::new(info, info.name.text, &info.value(self), place));
             }
         }
-        self.validate_ports()?;
+        PortRange::from_tunables(self)?;
         let least_rto = self.min_rto.max(self.initial_rto);
         if self.max_rto < least_rto {
             let least = print_time(least_rto);
@@ -53,25 +54,14 @@ impl Tunables {
         Ok(())
     }
 
-    fn validate_ports(&self) -> Result<(), InvalidTunable> {
-        let (first, last) = (self.port_first, self.port_last);
-        if last < first {
-            let accepted = format!("{first} or more, since ports.first is {first}");
-            return Err(InvalidTunable::against("ports.last", last.to_string(), accepted));
-        }
-        Ok(())
-    }
-
     /// Sets the tunable, or the group, that has this name, alias or field name, to what `value`
     /// means: `60s`, `200ms`, `64k`, `on`, a policy's value. If it fails, nothing is changed.
     ///
     /// What concerns several tunables is left to [`Tunables::validate`], so that they can be set
     /// one after the other.
     pub fn set_by_name(&mut self, name: &str, value: &str) -> Result<(), TunableError> {
-        let named = Named::find(name).ok_or_else(|| TunableError::Unknown {
-            name: name.into(),
-            near: names::near(name),
-        })?;
+        let named = Named::find(name)
+            .ok_or_else(|| TunableError::Unknown { name: name.into(), near: names::near(name) })?;
         let mut changed = self.clone();
         named.set(&mut changed, name, value.trim())?;
         *self = changed;

@@ -80,6 +80,7 @@ impl Shard {
             // later than that it believes to be connected.
             place.on_overflow();
             self.counters.listen_overflows += 1;
+            self.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
         let key = arrival.key;
@@ -112,6 +113,7 @@ impl Shard {
                 Verdict::Accepted
             }
             Err(_) => {
+                self.counters.syn_cache_overflows += 1;
                 self.counters.listen_drops += 1;
                 Verdict::Drop(DropReason::SynCacheFull)
             }
@@ -120,7 +122,7 @@ impl Shard {
 
     /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
     /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
-    fn choose_iss(&self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
+    fn choose_iss(&mut self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
         let local = Endpoint::new(*self.host.addresses.get(key.local_index)?, key.local_port);
         let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
         let iss = self.identity.isn(&flow, self.now);
@@ -154,7 +156,7 @@ impl Shard {
                     self.counters.challenge_acks += 1;
                     Verdict::Reply(reply, reason)
                 } else {
-                    self.counters.challenge_acks_skipped += 1;
+                    self.counters.syn_received_acks_skipped += 1;
                     Verdict::Drop(reason)
                 }
             }
@@ -179,6 +181,7 @@ impl Shard {
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
             listener.on_overflow();
             self.counters.listen_overflows += 1;
+            self.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
         let connection = self.build(&entry);

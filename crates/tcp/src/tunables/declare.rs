@@ -57,7 +57,7 @@ macro_rules! tunables {
                 reading: optional!(Reading::Same $(, $alias_reading)?),
             },)+)?],
             unit: $unit,
-            help: concat!($($help),+),
+            help: concat!($($help),+).trim_ascii(),
             rfc: optional!("" $(, $rfc)?),
             too_low: optional!("" $(, $low)?),
             too_high: optional!("" $(, $high)?),

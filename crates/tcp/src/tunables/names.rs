@@ -115,8 +115,7 @@ impl Named {
         match self {
             Self::One(info, _) => info.value(tunables),
             Self::Group(group, _) => {
-                let mut values: Vec<_> =
-                    group.members().map(|info| info.value(tunables)).collect();
+                let mut values: Vec<_> = group.members().map(|info| info.value(tunables)).collect();
                 if group.sharing == Sharing::Same {
                     values.dedup();
                 }
@@ -173,7 +172,10 @@ pub(super) fn near(typed: &str) -> Vec<&'static str> {
 fn every_name() -> impl Iterator<Item = &'static str> {
     let ones = TUNABLES.iter().flat_map(|info| {
         let aliases = info.aliases.iter().map(|name| name.text);
-        [info.name.text, info.field].into_iter().take(1 + usize::from(info.name.text != info.field)).chain(aliases)
+        [info.name.text, info.field]
+            .into_iter()
+            .take(1 + usize::from(info.name.text != info.field))
+            .chain(aliases)
     });
     ones.chain(TUNABLE_GROUPS.iter().flat_map(|group| group.names.iter().map(|name| name.text)))
 }

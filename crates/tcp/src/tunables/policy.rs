@@ -28,7 +28,7 @@ macro_rules! policies {
             /// Every value.
             pub const ALL: &'static [Self] = &[$(Self::$value,)+];
             pub(super) const UNIT: Unit =
-                Unit::Choice(&[$(Choice { name: $name, help: concat!($($help),+) },)+]);
+                Unit::Choice(&[$(Choice { name: $name, help: concat!($($help),+).trim_ascii() },)+]);
         }
 
         impl Value for $policy {
@@ -120,10 +120,7 @@ policies! {
 
 /// The option order belongs to the wire; its names are here, with those of all policies.
 pub(super) const OPTION_ORDER: Unit = Unit::Choice(&[
-    Choice {
-        name: "linux",
-        help: "MSS, SACK-permitted, timestamps, NOP, window scale; NOPs pad.",
-    },
+    Choice { name: "linux", help: "MSS, SACK-permitted, timestamps, NOP, window scale; NOPs pad." },
     Choice {
         name: "freebsd",
         help: "MSS, NOP, window scale, SACK-permitted, timestamps; end-of-list and zeros pad.",

@@ -53,7 +53,8 @@ impl SynRetry {
             Schedule::Factor(percent) => {
                 let most = tunables.max_rto.as_micros() as u64;
                 let first = (tunables.initial_rto.as_micros() as u64).min(most);
-                let next = |wait: u64, _| (wait.saturating_mul(u64::from(*percent)) / 100).min(most);
+                let next =
+                    |wait: u64, _| (wait.saturating_mul(u64::from(*percent)) / 100).min(most);
                 Duration::from_micros((0..repeats).fold(first, next))
             }
             Schedule::Listed { waits, len } => {

@@ -132,5 +132,4 @@ fn parse_digits(text: &str) -> Option<u64> {
 }
 
 /// Units of time that are printed, ascending.
-const UNITS: [(&str, u64); 4] =
-    [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
