@@ -81,9 +81,9 @@ counters! {
     /// Challenge acknowledgments that a connection withheld, by the limit of one in
     /// `net.ipv4.tcp_invalid_ratelimit`.
     challenge_acks_skipped = "TcpExtTCPACKSkippedChallenge",
-    /// Those that a half-open entry withheld.
+    /// Challenge acknowledgments that a half-open entry withheld, by the same limit.
     syn_received_acks_skipped = "TcpExtTCPACKSkippedSynRecv",
-    /// Those that a record in TIME-WAIT withheld.
+    /// Acknowledgments that a record in TIME-WAIT withheld, by the same limit.
     time_wait_acks_skipped = "TcpExtTCPACKSkippedTimeWait",
     /// Segments that arrived out of order and were kept.
     out_of_order = "TcpExtTCPOFOQueue",

@@ -157,7 +157,7 @@ drop_reasons! {
     TimeWait = Own "TCP_TIMEWAIT",
     /// A reset in TIME-WAIT, ignored (RFC 1337).
     TimeWaitReset = Own "TCP_TIMEWAIT_RST",
-    /// A SYN that looks old to TIME-WAIT; challenged.
+    /// A SYN that looks old to TIME-WAIT; answered as `tw.answer` says.
     TimeWaitSyn = Own "TCP_TIMEWAIT_SYN",
     /// The connection is closed.
     Closed = Linux "TCP_CLOSE",

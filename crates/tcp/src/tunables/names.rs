@@ -163,21 +163,26 @@ pub(super) fn near(typed: &str) -> Vec<&'static str> {
         let least = changes(&typed, &lower).min(changes(&typed, last) + 1);
         (least <= limit).then_some(least)
     };
-    let mut near: Vec<_> = every_name().filter_map(|name| Some((distance(name)?, name))).collect();
-    near.sort();
-    near.truncate(3);
-    near.into_iter().map(|(_, name)| name).collect()
+    let mut near: Vec<_> =
+        every_name().filter_map(|(name, shown)| Some((distance(name)?, shown))).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    let mut shown = Vec::new();
+    for (_, name) in near {
+        if shown.len() < 3 && !shown.contains(&name) {
+            shown.push(name);
+        }
+    }
+    shown
 }
 
-fn every_name() -> impl Iterator<Item = &'static str> {
+/// Every name, and what is shown for it: for a field the tunable's own name.
+fn every_name() -> impl Iterator<Item = (&'static str, &'static str)> {
     let ones = TUNABLES.iter().flat_map(|info| {
-        let aliases = info.aliases.iter().map(|name| name.text);
-        [info.name.text, info.field]
-            .into_iter()
-            .take(1 + usize::from(info.name.text != info.field))
-            .chain(aliases)
+        let own = [info.name.text, info.field].map(|name| (name, info.name.text));
+        own.into_iter().chain(info.aliases.iter().map(|name| (name.text, name.text)))
     });
-    ones.chain(TUNABLE_GROUPS.iter().flat_map(|group| group.names.iter().map(|name| name.text)))
+    let groups = TUNABLE_GROUPS.iter().flat_map(|group| group.names);
+    ones.chain(groups.map(|name| (name.text, name.text)))
 }
 
 /// The least number of octets to insert, remove or replace (Levenshtein).

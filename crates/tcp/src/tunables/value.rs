@@ -87,7 +87,7 @@ fn parse_number(text: &str, unit: Unit, reading: Reading) -> Option<u64> {
 fn print_number(number: u64, unit: Unit) -> String {
     let scaled = |shift: u32| number != 0 && number.trailing_zeros() >= shift;
     match unit {
-        Unit::Nanos => format!("{number}ns"),
+        Unit::Nanos => print_time(Duration::from_nanos(number)),
         Unit::Octets if scaled(30) => format!("{}G", number >> 30),
         Unit::Octets if scaled(20) => format!("{}M", number >> 20),
         Unit::Octets if scaled(10) => format!("{}k", number >> 10),
