@@ -3,7 +3,7 @@
 //! | group | methods |
 //! |---|---|
 //! | getters | [`Shard::counters`], [`Shard::census`], [`Shard::flow`], … |
-//! | what happened | [`Shard::rx`], [`Shard::advance`] |
+//! | what happened | [`Shard::rx`], [`Shard::advance`], [`Shard::tell_time`] |
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 

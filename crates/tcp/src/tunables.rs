@@ -212,7 +212,7 @@ tunables! {
         range: Duration::ZERO ..= millis(499);
         rfc: "RFC 9293 3.8.6.3";
         low: "an acknowledgment for each segment that nothing else carries one for.";
-        high: "peers that send less than two segments at a time stall; RFC 9293 wants less than 0.5 s.";
+        high: "peers that send less than two segments at a time stall; it MUST be less than 0.5 s (MUST-40).";
     }
 
     /// How many segments may await one acknowledgment. RFC 9293: "an ACK SHOULD be generated for at

@@ -226,6 +226,7 @@ impl Connection {
         self.signals.raise(Signals::CONNECTED);
         self.timers.stop_retransmission();
         if core::mem::take(&mut self.attempts) > 0 {
+            // Of the two rules the careful one (RFC 6928 2 would forgive the first loss).
             // RFC 5681 3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender
             // after a correctly transmitted SYN MUST be one segment consisting of at most SMSS
             // bytes."

@@ -18,8 +18,8 @@ impl Connection {
         if !receiving || !seg.header.flags.contains(TcpFlags::URG) {
             return;
         }
-        // RFC 9293 3.8.5: the pointer "points to the sequence number of the octet following the
-        // urgent data".
+        // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
+        // following the urgent data (MUST-62)."
         let end = seg.header.seq + u32::from(seg.header.urgent);
         // RFC 9293 3.10.7.4: "RCV.UP <- max(RCV.UP,SEG.UP), and signal the user that the remote
         // side has urgent data if the urgent pointer (RCV.UP) is in advance of the data consumed".
@@ -91,7 +91,7 @@ impl Connection {
         self.rcv.nxt += advance;
         self.signals.raise(Signals::READABLE);
         self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
-        // RFC 5681 4.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
+        // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
@@ -111,7 +111,7 @@ impl Connection {
     ) -> Step {
         let limit = usize::from(cx.tunables.max_out_of_order);
         let held = self.cold(cx).recv.hold(ahead, seg.payload, text, limit);
-        // RFC 5681 4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
+        // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
         // order segment arrives."
         self.owe_duplicate();
         match held {

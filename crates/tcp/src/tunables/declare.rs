@@ -30,9 +30,10 @@ macro_rules! tunables {
         pub struct Tunables {
             $(
                 $(#[doc = $help])+
-                #[doc = concat!("\n\n`", $name, "`, default `", stringify!($default), "`")]
-                $(#[doc = concat!(", range `", stringify!($range), "`")])?
-                #[doc = "."]
+                #[doc = concat!("\n\n`", $name, "`, in `", stringify!($unit), "`.")]
+                #[doc = concat!("Default `", stringify!($default), "`.")]
+                $(#[doc = concat!("Range `", stringify!($range), "`.")])?
+                $(#[doc = concat!("(", $rfc, ".)")])?
                 $(#[doc = concat!("Too low, or off: ", $low)])?
                 $(#[doc = concat!("Too high, or on: ", $high)])?
                 pub $field: $type,

@@ -37,7 +37,7 @@ pub struct InvalidTunable {
     pub accepted: String,
     /// A setting that works.
     pub example: String,
-    /// What would go wrong, as a clause; or empty.
+    /// What would go wrong, or nothing.
     pub consequence: Consequence,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Consequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             "" => Ok(()),
-            text => write!(f, " (beyond: {text})"),
+            text => write!(f, "; beyond: {}", text.trim_end_matches('.')),
         }
     }
 }
