@@ -126,9 +126,14 @@ impl RecvBuffer {
         Held::Kept
     }
 
-    /// The next chunk in order.
-    pub fn read(&mut self) -> Option<bytes::Bytes> {
-        self.ready.pop()
+    /// The next chunk in order, or its first `most` octets (>= 1).
+    pub fn read(&mut self, most: usize) -> Option<bytes::Bytes> {
+        self.ready.pop_up_to(most)
+    }
+
+    /// What can be read, piece by piece; it stays.
+    pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
+        self.ready.pieces()
     }
 
     /// The peer's FIN lies `ahead` octets beyond RCV.NXT.
