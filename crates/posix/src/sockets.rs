@@ -110,6 +110,13 @@ impl Sockets {
         }
     }
 
+    /// How many entries of the tables lead to a descriptor: none, if none is open.
+    #[cfg(test)]
+    pub(crate) fn leftovers(&self) -> usize {
+        let led = self.by_handle.len() + self.by_listener.len();
+        led + self.watchers.len() + self.bound.len()
+    }
+
     /// Whether a blocked call should be made again. It may come to nothing all the same.
     pub fn may_go_on(&self, wait: &Wait) -> bool {
         if wait.until() <= self.shard.now() {
