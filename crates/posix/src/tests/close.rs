@@ -15,6 +15,7 @@ fn shutting_down_writing_lets_the_peer_read_to_the_end_and_answer() {
     assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::EPIPE));
     assert_eq!(world.recv(Side::Server, server, 100), Ok(b"question".to_vec()));
     assert_eq!(world.recv(Side::Server, server, 100), Ok(Vec::new()));
+    world.settle();
     assert_eq!(world.count(Side::Server, SocketState::CloseWait), 1);
     assert_eq!(world.count(Side::Client, SocketState::FinWait2), 1);
     send_now(&mut world.server, server, b"answer").expect("room");
