@@ -99,6 +99,7 @@ impl Sockets {
                 Event::Accepted(listener) => self.by_listener.get(&listener),
                 Event::Connected(handle)
                 | Event::Readable(handle)
+                | Event::Urgent(handle)
                 | Event::Writable(handle)
                 | Event::Closed(handle, _) => self.by_handle.get(&handle),
             };

@@ -68,11 +68,6 @@ impl Incoming {
         self.chunks.concat()
     }
 
-    /// Octets that there is still room for.
-    pub(crate) const fn room(&self) -> usize {
-        self.most - self.len
-    }
-
     pub(crate) fn take(&mut self, chunk: Bytes, keep: Keep) {
         self.len += chunk.len();
         if keep == Keep::Octets {

@@ -3,7 +3,7 @@
 //! | group | methods |
 //! |---|---|
 //! | getters | [`Shard::counters`], [`Shard::census`], [`Shard::flow`], … |
-//! | what happened | [`Shard::rx`], [`Shard::advance`] |
+//! | what happened | [`Shard::rx`], [`Shard::advance`], [`Shard::tell_time`] |
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
@@ -127,6 +127,12 @@ impl Shard {
             local: Endpoint::new(local, connection.local_port()),
             remote: Endpoint::new(*connection.remote(), connection.remote_port()),
         })
+    }
+
+    /// Octets to be read up to the end of the peer's urgent data, if any is still to come
+    /// (RFC 6093; what `SIOCATMARK` asks).
+    pub fn urgent_mark(&self, handle: Handle) -> Option<u32> {
+        self.slot(handle)?.connection.urgent_mark()
     }
 
     /// The state of a connection.

@@ -19,6 +19,7 @@ mod timers;
 
 use alloc::boxed::Box;
 
+use whimbrel_wire::tcp::SackBlock;
 use whimbrel_wire::{Address, SeqNum, WindowScale};
 
 use crate::cc::NewReno;
@@ -75,6 +76,8 @@ impl Signals {
     pub const WRITABLE: Self = Self(4);
     /// The connection is over.
     pub const CLOSED: Self = Self(8);
+    /// The peer announced urgent data.
+    pub const URGENT: Self = Self(16);
 
     /// Whether there is nothing to tell.
     pub const fn is_empty(self) -> bool {
@@ -140,6 +143,8 @@ pub struct Connection {
 pub struct Cold {
     send: SendBuffer,
     recv: RecvBuffer,
+    /// Text that arrived twice, to be named in the next acknowledgment (RFC 2883).
+    duplicate: Option<SackBlock>,
 }
 
 impl Cold {
@@ -147,10 +152,11 @@ impl Cold {
     pub(crate) fn reset(&mut self) {
         self.send.clear();
         self.recv.clear();
+        self.duplicate = None;
     }
 
     fn is_empty(&self) -> bool {
-        self.send.is_empty() && self.recv.is_empty()
+        self.send.is_empty() && self.recv.is_empty() && self.duplicate.is_none()
     }
 }
 

@@ -74,8 +74,8 @@ impl Recovery {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
             Phase::FastRecovery => {
-                // RFC 6582 3.2 step 3: "For each additional duplicate ACK received while in fast
-                // recovery, increment cwnd by SMSS."
+                // RFC 5681 3.2 step 4: "For each additional duplicate ACK received (after the third),
+                // cwnd MUST be incremented by SMSS."
                 cc.cwnd = cc.cwnd.saturating_add(at.mss);
                 Remedy::Wait
             }
@@ -100,7 +100,9 @@ impl Recovery {
                 if ack.at_or_after(self.recover) {
                     self.phase = Phase::Open;
                 }
-                cc.on_ack(acked, at.mss);
+                // RFC 3465 2.3: in slow start after a time-out "a TCP MUST use L=1*SMSS": one
+                // acknowledgment may cover much that had arrived long before.
+                cc.on_ack(acked.min(at.mss), at.mss);
             }
             Phase::FastRecovery if ack.at_or_after(self.recover) => {
                 // RFC 6582 3.2 step 3, full acknowledgment: "Set cwnd to either (1) min
@@ -129,7 +131,7 @@ impl Recovery {
         } else {
             cc.collapse(at.mss);
         }
-        // RFC 6582 4: "After a retransmit timeout, record the highest sequence number transmitted
+        // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
         self.phase = Phase::AfterTimeout;
         self.recover = at.max;

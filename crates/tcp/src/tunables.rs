@@ -48,7 +48,7 @@ pub struct Tunables {
     /// (`net.ipv4.tcp_orphan_retries`, default 8; 0 ..= 30).
     pub orphan_retries: u8,
     /// The longest an acknowledgment is delayed (default 40 ms; 0 ..= 500 ms, RFC 9293 3.8.6.3
-    /// MUST-59 "the delay MUST be less than 0.5 seconds"). Longer stalls peers that send less
+    /// MUST-40 "the delay MUST be less than 0.5 seconds"). Longer stalls peers that send less
     /// than two segments at a time.
     pub delayed_ack: Duration,
     /// How many segments may await one acknowledgment (default 2, RFC 9293 3.8.6.3: "an ACK

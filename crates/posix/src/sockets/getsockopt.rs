@@ -54,6 +54,8 @@ impl Sockets {
             SocketOption::Type => Some(SocketType::Stream.number()),
             SocketOption::ProtocolOf => Some(Protocol::Tcp.number()),
             SocketOption::DomainOf => Some(socket.domain.number()),
+            // Urgent octets stay in the stream, always.
+            SocketOption::OobInline => Some(1),
             SocketOption::SendBuffer => {
                 Some(doubled(settings.send_size.unwrap_or(rules.send_buffer)))
             }

@@ -36,7 +36,11 @@ impl Sockets {
                     if waiting > 0 { READABLE } else { PollEvents::NONE }
                 }
                 Phase::Stream(stream) => match self.shard.snapshot(stream.handle) {
-                    Some(snapshot) => ready_stream(&stream, &snapshot),
+                    Some(snapshot) => {
+                        let urgent = self.shard.urgent_mark(stream.handle);
+                        let urgent = urgent.map_or(PollEvents::NONE, |_| PollEvents::POLLPRI);
+                        urgent | ready_stream(&stream, &snapshot)
+                    }
                     None => PollEvents::POLLHUP,
                 },
             }

@@ -20,9 +20,9 @@ impl Sockets {
         if into.most == 0 {
             return Outcome::Done(Ok(0));
         }
-        self.fill(fd, into, flags);
+        let stopped = self.fill(fd, into, flags);
         let goal = if flags.has(MsgFlags::MSG_WAITALL) { into.most } else { 1 };
-        if into.len >= goal {
+        if into.len >= goal || stopped == Stopped::AtUrgentMark {
             return Outcome::Done(Ok(into.len));
         }
         match self.after_text(fd) {
@@ -52,26 +52,38 @@ impl Sockets {
         if flags.without(known).is_empty() { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
     }
 
-    /// Takes, or copies, what is there and fits.
-    fn fill(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) {
-        let Some(handle) = self.stream_mut(fd).map(|stream| stream.handle) else { return };
+    /// Takes, or copies, what is there and fits; but not across the urgent mark.
+    fn fill(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Stopped {
+        let Some(handle) = self.stream_mut(fd).map(|stream| stream.handle) else {
+            return Stopped::NoMore;
+        };
         let keep = if flags.has(MsgFlags::MSG_TRUNC) { Keep::Count } else { Keep::Octets };
-        if flags.has(MsgFlags::MSG_PEEK) {
+        let peeks = flags.has(MsgFlags::MSG_PEEK);
+        if peeks {
             *into = Incoming::new(into.most);
-            self.peek(handle, into, keep);
-            return;
         }
-        while into.room() > 0 {
-            match self.shard.recv_up_to(handle, into.room()) {
+        let mark = self.shard.urgent_mark(handle).map(|left| into.len + left as usize);
+        let goal = mark.unwrap_or(usize::MAX).min(into.most);
+        if peeks {
+            self.peek(handle, into, (goal, keep));
+        } else {
+            self.take(handle, into, (goal, keep));
+        }
+        if mark == Some(into.len) { Stopped::AtUrgentMark } else { Stopped::NoMore }
+    }
+
+    fn take(&mut self, handle: Handle, into: &mut Incoming, (goal, keep): (usize, Keep)) {
+        while into.len < goal {
+            match self.shard.recv_up_to(handle, goal - into.len) {
                 Recv::Data(data) => into.take(data, keep),
                 _ => return,
             }
         }
     }
 
-    fn peek(&self, handle: Handle, into: &mut Incoming, keep: Keep) {
+    fn peek(&self, handle: Handle, into: &mut Incoming, (goal, keep): (usize, Keep)) {
         for piece in self.shard.peek(handle) {
-            let len = piece.len().min(into.room());
+            let len = piece.len().min(goal - into.len);
             if len > 0 {
                 into.take(Bytes::copy_from_slice(piece.get(..len).unwrap_or_default()), keep);
             }
@@ -111,6 +123,15 @@ impl Sockets {
         let wait = if opening { Wait::Connected(fd) } else { Wait::Readable(fd) };
         wait_or(blocking, wait, Errno::EAGAIN)
     }
+}
+
+/// Why nothing more was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stopped {
+    /// There is no more, or no room for it.
+    NoMore,
+    /// The urgent data end here: Linux' `recv` ends too, `MSG_WAITALL` or not.
+    AtUrgentMark,
 }
 
 /// What follows the last octet that arrived.

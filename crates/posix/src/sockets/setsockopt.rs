@@ -38,6 +38,7 @@ impl Sockets {
             SocketOption::SendBuffer | SocketOption::RecvBuffer => {
                 self.set_buffer(fd, option, value)
             }
+            SocketOption::OobInline if value != 0 => Ok(()),
             SocketOption::V6Only => self.set_v6_only(fd, value),
             _ => self.set_switch(fd, option, value),
         }

@@ -21,6 +21,7 @@ fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
         SocketOption::KeepAlive,
         SocketOption::NoDelay,
         SocketOption::Cork,
+        SocketOption::OobInline,
         SocketOption::Linger,
         SocketOption::Congestion,
     ];

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use whimbrel_tcp::Instant;
 
 use super::world::{Side, World, nonblocking, recv_now, recv_with, send_now, set, stream};
-use crate::{Errno, Incoming, Ioctl, MsgFlags, Outcome, Outgoing, SocketOption, Wait};
+use crate::{
+    Errno, Incoming, Ioctl, MsgFlags, Outcome, Outgoing, PollEvents, PollFd, SocketOption, Wait,
+};
 
 #[test]
 fn a_blocking_recv_waits_for_the_first_octets_and_takes_what_fits() {
@@ -159,6 +161,25 @@ fn transfers_before_the_handshake_is_over_wait_for_it() {
     let server = world.call(Side::Server, |it| it.accept(listener, crate::SocketFlags::NONE));
     let server = server.expect("a connection").fd;
     assert_eq!(world.recv(Side::Server, server, 9), Ok(b"early".to_vec()));
+    world.end();
+}
+
+#[test]
+fn reading_stops_where_the_urgent_data_end() {
+    let (mut world, _, client, server) = World::joined();
+    world.urgent = Some(4);
+    send_now(&mut world.client, client, b"stop and go").expect("room");
+    world.settle();
+    let mut polled =
+        [PollFd { fd: server, events: PollEvents::POLLPRI, revents: PollEvents::NONE }];
+    assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(1)));
+    let peeked = recv_with(&mut world.server, server, 100, MsgFlags::MSG_PEEK);
+    assert_eq!(peeked, Ok(b"stop".to_vec()));
+    let read = recv_with(&mut world.server, server, 100, MsgFlags::MSG_WAITALL);
+    assert_eq!(read, Ok(b"stop".to_vec()));
+    assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(0)));
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b" and go".to_vec()));
+    world.urgent = None;
     world.end();
 }
 

@@ -11,7 +11,7 @@ use whimbrel_stack::{
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::{Address, Endpoint, Protocol as WireProtocol, Sum};
 
 use crate::{
     Domain, Errno, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outcome, Outgoing, Protocol,
@@ -35,6 +35,8 @@ pub(super) struct World {
     to_server: VecDeque<(Instant, Vec<u8>)>,
     /// Nothing arrives any more.
     pub(super) cut: bool,
+    /// The client's segments with text end in urgent data after so many octets.
+    pub(super) urgent: Option<u16>,
 }
 
 pub(super) fn client_addr() -> Address {
@@ -55,6 +57,21 @@ pub(super) fn server_at() -> Endpoint {
 
 pub(super) fn any(port: u16) -> Endpoint {
     Endpoint::new(Domain::Inet.unspecified(), port)
+}
+
+/// Sets the urgent pointer of a segment with text from the client.
+fn mark_urgent(packet: &mut [u8], urgent: u16) {
+    let header_len = 20 + usize::from(packet[32] >> 4) * 4;
+    if packet[15] != 1 || packet.len() == header_len {
+        return;
+    }
+    packet[33] |= 0x20;
+    packet[38..40].copy_from_slice(&urgent.to_be_bytes());
+    packet[36..38].fill(0);
+    let len = packet.len() as u32 - 20;
+    let pseudo = Sum::pseudo_header(client_addr(), server_addr(), WireProtocol::TCP.0, len);
+    let checksum = pseudo.add_bytes(&packet[20..]).finish();
+    packet[36..38].copy_from_slice(&checksum.to_be_bytes());
 }
 
 fn process(last: u8, tunables: &Tunables) -> Sockets {
@@ -92,6 +109,7 @@ impl World {
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
             cut: false,
+            urgent: None,
         }
     }
 
@@ -168,6 +186,9 @@ impl World {
                 let more = sockets.shard_mut().tx(&mut batch);
                 if !self.cut {
                     wire.extend(batch.pending().iter().map(|one| (arrives, one.to_vec())));
+                    if let Some(urgent) = self.urgent {
+                        wire.iter_mut().for_each(|(_, packet)| mark_urgent(packet, urgent));
+                    }
                 }
                 batch.consume(batch.pending().len());
                 if !more {

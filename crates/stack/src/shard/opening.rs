@@ -232,6 +232,7 @@ impl Shard {
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
+            round_trip: entry.round_trip(self.now),
         };
         Connection::from_handshake(&mut self.context(), &handshake)
     }

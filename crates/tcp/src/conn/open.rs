@@ -1,5 +1,7 @@
 //! How a connection begins: by our SYN, or complete from a half-open entry.
 
+use core::time::Duration;
+
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
@@ -45,6 +47,8 @@ pub struct Handshake {
     pub ts_recent: Option<u32>,
     /// SACK was negotiated.
     pub sack: bool,
+    /// From our SYN-ACK to the segment that acknowledged it; `None` if either SYN was repeated.
+    pub round_trip: Option<Duration>,
 }
 
 impl Connection {
@@ -81,6 +85,13 @@ impl Connection {
             connection.flags.set(Flags::SACK);
         }
         connection.settle_mss(handshake.peer_mss);
+        match handshake.round_trip {
+            Some(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
+            None => {
+                connection.cc.collapse(u32::from(connection.mss));
+                connection.rtt.restart_after_lost_syn();
+            }
+        }
         cx.counters.passive_opens += 1;
         connection
     }
@@ -160,8 +171,11 @@ impl Connection {
         self.establish();
         self.owe_ack();
         self.check_ack(cx, seg)?;
+        // RFC 9293 3.10.7.3: "If there are other controls or text in the segment, then continue
+        // processing at the sixth step (...) where the URG bit is checked".
+        self.check_urg(cx, seg);
         self.take_text(cx, seg)?;
-        Continue(())
+        self.take_fin(cx, seg)
     }
 
     /// Takes the peer's SYN: its number, and the options that both sides want.
@@ -216,7 +230,14 @@ impl Connection {
             if self.flags.has(Flags::FIN_QUEUED) { State::FinWait1 } else { State::Established };
         self.signals.raise(Signals::CONNECTED);
         self.timers.stop_retransmission();
-        self.attempts = 0;
+        if core::mem::take(&mut self.attempts) > 0 {
+            // Of the two rules the careful one (RFC 6928 2 would forgive the first loss).
+            // RFC 5681 3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender
+            // after a correctly transmitted SYN MUST be one segment consisting of at most SMSS
+            // bytes."
+            self.cc.collapse(u32::from(self.mss));
+            self.rtt.restart_after_lost_syn();
+        }
     }
 }
 

@@ -128,8 +128,9 @@ impl Connection {
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
         match self.state {
             State::SynSent | State::SynReceived => cx.tunables.syn_retries,
-            // RFC 9293 3.8.6.1 MUST-36: a closed window that is answered keeps the connection
-            // open as long as it likes; `attempts` is reset by every answer.
+            // RFC 9293 3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments
+            // in response to the probe segments, the sending TCP peer MUST allow the connection to
+            // stay open (MUST-37)": `attempts` is reset by every answer.
             _ if self.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
             _ => cx.tunables.retries,
         }
