@@ -1,7 +1,8 @@
 //! A process's sockets: descriptors over one shard, and the calls on them.
 //!
-//! Whoever drives the shard does so through [`Sockets::shard_mut`] (`rx`, `advance`, `tx`), but
-//! leaves its events to [`Sockets::drain_events`].
+//! Whoever drives the shard does so through [`Sockets::shard_mut`] (`rx`, `advance`, `tx`, and
+//! `tell_time` before a call that follows a pause), but leaves its events to
+//! [`Sockets::drain_events`].
 
 mod accept;
 mod bind;
