@@ -12,8 +12,10 @@ mod closing;
 mod commands;
 mod error;
 mod input;
+mod inspect;
 mod opening;
 mod output;
+mod settings;
 mod settle;
 
 use alloc::collections::VecDeque;
@@ -30,6 +32,8 @@ use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ListenerId, ShardConfig};
+
+pub use inspect::{SocketEntry, SocketState};
 
 pub use error::{ConfigError, ConnectError, ListenError, SendError};
 
@@ -88,6 +92,11 @@ impl Shard {
             host,
             tunables,
         })
+    }
+
+    /// The time last told.
+    pub fn now(&self) -> Instant {
+        self.now
     }
 
     /// What happened to segments and connections.

@@ -40,13 +40,23 @@ impl Shard {
     /// Listens at `at`; its address may be unspecified (`0.0.0.0` or `::`) for any of the
     /// family. At most `backlog` (0 counts as 1) complete connections wait to be accepted.
     pub fn listen(&mut self, at: Endpoint, backlog: u32) -> Result<ListenerId, ListenError> {
+        self.listen_for(at, Families::Own, backlog)
+    }
+
+    /// The same; at `::` for IPv4 connections too, if `families` says so.
+    pub fn listen_for(
+        &mut self,
+        at: Endpoint,
+        families: Families,
+        backlog: u32,
+    ) -> Result<ListenerId, ListenError> {
         if at.port == 0 {
             return Err(ListenError::PortZero);
         }
         if !at.addr.is_unspecified() && self.host.addresses.index_of(&at.addr).is_none() {
             return Err(ListenError::NotLocal(at));
         }
-        self.listeners.add(at, Families::Own, backlog).map_err(|taken| ListenError::InUse(taken.at))
+        self.listeners.add(at, families, backlog).map_err(|taken| ListenError::InUse(taken.at))
     }
 
     /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten.

@@ -43,6 +43,10 @@ impl Timers {
         self.retransmission = Instant::NEVER;
     }
 
+    pub(super) fn stop_life(&mut self) {
+        self.life = Instant::NEVER;
+    }
+
     pub(super) fn stop_all(&mut self) {
         *self = Self::default();
     }
