@@ -13,8 +13,10 @@ mod commands;
 mod error;
 mod icmp;
 mod input;
+mod inspect;
 mod opening;
 mod output;
+mod settings;
 mod settle;
 
 use alloc::collections::VecDeque;
@@ -31,6 +33,8 @@ use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ListenerId, ShardConfig};
+
+pub use inspect::{SocketEntry, SocketState};
 
 pub use error::{ConfigError, ConnectError, ListenError, SendError};
 
@@ -66,6 +70,8 @@ impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
         let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
+        tunables.validate()?;
+        let range = PortRange::from_tunables(&tunables)?;
         let host = Host {
             capabilities,
             addresses: Addresses::new(&addresses)?,
@@ -75,14 +81,12 @@ impl Shard {
             path_mtus: PathMtus::default(),
             error_budget: ErrorBudget::new(),
         };
-        let (first, last) = (tunables.port_first, tunables.port_last);
-        let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
         Ok(Self {
             now: Instant::ZERO,
-            identity: Identity::new(&secrets, tunables.isn_tick_nanos),
+            identity: Identity::new(&secrets, &tunables),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
-            ports: Ports::new(&secrets, range),
+            ports: Ports::new(&secrets, range, tunables.port_order),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
             replies: Replies::default(),
@@ -92,6 +96,11 @@ impl Shard {
             host,
             tunables,
         })
+    }
+
+    /// The time last told.
+    pub fn now(&self) -> Instant {
+        self.now
     }
 
     /// What happened to segments and connections.

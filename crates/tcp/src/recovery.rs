@@ -30,7 +30,30 @@ pub enum Remedy {
     Retransmit,
 }
 
+/// What loss recovery is doing, in the words of Linux' `tcpi_ca_state`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaState {
+    /// Nothing is amiss.
+    Open,
+    /// Duplicate acknowledgments came, too few to act upon.
+    Disorder,
+    /// Fast recovery.
+    Recovery,
+    /// A retransmission time-out is being repaired.
+    Loss,
+}
+
 impl Recovery {
+    /// What it is doing.
+    pub const fn ca_state(&self) -> CaState {
+        match self.phase {
+            Phase::Open if self.dup_acks == 0 => CaState::Open,
+            Phase::Open => CaState::Disorder,
+            Phase::FastRecovery => CaState::Recovery,
+            Phase::AfterTimeout => CaState::Loss,
+        }
+    }
+
     /// Nothing lost; `iss` is a number from which none was lost.
     pub const fn new(iss: SeqNum) -> Self {
         Self { phase: Phase::Open, dup_acks: 0, recover: iss }

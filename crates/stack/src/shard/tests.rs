@@ -8,4 +8,5 @@ mod echo;
 mod fragments;
 mod icmp;
 mod open;
+mod policies;
 mod refuse;

@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Tells a waiting application that there is room again.
-    fn tell_room(&mut self) {
+    pub(super) fn tell_room(&mut self) {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
         if self.flags.has(Flags::WANTS_ROOM) && self.send_room() >= self.send_size / 3 {

@@ -56,7 +56,7 @@ impl Connection {
     pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.flags.set(Flags::SYN);
-        connection.recv_scale = recv_scale(cx.tunables);
+        connection.recv_scale = recv_scale(cx.tunables, connection.recv_size);
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
@@ -183,7 +183,7 @@ impl Connection {
     fn take_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         let header = &seg.header;
         let irs = header.seq;
-        self.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables));
+        self.rcv = RecvSequence::new(irs + 1, self.unscaled_window());
         self.snd.wl1 = irs;
         self.snd.wl2 = self.snd.una;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
@@ -191,6 +191,11 @@ impl Connection {
         self.snd.wnd = header.window.scaled(WindowScale::ZERO);
         self.snd.max_wnd = self.snd.wnd;
         self.negotiate(cx, &header.options);
+    }
+
+    /// The window on our SYN, where it cannot be scaled.
+    pub(super) fn unscaled_window(&self) -> WindowSize {
+        WindowSize::new(self.recv_size.min(65_535))
     }
 
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
@@ -239,12 +244,8 @@ impl Connection {
 }
 
 /// The scale that lets the receive buffer be announced whole, if scaling is offered at all.
-pub(crate) fn recv_scale(tunables: &Tunables) -> WindowScale {
-    if tunables.window_scaling {
-        WindowScale::for_window(tunables.recv_buffer)
-    } else {
-        WindowScale::ZERO
-    }
+pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
+    if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
 }
 
 /// The window announced on a SYN, where it cannot be scaled.

@@ -123,9 +123,10 @@ impl Connection {
         let send_odd = if all {
             // Nagle in Minshall's form: a small segment waits only for an earlier small one
             // (RFC 9293 3.7.4 waits for any; that form stalls a large write's last segment).
-            self.flags.has(Flags::NO_DELAY)
-                || self.flags.has(Flags::FIN_QUEUED)
-                || self.small_end.at_or_before(self.snd.una)
+            self.flags.has(Flags::FIN_QUEUED)
+                || !self.flags.has(Flags::CORK)
+                    && (self.flags.has(Flags::NO_DELAY)
+                        || self.small_end.at_or_before(self.snd.una))
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
             // filling. Otherwise whole segments only: the rest of the window will come.
@@ -156,7 +157,7 @@ impl Connection {
         let header = &mut outgoing.header;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        header.window = super::open::initial_window(cx.tunables).to_raw(WindowScale::ZERO);
+        header.window = self.unscaled_window().to_raw(WindowScale::ZERO);
         header.options.mss = Some(Mss::new(self.advertised_mss));
         if !simultaneous {
             header.ack = SeqNum::new(0);
@@ -349,7 +350,7 @@ impl Connection {
     }
 
     /// Window scaling was negotiated (only asked while opening).
-    fn scaling(&self) -> bool {
+    pub(super) fn scaling(&self) -> bool {
         self.recv_scale != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
     }
 }

@@ -43,6 +43,10 @@ impl Timers {
         self.retransmission = Instant::NEVER;
     }
 
+    pub(super) fn stop_life(&mut self) {
+        self.life = Instant::NEVER;
+    }
+
     pub(super) fn stop_all(&mut self) {
         *self = Self::default();
     }
@@ -76,7 +80,7 @@ impl Connection {
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
-        let due = cx.now + self.rtt.rto(cx.tunables);
+        let due = cx.now + self.retransmission_wait(cx);
         if self.is_stalled() {
             // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
             self.flags.set(Flags::PERSIST);
@@ -95,7 +99,18 @@ impl Connection {
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if self.timers.retransmission == Instant::NEVER {
-            self.timers.retransmission = cx.now + self.rtt.rto(cx.tunables);
+            self.timers.retransmission = cx.now + self.retransmission_wait(cx);
+        }
+    }
+
+    /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
+    /// path's round trips.
+    fn retransmission_wait(&self, cx: &Context<'_>) -> Duration {
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                cx.tunables.syn_retry.wait(self.attempts, cx.tunables)
+            }
+            _ => self.rtt.rto(cx.tunables),
         }
     }
 

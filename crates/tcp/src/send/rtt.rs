@@ -65,6 +65,11 @@ impl RttEstimator {
         Duration::from_micros(micros).min(tunables.max_rto)
     }
 
+    /// How many time-outs doubled RTO since the last acknowledgment of new data.
+    pub const fn back_offs(&self) -> u8 {
+        self.backoff
+    }
+
     /// The timer ran out.
     pub fn back_off(&mut self) {
         // RFC 6298 5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")."
