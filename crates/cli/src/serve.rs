@@ -7,7 +7,6 @@ use whimbrel_io::{
     Clock, Device, Stop, Tun, TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{ListenerId, Medium, Shard, ShardConfig};
-use whimbrel_tcp::Tunables;
 
 use crate::failure::Failure;
 use crate::size;
@@ -50,6 +49,9 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
+    /// Set a tunable of the stack.
+    #[arg(short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
+    set: Vec<String>,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     #[arg(long, value_enum, default_value_t = Closer::Server)]
     close: Closer,
@@ -122,7 +124,7 @@ fn serve<D: Device>(
 
 fn open_shard(plan: &Plan, device: &impl Device) -> Result<(Shard, Vec<ListenerId>), Failure> {
     let mut shard = Shard::new(ShardConfig {
-        tunables: Tunables::default(),
+        tunables: plan.tunables.clone(),
         secrets: entropy::secrets().map_err(Failure::run)?,
         capabilities: device.capabilities(),
         addresses: plan.wire.addresses().to_vec(),
@@ -150,5 +152,8 @@ const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADD
                          [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames) or \
                          unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process); \
                          addr and host may repeat";
+const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
+                         -S tw.syn=linux; may repeat. docs/reference/tunables.md lists them; names \
+                         of Linux, FreeBSD, illumos and lwIP are known";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: port 80 on every address of the stack]";

@@ -3,7 +3,7 @@
 //! | group | methods |
 //! |---|---|
 //! | getters | [`Shard::counters`], [`Shard::census`], [`Shard::flow`], … |
-//! | what happened | [`Shard::rx`], [`Shard::advance`] |
+//! | what happened | [`Shard::rx`], [`Shard::advance`], [`Shard::tell_time`] |
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
@@ -11,9 +11,12 @@ mod clock;
 mod closing;
 mod commands;
 mod error;
+mod icmp;
 mod input;
+mod inspect;
 mod opening;
 mod output;
+mod settings;
 mod settle;
 
 use alloc::collections::VecDeque;
@@ -25,12 +28,14 @@ use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
 use crate::connections::Slot;
-use crate::ip::{Addresses, Host, IpCounters, Routes};
+use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
 use crate::link::Link;
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ListenerId, ShardConfig};
+
+pub use inspect::{SocketEntry, SocketState};
 
 pub use error::{ConfigError, ConnectError, ListenError, SendError};
 
@@ -66,19 +71,26 @@ impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
         let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
+        tunables.validate()?;
+        let range = PortRange::from_tunables(&tunables)?;
         let routes = Routes::new(&addresses, &routes)?;
         let addresses = Addresses::new(&addresses)?;
-        let link = Link::new(capabilities.medium, &addresses)?;
-        let counters = IpCounters::default();
-        let host = Host { capabilities, addresses, routes, counters, link };
-        let (first, last) = (tunables.port_first, tunables.port_last);
-        let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
+        let host = Host {
+            link: Link::new(capabilities.medium, &addresses)?,
+            capabilities,
+            addresses,
+            routes,
+            counters: IpCounters::default(),
+            reassembly: Reassembly::new(Bounds::DEFAULT),
+            path_mtus: PathMtus::default(),
+            error_budget: ErrorBudget::new(),
+        };
         Ok(Self {
             now: Instant::ZERO,
-            identity: Identity::new(&secrets, tunables.isn_tick_nanos),
+            identity: Identity::new(&secrets, &tunables),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
-            ports: Ports::new(&secrets, range),
+            ports: Ports::new(&secrets, range, tunables.port_order),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
             replies: Replies::default(),
@@ -88,6 +100,11 @@ impl Shard {
             host,
             tunables,
         })
+    }
+
+    /// The time last told.
+    pub fn now(&self) -> Instant {
+        self.now
     }
 
     /// What happened to segments and connections.
@@ -147,6 +164,8 @@ impl Shard {
             flows: self.records.flows.len(),
             timers: self.wheel.len(),
             replies: self.replies.len(),
+            fragmented: self.host.reassembly.len(),
+            fragment_octets: self.host.reassembly.octets(),
         }
     }
 
@@ -205,6 +224,10 @@ pub struct Census {
     pub timers: usize,
     /// Stateless replies not yet sent.
     pub replies: usize,
+    /// Datagrams of which some fragments are here.
+    pub fragmented: usize,
+    /// Octets that their fragments take.
+    pub fragment_octets: usize,
 }
 
 #[cfg(test)]

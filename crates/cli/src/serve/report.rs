@@ -115,6 +115,9 @@ pub(crate) fn left_over(census: &Census) -> String {
         timers,
         replies,
         listeners,
+        // Fragments go by themselves, as TIME-WAIT does.
+        fragmented: _,
+        fragment_octets: _,
     } = *census;
     let kinds = [
         (connections, "connections"),

@@ -1,7 +1,7 @@
 //! Headers in front of what leaves.
 
-use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{Address, Family, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass};
 
@@ -105,6 +105,13 @@ impl Host {
     pub(crate) fn mss(&self, family: Family) -> Mss {
         let headers = TcpHeader::LEN + ip_header_len(family);
         Mss::new(self.capabilities.mtu.saturating_sub(headers as u16))
+    }
+
+    /// The MSS that a peer announced, or what the path to it carries if that is less.
+    pub(crate) fn path_mss(&self, now: Instant, announced: Mss, remote: &Address) -> Mss {
+        let Some(mtu) = self.path_mtus.find(now, remote) else { return announced };
+        let headers = TcpHeader::LEN + ip_header_len(remote.family());
+        announced.min(Mss::new(mtu.saturating_sub(headers as u16)))
     }
 
     /// The most text that one segment handed to the device may carry: more than an MSS only if

@@ -5,12 +5,19 @@ use whimbrel_tcp::Instant;
 use super::Shard;
 
 impl Shard {
+    /// It is `now`: what is commanded next happens then. [`Shard::rx`] and [`Shard::advance`] say
+    /// so themselves; after a sleep, somebody must before the first command, or its timers would
+    /// start in the past.
+    pub fn tell_time(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
     ///
-    /// Handshakes come first, connections second, expiry of TIME-WAIT last: 16,000 records that
+    /// Handshakes come first, connections second, expiry of TIME-WAIT and of fragments last: 16,000 records that
     /// expire at once wait for a new connection, not the other way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
-        self.now = self.now.max(now);
+        self.tell_time(now);
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;
@@ -24,6 +31,9 @@ impl Shard {
         while left > 0 && self.advance_waits() {
             left -= 1;
         }
+        while left > 0 && self.advance_reassembly() {
+            left -= 1;
+        }
         left == 0 && self.next_deadline().is_some_and(|next| next <= self.now)
     }
 
@@ -31,6 +41,7 @@ impl Shard {
         if let Some(slot) = self.records.connections.0.get_mut(index) {
             slot.armed = Instant::NEVER;
         }
+        self.tell_path_mtu(index);
         if let Some((connection, mut cx)) = self.connection(index) {
             connection.on_deadline(&mut cx);
         }
@@ -43,6 +54,7 @@ impl Shard {
             self.wheel.next_deadline(),
             self.records.syns.next_deadline(),
             self.next_wait_expiry(),
+            self.host.reassembly.next_deadline(),
             self.host.next_link_deadline(),
         ];
         deadlines.into_iter().flatten().min()

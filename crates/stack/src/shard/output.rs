@@ -30,6 +30,7 @@ impl Shard {
             Pending::Reply(key, reply) => self.write_reply(&key, &reply, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::Echo(echo) => self.host.write_echo(echo, tx),
+            Pending::Error(error) => self.host.write_error(error, tx),
         }
     }
 

@@ -1,9 +1,13 @@
 //! Two shards, joined by a wire in virtual time.
 
 mod hosts;
+mod packets;
 
 mod close;
 mod echo;
 mod ethernet;
+mod fragments;
+mod icmp;
 mod open;
+mod policies;
 mod refuse;

@@ -56,9 +56,9 @@ impl Connection {
             Plan::KeepAlive => {
                 self.flags.clear(Flags::KEEP_ALIVE_NOW);
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
-                self.make_header(cx, self.snd.max - 1, TcpFlags::ACK)
+                self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
             }
-            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK),
+            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK, 0),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
         self.settle(cx.pool);
@@ -77,7 +77,10 @@ impl Connection {
         }
         if !self.flags.has(Flags::SYN) {
             if self.flags.has(Flags::RETRANSMIT) {
-                return Some(Plan::Text(self.oldest_piece(u32::from(self.mss))));
+                // What was sent may be sent again whatever the window says now; what was not may
+                // fill the segment up only as far as the window admits.
+                let sent = self.snd.max.offset_from(self.snd.una);
+                return Some(Plan::Text(self.oldest_piece(sent.max(self.snd.wnd.get()))));
             }
             if self.flags.has(Flags::PROBE) {
                 return Some(Plan::Probe(self.oldest_piece(self.snd.wnd.get().max(1))));
@@ -120,9 +123,10 @@ impl Connection {
         let send_odd = if all {
             // Nagle in Minshall's form: a small segment waits only for an earlier small one
             // (RFC 9293 3.7.4 waits for any; that form stalls a large write's last segment).
-            self.flags.has(Flags::NO_DELAY)
-                || self.flags.has(Flags::FIN_QUEUED)
-                || self.small_end.at_or_before(self.snd.una)
+            self.flags.has(Flags::FIN_QUEUED)
+                || !self.flags.has(Flags::CORK)
+                    && (self.flags.has(Flags::NO_DELAY)
+                        || self.small_end.at_or_before(self.snd.una))
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
             // filling. Otherwise whole segments only: the rest of the window will come.
@@ -134,11 +138,11 @@ impl Connection {
         if send_odd { len } else { len - odd }
     }
 
-    /// The piece at SND.UNA, at most `len` octets: to be sent again, or as a probe.
-    fn oldest_piece(&self, len: u32) -> Piece {
+    /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
+    fn oldest_piece(&self, room: u32) -> Piece {
         let queued = self.send_queued();
-        let len = len.min(u32::from(self.mss)).min(queued);
-        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued;
+        let len = room.min(u32::from(self.mss)).min(queued);
+        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued && room > len;
         Piece { seq: self.snd.una, len, fin }
     }
 }
@@ -149,11 +153,11 @@ impl Connection {
         let again = self.snd.max != self.snd.una;
         let simultaneous = self.state == State::SynReceived;
         let flags = if simultaneous { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
-        let mut outgoing = self.make_header(cx, self.snd.una, flags);
+        let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
         let header = &mut outgoing.header;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        header.window = super::open::initial_window(cx.tunables).to_raw(WindowScale::ZERO);
+        header.window = self.unscaled_window().to_raw(WindowScale::ZERO);
         header.options.mss = Some(Mss::new(self.advertised_mss));
         if !simultaneous {
             header.ack = SeqNum::new(0);
@@ -233,18 +237,25 @@ impl Connection {
     fn make_piece(&mut self, cx: &Context<'_>, piece: &Piece, len: u32) -> Outgoing {
         let mut flags = TcpFlags::ACK;
         if len > 0 && piece.seq + len == self.text_end() {
-            // RFC 9293 3.9.1.2: "must set the PSH bit in the last buffered segment"
+            // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
+            // is no more queued data to be sent) (MUST-61)".
             flags |= TcpFlags::PSH;
         }
         if piece.fin && len == piece.len {
             flags |= TcpFlags::FIN;
         }
-        self.make_header(cx, piece.seq, flags)
+        self.make_header(cx, piece.seq, flags, len)
     }
 
-    /// A header that acknowledges everything received. Only duplicates may remain owed.
-    fn make_header(&mut self, cx: &Context<'_>, seq: SeqNum, flags: TcpFlags) -> Outgoing {
-        self.acks_owed = self.acks_owed.saturating_sub(1);
+    /// A header for `text` octets that acknowledges everything received. Only duplicates may
+    /// remain owed, and an acknowledgment that had no room to name what is held.
+    fn make_header(
+        &mut self,
+        cx: &Context<'_>,
+        seq: SeqNum,
+        flags: TcpFlags,
+        text: u32,
+    ) -> Outgoing {
         self.timers.stop_ack();
         self.unacked_segs = 0;
         let mut options = TcpOptions::default();
@@ -255,9 +266,9 @@ impl Connection {
             let mss = u32::from(self.mss);
             self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
             self.rcv.last_ack = self.rcv.nxt;
-            if self.flags.has(Flags::SACK) {
-                self.name_held(&mut options);
-            }
+        }
+        if self.name_held(&mut options, text) {
+            self.acks_owed = self.acks_owed.saturating_sub(1);
         }
         let header = TcpHeader {
             src_port: self.local_port,
@@ -272,17 +283,26 @@ impl Connection {
         Outgoing { header, gso_size: 0 }
     }
 
-    /// RFC 2018 3: as many blocks as fit beside the timestamps; RFC 2883 4: a duplicate before
-    /// all others.
-    fn name_held(&mut self, options: &mut TcpOptions) {
-        let Some(cold) = self.cold.as_mut() else { return };
-        if let Some(duplicate) = cold.duplicate.take() {
-            options.sack.push(duplicate);
+    /// RFC 2018 3: as many blocks as fit beside the timestamps, and beside `text`: the text was
+    /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
+    /// time it is sent. RFC 2883 4: what came twice stands before all others. Returns whether there
+    /// is nothing to name, or some of it is named.
+    fn name_held(&mut self, options: &mut TcpOptions, text: u32) -> bool {
+        let cold = self.cold.as_mut().filter(|_| self.flags.has(Flags::SACK));
+        let Some(cold) = cold.filter(|cold| cold.recv.has_held() || cold.duplicate.is_some())
+        else {
+            return true;
+        };
+        let most = if options.timestamps.is_some() { 3 } else { 4 };
+        let room = u32::from(self.mss).saturating_sub(text);
+        let fitting = most.min(room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS);
+        if fitting > 0 {
+            if let Some(duplicate) = cold.duplicate.take() {
+                options.sack.push(duplicate);
+            }
+            cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut options.sack);
         }
-        if cold.recv.has_held() {
-            let most = if options.timestamps.is_some() { 3 } else { 4 };
-            cold.recv.sack_blocks(self.rcv.nxt, most, &mut options.sack);
-        }
+        fitting > 0
     }
 }
 
@@ -323,14 +343,14 @@ impl Connection {
     pub(super) fn timestamps_now(&self, cx: &Context<'_>) -> Timestamps {
         Timestamps {
             val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
-            // RFC 7323 3.2: TSecr "is valid only if the ACK bit is set"; otherwise it is zero,
-            // as TS.Recent still is.
+            // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
+            // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
         }
     }
 
     /// Window scaling was negotiated (only asked while opening).
-    fn scaling(&self) -> bool {
+    pub(super) fn scaling(&self) -> bool {
         self.recv_scale != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
     }
 }
@@ -339,3 +359,7 @@ impl Connection {
 fn segments(octets: u32, gso_size: u16) -> u64 {
     if gso_size == 0 { 1 } else { u64::from(octets.div_ceil(u32::from(gso_size)).max(1)) }
 }
+
+/// The selective acknowledgment option and its padding, and each of its blocks.
+const SACK_OCTETS: u32 = 4;
+const SACK_BLOCK_OCTETS: u32 = 8;

@@ -1,8 +1,10 @@
 //! Two connections that speak to each other across a wire of the test's making.
 
+mod lengths;
 mod pair;
 
 mod arrival;
 mod closing;
 mod faults;
+mod icmp;
 mod transfer;

@@ -18,8 +18,8 @@ impl Connection {
         if !receiving || !seg.header.flags.contains(TcpFlags::URG) {
             return;
         }
-        // RFC 9293 3.8.5: the pointer "points to the sequence number of the octet following the
-        // urgent data".
+        // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
+        // following the urgent data (MUST-62)."
         let end = seg.header.seq + u32::from(seg.header.urgent);
         // RFC 9293 3.10.7.4: "RCV.UP <- max(RCV.UP,SEG.UP), and signal the user that the remote
         // side has urgent data if the urgent pointer (RCV.UP) is in advance of the data consumed".
@@ -91,7 +91,7 @@ impl Connection {
         self.rcv.nxt += advance;
         self.signals.raise(Signals::READABLE);
         self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
-        // RFC 5681 4.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
+        // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
@@ -111,7 +111,7 @@ impl Connection {
     ) -> Step {
         let limit = usize::from(cx.tunables.max_out_of_order);
         let held = self.cold(cx).recv.hold(ahead, seg.payload, text, limit);
-        // RFC 5681 4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
+        // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
         // order segment arrives."
         self.owe_duplicate();
         match held {
@@ -130,7 +130,12 @@ impl Connection {
 
     /// The application reads the next octets.
     pub fn read(&mut self, cx: &mut Context<'_>) -> Read {
-        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read()) {
+        self.read_up_to(cx, usize::MAX)
+    }
+
+    /// The application reads the next octets, at most `most` (>= 1) of them.
+    pub fn read_up_to(&mut self, cx: &mut Context<'_>, most: usize) -> Read {
+        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read(most)) {
             self.settle(cx.pool);
             return Read::Data(data);
         }
@@ -140,6 +145,11 @@ impl Connection {
             Some(reason) => Read::Closed(reason),
             None => Read::Pending,
         }
+    }
+
+    /// What can be read, piece by piece; it stays unread.
+    pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
+        self.cold.iter().flat_map(|cold| cold.recv.peek())
     }
 
     /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next
