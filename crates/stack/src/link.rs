@@ -10,8 +10,8 @@
 //! configuration), MLD (a switch that snoops must flood what nobody reported), duplicate address
 //! detection before the first use (addresses are announced, and conflicts counted), and
 //! confirmation by the layers above (RFC 4861 7.3.1): a neighbour in use costs one probe each
-//! half minute. A neighbour that does not answer is known by its packets being dropped and counted;
-//! a connection to it ends by its own time-outs.
+//! half minute. If a neighbour does not answer, connections whose segments waited for it learn of it
+//! by a soft error, as from a router (RFC 4861 7.2.2); what ends them is their own time-outs.
 
 mod arp;
 mod counters;
@@ -26,7 +26,7 @@ use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::{Address, ArpPacket};
 
-use crate::ip::{Addresses, FrameDrop, Host, Routes};
+use crate::ip::{Addresses, FrameDrop, Host, Report, Routes};
 use crate::shard::ConfigError;
 use crate::{Medium, TxBatch};
 
@@ -257,6 +257,18 @@ impl Host {
     pub(crate) fn advance_link(&mut self, now: Instant, left: &mut usize) {
         if let Some(link) = &mut self.link {
             link.neighbours.advance(now, left, &mut link.outbox, &mut link.counters);
+        }
+    }
+
+    /// What is to be told of the next segment that could not leave because its neighbour did not
+    /// answer.
+    pub(crate) fn pop_unreachable(&mut self) -> Option<Report> {
+        loop {
+            let packet = self.link.as_mut()?.neighbours.pop_failed()?;
+            let packet = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();
+            if let Some(report) = self.report_unsent(packet) {
+                return Some(report);
+            }
         }
     }
 

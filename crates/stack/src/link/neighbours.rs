@@ -52,6 +52,8 @@ pub struct Neighbours {
     allowance: Allowance,
     /// Packets whose neighbour was found.
     ready: VecDeque<TxSegment>,
+    /// Packets whose neighbour did not answer: not to be sent, but told of.
+    failed: VecDeque<TxSegment>,
     /// Half of REACHABLE_TIME and more, by an amount of this host's own.
     reachable: Duration,
 }
@@ -113,6 +115,7 @@ impl Neighbours {
             wheel: Wheel::new(Instant::ZERO),
             allowance: Allowance { left: ASKS_AT_ONCE, counted: Instant::ZERO },
             ready: VecDeque::new(),
+            failed: VecDeque::new(),
             reachable: reachable_time(own),
         }
     }
@@ -132,7 +135,7 @@ impl Neighbours {
         self.sought.len()
     }
 
-    /// How many packets wait for a neighbour, or to be sent to one that was found.
+    /// How many packets wait for a neighbour, or to be sent to one that was found. Walks the table.
     pub fn waiting(&self) -> usize {
         let waiting = |index: &u32| self.slots.0.get(*index).map_or(0, |it| it.waiting.len());
         self.ready.len() + self.index_of.values().map(waiting).sum::<usize>()
@@ -187,7 +190,7 @@ impl Neighbours {
             && let Some(oldest) = self.sought.back()
         {
             counters.evicted += 1;
-            counters.out_queue_full += self.forget(oldest);
+            counters.out_queue_full += self.forget(oldest).len() as u64;
         }
         let index = self.insert(addr, MacAddress::default(), now, counters);
         self.ask(index, now, outbox, counters);
@@ -209,6 +212,11 @@ impl Neighbours {
     /// The next packet whose neighbour was found.
     pub(super) fn pop_ready(&mut self) -> Option<TxSegment> {
         self.ready.pop_front()
+    }
+
+    /// The next packet whose neighbour did not answer.
+    pub(super) fn pop_failed(&mut self) -> Option<TxSegment> {
+        self.failed.pop_front()
     }
 
     pub(super) fn has_ready(&self) -> bool {
@@ -301,7 +309,9 @@ impl Neighbours {
         match neighbour.state {
             NeighbourState::Incomplete | NeighbourState::Probe if neighbour.asked >= MOST_ASKED => {
                 counters.failed += 1;
-                counters.out_neighbour_failed += self.forget(index);
+                let waited = self.forget(index);
+                counters.out_neighbour_failed += waited.len() as u64;
+                self.failed.extend(waited);
             }
             NeighbourState::Incomplete | NeighbourState::Probe => {
                 self.ask(index, now, outbox, counters);
@@ -382,9 +392,9 @@ impl Neighbours {
         }
     }
 
-    /// It goes; returns how many packets waited for it.
-    fn forget(&mut self, index: u32) -> u64 {
-        let Some(neighbour) = self.slots.0.get(index) else { return 0 };
+    /// It goes; returns the packets that waited for it.
+    fn forget(&mut self, index: u32) -> VecDeque<TxSegment> {
+        let Some(neighbour) = self.slots.0.get(index) else { return VecDeque::new() };
         let (addr, state) = (neighbour.addr, neighbour.state);
         let list = match state {
             NeighbourState::Incomplete => &mut self.sought,
@@ -393,7 +403,7 @@ impl Neighbours {
         list.remove(&mut self.slots, index);
         self.wheel.disarm(&mut self.slots, index);
         self.index_of.remove(&addr);
-        self.slots.0.remove(index).map_or(0, |neighbour| neighbour.waiting.len() as u64)
+        self.slots.0.remove(index).map(|neighbour| neighbour.waiting).unwrap_or_default()
     }
 }
 

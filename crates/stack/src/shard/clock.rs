@@ -14,8 +14,9 @@ impl Shard {
 
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
     ///
-    /// Handshakes come first, connections second, expiry of TIME-WAIT and of fragments last: 16,000 records that
-    /// expire at once wait for a new connection, not the other way round.
+    /// Handshakes come first, neighbours and connections second, expiry of TIME-WAIT and of
+    /// fragments last: 16,000 records that expire at once wait for a new connection, not the other
+    /// way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
         self.tell_time(now);
         let mut left = budget;
@@ -23,6 +24,7 @@ impl Shard {
             left -= 1;
         }
         self.host.advance_link(self.now, &mut left);
+        self.report_unreachable();
         while let Some(index) =
             self.wheel.pop_due(&mut self.records.connections, self.now, &mut left)
         {

@@ -40,6 +40,16 @@ impl Shard {
         self.host.counters.in_delivers += 1;
     }
 
+    /// Segments that could not leave: their connections learn of it.
+    pub(super) fn report_unreachable(&mut self) {
+        while let Some(report) = self.host.pop_unreachable() {
+            let record = self.records.find(self.records.hash(&report.key), &report.key);
+            if let Some(record) = record.filter(|record| record.kind() == Kind::Connection) {
+                self.on_connection_report(record.index(), &report);
+            }
+        }
+    }
+
     fn on_connection_report(&mut self, index: u32, report: &Report) {
         let Some((connection, mut cx)) = self.connection(index) else { return };
         let verdict = connection.on_icmp(&mut cx, report.seq, report.error);

@@ -60,6 +60,14 @@ impl Host {
         self.report(local_index, error, quoted)
     }
 
+    /// What this host itself says of a segment of its own that never left (RFC 4861 7.2.2: "The
+    /// sender MUST return ICMP destination unreachable indications with code 3 (Address
+    /// Unreachable) for each packet queued awaiting address resolution").
+    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<Report> {
+        let local_index = self.addresses.index_of(&QuotedSegment::parse(packet).ok()?.src)?;
+        self.report(local_index, soft(SoftError::HostUnreachable), packet).ok()
+    }
+
     /// Finds out whose segment is quoted.
     fn report(
         &self,

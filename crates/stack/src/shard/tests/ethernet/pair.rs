@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::SoftError;
 use whimbrel_wire::{Address, MacAddress};
 
 use super::super::hosts::{BOTH, Hosts, Over, client_addr, config, drain, server_addr};
@@ -90,10 +91,12 @@ fn two_hosts_that_talk_confirm_each_other_by_one_probe_each_half_minute_at_most(
 }
 
 #[test]
-fn connecting_to_nobody_drops_the_syns_and_forgets_the_neighbour() {
+fn connecting_to_nobody_is_a_soft_error_and_the_neighbour_is_forgotten() {
     let mut hosts = hosts();
     let nobody = whimbrel_wire::Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
     let client = hosts.client.connect(nobody, None).expect("a free port");
+    hosts.run(Duration::from_secs(4));
+    assert_eq!(hosts.client.soft_error(client), Some(SoftError::HostUnreachable));
     hosts.run(Duration::from_secs(400));
     let link = hosts.client.link().expect("an Ethernet");
     assert!(link.neighbours().is_empty());
