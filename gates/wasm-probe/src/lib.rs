@@ -8,6 +8,9 @@
 //! What this does not prove: `std`'s own clock panics on this target instead of importing one.
 //! Clippy's `disallowed_methods` covers that side.
 
+use bytes::Bytes;
+use whimbrel_link::{Link, LinkConfig};
+use whimbrel_tcp::Instant;
 use whimbrel_wire::SeqNum;
 
 // Empty so far. Each gets an exported function as soon as it has an entry point.
@@ -18,4 +21,15 @@ pub use whimbrel_tcp as tcp;
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_wire(left: u32, right: u32) -> u32 {
     SeqNum::new(left).later(SeqNum::new(right)).raw()
+}
+
+/// Links `link`: its parser of what is typed, its chance and its time.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_link(seed: u64, nanos: u64) -> u64 {
+    let Ok(config) = "rate=45M,delay=35ms,jitter=1ms,loss=1%".parse::<LinkConfig>() else {
+        return 0;
+    };
+    let mut link = Link::new(config, seed);
+    link.push_frame(Instant::from_nanos(nanos), Bytes::from_static(&[0; 64]));
+    link.next_arrival().map_or(0, Instant::as_nanos)
 }
