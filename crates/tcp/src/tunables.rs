@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use whimbrel_wire::tcp::OptionOrder;
 
-/// The rules in force. Validated once ([`Tunables::validate`]), then read without checks.
+/// The rules in force.
 #[derive(Clone, Debug)]
 pub struct Tunables {
     /// The size of a new connection's send buffer, octets (2 KiB ..= 1 GiB, default 256 KiB).

@@ -9,13 +9,52 @@
 //! Clippy's `disallowed_methods` covers that side.
 
 use bytes::Bytes;
+use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
 use whimbrel_link::{Link, LinkConfig};
-use whimbrel_tcp::Instant;
-use whimbrel_wire::SeqNum;
+use whimbrel_stack::{
+    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, Steering, TxBatch,
+};
+use whimbrel_tcp::table::{FlowHasher, Secrets};
+use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_wire::{Address, Endpoint, SeqNum};
 
-// Empty so far. Each gets an exported function as soon as it has an entry point.
-pub use whimbrel_stack as stack;
-pub use whimbrel_tcp as tcp;
+/// Links `apps`, `stack` and through them all of `tcp`: a server takes a frame and answers.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_server(seed: u64, first: u8) -> usize {
+    let addr = Address::from_v4_octets([10, 0, 0, 1]);
+    let config = ShardConfig {
+        tunables: Tunables::default(),
+        secrets: Secrets::from_seed(seed),
+        capabilities: Capabilities {
+            medium: Medium::Ip,
+            mtu: 1500,
+            max_super: 1500,
+            tx_checksum: false,
+            steering: Steering::None,
+        },
+        addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
+        routes: Vec::new(),
+    };
+    let Ok(mut shard) = Shard::new(config) else { return 0 };
+    if shard.listen(Endpoint::new(addr, 80), 8).is_err() {
+        return 0;
+    }
+    let mut server = HttpServer::new(FixedBody::new(128), Limits::default());
+    let now = Instant::from_nanos(seed);
+    shard.rx(now, &[RxFrame::new(&[first; 64], SegMeta::SINGLE)]);
+    while shard.advance(now, 64) || server.poll(&mut shard, now, 64) {}
+    let mut batch = TxBatch::new(8);
+    shard.tx(&mut batch);
+    batch.pending().iter().map(|segment| segment.len()).sum()
+}
+
+/// Links `tcp`'s hash.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_tcp(seed: u64, port: u16) -> bool {
+    let hasher = FlowHasher::new(&Secrets::from_seed(seed).flows);
+    let hash = |port| hasher.hash(&Address::from_v4_octets([10, 0, 0, 1]), port, 80, 0);
+    hash(port) == hash(80)
+}
 
 /// Links `wire`.
 #[unsafe(no_mangle)]

@@ -183,7 +183,10 @@ impl Connection {
             outgoing.gso_size = self.mss;
         }
         if piece.seq.before(self.snd.max) {
-            cx.counters.retrans_segs += segments(len, outgoing.gso_size);
+            // Only what was sent before counts as sent again: behind a window probe's octet the
+            // rest of a super-segment is new.
+            let again = self.snd.max.earlier(end).offset_from(piece.seq);
+            cx.counters.retrans_segs += segments(again, outgoing.gso_size);
             self.rtt.stop_timing();
         } else {
             self.rtt.start_timing(end, cx.now);

@@ -263,7 +263,9 @@ const PLACES: usize = 1 << PLACE_BITS;
 /// No chunk.
 const NONE: u32 = u32::MAX;
 
-const _: () = assert!(size_of::<Place>() == 4 && size_of::<Chunk<[u64; 8]>>() == 16);
+const _: () = assert!(size_of::<Place>() == 4);
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Chunk<[u64; 8]>>() == 16);
 
 #[cfg(test)]
 mod tests;

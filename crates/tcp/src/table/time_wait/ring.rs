@@ -280,6 +280,7 @@ const BLOCK: u32 = 1 << BLOCK_BITS;
 const MAX_SPAN: u32 = NUMBER_MASK - 2 * BLOCK;
 
 const _: () = assert!(CHUNK * CHUNKS == BLOCK as usize);
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Chunk>() == 32);
 
 #[cfg(test)]
