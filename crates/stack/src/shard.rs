@@ -12,6 +12,7 @@ mod closing;
 mod commands;
 mod error;
 mod input;
+mod invariants;
 mod opening;
 mod output;
 mod settle;

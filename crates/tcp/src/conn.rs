@@ -10,6 +10,7 @@
 mod ack;
 mod close;
 mod input;
+mod invariants;
 mod open;
 mod output;
 mod text;
