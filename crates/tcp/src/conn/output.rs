@@ -56,9 +56,9 @@ impl Connection {
             Plan::KeepAlive => {
                 self.flags.clear(Flags::KEEP_ALIVE_NOW);
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
-                self.make_header(cx, self.snd.max - 1, TcpFlags::ACK)
+                self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
             }
-            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK),
+            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK, 0),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
         Some(outgoing)
@@ -76,7 +76,10 @@ impl Connection {
         }
         if !self.flags.has(Flags::SYN) {
             if self.flags.has(Flags::RETRANSMIT) {
-                return Some(Plan::Text(self.oldest_piece(u32::from(self.mss))));
+                // What was sent may be sent again whatever the window says now; what was not may
+                // fill the segment up only as far as the window admits.
+                let sent = self.snd.max.offset_from(self.snd.una);
+                return Some(Plan::Text(self.oldest_piece(sent.max(self.snd.wnd.get()))));
             }
             if self.flags.has(Flags::PROBE) {
                 return Some(Plan::Probe(self.oldest_piece(self.snd.wnd.get().max(1))));
@@ -133,11 +136,11 @@ impl Connection {
         if send_odd { len } else { len - odd }
     }
 
-    /// The piece at SND.UNA, at most `len` octets: to be sent again, or as a probe.
-    fn oldest_piece(&self, len: u32) -> Piece {
+    /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
+    fn oldest_piece(&self, room: u32) -> Piece {
         let queued = self.send_queued();
-        let len = len.min(u32::from(self.mss)).min(queued);
-        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued;
+        let len = room.min(u32::from(self.mss)).min(queued);
+        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued && room > len;
         Piece { seq: self.snd.una, len, fin }
     }
 }
@@ -148,7 +151,7 @@ impl Connection {
         let again = self.snd.max != self.snd.una;
         let simultaneous = self.state == State::SynReceived;
         let flags = if simultaneous { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
-        let mut outgoing = self.make_header(cx, self.snd.una, flags);
+        let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
         let header = &mut outgoing.header;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -238,12 +241,18 @@ impl Connection {
         if piece.fin && len == piece.len {
             flags |= TcpFlags::FIN;
         }
-        self.make_header(cx, piece.seq, flags)
+        self.make_header(cx, piece.seq, flags, len)
     }
 
-    /// A header that acknowledges everything received. Only duplicates may remain owed.
-    fn make_header(&mut self, cx: &Context<'_>, seq: SeqNum, flags: TcpFlags) -> Outgoing {
-        self.acks_owed = self.acks_owed.saturating_sub(1);
+    /// A header for `text` octets that acknowledges everything received. Only duplicates may
+    /// remain owed, and an acknowledgment that had no room to name what is held.
+    fn make_header(
+        &mut self,
+        cx: &Context<'_>,
+        seq: SeqNum,
+        flags: TcpFlags,
+        text: u32,
+    ) -> Outgoing {
         self.timers.stop_ack();
         self.unacked_segs = 0;
         let mut options = TcpOptions::default();
@@ -254,9 +263,9 @@ impl Connection {
             let mss = u32::from(self.mss);
             self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
             self.rcv.last_ack = self.rcv.nxt;
-            if self.flags.has(Flags::SACK) {
-                self.name_held(&mut options);
-            }
+        }
+        if self.name_held(&mut options, text) {
+            self.acks_owed = self.acks_owed.saturating_sub(1);
         }
         let header = TcpHeader {
             src_port: self.local_port,
@@ -271,12 +280,19 @@ impl Connection {
         Outgoing { header, gso_size: 0 }
     }
 
-    /// RFC 2018 3: as many blocks as fit beside the timestamps.
-    fn name_held(&self, options: &mut TcpOptions) {
-        if let Some(cold) = self.cold.as_ref().filter(|cold| cold.recv.has_held()) {
-            let most = if options.timestamps.is_some() { 3 } else { 4 };
-            cold.recv.sack_blocks(self.rcv.nxt, most, &mut options.sack);
+    /// RFC 2018 3: as many blocks as fit beside the timestamps, and beside `text`: the text was
+    /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
+    /// time it is sent. Returns whether nothing is held, or some of it is named.
+    fn name_held(&self, options: &mut TcpOptions, text: u32) -> bool {
+        let cold = self.cold.as_ref().filter(|_| self.flags.has(Flags::SACK));
+        let Some(cold) = cold.filter(|cold| cold.recv.has_held()) else { return true };
+        let most = if options.timestamps.is_some() { 3 } else { 4 };
+        let room = u32::from(self.mss).saturating_sub(text);
+        let fitting = room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS;
+        if fitting > 0 {
+            cold.recv.sack_blocks(self.rcv.nxt, most.min(fitting as usize), &mut options.sack);
         }
+        fitting > 0
     }
 }
 
@@ -333,3 +349,7 @@ impl Connection {
 fn segments(octets: u32, gso_size: u16) -> u64 {
     if gso_size == 0 { 1 } else { u64::from(octets.div_ceil(u32::from(gso_size)).max(1)) }
 }
+
+/// The selective acknowledgment option and its padding, and each of its blocks.
+const SACK_OCTETS: u32 = 4;
+const SACK_BLOCK_OCTETS: u32 = 8;

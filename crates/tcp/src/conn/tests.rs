@@ -1,5 +1,6 @@
 //! Two connections that speak to each other across a wire of the test's making.
 
+mod lengths;
 mod pair;
 
 mod closing;

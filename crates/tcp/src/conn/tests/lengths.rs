@@ -1,0 +1,48 @@
+//! How long a segment may be: what the window, the MSS and its own options leave.
+
+use std::time::Duration;
+use std::vec::Vec;
+
+use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
+
+use super::pair::{Flying, Pair, Which, pattern};
+use crate::{Tunables, Verdict};
+
+/// Everything that one side sends now.
+fn burst(pair: &mut Pair, from: Which) -> Vec<Flying> {
+    core::iter::from_fn(|| pair.poll(from)).collect()
+}
+
+#[test]
+fn a_retransmission_is_not_filled_up_beyond_the_window() {
+    let mut pair = Pair::established(&Tunables { recv_buffer: 1_000, ..Tunables::default() });
+    pair.write(Which::Client, &pattern(1_000));
+    assert_eq!(burst(&mut pair, Which::Client).len(), 1, "the window, less than a segment");
+    pair.write(Which::Client, &pattern(400));
+    pair.now = pair.now + Duration::from_secs(2);
+    let now = pair.now;
+    pair.client.with(now, |connection, cx| connection.on_deadline(cx));
+    let again = burst(&mut pair, Which::Client);
+    assert_eq!(again.iter().map(|flying| flying.text.len()).collect::<Vec<_>>(), [1_000]);
+}
+
+#[test]
+fn text_and_selective_acknowledgments_fit_into_one_packet_or_go_in_two() {
+    for timestamps in [false, true] {
+        let mut pair = Pair::established(&Tunables { timestamps, ..Tunables::default() });
+        pair.write(Which::Client, &pattern(5_000));
+        let now = pair.now;
+        for flying in burst(&mut pair, Which::Client).iter().skip(1) {
+            assert_eq!(pair.server.take(now, flying), Verdict::Accepted);
+        }
+        pair.write(Which::Server, &pattern(5_000));
+        let sent = burst(&mut pair, Which::Server);
+        let len = |flying: &Flying| {
+            flying.header.header_len(OptionOrder::Linux) - TcpHeader::LEN + flying.text.len()
+        };
+        assert!(sent.iter().all(|flying| len(flying) <= 1_460), "timestamps {timestamps}");
+        assert!(sent.iter().any(|flying| flying.text.len() >= 1_448), "and none is wasted");
+        let named = sent.iter().filter(|flying| !flying.header.options.sack.is_empty());
+        assert!(named.count() >= 2, "the gap is named for each segment that showed it");
+    }
+}
