@@ -58,7 +58,7 @@ impl Connection {
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
                 self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
             }
-            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK, 0),
+            Plan::Ack => self.make_header(cx, self.snd.acceptable(), TcpFlags::ACK, 0),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
         Some(outgoing)
