@@ -3,6 +3,7 @@
 //! The same seed makes the same world, segment by segment, on any machine.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod host;
 pub mod oracle;
 pub mod pair;

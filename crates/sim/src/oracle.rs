@@ -71,7 +71,7 @@ pub fn run_seed(seed: u64) -> Outcome {
     for (from, until) in &scenario.outages {
         pair.plan_outage(*from, *until);
     }
-    let failure = play(&mut pair).err().map(|stuck| stuck.to_string());
+    let failure = play(&scenario, &mut pair).err().map(|stuck| stuck.to_string());
     let octets = [pair.client, pair.server].map(|host| pair.world.host(host).1.verified());
     Outcome {
         seed,
@@ -86,9 +86,26 @@ fn refused(seed: u64, failure: String) -> Outcome {
     Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, failure: Some(failure) }
 }
 
-fn play(pair: &mut Pair<Oracle>) -> Result<(), Stuck> {
+/// Over links that lose, delay and reorder nothing, nobody has a reason to send anything twice.
+fn judge_perfection(pair: &Pair<Oracle>) -> Result<(), Stuck> {
+    for host in [pair.client, pair.server] {
+        let counters = pair.world.host(host).0.counters();
+        // The octet of a window probe that was refused is sent again.
+        let repeated = counters.retrans_segs.saturating_sub(counters.window_probes);
+        if repeated + counters.timeouts + counters.fast_retrans > 0 {
+            let why = format!("{repeated} segments and more sent again over perfect links");
+            return Err(Stuck { why, dump: pair.world.dump() });
+        }
+    }
+    Ok(())
+}
+
+fn play(scenario: &Scenario, pair: &mut Pair<Oracle>) -> Result<(), Stuck> {
     let limits = Limits::default();
     pair.world.run(&limits)?;
+    if scenario.is_perfect() {
+        judge_perfection(pair)?;
+    }
     pair.world.run_to_silence(&limits)?;
     for host in [pair.client, pair.server] {
         let (shard, _) = pair.world.host_mut(host);

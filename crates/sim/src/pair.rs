@@ -105,7 +105,8 @@ fn addr(family: Family, host: u8) -> Address {
 fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     let place = usize::from(number);
     let mtu = config.links[place].mtu;
-    let address = |family, prefix_len| InterfaceAddress { addr: addr(family, number + 1), prefix_len };
+    let address =
+        |family, prefix_len| InterfaceAddress { addr: addr(family, number + 1), prefix_len };
     Shard::new(ShardConfig {
         tunables: config.tunables[place].clone(),
         secrets: Secrets::from_seed(config.seed.wrapping_mul(2) + u64::from(number)),

@@ -22,6 +22,9 @@ struct Promises {
     scale: Option<WindowScale>,
     /// Its initial sequence number: a SYN with another begins a new connection.
     isn: Option<SeqNum>,
+    /// How many connections it has begun. While the ends differ, one of them still speaks of an
+    /// earlier connection, as a TIME-WAIT record does when it challenges a SYN.
+    begun: u32,
     /// One past the highest number sent.
     sent: Option<SeqNum>,
     /// The right edge of its window: the farthest ever announced.
@@ -57,6 +60,9 @@ impl Watch {
         if header.flags.contains(TcpFlags::SYN) {
             own.on_syn(&header);
         }
+        if own.begun != peer.begun {
+            return Ok(());
+        }
         let broken = |what| Broken { flow, what };
         own.judge_numbers(&header, text, &peer).map_err(broken)?;
         own.judge_window(&header, &peer).map_err(broken)
@@ -66,7 +72,9 @@ impl Watch {
 impl Promises {
     fn on_syn(&mut self, header: &TcpHeader) {
         if self.isn != Some(header.seq) {
-            *self = Self { isn: Some(header.seq), ..Self::default() };
+            let (isn, begun) = (Some(header.seq), self.begun + 1);
+            // The SYN itself is one number.
+            *self = Self { isn, begun, sent: Some(header.seq + 1), ..Self::default() };
         }
         self.scale = header.options.window_scale;
     }
@@ -81,10 +89,9 @@ impl Promises {
                 return Err(format!("sends {over} octets beyond the window: {header:?}"));
             }
         }
-        if let Some(sent) = peer.sent.filter(|_| header.flags.contains(TcpFlags::ACK)) {
-            if header.ack.after(sent) {
-                return Err(format!("acknowledges what was not sent ({sent:?}): {header:?}"));
-            }
+        let sent = peer.sent.filter(|_| header.flags.contains(TcpFlags::ACK));
+        if sent.is_some_and(|sent| header.ack.after(sent)) {
+            return Err(format!("acknowledges what was not sent ({sent:?}): {header:?}"));
         }
         self.sent = Some(self.sent.map_or(end, |sent| sent.later(end)));
         Ok(())

@@ -15,6 +15,7 @@ use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, IpHeader};
 
+use crate::capture::Capture;
 use crate::host::{Application, Host, HostId};
 use crate::watch::Watch;
 
@@ -29,6 +30,7 @@ pub struct World<A> {
     /// Links that go down or come back, by time.
     turns: BTreeMap<(Instant, LinkId), LinkState>,
     watch: Watch,
+    capture: Option<Capture>,
     checks: Checks,
     steps: u64,
     /// The sum of all applications' progress when it last grew, and when that was.
@@ -100,6 +102,7 @@ impl<A: Application> World<A> {
             routes: BTreeMap::new(),
             turns: BTreeMap::new(),
             watch: Watch::default(),
+            capture: None,
             checks,
             steps: 0,
             progress: (0, Instant::ZERO),
@@ -127,6 +130,16 @@ impl<A: Application> World<A> {
     /// Plans a turn of a link: down, or up again.
     pub fn plan(&mut self, at: Instant, link: LinkId, state: LinkState) {
         self.turns.insert((at, link), state);
+    }
+
+    /// Captures from now on, on the interface of every host added so far, what it sends.
+    pub fn start_capture(&mut self) {
+        self.capture = Some(Capture::new(self.hosts.len()));
+    }
+
+    /// Takes what was captured so far, a pcapng file, and stops capturing.
+    pub fn take_capture(&mut self) -> Option<Vec<u8>> {
+        self.capture.take().map(Capture::into_file)
     }
 
     /// The time.
@@ -263,11 +276,11 @@ impl<A: Application> World<A> {
             return Err(self.stuck(&broken.to_string()));
         }
         let receiver = IpHeader::parse(&frame).ok().map(|(header, _)| header.dst);
-        match receiver.and_then(|receiver| self.routes.get(&(from, receiver))) {
-            Some(link) => {
-                self.links[*link].link.push_frame(self.now, frame);
-            }
-            None => self.unrouted += 1,
+        let route = receiver.and_then(|receiver| self.routes.get(&(from, receiver)));
+        let fate = route.map(|link| self.links[*link].link.push_frame(self.now, frame.clone()));
+        self.unrouted += u64::from(fate.is_none());
+        if let Some(capture) = &mut self.capture {
+            capture.on_sent(self.now, from, &frame, fate);
         }
         Ok(())
     }
@@ -304,3 +317,6 @@ impl<A: Application> World<A> {
         Stuck { why: why.to_owned(), dump: self.dump() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,3 +72,9 @@ pub extern "C" fn probe_link(seed: u64, nanos: u64) -> u64 {
     link.push_frame(Instant::from_nanos(nanos), Bytes::from_static(&[0; 64]));
     link.next_arrival().map_or(0, Instant::as_nanos)
 }
+
+/// Links `sim`: a whole world, from a seed to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_sim(seed: u64) -> u64 {
+    whimbrel_sim::run_seed(seed).octets
+}

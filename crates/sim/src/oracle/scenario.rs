@@ -9,7 +9,7 @@ use whimbrel_tcp::{Instant, Tunables};
 use whimbrel_wire::Family;
 
 use super::Oracle;
-use super::app::Draw;
+use super::app::{Draw, Patience};
 use super::stream::mix;
 use crate::pair::{Offload, PairConfig, client_addr, server_at};
 use crate::world::Checks;
@@ -26,8 +26,7 @@ pub struct Scenario {
     pub outages: Vec<(Instant, Instant)>,
     /// When each connection begins.
     starts: Vec<Instant>,
-    /// The most octets of each stream.
-    most_octets: u64,
+    draw: Draw,
 }
 
 impl Scenario {
@@ -35,12 +34,11 @@ impl Scenario {
     pub fn new(seed: u64) -> Self {
         let chance = &mut Rng::with_seed(mix(seed));
         let mtu = [1_280, 1_500, 4_352, 9_000][chance.usize(..4)];
-        let connections = chance.usize(1..=6);
-        let most_octets = 1 << chance.u32(8..=17);
+        let draw = draw_connections(chance, seed);
         let tunables = [draw_tunables(chance), draw_tunables(chance)];
         let links = [draw_link(chance, mtu), draw_link(chance, mtu)];
         let start = |chance: &mut Rng| Instant::from_millis(chance.u64(..500));
-        let mut starts: Vec<Instant> = (0..connections).map(|_| start(chance)).collect();
+        let mut starts: Vec<Instant> = (0..draw.connections).map(|_| start(chance)).collect();
         starts.sort_unstable();
         Self {
             seed,
@@ -50,20 +48,28 @@ impl Scenario {
             links,
             outages: draw_outages(chance),
             starts,
-            most_octets,
+            draw,
         }
     }
 
     /// Both applications: the client's first.
     pub fn applications(&self) -> [Oracle; 2] {
-        let draw = Draw {
-            seed: self.seed,
-            most_octets: self.most_octets,
-            connections: self.starts.len() as u16,
-        };
+        let draw = self.draw;
         let server = server_at(self.family, 80);
         let client = Oracle::client(draw, client_addr(self.family), server, self.starts.clone());
         [client, Oracle::server(draw, server)]
+    }
+
+    /// Whether the links neither lose nor hold back anything, and nobody lets go early.
+    pub(super) fn is_perfect(&self) -> bool {
+        let perfect = |link: &LinkConfig| {
+            let LinkConfig { delay, mtu, queue, .. } = *link;
+            *link == LinkConfig { delay, mtu, queue, ..LinkConfig::default() }
+        };
+        // An acknowledgment that is delayed for longer than that looks lost.
+        let prompt = |rules: &Tunables| rules.delayed_ack < rules.min_rto;
+        let undisturbed = self.outages.is_empty() && self.draw.patience == Patience::Endless;
+        undisturbed && self.links.iter().all(perfect) && self.tunables.iter().all(prompt)
     }
 
     /// The hosts and links.
@@ -81,10 +87,13 @@ impl Scenario {
 /// The lines that a person needs to know what was played.
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { family, offload, tunables, links, outages, starts, most_octets, .. } = self;
-        let connections = starts.len();
-        write!(f, "{family:?}, offload {offload:?}, {connections} connections of at most ")?;
-        writeln!(f, "{most_octets} octets, outages {outages:?}")?;
+        let Self { family, offload, tunables, links, outages, draw, .. } = self;
+        let Draw { connections, slots, most_octets, patience, .. } = draw;
+        write!(
+            f,
+            "{family:?}, offload {offload:?}, {connections} connections on {slots} ports of "
+        )?;
+        writeln!(f, "at most {most_octets} octets, patience {patience:?}, outages {outages:?}")?;
         for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
             let Tunables { send_buffer, recv_buffer, timestamps, sack, window_scaling, .. } =
                 tunables;
@@ -98,6 +107,14 @@ impl fmt::Display for Scenario {
     }
 }
 
+fn draw_connections(chance: &mut Rng, seed: u64) -> Draw {
+    let connections = chance.u16(1..=8);
+    let patience = if chance.u32(..4) == 0 { Patience::Short } else { Patience::Endless };
+    let fewer = patience == Patience::Endless && chance.u32(..3) == 0;
+    let slots = if fewer { chance.u16(1..=connections) } else { connections };
+    Draw { seed, most_octets: 1 << chance.u32(8..=19), connections, slots, patience }
+}
+
 fn draw_tunables(chance: &mut Rng) -> Tunables {
     let buffer = |chance: &mut Rng| (1u32 << chance.u32(11..=20)) + chance.u32(..1_000);
     Tunables {
@@ -106,6 +123,9 @@ fn draw_tunables(chance: &mut Rng) -> Tunables {
         window_scaling: chance.u32(..4) != 0,
         timestamps: chance.u32(..4) != 0,
         sack: chance.u32(..4) != 0,
+        delayed_ack: Duration::from_millis([0, 40, 200, 490][chance.usize(..4)]),
+        ack_every: chance.u8(1..=4),
+        max_out_of_order: if chance.u32(..4) == 0 { chance.u16(1..=8) } else { 256 },
         // Nothing may give up: whether it ends well is the question.
         syn_retries: 30,
         synack_retries: 30,

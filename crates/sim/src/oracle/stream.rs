@@ -6,7 +6,10 @@ use bytes::Bytes;
 use fastrand::Rng;
 use whimbrel_stack::shard::SendError;
 use whimbrel_stack::{Handle, Recv, Shard};
+use whimbrel_tcp::conn::Nagle;
 use whimbrel_tcp::{CloseReason, Instant};
+
+use super::app::{Draw, Patience};
 
 /// What one end does on a connection. Both ends compute it for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +26,9 @@ pub struct Plan {
     read_pause: Duration,
     /// What follows the end of both streams.
     ending: Ending,
+    /// At how many octets received it lets go without waiting for any end.
+    gives_up_at: Option<u64>,
+    nagle: Nagle,
 }
 
 /// What an application does once both directions have ended.
@@ -42,10 +48,12 @@ pub(super) enum End {
 }
 
 impl Plan {
-    /// The plan of one end of connection `number`. `most_octets` bounds the stream.
-    pub(super) fn new(seed: u64, number: u16, end: End, most_octets: u64) -> Self {
-        let key = mix(seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
+    /// The plan of one end of connection `number`.
+    pub(super) fn new(draw: &Draw, number: u16, end: End) -> Self {
+        let key = mix(draw.seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
         let mut chance = Rng::with_seed(key);
+        let most_octets = draw.most_octets;
+        let gives_up = draw.patience == Patience::Short && chance.u32(..3) == 0;
         let pause = |chance: &mut Rng, most: u64| match chance.u32(..4) {
             0 => Duration::from_millis(chance.u64(1..=most)),
             _ => Duration::ZERO,
@@ -57,7 +65,14 @@ impl Plan {
             write_pause: pause(&mut chance, 50),
             read_pause: pause(&mut chance, 400),
             ending: if chance.bool() { Ending::LetGo } else { Ending::Wait },
+            gives_up_at: gives_up.then(|| chance.u64(0..=most_octets)),
+            nagle: if chance.bool() { Nagle::On } else { Nagle::Off },
         }
+    }
+
+    /// Whether it keeps to the end of both streams.
+    pub(super) const fn is_patient(&self) -> bool {
+        self.gives_up_at.is_none()
     }
 
     /// The octets from `at` on, `len` of them.
@@ -73,7 +88,7 @@ impl Plan {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) handle: Handle,
-    number: u16,
+    pub(super) number: u16,
     own: Plan,
     peer: Plan,
     chance: Rng,
@@ -88,6 +103,8 @@ pub(super) struct Stream {
     pub(super) closed: Option<CloseReason>,
     read_at: Instant,
     write_at: Instant,
+    /// When an application whose peer may vanish gives up waiting for it.
+    patience: Instant,
 }
 
 /// How far the two directions are.
@@ -100,6 +117,7 @@ struct Phase {
 
 impl Stream {
     pub(super) fn new(handle: Handle, number: u16, [own, peer]: [Plan; 2]) -> Self {
+        let undisturbed = own.is_patient() && peer.is_patient();
         Self {
             handle,
             number,
@@ -115,7 +133,21 @@ impl Stream {
             closed: None,
             read_at: Instant::ZERO,
             write_at: Instant::ZERO,
+            patience: if undisturbed { Instant::NEVER } else { Instant::ZERO },
         }
+    }
+
+    /// Whether both ends keep to the end of both streams.
+    pub(super) fn is_undisturbed(&self) -> bool {
+        self.patience == Instant::NEVER
+    }
+
+    /// Something happened: a peer that may vanish is still there.
+    pub(super) fn on_event(&mut self, shard: &mut Shard, now: Instant) {
+        if !self.is_undisturbed() {
+            self.patience = now + PATIENCE;
+        }
+        shard.set_nodelay(self.handle, self.own.nagle);
     }
 
     /// Whether the application let go of it.
@@ -126,7 +158,8 @@ impl Stream {
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let write = (self.writable && !self.phase.shut).then_some(self.write_at);
         let read = (self.readable && !self.phase.ended).then_some(self.read_at);
-        [write, read].into_iter().flatten().min().filter(|_| !self.phase.over)
+        let patience = (!self.is_undisturbed()).then_some(self.patience);
+        [write, read, patience].into_iter().flatten().min().filter(|_| !self.phase.over)
     }
 
     /// Does what can be done now.
@@ -134,13 +167,51 @@ impl Stream {
         if self.phase.over {
             return Ok(());
         }
-        self.write(shard, now)?;
-        self.read(shard, now)?;
-        self.judge_end()?;
+        if self.is_undisturbed() {
+            self.write(shard, now)?;
+            self.read(shard, now)?;
+            self.judge_end()?;
+        } else if self.pump_disturbed(shard, now)? {
+            self.phase.over = true;
+            return Ok(());
+        }
         let waits = self.own.ending == Ending::Wait && self.closed.is_none();
         if self.phase.shut && self.phase.ended && !waits {
             shard.close(self.handle);
             self.phase.over = true;
+        }
+        Ok(())
+    }
+
+    /// The same where either end may vanish at any time: what arrives is still verified, but
+    /// refusals and ends are no failures. Returns whether it let go.
+    fn pump_disturbed(&mut self, shard: &mut Shard, now: Instant) -> Result<bool, String> {
+        let lost = self.write(shard, now).is_err() || self.closed.is_some();
+        if !lost {
+            self.read_some(shard)?;
+        }
+        if lost
+            || now >= self.patience
+            || self.own.gives_up_at.is_some_and(|at| self.received >= at)
+        {
+            // The chance of an abort is that of an even key: as good as any.
+            if self.own.key.is_multiple_of(2) {
+                shard.abort(self.handle);
+            } else {
+                shard.close(self.handle);
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn read_some(&mut self, shard: &mut Shard) -> Result<(), String> {
+        while self.readable && !self.phase.ended {
+            match shard.recv(self.handle) {
+                Recv::Data(data) => self.verify(&data)?,
+                Recv::End => self.phase.ended = true,
+                Recv::Pending | Recv::Closed(_) | Recv::Unknown => self.readable = false,
+            }
         }
         Ok(())
     }
@@ -220,6 +291,9 @@ impl Stream {
         format!("connection {}: {what}", self.number)
     }
 }
+
+/// How long an application waits for a peer that may have vanished.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// SplitMix64's output function: every bit of the result depends on every bit of `seed`.
 pub(super) fn mix(seed: u64) -> u64 {
