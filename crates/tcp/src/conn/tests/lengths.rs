@@ -79,3 +79,21 @@ fn an_acknowledgment_after_a_window_probe_lies_where_the_peer_accepts_it() {
     assert_eq!(pair.server.take(deadline, &ack), Verdict::Accepted);
     assert_eq!(pair.server.connection.send_queued(), 0, "it acknowledged everything");
 }
+
+#[test]
+fn an_acknowledgment_that_was_sent_before_ours_arrived_is_heard() {
+    let mut pair = Pair::established(&Tunables::default());
+    let now = pair.now;
+    pair.write(Which::Server, b"!");
+    let probe = pair.poll(Which::Server).expect("one octet");
+    pair.write(Which::Client, &pattern(3_000));
+    for flying in burst(&mut pair, Which::Client) {
+        assert_eq!(pair.server.take(now, &flying), Verdict::Accepted);
+    }
+    let mut ack = pair.poll(Which::Server).expect("an acknowledgment");
+    // As a server sends it that believes the client's window to be closed.
+    ack.header.seq = probe.header.seq;
+    assert_eq!(pair.client.take(now, &probe), Verdict::Accepted);
+    assert_eq!(pair.client.take(now, &ack), Verdict::Accepted);
+    assert!(pair.client.connection.send_queued() < 3_000, "it acknowledged text");
+}
