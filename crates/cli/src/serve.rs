@@ -5,7 +5,6 @@ use whimbrel_apps::http::HttpServer;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Clock, Device as _, Stop, Tun, Waker, Worker, entropy};
 use whimbrel_stack::{ListenerId, Shard, ShardConfig};
-use whimbrel_tcp::Tunables;
 
 use crate::failure::Failure;
 use crate::size;
@@ -48,6 +47,9 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
+    /// Set a tunable of the stack.
+    #[arg(short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
+    set: Vec<String>,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     #[arg(long, value_enum, default_value_t = Closer::Server)]
     close: Closer,
@@ -98,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn open_shard(plan: &Plan, tun: &Tun) -> Result<(Shard, Vec<ListenerId>), Failure> {
     let mut shard = Shard::new(ShardConfig {
-        tunables: Tunables::default(),
+        tunables: plan.tunables.clone(),
         secrets: entropy::secrets().map_err(Failure::run)?,
         capabilities: tun.capabilities(),
         addresses: plan.tun.addresses().to_vec(),
@@ -112,5 +114,8 @@ fn open_shard(plan: &Plan, tun: &Tun) -> Result<(Shard, Vec<ListenerId>), Failur
 
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
                          [,offload=on|off]; addr and host may repeat";
+const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
+                        -S tw.syn=linux; may repeat. docs/reference/tunables.md lists them; names \
+                        of Linux, FreeBSD, illumos and lwIP are known";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: port 80 on every address of the stack]";

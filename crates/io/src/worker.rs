@@ -149,6 +149,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// Once round: commands in, frames in, timers, events out, segments out.
     fn turn(&mut self) -> Result<Activity, WorkerError> {
         let now = self.clock.now();
+        self.shard.tell_time(now);
         let commands = self.port.drain(now, &mut self.shard);
         let frames = self
             .device
@@ -187,9 +188,11 @@ impl<D: Device, P: Port> Worker<D, P> {
     fn sleep(&mut self, until: &Stop) -> Result<(), WorkerError> {
         self.waker.announce();
         // What was put into the port's queue before the announcement woke nobody.
-        let late = self.port.drain(self.clock.now(), &mut self.shard);
+        let now = self.clock.now();
+        self.shard.tell_time(now);
+        let late = self.port.drain(now, &mut self.shard);
         let result = match late {
-            Activity::Busy => self.finish_turn(),
+            Activity::Busy => self.finish_turn(now),
             Activity::Idle => self.wait(until),
         };
         self.waker.retract();
@@ -197,8 +200,8 @@ impl<D: Device, P: Port> Worker<D, P> {
     }
 
     /// The rest of a turn whose commands came late. The next one takes the frames.
-    fn finish_turn(&mut self) -> Result<(), WorkerError> {
-        let _ = self.port.flush(self.clock.now(), &mut self.shard);
+    fn finish_turn(&mut self, now: Instant) -> Result<(), WorkerError> {
+        let _ = self.port.flush(now, &mut self.shard);
         self.transmit().map(|_| ())
     }
 

@@ -14,6 +14,9 @@ pub enum Event {
     Connected(Handle),
     /// There is something to read: text, or the end of the stream.
     Readable(Handle),
+    /// The peer announced urgent data; [`Shard::urgent_mark`](crate::Shard::urgent_mark) says
+    /// where it ends.
+    Urgent(Handle),
     /// There is room to send again, after `send` took less than it was given.
     Writable(Handle),
     /// The connection is over. What was received before can still be read; the handle is valid

@@ -3,7 +3,7 @@
 //! | group | methods |
 //! |---|---|
 //! | getters | [`Shard::counters`], [`Shard::census`], [`Shard::flow`], … |
-//! | what happened | [`Shard::rx`], [`Shard::advance`] |
+//! | what happened | [`Shard::rx`], [`Shard::advance`], [`Shard::tell_time`] |
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
@@ -12,9 +12,11 @@ mod closing;
 mod commands;
 mod error;
 mod input;
+mod inspect;
 mod invariants;
 mod opening;
 mod output;
+mod settings;
 mod settle;
 
 use alloc::collections::VecDeque;
@@ -31,6 +33,8 @@ use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ListenerId, ShardConfig};
+
+pub use inspect::{SocketEntry, SocketState};
 
 pub use error::{ConfigError, ConnectError, ListenError, SendError};
 
@@ -66,20 +70,20 @@ impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
         let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
+        tunables.validate()?;
+        let range = PortRange::from_tunables(&tunables)?;
         let host = Host {
             capabilities,
             addresses: Addresses::new(&addresses)?,
             routes: Routes::new(&addresses, &routes)?,
             counters: IpCounters::default(),
         };
-        let (first, last) = (tunables.port_first, tunables.port_last);
-        let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
         Ok(Self {
             now: Instant::ZERO,
-            identity: Identity::new(&secrets, tunables.isn_tick_nanos),
+            identity: Identity::new(&secrets, &tunables),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
-            ports: Ports::new(&secrets, range),
+            ports: Ports::new(&secrets, range, tunables.port_order),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
             replies: Replies::default(),
@@ -89,6 +93,11 @@ impl Shard {
             host,
             tunables,
         })
+    }
+
+    /// The time last told.
+    pub fn now(&self) -> Instant {
+        self.now
     }
 
     /// What happened to segments and connections.
@@ -119,6 +128,12 @@ impl Shard {
             local: Endpoint::new(local, connection.local_port()),
             remote: Endpoint::new(*connection.remote(), connection.remote_port()),
         })
+    }
+
+    /// Octets to be read up to the end of the peer's urgent data, if any is still to come
+    /// (RFC 6093; what `SIOCATMARK` asks).
+    pub fn urgent_mark(&self, handle: Handle) -> Option<u32> {
+        self.slot(handle)?.connection.urgent_mark()
     }
 
     /// The state of a connection.

@@ -13,11 +13,14 @@ mod input;
 mod invariants;
 mod open;
 mod output;
+mod settings;
+mod snapshot;
 mod text;
 mod timers;
 
 use alloc::boxed::Box;
 
+use whimbrel_wire::tcp::SackBlock;
 use whimbrel_wire::{Address, SeqNum, WindowScale};
 
 use crate::cc::NewReno;
@@ -31,6 +34,8 @@ use crate::{Context, Tick};
 pub use close::{Remains, WriteClosed};
 pub use open::{ActiveOpen, Handshake, initial_window};
 pub use output::Outgoing;
+pub use settings::{Cork, KeepAlive, Nagle};
+pub use snapshot::Snapshot;
 pub use timers::Timers;
 
 /// The states of RFC 9293 3.3.2 that a connection can be in.
@@ -72,6 +77,8 @@ impl Signals {
     pub const WRITABLE: Self = Self(4);
     /// The connection is over.
     pub const CLOSED: Self = Self(8);
+    /// The peer announced urgent data.
+    pub const URGENT: Self = Self(16);
 
     /// Whether there is nothing to tell.
     pub const fn is_empty(self) -> bool {
@@ -137,6 +144,8 @@ pub struct Connection {
 pub struct Cold {
     send: SendBuffer,
     recv: RecvBuffer,
+    /// Text that arrived twice, to be named in the next acknowledgment (RFC 2883).
+    duplicate: Option<SackBlock>,
 }
 
 impl Cold {
@@ -144,10 +153,11 @@ impl Cold {
     pub(crate) fn reset(&mut self) {
         self.send.clear();
         self.recv.clear();
+        self.duplicate = None;
     }
 
     fn is_empty(&self) -> bool {
-        self.send.is_empty() && self.recv.is_empty()
+        self.send.is_empty() && self.recv.is_empty() && self.duplicate.is_none()
     }
 }
 
@@ -167,6 +177,8 @@ struct Stamps {
 struct Flags(u16);
 
 impl Flags {
+    /// Segments that are not full wait, whatever Nagle's algorithm says.
+    const CORK: Self = Self(1);
     /// Timestamps were negotiated.
     const TIMESTAMPS: Self = Self(1 << 1);
     /// SACK was negotiated.
@@ -317,23 +329,6 @@ impl Connection {
     pub fn unread(&self) -> u32 {
         self.cold.as_ref().map_or(0, |cold| cold.recv.unread())
     }
-
-    /// Switches Nagle's algorithm off or on.
-    pub fn set_nodelay(&mut self, nagle: Nagle) {
-        match nagle {
-            Nagle::On => self.flags.clear(Flags::NO_DELAY),
-            Nagle::Off => self.flags.set(Flags::NO_DELAY),
-        }
-    }
-}
-
-/// Whether small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Nagle {
-    /// They wait.
-    On,
-    /// They do not (`TCP_NODELAY`).
-    Off,
 }
 
 /// The cold half.

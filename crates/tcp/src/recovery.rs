@@ -30,7 +30,30 @@ pub enum Remedy {
     Retransmit,
 }
 
+/// What loss recovery is doing, in the words of Linux' `tcpi_ca_state`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaState {
+    /// Nothing is amiss.
+    Open,
+    /// Duplicate acknowledgments came, too few to act upon.
+    Disorder,
+    /// Fast recovery.
+    Recovery,
+    /// A retransmission time-out is being repaired.
+    Loss,
+}
+
 impl Recovery {
+    /// What it is doing.
+    pub const fn ca_state(&self) -> CaState {
+        match self.phase {
+            Phase::Open if self.dup_acks == 0 => CaState::Open,
+            Phase::Open => CaState::Disorder,
+            Phase::FastRecovery => CaState::Recovery,
+            Phase::AfterTimeout => CaState::Loss,
+        }
+    }
+
     /// Nothing lost; `iss` is a number from which none was lost.
     pub const fn new(iss: SeqNum) -> Self {
         Self { phase: Phase::Open, dup_acks: 0, recover: iss }
@@ -51,8 +74,8 @@ impl Recovery {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
             Phase::FastRecovery => {
-                // RFC 6582 3.2 step 3: "For each additional duplicate ACK received while in fast
-                // recovery, increment cwnd by SMSS."
+                // RFC 5681 3.2 step 4: "For each additional duplicate ACK received (after the third),
+                // cwnd MUST be incremented by SMSS."
                 cc.cwnd = cc.cwnd.saturating_add(at.mss);
                 Remedy::Wait
             }
@@ -77,7 +100,9 @@ impl Recovery {
                 if ack.at_or_after(self.recover) {
                     self.phase = Phase::Open;
                 }
-                cc.on_ack(acked, at.mss);
+                // RFC 3465 2.3: in slow start after a time-out "a TCP MUST use L=1*SMSS": one
+                // acknowledgment may cover much that had arrived long before.
+                cc.on_ack(acked.min(at.mss), at.mss);
             }
             Phase::FastRecovery if ack.at_or_after(self.recover) => {
                 // RFC 6582 3.2 step 3, full acknowledgment: "Set cwnd to either (1) min
@@ -106,7 +131,7 @@ impl Recovery {
         } else {
             cc.collapse(at.mss);
         }
-        // RFC 6582 4: "After a retransmit timeout, record the highest sequence number transmitted
+        // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
         self.phase = Phase::AfterTimeout;
         self.recover = at.max;

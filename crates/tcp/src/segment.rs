@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 
 use bytes::Bytes;
+use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 
 /// The most slices that one outgoing segment is made of: with the device's header and ours, 20
@@ -36,6 +37,12 @@ impl RxSegment<'_> {
         self.payload.len()
             + u32::from(flags.contains(TcpFlags::SYN))
             + u32::from(flags.contains(TcpFlags::FIN))
+    }
+
+    /// The number of the first octet of text: a SYN comes before it.
+    #[inline]
+    pub fn text_seq(&self) -> SeqNum {
+        self.header.seq + u32::from(self.header.flags.contains(TcpFlags::SYN))
     }
 
     /// Whether SEG.LEN is zero: a pure acknowledgment, a reset, or nothing at all.

@@ -95,7 +95,7 @@ pub enum NdpOption {
     Prefix(PrefixInformation),
     /// Type 5, in octets.
     Mtu(u32),
-    /// Anything else, by its type. RFC 4861 4.6: "Receivers MUST silently ignore any options they
+    /// Anything else, by its type. RFC 4861 4.2: "Receivers MUST silently ignore any options they
     /// do not recognize and continue processing the message."
     Other(u8),
 }

@@ -1,6 +1,6 @@
 //! Sequence numbers: a circle of 2^32, on which "before" is a relation and not an order.
 //!
-//! RFC 9293 3.4: "all arithmetic dealing with sequence numbers must be performed modulo 2**32".
+//! RFC 9293 3.4: "all arithmetic dealing with sequence numbers must be performed modulo 2^32".
 //! The comparison is the one of RFC 1982. It is not transitive, so [`SeqNum`] has no `Ord`; every
 //! operator wraps and none can panic.
 

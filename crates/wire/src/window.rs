@@ -6,7 +6,7 @@
 pub struct Mss(u16);
 
 impl Mss {
-    /// RFC 9293 3.7.1, MUST-15: "If an MSS option is not received at connection setup, TCP
+    /// RFC 9293 3.7.1, MUST-15: "If an MSS Option is not received at connection setup, TCP
     /// implementations MUST assume a default send MSS of 536 (576 - 40) for IPv4".
     pub const DEFAULT_V4: Self = Self(536);
     /// The same for IPv6: 1220 (1280 - 60).
@@ -87,7 +87,7 @@ pub struct WindowScale(u8);
 impl WindowScale {
     /// No scaling.
     pub const ZERO: Self = Self(0);
-    /// RFC 7323 2.3: "the maximum scale exponent is limited to 14".
+    /// RFC 7323 2.2: "The maximum scale exponent is limited to 14".
     pub const MAX: Self = Self(14);
 
     /// A shift of `shift`. RFC 7323 2.3: "If a Window Scale option is received with a shift.cnt

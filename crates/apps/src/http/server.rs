@@ -140,8 +140,8 @@ impl<S: Site> HttpServer<S> {
                     return Some(Task::Drive(handle));
                 }
                 Event::Closed(handle, _) => self.release(shard, handle, Parting::Close),
-                // Nothing here opens connections.
-                Event::Connected(_) => {}
+                // Nothing here opens connections, and HTTP knows no urgency.
+                Event::Connected(_) | Event::Urgent(_) => {}
             }
         }
         self.again.pop_front().or_else(|| self.next_silent(now))

@@ -86,7 +86,7 @@ impl FileRoot {
         if self.uploads == Uploads::Refused {
             return Response::method_not_allowed(READING).into();
         }
-        // RFC 9110 14.4: "An origin server SHOULD respond with a 400 (Bad Request) status code if
+        // RFC 9110 14.5: "An origin server SHOULD respond with a 400 (Bad Request) status code if
         // it receives Content-Range on a PUT for a target resource that does not support partial
         // PUT requests."
         if request.fields.first("content-range").is_some() {

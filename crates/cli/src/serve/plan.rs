@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use whimbrel_apps::http::{CloseBy, Limits};
 use whimbrel_io::{TunConfig, WireSpec};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
 
 use super::{Arguments, Closer};
@@ -27,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) content: ContentPlan,
     /// The bounds of each connection.
     pub(crate) limits: Limits,
+    /// The rules of the stack.
+    pub(crate) tunables: Tunables,
     /// What to print.
     pub(crate) volume: Volume,
 }
@@ -83,6 +86,7 @@ impl Plan {
             backlog: arguments.backlog,
             content: content(arguments),
             limits: limits(arguments),
+            tunables: tunables(&arguments.set).map_err(|error| Failure::usage("--set", error))?,
             volume: volume(arguments),
         })
     }
@@ -102,6 +106,19 @@ fn limits(arguments: &Arguments) -> Limits {
         Closer::Client => CloseBy::Client,
     };
     Limits { body: arguments.max_body, close_by, ..Limits::default() }
+}
+
+/// The defaults, changed by what was typed, in its order.
+fn tunables(typed: &[String]) -> Result<Tunables, String> {
+    let mut tunables = Tunables::default();
+    for text in typed {
+        let (key, value) = text.split_once('=').ok_or_else(|| {
+            format!("{text:?} has no value: give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3")
+        })?;
+        tunables.set_by_name(key.trim(), value).map_err(|error| error.to_string())?;
+    }
+    tunables.validate().map_err(|error| error.to_string())?;
+    Ok(tunables)
 }
 
 fn volume(arguments: &Arguments) -> Volume {

@@ -23,6 +23,9 @@ fn a_command_line_that_means_nothing_exits_with_2() {
     assert_says(&whimbrel("serve -l 10.9.0.77:80"), 2, &["--listen", "which has 10.9.0.2"]);
     assert_says(&whimbrel("serve -l nowhere"), 2, &["ADDR:PORT"]);
     assert_says(&whimbrel("serve --body many"), 2, &["--body", "64k"]);
+    assert_says(&whimbrel("serve -S msl=soon"), 2, &["--set", "msl.remote", "0s to 255s"]);
+    assert_says(&whimbrel("serve --set tcp_syn_retrys=3"), 2, &["net.ipv4.tcp_syn_retries"]);
+    assert_says(&whimbrel("serve -S tcp_retries2=31"), 2, &["1 to 30 retransmissions"]);
     assert_says(&whimbrel("serve --upload"), 2, &["--file-root"]);
     assert_says(&whimbrel("sevre"), 2, &["serve"]);
     assert_says(&whimbrel(""), 2, &["Usage"]);

@@ -152,7 +152,7 @@ fn version(frame: &[u8]) -> u8 {
     frame.first().map_or(0, |octet| octet >> 4)
 }
 
-// RFC 3168 5: "The ECN field in the IP header [...] '11' is CE".
+// RFC 3168 5: "The CE codepoint '11' is set by a router to indicate congestion to the end nodes."
 fn is_congestion_experienced(frame: &[u8]) -> bool {
     match (version(frame), frame) {
         (4, [_, tos, ..]) => tos & 0b11 == 0b11,

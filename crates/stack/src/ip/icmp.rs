@@ -76,7 +76,7 @@ impl Host {
         };
         let checksum = pseudo.add_bytes(&icmp).add_bytes(&data).finish();
         icmp[2..4].copy_from_slice(&checksum.to_be_bytes());
-        // RFC 1122 3.2.2.6: the reply's type of service is that of the request.
+        // RFC 1349 5.1: the reply's type of service is that of the request.
         let ip = IpOut { local: &local, remote: &remote, protocol, class: traffic_class };
         let at = self.write_ip(&ip, len, tx);
         tx.header_room()[at..at + icmp.len()].copy_from_slice(&icmp);

@@ -90,7 +90,7 @@ fn read_segment<'a>(
     mut meta: SegMeta,
 ) -> Result<Arrival<'a>, FrameDrop> {
     let (header, header_len) = TcpHeader::parse(octets).map_err(|_| FrameDrop::TcpHeader)?;
-    // RFC 9293 3.1 MUST-3: "The receiver MUST check it."
+    // RFC 9293 3.1: "The sender MUST generate it (MUST-2) and the receiver MUST check it (MUST-3)."
     if meta.checksum == RxChecksum::Unknown {
         let len = octets.len() as u32;
         let sum = Sum::pseudo_header(ip.src, ip.dst, Protocol::TCP.0, len);

@@ -5,12 +5,19 @@ use whimbrel_tcp::Instant;
 use super::Shard;
 
 impl Shard {
+    /// It is `now`: what is commanded next happens then. [`Shard::rx`] and [`Shard::advance`] say
+    /// so themselves; after a sleep, somebody must before the first command, or its timers would
+    /// start in the past.
+    pub fn tell_time(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
     ///
     /// Handshakes come first, connections second, expiry of TIME-WAIT last: 16,000 records that
     /// expire at once wait for a new connection, not the other way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
-        self.now = self.now.max(now);
+        self.tell_time(now);
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;

@@ -1,5 +1,6 @@
 //! What a caller can do wrong: each error names the limit, the value and the remedy.
 
+use whimbrel_tcp::tunables::InvalidTunable;
 use whimbrel_wire::{Address, Endpoint};
 
 /// A configuration that makes no host.
@@ -22,16 +23,9 @@ pub enum ConfigError {
         /// How many there may be.
         most: usize,
     },
-    /// No ephemeral ports.
-    #[error(
-        "no ephemeral ports from {first} to {last}: give a first port of at least 1 and a last port not below it"
-    )]
-    PortRange {
-        /// The first.
-        first: u16,
-        /// The last.
-        last: u16,
-    },
+    /// A tunable that may not have its value, or not beside another.
+    #[error(transparent)]
+    Tunable(#[from] InvalidTunable),
     /// The same address twice.
     #[error("address {0} is given twice: give it once")]
     DuplicateAddress(Address),

@@ -25,7 +25,7 @@ struct Located<'a> {
 impl Shard {
     /// Frames arrived.
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
-        self.now = self.now.max(now);
+        self.tell_time(now);
         for frames in burst.chunks(BURST) {
             self.rx_pass(frames);
         }
@@ -56,11 +56,11 @@ impl Shard {
         }
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
-        for mut place in located.into_iter().take(count).flatten() {
+        for place in located.iter_mut().take(count).flatten() {
             if self.records.flows.epoch() != epoch {
                 place.record = self.records.find(place.hash, &place.arrival.key);
             }
-            self.process(&place);
+            self.process(place);
         }
     }
 

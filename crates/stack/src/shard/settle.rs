@@ -106,6 +106,8 @@ impl Shard {
         // What was received comes before the news that nothing more will be.
         let event = if signals.take(Signals::CONNECTED) {
             Some(Event::Connected(handle))
+        } else if signals.take(Signals::URGENT) {
+            Some(Event::Urgent(handle))
         } else if signals.take(Signals::READABLE) {
             Some(Event::Readable(handle))
         } else if signals.take(Signals::WRITABLE) {

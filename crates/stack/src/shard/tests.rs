@@ -5,4 +5,5 @@ mod hosts;
 mod close;
 mod echo;
 mod open;
+mod policies;
 mod refuse;

@@ -21,9 +21,9 @@ impl NewReno {
     /// `acked` octets of new data were acknowledged outside recovery.
     pub fn on_ack(&mut self, acked: u32, mss: u32) {
         let growth = if self.cwnd < self.ssthresh {
-            // RFC 5681 3.1: "cwnd += min (N, SMSS)". With acknowledgments that cover super-
-            // segments N is counted in the segments they were made of (RFC 3465, L = 2 a segment
-            // pair would starve them), and never beyond ssthresh.
+            // RFC 5681 3.1: "cwnd += min (N, SMSS)"; RFC 3465 2.3 allows two segments. Deviation:
+            // all that was acknowledged counts, up to ssthresh, because one acknowledgment of a
+            // peer that merges segments covers 45 of them, and two a round trip would starve it.
             acked.min(self.ssthresh - self.cwnd).max(1)
         } else {
             // RFC 5681 3.1: "cwnd += SMSS*SMSS/cwnd", for each segment's worth acknowledged.

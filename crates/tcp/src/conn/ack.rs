@@ -66,7 +66,6 @@ impl Connection {
         self.snd.advance(ack);
         self.take_window(cx, seg);
         self.attempts = 0;
-        self.rtt.end_back_off();
         if self.flags.has(Flags::RETRANSMIT) && self.snd.una == self.snd.max {
             self.flags.clear(Flags::RETRANSMIT);
         }
@@ -146,8 +145,9 @@ impl Connection {
     fn measure(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>, ack: SeqNum) {
         let timed = self.rtt.finish_timing(ack, cx.now);
         let echoed = match seg.header.options.timestamps {
-            // RFC 7323 4.1: "a TSecr value received in a segment is used to update the averaged
-            // RTT measurement only if the segment acknowledges some new data"
+            // RFC 7323 4.1: "A TSecr value received in a segment MAY be used to update the averaged
+            // RTT measurement only if the segment advances the left edge of the send window, i.e.,
+            // SND.UNA is increased."
             Some(stamps) if self.flags.has(Flags::TIMESTAMPS) && stamps.ecr != 0 => {
                 let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
                 let millis = cx.now.tick().raw().wrapping_sub(sent);
@@ -164,7 +164,7 @@ impl Connection {
     }
 
     /// Tells a waiting application that there is room again.
-    fn tell_room(&mut self) {
+    pub(super) fn tell_room(&mut self) {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
         if self.flags.has(Flags::WANTS_ROOM) && self.send_room() >= self.send_size / 3 {

@@ -29,6 +29,7 @@ impl Connection {
         self.check_syn(cx, seg)?;
         self.note_timestamp(cx, seg);
         self.check_ack(cx, seg)?;
+        self.check_urg(cx, seg);
         self.take_text(cx, seg)?;
         self.take_fin(cx, seg)
     }
@@ -36,7 +37,8 @@ impl Connection {
     /// First: PAWS (RFC 7323 5.3).
     fn check_timestamps(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         if !self.flags.has(Flags::TIMESTAMPS) || seg.header.flags.contains(TcpFlags::RST) {
-            // RFC 7323 5.2: "RST segments MUST NOT be subjected to the PAWS check"
+            // RFC 7323 5.2: "When an <RST> segment is received, it MUST NOT be subjected to the PAWS
+            // check by verifying an acceptable value in SEG.TSval"
             return Continue(());
         }
         let Some(stamps) = seg.header.options.timestamps else {
@@ -48,7 +50,7 @@ impl Connection {
         // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
         let valid = cx.now.tick().millis_since(self.stamps.recent_at) < PAWS_IDLE_MILLIS;
         if older && valid {
-            // RFC 7323 5.3 R1: "Send an acknowledgment in reply (...) and drop the segment."
+            // RFC 7323 5.3 R1: it is not acceptable; an acknowledgment is sent, the segment dropped.
             self.acknowledge_refused(cx, seg);
             return Done(Verdict::Drop(DropReason::Paws));
         }
@@ -83,6 +85,9 @@ impl Connection {
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
         let old = (seq + len).at_or_before(nxt);
+        if old {
+            self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
+        }
         Done(Verdict::Drop(if old { DropReason::OldData } else { DropReason::OverWindow }))
     }
 
@@ -98,7 +103,7 @@ impl Connection {
     }
 
     /// Both sides sent SYN, then SYN-ACK: the peer's begins before RCV.NXT, and its ACK is what
-    /// completes the handshake (RFC 9293 figure 8).
+    /// completes the handshake (RFC 9293 figure 7).
     fn is_simultaneous_syn_ack(&self, seg: &RxSegment<'_>) -> bool {
         self.state == State::SynReceived
             && seg.header.flags.contains(TcpFlags::SYN | TcpFlags::ACK)
@@ -113,8 +118,9 @@ impl Connection {
         }
         if seg.header.seq != self.rcv.nxt {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match
-            // the next expected sequence value, yet is within the current receive window, TCP
-            // MUST send an acknowledgment (challenge ACK)"
+            // the next expected sequence value, yet is within the current receive window
+            // (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an acknowledgment (challenge
+            // ACK)"
             self.challenge(cx);
             return Done(Verdict::Drop(DropReason::ResetChallenged));
         }
@@ -143,8 +149,8 @@ impl Connection {
         Done(Verdict::Drop(DropReason::SynChallenged))
     }
 
-    /// Seventh, after the text: FIN.
-    fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    /// Eighth, after URG and text: FIN.
+    pub(super) fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         if seg.header.flags.contains(TcpFlags::FIN) && !self.flags.has(Flags::FIN_RECEIVED) {
             let end = seg.header.seq + (seg.len() - 1);
             // A FIN beyond the window goes with the text in front of it: it will come again.
@@ -190,8 +196,8 @@ impl Connection {
     }
 
     /// Sends a challenge acknowledgment, at most one per interval: by a clock of this record's
-    /// own, because one shared by all lets a third party count what others provoke (RFC 5961 10,
-    /// CVE-2016-5696).
+    /// own (RFC 5961 7), because one shared by all lets a third party count what others provoke
+    /// (CVE-2016-5696).
     pub(super) fn challenge(&mut self, cx: &mut Context<'_>) {
         let now = cx.now.tick();
         let interval = cx.tunables.challenge_interval.as_millis();
@@ -218,8 +224,8 @@ impl Connection {
             return;
         }
         if let Some(stamps) = seg.header.options.timestamps {
-            // RFC 7323 4.3 (2): "If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then
-            // SEG.TSval is copied to TS.Recent"
+            // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
+            // SEG.TSval is copied to TS.Recent; otherwise, it is ignored."
             let newer = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() >= 0;
             let idle = cx.now.tick().millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS;
             if (newer || idle) && seg.header.seq.at_or_before(self.rcv.last_ack) {
@@ -230,5 +236,6 @@ impl Connection {
     }
 }
 
-/// RFC 7323 5.5: "an idle connection ... for more than 24 days": 2^31 ms, less a margin.
+/// RFC 7323 5.5: TS.Recent is invalid "when a connection is idle for more than 24 days": 2^31 ms,
+/// less a margin.
 const PAWS_IDLE_MILLIS: u32 = 24 * 24 * 3600 * 1000;

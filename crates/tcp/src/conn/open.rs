@@ -1,5 +1,7 @@
 //! How a connection begins: by our SYN, or complete from a half-open entry.
 
+use core::time::Duration;
+
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
@@ -45,6 +47,8 @@ pub struct Handshake {
     pub ts_recent: Option<u32>,
     /// SACK was negotiated.
     pub sack: bool,
+    /// From our SYN-ACK to the segment that acknowledged it; `None` if either SYN was repeated.
+    pub round_trip: Option<Duration>,
 }
 
 impl Connection {
@@ -52,7 +56,7 @@ impl Connection {
     pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.flags.set(Flags::SYN);
-        connection.recv_scale = recv_scale(cx.tunables);
+        connection.recv_scale = recv_scale(cx.tunables, connection.recv_size);
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
@@ -81,6 +85,13 @@ impl Connection {
             connection.flags.set(Flags::SACK);
         }
         connection.settle_mss(handshake.peer_mss);
+        match handshake.round_trip {
+            Some(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
+            None => {
+                connection.cc.collapse(u32::from(connection.mss));
+                connection.rtt.restart_after_lost_syn();
+            }
+        }
         cx.counters.passive_opens += 1;
         connection
     }
@@ -160,15 +171,18 @@ impl Connection {
         self.establish();
         self.owe_ack();
         self.check_ack(cx, seg)?;
+        // RFC 9293 3.10.7.3: "If there are other controls or text in the segment, then continue
+        // processing at the sixth step (...) where the URG bit is checked".
+        self.check_urg(cx, seg);
         self.take_text(cx, seg)?;
-        Continue(())
+        self.take_fin(cx, seg)
     }
 
     /// Takes the peer's SYN: its number, and the options that both sides want.
     fn take_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         let header = &seg.header;
         let irs = header.seq;
-        self.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables));
+        self.rcv = RecvSequence::new(irs + 1, self.unscaled_window());
         self.snd.wl1 = irs;
         self.snd.wl2 = self.snd.una;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
@@ -176,6 +190,11 @@ impl Connection {
         self.snd.wnd = header.window.scaled(WindowScale::ZERO);
         self.snd.max_wnd = self.snd.wnd;
         self.negotiate(cx, &header.options);
+    }
+
+    /// The window on our SYN, where it cannot be scaled.
+    pub(super) fn unscaled_window(&self) -> WindowSize {
+        WindowSize::new(self.recv_size.min(65_535))
     }
 
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
@@ -211,17 +230,20 @@ impl Connection {
             if self.flags.has(Flags::FIN_QUEUED) { State::FinWait1 } else { State::Established };
         self.signals.raise(Signals::CONNECTED);
         self.timers.stop_retransmission();
-        self.attempts = 0;
+        if core::mem::take(&mut self.attempts) > 0 {
+            // Of the two rules the careful one (RFC 6928 2 would forgive the first loss).
+            // RFC 5681 3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender
+            // after a correctly transmitted SYN MUST be one segment consisting of at most SMSS
+            // bytes."
+            self.cc.collapse(u32::from(self.mss));
+            self.rtt.restart_after_lost_syn();
+        }
     }
 }
 
 /// The scale that lets the receive buffer be announced whole, if scaling is offered at all.
-pub(crate) fn recv_scale(tunables: &Tunables) -> WindowScale {
-    if tunables.window_scaling {
-        WindowScale::for_window(tunables.recv_buffer)
-    } else {
-        WindowScale::ZERO
-    }
+pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
+    if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
 }
 
 /// The window announced on a SYN, where it cannot be scaled.

@@ -61,6 +61,7 @@ impl Connection {
             Plan::Ack => self.make_header(cx, self.snd.acceptable(), TcpFlags::ACK, 0),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
+        self.settle(cx.pool);
         Some(outgoing)
     }
 
@@ -127,9 +128,10 @@ impl Connection {
         let send_odd = if all {
             // Nagle in Minshall's form: a small segment waits only for an earlier small one
             // (RFC 9293 3.7.4 waits for any; that form stalls a large write's last segment).
-            self.flags.has(Flags::NO_DELAY)
-                || self.flags.has(Flags::FIN_QUEUED)
-                || self.small_end.at_or_before(self.snd.una)
+            self.flags.has(Flags::FIN_QUEUED)
+                || !self.flags.has(Flags::CORK)
+                    && (self.flags.has(Flags::NO_DELAY)
+                        || self.small_end.at_or_before(self.snd.una))
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
             // filling. Otherwise whole segments only: the rest of the window will come.
@@ -160,7 +162,7 @@ impl Connection {
         let header = &mut outgoing.header;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        header.window = super::open::initial_window(cx.tunables).to_raw(WindowScale::ZERO);
+        header.window = self.unscaled_window().to_raw(WindowScale::ZERO);
         header.options.mss = Some(Mss::new(self.advertised_mss));
         if !simultaneous {
             header.ack = SeqNum::new(0);
@@ -242,7 +244,8 @@ impl Connection {
     fn make_piece(&mut self, cx: &Context<'_>, piece: &Piece, len: u32) -> Outgoing {
         let mut flags = TcpFlags::ACK;
         if len > 0 && piece.seq + len == self.text_end() {
-            // RFC 9293 3.9.1.2: "must set the PSH bit in the last buffered segment"
+            // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
+            // is no more queued data to be sent) (MUST-61)".
             flags |= TcpFlags::PSH;
         }
         if piece.fin && len == piece.len {
@@ -289,15 +292,22 @@ impl Connection {
 
     /// RFC 2018 3: as many blocks as fit beside the timestamps, and beside `text`: the text was
     /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
-    /// time it is sent. Returns whether nothing is held, or some of it is named.
-    fn name_held(&self, options: &mut TcpOptions, text: u32) -> bool {
-        let cold = self.cold.as_ref().filter(|_| self.flags.has(Flags::SACK));
-        let Some(cold) = cold.filter(|cold| cold.recv.has_held()) else { return true };
+    /// time it is sent. RFC 2883 4: what came twice stands before all others. Returns whether there
+    /// is nothing to name, or some of it is named.
+    fn name_held(&mut self, options: &mut TcpOptions, text: u32) -> bool {
+        let cold = self.cold.as_mut().filter(|_| self.flags.has(Flags::SACK));
+        let Some(cold) = cold.filter(|cold| cold.recv.has_held() || cold.duplicate.is_some())
+        else {
+            return true;
+        };
         let most = if options.timestamps.is_some() { 3 } else { 4 };
         let room = u32::from(self.mss).saturating_sub(text);
-        let fitting = room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS;
+        let fitting = most.min(room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS);
         if fitting > 0 {
-            cold.recv.sack_blocks(self.rcv.nxt, most.min(fitting as usize), &mut options.sack);
+            if let Some(duplicate) = cold.duplicate.take() {
+                options.sack.push(duplicate);
+            }
+            cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut options.sack);
         }
         fitting > 0
     }
@@ -340,14 +350,14 @@ impl Connection {
     pub(super) fn timestamps_now(&self, cx: &Context<'_>) -> Timestamps {
         Timestamps {
             val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
-            // RFC 7323 3.2: TSecr "is valid only if the ACK bit is set"; otherwise it is zero,
-            // as TS.Recent still is.
+            // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
+            // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
         }
     }
 
     /// Window scaling was negotiated (only asked while opening).
-    fn scaling(&self) -> bool {
+    pub(super) fn scaling(&self) -> bool {
         self.recv_scale != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
     }
 }

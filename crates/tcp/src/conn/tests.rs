@@ -3,6 +3,7 @@
 mod lengths;
 mod pair;
 
+mod arrival;
 mod closing;
 mod faults;
 mod transfer;

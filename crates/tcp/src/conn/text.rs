@@ -1,11 +1,41 @@
 //! Sixth and seventh: urgent data and the segment's text (RFC 9293 3.10.7.4).
 
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::{SackBlock, TcpFlags};
+
 use super::{Connection, Flags, Read, Signals, State};
 use crate::recv::{Held, Text};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
 impl Connection {
+    /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end
+    /// (RFC 6093 5: "new applications SHOULD NOT employ the TCP urgent mechanism", and those that
+    /// do are to read it inline).
+    pub(super) fn check_urg(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+        let receiving =
+            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+        if !receiving || !seg.header.flags.contains(TcpFlags::URG) {
+            return;
+        }
+        // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
+        // following the urgent data (MUST-62)."
+        let end = seg.header.seq + u32::from(seg.header.urgent);
+        // RFC 9293 3.10.7.4: "RCV.UP <- max(RCV.UP,SEG.UP), and signal the user that the remote
+        // side has urgent data if the urgent pointer (RCV.UP) is in advance of the data consumed".
+        if end.after(self.rcv.nxt) {
+            let ahead = end.offset_from(self.rcv.nxt);
+            if self.cold(cx).recv.note_urgent(ahead) {
+                self.signals.raise(Signals::URGENT);
+            }
+        }
+    }
+
+    /// Octets to be read up to the end of the peer's urgent data, if any of it is still to come.
+    pub fn urgent_mark(&self) -> Option<u32> {
+        self.cold.as_ref()?.recv.urgent_mark()
+    }
+
     pub(super) fn take_text(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         let len = seg.payload.len();
         if len == 0 {
@@ -30,7 +60,11 @@ impl Connection {
             self.end(cx, CloseReason::Aborted);
             return Done(Verdict::Reply(Reply::reset_for(seg), DropReason::DataAfterClose));
         }
-        let ahead = (seg.header.seq + text.skip).offset_from(self.rcv.nxt);
+        let seq = seg.text_seq();
+        if text.skip > 0 {
+            self.note_duplicate(cx, seq, seq + text.skip);
+        }
+        let ahead = (seq + text.skip).offset_from(self.rcv.nxt);
         if ahead == 0 {
             self.take_in_order(cx, seg, text);
             Continue(())
@@ -41,7 +75,7 @@ impl Connection {
 
     /// The part of the text that lies in the window: from RCV.NXT to the right edge.
     fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
-        let seq = seg.header.seq;
+        let seq = seg.text_seq();
         let skip = if seq.before(self.rcv.nxt) { self.rcv.nxt.offset_from(seq) } else { 0 };
         if skip >= len {
             return Text { skip: len, take: 0 };
@@ -57,7 +91,7 @@ impl Connection {
         self.rcv.nxt += advance;
         self.signals.raise(Signals::READABLE);
         self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
-        // RFC 5681 4.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
+        // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
@@ -77,7 +111,7 @@ impl Connection {
     ) -> Step {
         let limit = usize::from(cx.tunables.max_out_of_order);
         let held = self.cold(cx).recv.hold(ahead, seg.payload, text, limit);
-        // RFC 5681 4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
+        // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
         // order segment arrives."
         self.owe_duplicate();
         match held {
@@ -85,14 +119,23 @@ impl Connection {
                 cx.counters.out_of_order += 1;
                 Continue(())
             }
-            Held::Duplicate => Done(Verdict::Drop(DropReason::OldData)),
+            Held::Duplicate => {
+                let seq = self.rcv.nxt + ahead;
+                self.note_duplicate(cx, seq, seq + text.take);
+                Done(Verdict::Drop(DropReason::OldData))
+            }
             Held::Refused => Done(Verdict::Drop(DropReason::OutOfOrderLimit)),
         }
     }
 
     /// The application reads the next octets.
     pub fn read(&mut self, cx: &mut Context<'_>) -> Read {
-        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read()) {
+        self.read_up_to(cx, usize::MAX)
+    }
+
+    /// The application reads the next octets, at most `most` (>= 1) of them.
+    pub fn read_up_to(&mut self, cx: &mut Context<'_>, most: usize) -> Read {
+        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read(most)) {
             self.settle(cx.pool);
             return Read::Data(data);
         }
@@ -101,6 +144,19 @@ impl Connection {
             _ if self.flags.has(Flags::FIN_RECEIVED) => Read::End,
             Some(reason) => Read::Closed(reason),
             None => Read::Pending,
+        }
+    }
+
+    /// What can be read, piece by piece; it stays unread.
+    pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
+        self.cold.iter().flat_map(|cold| cold.recv.peek())
+    }
+
+    /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next
+    /// acknowledgment.
+    pub(super) fn note_duplicate(&mut self, cx: &mut Context<'_>, left: SeqNum, right: SeqNum) {
+        if self.flags.has(Flags::SACK) && left != right {
+            self.cold(cx).duplicate = Some(SackBlock { left, right });
         }
     }
 

@@ -48,6 +48,10 @@ impl Timers {
         self.retransmission = Instant::NEVER;
     }
 
+    pub(super) fn stop_life(&mut self) {
+        self.life = Instant::NEVER;
+    }
+
     pub(super) fn stop_all(&mut self) {
         *self = Self::default();
     }
@@ -81,7 +85,7 @@ impl Connection {
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
-        let due = cx.now + self.rtt.rto(cx.tunables);
+        let due = cx.now + self.retransmission_wait(cx);
         if self.is_stalled() {
             // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
             self.flags.set(Flags::PERSIST);
@@ -100,7 +104,18 @@ impl Connection {
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if self.timers.retransmission == Instant::NEVER {
-            self.timers.retransmission = cx.now + self.rtt.rto(cx.tunables);
+            self.timers.retransmission = cx.now + self.retransmission_wait(cx);
+        }
+    }
+
+    /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
+    /// path's round trips.
+    fn retransmission_wait(&self, cx: &Context<'_>) -> Duration {
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                cx.tunables.syn_retry.wait(self.attempts, cx.tunables)
+            }
+            _ => self.rtt.rto(cx.tunables),
         }
     }
 
@@ -129,8 +144,9 @@ impl Connection {
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
         match self.state {
             State::SynSent | State::SynReceived => cx.tunables.syn_retries,
-            // RFC 9293 3.8.6.1 MUST-36: a closed window that is answered keeps the connection
-            // open as long as it likes; `attempts` is reset by every answer.
+            // RFC 9293 3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments
+            // in response to the probe segments, the sending TCP peer MUST allow the connection to
+            // stay open (MUST-37)": `attempts` is reset by every answer.
             _ if self.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
             _ => cx.tunables.retries,
         }

@@ -23,6 +23,8 @@ pub struct RecvBuffer {
     recent: [u64; RECENT],
     /// The offset of the peer's FIN, once it arrived.
     fin: Option<u64>,
+    /// The offset one past the peer's urgent data.
+    urgent: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl RecvBuffer {
     /// Whether nothing is held, in order or out of it.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.held.is_empty() && self.fin.is_none()
+        self.ready.is_empty() && self.held.is_empty() && self.fin.is_none() && self.urgent.is_none()
     }
 
     /// Appends text that begins at RCV.NXT, and what was held behind it. Returns how far RCV.NXT
@@ -126,9 +128,36 @@ impl RecvBuffer {
         Held::Kept
     }
 
-    /// The next chunk in order.
-    pub fn read(&mut self) -> Option<bytes::Bytes> {
-        self.ready.pop()
+    /// The next chunk in order, or its first `most` octets (>= 1). None holds octets from both
+    /// sides of the urgent mark, as a read must not cross it (RFC 9293 3.9.1.3).
+    pub fn read(&mut self, most: usize) -> Option<bytes::Bytes> {
+        let left = self.urgent_mark().map_or(usize::MAX, |left| left as usize);
+        let chunk = self.ready.pop_up_to(most.min(left))?;
+        if chunk.len() == left {
+            self.urgent = None;
+        }
+        Some(chunk)
+    }
+
+    /// What can be read, piece by piece; it stays.
+    pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
+        self.ready.pieces()
+    }
+
+    /// The peer's urgent data end `ahead` octets beyond RCV.NXT. Returns whether that is news.
+    pub fn note_urgent(&mut self, ahead: u32) -> bool {
+        let end = self.nxt + u64::from(ahead);
+        let news = self.urgent.is_none_or(|known| known < end);
+        if news {
+            self.urgent = Some(end);
+        }
+        news
+    }
+
+    /// Octets to be read up to the end of the urgent data.
+    pub fn urgent_mark(&self) -> Option<u32> {
+        let read = self.nxt - u64::from(self.ready.len());
+        self.urgent.map(|end| (end - read) as u32)
     }
 
     /// The peer's FIN lies `ahead` octets beyond RCV.NXT.
@@ -174,6 +203,7 @@ impl RecvBuffer {
         self.nxt = 0;
         self.recent = [0; RECENT];
         self.fin = None;
+        self.urgent = None;
     }
 
     fn note_recent(&mut self, at: u64) {

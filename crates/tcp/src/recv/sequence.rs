@@ -16,7 +16,7 @@ use whimbrel_wire::{RawWindow, SeqNum, WindowScale, WindowSize};
 /// ```
 ///
 /// What is kept is the right edge and not RCV.WND: text that arrives moves RCV.NXT towards the
-/// edge, reading moves the edge, and nothing ever moves it back (RFC 9293 3.8.6: "the receiver
+/// edge, reading moves the edge, and nothing ever moves it back (RFC 9293 3.8.6: "A TCP receiver
 /// SHOULD NOT shrink the window").
 #[derive(Clone, Copy, Debug)]
 pub struct RecvSequence {

@@ -65,6 +65,11 @@ impl RttEstimator {
         Duration::from_micros(micros).min(tunables.max_rto)
     }
 
+    /// How many time-outs doubled RTO since the last acknowledgment of new data.
+    pub const fn back_offs(&self) -> u8 {
+        self.backoff
+    }
+
     /// The timer ran out.
     pub fn back_off(&mut self) {
         // RFC 6298 5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")."
@@ -73,7 +78,19 @@ impl RttEstimator {
         self.timing = false;
     }
 
-    /// New data was acknowledged: the path works again at its former pace.
+    /// The SYN or SYN-ACK was lost, and data is about to flow.
+    pub fn restart_after_lost_syn(&mut self) {
+        // RFC 6298 5.7: "If the timer expires awaiting the ACK of a SYN segment and the TCP
+        // implementation is using an RTO less than 3 seconds, the RTO MUST be re-initialized to
+        // 3 seconds when data transmission begins". A timestamp's echo has measured the path all
+        // the same: then RTO is what it says.
+        if self.srtt == 0 {
+            self.rto = self.rto.max(RTO_AFTER_LOST_SYN);
+            self.backoff = 0;
+        }
+    }
+
+    /// A closed window opened: the peer was there all the time, and what backed off were probes.
     pub fn end_back_off(&mut self) {
         self.backoff = 0;
     }
@@ -113,6 +130,7 @@ impl RttEstimator {
     }
 }
 
+const RTO_AFTER_LOST_SYN: u32 = 3_000_000;
 /// G of RFC 6298: the millisecond of the timestamp clock.
 const CLOCK_GRANULARITY: u32 = 1_000;
 

@@ -206,8 +206,9 @@ impl SynEntry {
             SynStep::Reset
         } else if seq.in_window(self.rcv_nxt(), window.get()) {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match
-            // the next expected sequence value, yet is within the current receive window, TCP MUST
-            // send an acknowledgment (challenge ACK)"
+            // the next expected sequence value, yet is within the current receive window
+            // (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an acknowledgment (challenge
+            // ACK)"
             SynStep::Challenge(DropReason::ResetChallenged)
         } else {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number is outside the current
@@ -225,8 +226,8 @@ impl SynEntry {
             // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
             // silently drop the segment."
             None => Some(SynStep::Drop(DropReason::TimestampMissing)),
-            // RFC 7323 5.3 R1: "then treat the arriving segment as not acceptable: Send an
-            // acknowledgment in reply ... and drop the segment."
+            // RFC 7323 5.3 R1: "then treat the arriving segment as not acceptable": it is
+            // acknowledged and dropped.
             Some(timestamps) if is_older(timestamps.val, self.ts_recent) => {
                 Some(SynStep::Challenge(DropReason::Paws))
             }
@@ -253,8 +254,9 @@ impl SynEntry {
         header.flags.is_syn() && !header.flags.intersects(others) && header.seq == self.irs
     }
 
-    /// The test of RFC 9293 3.10.7.4 ("There are four cases for the acceptability test"). A window
-    /// of zero is taken as one octet: it accepts what stands at RCV.NXT.
+    /// The test of RFC 9293 3.10.7.4 ("There are four cases for the acceptability test"), but for a
+    /// window of zero, which is taken as one octet: the third segment's ACK is worth having even
+    /// when its text has no room.
     fn is_acceptable(&self, seg: &RxSegment<'_>, window: WindowSize) -> bool {
         let (first, len, window) = (seg.header.seq, seg.len(), window.get().max(1));
         first.in_window(self.rcv_nxt(), window)

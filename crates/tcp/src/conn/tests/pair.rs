@@ -139,7 +139,7 @@ impl Pair {
         assert_eq!(syn.header.flags, TcpFlags::SYN);
         let options = syn.header.options;
         let tunables = self.server.tunables.clone();
-        let recv_scale = crate::conn::open::recv_scale(&tunables);
+        let recv_scale = crate::conn::open::recv_scale(&tunables, tunables.recv_buffer);
         let handshake = Handshake {
             open: server_open,
             irs: syn.header.seq,
@@ -147,6 +147,7 @@ impl Pair {
             scales: options.window_scale.map(|scale| (scale, recv_scale)),
             ts_recent: options.timestamps.map(|stamps| stamps.val),
             sack: options.sack_permitted,
+            round_trip: Some(2 * self.delay),
         };
         let now = self.now;
         self.server.connection =
@@ -200,6 +201,16 @@ impl Pair {
             size => text.len().div_ceil(usize::from(size)) as u16,
         };
         Some(Flying { header: outgoing.header, text, segs, arrives })
+    }
+
+    /// A segment as `which` would send it now: nothing in it, acknowledging all.
+    pub(super) fn bare(&mut self, which: Which) -> Flying {
+        let now = self.now;
+        let outgoing = self.side(which).with(now, |connection, cx| {
+            connection.owe_ack();
+            connection.poll_transmit(cx, &mut Slices::new()).expect("an acknowledgment")
+        });
+        Flying { header: outgoing.header, text: Vec::new(), segs: 1, arrives: now }
     }
 
     fn send_all(&mut self) {

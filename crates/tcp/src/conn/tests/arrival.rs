@@ -1,0 +1,127 @@
+//! What single segments do: duplicates, gaps, urgent marks, data on a SYN-ACK.
+
+use std::vec::Vec;
+
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::{SackBlock, TcpFlags};
+
+use super::pair::{Flying, Pair, Which, pattern};
+use crate::conn::{Read, Signals, State};
+use crate::{DropReason, Tunables, Verdict};
+
+/// A segment of the client's, `ahead` octets beyond what the server expects.
+fn from_client(pair: &mut Pair, ahead: i32, text: &[u8]) -> Flying {
+    let seq = pair.server.connection.recv_sequence().nxt;
+    let mut flying = pair.bare(Which::Client);
+    flying.header.seq = if ahead < 0 { seq - ahead.unsigned_abs() } else { seq + ahead as u32 };
+    flying.header.flags = TcpFlags::ACK | TcpFlags::PSH;
+    flying.text = text.to_vec();
+    flying
+}
+
+fn take(pair: &mut Pair, flying: &Flying) -> Verdict {
+    let now = pair.now;
+    pair.server.take(now, flying)
+}
+
+/// The blocks of the server's next acknowledgment, relative to what it acknowledges.
+fn blocks(pair: &mut Pair) -> Vec<(i32, i32)> {
+    let ack = pair.poll(Which::Server).expect("an acknowledgment").header;
+    let relative = |number: SeqNum| number.distance_from(ack.ack);
+    let blocks = ack.options.sack.as_slice().iter();
+    blocks.map(|SackBlock { left, right }| (relative(*left), relative(*right))).collect()
+}
+
+#[test]
+fn the_block_that_changed_last_is_named_first() {
+    let mut pair = Pair::established(&Tunables::default());
+    for ahead in [1_000, 3_000, 5_000] {
+        let flying = from_client(&mut pair, ahead, &[0; 500]);
+        assert_eq!(take(&mut pair, &flying), Verdict::Accepted);
+        assert_eq!(blocks(&mut pair)[0], (ahead, ahead + 500));
+    }
+    let between = from_client(&mut pair, 1_500, &[0; 1_500]);
+    let _ = take(&mut pair, &between);
+    assert_eq!(blocks(&mut pair), [(1_000, 3_500), (5_000, 5_500)]);
+}
+
+#[test]
+fn text_that_came_twice_is_named_before_all_else() {
+    let mut pair = Pair::established(&Tunables::default());
+    let text = from_client(&mut pair, 0, &pattern(100));
+    let _ = take(&mut pair, &text);
+    assert_eq!(take(&mut pair, &text), Verdict::Drop(DropReason::OldData));
+    assert_eq!(blocks(&mut pair), [(-100, 0)]);
+    let held = from_client(&mut pair, 1_000, &[0; 200]);
+    let _ = take(&mut pair, &held);
+    assert_eq!(blocks(&mut pair), [(1_000, 1_200)]);
+    assert_eq!(take(&mut pair, &held), Verdict::Drop(DropReason::OldData));
+    assert_eq!(blocks(&mut pair), [(1_000, 1_200), (1_000, 1_200)]);
+    let overlapping = from_client(&mut pair, -50, &[0; 60]);
+    let _ = take(&mut pair, &overlapping);
+    assert_eq!(blocks(&mut pair), [(-60, -10), (990, 1_190)]);
+}
+
+#[test]
+fn without_sack_nothing_is_named() {
+    let mut pair = Pair::established(&Tunables { sack: false, ..Tunables::default() });
+    let text = from_client(&mut pair, 1_000, &[0; 200]);
+    let _ = take(&mut pair, &text);
+    let _ = take(&mut pair, &text);
+    assert_eq!(blocks(&mut pair), []);
+}
+
+#[test]
+fn urgent_data_stay_in_the_stream_and_a_read_stops_at_their_end() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mut urgent = from_client(&mut pair, 0, b"now! later");
+    urgent.header.flags |= TcpFlags::URG;
+    urgent.header.urgent = 4;
+    let _ = take(&mut pair, &urgent);
+    assert!(pair.server.connection.signals_mut().take(Signals::URGENT));
+    assert_eq!(pair.server.connection.urgent_mark(), Some(4));
+    let now = pair.now;
+    let mut read = || pair.server.with(now, |connection, cx| connection.read(cx));
+    assert_eq!(read(), Read::Data(bytes::Bytes::from_static(b"now!")));
+    assert_eq!(read(), Read::Data(bytes::Bytes::from_static(b" later")));
+    assert_eq!(read(), Read::Pending);
+    assert_eq!(pair.server.connection.urgent_mark(), None);
+    assert_eq!(pair.server.pool.lent(), 0);
+}
+
+#[test]
+fn each_step_refuses_what_it_must() {
+    let cases: [(TcpFlags, i32, Verdict); 7] = [
+        (TcpFlags::RST, 1, Verdict::Drop(DropReason::ResetChallenged)),
+        (TcpFlags::RST, -1, Verdict::Drop(DropReason::ResetOutsideWindow)),
+        (TcpFlags::SYN, 0, Verdict::Drop(DropReason::SynChallenged)),
+        (TcpFlags::SYN | TcpFlags::ACK, 0, Verdict::Drop(DropReason::SynChallenged)),
+        (TcpFlags::PSH, 0, Verdict::Drop(DropReason::NoAck)),
+        (TcpFlags::ACK, -1, Verdict::Drop(DropReason::OldData)),
+        (TcpFlags::ACK, 1 << 24, Verdict::Drop(DropReason::OverWindow)),
+    ];
+    for (flags, ahead, verdict) in cases {
+        let mut pair = Pair::established(&Tunables::default());
+        let mut flying = from_client(&mut pair, ahead, b"");
+        flying.header.flags = flags;
+        assert_eq!(take(&mut pair, &flying), verdict, "{flags:?} {ahead}");
+        assert_eq!(pair.server.connection.state(), State::Established);
+        let challenged =
+            !matches!(verdict, Verdict::Drop(DropReason::ResetOutsideWindow | DropReason::NoAck));
+        assert_eq!(pair.poll(Which::Server).is_some(), challenged, "{flags:?} {ahead}");
+    }
+}
+
+#[test]
+fn acknowledgments_outside_what_was_sent_are_refused_and_answered() {
+    let cases = [(1, DropReason::AckUnsentData), (-(1 << 30), DropReason::TooOldAck)];
+    for (beyond, reason) in cases {
+        let mut pair = Pair::established(&Tunables::default());
+        let mut flying = from_client(&mut pair, 0, b"text");
+        let max = pair.server.connection.send_sequence().max;
+        flying.header.ack = if beyond < 0 { max - (1 << 30) } else { max + 1 };
+        assert_eq!(take(&mut pair, &flying), Verdict::Drop(reason));
+        assert_eq!(pair.server.connection.unread(), 0, "the text goes with the segment");
+        assert!(pair.poll(Which::Server).is_some());
+    }
+}
