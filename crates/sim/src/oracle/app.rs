@@ -142,6 +142,7 @@ impl Oracle {
             Event::Connected(handle) => self.note(shard, handle, now, |_| ()),
             Event::Readable(handle) => self.note(shard, handle, now, |it| it.readable = true),
             Event::Writable(handle) => self.note(shard, handle, now, |it| it.writable = true),
+            Event::Urgent(_) => Err("urgent text that nobody sent".to_owned()),
             Event::Closed(handle, reason) => self.note(shard, handle, now, |it| {
                 it.readable = true;
                 it.closed = Some(reason);
