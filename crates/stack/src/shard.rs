@@ -14,6 +14,7 @@ mod error;
 mod icmp;
 mod input;
 mod inspect;
+mod invariants;
 mod opening;
 mod output;
 mod settings;

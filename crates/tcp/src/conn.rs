@@ -11,6 +11,7 @@ mod ack;
 mod close;
 mod icmp;
 mod input;
+mod invariants;
 mod open;
 mod output;
 mod settings;

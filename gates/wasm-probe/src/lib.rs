@@ -8,7 +8,9 @@
 //! What this does not prove: `std`'s own clock panics on this target instead of importing one.
 //! Clippy's `disallowed_methods` covers that side.
 
+use bytes::Bytes;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
+use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, Steering, TxBatch,
@@ -60,6 +62,23 @@ pub extern "C" fn probe_tcp(seed: u64, port: u16) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_wire(left: u32, right: u32) -> u32 {
     SeqNum::new(left).later(SeqNum::new(right)).raw()
+}
+
+/// Links `link`: its parser of what is typed, its chance and its time.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_link(seed: u64, nanos: u64) -> u64 {
+    let Ok(config) = "rate=45M,delay=35ms,jitter=1ms,loss=1%".parse::<LinkConfig>() else {
+        return 0;
+    };
+    let mut link = Link::new(config, seed);
+    link.push_frame(Instant::from_nanos(nanos), Bytes::from_static(&[0; 64]));
+    link.next_arrival().map_or(0, Instant::as_nanos)
+}
+
+/// Links `sim`: a whole world, from a seed to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_sim(seed: u64) -> u64 {
+    whimbrel_sim::run_seed(seed).octets
 }
 
 /// A host.

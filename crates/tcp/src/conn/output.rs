@@ -58,7 +58,7 @@ impl Connection {
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
                 self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
             }
-            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK, 0),
+            Plan::Ack => self.make_header(cx, self.snd.acceptable(), TcpFlags::ACK, 0),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
         self.settle(cx.pool);
@@ -83,7 +83,12 @@ impl Connection {
                 return Some(Plan::Text(self.oldest_piece(sent.max(self.snd.wnd.get()))));
             }
             if self.flags.has(Flags::PROBE) {
-                return Some(Plan::Probe(self.oldest_piece(self.snd.wnd.get().max(1))));
+                // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
+                // the override time-out, and is text like any other.
+                return Some(match self.snd.wnd.get() {
+                    0 => Plan::Probe(self.oldest_piece(1)),
+                    admitted => Plan::Text(self.oldest_piece(admitted)),
+                });
             }
             if let Some(piece) = self.judge_text(max_text) {
                 return Some(Plan::Text(piece));
@@ -180,7 +185,9 @@ impl Connection {
     }
 
     fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
-        self.flags.clear(Flags::RETRANSMIT);
+        for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::PERSIST] {
+            self.flags.clear(flag);
+        }
         let end = self.take_piece(&piece, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
         let mut outgoing = self.make_piece(cx, &piece, len);

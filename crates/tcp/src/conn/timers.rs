@@ -30,6 +30,11 @@ impl Timers {
         self.retransmission.min(self.ack).min(self.life)
     }
 
+    /// Whether retransmission or window probing is on its way.
+    pub(super) fn asks_again(&self) -> bool {
+        self.retransmission != Instant::NEVER
+    }
+
     /// An acknowledgment is due at the latest after `delay`.
     pub(super) fn delay_ack(&mut self, now: Instant, delay: Duration) {
         self.ack = self.ack.min(now + delay);

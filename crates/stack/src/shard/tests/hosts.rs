@@ -134,6 +134,9 @@ impl Hosts {
             self.arrive();
             while self.client.advance(self.now, 64) {}
             while self.server.advance(self.now, 64) {}
+            for shard in [&self.client, &self.server] {
+                shard.check_invariants().expect("what must hold");
+            }
         }
         self.now = end;
     }
