@@ -25,6 +25,7 @@
 //! the oldest giving way (RFC 4861 7.2.2), so [`MOST_WAITING`] x [`MOST_SOUGHT`] in all. Questions
 //! leave at [`ASKS_PER_SECOND`] at most.
 
+mod allowance;
 mod list;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -37,6 +38,8 @@ use whimbrel_wire::{Address, MacAddress};
 use super::message::LinkMessage;
 use super::{LinkCounters, Outbox, readdress};
 use crate::wheel::{TimerNode, TimerNodes, Wheel};
+use allowance::Allowance;
+pub use allowance::{ASKS_AT_ONCE, ASKS_PER_SECOND};
 use list::{Links, List};
 
 /// The neighbours of a host.
@@ -113,7 +116,7 @@ impl Neighbours {
             sought: List::default(),
             settled: List::default(),
             wheel: Wheel::new(Instant::ZERO),
-            allowance: Allowance { left: ASKS_AT_ONCE, counted: Instant::ZERO },
+            allowance: Allowance::full(),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
             reachable: reachable_time(own),
@@ -417,27 +420,6 @@ impl TimerNodes for Slots {
     }
 }
 
-/// How many questions may be asked now: a bucket that fills with time.
-#[derive(Debug)]
-struct Allowance {
-    left: u32,
-    counted: Instant,
-}
-
-impl Allowance {
-    fn take(&mut self, now: Instant) -> bool {
-        let earned = now.since(self.counted).as_millis() * u128::from(ASKS_PER_SECOND) / 1_000;
-        if earned > 0 {
-            let earned = u32::try_from(earned).unwrap_or(u32::MAX);
-            self.left = self.left.saturating_add(earned).min(ASKS_AT_ONCE);
-            self.counted = now;
-        }
-        let may = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        may
-    }
-}
-
 /// RFC 4861 6.3.2: "a uniformly distributed random value between MIN_RANDOM_FACTOR and
 /// MAX_RANDOM_FACTOR times BaseReachableTime", so that hosts that started together do not probe
 /// together. What differs between them, and costs no entropy, is their station: 15 to 45 s.
@@ -466,8 +448,3 @@ pub const MOST_ASKED: u8 = 3;
 pub const RETRANS_TIMER: Duration = Duration::from_secs(1);
 /// RFC 4861 10: DELAY_FIRST_PROBE_TIME.
 pub const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
-/// Questions a second, to all neighbours together. Fewer: many new neighbours are found late. More:
-/// a scan through us becomes a storm of broadcasts.
-pub const ASKS_PER_SECOND: u32 = 1_000;
-/// Questions at once after a while without any.
-pub const ASKS_AT_ONCE: u32 = 256;
