@@ -103,7 +103,7 @@ impl Link {
 
 /// What goes in and comes out.
 impl Link {
-    /// Puts a segment on the link as the packets that a network card makes of it ([`cut`]).
+    /// Puts a segment on the link as the packets that a network card makes of it ([`cut()`]).
     pub fn push(&mut self, now: Instant, segment: &TxSegment) {
         cut(segment, |frame| {
             self.push_frame(now, frame);

@@ -140,7 +140,7 @@ tunables! {
         high: "a lost SYN delays its connection by as much.";
     }
 
-    /// The least retransmission time-out. RFC 6298 2.4 says that 1 s should be the minimum; 200 ms
+    /// The least retransmission time-out, and the least by which it exceeds SRTT. RFC 6298 2.4 says that 1 s should be the minimum; 200 ms
     /// is what Linux has shown to work with fine clocks and acknowledgments that are delayed by at
     /// most 200 ms.
     min_rto: Duration = millis(200), "net.ipv4.tcp_rto_min_us" (Reading::Micros), Unit::Time => {

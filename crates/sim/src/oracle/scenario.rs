@@ -65,7 +65,7 @@ impl Scenario {
             *link = LinkConfig { delay, mtu, queue, ..LinkConfig::default() };
         }
         for rules in &mut self.tunables {
-            rules.delayed_ack = rules.delayed_ack.min(rules.min_rto / 2);
+            rules.delayed_ack = rules.delayed_ack.min(Duration::from_millis(40));
         }
     }
 
@@ -83,8 +83,8 @@ impl Scenario {
             let LinkConfig { delay, mtu, queue, .. } = *link;
             *link == LinkConfig { delay, mtu, queue, ..LinkConfig::default() }
         };
-        // An acknowledgment that is delayed for longer than that looks lost.
-        let prompt = |rules: &Tunables| rules.delayed_ack < rules.min_rto;
+        // With the longest round trip, 120 ms, this stays below the least time-out.
+        let prompt = |rules: &Tunables| rules.delayed_ack <= Duration::from_millis(40);
         let undisturbed = self.outages.is_empty() && self.draw.patience == Patience::Endless;
         undisturbed && self.links.iter().all(perfect) && self.tunables.iter().all(prompt)
     }
