@@ -1,6 +1,7 @@
 //! Two shards, joined by a wire in virtual time.
 
 mod hosts;
+mod leaks;
 mod packets;
 
 mod close;

@@ -311,3 +311,16 @@ impl Which {
 pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(131) ^ (at >> 8)) as u8).collect()
 }
+
+/// After every test: what the records give back is all that was ever lent.
+impl Drop for Pair {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        for side in [&mut self.client, &mut self.server] {
+            side.connection.release(&mut side.pool);
+            assert_eq!(side.pool.lent(), 0, "a cold half was lost");
+        }
+    }
+}

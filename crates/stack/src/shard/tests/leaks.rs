@@ -1,0 +1,40 @@
+//! After every test: whatever it left open is aborted, time passes, and nothing remains.
+
+use std::vec::Vec;
+
+use super::super::commands::LettingGo;
+use crate::shard::Census;
+use crate::{Shard, TxBatch};
+
+/// More than the timers of any test: records, neighbours, fragments, each once or twice.
+const MOST_STEPS: usize = 100_000;
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let listeners: Vec<_> = self.listeners.iter().map(|listener| listener.id()).collect();
+        listeners.into_iter().for_each(|listener| self.close_listener(listener));
+        let mut at = 0;
+        while let Some(found) = self.records.connections.0.first_from(at) {
+            at = match found {
+                Ok((index, _)) => {
+                    self.let_go(index, LettingGo::Abort);
+                    index + 1
+                }
+                Err(next) => next,
+            };
+        }
+        let mut batch = TxBatch::new(64);
+        for _ in 0..MOST_STEPS {
+            while self.tx(&mut batch) || !batch.is_empty() {
+                batch.consume(batch.pending().len());
+            }
+            while self.poll_event().is_some() {}
+            let Some(next) = self.next_deadline() else { break };
+            self.advance(next, 1024);
+        }
+        assert_eq!(self.census(), Census::default(), "something was left over");
+    }
+}
