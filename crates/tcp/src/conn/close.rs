@@ -84,7 +84,7 @@ impl Connection {
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait => Some(Reply {
-                seq: self.snd.max,
+                seq: self.bare_seq(),
                 ack: self.rcv.nxt,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),

@@ -58,7 +58,7 @@ impl Connection {
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
                 self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
             }
-            Plan::Ack => self.make_header(cx, self.snd.max, TcpFlags::ACK, 0),
+            Plan::Ack => self.make_header(cx, self.bare_seq(), TcpFlags::ACK, 0),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
         self.settle(cx.pool);
@@ -321,6 +321,13 @@ impl Connection {
 
 /// Where the stream ends.
 impl Connection {
+    /// SEG.SEQ of a segment without text: what the peer finds acceptable. An octet that probes a
+    /// closed window lies beyond it, and a number behind that octet would be refused with the
+    /// acknowledgment it carries: two hosts that probe each other would never hear the answers.
+    pub(super) fn bare_seq(&self) -> SeqNum {
+        self.snd.max.earlier(self.snd.una + self.snd.wnd.get())
+    }
+
     /// One past the last octet of text that the application gave us.
     pub(super) fn text_end(&self) -> SeqNum {
         self.snd.una + u32::from(self.flags.has(Flags::SYN)) + self.send_queued()
