@@ -4,5 +4,7 @@ mod hosts;
 
 mod close;
 mod echo;
+mod hostile;
 mod open;
 mod refuse;
+mod storms;

@@ -6,4 +6,5 @@ mod pair;
 mod arrival;
 mod closing;
 mod faults;
+mod stalls;
 mod transfer;

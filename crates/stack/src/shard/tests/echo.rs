@@ -9,7 +9,7 @@ use crate::{RxFrame, TxBatch};
 use whimbrel_tcp::Tunables;
 
 /// An IP packet from the client to the server.
-fn packet(over: Over, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
+pub(super) fn packet(over: Over, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
     let (src, dst) = (client_addr(over), server_addr(over));
     let mut packet = match over {
         Over::V4 => {
