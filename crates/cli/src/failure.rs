@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use whimbrel_io::TunError;
+use whimbrel_io::{TunError, UnixError};
 
 /// Why a command failed. The text names what was wrong, the limit or value, and the remedy.
 #[derive(Debug)]
@@ -42,6 +42,16 @@ impl Failure {
 impl From<TunError> for Failure {
     fn from(error: TunError) -> Self {
         if error.is_privilege_or_device() {
+            Self::Missing(error.to_string())
+        } else {
+            Self::Run(error.to_string())
+        }
+    }
+}
+
+impl From<UnixError> for Failure {
+    fn from(error: UnixError) -> Self {
+        if error.is_privilege() {
             Self::Missing(error.to_string())
         } else {
             Self::Run(error.to_string())

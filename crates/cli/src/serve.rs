@@ -3,9 +3,10 @@
 use clap::Args;
 use whimbrel_apps::http::HttpServer;
 use whimbrel_io::signals::Signals;
-use whimbrel_io::{Clock, Device as _, Stop, Tun, Waker, Worker, entropy};
-use whimbrel_stack::{ListenerId, Shard, ShardConfig};
-use whimbrel_tcp::Tunables;
+use whimbrel_io::{
+    Clock, Device, Stop, Tun, TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
+};
+use whimbrel_stack::{ListenerId, Medium, Shard, ShardConfig};
 
 use crate::failure::Failure;
 use crate::size;
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
+    /// Set a tunable of the stack.
+    #[arg(short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
+    set: Vec<String>,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     #[arg(long, value_enum, default_value_t = Closer::Server)]
     close: Closer,
@@ -74,35 +78,57 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let content = Content::open(&plan.content)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
-    let tun = Tun::open(&plan.tun)?;
-    let (shard, listeners) = open_shard(&plan, &tun)?;
-    let report = Report::begin(&plan, &tun);
-    let server = HttpServer::new(content, plan.limits);
-    let port = ServePort::new(server, report);
-    let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
-    let mut worker = Worker::new(tun, shard, port, clock, waker.clone());
-    worker.run(&stop).map_err(Failure::run)?;
+    match &plan.wire {
+        WireSpec::Tun(config) | WireSpec::Tap(config) => {
+            let tun = Tun::open(config)?;
+            let headline = about_interface(config, &tun);
+            serve(&plan, content, tun, (&stop, &headline))
+        }
+        WireSpec::Unix(config) => {
+            let wire = UnixWire::open(config)?;
+            let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
+            let headline =
+                format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
+            serve(&plan, content, wire, (&stop, &headline))
+        }
+        _ => Err(Failure::usage("--wire", "serve knows only tun:, tap: and unix: yet")),
+    }
+}
 
-    let (tun, mut shard, mut port) = worker.into_parts();
+/// Serves over this device until it is stopped, then lets everything go.
+fn serve<D: Device>(
+    plan: &Plan,
+    content: Content,
+    device: D,
+    (stop, headline): (&Stop, &str),
+) -> Result<(), Failure> {
+    let (shard, listeners) = open_shard(plan, &device)?;
+    let report = Report::begin(plan, headline);
+    let port = ServePort::new(HttpServer::new(content, plan.limits), report);
+    let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
+    let mut worker = Worker::new(device, shard, port, clock, waker.clone());
+    worker.run(stop).map_err(Failure::run)?;
+
+    let (device, mut shard, mut port) = worker.into_parts();
     for listener in listeners {
         shard.close_listener(listener);
     }
     port.server.shut_down(&mut shard);
     let released = Stop::new().map_err(Failure::run)?;
     let closing = Closing::new(port, clock.now(), released.clone());
-    let mut worker = Worker::new(tun, shard, closing, clock, waker);
+    let mut worker = Worker::new(device, shard, closing, clock, waker);
     worker.run(&released).map_err(Failure::run)?;
     worker.port().served.report.summarize(&worker.port().served.server, worker.shard());
     Ok(())
 }
 
-fn open_shard(plan: &Plan, tun: &Tun) -> Result<(Shard, Vec<ListenerId>), Failure> {
+fn open_shard(plan: &Plan, device: &impl Device) -> Result<(Shard, Vec<ListenerId>), Failure> {
     let mut shard = Shard::new(ShardConfig {
-        tunables: Tunables::default(),
+        tunables: plan.tunables.clone(),
         secrets: entropy::secrets().map_err(Failure::run)?,
-        capabilities: tun.capabilities(),
-        addresses: plan.tun.addresses().to_vec(),
-        routes: Vec::new(),
+        capabilities: device.capabilities(),
+        addresses: plan.wire.addresses().to_vec(),
+        routes: plan.wire.routes(),
     })
     .map_err(Failure::run)?;
     let listen = |at: &_| shard.listen(*at, plan.backlog).map_err(Failure::run);
@@ -110,7 +136,24 @@ fn open_shard(plan: &Plan, tun: &Tun) -> Result<(Shard, Vec<ListenerId>), Failur
     Ok((shard, listeners))
 }
 
+/// An interface, for people: `tap:whim0 (mac 02:…; offloads: csum tso4; mtu 1500)`.
+fn about_interface(config: &TunConfig, tun: &Tun) -> String {
+    let (kind, mac) = match tun.capabilities().medium {
+        Medium::Ip => ("tun", String::new()),
+        Medium::Ethernet { mac } => ("tap", format!("mac {mac}; ")),
+    };
+    let offloads: Vec<_> = tun.offloads().names().collect();
+    let offloads = if offloads.is_empty() { "none".into() } else { offloads.join(" ") };
+    let name = config.name().to_string_lossy();
+    format!("{kind}:{name} ({mac}offloads: {offloads}; mtu {})", config.mtu())
+}
+
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
-                         [,offload=on|off]; addr and host may repeat";
+                         [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames) or \
+                         unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process); \
+                         addr and host may repeat";
+const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
+                         -S tw.syn=linux; may repeat. docs/reference/tunables.md lists them; names \
+                         of Linux, FreeBSD, illumos and lwIP are known";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: port 80 on every address of the stack]";

@@ -1,6 +1,7 @@
-//! Keys from the system's entropy.
+//! Keys and stations from the system's entropy.
 
 use whimbrel_tcp::table::Secrets;
+use whimbrel_wire::MacAddress;
 
 /// The system gave no entropy.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,15 @@ pub fn secrets() -> Result<Secrets, EntropyError> {
     let mut octets = [0; 96];
     getrandom::fill(&mut octets).map_err(EntropyError)?;
     Ok(Secrets::from_entropy(octets))
+}
+
+/// A station that nobody else is likely to have: 46 random bits, locally administered
+/// (IEEE 802, 8.2.2: the second bit of the first octet), of no group (the first).
+pub fn station() -> Result<MacAddress, EntropyError> {
+    let mut octets = [0; 6];
+    getrandom::fill(&mut octets).map_err(EntropyError)?;
+    octets[0] = octets[0] & 0xfc | 0x02;
+    Ok(MacAddress(octets))
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@
 #![deny(unsafe_code)]
 
 pub mod clock;
+pub mod config;
 pub mod device;
 pub mod entropy;
 pub mod netlink;
@@ -40,13 +41,16 @@ pub mod spec;
 pub mod stop;
 pub mod sys;
 pub mod tun;
+pub mod unix;
 pub mod waker;
 pub mod worker;
 
 pub use clock::Clock;
+pub use config::ConfigError;
 pub use device::{Device, DeviceCounters, TxOutcome};
 pub use spec::{SpecError, WireSpec};
 pub use stop::Stop;
-pub use tun::{Offload, Tun, TunConfig, TunError};
+pub use tun::{Layer, Offload, Tun, TunConfig, TunError};
+pub use unix::{UnixConfig, UnixError, UnixWire};
 pub use waker::Waker;
 pub use worker::{Activity, Port, Worker, WorkerError};

@@ -12,10 +12,16 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use whimbrel_stack::InterfaceAddress;
-use whimbrel_wire::Address;
+use whimbrel_stack::{InterfaceAddress, Route};
+use whimbrel_wire::{Address, MacAddress};
 
-use crate::tun::{Offload, TunConfig, TunConfigError};
+use crate::config::ConfigError;
+use crate::tun::{Layer, Offload, TunConfig};
+use crate::unix::UnixConfig;
+
+pub use kind::Kind;
+
+mod kind;
 
 /// A wire: where frames go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +31,29 @@ pub enum WireSpec {
     /// and `host` may repeat. Without a `host` in its network, each `addr` gets the first other
     /// address of the network as the machine's.
     Tun(TunConfig),
+    /// `tap:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mac=MAC][,offload=on|off][,mtu=N]`: the same
+    /// with Ethernet frames. Without `mac` the stack's station is drawn at random.
+    Tap(TunConfig),
+    /// `unix:PATH,addr=ADDRESS/PREFIX[,mtu=N]`: a socket to another process; `addr` may repeat.
+    Unix(UnixConfig),
+}
+
+impl WireSpec {
+    /// The stack's addresses.
+    pub fn addresses(&self) -> &[InterfaceAddress] {
+        match self {
+            Self::Tun(config) | Self::Tap(config) => config.addresses(),
+            Self::Unix(config) => config.addresses(),
+        }
+    }
+
+    /// The stack's ways beyond the networks of its addresses.
+    pub fn routes(&self) -> Vec<Route> {
+        match self {
+            Self::Tun(config) | Self::Tap(config) => config.routes(),
+            Self::Unix(config) => config.routes(),
+        }
+    }
 }
 
 impl FromStr for WireSpec {
@@ -32,11 +61,25 @@ impl FromStr for WireSpec {
 
     fn from_str(spec: &str) -> Result<Self, SpecError> {
         let (kind, rest) = spec.split_once(':').ok_or_else(|| SpecError::NoKind(spec.into()))?;
-        match kind {
-            "tun" => parse_tun(rest).map(Self::Tun),
-            _ if PLANNED.contains(&kind) => Err(SpecError::NotBuilt(kind.into())),
-            _ => Err(SpecError::UnknownKind(kind.into())),
-        }
+        let kind = Kind::named(kind).ok_or_else(|| match PLANNED.contains(&kind) {
+            true => SpecError::NotBuilt(kind.into()),
+            false => SpecError::UnknownKind(kind.into()),
+        })?;
+        let (target, typed) = Typed::parse(kind, rest)?;
+        Ok(match kind {
+            Kind::Tun => Self::Tun(typed.interface(target, Layer::Ip)?),
+            Kind::Tap => {
+                let layer = Layer::Ethernet(typed.mac);
+                Self::Tap(typed.interface(target, layer)?)
+            }
+            Kind::Unix => {
+                let config = UnixConfig::new(target, typed.addresses)?;
+                Self::Unix(match typed.mtu {
+                    Some(mtu) => config.with_mtu(mtu)?,
+                    None => config,
+                })
+            }
+        })
     }
 }
 
@@ -47,20 +90,20 @@ pub enum SpecError {
     #[error("wire {0:?} names no kind: write KIND:TARGET, as in {EXAMPLE}")]
     NoKind(String),
     /// A kind that is none.
-    #[error("wire kind {0:?} is unknown; this version has tun:, as in {EXAMPLE}")]
+    #[error("wire kind {0:?} is unknown; this version has {KINDS}, as in {EXAMPLE}")]
     UnknownKind(String),
     /// A kind of a later version.
-    #[error("wire kind {0}: is planned; this version has only tun:, as in {EXAMPLE}")]
+    #[error("wire kind {0}: is planned; this version has only {KINDS}, as in {EXAMPLE}")]
     NotBuilt(String),
     /// No name.
-    #[error("tun: needs an interface name, as in {EXAMPLE}")]
-    NoTarget,
+    #[error("{0} needs {target}, as in {example}", target = .0.target(), example = .0.example())]
+    NoTarget(Kind),
     /// Not of the form `key=value`.
-    #[error("{0:?} is no key=value; tun: has the keys {KEYS}, as in {EXAMPLE}")]
-    NoValue(String),
+    #[error("{1:?} is no key=value; {0} has the keys {keys}, as in {example}", keys = .0.key_list(), example = .0.example())]
+    NoValue(Kind, String),
     /// A key that is none.
-    #[error("key {0:?} is unknown; tun: has the keys {KEYS}, as in {EXAMPLE}")]
-    UnknownKey(String),
+    #[error("key {1:?} is unknown; {0} has the keys {keys}, as in {example}", keys = .0.key_list(), example = .0.example())]
+    UnknownKey(Kind, String),
     /// A value out of its key's range.
     #[error("{key}={value}: give {allowed}")]
     BadValue {
@@ -76,39 +119,38 @@ pub enum SpecError {
     Repeated(&'static str),
     /// Values that are good alone and not together.
     #[error(transparent)]
-    Tun(#[from] TunConfigError),
+    Config(#[from] ConfigError),
 }
 
-/// What was typed for `tun:`.
+/// What was typed after the target.
 #[derive(Default)]
 struct Typed {
     addresses: Vec<InterfaceAddress>,
     hosts: Vec<Address>,
+    mac: Option<MacAddress>,
     queues: Option<u16>,
     offload: Option<Offload>,
     mtu: Option<u16>,
 }
 
-fn parse_tun(rest: &str) -> Result<TunConfig, SpecError> {
-    let mut parts = rest.split(',');
-    let name = parts.next().filter(|name| !name.is_empty()).ok_or(SpecError::NoTarget)?;
-    let mut typed = Typed::default();
-    for part in parts {
-        let (key, value) = part.split_once('=').ok_or_else(|| SpecError::NoValue(part.into()))?;
-        typed.take(key, value)?;
-    }
-    let mut config = TunConfig::new(name, typed.addresses)?.with_hosts(&typed.hosts)?;
-    if let Some(mtu) = typed.mtu {
-        config = config.with_mtu(mtu)?;
-    }
-    if let Some(queues) = typed.queues {
-        config = config.with_queues(queues)?;
-    }
-    Ok(config.with_offload(typed.offload.unwrap_or_default()))
-}
-
 impl Typed {
-    fn take(&mut self, key: &str, value: &str) -> Result<(), SpecError> {
+    fn parse(kind: Kind, rest: &str) -> Result<(&str, Self), SpecError> {
+        let mut parts = rest.split(',');
+        let target = parts.next().filter(|target| !target.is_empty());
+        let target = target.ok_or(SpecError::NoTarget(kind))?;
+        let mut typed = Self::default();
+        for part in parts {
+            let (key, value) =
+                part.split_once('=').ok_or_else(|| SpecError::NoValue(kind, part.into()))?;
+            if !kind.keys().contains(&key) {
+                return Err(SpecError::UnknownKey(kind, key.into()));
+            }
+            typed.take(kind, key, value)?;
+        }
+        Ok((target, typed))
+    }
+
+    fn take(&mut self, kind: Kind, key: &str, value: &str) -> Result<(), SpecError> {
         match key {
             "addr" => self.addresses.push(
                 interface_address(value)
@@ -130,9 +172,33 @@ impl Typed {
                 })?,
             )?,
             "offload" => once(&mut self.offload, "offload", offload(value)?)?,
-            _ => return Err(SpecError::UnknownKey(key.into())),
+            "mac" => once(
+                &mut self.mac,
+                "mac",
+                station(value).ok_or_else(|| {
+                    bad(
+                        "mac",
+                        value,
+                        "six pairs of hexadecimal digits, as in mac=02:00:00:00:00:01",
+                    )
+                })?,
+            )?,
+            _ => return Err(SpecError::UnknownKey(kind, key.into())),
         }
         Ok(())
+    }
+
+    /// The interface called `name` that it means.
+    fn interface(self, name: &str, layer: Layer) -> Result<TunConfig, ConfigError> {
+        let mut config = TunConfig::new(name, self.addresses)?.with_hosts(&self.hosts)?;
+        config = config.with_layer(layer)?;
+        if let Some(mtu) = self.mtu {
+            config = config.with_mtu(mtu)?;
+        }
+        if let Some(queues) = self.queues {
+            config = config.with_queues(queues)?;
+        }
+        Ok(config.with_offload(self.offload.unwrap_or_default()))
     }
 }
 
@@ -156,6 +222,16 @@ fn address(value: &str) -> Option<Address> {
     }
 }
 
+fn station(value: &str) -> Option<MacAddress> {
+    let mut octets = [0; 6];
+    let mut pairs = value.split(':');
+    for octet in &mut octets {
+        let pair = pairs.next().filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
+        *octet = u8::from_str_radix(pair, 16).ok()?;
+    }
+    pairs.next().is_none().then_some(MacAddress(octets))
+}
+
 fn offload(value: &str) -> Result<Offload, SpecError> {
     match value {
         "on" => Ok(Offload::On),
@@ -169,8 +245,8 @@ fn bad(key: &'static str, value: &str, allowed: &'static str) -> SpecError {
 }
 
 /// Kinds of wire that later versions have.
-const PLANNED: [&str; 7] = ["mem", "unix", "tap", "packet", "xdp", "pcap", "kernel"];
-const KEYS: &str = "addr, host, queues, offload and mtu";
+const PLANNED: [&str; 5] = ["mem", "packet", "xdp", "pcap", "kernel"];
+const KINDS: &str = "tun:, tap: and unix:";
 const EXAMPLE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 
 #[cfg(test)]

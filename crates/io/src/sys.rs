@@ -1,8 +1,11 @@
 //! The system calls that the standard library does not have, each behind a safe wrapper.
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
-//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3) and the ioctls of TUN.
+//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN, and
+//! sockets that keep the bounds of messages ([`seqpacket`]).
 #![allow(unsafe_code)]
+
+pub mod seqpacket;
 
 use std::ffi::CStr;
 use std::fs::File;

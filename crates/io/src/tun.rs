@@ -1,8 +1,9 @@
-//! TUN: an interface whose other end is this process (Linux `Documentation/networking/tuntap.rst`).
+//! TUN and TAP: an interface whose other end is this process (Linux
+//! `Documentation/networking/tuntap.rst`).
 //!
-//! Frames begin with their IP header and travel one by one, one system call each (0.7 to 1.0 us);
-//! what makes it fast is that one frame may stand for up to 64 kB of segments, in both directions
-//! ([`vnet`]). Not here: TAP, which has Ethernet headers.
+//! Frames begin with their IP header (TUN) or an Ethernet header (TAP) and travel one by one, one
+//! system call each (0.7 to 1.0 us); what makes it fast is that one frame may stand for up to 64 kB
+//! of segments, in both directions ([`vnet`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -12,20 +13,21 @@ use std::os::unix::fs::OpenOptionsExt;
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::segment::MAX_SLICES;
 use whimbrel_tcp::{SegMeta, TxSegment};
+use whimbrel_wire::EthernetHeader;
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::netlink::Netlink;
-use crate::sys;
+use crate::{entropy, sys};
 
 pub mod config;
 pub mod error;
 pub mod vnet;
 
-pub use config::{Offload, TunConfig, TunConfigError};
+pub use config::{Layer, Offload, TunConfig};
 pub use error::TunError;
 use vnet::VnetHeader;
 
-/// One queue of a TUN interface. The interface lives as long as its queues, unless somebody made
+/// One queue of a TUN or TAP interface. The interface lives as long as its queues, unless somebody made
 /// it persistent before.
 #[derive(Debug)]
 pub struct Tun {
@@ -84,7 +86,8 @@ impl Tun {
     /// Sends one segment, or drops it if the kernel refuses it for itself. Returns why not, if it
     /// is to be sent later; an error if the interface is gone.
     pub fn send(&mut self, segment: &TxSegment) -> io::Result<Option<TxOutcome>> {
-        let Err(error) = write_segment(&self.file, segment) else {
+        let vnet = VnetHeader::of_segment(segment, self.link_header_len());
+        let Err(error) = write_segment(&self.file, &vnet, segment) else {
             self.count_sent(segment);
             return Ok(None);
         };
@@ -111,7 +114,12 @@ impl Tun {
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         let file = options.open("/dev/net/tun").map_err(TunError::on_open)?;
         let name = config.name().to_string_lossy();
-        let mut flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+        let medium = medium(config.layer())?;
+        let mut flags = libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+        flags |= match medium {
+            Medium::Ip => libc::IFF_TUN,
+            Medium::Ethernet { .. } => libc::IFF_TAP,
+        };
         if config.queues() > 1 {
             flags |= libc::IFF_MULTI_QUEUE;
         }
@@ -123,7 +131,7 @@ impl Tun {
             .map_err(|error| TunError::on_setup("set offloads", &name, error))?;
         Ok(Self {
             file,
-            capabilities: capabilities(config),
+            capabilities: capabilities(config, medium),
             offloads,
             arena: vec![0; ARENA].into_boxed_slice(),
             counters: DeviceCounters::default(),
@@ -163,7 +171,8 @@ impl Tun {
         }
         let frame = self.arena.get(start..start + len).and_then(|octets| {
             let (header, frame) = octets.split_first_chunk()?;
-            Some((frame, VnetHeader::decode(header).meta(frame).ok()?))
+            let ip_at = vnet::ip_offset(self.capabilities.medium, frame);
+            Some((frame, VnetHeader::decode(header).meta(frame, ip_at).ok()?))
         });
         let Some((frame, meta)) = frame.filter(|(frame, _)| !frame.is_empty()) else {
             self.counters.rx_malformed += 1;
@@ -173,6 +182,13 @@ impl Tun {
         self.counters.rx_segments += u64::from(meta.segs);
         self.counters.rx_octets += frame.len() as u64;
         Some(Place { start: start + VnetHeader::LEN, len: frame.len(), meta })
+    }
+
+    fn link_header_len(&self) -> usize {
+        match self.capabilities.medium {
+            Medium::Ip => 0,
+            Medium::Ethernet { .. } => EthernetHeader::LEN,
+        }
     }
 
     fn count_sent(&mut self, segment: &TxSegment) {
@@ -242,11 +258,20 @@ struct Burst {
     good: usize,
 }
 
-fn capabilities(config: &TunConfig) -> Capabilities {
+/// The medium of an interface; a station of our own for Ethernet, if none is given.
+fn medium(layer: Layer) -> Result<Medium, TunError> {
+    Ok(match layer {
+        Layer::Ip => Medium::Ip,
+        Layer::Ethernet(Some(mac)) => Medium::Ethernet { mac },
+        Layer::Ethernet(None) => Medium::Ethernet { mac: entropy::station()? },
+    })
+}
+
+fn capabilities(config: &TunConfig, medium: Medium) -> Capabilities {
     let on = config.offload() == Offload::On;
     let mtu = config.mtu();
     Capabilities {
-        medium: Medium::Ip,
+        medium,
         mtu,
         max_super: if on { 65_535 } else { mtu.into() },
         tx_checksum: on,
@@ -289,8 +314,8 @@ fn set_up(config: &TunConfig) -> Result<(), TunError> {
     Ok(())
 }
 
-fn write_segment(mut tun: &File, segment: &TxSegment) -> io::Result<()> {
-    let vnet = VnetHeader::of_segment(segment).encode();
+fn write_segment(mut tun: &File, vnet: &VnetHeader, segment: &TxSegment) -> io::Result<()> {
+    let vnet = vnet.encode();
     let mut slices = [IoSlice::new(&[]); MAX_SLICES + 2];
     let parts = [vnet.as_slice(), segment.header()];
     let parts = parts.into_iter().chain(segment.payload.as_slice().iter().map(AsRef::as_ref));
@@ -314,7 +339,7 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Where the next frame's offload header goes, so that its IP header is aligned to 16 octets.
+/// Where the next frame's offload header goes, so that the frame is aligned to 16 octets.
 fn next_start(end: usize) -> usize {
     (end + VnetHeader::LEN).next_multiple_of(16) - VnetHeader::LEN
 }
@@ -323,8 +348,9 @@ fn next_start(end: usize) -> usize {
 /// when the stack reads them: 256 KiB.
 const BURST_OCTETS: usize = 256 * 1024;
 /// Room for one read: the largest IPv6 packet (a header of 40 octets and 65,535 of payload), its
-/// offload header, and one octet that is filled only if the frame is larger still.
-const SLOT: usize = VnetHeader::LEN + 40 + 65_535 + 1;
+/// offload header, an Ethernet header with a tag, and one octet that is filled only if the frame is
+/// larger still.
+const SLOT: usize = VnetHeader::LEN + EthernetHeader::LEN + 4 + 40 + 65_535 + 1;
 /// The first frame's offload header.
 const FIRST: usize = 16 - VnetHeader::LEN;
 /// Room for a burst that ends with a frame of the largest size.

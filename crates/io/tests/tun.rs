@@ -6,7 +6,6 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,27 +15,12 @@ use whimbrel_stack::RxFrame;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
 
+use common::in_namespace;
+
+mod common;
+
 const SPEC: &str = "tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64";
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Runs `test` in a fresh network namespace.
-fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    let result = thread::spawn(move || {
-        // SAFETY: unshare takes no pointer, and a network namespace belongs to this thread alone.
-        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-            let error = std::io::Error::last_os_error();
-            let required = std::env::var_os("WHIMBREL_REQUIRE_NET").is_some();
-            assert!(!required, "WHIMBREL_REQUIRE_NET is set, and there is no namespace: {error}");
-            eprintln!("SKIPPED: cannot make a network namespace ({error}); run as root");
-            return;
-        }
-        test();
-    })
-    .join();
-    if let Err(panic) = result {
-        std::panic::resume_unwind(panic);
-    }
-}
 
 fn open(spec: &str) -> Tun {
     let WireSpec::Tun(config) = spec.parse().unwrap() else { panic!("no tun: {spec}") };

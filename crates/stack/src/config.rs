@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::table::Secrets;
-use whimbrel_wire::Address;
+use whimbrel_wire::{Address, MacAddress};
 
 /// Everything that a [`Shard`](crate::Shard) needs to know to be a host.
 #[derive(Clone, Debug)]
@@ -44,7 +44,10 @@ pub enum Medium {
     /// The IP header: TUN.
     Ip,
     /// An Ethernet header: TAP, AF_PACKET, AF_XDP.
-    Ethernet,
+    Ethernet {
+        /// This host's own station: neither a group nor all zeroes.
+        mac: MacAddress,
+    },
 }
 
 /// How a device with several queues chooses one for a flow.

@@ -5,7 +5,8 @@ use whimbrel_tcp::SegMeta;
 /// A frame that arrived, lent for the length of one [`Shard::rx`](crate::Shard::rx).
 #[derive(Clone, Copy, Debug)]
 pub struct RxFrame<'a> {
-    /// The frame: from the IP header on, where the device is of [`Medium::Ip`](crate::Medium::Ip).
+    /// The frame: from the IP header on, where the device is of [`Medium::Ip`](crate::Medium::Ip),
+    /// else from the Ethernet header on.
     pub octets: &'a [u8],
     /// What the device knows of it.
     pub meta: SegMeta,

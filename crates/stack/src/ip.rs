@@ -5,16 +5,22 @@ mod counters;
 mod icmp;
 mod input;
 mod output;
+mod path_mtu;
+mod reassembly;
 mod routes;
 
 pub use addresses::{Addresses, PathClass};
 pub use counters::{FrameDrop, IpCounters};
 pub use icmp::EchoReply;
-pub(crate) use input::{Arrival, Arrived, FlowKey};
+pub(crate) use icmp::{Answer, ErrorBudget, ErrorOut, Report};
+pub(crate) use input::{Arrival, Arrived, FlowKey, Refused};
 pub(crate) use output::TcpOut;
+pub(crate) use path_mtu::PathMtus;
+pub(crate) use reassembly::{Bounds, Reassembly};
 pub use routes::Routes;
 
 use crate::Capabilities;
+use crate::link::Link;
 
 /// What a host is to its networks.
 #[derive(Debug)]
@@ -27,4 +33,12 @@ pub struct Host {
     pub routes: Routes,
     /// What happened to packets that never became segments.
     pub counters: IpCounters,
+    /// Fragments that wait for others.
+    pub(crate) reassembly: Reassembly,
+    /// What paths were found to carry.
+    pub(crate) path_mtus: PathMtus,
+    /// How many ICMP errors may still be sent.
+    pub(crate) error_budget: ErrorBudget,
+    /// Its Ethernet, if the device has one.
+    pub(crate) link: Option<Link>,
 }

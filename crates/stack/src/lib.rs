@@ -21,6 +21,7 @@ pub mod event;
 pub mod frame;
 pub mod handle;
 pub mod ip;
+pub mod link;
 mod records;
 mod replies;
 pub mod shard;

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::Reply;
 
-use crate::ip::{EchoReply, FlowKey};
+use crate::ip::{EchoReply, ErrorOut, FlowKey};
 
 /// What waits to be sent beside the connections' segments.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(crate) enum Pending {
     SynAck(u32),
     /// An answer to an echo request.
     Echo(EchoReply),
+    /// An ICMP error.
+    Error(ErrorOut),
 }
 
 /// A bounded queue: whoever provokes more than this between two bursts out is not answered.

@@ -11,9 +11,13 @@ mod clock;
 mod closing;
 mod commands;
 mod error;
+mod icmp;
 mod input;
+mod inspect;
+mod invariants;
 mod opening;
 mod output;
+mod settings;
 mod settle;
 
 use alloc::collections::VecDeque;
@@ -25,11 +29,14 @@ use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
 use crate::connections::Slot;
-use crate::ip::{Addresses, Host, IpCounters, Routes};
+use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
+use crate::link::Link;
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ListenerId, ShardConfig};
+
+pub use inspect::{SocketEntry, SocketState};
 
 pub use error::{ConfigError, ConnectError, ListenError, SendError};
 
@@ -65,20 +72,26 @@ impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
         let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
+        tunables.validate()?;
+        let range = PortRange::from_tunables(&tunables)?;
+        let routes = Routes::new(&addresses, &routes)?;
+        let addresses = Addresses::new(&addresses)?;
         let host = Host {
+            link: Link::new(capabilities.medium, &addresses)?,
             capabilities,
-            addresses: Addresses::new(&addresses)?,
-            routes: Routes::new(&addresses, &routes)?,
+            addresses,
+            routes,
             counters: IpCounters::default(),
+            reassembly: Reassembly::new(Bounds::DEFAULT),
+            path_mtus: PathMtus::default(),
+            error_budget: ErrorBudget::new(),
         };
-        let (first, last) = (tunables.port_first, tunables.port_last);
-        let range = PortRange::new(first, last).ok_or(ConfigError::PortRange { first, last })?;
         Ok(Self {
             now: Instant::ZERO,
-            identity: Identity::new(&secrets, tunables.isn_tick_nanos),
+            identity: Identity::new(&secrets, &tunables),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
-            ports: Ports::new(&secrets, range),
+            ports: Ports::new(&secrets, range, tunables.port_order),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
             replies: Replies::default(),
@@ -90,6 +103,11 @@ impl Shard {
         })
     }
 
+    /// The time last told.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
     /// What happened to segments and connections.
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -98,6 +116,11 @@ impl Shard {
     /// What happened to packets that never became segments.
     pub fn ip_counters(&self) -> &IpCounters {
         &self.host.counters
+    }
+
+    /// Its Ethernet: neighbours and counters. `None` where frames begin with their IP header.
+    pub fn link(&self) -> Option<&Link> {
+        self.host.link.as_ref()
     }
 
     /// This host's addresses.
@@ -142,6 +165,8 @@ impl Shard {
             flows: self.records.flows.len(),
             timers: self.wheel.len(),
             replies: self.replies.len(),
+            fragmented: self.host.reassembly.len(),
+            fragment_octets: self.host.reassembly.octets(),
         }
     }
 
@@ -200,6 +225,10 @@ pub struct Census {
     pub timers: usize,
     /// Stateless replies not yet sent.
     pub replies: usize,
+    /// Datagrams of which some fragments are here.
+    pub fragmented: usize,
+    /// Octets that their fragments take.
+    pub fragment_octets: usize,
 }
 
 #[cfg(test)]

@@ -9,9 +9,13 @@
 
 mod ack;
 mod close;
+mod icmp;
 mod input;
+mod invariants;
 mod open;
 mod output;
+mod settings;
+mod snapshot;
 mod text;
 mod timers;
 
@@ -29,8 +33,11 @@ use crate::verdict::CloseReason;
 use crate::{Context, Tick};
 
 pub use close::{Remains, WriteClosed};
+pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, Handshake, initial_window};
 pub use output::Outgoing;
+pub use settings::{Cork, KeepAlive, Nagle};
+pub use snapshot::Snapshot;
 pub use timers::Timers;
 
 /// The states of RFC 9293 3.3.2 that a connection can be in.
@@ -126,6 +133,8 @@ pub struct Connection {
     /// Unanswered retransmissions or probes in a row.
     attempts: u8,
     closed: Option<CloseReason>,
+    /// What routers last reported, unless data was acknowledged since.
+    soft_error: Option<SoftError>,
     send_size: u32,
     recv_size: u32,
     /// When the last challenge acknowledgment went out.
@@ -172,6 +181,8 @@ struct Stamps {
 struct Flags(u16);
 
 impl Flags {
+    /// Segments that are not full wait, whatever Nagle's algorithm says.
+    const CORK: Self = Self(1);
     /// Timestamps were negotiated.
     const TIMESTAMPS: Self = Self(1 << 1);
     /// SACK was negotiated.
@@ -322,23 +333,6 @@ impl Connection {
     pub fn unread(&self) -> u32 {
         self.cold.as_ref().map_or(0, |cold| cold.recv.unread())
     }
-
-    /// Switches Nagle's algorithm off or on.
-    pub fn set_nodelay(&mut self, nagle: Nagle) {
-        match nagle {
-            Nagle::On => self.flags.clear(Flags::NO_DELAY),
-            Nagle::Off => self.flags.set(Flags::NO_DELAY),
-        }
-    }
-}
-
-/// Whether small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Nagle {
-    /// They wait.
-    On,
-    /// They do not (`TCP_NODELAY`).
-    Off,
 }
 
 /// The cold half.

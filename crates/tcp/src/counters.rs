@@ -1,4 +1,17 @@
-//! What happened, counted: public API, under the names of Linux' MIB where it has one.
+//! What happened, counted: public API, under the names of Linux' MIB where it counts the same.
+//!
+//! Those that Linux does not count begin with `Whimbrel`. For the drops, [`DropReason`] does the
+//! same with the names of Linux' `enum skb_drop_reason`.
+//!
+//! ```
+//! let counters = whimbrel_tcp::Counters::default();
+//! for (name, help, value) in counters.iter() {
+//!     println!("{name} {value} # {help}");
+//! }
+//! for (reason, segments) in counters.drops() {
+//!     println!("{} {segments} # {}", reason.name(), reason.help());
+//! }
+//! ```
 
 use crate::DropReason;
 
@@ -14,7 +27,7 @@ macro_rules! counters {
         impl Counters {
             /// Every counter but the drops: name, documentation, value.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-                [$(($name, concat!($($doc),*), self.$field),)*].into_iter()
+                [$(($name, concat!($($doc),*).trim_ascii(), self.$field),)*].into_iter()
             }
         }
     };
@@ -24,7 +37,7 @@ counters! {
     /// Segments received, whatever became of them: the sum of those accepted and those dropped.
     in_segs = "TcpInSegs",
     /// Segments that a connection, half-open entry or waiting record accepted.
-    accepted_segs = "TcpInAccepted",
+    accepted_segs = "WhimbrelInAccepted",
     /// Segments sent, retransmissions and resets included; a super-segment counts as its parts.
     out_segs = "TcpOutSegs",
     /// Segments sent again.
@@ -65,28 +78,43 @@ counters! {
     delayed_acks = "TcpExtDelayedACKs",
     /// Challenge acknowledgments sent (RFC 5961).
     challenge_acks = "TcpExtTCPChallengeACK",
-    /// Challenge acknowledgments withheld by the limit of one per 500 ms and record.
+    /// Challenge acknowledgments that a connection withheld, by the limit of one in
+    /// `net.ipv4.tcp_invalid_ratelimit`.
     challenge_acks_skipped = "TcpExtTCPACKSkippedChallenge",
+    /// Challenge acknowledgments that a half-open entry withheld, by the same limit.
+    syn_received_acks_skipped = "TcpExtTCPACKSkippedSynRecv",
+    /// Acknowledgments that a record in TIME-WAIT withheld, by the same limit.
+    time_wait_acks_skipped = "TcpExtTCPACKSkippedTimeWait",
     /// Segments that arrived out of order and were kept.
     out_of_order = "TcpExtTCPOFOQueue",
     /// SYNs answered from the SYN cache.
-    syn_received = "TcpExtSynReceived",
-    /// Connections refused because an accept queue was full.
+    syn_received = "WhimbrelSynReceived",
+    /// SYNs and third segments dropped because an accept queue was full.
     listen_overflows = "TcpExtListenOverflows",
-    /// SYNs refused because the SYN cache was full.
+    /// SYNs and third segments that a listener dropped, for whatever reason.
     listen_drops = "TcpExtListenDrops",
+    /// SYNs dropped because the SYN cache was full.
+    syn_cache_overflows = "TcpExtTCPReqQFullDrop",
     /// Half-open entries that were never completed.
-    syn_timeouts = "TcpExtSynTimeouts",
-    /// Connections that entered TIME-WAIT.
+    syn_timeouts = "WhimbrelSynTimeouts",
+    /// Connections that entered TIME-WAIT. (Linux counts them as they leave it.)
     time_wait = "TcpExtTW",
     /// TIME-WAIT records ended early by a new connection.
     time_wait_recycled = "TcpExtTWRecycled",
     /// TIME-WAIT records ended early because their number reached its bound.
     time_wait_overflow = "TcpExtTCPTimeWaitOverflow",
     /// TIME-WAIT records ended by a reset.
-    time_wait_killed = "TcpExtTWKilled",
+    time_wait_killed = "WhimbrelTimeWaitResets",
     /// `connect` calls that found no port free.
-    ports_exhausted = "TcpExtPortsExhausted",
+    ports_exhausted = "WhimbrelPortsExhausted",
+    /// ICMP errors whose quoted segment was not in flight; discarded (RFC 5927 4.1).
+    icmp_out_of_window = "TcpExtOutOfWindowIcmps",
+    /// ICMP errors that connections noted and outlived.
+    icmp_soft_errors = "WhimbrelIcmpSoftErrors",
+    /// Attempts to open that an ICMP error ended.
+    icmp_aborts = "WhimbrelIcmpAborts",
+    /// Connections that a lesser path MTU made use smaller segments.
+    path_mtu_lowered = "WhimbrelPathMtuLowered",
 }
 
 impl Counters {

@@ -30,5 +30,5 @@ pub use context::Context;
 pub use counters::Counters;
 pub use segment::{Payload, RxSegment, SegMeta, Slices, TxSegment};
 pub use time::{Instant, Tick};
-pub use tunables::Tunables;
+pub use tunables::{InvalidTunable, TUNABLES, TunableError, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};

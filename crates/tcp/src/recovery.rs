@@ -30,7 +30,30 @@ pub enum Remedy {
     Retransmit,
 }
 
+/// What loss recovery is doing, in the words of Linux' `tcpi_ca_state`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaState {
+    /// Nothing is amiss.
+    Open,
+    /// Duplicate acknowledgments came, too few to act upon.
+    Disorder,
+    /// Fast recovery.
+    Recovery,
+    /// A retransmission time-out is being repaired.
+    Loss,
+}
+
 impl Recovery {
+    /// What it is doing.
+    pub const fn ca_state(&self) -> CaState {
+        match self.phase {
+            Phase::Open if self.dup_acks == 0 => CaState::Open,
+            Phase::Open => CaState::Disorder,
+            Phase::FastRecovery => CaState::Recovery,
+            Phase::AfterTimeout => CaState::Loss,
+        }
+    }
+
     /// Nothing lost; `iss` is a number from which none was lost.
     pub const fn new(iss: SeqNum) -> Self {
         Self { phase: Phase::Open, dup_acks: 0, recover: iss }
@@ -117,6 +140,16 @@ impl Recovery {
         }
         // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
+        self.phase = Phase::AfterTimeout;
+        self.recover = at.max;
+        self.dup_acks = 0;
+    }
+}
+
+impl Recovery {
+    /// What is in flight was too big for the path and is sent again: a loss without congestion.
+    /// Duplicate acknowledgments of what did arrive say nothing until all of it is acknowledged.
+    pub fn on_path_mtu(&mut self, at: Flight) {
         self.phase = Phase::AfterTimeout;
         self.recover = at.max;
         self.dup_acks = 0;

@@ -22,6 +22,6 @@ pub use slab::Slab;
 pub use syn_cache::{Due, SynCache, SynCacheFull};
 pub use syn_entry::{Announced, PassiveOpen, SynEntry, SynStep};
 pub use time_wait::{
-    ChallengeReason, Ended, Lifetimes, PathClass, ReuseBy, RstVerdict, SegmentVerdict, SynVerdict,
-    TimeWait, TimeWaits,
+    Ended, Lifetimes, PathClass, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer,
+    SynVerdict, TimeWait, TimeWaits,
 };

@@ -1,135 +1,407 @@
-//! The rules of one stack, each with its unit, default, range, and what breaks at either end.
+//! The rules of one stack: one table, and everything that follows from it.
+//!
+//! A tunable is one entry of the table at the end of this file. From it come the field of
+//! [`Tunables`] with its documentation and default, what [`Tunables::validate`] checks, its line of
+//! [`TUNABLES`], how [`Tunables::set_by_name`] reads it, and its section of the reference page.
+//!
+//! Names are Linux' where Linux has one for the same thing; aliases are what other systems call it,
+//! each read with the unit that it has there.
 
+use alloc::format;
+use alloc::string::String;
+use core::cmp::Ordering;
 use core::time::Duration;
 
 use whimbrel_wire::tcp::OptionOrder;
 
-/// The rules in force.
-#[derive(Clone, Debug)]
-pub struct Tunables {
-    /// The size of a new connection's send buffer, octets (2 KiB ..= 1 GiB, default 256 KiB).
-    /// Less than bandwidth x delay starves the path; more is memory that a slow peer can pin.
-    pub send_buffer: u32,
-    /// The size of a new connection's receive buffer and so the largest window it announces,
-    /// octets (2 KiB ..= 1 GiB, default 256 KiB). Less than bandwidth x delay starves the path;
-    /// more is memory that a fast peer can pin. Memory is held by what arrives, not by the size.
-    pub recv_buffer: u32,
-    /// RFC 7323 window scaling is offered and accepted (`net.ipv4.tcp_window_scaling`, default
-    /// true). Without it no window exceeds 65,535 octets.
-    pub window_scaling: bool,
-    /// RFC 7323 timestamps are offered and accepted (`net.ipv4.tcp_timestamps`, default true).
-    /// Without them PAWS is off and a reused port looks old more often.
-    pub timestamps: bool,
-    /// RFC 2018 selective acknowledgment is offered and accepted (`net.ipv4.tcp_sack`, default
-    /// true).
-    pub sack: bool,
-    /// The order of options on a SYN (`options.order`, default as Linux).
-    pub option_order: OptionOrder,
-    /// The first retransmission time-out of a SYN or SYN-ACK (default 1 s, RFC 6298 2.1;
-    /// 1 ms ..= 60 s). Shorter repeats SYNs needlessly on long paths.
-    pub initial_rto: Duration,
-    /// The least retransmission time-out (default 200 ms; 1 ms ..= 60 s). RFC 6298 2.4 says 1 s
-    /// should be the minimum; 200 ms is what Linux has shown to work with fine clocks and delayed
-    /// acknowledgments of at most 200 ms.
-    pub min_rto: Duration,
-    /// The greatest retransmission time-out (default 60 s, RFC 6298 2.5's least maximum).
-    pub max_rto: Duration,
-    /// How often a SYN is repeated before `connect` times out (`net.ipv4.tcp_syn_retries`,
-    /// default 6: 123 s; 0 ..= 30).
-    pub syn_retries: u8,
-    /// How often a SYN-ACK is repeated before the entry is dropped
-    /// (`net.ipv4.tcp_synack_retries`, default 5: 63 s; 0 ..= 30).
-    pub synack_retries: u8,
-    /// How often data is retransmitted before the connection times out
-    /// (`net.ipv4.tcp_retries2`, default 15: about 15 minutes; RFC 1122 4.2.3.5 wants at least
-    /// 100 s; 1 ..= 30).
-    pub retries: u8,
-    /// How often the data of a closed connection without an owner is retransmitted
-    /// (`net.ipv4.tcp_orphan_retries`, default 8; 0 ..= 30).
-    pub orphan_retries: u8,
-    /// The longest an acknowledgment is delayed (default 40 ms; 0 ..= 500 ms, RFC 9293 3.8.6.3
-    /// MUST-40 "the delay MUST be less than 0.5 seconds"). Longer stalls peers that send less
-    /// than two segments at a time.
-    pub delayed_ack: Duration,
-    /// How many segments may await one acknowledgment (default 2, RFC 9293 3.8.6.3: "an ACK
-    /// SHOULD be generated for at least every second full-sized segment"; 1 ..= 16).
-    pub ack_every: u8,
-    /// How long a connection without an owner waits in FIN-WAIT-2 for the peer's FIN
-    /// (`net.ipv4.tcp_fin_timeout`, default 60 s).
-    pub fin_timeout: Duration,
-    /// How long a connection may be silent before it is probed, if its application asked for
-    /// keep-alive (`net.ipv4.tcp_keepalive_time`, default 7200 s; RFC 9293 3.8.4 MUST-28 "MUST
-    /// default to no less than two hours").
-    pub keepalive_time: Duration,
-    /// The time between probes (`net.ipv4.tcp_keepalive_intvl`, default 75 s).
-    pub keepalive_interval: Duration,
-    /// How many unanswered probes end the connection (`net.ipv4.tcp_keepalive_probes`, default 9).
-    pub keepalive_probes: u8,
-    /// The maximum segment lifetime towards hosts beyond a router: TIME-WAIT lasts twice this
-    /// (default 60 s, half of what RFC 9293 3.4.2 assumes; 0 ..= 255 s). Shorter lets an old
-    /// duplicate meet a new connection of the same ports; longer is only memory.
-    pub msl_remote: Duration,
-    /// The same towards hosts on a directly connected network (default 10 s).
-    pub msl_link: Duration,
-    /// The same towards this host itself (default 2 s).
-    pub msl_loopback: Duration,
-    /// The most TIME-WAIT records; at the bound the oldest goes early, counted
-    /// (`net.ipv4.tcp_max_tw_buckets`, default 4,194,304: 256 MiB).
-    pub max_time_wait: u32,
-    /// The most half-open entries in all (default 65,536: 4 MiB).
-    pub max_syn_entries: u32,
-    /// The most connections (default 1,048,576).
-    pub max_connections: u32,
-    /// The first ephemeral port (`net.ipv4.ip_local_port_range`, default 32,768).
-    pub port_first: u16,
-    /// The last ephemeral port (default 60,999).
-    pub port_last: u16,
-    /// Nanoseconds per increment of the ISN clock (default 256: 3.9 MB/s, half-wrapping in 550 s,
-    /// beyond twice the longest TIME-WAIT; RFC 9293 3.4.1 suggests 4,000). Slower is outrun by a
-    /// fast upload, so that the next connection's SYN looks old; faster wraps within TIME-WAIT.
-    pub isn_tick_nanos: u32,
-    /// The least time between two challenge acknowledgments of one record
-    /// (`net.ipv4.tcp_invalid_ratelimit`, default 500 ms). Less lets forged segments make us
-    /// send; more delays a peer that lost its state.
-    pub challenge_interval: Duration,
-    /// The most separate ranges held out of order per connection (default 256). More is work and
-    /// memory that a hostile peer can make us spend.
-    pub max_out_of_order: u16,
-}
+mod declare;
+mod error;
+mod info;
+mod names;
+mod policy;
+mod syn_retry;
+mod value;
 
-impl Default for Tunables {
-    fn default() -> Self {
-        Self {
-            send_buffer: 256 << 10,
-            recv_buffer: 256 << 10,
-            window_scaling: true,
-            timestamps: true,
-            sack: true,
-            option_order: OptionOrder::Linux,
-            initial_rto: Duration::from_secs(1),
-            min_rto: Duration::from_millis(200),
-            max_rto: Duration::from_secs(60),
-            syn_retries: 6,
-            synack_retries: 5,
-            retries: 15,
-            orphan_retries: 8,
-            delayed_ack: Duration::from_millis(40),
-            ack_every: 2,
-            fin_timeout: Duration::from_secs(60),
-            keepalive_time: Duration::from_secs(7200),
-            keepalive_interval: Duration::from_secs(75),
-            keepalive_probes: 9,
-            msl_remote: Duration::from_secs(60),
-            msl_link: Duration::from_secs(10),
-            msl_loopback: Duration::from_secs(2),
-            max_time_wait: 4 << 20,
-            max_syn_entries: 64 << 10,
-            max_connections: 1 << 20,
-            port_first: 32_768,
-            port_last: 60_999,
-            isn_tick_nanos: 256,
-            challenge_interval: Duration::from_millis(500),
-            max_out_of_order: 256,
+use self::declare::{optional, tunables};
+use self::info::{Limits, place};
+use self::names::{Named, find_one};
+use self::value::{Value, print_time};
+use crate::table::PortRange;
+
+pub use self::error::{Consequence, InvalidTunable, TunableError};
+pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
+pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
+pub use self::policy::{AnswerInTimeWait, Isn, PortOrder, RstInTimeWait, SynInTimeWait};
+pub use self::syn_retry::SynRetry;
+
+impl Tunables {
+    /// Whether every value lies in its range, and none contradicts another.
+    pub fn validate(&self) -> Result<(), InvalidTunable> {
+        for info in TUNABLES {
+            let place = info.place(self);
+            if place != Ordering::Equal {
+                return Err(InvalidTunable::new(info, info.name.text, &info.value(self), place));
+            }
         }
+        PortRange::from_tunables(self)?;
+        let least_rto = self.min_rto.max(self.initial_rto);
+        if self.max_rto < least_rto {
+            let least = print_time(least_rto);
+            let accepted = format!("at least {least}, as initial_rto and tcp_rto_min_us have it");
+            let value = print_time(self.max_rto);
+            return Err(InvalidTunable::against("net.ipv4.tcp_rto_max_ms", value, accepted));
+        }
+        Ok(())
+    }
+
+    /// Sets the tunable, or the group, that has this name, alias or field name, to what `value`
+    /// means: `60s`, `200ms`, `64k`, `on`, a policy's value. If it fails, nothing is changed.
+    ///
+    /// What concerns several tunables is left to [`Tunables::validate`], so that they can be set
+    /// one after the other.
+    pub fn set_by_name(&mut self, name: &str, value: &str) -> Result<(), TunableError> {
+        let named = Named::find(name)
+            .ok_or_else(|| TunableError::Unknown { name: name.into(), near: names::near(name) })?;
+        let mut changed = self.clone();
+        named.set(&mut changed, name, value.trim())?;
+        *self = changed;
+        Ok(())
+    }
+
+    /// The value of the tunable, or the values of the group, with this name, as it would be typed.
+    pub fn value_of(&self, name: &str) -> Option<String> {
+        Some(Named::find(name)?.value(self))
     }
 }
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+tunables! {
+    /// The size of a new connection's send buffer.
+    send_buffer: u32 = 256 << 10, "buffers.send", Unit::Octets => {
+        also: "net.inet.tcp.sendspace", "tcp_xmit_hiwat", "TCP_SND_BUF";
+        range: 2 << 10 ..= 1 << 30;
+        rfc: "RFC 9293 3.8.6.2.1";
+        low: "less than bandwidth x delay starves the path.";
+        high: "memory that a slow peer can pin.";
+    }
+
+    /// The size of a new connection's receive buffer, and so the largest window that it announces.
+    /// Memory is held by what arrives, not by the size.
+    recv_buffer: u32 = 256 << 10, "buffers.recv", Unit::Octets => {
+        also: "net.inet.tcp.recvspace", "tcp_recv_hiwat", "TCP_WND";
+        range: 2 << 10 ..= 1 << 30;
+        rfc: "RFC 9293 3.8.6.2.2";
+        low: "less than bandwidth x delay starves the path.";
+        high: "memory that a fast peer can pin.";
+    }
+
+    /// Window scaling is offered and accepted.
+    window_scaling: bool = true, "net.ipv4.tcp_window_scaling", Unit::Switch => {
+        also: "LWIP_WND_SCALE";
+        rfc: "RFC 7323 2";
+        low: "no window exceeds 65,535 octets, so that long paths run at 64 KiB a round trip.";
+        high: "nothing, but on a path whose middleboxes lose the option from one SYN.";
+    }
+
+    /// Timestamps are offered and accepted.
+    timestamps: bool = true, "net.ipv4.tcp_timestamps", Unit::Switch => {
+        also: "LWIP_TCP_TIMESTAMPS";
+        rfc: "RFC 7323 3";
+        low: "PAWS is off, and a reused port looks old more often.";
+        high: "12 octets of each segment.";
+    }
+
+    /// Selective acknowledgment is offered and accepted.
+    sack: bool = true, "net.ipv4.tcp_sack", Unit::Switch => {
+        also: "net.inet.tcp.sack.enable", "LWIP_TCP_SACK_OUT";
+        rfc: "RFC 2018";
+        low: "several losses in one window cost a round trip each, or a time-out.";
+        high: "options on acknowledgments while something is missing.";
+    }
+
+    /// The order of options on a SYN. Receivers never need it; fingerprints show it.
+    option_order: OptionOrder = OptionOrder::Linux, "options.order", policy::OPTION_ORDER => {}
+
+    /// The first retransmission time-out of a SYN or SYN-ACK.
+    initial_rto: Duration = secs(1), "initial_rto", Unit::Time => {
+        also: "net.inet.tcp.rexmit_initial" (Reading::Millis),
+            "tcp_rexmit_interval_initial" (Reading::Millis),
+            "LWIP_TCP_RTO_TIME" (Reading::Millis);
+        range: millis(1) ..= secs(60);
+        rfc: "RFC 6298 2.1";
+        low: "SYNs are repeated needlessly on long paths.";
+        high: "a lost SYN delays its connection by as much.";
+    }
+
+    /// The least retransmission time-out, and the least by which it exceeds SRTT. RFC 6298 2.4 says that 1 s should be the minimum; 200 ms
+    /// is what Linux has shown to work with fine clocks and acknowledgments that are delayed by at
+    /// most 200 ms.
+    min_rto: Duration = millis(200), "net.ipv4.tcp_rto_min_us" (Reading::Micros), Unit::Time => {
+        also: "net.inet.tcp.rexmit_min" (Reading::Millis),
+            "tcp_rexmit_interval_min" (Reading::Millis);
+        range: millis(1) ..= secs(60);
+        rfc: "RFC 6298 2.4";
+        low: "a delayed acknowledgment counts as a loss.";
+        high: "the last segment's loss delays its stream by as much.";
+    }
+
+    /// The greatest retransmission time-out.
+    max_rto: Duration = secs(60), "net.ipv4.tcp_rto_max_ms" (Reading::Millis), Unit::Time => {
+        also: "tcp_rexmit_interval_max" (Reading::Millis);
+        range: secs(1) ..= secs(240);
+        rfc: "RFC 6298 2.5";
+        low: "a dead path is filled with retransmissions, and given up early.";
+        high: "a path that comes back waits for the next retransmission.";
+    }
+
+    /// How often a SYN is repeated before `connect` times out: 6 doublings from 1 s to 60 s are 123 s.
+    syn_retries: u8 = 6, "net.ipv4.tcp_syn_retries", Unit::Count("repetitions") => {
+        also: "TCP_SYNMAXRTX";
+        range: 0 ..= 30;
+        rfc: "RFC 9293 3.8.3";
+        low: "a lost SYN or two fail the connection; R2 for a SYN is at least 3 minutes there.";
+        high: "an application waits for hours to hear that nobody is there.";
+    }
+
+    /// When a SYN is repeated: `x2` doubles `initial_rto` each time; a list such as `3s,6s,12s`
+    /// says how long each SYN waits, and its last repeats. SYN-ACKs double, whatever is said here.
+    syn_retry: SynRetry = SynRetry::DOUBLE, "syn.retry", Unit::Schedule => {
+        rfc: "RFC 6298 5.5";
+        low: "many SYNs for a server that does not answer because it has too many already.";
+        high: "one lost SYN delays its connection by the first wait.";
+    }
+
+    /// How often a SYN-ACK is repeated before the half-open entry is dropped: 5 doublings from 1 s
+    /// are 63 s.
+    synack_retries: u8 = 5, "net.ipv4.tcp_synack_retries", Unit::Count("repetitions") => {
+        also: "net.inet.tcp.syncache.rexmtlimit";
+        range: 0 ..= 30;
+        rfc: "RFC 9293 3.8.3";
+        low: "a lost SYN-ACK or two fail the connection.";
+        high: "forged SYNs fill the SYN cache for longer.";
+    }
+
+    /// How often data is retransmitted before the connection times out: 15 doublings from 200 ms
+    /// to 60 s are about 9 minutes.
+    retries: u8 = 15, "net.ipv4.tcp_retries2", Unit::Count("retransmissions") => {
+        also: "net.inet.tcp.retries", "TCP_MAXRTX";
+        range: 1 ..= 30;
+        rfc: "RFC 9293 3.8.3";
+        low: "a short outage ends connections; R2 is to be 100 s at least.";
+        high: "dead connections are held for long.";
+    }
+
+    /// How often the data of a closed connection without an owner is retransmitted.
+    orphan_retries: u8 = 8, "net.ipv4.tcp_orphan_retries", Unit::Count("retransmissions") => {
+        range: 0 ..= 30;
+        low: "the end of what was sent is lost with one segment.";
+        high: "memory for peers that left.";
+    }
+
+    /// The longest that an acknowledgment is delayed.
+    delayed_ack: Duration = millis(40), "delayed_ack", Unit::Time => {
+        also: "net.inet.tcp.delacktime" (Reading::Millis),
+            "tcp_deferred_ack_interval" (Reading::Millis);
+        range: Duration::ZERO ..= millis(499);
+        rfc: "RFC 9293 3.8.6.3";
+        low: "an acknowledgment for each segment that nothing else carries one for.";
+        high: "peers that send less than two segments at a time stall; it MUST be less than 0.5 s (MUST-40).";
+    }
+
+    /// How many segments may await one acknowledgment. RFC 9293: "an ACK SHOULD be generated for at
+    /// least every second full-sized segment".
+    ack_every: u8 = 2, "ack_every", Unit::Count("segments") => {
+        also: "tcp_deferred_acks_max";
+        range: 1 ..= 16;
+        rfc: "RFC 9293 3.8.6.3";
+        low: "twice the acknowledgments.";
+        high: "the peer's window opens in bursts, and slowly.";
+    }
+
+    /// How long a connection without an owner waits in FIN-WAIT-2 for the peer's FIN.
+    fin_timeout: Duration = secs(60), "net.ipv4.tcp_fin_timeout" (Reading::Seconds), Unit::Time => {
+        also: "net.inet.tcp.finwait2_timeout" (Reading::Millis),
+            "tcp_fin_wait_2_flush_interval" (Reading::Millis);
+        range: secs(1) ..= secs(3600);
+        low: "a slow peer's last data is answered by a reset.";
+        high: "connections are held for peers that never close.";
+    }
+
+    /// How long a connection may be silent before it is probed, if its application asked for
+    /// keep-alive. RFC 9293: it "MUST default to no less than two hours".
+    keepalive_time: Duration = secs(7200), "net.ipv4.tcp_keepalive_time" (Reading::Seconds),
+    Unit::Time => {
+        also: "net.inet.tcp.keepidle" (Reading::Millis),
+            "tcp_keepalive_interval" (Reading::Millis),
+            "TCP_KEEPIDLE_DEFAULT" (Reading::Millis);
+        range: secs(1) ..= secs(32_767);
+        rfc: "RFC 9293 3.8.4";
+        low: "traffic, and connections that a short outage ends.";
+        high: "a middlebox forgets the connection first.";
+    }
+
+    /// The time between two probes.
+    keepalive_interval: Duration = secs(75), "net.ipv4.tcp_keepalive_intvl" (Reading::Seconds),
+    Unit::Time => {
+        also: "net.inet.tcp.keepintvl" (Reading::Millis), "TCP_KEEPINTVL_DEFAULT" (Reading::Millis);
+        range: secs(1) ..= secs(32_767);
+        rfc: "RFC 9293 3.8.4";
+        low: "a short outage looks like a dead peer.";
+        high: "a dead peer is noticed late.";
+    }
+
+    /// How many unanswered probes end the connection.
+    keepalive_probes: u8 = 9, "net.ipv4.tcp_keepalive_probes", Unit::Count("probes") => {
+        also: "net.inet.tcp.keepcnt", "TCP_KEEPCNT_DEFAULT";
+        range: 1 ..= 127;
+        rfc: "RFC 9293 3.8.4";
+        low: "one lost probe ends a connection, which RFC 9293 forbids.";
+        high: "a dead peer is noticed late.";
+    }
+
+    /// The maximum segment lifetime towards hosts beyond a router: TIME-WAIT lasts twice this. 60 s
+    /// is half of what RFC 9293 assumes, and what is deployed. A change counts for records that
+    /// wait already.
+    msl_remote: Duration = secs(60), "msl.remote", Unit::Time => {
+        range: Duration::ZERO ..= secs(255);
+        rfc: "RFC 9293 3.4.2";
+        low: "an old duplicate can meet a new connection of the same ports.";
+        high: "memory; and ports, where the peer judges a new SYN by the wait alone.";
+    }
+
+    /// The same towards hosts on a directly connected network.
+    msl_link: Duration = secs(10), "msl.link", Unit::Time => {
+        range: Duration::ZERO ..= secs(255);
+        rfc: "RFC 9293 3.4.2";
+        low: "an old duplicate can meet a new connection of the same ports.";
+        high: "memory.";
+    }
+
+    /// The same towards this host itself.
+    msl_loopback: Duration = secs(2), "msl.loopback", Unit::Time => {
+        range: Duration::ZERO ..= secs(255);
+        rfc: "RFC 9293 3.4.2";
+        low: "an old duplicate can meet a new connection of the same ports.";
+        high: "memory.";
+    }
+
+    /// Which SYN opens a flow in TIME-WAIT again.
+    tw_syn: SynInTimeWait = SynInTimeWait::Rfc6191, "tw.syn", SynInTimeWait::UNIT => {
+        rfc: "RFC 6191, RFC 9293 3.10.7.4, RFC 1122 4.2.2.13";
+    }
+
+    /// What a SYN is answered that does not.
+    tw_answer: AnswerInTimeWait = AnswerInTimeWait::ChallengeAck, "tw.answer",
+    AnswerInTimeWait::UNIT => {
+        rfc: "RFC 9293 3.10.7.4";
+    }
+
+    /// Which reset ends a record in TIME-WAIT.
+    tw_rst: RstInTimeWait = RstInTimeWait::Challenged, "tw.rst", RstInTimeWait::UNIT => {
+        also: "net.ipv4.tcp_rfc1337" (Reading::Words(&[("1", "ignore"), ("0", "at-rcv-nxt")]));
+        rfc: "RFC 1337";
+    }
+
+    /// The most TIME-WAIT records, 64 octets each; at the bound the oldest goes early, counted.
+    max_time_wait: u32 = 4 << 20, "net.ipv4.tcp_max_tw_buckets", Unit::Count("records") => {
+        also: "net.inet.tcp.maxtcptw";
+        range: 1 ..= 1 << 28;
+        low: "TIME-WAIT ends early under load, as with a short MSL.";
+        high: "memory: 256 MiB at the default.";
+    }
+
+    /// The most half-open entries in all, 64 octets each.
+    max_syn_entries: u32 = 64 << 10, "max_syn_entries", Unit::Count("entries") => {
+        also: "net.inet.tcp.syncache.cachelimit";
+        range: 1 ..= 1 << 28;
+        rfc: "RFC 4987 3.2";
+        low: "a burst of clients is refused.";
+        high: "memory that forged SYNs can pin.";
+    }
+
+    /// The most connections.
+    max_connections: u32 = 1 << 20, "max_connections", Unit::Count("connections") => {
+        also: "MEMP_NUM_TCP_PCB";
+        range: 1 ..= 1 << 28;
+        low: "clients are refused.";
+        high: "memory that peers can pin.";
+    }
+
+    /// The first ephemeral port.
+    port_first: u16 = 32_768, "ports.first", Unit::Port => {
+        also: "net.inet.ip.portrange.first", "tcp_smallest_anon_port",
+            "TCP_LOCAL_PORT_RANGE_START";
+        range: 1 ..= 65_535;
+        rfc: "RFC 6056 3.2";
+        low: "ports that servers of this host want are taken.";
+        high: "few ports, which are used up towards one server.";
+    }
+
+    /// The last ephemeral port.
+    port_last: u16 = 60_999, "ports.last", Unit::Port => {
+        also: "net.inet.ip.portrange.last", "tcp_largest_anon_port", "TCP_LOCAL_PORT_RANGE_END";
+        range: 1 ..= 65_535;
+        rfc: "RFC 6056 3.2";
+        low: "few ports, which are used up towards one server.";
+        high: "nothing.";
+    }
+
+    /// In which order ephemeral ports are tried.
+    port_order: PortOrder = PortOrder::DoubleHash, "ports", PortOrder::UNIT => {
+        also: "net.inet.ip.portrange.randomized"
+            (Reading::Words(&[("1", "random"), ("0", "sequential")]));
+        rfc: "RFC 6056 3.3";
+    }
+
+    /// How initial sequence numbers are chosen.
+    isn: Isn = Isn::Rfc6528, "isn", Isn::UNIT => {
+        also: "tcp_strong_iss"
+            (Reading::Words(&[("0", "host-wide-plain"), ("1", "host-wide"), ("2", "rfc6528")]));
+        rfc: "RFC 6528, RFC 9293 3.4.1";
+    }
+
+    /// The time that one increment of the ISN clock takes, under `isn=rfc6528`. At 256 ns it gains
+    /// 3.9 MB/s and is half round after 550 s, beyond twice the longest usual TIME-WAIT; RFC 9293
+    /// suggests 4 us.
+    isn_tick_nanos: u32 = 256, "isn.tick", Unit::Nanos => {
+        range: 1 ..= 1_000_000;
+        rfc: "RFC 9293 3.4.1";
+        low: "it is half round within TIME-WAIT, and the next SYN looks old.";
+        high: "a fast upload outruns it, and the next connection's SYN looks old.";
+    }
+
+    /// What each connection adds to the counter, under `isn=host-wide` and `isn=host-wide-plain`.
+    isn_step: u32 = 125_000, "isn.step", Unit::Count("octets") => {
+        also: "tcp_iss_incr" (Reading::Twice);
+        range: 1 ..= 1 << 24;
+        rfc: "RFC 6528 2";
+        low: "connections that follow each other share sequence numbers.";
+        high: "the counter is half round within TIME-WAIT at fewer connections a second.";
+    }
+
+    /// The least time between two challenge acknowledgments of one record.
+    challenge_interval: Duration = millis(500), "net.ipv4.tcp_invalid_ratelimit" (Reading::Millis),
+    Unit::Time => {
+        range: Duration::ZERO ..= secs(60);
+        rfc: "RFC 5961 7";
+        low: "forged segments make us send as many.";
+        high: "a peer that lost its state waits.";
+    }
+
+    /// The most separate ranges that a connection holds out of order.
+    max_out_of_order: u16 = 256, "max_out_of_order", Unit::Count("ranges") => {
+        range: 1 ..= 4_096;
+        low: "what arrives after several losses is thrown away and sent again.";
+        high: "work and memory that a hostile peer makes us spend.";
+    }
+}
+
+#[cfg(test)]
+mod tests;

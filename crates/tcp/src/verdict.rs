@@ -75,12 +75,22 @@ pub enum CloseReason {
     Unreachable,
 }
 
+/// Who gave something its name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Origin {
+    /// Linux, for the same thing.
+    Linux,
+    /// This stack, because Linux has none.
+    Own,
+}
+
 macro_rules! drop_reasons {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Why a segment was refused. The names are those of Linux where it has one.
+    ($($(#[doc = $doc:literal])* $variant:ident = $origin:ident $name:literal,)*) => {
+        /// Why a segment was refused. The names are those of Linux' `enum skb_drop_reason` where it
+        /// has one for the same reason.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
-        pub enum DropReason { $($(#[$doc])* $variant,)* }
+        pub enum DropReason { $($(#[doc = $doc])* $variant,)* }
 
         impl DropReason {
             /// Every reason, in the order of their numbers.
@@ -90,55 +100,65 @@ macro_rules! drop_reasons {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
+
+            /// Whose name that is.
+            pub const fn origin(self) -> Origin {
+                match self { $(Self::$variant => Origin::$origin,)* }
+            }
+
+            /// What it means.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }
+            }
         }
     };
 }
 
 drop_reasons! {
     /// No connection, half-open entry or listener is there; answered by a reset.
-    NoSocket = "NO_SOCKET",
+    NoSocket = Linux "NO_SOCKET",
     /// A reset for something that does not exist; never answered (RFC 9293 3.10.7.1).
-    ResetWithoutSocket = "RST_NO_SOCKET",
+    ResetWithoutSocket = Own "RST_NO_SOCKET",
     /// A combination of control bits that means nothing, such as SYN with FIN, or none at all.
-    Flags = "TCP_FLAGS",
+    Flags = Linux "TCP_FLAGS",
     /// The segment lies wholly before RCV.NXT: a duplicate; acknowledged again.
-    OldData = "TCP_OLD_DATA",
+    OldData = Linux "TCP_OLD_DATA",
     /// The segment lies beyond the receive window; acknowledged.
-    OverWindow = "TCP_OVERWINDOW",
+    OverWindow = Linux "TCP_OVERWINDOW",
     /// Out of order, and more held ranges or memory than the bounds allow.
-    OutOfOrderLimit = "TCP_OFO_LIMIT",
+    OutOfOrderLimit = Linux "TCP_OFO_QUEUE_PRUNE",
     /// TSval older than TS.Recent (RFC 7323 5.3); acknowledged.
-    Paws = "TCP_RFC7323_PAWS",
+    Paws = Linux "TCP_RFC7323_PAWS",
     /// Timestamps were negotiated and this segment has none (RFC 7323 3.2).
-    TimestampMissing = "TCP_TS_MISSING",
+    TimestampMissing = Own "TCP_TS_MISSING",
     /// A reset in the window but not at RCV.NXT; challenged (RFC 5961 3.2).
-    ResetChallenged = "TCP_RST_CHALLENGE",
+    ResetChallenged = Linux "TCP_RESET",
     /// A reset outside the window; ignored (RFC 5961 3.2).
-    ResetOutsideWindow = "TCP_INVALID_SEQUENCE",
+    ResetOutsideWindow = Linux "TCP_INVALID_SEQUENCE",
     /// A SYN on a synchronized connection; challenged (RFC 5961 4.2).
-    SynChallenged = "TCP_SYN_CHALLENGE",
+    SynChallenged = Linux "TCP_INVALID_SYN",
     /// The ACK bit is off where every segment must carry it.
-    NoAck = "TCP_NO_ACK",
+    NoAck = Own "TCP_NO_ACK",
     /// ACK below SND.UNA by more than the largest window ever seen; challenged (RFC 5961 5.2).
-    TooOldAck = "TCP_TOO_OLD_ACK",
+    TooOldAck = Linux "TCP_TOO_OLD_ACK",
     /// ACK of something never sent; acknowledged (RFC 9293 3.10.7.4).
-    AckUnsentData = "TCP_ACK_UNSENT_DATA",
+    AckUnsentData = Linux "TCP_ACK_UNSENT_DATA",
     /// SYN-SENT: an ACK that does not acknowledge our SYN; answered by a reset.
-    UnacceptableAck = "TCP_UNACCEPTABLE_ACK",
+    UnacceptableAck = Linux "TCP_INVALID_ACK_SEQUENCE",
     /// Data for a connection whose application is gone; answered by a reset (RFC 9293 3.6.1).
-    DataAfterClose = "TCP_ABORT_ON_DATA",
+    DataAfterClose = Linux "TCP_ABORT_ON_DATA",
     /// The accept queue is full; the SYN-ACK will be repeated.
-    ListenOverflow = "SOCKET_BACKLOG",
+    ListenOverflow = Linux "TCP_LISTEN_OVERFLOW",
     /// The SYN cache is full.
-    SynCacheFull = "SYN_CACHE_FULL",
+    SynCacheFull = Own "SYN_CACHE_FULL",
     /// Too many connections.
-    ConnectionLimit = "TCP_CONNECTION_LIMIT",
+    ConnectionLimit = Own "TCP_CONNECTION_LIMIT",
     /// A segment for a record in TIME-WAIT that needs no answer.
-    TimeWait = "TCP_TIMEWAIT",
+    TimeWait = Own "TCP_TIMEWAIT",
     /// A reset in TIME-WAIT, ignored (RFC 1337).
-    TimeWaitReset = "TCP_TIMEWAIT_RST",
-    /// A SYN that looks old to TIME-WAIT; challenged.
-    TimeWaitSyn = "TCP_TIMEWAIT_SYN",
+    TimeWaitReset = Own "TCP_TIMEWAIT_RST",
+    /// A SYN that looks old to TIME-WAIT; answered as `tw.answer` says.
+    TimeWaitSyn = Own "TCP_TIMEWAIT_SYN",
     /// The connection is closed.
-    Closed = "TCP_CLOSE",
+    Closed = Linux "TCP_CLOSE",
 }

@@ -8,7 +8,10 @@
 //! What this does not prove: `std`'s own clock panics on this target instead of importing one.
 //! Clippy's `disallowed_methods` covers that side.
 
+use bytes::Bytes;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
+use whimbrel_link::{Link, LinkConfig};
+use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, Steering, TxBatch,
 };
@@ -19,22 +22,8 @@ use whimbrel_wire::{Address, Endpoint, SeqNum};
 /// Links `apps`, `stack` and through them all of `tcp`: a server takes a frame and answers.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_server(seed: u64, first: u8) -> usize {
-    let addr = Address::from_v4_octets([10, 0, 0, 1]);
-    let config = ShardConfig {
-        tunables: Tunables::default(),
-        secrets: Secrets::from_seed(seed),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: 1500,
-            max_super: 1500,
-            tx_checksum: false,
-            steering: Steering::None,
-        },
-        addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
-        routes: Vec::new(),
-    };
-    let Ok(mut shard) = Shard::new(config) else { return 0 };
-    if shard.listen(Endpoint::new(addr, 80), 8).is_err() {
+    let Some(mut shard) = shard(seed) else { return 0 };
+    if shard.listen(Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), 80), 8).is_err() {
         return 0;
     }
     let mut server = HttpServer::new(FixedBody::new(128), Limits::default());
@@ -44,6 +33,21 @@ pub extern "C" fn probe_server(seed: u64, first: u8) -> usize {
     let mut batch = TxBatch::new(8);
     shard.tx(&mut batch);
     batch.pending().iter().map(|segment| segment.len()).sum()
+}
+
+/// Links `posix`: a socket connects, and its first write waits.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_posix(seed: u64, last: u8) -> usize {
+    let Some(shard) = shard(seed) else { return 0 };
+    let mut sockets = Sockets::new(shard);
+    let made =
+        sockets.socket(Domain::Inet, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
+    let Ok(fd) = made else { return 0 };
+    let peer = Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80);
+    let connected = sockets.connect(fd, peer).done();
+    let mut out = Outgoing::gather([&[last][..]]);
+    let sent = sockets.send(fd, &mut out, MsgFlags::NONE).done();
+    usize::from(connected.is_none()) + usize::from(sent.is_none()) + sockets.open_descriptors()
 }
 
 /// Links `tcp`'s hash.
@@ -58,4 +62,40 @@ pub extern "C" fn probe_tcp(seed: u64, port: u16) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_wire(left: u32, right: u32) -> u32 {
     SeqNum::new(left).later(SeqNum::new(right)).raw()
+}
+
+/// Links `link`: its parser of what is typed, its chance and its time.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_link(seed: u64, nanos: u64) -> u64 {
+    let Ok(config) = "rate=45M,delay=35ms,jitter=1ms,loss=1%".parse::<LinkConfig>() else {
+        return 0;
+    };
+    let mut link = Link::new(config, seed);
+    link.push_frame(Instant::from_nanos(nanos), Bytes::from_static(&[0; 64]));
+    link.next_arrival().map_or(0, Instant::as_nanos)
+}
+
+/// Links `sim`: a whole world, from a seed to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_sim(seed: u64) -> u64 {
+    whimbrel_sim::run_seed(seed).octets
+}
+
+/// A host.
+fn shard(seed: u64) -> Option<Shard> {
+    let addr = Address::from_v4_octets([10, 0, 0, 1]);
+    let config = ShardConfig {
+        tunables: Tunables::default(),
+        secrets: Secrets::from_seed(seed),
+        capabilities: Capabilities {
+            medium: Medium::Ip,
+            mtu: 1500,
+            max_super: 1500,
+            tx_checksum: false,
+            steering: Steering::None,
+        },
+        addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
+        routes: Vec::new(),
+    };
+    Shard::new(config).ok()
 }

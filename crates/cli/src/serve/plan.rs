@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use whimbrel_apps::http::{CloseBy, Limits};
-use whimbrel_io::{TunConfig, WireSpec};
+use whimbrel_io::WireSpec;
+use whimbrel_stack::InterfaceAddress;
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
 
 use super::{Arguments, Closer};
@@ -18,7 +20,7 @@ pub(crate) const DEFAULT_WIRE: &str =
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The wire.
-    pub(crate) tun: TunConfig,
+    pub(crate) wire: WireSpec,
     /// Where to listen: at least once.
     pub(crate) listen: Vec<Endpoint>,
     /// The bound of each accept queue.
@@ -27,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) content: ContentPlan,
     /// The bounds of each connection.
     pub(crate) limits: Limits,
+    /// The rules of the stack.
+    pub(crate) tunables: Tunables,
     /// What to print.
     pub(crate) volume: Volume,
 }
@@ -68,21 +72,21 @@ pub(crate) enum Volume {
 impl Plan {
     /// What `arguments` mean.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let wire = arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        let tun = match wire {
-            WireSpec::Tun(tun) if tun.queues() == 1 => tun,
-            WireSpec::Tun(tun) => {
-                let text = format!("queues={}: serve has one shard, give queues=1", tun.queues());
-                return Err(Failure::usage("--wire", text));
-            }
-            _ => return Err(Failure::usage("--wire", "serve knows only tun: yet")),
-        };
+        let wire: WireSpec =
+            arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
+        if let WireSpec::Tun(tun) = &wire
+            && tun.queues() > 1
+        {
+            let text = format!("queues={}: serve has one shard, give queues=1", tun.queues());
+            return Err(Failure::usage("--wire", text));
+        }
         Ok(Self {
-            listen: listen(&arguments.listen, &tun)?,
-            tun,
+            listen: listen(&arguments.listen, wire.addresses())?,
+            wire,
             backlog: arguments.backlog,
             content: content(arguments),
             limits: limits(arguments),
+            tunables: tunables(&arguments.set).map_err(|error| Failure::usage("--set", error))?,
             volume: volume(arguments),
         })
     }
@@ -104,6 +108,19 @@ fn limits(arguments: &Arguments) -> Limits {
     Limits { body: arguments.max_body, close_by, ..Limits::default() }
 }
 
+/// The defaults, changed by what was typed, in its order.
+fn tunables(typed: &[String]) -> Result<Tunables, String> {
+    let mut tunables = Tunables::default();
+    for text in typed {
+        let (key, value) = text.split_once('=').ok_or_else(|| {
+            format!("{text:?} has no value: give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3")
+        })?;
+        tunables.set_by_name(key.trim(), value).map_err(|error| error.to_string())?;
+    }
+    tunables.validate().map_err(|error| error.to_string())?;
+    Ok(tunables)
+}
+
 fn volume(arguments: &Arguments) -> Volume {
     match (arguments.quiet, arguments.verbose) {
         (true, _) => Volume::Quiet,
@@ -112,17 +129,17 @@ fn volume(arguments: &Arguments) -> Volume {
     }
 }
 
-fn listen(typed: &[String], tun: &TunConfig) -> Result<Vec<Endpoint>, Failure> {
+fn listen(typed: &[String], own: &[InterfaceAddress]) -> Result<Vec<Endpoint>, Failure> {
     if typed.is_empty() {
-        return Ok(tun.addresses().iter().map(|own| Endpoint::new(own.addr, HTTP)).collect());
+        return Ok(own.iter().map(|own| Endpoint::new(own.addr, HTTP)).collect());
     }
     typed
         .iter()
-        .map(|text| endpoint(text, tun).map_err(|error| Failure::usage("--listen", error)))
+        .map(|text| endpoint(text, own).map_err(|error| Failure::usage("--listen", error)))
         .collect()
 }
 
-fn endpoint(text: &str, tun: &TunConfig) -> Result<Endpoint, String> {
+fn endpoint(text: &str, own: &[InterfaceAddress]) -> Result<Endpoint, String> {
     let example = "as in 10.9.0.2:80 or [fd09::2]:80";
     let at: SocketAddr = text
         .parse()
@@ -130,7 +147,7 @@ fn endpoint(text: &str, tun: &TunConfig) -> Result<Endpoint, String> {
     if at.port() == 0 {
         return Err(format!("{text}: port 0 cannot be listened on, give 1 to 65535"));
     }
-    let own = tun.addresses().iter().map(|own| own.addr);
+    let own = own.iter().map(|own| own.addr);
     let end = Endpoint::from(at);
     let family = |addr: &whimbrel_wire::Address| addr.is_v4() == end.addr.is_v4();
     let ours = if end.addr.is_unspecified() {

@@ -4,7 +4,6 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use whimbrel_apps::http::{HttpServer, Site, Statistics};
-use whimbrel_io::Tun;
 use whimbrel_stack::Shard;
 use whimbrel_stack::shard::Census;
 use whimbrel_tcp::{Counters, Instant};
@@ -35,8 +34,8 @@ struct Sample {
 }
 
 impl Report {
-    /// Says that the stack is up, and where.
-    pub(crate) fn begin(plan: &Plan, tun: &Tun) -> Self {
+    /// Says that the stack is up, and where: on `wire`.
+    pub(crate) fn begin(plan: &Plan, wire: &str) -> Self {
         let lines = match plan.volume {
             Volume::Quiet => false,
             Volume::Normal => std::io::stdout().is_terminal(),
@@ -48,7 +47,7 @@ impl Report {
             lines: 0,
             last: Sample::default(),
         };
-        report.print(&opening(plan, tun));
+        report.print(&opening(plan, wire));
         report
     }
 
@@ -116,6 +115,9 @@ pub(crate) fn left_over(census: &Census) -> String {
         timers,
         replies,
         listeners,
+        // Fragments go by themselves, as TIME-WAIT does.
+        fragmented: _,
+        fragment_octets: _,
     } = *census;
     let kinds = [
         (connections, "connections"),
@@ -160,15 +162,8 @@ impl Sample {
     }
 }
 
-fn opening(plan: &Plan, tun: &Tun) -> String {
-    let offloads: Vec<_> = tun.offloads().names().collect();
-    let offloads = if offloads.is_empty() { "none".into() } else { offloads.join(" ") };
-    let mut text = format!(
-        "whimbrel {}  stack up on tun:{} (offloads: {offloads}; mtu {})\n",
-        env!("CARGO_PKG_VERSION"),
-        plan.tun.name().to_string_lossy(),
-        plan.tun.mtu(),
-    );
+fn opening(plan: &Plan, wire: &str) -> String {
+    let mut text = format!("whimbrel {}  stack up on {wire}\n", env!("CARGO_PKG_VERSION"));
     for at in &plan.listen {
         text += &format!("listening  {at}   backlog {}\n", plan.backlog);
     }

@@ -20,9 +20,14 @@ fn a_command_line_that_means_nothing_exits_with_2() {
     assert_says(&whimbrel("serve -w tin:x"), 2, &["--wire", "tin", "tun:"]);
     assert_says(&whimbrel("serve -w tun:t0"), 2, &["--wire", "addr="]);
     assert_says(&whimbrel("serve -w tun:t0,addr=10.1.0.2/99"), 2, &["0 to 32"]);
+    assert_says(&whimbrel("serve -w tap:t0,addr=10.1.0.2/24,mac=x"), 2, &["mac=02:00:00"]);
+    assert_says(&whimbrel("serve -w unix:/t,host=10.1.0.2"), 2, &["addr and mtu", "unix:/run"]);
     assert_says(&whimbrel("serve -l 10.9.0.77:80"), 2, &["--listen", "which has 10.9.0.2"]);
     assert_says(&whimbrel("serve -l nowhere"), 2, &["ADDR:PORT"]);
     assert_says(&whimbrel("serve --body many"), 2, &["--body", "64k"]);
+    assert_says(&whimbrel("serve -S msl=soon"), 2, &["--set", "msl.remote", "0s to 255s"]);
+    assert_says(&whimbrel("serve --set tcp_syn_retrys=3"), 2, &["net.ipv4.tcp_syn_retries"]);
+    assert_says(&whimbrel("serve -S tcp_retries2=31"), 2, &["1 to 30 retransmissions"]);
     assert_says(&whimbrel("serve --upload"), 2, &["--file-root"]);
     assert_says(&whimbrel("sevre"), 2, &["serve"]);
     assert_says(&whimbrel(""), 2, &["Usage"]);
@@ -32,6 +37,12 @@ fn a_command_line_that_means_nothing_exits_with_2() {
 fn a_file_root_that_cannot_be_read_exits_with_1() {
     let error = whimbrel("serve --file-root /nowhere/at/all");
     assert_says(&error, 1, &["--file-root /nowhere/at/all", "No such file", "give a directory"]);
+}
+
+#[test]
+fn a_path_that_is_no_sockets_exits_with_1() {
+    let error = whimbrel("serve -w unix:/etc/passwd,addr=10.9.0.2/24");
+    assert_says(&error, 1, &["/etc/passwd exists and is no socket", "another path"]);
 }
 
 #[test]

@@ -87,6 +87,49 @@ fn ping_is_answered_over_both_families() {
 }
 
 #[test]
+fn over_ethernet_frames_curl_and_ping_find_the_stack_by_arp_and_neighbour_discovery() {
+    let Some(net) = Net::new() else { return };
+    let root = net.folder().join("root");
+    fs::create_dir(&root).unwrap();
+    let sent = noise(MIB);
+    fs::write(root.join("noise.bin"), &sent).unwrap();
+    let wire = "tap:whim0,addr=10.9.0.2/24,addr=fd09::2/64,mac=02:77:68:69:6d:02";
+    let serve = net.serve(&["-w", wire, "--file-root", root.to_str().unwrap(), "--upload"]);
+    for (name, host) in [("v4", "10.9.0.2"), ("v6", "[fd09::2]")] {
+        let copy = net.folder().join(name);
+        let curl = "curl -sS -g --fail --max-time 20";
+        net.run(&format!("{curl} -o {} http://{host}/noise.bin", copy.display()));
+        assert!(fs::read(&copy).unwrap() == sent, "{name}: what came is not what was sent");
+        net.run(&format!("{curl} -T {} http://{host}/up-{name}.bin", copy.display()));
+        let written = fs::read(root.join(format!("up-{name}.bin"))).unwrap();
+        assert!(written == sent, "{name}: what was written is not what was sent");
+    }
+    for line in ["ping -c 3 -i 0.2 -W 2 10.9.0.2", "ping -6 -c 3 -i 0.2 -W 2 fd09::2"] {
+        let text = net.run(line);
+        assert!(text.contains("3 received"), "{text}");
+    }
+    let neighbours = net.run("ip neigh show dev whim0");
+    assert_eq!(neighbours.matches("02:77:68:69:6d:02").count(), 2, "{neighbours}");
+    let text = serve.stop();
+    assert!(
+        text.contains("stack up on tap:whim0 (mac 02:77:68:69:6d:02; offloads: csum"),
+        "{text}"
+    );
+    assert!(text.contains("4 requests (0 refused); 0 connections failed"), "{text}");
+}
+
+#[test]
+fn a_server_at_a_socket_waits_for_its_other_end_and_leaves_no_file() {
+    let Some(net) = Net::new() else { return };
+    let path = net.folder().join("wire.sock");
+    let serve = net.serve(&["-w", &format!("unix:{},addr=10.9.0.2/24", path.display())]);
+    assert!(path.exists());
+    let text = serve.stop();
+    assert!(text.contains("wire.sock (waiting for its other end; mtu 1500)"), "{text}");
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_server_with_nothing_to_do_takes_less_than_a_hundredth_of_a_core() {
     let Some(net) = Net::new() else { return };
     let serve = net.serve(&[]);

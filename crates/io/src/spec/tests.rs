@@ -3,8 +3,10 @@ use proptest::prelude::*;
 use super::*;
 
 fn tun(spec: &str) -> TunConfig {
-    let WireSpec::Tun(config) = spec.parse().unwrap();
-    config
+    match spec.parse().unwrap() {
+        WireSpec::Tun(config) => config,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn error(spec: &str) -> String {
@@ -36,10 +38,29 @@ fn a_name_and_an_address_are_enough() {
 }
 
 #[test]
+fn ethernet_frames_and_a_socket_are_typed_alike() {
+    let WireSpec::Tap(config) =
+        "tap:t,addr=10.9.0.2/24,mac=02:0a:00:00:00:Ff,mtu=9000".parse().unwrap()
+    else {
+        panic!("no tap:")
+    };
+    assert_eq!(config.layer(), Layer::Ethernet(Some(MacAddress([2, 10, 0, 0, 0, 255]))));
+    assert_eq!((config.mtu(), config.hosts().len()), (9000, 1));
+    let drawn: WireSpec = "tap:t,addr=10.9.0.2/24,offload=off".parse().unwrap();
+    assert!(matches!(&drawn, WireSpec::Tap(config) if config.layer() == Layer::Ethernet(None)));
+    assert_eq!((drawn.addresses().len(), drawn.routes().len()), (1, 1));
+
+    let unix: WireSpec = "unix:/tmp/w.sock,addr=10.9.0.2/24,addr=fd09::2/64".parse().unwrap();
+    assert_eq!((unix.addresses().len(), unix.routes().len()), (2, 2));
+    let WireSpec::Unix(config) = unix else { panic!("no unix:") };
+    assert_eq!((config.path().to_str(), config.mtu()), (Some("/tmp/w.sock"), 1500));
+}
+
+#[test]
 fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
     let cases = [
         ("whim0", ["\"whim0\"", "KIND:TARGET", "tun:whim0,addr="]),
-        ("tum:whim0", ["\"tum\"", "this version has tun:", "as in"]),
+        ("tum:whim0", ["\"tum\"", "this version has tun:, tap: and unix:", "as in"]),
         ("packet:eth0", ["packet:", "planned", "only tun:"]),
         ("tun:", ["interface name", "tun:whim0", "addr="]),
         ("tun:t,adr=10.9.0.2/24", ["\"adr\"", "addr, host, queues, offload and mtu", "as in"]),
@@ -55,6 +76,15 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
         ("tun:t,addr=10.9.0.2/24,offload=yes", ["offload=yes", "on or off", "offload=on"]),
         ("tun:t,addr=10.9.0.2/24,mtu=100,mtu=200", ["mtu is given twice", "addr", "host"]),
         ("tun:t", ["needs an address", "at least one", "addr=10.9.0.2/24"]),
+        ("tap:", ["an interface name", "tap:whim0", "addr="]),
+        ("tap:t,queues=2", ["\"queues\"", "addr, host, mac, offload and mtu", "tap:whim0"]),
+        ("tap:t,addr=10.9.0.2/24,mac=2:0", ["mac=2:0", "hexadecimal", "mac=02:00:00:00:00:01"]),
+        ("tap:t,addr=10.9.0.2/24,mac=01:00:00:00:00:01", ["01:00:00", "no single", "mac=02:"]),
+        ("tap:t,addr=10.9.0.2/24,mtu=65522", ["mtu 65522", "68 to 65521", "octets"]),
+        ("unix:,addr=10.9.0.2/24", ["the path of a socket", "unix:/run", "addr="]),
+        ("unix:/tmp/w,host=10.9.0.1", ["\"host\"", "addr and mtu", "unix:/run"]),
+        ("unix:/tmp/w", ["needs an address", "at least one", "addr=10.9.0.2/24"]),
+        ("unix:/tmp/w,addr=fd09::2/64,mtu=576", ["mtu 576", "1280 to 65535", "octets"]),
     ];
     for (spec, parts) in cases {
         let error = error(spec);
@@ -67,7 +97,9 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
 proptest! {
     #[test]
     fn anything_typed_gives_a_wire_or_an_error(rest in "[a-z0-9:=,./]{0,60}") {
-        let _ = format!("tun:t,{rest}").parse::<WireSpec>();
+        for kind in ["tun", "tap", "unix"] {
+            let _ = format!("{kind}:t,{rest}").parse::<WireSpec>();
+        }
         let _ = rest.parse::<WireSpec>();
     }
 }

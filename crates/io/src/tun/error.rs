@@ -1,8 +1,10 @@
-//! Why a TUN device could not be had, and what to do.
+//! Why a TUN or TAP device could not be had, and what to do.
 
 use std::io;
 
-/// Why a TUN device could not be had.
+use crate::entropy::EntropyError;
+
+/// Why a TUN or TAP device could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum TunError {
     /// No `/dev/net/tun`.
@@ -30,13 +32,16 @@ pub enum TunError {
     Busy(String),
     /// An interface of that name exists, and is none that we could attach to.
     #[error(
-        "interface {0} exists and is not a TUN interface of the same number of queues: choose \
+        "interface {0} exists and is not one of the same kind (tun or tap) and number of queues: choose \
          another name, or remove it (ip link delete {0})"
     )]
     Mismatch(String),
     /// More queues than one device has.
     #[error("{0} queues asked of a device with one: open them together, by Tun::open_queues")]
     Queues(u16),
+    /// No random station.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
     /// Anything else that the system refused.
     #[error("cannot {doing} on interface {name}: {error}{}", hint(error))]
     Refused {

@@ -1,8 +1,10 @@
 //! The offload header in front of each frame: `struct virtio_net_hdr` (linux/virtio_net.h), in the
 //! machine's byte order, which is TUN's unless it is told otherwise.
 
+use whimbrel_stack::Medium;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
+use whimbrel_wire::{EtherType, EthernetHeader};
 
 /// The header, its numbers as the kernel has them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -47,8 +49,8 @@ impl VnetHeader {
         [self.flags, self.gso_type, h0, h1, g0, g1, s0, s1, o0, o1]
     }
 
-    /// What the kernel must be told of a segment that begins with its IP header.
-    pub fn of_segment(segment: &TxSegment) -> Self {
+    /// What the kernel must be told of a segment whose IP header stands at `ip_at`.
+    pub fn of_segment(segment: &TxSegment, ip_at: usize) -> Self {
         let mut vnet = Self::default();
         if let TxChecksum::Partial(offset) = segment.checksum {
             vnet.flags = NEEDS_CSUM;
@@ -59,7 +61,7 @@ impl VnetHeader {
         vnet.hdr_len = header.len() as u16;
         if segment.gso_size > 0 && segment.payload.octets() > u32::from(segment.gso_size) {
             vnet.gso_size = segment.gso_size;
-            vnet.gso_type = match version(header) {
+            vnet.gso_type = match version(header.get(ip_at..).unwrap_or_default()) {
                 6 => GSO_TCPV6,
                 _ => GSO_TCPV4,
             };
@@ -71,8 +73,8 @@ impl VnetHeader {
         vnet
     }
 
-    /// What the stack must be told of `frame`, which begins with its IP header.
-    pub fn meta(&self, frame: &[u8]) -> Result<SegMeta, Malformed> {
+    /// What the stack must be told of `frame`, whose IP header stands at `ip_at`.
+    pub fn meta(&self, frame: &[u8], ip_at: usize) -> Result<SegMeta, Malformed> {
         let checksum = if self.flags & NEEDS_CSUM != 0 {
             RxChecksum::Partial
         } else if self.flags & DATA_VALID != 0 {
@@ -80,20 +82,21 @@ impl VnetHeader {
         } else {
             RxChecksum::Unknown
         };
-        let (segs, gso_size) = self.segments(frame)?;
-        let ce_marks = if is_congestion_experienced(frame) { segs } else { 0 };
+        let (segs, gso_size) = self.segments(frame, ip_at)?;
+        let packet = frame.get(ip_at..).unwrap_or_default();
+        let ce_marks = if is_congestion_experienced(packet) { segs } else { 0 };
         Ok(SegMeta { segs, gso_size, ce_marks, checksum })
     }
 
     /// How many segments a frame stands for, and the text in each but the last (0 if it is one).
-    fn segments(&self, frame: &[u8]) -> Result<(u16, u16), Malformed> {
+    fn segments(&self, frame: &[u8], ip_at: usize) -> Result<(u16, u16), Malformed> {
         let transport_header = match self.gso_type & !GSO_ECN {
             GSO_NONE => return Ok((1, 0)),
             GSO_TCPV4 | GSO_TCPV6 => TransportHeader::Tcp,
             GSO_UDP_L4 => TransportHeader::Udp,
             _ => return Err(Malformed),
         };
-        let headers = self.header_len(transport_header, frame).ok_or(Malformed)?;
+        let headers = self.header_len(transport_header, frame, ip_at).ok_or(Malformed)?;
         let text = frame.len().checked_sub(headers).ok_or(Malformed)?;
         match (text, usize::from(self.gso_size)) {
             (_, 0) => Err(Malformed),
@@ -105,15 +108,15 @@ impl VnetHeader {
         }
     }
 
-    /// Octets of IP and transport header. `hdr_len` is not asked: it is what the kernel has in one
+    /// Octets of all headers. `hdr_len` is not asked: it is what the kernel has in one
     /// piece, which may be more or less.
-    fn header_len(&self, kind: TransportHeader, frame: &[u8]) -> Option<usize> {
+    fn header_len(&self, kind: TransportHeader, frame: &[u8], ip_at: usize) -> Option<usize> {
         // A super-frame of the local kernel has an unfinished checksum, and that begins where the
         // transport header does, whatever stands before it.
         let transport = if self.flags & NEEDS_CSUM != 0 {
             usize::from(self.csum_start)
         } else {
-            ip_header_len(frame)?
+            ip_at + ip_header_len(frame.get(ip_at..)?)?
         };
         let len = match kind {
             TransportHeader::Udp => 8,
@@ -126,6 +129,16 @@ impl VnetHeader {
             }
         };
         transport.checked_add(len)
+    }
+}
+
+/// Where the IP header of a frame stands.
+pub fn ip_offset(medium: Medium, frame: &[u8]) -> usize {
+    const TAG: [u8; 2] = EtherType::VLAN.0.to_be_bytes();
+    match medium {
+        Medium::Ip => 0,
+        Medium::Ethernet { .. } if frame.get(12..14) == Some(&TAG) => EthernetHeader::LEN + 4,
+        Medium::Ethernet { .. } => EthernetHeader::LEN,
     }
 }
 

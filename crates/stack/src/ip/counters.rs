@@ -29,10 +29,25 @@ frame_drops! {
     OtherHost = "OTHERHOST",
     /// From an address that no host can have: unspecified, multicast, broadcast, or our own.
     Martian = "IP_MARTIAN_SOURCE",
-    /// A fragment.
+    /// A fragment within a packet that was made whole from fragments.
     Fragment = "IP_FRAGMENT",
-    /// A transport protocol that this host does not speak.
+    /// A fragment without octets, or one that ends beyond the largest packet.
+    FragmentLength = "FRAG_LENGTH",
+    /// A fragment that is here already.
+    FragmentDuplicate = "DUP_FRAG",
+    /// A fragment that overlaps or contradicts others; its datagram went with it (RFC 5722).
+    FragmentOverlap = "FRAG_OVERLAP",
+    /// One fragment more than a datagram may have; its datagram went with it.
+    FragmentCount = "FRAG_TOO_MANY",
+    /// The last fragment of a datagram of which some were marked by routers and others not
+    /// capable of marks (RFC 3168 5.3).
+    FragmentEcn = "FRAG_ECN",
+    /// The first fragment of an IPv6 packet, without all headers (RFC 7112).
+    FragmentHeaders = "FRAG_HEADERS",
+    /// A transport protocol that this host does not speak; answered by an ICMP error.
     Protocol = "IP_NOPROTO",
+    /// A UDP datagram: no port is open; answered by an ICMP error.
+    UdpPort = "UDP_NO_SOCKET",
     /// A TCP header that is too short or contradicts itself.
     TcpHeader = "TCP_INHDR",
     /// The TCP checksum is wrong.
@@ -43,10 +58,32 @@ frame_drops! {
     IcmpHeader = "ICMP_INHDR",
     /// An ICMP message that asks nothing of this host.
     IcmpType = "ICMP_UNHANDLED",
+    /// An ICMP error whose quotation is too short, or not of a packet of ours.
+    IcmpQuote = "ICMP_QUOTE",
+    /// An ICMP error about a flow that has no connection.
+    IcmpNoSocket = "ICMP_NO_SOCKET",
+    /// A report of a path MTU that is impossible, or would have carried what it quotes.
+    PathMtu = "ICMP_MTU",
+    /// A redirect; routes are the configuration's.
+    Redirect = "ICMP_REDIRECT",
+    /// A source quench (RFC 6633).
+    SourceQuench = "ICMP_SOURCE_QUENCH",
     /// An echo request while too many answers wait to be sent.
     ReplyLimit = "REPLY_QUEUE_FULL",
     /// An Ethernet frame of a type that this host does not speak.
     EtherType = "UNHANDLED_PROTO",
+    /// An Ethernet frame for another station.
+    OtherStation = "PACKET_OTHERHOST",
+    /// An Ethernet frame from a group of stations, from none, or from ourselves.
+    LinkSource = "ETH_INVALID_SOURCE",
+    /// A packet sent to a group of stations that is not Neighbour Discovery (RFC 1122 3.3.6:
+    /// "A host SHOULD silently discard a datagram that is received via a link-layer broadcast
+    /// [...] but does not specify an IP multicast or broadcast destination address").
+    LinkGroup = "UNICAST_IN_L2_MULTICAST",
+    /// An ARP packet that contradicts itself.
+    Arp = "ARP_INVALID",
+    /// A Neighbour Discovery message that contradicts itself, or that came from beyond the link.
+    Discovery = "NDISC_INVALID",
 }
 
 /// The counters of the internet layer.
@@ -60,6 +97,18 @@ pub struct IpCounters {
     pub out_requests: u64,
     /// Echo requests answered.
     pub echo_replies: u64,
+    /// ICMP errors sent.
+    pub icmp_errors_sent: u64,
+    /// ICMP errors not sent because too many were (RFC 4443 2.4 (f)).
+    pub icmp_errors_limited: u64,
+    /// Fragments received (`IpReasmReqds`).
+    pub reassembly_fragments: u64,
+    /// Packets made whole from fragments (`IpReasmOKs`).
+    pub reassembled: u64,
+    /// Datagrams given up: out of time, out of room, or refused (`IpReasmFails`).
+    pub reassembly_failures: u64,
+    /// Those of them that were out of time (`IpReasmTimeout`).
+    pub reassembly_timeouts: u64,
     dropped: Dropped,
 }
 

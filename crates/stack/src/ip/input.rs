@@ -1,13 +1,15 @@
 //! From a frame to a segment: whatever does not become one is dropped here, with a reason.
 
+use alloc::vec::Vec;
+
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::{Ended, SynEntry, TimeWait};
-use whimbrel_tcp::{Payload, RxSegment, SegMeta};
+use whimbrel_tcp::{Instant, Payload, RxSegment, SegMeta};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
-use super::{EchoReply, FrameDrop, Host};
+use super::{Answer, EchoReply, FrameDrop, Host, Report};
 use crate::RxFrame;
 
 /// A frame that asks something of this host.
@@ -15,6 +17,50 @@ use crate::RxFrame;
 pub(crate) enum Arrived<'a> {
     Segment(Arrival<'a>),
     Echo(EchoReply),
+    /// An ICMP error about a segment of ours.
+    Report(Report),
+    /// A fragment that waits for others.
+    Held,
+    /// The last missing fragment: the whole packet, to be read by [`Host::read_whole`].
+    Whole(Vec<u8>),
+}
+
+/// A frame that is dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    pub(crate) reason: FrameDrop,
+    /// The ICMP error that is due for it.
+    pub(crate) answer: Option<Answer>,
+}
+
+impl From<FrameDrop> for Refused {
+    fn from(reason: FrameDrop) -> Self {
+        Self { reason, answer: None }
+    }
+}
+
+impl From<ParseError> for Refused {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::BadChecksum => FrameDrop::Checksum.into(),
+            ParseError::ParameterProblem { code, pointer, .. } => Self {
+                reason: FrameDrop::Header,
+                answer: Some(Answer::ParameterProblem { code, pointer }),
+            },
+            _ => FrameDrop::Header.into(),
+        }
+    }
+}
+
+impl Refused {
+    /// Nobody here speaks the packet's protocol.
+    pub(super) fn unknown_protocol(ip: &IpHeader) -> Self {
+        let pointer = ip.protocol_pointer;
+        // RFC 8200 4.7: nothing follows, and nothing was wanted.
+        let nothing = !ip.src.is_v4() && ip.protocol == Protocol::NO_NEXT_HEADER;
+        let answer = (!nothing).then_some(Answer::ProtocolUnreachable { pointer });
+        Self { reason: FrameDrop::Protocol, answer }
+    }
 }
 
 /// A segment, and the flow it belongs to.
@@ -57,30 +103,96 @@ impl FlowKey {
 
 impl Host {
     /// Reads a frame. Everything that a peer can get wrong is found out here.
-    pub(crate) fn read<'a>(&self, frame: &RxFrame<'a>) -> Result<Arrived<'a>, FrameDrop> {
-        let (ip, payload) = IpHeader::parse(frame.octets).map_err(|error| match error {
-            ParseError::BadChecksum => FrameDrop::Checksum,
-            _ => FrameDrop::Header,
-        })?;
+    pub(crate) fn read<'a>(
+        &mut self,
+        now: Instant,
+        frame: &RxFrame<'a>,
+    ) -> Result<Arrived<'a>, Refused> {
+        let (ip, payload, local_index) = self.read_ip(frame.octets)?;
+        if ip.fragment.is_some() {
+            return self.reassemble(now, &ip, frame.octets);
+        }
+        self.deliver(&ip, local_index, payload, frame.meta)
+    }
+
+    /// Reads a packet that was made whole from fragments.
+    pub(crate) fn read_whole<'a>(&self, packet: &'a [u8]) -> Result<Arrived<'a>, Refused> {
+        let (ip, payload, local_index) = self.read_ip(packet)?;
+        if ip.fragment.is_some() {
+            return Err(FrameDrop::Fragment.into());
+        }
+        self.deliver(&ip, local_index, payload, SegMeta::SINGLE)
+    }
+
+    /// The header of a packet for this host, its payload, and the address that it is for.
+    fn read_ip<'a>(&self, packet: &'a [u8]) -> Result<(IpHeader, &'a [u8], u16), Refused> {
+        let (ip, payload) = IpHeader::parse(packet)?;
         // RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram that is not
         // destined for the host."
         let local_index = self.addresses.index_of(&ip.dst).ok_or(FrameDrop::OtherHost)?;
         if is_martian(&ip.src) || self.addresses.index_of(&ip.src).is_some() {
-            return Err(FrameDrop::Martian);
+            return Err(FrameDrop::Martian.into());
         }
-        if ip.fragment.is_some() {
-            return Err(FrameDrop::Fragment);
-        }
+        Ok((ip, payload, local_index))
+    }
+
+    /// Hands a whole packet to its protocol.
+    fn deliver<'a>(
+        &self,
+        ip: &IpHeader,
+        local_index: u16,
+        payload: &'a [u8],
+        meta: SegMeta,
+    ) -> Result<Arrived<'a>, Refused> {
         match ip.protocol {
             Protocol::TCP => {
-                read_segment(&ip, local_index, payload, frame.meta).map(Arrived::Segment)
+                Ok(read_segment(ip, local_index, payload, meta).map(Arrived::Segment)?)
             }
-            Protocol::ICMP | Protocol::ICMPV6 => {
-                EchoReply::to(&ip, local_index, payload).map(Arrived::Echo)
+            Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, local_index, payload),
+            Protocol::UDP => {
+                let answer = Some(Answer::PortUnreachable);
+                Err(Refused { reason: FrameDrop::UdpPort, answer })
             }
-            _ => Err(FrameDrop::Protocol),
+            _ => Err(Refused::unknown_protocol(ip)),
         }
     }
+
+    /// A fragment joins others of its datagram.
+    fn reassemble<'a>(
+        &mut self,
+        now: Instant,
+        ip: &IpHeader,
+        packet: &[u8],
+    ) -> Result<Arrived<'a>, Refused> {
+        self.counters.reassembly_fragments += 1;
+        if lacks_headers(ip) {
+            // RFC 7112 5: such a packet is discarded, and its sender told by a Parameter Problem of
+            // code 3 that points to its beginning.
+            let answer = Some(Answer::ParameterProblem { code: 3, pointer: 0 });
+            return Err(Refused { reason: FrameDrop::FragmentHeaders, answer });
+        }
+        let taken = self.reassembly.take(now, ip, packet);
+        self.counters.reassembly_failures += self.reassembly.take_given_up();
+        match taken? {
+            Some(whole) => {
+                self.counters.reassembled += 1;
+                Ok(Arrived::Whole(whole))
+            }
+            None => Ok(Arrived::Held),
+        }
+    }
+}
+
+/// RFC 7112 5: "When a host fragments an IPv6 datagram, it MUST include the entire IPv6 Header
+/// Chain in the First Fragment." Only what the fragment header itself names is looked at.
+fn lacks_headers(ip: &IpHeader) -> bool {
+    let first = ip.fragment.is_some_and(|fragment| fragment.offset == 0);
+    let least = match ip.protocol {
+        Protocol::TCP => TcpHeader::LEN as u16,
+        Protocol::UDP | Protocol::ICMPV6 => 8,
+        _ => 0,
+    };
+    first && !ip.src.is_v4() && ip.payload_len < least
 }
 
 fn read_segment<'a>(
@@ -114,7 +226,7 @@ fn read_segment<'a>(
 
 /// RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram containing an IP source
 /// address that is invalid by the rules of this section."
-fn is_martian(src: &Address) -> bool {
+pub(super) fn is_martian(src: &Address) -> bool {
     src.is_unspecified() || src.is_multicast_or_broadcast() || src.to_ip().is_loopback()
 }
 

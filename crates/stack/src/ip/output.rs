@@ -1,7 +1,7 @@
 //! Headers in front of what leaves.
 
-use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{Address, Family, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass};
 
@@ -54,9 +54,11 @@ impl Host {
         true
     }
 
-    /// Writes an IP header for `len` octets of payload; returns where the payload's header goes.
+    /// Writes an IP header for `len` octets of payload behind the room for a link header, which
+    /// [`Host::depart`] fills; returns where the payload's header goes.
     pub(super) fn write_ip(&mut self, ip: &IpOut<'_>, len: usize, tx: &mut TxSegment) -> usize {
         self.counters.out_requests += 1;
+        let at = self.link_header_len();
         let header_len = match ip.local.family() {
             Family::V4 => {
                 let header = Ipv4Header {
@@ -73,7 +75,7 @@ impl Host {
                     total_len: (Ipv4Header::LEN + len) as u16,
                     header_len: Ipv4Header::LEN as u8,
                 };
-                header.emit(tx.header_room());
+                header.emit(&mut tx.header_room()[at..]);
                 Ipv4Header::LEN
             }
             Family::V6 => {
@@ -89,12 +91,12 @@ impl Host {
                     protocol_pointer: NEXT_HEADER_AT,
                     fragment: None,
                 };
-                header.emit(tx.header_room());
+                header.emit(&mut tx.header_room()[at..]);
                 Ipv6Header::LEN
             }
         };
-        tx.transport_offset = header_len as u8;
-        header_len
+        tx.transport_offset = (at + header_len) as u8;
+        at + header_len
     }
 
     /// The MSS to announce to a peer of this family: what fits the link (RFC 9293 3.7.1: "The
@@ -103,6 +105,13 @@ impl Host {
     pub(crate) fn mss(&self, family: Family) -> Mss {
         let headers = TcpHeader::LEN + ip_header_len(family);
         Mss::new(self.capabilities.mtu.saturating_sub(headers as u16))
+    }
+
+    /// The MSS that a peer announced, or what the path to it carries if that is less.
+    pub(crate) fn path_mss(&self, now: Instant, announced: Mss, remote: &Address) -> Mss {
+        let Some(mtu) = self.path_mtus.find(now, remote) else { return announced };
+        let headers = TcpHeader::LEN + ip_header_len(remote.family());
+        announced.min(Mss::new(mtu.saturating_sub(headers as u16)))
     }
 
     /// The most text that one segment handed to the device may carry: more than an MSS only if

@@ -14,20 +14,26 @@ impl Shard {
 
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
     ///
-    /// Handshakes come first, connections second, expiry of TIME-WAIT last: 16,000 records that
-    /// expire at once wait for a new connection, not the other way round.
+    /// Handshakes come first, neighbours and connections second, expiry of TIME-WAIT and of
+    /// fragments last: 16,000 records that expire at once wait for a new connection, not the other
+    /// way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
         self.tell_time(now);
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;
         }
+        self.host.advance_link(self.now, &mut left);
+        self.report_unreachable();
         while let Some(index) =
             self.wheel.pop_due(&mut self.records.connections, self.now, &mut left)
         {
             self.on_timer(index);
         }
         while left > 0 && self.advance_waits() {
+            left -= 1;
+        }
+        while left > 0 && self.advance_reassembly() {
             left -= 1;
         }
         left == 0 && self.next_deadline().is_some_and(|next| next <= self.now)
@@ -37,6 +43,7 @@ impl Shard {
         if let Some(slot) = self.records.connections.0.get_mut(index) {
             slot.armed = Instant::NEVER;
         }
+        self.tell_path_mtu(index);
         if let Some((connection, mut cx)) = self.connection(index) {
             connection.on_deadline(&mut cx);
         }
@@ -45,9 +52,13 @@ impl Shard {
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
-        [self.wheel.next_deadline(), self.records.syns.next_deadline(), self.next_wait_expiry()]
-            .into_iter()
-            .flatten()
-            .min()
+        let deadlines = [
+            self.wheel.next_deadline(),
+            self.records.syns.next_deadline(),
+            self.next_wait_expiry(),
+            self.host.reassembly.next_deadline(),
+            self.host.next_link_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 }

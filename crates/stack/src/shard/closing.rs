@@ -2,8 +2,8 @@
 
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{
-    Ended, Identity, Kind, Lifetimes, Record, RstVerdict, SegmentVerdict, SynEntry, SynVerdict,
-    TimeWait,
+    Ended, Identity, Kind, Lifetimes, Record, RstVerdict, SegmentVerdict, SynAnswer, SynEntry,
+    SynVerdict, TimeWait,
 };
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
@@ -61,7 +61,7 @@ impl Shard {
         wait: &TimeWait,
         header: &TcpHeader,
     ) -> Verdict {
-        match wait.judge_rst(header.seq, self.now.tick()) {
+        match wait.judge_rst(header.seq, self.now.tick(), self.tunables.tw_rst) {
             RstVerdict::End => {
                 self.counters.time_wait_killed += 1;
                 if let Some(wait) = self.records.waits.remove(index) {
@@ -82,15 +82,10 @@ impl Shard {
         arrival: &Arrival<'_>,
     ) -> Verdict {
         let header = &arrival.segment.header;
-        let by = match wait.judge_syn(header.seq, header.options.timestamps) {
+        let stamps = header.options.timestamps;
+        let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {
             SynVerdict::Reuse(by) => by,
-            SynVerdict::ChallengeAck(_) => {
-                let interval = self.tunables.challenge_interval;
-                let now = self.now.tick();
-                let wait = self.records.waits.get_mut(index);
-                let answer = wait.is_some_and(|wait| wait.on_challenge(now, interval)).into();
-                return self.answer_from_wait(index, answer, DropReason::TimeWaitSyn);
-            }
+            SynVerdict::Refuse(_) => return self.refuse_syn_in_time_wait(index, wait, arrival),
         };
         let Some(listener) = self.listener_for(&arrival.key) else {
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket);
@@ -103,6 +98,27 @@ impl Shard {
         verdict
     }
 
+    /// A SYN that looks old.
+    fn refuse_syn_in_time_wait(
+        &mut self,
+        index: u32,
+        wait: &TimeWait,
+        arrival: &Arrival<'_>,
+    ) -> Verdict {
+        match wait.judge_answer(arrival.segment.header.seq, self.tunables.tw_answer) {
+            SynAnswer::ChallengeAck => {
+                let (interval, now) = (self.tunables.challenge_interval, self.now.tick());
+                let wait = self.records.waits.get_mut(index);
+                let answer = wait.is_some_and(|wait| wait.on_challenge(now, interval)).into();
+                self.answer_from_wait(index, answer, DropReason::TimeWaitSyn)
+            }
+            SynAnswer::Reset => {
+                Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::TimeWaitSyn)
+            }
+            SynAnswer::Silence => Verdict::Drop(DropReason::TimeWaitSyn),
+        }
+    }
+
     /// Acknowledges on behalf of a record, if it did not do so just now.
     fn answer_from_wait(&mut self, index: u32, answer: Answer, reason: DropReason) -> Verdict {
         match (answer, self.records.waits.get(index)) {
@@ -112,7 +128,7 @@ impl Shard {
                 Verdict::Reply(reply, reason)
             }
             _ => {
-                self.counters.challenge_acks_skipped += 1;
+                self.counters.time_wait_acks_skipped += 1;
                 Verdict::Drop(reason)
             }
         }

@@ -1,7 +1,7 @@
 //! Commands of applications. They act at the time last told.
 
 use bytes::Bytes;
-use whimbrel_tcp::conn::{Nagle, Read};
+use whimbrel_tcp::conn::Read;
 
 use super::{SendError, Shard, Source};
 use crate::{Handle, ListenerId, Recv};
@@ -32,9 +32,14 @@ impl Shard {
 
     /// The next octets that arrived in order.
     pub fn recv(&mut self, handle: Handle) -> Recv {
+        self.recv_up_to(handle, usize::MAX)
+    }
+
+    /// The next octets that arrived in order, at most `most` (>= 1) of them.
+    pub fn recv_up_to(&mut self, handle: Handle, most: usize) -> Recv {
         let Some(index) = self.index_of(handle) else { return Recv::Unknown };
         let Some((connection, mut cx)) = self.connection(index) else { return Recv::Unknown };
-        let read = connection.read(&mut cx);
+        let read = connection.read_up_to(&mut cx, most);
         match read {
             Read::Data(data) => {
                 // Reading may have opened the window.
@@ -47,14 +52,9 @@ impl Shard {
         }
     }
 
-    /// Switches Nagle's algorithm off or on (`TCP_NODELAY`).
-    pub fn set_nodelay(&mut self, handle: Handle, nagle: Nagle) {
-        if let Some(index) = self.index_of(handle) {
-            if let Some((connection, _)) = self.connection(index) {
-                connection.set_nodelay(nagle);
-            }
-            self.settle(index);
-        }
+    /// What can be read, piece by piece; it stays unread, and the window as it is.
+    pub fn peek(&self, handle: Handle) -> impl Iterator<Item = &[u8]> {
+        self.slot(handle).into_iter().flat_map(|slot| slot.connection.peek())
     }
 
     /// Sends FIN after what was sent so far; reading goes on.
@@ -96,7 +96,7 @@ impl Shard {
     }
 
     /// The place of a connection that its application holds.
-    fn index_of(&self, handle: Handle) -> Option<u32> {
+    pub(super) fn index_of(&self, handle: Handle) -> Option<u32> {
         self.slot(handle).map(|_| handle.index)
     }
 }

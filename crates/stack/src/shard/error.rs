@@ -1,6 +1,7 @@
 //! What a caller can do wrong: each error names the limit, the value and the remedy.
 
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_tcp::tunables::InvalidTunable;
+use whimbrel_wire::{Address, Endpoint, MacAddress};
 
 /// A configuration that makes no host.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -22,16 +23,14 @@ pub enum ConfigError {
         /// How many there may be.
         most: usize,
     },
-    /// No ephemeral ports.
+    /// A tunable that may not have its value, or not beside another.
+    #[error(transparent)]
+    Tunable(#[from] InvalidTunable),
+    /// Not the address of one station.
     #[error(
-        "no ephemeral ports from {first} to {last}: give a first port of at least 1 and a last port not below it"
+        "{0} names no single station: give an address with an even first octet, as in 02:00:00:00:00:01"
     )]
-    PortRange {
-        /// The first.
-        first: u16,
-        /// The last.
-        last: u16,
-    },
+    Station(MacAddress),
     /// The same address twice.
     #[error("address {0} is given twice: give it once")]
     DuplicateAddress(Address),

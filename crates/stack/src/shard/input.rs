@@ -1,6 +1,8 @@
 //! Frames in: a burst is worked on in passes, so that the cache misses of one frame overlap with
 //! those of the others instead of following each other.
 
+use alloc::vec::Vec;
+
 use whimbrel_tcp::table::{FlowHash, Kind, Record};
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
@@ -8,7 +10,8 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use super::opening::Opening;
 use crate::RxFrame;
-use crate::ip::{Arrival, Arrived, FlowKey, FrameDrop};
+use crate::ip::{Arrival, Arrived, FlowKey, FrameDrop, Refused};
+use crate::link::Opened;
 use crate::replies::Pending;
 
 /// The frames of one pass.
@@ -34,9 +37,10 @@ impl Shard {
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
         let mut located = [const { None }; BURST];
         let mut count = 0;
+        let mut whole = Vec::new();
         // Parse all, hash all.
         for frame in frames {
-            if let Some(arrival) = self.read_frame(frame) {
+            if let Some(arrival) = self.read_frame(frame, &mut whole) {
                 let hash = self.records.hash(&arrival.key);
                 located[count] = Some(Located { arrival, hash, record: None });
                 count += 1;
@@ -62,33 +66,81 @@ impl Shard {
             }
             self.process(place);
         }
+        for packet in whole {
+            self.rx_whole(&packet);
+        }
     }
 
-    /// A frame that became a segment, or was dealt with.
-    fn read_frame<'a>(&mut self, frame: &RxFrame<'a>) -> Option<Arrival<'a>> {
+    /// A packet whose last fragment came: it goes alone, behind its burst.
+    fn rx_whole(&mut self, packet: &[u8]) {
+        let read = self.host.read_whole(packet);
+        if let Some(arrival) = self.on_read(read, packet, &mut Vec::new()) {
+            let hash = self.records.hash(&arrival.key);
+            let record = self.records.find(hash, &arrival.key);
+            self.process(&Located { arrival, hash, record });
+        }
+    }
+
+    /// A frame that became a segment, or was dealt with. What became whole by it is added to
+    /// `whole`.
+    fn read_frame<'a>(
+        &mut self,
+        frame: &RxFrame<'a>,
+        whole: &mut Vec<Vec<u8>>,
+    ) -> Option<Arrival<'a>> {
         self.host.counters.in_receives += 1;
-        match self.host.read(frame) {
+        let octets = match self.host.open(frame.octets) {
+            Ok(Opened::Packet(packet)) => packet,
+            Ok(Opened::Heard(heard)) => {
+                let heard = self.host.hear(heard, self.now);
+                match heard {
+                    Ok(()) => self.host.counters.in_delivers += 1,
+                    Err(reason) => self.host.counters.drop_frame(reason),
+                }
+                return None;
+            }
+            Err(reason) => {
+                self.host.counters.drop_frame(reason);
+                return None;
+            }
+        };
+        let read = self.host.read(self.now, &RxFrame { octets, ..*frame });
+        self.on_read(read, octets, whole)
+    }
+
+    fn on_read<'a>(
+        &mut self,
+        read: Result<Arrived<'a>, Refused>,
+        packet: &[u8],
+        whole: &mut Vec<Vec<u8>>,
+    ) -> Option<Arrival<'a>> {
+        match read {
             Ok(Arrived::Segment(arrival)) => {
                 self.host.counters.in_delivers += 1;
-                Some(arrival)
+                return Some(arrival);
             }
             Ok(Arrived::Echo(echo)) => {
                 self.host.counters.in_delivers += 1;
                 if !self.replies.push(Pending::Echo(echo)) {
                     self.host.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
-                None
             }
-            Err(reason) => {
+            Ok(Arrived::Report(report)) => self.on_report(&report),
+            Ok(Arrived::Held) => {}
+            Ok(Arrived::Whole(packet)) => whole.push(packet),
+            Err(Refused { reason, answer }) => {
                 match reason {
                     FrameDrop::TcpChecksum => self.counters.in_csum_errors += 1,
                     FrameDrop::TcpHeader | FrameDrop::TcpPort => self.counters.in_errs += 1,
                     _ => {}
                 }
                 self.host.counters.drop_frame(reason);
-                None
+                if let Some(answer) = answer {
+                    self.answer(packet, answer);
+                }
             }
         }
+        None
     }
 
     /// A segment meets its record, or nothing.

@@ -40,13 +40,23 @@ impl Shard {
     /// Listens at `at`; its address may be unspecified (`0.0.0.0` or `::`) for any of the
     /// family. At most `backlog` (0 counts as 1) complete connections wait to be accepted.
     pub fn listen(&mut self, at: Endpoint, backlog: u32) -> Result<ListenerId, ListenError> {
+        self.listen_for(at, Families::Own, backlog)
+    }
+
+    /// The same; at `::` for IPv4 connections too, if `families` says so.
+    pub fn listen_for(
+        &mut self,
+        at: Endpoint,
+        families: Families,
+        backlog: u32,
+    ) -> Result<ListenerId, ListenError> {
         if at.port == 0 {
             return Err(ListenError::PortZero);
         }
         if !at.addr.is_unspecified() && self.host.addresses.index_of(&at.addr).is_none() {
             return Err(ListenError::NotLocal(at));
         }
-        self.listeners.add(at, Families::Own, backlog).map_err(|taken| ListenError::InUse(taken.at))
+        self.listeners.add(at, families, backlog).map_err(|taken| ListenError::InUse(taken.at))
     }
 
     /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten.
@@ -80,6 +90,7 @@ impl Shard {
             // later than that it believes to be connected.
             place.on_overflow();
             self.counters.listen_overflows += 1;
+            self.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
         let key = arrival.key;
@@ -112,6 +123,7 @@ impl Shard {
                 Verdict::Accepted
             }
             Err(_) => {
+                self.counters.syn_cache_overflows += 1;
                 self.counters.listen_drops += 1;
                 Verdict::Drop(DropReason::SynCacheFull)
             }
@@ -120,7 +132,7 @@ impl Shard {
 
     /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
     /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
-    fn choose_iss(&self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
+    fn choose_iss(&mut self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
         let local = Endpoint::new(*self.host.addresses.get(key.local_index)?, key.local_port);
         let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
         let iss = self.identity.isn(&flow, self.now);
@@ -154,7 +166,7 @@ impl Shard {
                     self.counters.challenge_acks += 1;
                     Verdict::Reply(reply, reason)
                 } else {
-                    self.counters.challenge_acks_skipped += 1;
+                    self.counters.syn_received_acks_skipped += 1;
                     Verdict::Drop(reason)
                 }
             }
@@ -179,6 +191,7 @@ impl Shard {
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
             listener.on_overflow();
             self.counters.listen_overflows += 1;
+            self.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
         let connection = self.build(&entry);
@@ -218,7 +231,7 @@ impl Shard {
                 mss: self.host.mss(entry.remote().addr.family()),
             },
             irs: entry.irs(),
-            peer_mss: entry.mss(),
+            peer_mss: self.host.path_mss(self.now, entry.mss(), &entry.remote().addr),
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
@@ -299,6 +312,7 @@ impl Shard {
         let connection = Connection::connect(&mut self.context(), open);
         let index = self.records.connections.0.insert(Slot::new(connection));
         self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
+        self.tell_path_mtu(index);
         self.settle(index);
         Ok(self.handle(index))
     }

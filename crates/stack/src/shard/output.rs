@@ -13,15 +13,16 @@ use crate::replies::Pending;
 impl Shard {
     /// Fills `batch` with what is to be sent. Returns whether more waits.
     pub fn tx(&mut self, batch: &mut TxBatch) -> bool {
+        self.host.tx_link(batch);
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
-            batch.fill(|tx| self.write_pending(pending, tx));
+            batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.now));
         }
         while !batch.is_full() {
             let Some(index) = self.dirty.pop_front() else { break };
-            batch.fill(|tx| self.write_segment(index, tx));
+            batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.now));
         }
-        self.replies.len() > 0 || !self.dirty.is_empty()
+        self.replies.len() > 0 || !self.dirty.is_empty() || self.host.link_waits()
     }
 
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
@@ -29,6 +30,7 @@ impl Shard {
             Pending::Reply(key, reply) => self.write_reply(&key, &reply, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::Echo(echo) => self.host.write_echo(echo, tx),
+            Pending::Error(error) => self.host.write_error(error, tx),
         }
     }
 

@@ -1,10 +1,15 @@
 //! Two shards, joined by a wire in virtual time.
 
 mod hosts;
+mod packets;
 
 mod close;
 mod echo;
+mod ethernet;
+mod fragments;
 mod hostile;
+mod icmp;
 mod open;
+mod policies;
 mod refuse;
 mod storms;

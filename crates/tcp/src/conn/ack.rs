@@ -68,6 +68,7 @@ impl Connection {
         self.small_end = self.small_end.later(ack);
         self.take_window(cx, seg);
         self.attempts = 0;
+        self.soft_error = None;
         if self.flags.has(Flags::RETRANSMIT) && self.snd.una == self.snd.max {
             self.flags.clear(Flags::RETRANSMIT);
         }
@@ -166,7 +167,7 @@ impl Connection {
     }
 
     /// Tells a waiting application that there is room again.
-    fn tell_room(&mut self) {
+    pub(super) fn tell_room(&mut self) {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
         if self.flags.has(Flags::WANTS_ROOM) && self.send_room() >= self.send_size / 3 {

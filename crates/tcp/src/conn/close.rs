@@ -84,7 +84,7 @@ impl Connection {
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait => Some(Reply {
-                seq: self.bare_seq(),
+                seq: self.snd.acceptable(),
                 ack: self.rcv.nxt,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),
@@ -103,7 +103,7 @@ impl Connection {
     }
 
     /// With nothing in flight only the persist timer finds out that a window opened.
-    fn watch_for_stall(&mut self, cx: &Context<'_>) {
+    pub(super) fn watch_for_stall(&mut self, cx: &Context<'_>) {
         if self.snd.max == self.snd.una && !self.flags.has(Flags::SYN) {
             self.rearm_retransmission(cx);
         }

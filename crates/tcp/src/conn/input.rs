@@ -62,7 +62,7 @@ impl Connection {
         let (seq, len) = (seg.header.seq, seg.len());
         let (nxt, edge) = (self.rcv.nxt, self.rcv.edge);
         let acceptable = if len == 0 {
-            seq == nxt || seq.in_window(nxt, self.rcv.wnd())
+            seq == nxt || seq.in_window(nxt, self.rcv.wnd()) || self.is_late_ack(seg)
         } else if nxt == edge {
             // RFC 9293 3.10.7.4: "If the RCV.WND is zero, no segments will be acceptable, but
             // special allowance should be made to accept valid ACKs, URGs, and RSTs." The text
@@ -89,6 +89,17 @@ impl Connection {
             self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
         }
         Done(Verdict::Drop(if old { DropReason::OldData } else { DropReason::OverWindow }))
+    }
+
+    /// An acknowledgment from before our last one arrived there: it lies no farther back than that.
+    /// A peer whose window probe we took unawares sends such, at the edge it knows, and nothing
+    /// else until its probe is acknowledged. RFC 9293 3.10.7.4: "special allowance should be made
+    /// to accept valid ACKs".
+    fn is_late_ack(&self, seg: &RxSegment<'_>) -> bool {
+        let seq = seg.header.seq;
+        seg.header.flags.intersection(TcpFlags::RST | TcpFlags::ACK) == TcpFlags::ACK
+            && seq.at_or_after(self.rcv.last_ack)
+            && seq.before(self.rcv.nxt)
     }
 
     /// Both sides sent SYN, then SYN-ACK: the peer's begins before RCV.NXT, and its ACK is what

@@ -56,7 +56,7 @@ impl Connection {
     pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.flags.set(Flags::SYN);
-        connection.recv_scale = recv_scale(cx.tunables);
+        connection.recv_scale = recv_scale(cx.tunables, connection.recv_size);
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
@@ -120,6 +120,7 @@ impl Connection {
             unacked_segs: 0,
             attempts: 0,
             closed: None,
+            soft_error: None,
             send_size: cx.tunables.send_buffer,
             recv_size: cx.tunables.recv_buffer,
             challenged: cx.now.tick(),
@@ -182,7 +183,7 @@ impl Connection {
     fn take_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         let header = &seg.header;
         let irs = header.seq;
-        self.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables));
+        self.rcv = RecvSequence::new(irs + 1, self.unscaled_window());
         self.snd.wl1 = irs;
         self.snd.wl2 = self.snd.una;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
@@ -190,6 +191,11 @@ impl Connection {
         self.snd.wnd = header.window.scaled(WindowScale::ZERO);
         self.snd.max_wnd = self.snd.wnd;
         self.negotiate(cx, &header.options);
+    }
+
+    /// The window on our SYN, where it cannot be scaled.
+    pub(super) fn unscaled_window(&self) -> WindowSize {
+        WindowSize::new(self.recv_size.min(65_535))
     }
 
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
@@ -214,7 +220,8 @@ impl Connection {
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
     fn settle_mss(&mut self, peer: Mss) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
-        let mss = peer.get().min(self.advertised_mss).max(LEAST_MSS) - options;
+        // Until here `mss` is what the path carries.
+        let mss = peer.get().min(self.mss).max(LEAST_MSS) - options;
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
     }
@@ -237,12 +244,8 @@ impl Connection {
 }
 
 /// The scale that lets the receive buffer be announced whole, if scaling is offered at all.
-pub(crate) fn recv_scale(tunables: &Tunables) -> WindowScale {
-    if tunables.window_scaling {
-        WindowScale::for_window(tunables.recv_buffer)
-    } else {
-        WindowScale::ZERO
-    }
+pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
+    if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
 }
 
 /// The window announced on a SYN, where it cannot be scaled.
@@ -251,7 +254,7 @@ pub fn initial_window(tunables: &Tunables) -> WindowSize {
 }
 
 /// The timestamps option and its padding.
-const TIMESTAMP_OCTETS: u16 = 12;
+pub(super) const TIMESTAMP_OCTETS: u16 = 12;
 /// A peer that announces less than this would make us send headers only (CVE-2019-11479; Linux'
 /// `tcp_min_snd_mss`).
-const LEAST_MSS: u16 = 48;
+pub(super) const LEAST_MSS: u16 = 48;

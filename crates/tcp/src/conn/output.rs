@@ -58,7 +58,7 @@ impl Connection {
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
                 self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
             }
-            Plan::Ack => self.make_header(cx, self.bare_seq(), TcpFlags::ACK, 0),
+            Plan::Ack => self.make_header(cx, self.snd.acceptable(), TcpFlags::ACK, 0),
         };
         cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
         self.settle(cx.pool);
@@ -83,7 +83,12 @@ impl Connection {
                 return Some(Plan::Text(self.oldest_piece(sent.max(self.snd.wnd.get()))));
             }
             if self.flags.has(Flags::PROBE) {
-                return Some(Plan::Probe(self.oldest_piece(self.snd.wnd.get().max(1))));
+                // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
+                // the override time-out, and is text like any other.
+                return Some(match self.snd.wnd.get() {
+                    0 => Plan::Probe(self.oldest_piece(1)),
+                    admitted => Plan::Text(self.oldest_piece(admitted)),
+                });
             }
             if let Some(piece) = self.judge_text(max_text) {
                 return Some(Plan::Text(piece));
@@ -123,9 +128,10 @@ impl Connection {
         let send_odd = if all {
             // Nagle in Minshall's form: a small segment waits only for an earlier small one
             // (RFC 9293 3.7.4 waits for any; that form stalls a large write's last segment).
-            self.flags.has(Flags::NO_DELAY)
-                || self.flags.has(Flags::FIN_QUEUED)
-                || self.small_end.at_or_before(self.snd.una)
+            self.flags.has(Flags::FIN_QUEUED)
+                || !self.flags.has(Flags::CORK)
+                    && (self.flags.has(Flags::NO_DELAY)
+                        || self.small_end.at_or_before(self.snd.una))
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
             // filling. Otherwise whole segments only: the rest of the window will come.
@@ -156,7 +162,7 @@ impl Connection {
         let header = &mut outgoing.header;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        header.window = super::open::initial_window(cx.tunables).to_raw(WindowScale::ZERO);
+        header.window = self.unscaled_window().to_raw(WindowScale::ZERO);
         header.options.mss = Some(Mss::new(self.advertised_mss));
         if !simultaneous {
             header.ack = SeqNum::new(0);
@@ -179,7 +185,9 @@ impl Connection {
     }
 
     fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
-        self.flags.clear(Flags::RETRANSMIT);
+        for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::PERSIST] {
+            self.flags.clear(flag);
+        }
         let end = self.take_piece(&piece, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
         let mut outgoing = self.make_piece(cx, &piece, len);
@@ -321,13 +329,6 @@ impl Connection {
 
 /// Where the stream ends.
 impl Connection {
-    /// SEG.SEQ of a segment without text: what the peer finds acceptable. An octet that probes a
-    /// closed window lies beyond it, and a number behind that octet would be refused with the
-    /// acknowledgment it carries: two hosts that probe each other would never hear the answers.
-    pub(super) fn bare_seq(&self) -> SeqNum {
-        self.snd.max.earlier(self.snd.una + self.snd.wnd.get())
-    }
-
     /// One past the last octet of text that the application gave us.
     pub(super) fn text_end(&self) -> SeqNum {
         self.snd.una + u32::from(self.flags.has(Flags::SYN)) + self.send_queued()
@@ -356,7 +357,7 @@ impl Connection {
     }
 
     /// Window scaling was negotiated (only asked while opening).
-    fn scaling(&self) -> bool {
+    pub(super) fn scaling(&self) -> bool {
         self.recv_scale != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
     }
 }

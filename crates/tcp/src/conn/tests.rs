@@ -6,5 +6,6 @@ mod pair;
 mod arrival;
 mod closing;
 mod faults;
+mod icmp;
 mod stalls;
 mod transfer;

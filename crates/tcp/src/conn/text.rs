@@ -134,7 +134,12 @@ impl Connection {
 
     /// The application reads the next octets.
     pub fn read(&mut self, cx: &mut Context<'_>) -> Read {
-        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read()) {
+        self.read_up_to(cx, usize::MAX)
+    }
+
+    /// The application reads the next octets, at most `most` (>= 1) of them.
+    pub fn read_up_to(&mut self, cx: &mut Context<'_>, most: usize) -> Read {
+        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read(most)) {
             self.settle(cx.pool);
             return Read::Data(data);
         }
@@ -144,6 +149,11 @@ impl Connection {
             Some(reason) => Read::Closed(reason),
             None => Read::Pending,
         }
+    }
+
+    /// What can be read, piece by piece; it stays unread.
+    pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
+        self.cold.iter().flat_map(|cold| cold.recv.peek())
     }
 
     /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next

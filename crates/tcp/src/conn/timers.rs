@@ -30,6 +30,11 @@ impl Timers {
         self.retransmission.min(self.ack).min(self.life)
     }
 
+    /// Whether retransmission or window probing is on its way.
+    pub(super) fn asks_again(&self) -> bool {
+        self.retransmission != Instant::NEVER
+    }
+
     /// An acknowledgment is due at the latest after `delay`.
     pub(super) fn delay_ack(&mut self, now: Instant, delay: Duration) {
         self.ack = self.ack.min(now + delay);
@@ -41,6 +46,10 @@ impl Timers {
 
     pub(super) fn stop_retransmission(&mut self) {
         self.retransmission = Instant::NEVER;
+    }
+
+    pub(super) fn stop_life(&mut self) {
+        self.life = Instant::NEVER;
     }
 
     pub(super) fn stop_all(&mut self) {
@@ -76,7 +85,7 @@ impl Connection {
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
-        let due = cx.now + self.rtt.rto(cx.tunables);
+        let due = cx.now + self.retransmission_wait(cx);
         if self.is_stalled() {
             // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
             self.flags.set(Flags::PERSIST);
@@ -95,7 +104,18 @@ impl Connection {
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if self.timers.retransmission == Instant::NEVER {
-            self.timers.retransmission = cx.now + self.rtt.rto(cx.tunables);
+            self.timers.retransmission = cx.now + self.retransmission_wait(cx);
+        }
+    }
+
+    /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
+    /// path's round trips.
+    fn retransmission_wait(&self, cx: &Context<'_>) -> Duration {
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                cx.tunables.syn_retry.wait(self.attempts, cx.tunables)
+            }
+            _ => self.rtt.rto(cx.tunables),
         }
     }
 
@@ -118,6 +138,8 @@ impl Connection {
         // TCP receiver", whatever the window says now (RFC 9293 3.8.6: a window may shrink). What
         // follows it is sent again as the windows admit.
         self.snd.nxt = self.snd.una;
+        // The small segment that Nagle's algorithm would wait for counts as lost, too.
+        self.small_end = self.snd.una;
         self.flags.set(Flags::RETRANSMIT);
     }
 

@@ -128,17 +128,20 @@ impl RecvBuffer {
         Held::Kept
     }
 
-    /// The next chunk in order. None holds octets from both sides of the urgent mark, as a read
-    /// must not cross it (RFC 9293 3.9.1.3).
-    pub fn read(&mut self) -> Option<bytes::Bytes> {
-        let Some(left) = self.urgent_mark() else { return self.ready.pop() };
-        let mut chunk = self.ready.pop()?;
-        let within = chunk.split_to(chunk.len().min(left as usize));
-        self.ready.unpop(chunk);
-        if within.len() as u32 == left {
+    /// The next chunk in order, or its first `most` octets (>= 1). None holds octets from both
+    /// sides of the urgent mark, as a read must not cross it (RFC 9293 3.9.1.3).
+    pub fn read(&mut self, most: usize) -> Option<bytes::Bytes> {
+        let left = self.urgent_mark().map_or(usize::MAX, |left| left as usize);
+        let chunk = self.ready.pop_up_to(most.min(left))?;
+        if chunk.len() == left {
             self.urgent = None;
         }
-        Some(within)
+        Some(chunk)
+    }
+
+    /// What can be read, piece by piece; it stays.
+    pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
+        self.ready.pieces()
     }
 
     /// The peer's urgent data end `ahead` octets beyond RCV.NXT. Returns whether that is news.

@@ -57,21 +57,24 @@ impl ChunkQueue {
 
     /// The first chunk.
     pub fn pop(&mut self) -> Option<Bytes> {
-        let chunk = match self.full.pop_front() {
-            Some(chunk) => chunk,
+        self.pop_up_to(usize::MAX)
+    }
+
+    /// The first chunk, or its first `most` octets (>= 1) if it has more; the rest stays.
+    pub fn pop_up_to(&mut self, most: usize) -> Option<Bytes> {
+        let chunk = match self.full.front_mut() {
+            Some(first) if first.len() > most => first.split_to(most),
+            Some(_) => self.full.pop_front()?,
             None if self.tail.is_empty() => return None,
-            None => self.tail.split().freeze(),
+            None => self.tail.split_to(self.tail.len().min(most)).freeze(),
         };
         self.octets -= chunk.len() as u32;
         Some(chunk)
     }
 
-    /// Puts the rest of the first chunk back.
-    pub fn unpop(&mut self, chunk: Bytes) {
-        if !chunk.is_empty() {
-            self.octets += chunk.len() as u32;
-            self.full.push_front(chunk);
-        }
+    /// Its octets in order, piece by piece; they stay.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.full.iter().map(|chunk| &chunk[..]).chain(core::iter::once(&self.tail[..]))
     }
 
     /// Lets go of everything, and keeps the room.

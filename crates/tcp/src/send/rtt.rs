@@ -53,9 +53,11 @@ impl RttEstimator {
             self.rttvar = self.rttvar - self.rttvar / 4 + deviation / 4;
             self.srtt = (self.srtt - self.srtt / 8 + rtt / 8).max(1);
         }
-        // RFC 6298 2.3: "RTO <- SRTT + max (G, K*RTTVAR)"
-        let rto = self.srtt.saturating_add(self.rttvar.saturating_mul(4).max(CLOCK_GRANULARITY));
-        self.rto = rto.clamp(micros(tunables.min_rto), micros(tunables.max_rto));
+        // RFC 6298 2.3: "RTO <- SRTT + max (G, K*RTTVAR)", with the least RTO in G's place, as in
+        // Linux: on a path without variation a floor under the sum alone would leave nothing for
+        // an acknowledgment that the peer delays.
+        let margin = self.rttvar.saturating_mul(4).max(micros(tunables.min_rto));
+        self.rto = self.srtt.saturating_add(margin).min(micros(tunables.max_rto));
         self.backoff = 0;
     }
 
@@ -63,6 +65,11 @@ impl RttEstimator {
     pub fn rto(&self, tunables: &Tunables) -> Duration {
         let micros = u64::from(self.rto) << self.backoff.min(31);
         Duration::from_micros(micros).min(tunables.max_rto)
+    }
+
+    /// How many time-outs doubled RTO since the last acknowledgment of new data.
+    pub const fn back_offs(&self) -> u8 {
+        self.backoff
     }
 
     /// The timer ran out.
@@ -126,8 +133,6 @@ impl RttEstimator {
 }
 
 const RTO_AFTER_LOST_SYN: u32 = 3_000_000;
-/// G of RFC 6298: the millisecond of the timestamp clock.
-const CLOCK_GRANULARITY: u32 = 1_000;
 
 fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)

@@ -79,6 +79,14 @@ impl SendSequence {
         self.wnd.get().saturating_sub(self.in_flight())
     }
 
+    /// The number of a segment without text: SND.MAX, but none beyond the window. A probe of a
+    /// closed window leaves SND.MAX one beyond it, and there the peer would refuse the segment
+    /// with the acknowledgment that it carries (RFC 9293 3.10.7.4, the first check).
+    #[inline]
+    pub fn acceptable(&self) -> SeqNum {
+        self.max.earlier(self.una + self.wnd.get())
+    }
+
     /// Judges SEG.ACK.
     #[inline]
     pub fn judge_ack(&self, ack: SeqNum) -> AckPlace {

@@ -152,6 +152,12 @@ impl FlowTable {
         true
     }
 
+    /// Every record, in the order of their keyed hashes: for reports, not for the way of a segment.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let old = self.migration.iter().flat_map(|it| it.old.records_from(it.cursor));
+        self.current.records_from(0).chain(old)
+    }
+
     /// How many records there are.
     pub const fn len(&self) -> usize {
         self.len

@@ -8,24 +8,31 @@ use siphasher::sip::SipHasher24;
 use whimbrel_wire::{Address, Endpoint, Flow, SeqNum};
 
 use super::Secrets;
-use crate::Instant;
+use crate::tunables::Isn;
+use crate::{Instant, Tunables};
 
 /// Chooses initial sequence numbers and timestamp offsets. Equal secrets give equal offsets.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Identity {
     isn: SipHasher24,
     timestamps: SipHasher24,
+    policy: Isn,
     isn_tick_nanos: u64,
+    isn_step: u32,
+    /// How many numbers were chosen, for those that depend on it.
+    chosen: u64,
 }
 
 impl Identity {
-    /// The identity of a stack with these keys, whose ISN clock steps every `isn_tick_nanos`
-    /// nanoseconds (`Tunables::isn_tick_nanos`; 0 counts as 1).
-    pub fn new(secrets: &Secrets, isn_tick_nanos: u32) -> Self {
+    /// The identity of a stack with these keys and rules. An ISN clock of 0 ns counts as one of 1.
+    pub fn new(secrets: &Secrets, tunables: &Tunables) -> Self {
         Self {
             isn: secrets.isn.prf(),
             timestamps: secrets.timestamps.prf(),
-            isn_tick_nanos: u64::from(isn_tick_nanos.max(1)),
+            policy: tunables.isn,
+            isn_tick_nanos: u64::from(tunables.isn_tick_nanos.max(1)),
+            isn_step: tunables.isn_step,
+            chosen: 0,
         }
     }
 
@@ -34,10 +41,31 @@ impl Identity {
     /// The clock starts with the shard, not with an epoch: after a restart the keys differ too,
     /// and a peer that still holds an old connection is brought round by its challenge ACK.
     #[inline]
-    pub fn isn(&self, flow: &Flow, now: Instant) -> SeqNum {
-        // RFC 6528 3: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)"
-        let offset = self.isn.hash(&flow_octets(flow)) as u32;
-        SeqNum::new(offset) + (now.as_nanos() / self.isn_tick_nanos) as u32
+    pub fn isn(&mut self, flow: &Flow, now: Instant) -> SeqNum {
+        match self.policy {
+            Isn::Rfc6528 => {
+                // RFC 6528 3: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)"
+                let offset = self.isn.hash(&flow_octets(flow)) as u32;
+                SeqNum::new(offset) + (now.as_nanos() / self.isn_tick_nanos) as u32
+            }
+            Isn::HostWide => {
+                let clock = (now.as_nanos() / HOST_WIDE_TICK_NANOS) as u32;
+                let random =
+                    1 + self.isn.hash(&self.chosen.to_be_bytes()) as u32 % HOST_WIDE_RANDOM;
+                self.next_host_wide() + clock + random
+            }
+            Isn::HostWidePlain => {
+                let seconds = (now.as_nanos() / 1_000_000_000) as u32;
+                self.next_host_wide() + seconds.wrapping_mul(self.isn_step.wrapping_mul(2))
+            }
+        }
+    }
+
+    /// One counter for all flows, from a secret start.
+    fn next_host_wide(&mut self) -> SeqNum {
+        self.chosen += 1;
+        let start = self.isn.hash(&[]) as u32;
+        SeqNum::new(start) + (self.chosen as u32).wrapping_mul(self.isn_step)
     }
 
     /// What is added to the timestamp clock towards one peer: milliseconds modulo 2^32.
@@ -67,9 +95,7 @@ impl Identity {
 /// Says that there are keys, and nothing of what they are.
 impl core::fmt::Debug for Identity {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Identity")
-            .field("isn_tick_nanos", &self.isn_tick_nanos)
-            .finish_non_exhaustive()
+        f.debug_struct("Identity").field("policy", &self.policy).finish_non_exhaustive()
     }
 }
 
@@ -84,6 +110,11 @@ fn flow_octets(flow: &Flow) -> [u8; 36] {
     }
     octets
 }
+
+/// The clock of host-wide numbers: 4.096 us, so 244,141 a second.
+const HOST_WIDE_TICK_NANOS: u64 = 4_096;
+/// What one host-wide number exceeds the counter by at most.
+const HOST_WIDE_RANDOM: u32 = 131_072;
 
 #[cfg(test)]
 mod tests;

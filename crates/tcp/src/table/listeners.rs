@@ -79,6 +79,21 @@ impl Listeners {
         self.get_mut(id.index).filter(|listener| listener.id == id)
     }
 
+    /// Changes how many complete connections may wait (0 counts as 1); those that wait stay.
+    /// Returns whether `id` names a listener.
+    pub fn set_backlog(&mut self, id: ListenerId, backlog: u32) -> bool {
+        let listener = self.resolve_mut(id);
+        listener.map(|listener| listener.backlog = backlog.max(1)).is_some()
+    }
+
+    /// Every listener, by port and address.
+    pub fn iter(&self) -> impl Iterator<Item = &Listener> {
+        self.places.iter().filter_map(|((_, addr), index)| {
+            // One of two families stands in two places.
+            self.get(*index).filter(|listener| listener.at.addr == *addr)
+        })
+    }
+
     /// Stops listening. Returns the connections that nobody accepted, oldest first, for the caller
     /// to reset; `None` if `id` names no listener.
     pub fn remove(&mut self, id: ListenerId) -> Option<VecDeque<u32>> {

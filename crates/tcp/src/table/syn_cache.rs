@@ -51,6 +51,11 @@ impl SynCache {
         self.entries.get_mut(index)
     }
 
+    /// The first entry at `index` or above; `Err(next)` says where to go on ([`Slab::first_from`]).
+    pub fn first_from(&self, index: u32) -> Option<Result<(u32, &SynEntry), u32>> {
+        self.entries.first_from(index)
+    }
+
     /// How many there are.
     pub const fn len(&self) -> usize {
         self.entries.len()

@@ -21,7 +21,7 @@ use self::ring::Ring;
 use crate::time::{Instant, Tick};
 use crate::tunables::Tunables;
 
-pub use self::judge::{ChallengeReason, ReuseBy, RstVerdict, SegmentVerdict, SynVerdict};
+pub use self::judge::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict};
 
 /// How far away a peer is, for what it says of the life time of segments on the way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

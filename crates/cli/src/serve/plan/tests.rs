@@ -50,6 +50,26 @@ fn a_wire_that_means_nothing_is_refused() {
 }
 
 #[test]
+fn tunables_are_set_in_the_order_in_which_they_are_typed() {
+    let typed = ["-S", "msl=5s", "--set", "TCP_MSL=2000", "-S", "ip_local_port_range=1024 2047"];
+    let tunables = plan(&typed).unwrap().tunables;
+    assert_eq!(tunables.value_of("msl").as_deref(), Some("2s"));
+    assert_eq!((tunables.port_first, tunables.port_last), (1_024, 2_047));
+    assert_eq!(plan(&[]).unwrap().tunables, Tunables::default());
+}
+
+#[test]
+fn a_tunable_that_means_nothing_is_refused_with_the_remedy() {
+    assert!(usage_error(&["-S", "msl"]).starts_with("--set: \"msl\" has no value: give KEY="));
+    let text = usage_error(&["-S", "tw.sin=linux"]);
+    assert!(text.starts_with("--set: no tunable is named \"tw.sin\": perhaps tw.syn"), "{text}");
+    let text = usage_error(&["-S", "tw.syn=lunix"]);
+    assert!(text.contains("one of rfc6191, by-sequence, linux"), "{text}");
+    let text = usage_error(&["-S", "ports.first=65000"]);
+    assert!(text.contains("give a port from 65000"), "{text}");
+}
+
+#[test]
 fn options_that_exclude_each_other_are_refused() {
     for words in [
         ["--body", "1", "--file-root", "/"].as_slice(),

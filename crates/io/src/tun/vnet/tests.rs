@@ -31,7 +31,7 @@ fn segment(version: u8, text: usize, gso_size: u16) -> TxSegment {
 fn segments_are_counted_by_the_text_not_by_the_hint() {
     let cases = [(1, 1, 0), (1448, 1, 0), (1449, 2, 1448), (2896, 2, 1448), (64_000, 45, 1448)];
     for (text, segs, gso_size) in cases {
-        let meta = super_frame(1448).meta(&frame_v4(8, text)).unwrap();
+        let meta = super_frame(1448).meta(&frame_v4(8, text), 0).unwrap();
         assert_eq!((meta.segs, meta.gso_size), (segs, gso_size), "{text} octets");
     }
 }
@@ -49,7 +49,7 @@ fn an_unfinished_checksum_says_where_the_transport_header_begins() {
         csum_offset: 16,
         ..VnetHeader::default()
     };
-    let meta = vnet.meta(&frame).unwrap();
+    let meta = vnet.meta(&frame, 0).unwrap();
     assert_eq!((meta.segs, meta.checksum), (3, RxChecksum::Partial));
 }
 
@@ -58,7 +58,7 @@ fn udp_super_frames_have_headers_of_eight_octets() {
     let mut frame = vec![0; 20 + 8 + 2500];
     frame[0] = 0x45;
     let vnet = VnetHeader { gso_type: GSO_UDP_L4, gso_size: 1200, ..VnetHeader::default() };
-    assert_eq!(vnet.meta(&frame).unwrap().segs, 3);
+    assert_eq!(vnet.meta(&frame, 0).unwrap().segs, 3);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn checksums_are_unknown_verified_or_partial() {
         [(0, RxChecksum::Unknown), (DATA_VALID, RxChecksum::Verified), (3, RxChecksum::Partial)]
     {
         let vnet = VnetHeader { flags, csum_start: 20, ..VnetHeader::default() };
-        assert_eq!(vnet.meta(&frame_v4(5, 10)).unwrap().checksum, checksum);
+        assert_eq!(vnet.meta(&frame_v4(5, 10), 0).unwrap().checksum, checksum);
     }
 }
 
@@ -75,26 +75,26 @@ fn checksums_are_unknown_verified_or_partial() {
 fn congestion_marks_count_once_for_each_segment() {
     let mut frame = frame_v4(5, 3000);
     frame[1] = 0b11;
-    assert_eq!(super_frame(1000).meta(&frame).unwrap().ce_marks, 3);
+    assert_eq!(super_frame(1000).meta(&frame, 0).unwrap().ce_marks, 3);
     frame[1] = 0b10;
-    assert_eq!(super_frame(1000).meta(&frame).unwrap().ce_marks, 0);
+    assert_eq!(super_frame(1000).meta(&frame, 0).unwrap().ce_marks, 0);
 }
 
 #[test]
 fn contradictions_are_malformed() {
     let frame = frame_v4(5, 3000);
-    assert_eq!(super_frame(0).meta(&frame), Err(Malformed), "no size");
-    assert_eq!(super_frame(1000).meta(&frame[..30]), Err(Malformed), "cut in its header");
-    assert_eq!(super_frame(1000).meta(&frame_v4(3, 3000)), Err(Malformed), "short data offset");
+    assert_eq!(super_frame(0).meta(&frame, 0), Err(Malformed), "no size");
+    assert_eq!(super_frame(1000).meta(&frame[..30], 0), Err(Malformed), "cut in its header");
+    assert_eq!(super_frame(1000).meta(&frame_v4(3, 3000), 0), Err(Malformed), "short data offset");
     let unknown = VnetHeader { gso_type: 77, ..super_frame(1000) };
-    assert_eq!(unknown.meta(&frame), Err(Malformed), "unknown kind");
+    assert_eq!(unknown.meta(&frame, 0), Err(Malformed), "unknown kind");
     let far = VnetHeader { flags: NEEDS_CSUM, csum_start: 60_000, ..super_frame(1000) };
-    assert_eq!(far.meta(&frame), Err(Malformed), "checksum behind the end");
+    assert_eq!(far.meta(&frame, 0), Err(Malformed), "checksum behind the end");
 }
 
 #[test]
 fn a_segment_of_one_piece_asks_for_its_checksum_only() {
-    let vnet = VnetHeader::of_segment(&segment(4, 1000, 1000));
+    let vnet = VnetHeader::of_segment(&segment(4, 1000, 1000), 0);
     assert_eq!((vnet.flags, vnet.csum_start, vnet.csum_offset), (NEEDS_CSUM, 20, 16));
     assert_eq!((vnet.gso_type, vnet.gso_size), (GSO_NONE, 0));
 }
@@ -102,19 +102,42 @@ fn a_segment_of_one_piece_asks_for_its_checksum_only() {
 #[test]
 fn a_super_segment_says_its_family_its_size_and_whether_cwr_is_set() {
     let mut super_segment = segment(6, 1001, 1000);
-    let vnet = VnetHeader::of_segment(&super_segment);
+    let vnet = VnetHeader::of_segment(&super_segment, 0);
     assert_eq!((vnet.gso_type, vnet.gso_size, vnet.hdr_len), (GSO_TCPV6, 1000, 60));
     super_segment.header_room()[40 + TCP_FLAGS] = TCP_CWR;
-    assert_eq!(VnetHeader::of_segment(&super_segment).gso_type, GSO_TCPV6 | GSO_ECN);
-    assert_eq!(VnetHeader::of_segment(&segment(4, 1001, 1000)).gso_type, GSO_TCPV4);
+    assert_eq!(VnetHeader::of_segment(&super_segment, 0).gso_type, GSO_TCPV6 | GSO_ECN);
+    assert_eq!(VnetHeader::of_segment(&segment(4, 1001, 1000), 0).gso_type, GSO_TCPV4);
 }
 
 #[test]
 fn a_finished_segment_asks_for_nothing() {
     let mut finished = segment(4, 100, 0);
     finished.checksum = TxChecksum::Done;
-    let vnet = VnetHeader::of_segment(&finished);
+    let vnet = VnetHeader::of_segment(&finished, 0);
     assert_eq!(vnet, VnetHeader { hdr_len: 40, ..VnetHeader::default() });
+}
+
+#[test]
+fn behind_an_ethernet_header_everything_stands_fourteen_octets_later() {
+    let medium = Medium::Ethernet { mac: whimbrel_wire::MacAddress([2, 0, 0, 0, 0, 1]) };
+    let mut frame = vec![0; 12];
+    frame.extend([8, 0]);
+    frame.extend(frame_v4(5, 3000));
+    frame[15] = 0b11;
+    assert_eq!((ip_offset(medium, &frame), ip_offset(Medium::Ip, &frame)), (14, 0));
+    let meta = super_frame(1000).meta(&frame, 14).unwrap();
+    assert_eq!((meta.segs, meta.ce_marks), (3, 3));
+    frame.splice(12..12, [0x81, 0, 0, 0]);
+    assert_eq!(ip_offset(medium, &frame), 18);
+    assert_eq!(super_frame(1000).meta(&frame, 18).unwrap().segs, 3);
+
+    let mut sent = segment(6, 1001, 1000);
+    sent.header_room().copy_within(0..60, 14);
+    sent.header_room()[0] = 0x02;
+    sent.set_header_len(74);
+    sent.transport_offset = 54;
+    let vnet = VnetHeader::of_segment(&sent, 14);
+    assert_eq!((vnet.gso_type, vnet.csum_start, vnet.hdr_len), (GSO_TCPV6, 54, 74));
 }
 
 proptest! {
@@ -122,8 +145,9 @@ proptest! {
     fn any_octets_give_metadata_or_malformed(
         header in any::<[u8; VnetHeader::LEN]>(),
         frame in proptest::collection::vec(any::<u8>(), 0..200),
+        ip_at in prop::sample::select(vec![0usize, 14, 18]),
     ) {
-        if let Ok(meta) = VnetHeader::decode(&header).meta(&frame) {
+        if let Ok(meta) = VnetHeader::decode(&header).meta(&frame, ip_at) {
             prop_assert!(meta.segs >= 1);
             prop_assert!(meta.ce_marks <= meta.segs);
             prop_assert_eq!(meta.segs > 1, meta.gso_size > 0);

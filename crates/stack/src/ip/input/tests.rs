@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{Payload, SegMeta};
+use whimbrel_tcp::{Instant, Payload, SegMeta};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Family, Protocol, SeqNum};
 
@@ -48,20 +48,25 @@ fn packet(family: Family, header: &TcpHeader, text: &[u8]) -> Vec<u8> {
 }
 
 /// The fate of a frame: the drop, or the flow and the text of a segment.
-fn read(host: &Host, octets: &[u8], checksum: RxChecksum) -> Result<(FlowKey, Vec<u8>), FrameDrop> {
+fn read(
+    host: &mut Host,
+    octets: &[u8],
+    checksum: RxChecksum,
+) -> Result<(FlowKey, Vec<u8>), FrameDrop> {
     let frame = RxFrame::new(octets, SegMeta { checksum, ..SegMeta::SINGLE });
-    match host.read(&frame)? {
+    match host.read(Instant::ZERO, &frame).map_err(|refused| refused.reason)? {
         Arrived::Segment(arrival) => {
             assert_ne!(arrival.segment.meta.checksum, RxChecksum::Unknown);
             let Payload::Borrowed(text) = arrival.segment.payload else { panic!("not borrowed") };
             Ok((arrival.key, text.to_vec()))
         }
-        Arrived::Echo(_) => Err(FrameDrop::IcmpType),
+        Arrived::Echo(_) | Arrived::Report(_) => Err(FrameDrop::IcmpType),
+        Arrived::Held | Arrived::Whole(_) => Err(FrameDrop::Fragment),
     }
 }
 
 fn refusal(octets: &[u8]) -> Option<FrameDrop> {
-    read(&host(false), octets, RxChecksum::Unknown).err()
+    read(&mut host(false), octets, RxChecksum::Unknown).err()
 }
 
 #[test]
@@ -76,7 +81,7 @@ fn a_segment_is_read_with_its_flow_and_its_text() {
             local_port: 80,
             local_index: u16::from(family == Family::V6),
         };
-        let read = read(&host(false), &octets, RxChecksum::Unknown);
+        let read = read(&mut host(false), &octets, RxChecksum::Unknown);
         assert_eq!(read, Ok((key, b"hello".to_vec())));
     }
 }
@@ -88,7 +93,7 @@ fn a_wrong_checksum_is_found_unless_the_device_vouches_for_it() {
         *octets.last_mut().expect("text") ^= 1;
         assert_eq!(refusal(&octets), Some(FrameDrop::TcpChecksum));
         for vouched in [RxChecksum::Verified, RxChecksum::Partial] {
-            assert!(read(&host(false), &octets, vouched).is_ok());
+            assert!(read(&mut host(false), &octets, vouched).is_ok());
         }
     }
 }
@@ -137,7 +142,9 @@ fn a_packet_cut_anywhere_is_dropped() {
 fn protocols_nobody_speaks_are_dropped() {
     let mut octets = packet(Family::V6, &header(), b"");
     octets[6] = Protocol::UDP.0;
-    assert_eq!(refusal(&octets), Some(FrameDrop::Protocol));
+    assert_eq!(refusal(&octets), Some(FrameDrop::UdpPort));
+    octets[6] = 132;
+    assert_eq!(refusal(&octets), Some(FrameDrop::Protocol), "SCTP");
     octets[6] = Protocol::ICMP.0;
     assert_eq!(refusal(&octets), Some(FrameDrop::Protocol), "the other family's ICMP");
 }
@@ -150,7 +157,7 @@ proptest! {
             *first = if version == 1 { 0x45 } else { 0x60 };
         }
         for checksum in [RxChecksum::Unknown, RxChecksum::Verified, RxChecksum::Partial] {
-            let _ = read(&host(false), &octets, checksum);
+            let _ = read(&mut host(false), &octets, checksum);
         }
     }
 
@@ -167,8 +174,8 @@ proptest! {
             let at = at.index(octets.len());
             octets[at] ^= by;
         }
-        let _ = read(&host(false), &octets, RxChecksum::Verified);
-        let checked = read(&host(false), &octets, RxChecksum::Unknown);
+        let _ = read(&mut host(false), &octets, RxChecksum::Verified);
+        let checked = read(&mut host(false), &octets, RxChecksum::Unknown);
         // One changed octet of the segment itself never cancels out in its sum.
         let ip_len = good.len() - 20 - text.len();
         if changes.len() == 1 && octets[..ip_len] == good[..ip_len] {

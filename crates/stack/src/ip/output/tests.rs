@@ -12,7 +12,7 @@ use whimbrel_wire::{Address, Family, IpHeader, Mss, Protocol, RawWindow, SeqNum,
 
 use super::TcpOut;
 use crate::ip::addresses::tests::addr;
-use crate::ip::{Addresses, Host, IpCounters, Routes};
+use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
 use crate::{Capabilities, InterfaceAddress, Medium, Steering};
 
 pub(in crate::ip) fn host(tx_checksum: bool) -> Host {
@@ -31,6 +31,10 @@ pub(in crate::ip) fn host(tx_checksum: bool) -> Host {
         addresses: Addresses::new(&own).expect("valid addresses"),
         routes: Routes::new(&own, &[]).expect("valid routes"),
         counters: IpCounters::default(),
+        reassembly: Reassembly::new(Bounds::DEFAULT),
+        path_mtus: PathMtus::default(),
+        error_budget: ErrorBudget::new(),
+        link: None,
     }
 }
 

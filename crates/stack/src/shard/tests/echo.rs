@@ -4,34 +4,10 @@ use whimbrel_tcp::{Instant, SegMeta};
 use whimbrel_wire::{IcmpMessage, Icmpv6Message, IpHeader, Protocol};
 
 use super::hosts::{Over, client_addr, host, server_addr};
+use super::packets::packet;
 use crate::ip::FrameDrop;
 use crate::{RxFrame, TxBatch};
 use whimbrel_tcp::Tunables;
-
-/// An IP packet from the client to the server.
-pub(super) fn packet(over: Over, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
-    let (src, dst) = (client_addr(over), server_addr(over));
-    let mut packet = match over {
-        Over::V4 => {
-            let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol.0, 0, 0];
-            packet[2..4].copy_from_slice(&(20 + payload.len() as u16).to_be_bytes());
-            packet.extend(src.v4_octets());
-            packet.extend(dst.v4_octets());
-            let checksum = whimbrel_wire::Sum::new().add_bytes(&packet).finish();
-            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-            packet
-        }
-        Over::V6 => {
-            let mut packet = vec![0x60, 0, 0, 0, 0, 0, protocol.0, 64];
-            packet[4..6].copy_from_slice(&(payload.len() as u16).to_be_bytes());
-            packet.extend(src.octets());
-            packet.extend(dst.octets());
-            packet
-        }
-    };
-    packet.extend_from_slice(payload);
-    packet
-}
 
 #[test]
 fn echo_requests_are_answered_over_both_families() {

@@ -12,8 +12,8 @@ use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Endpoint, IpHeader, Protocol, RawWindow, SeqNum};
 
-use super::echo::packet;
 use super::hosts::{Over, client_addr, host, server_addr, server_at};
+use super::packets::packet;
 use crate::shard::Census;
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
 
@@ -256,6 +256,7 @@ impl Siege {
     }
 
     fn check(&self) {
+        self.server.check_invariants().expect("what must hold");
         let counters = self.server.counters();
         let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
         assert_eq!(counters.in_segs, counters.accepted_segs + dropped);

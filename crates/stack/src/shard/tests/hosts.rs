@@ -10,6 +10,7 @@ use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 
+use super::packets::{fragments, too_big};
 use crate::shard::Census;
 use crate::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
@@ -27,6 +28,18 @@ pub(super) struct Hosts {
     /// Which packets are lost: told their number, counted over both directions.
     pub(super) lose: fn(u64) -> bool,
     pub(super) carried: u64,
+    pub(super) wire: Wire,
+}
+
+/// What is between the hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wire {
+    /// Nothing but the link.
+    Plain,
+    /// A router that refuses packets of more octets than this, and says so.
+    Narrow(u16),
+    /// Something that fragments packets of more octets than this whatever they say.
+    Fragmenting(usize),
 }
 
 pub(super) const DELAY: Duration = Duration::from_millis(1);
@@ -59,8 +72,12 @@ pub(super) fn server_at(over: Over) -> Endpoint {
 }
 
 pub(super) fn host(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) -> Shard {
+    Shard::new(config(addr, seed, tunables)).expect("a valid configuration")
+}
+
+pub(super) fn config(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) -> ShardConfig {
     let address = |over, prefix_len| InterfaceAddress { addr: addr(over), prefix_len };
-    let config = ShardConfig {
+    ShardConfig {
         tunables: tunables.clone(),
         secrets: Secrets::from_seed(seed),
         capabilities: Capabilities {
@@ -72,8 +89,7 @@ pub(super) fn host(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) ->
         },
         addresses: std::vec![address(Over::V4, 24), address(Over::V6, 64)],
         routes: Vec::new(),
-    };
-    Shard::new(config).expect("a valid configuration")
+    }
 }
 
 impl Hosts {
@@ -82,14 +98,19 @@ impl Hosts {
     }
 
     pub(super) fn with(tunables: &Tunables) -> Self {
+        Self::of(host(client_addr, 1, tunables), host(server_addr, 2, tunables))
+    }
+
+    pub(super) fn of(client: Shard, server: Shard) -> Self {
         Self {
             now: Instant::ZERO,
-            client: host(client_addr, 1, tunables),
-            server: host(server_addr, 2, tunables),
+            client,
+            server,
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
             lose: |_| false,
             carried: 0,
+            wire: Wire::Plain,
         }
     }
 
@@ -113,6 +134,9 @@ impl Hosts {
             self.arrive();
             while self.client.advance(self.now, 64) {}
             while self.server.advance(self.now, 64) {}
+            for shard in [&self.client, &self.server] {
+                shard.check_invariants().expect("what must hold");
+            }
         }
         self.now = end;
     }
@@ -122,24 +146,42 @@ impl Hosts {
     }
 
     fn carry(&mut self) {
-        let arrives = self.now + DELAY;
-        for (shard, wire) in
-            [(&mut self.client, &mut self.to_server), (&mut self.server, &mut self.to_client)]
-        {
+        for over_there in [false, true] {
             let mut batch = TxBatch::new(64);
             loop {
+                let shard = if over_there { &mut self.server } else { &mut self.client };
                 let more = shard.tx(&mut batch);
                 for segment in batch.pending() {
-                    self.carried += 1;
-                    if !(self.lose)(self.carried) {
-                        wire.push_back((arrives, segment.to_vec()));
-                    }
+                    self.carry_packet(over_there, segment.to_vec());
                 }
                 batch.consume(batch.pending().len());
                 if !more {
                     break;
                 }
             }
+        }
+    }
+
+    fn carry_packet(&mut self, from_server: bool, packet: Vec<u8>) {
+        self.carried += 1;
+        if (self.lose)(self.carried) {
+            return;
+        }
+        let (wire, back) = if from_server {
+            (&mut self.to_client, &mut self.to_server)
+        } else {
+            (&mut self.to_server, &mut self.to_client)
+        };
+        let arrives = self.now + DELAY;
+        match self.wire {
+            Wire::Narrow(mtu) if packet.len() > usize::from(mtu) => {
+                back.push_back((arrives, too_big(&packet, mtu)));
+            }
+            Wire::Fragmenting(size) if packet.len() > size => {
+                let pieces = fragments(&packet, self.carried as u32, size).into_iter();
+                wire.extend(pieces.map(|piece| (arrives, piece)));
+            }
+            _ => wire.push_back((arrives, packet)),
         }
     }
 

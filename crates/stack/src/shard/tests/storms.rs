@@ -146,6 +146,7 @@ impl Storm {
         self.arrive();
         for shard in &mut self.shards {
             while shard.advance(self.now, 64) {}
+            shard.check_invariants().expect("what must hold");
             let counters = shard.counters();
             let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
             assert_eq!(counters.in_segs, counters.accepted_segs + dropped);

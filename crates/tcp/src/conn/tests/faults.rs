@@ -41,6 +41,17 @@ fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
 }
 
 #[test]
+fn the_small_end_of_a_flight_that_was_lost_whole_does_not_wait_for_itself() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.lose = |number, flying| !flying.text.is_empty() && number < 7;
+    let octets = pattern(5_000);
+    pair.write(Which::Client, &octets);
+    pair.run_for(Duration::from_secs(5));
+    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert_eq!(pair.client.counters.timeouts, 1);
+}
+
+#[test]
 fn a_peer_that_falls_silent_times_the_connection_out() {
     let mut pair = Pair::established(&Tunables::default());
     pair.lose = |_, _| true;

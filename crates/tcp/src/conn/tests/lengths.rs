@@ -46,3 +46,54 @@ fn text_and_selective_acknowledgments_fit_into_one_packet_or_go_in_two() {
         assert!(named.count() >= 2, "the gap is named for each segment that showed it");
     }
 }
+
+#[test]
+fn an_acknowledgment_after_a_window_probe_lies_where_the_peer_accepts_it() {
+    let mut pair = Pair::established(&Tunables { recv_buffer: 1_000, ..Tunables::default() });
+    // The server's window closes: the client's text is taken and not read.
+    pair.write(Which::Client, &pattern(1_400));
+    let now = pair.now;
+    for flying in burst(&mut pair, Which::Client) {
+        assert_eq!(pair.server.take(now, &flying), Verdict::Accepted);
+    }
+    pair.now = pair.now + Duration::from_secs(2);
+    let now = pair.now;
+    pair.server.with(now, |connection, cx| connection.on_deadline(cx));
+    for flying in burst(&mut pair, Which::Server) {
+        assert_eq!(pair.client.take(now, &flying), Verdict::Accepted);
+    }
+    // The client probes; then it acknowledges what the server sends. Both cross.
+    let deadline = pair.client.connection.next_deadline();
+    pair.now = deadline;
+    pair.client.with(deadline, |connection, cx| connection.on_deadline(cx));
+    let probe = burst(&mut pair, Which::Client);
+    assert_eq!((probe.len(), probe[0].text.len()), (1, 1), "a probe of one octet");
+    pair.write(Which::Server, &pattern(1_000));
+    for flying in burst(&mut pair, Which::Server) {
+        assert_eq!(pair.client.take(deadline, &flying), Verdict::Accepted);
+    }
+    pair.client
+        .with(deadline + Duration::from_secs(1), |connection, cx| connection.on_deadline(cx));
+    let ack = burst(&mut pair, Which::Client).pop().expect("an acknowledgment");
+    assert!(ack.text.is_empty());
+    assert_eq!(pair.server.take(deadline, &ack), Verdict::Accepted);
+    assert_eq!(pair.server.connection.send_queued(), 0, "it acknowledged everything");
+}
+
+#[test]
+fn an_acknowledgment_that_was_sent_before_ours_arrived_is_heard() {
+    let mut pair = Pair::established(&Tunables::default());
+    let now = pair.now;
+    pair.write(Which::Server, b"!");
+    let probe = pair.poll(Which::Server).expect("one octet");
+    pair.write(Which::Client, &pattern(3_000));
+    for flying in burst(&mut pair, Which::Client) {
+        assert_eq!(pair.server.take(now, &flying), Verdict::Accepted);
+    }
+    let mut ack = pair.poll(Which::Server).expect("an acknowledgment");
+    // As a server sends it that believes the client's window to be closed.
+    ack.header.seq = probe.header.seq;
+    assert_eq!(pair.client.take(now, &probe), Verdict::Accepted);
+    assert_eq!(pair.client.take(now, &ack), Verdict::Accepted);
+    assert!(pair.client.connection.send_queued() < 3_000, "it acknowledged text");
+}

@@ -141,7 +141,7 @@ impl Pair {
         assert_eq!(syn.header.flags, TcpFlags::SYN);
         let options = syn.header.options;
         let tunables = self.server.tunables.clone();
-        let recv_scale = crate::conn::open::recv_scale(&tunables);
+        let recv_scale = crate::conn::open::recv_scale(&tunables, tunables.recv_buffer);
         let handshake = Handshake {
             open: server_open,
             irs: syn.header.seq,

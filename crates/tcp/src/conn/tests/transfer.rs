@@ -140,7 +140,7 @@ fn a_closed_window_is_probed_and_reopens() {
             deliver(&mut pair, Which::Client, &answer);
         }
     }
-    assert_eq!(pair.client.counters.window_probes, before + 8);
+    assert!(pair.client.counters.window_probes > before);
     let now = pair.now;
     pair.server.drain(now);
     transfer(&mut pair, rest);

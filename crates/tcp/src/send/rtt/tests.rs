@@ -38,10 +38,10 @@ fn the_first_measurement_counts_whole_and_the_next_by_an_eighth() {
 }
 
 #[test]
-fn rto_keeps_within_its_bounds() {
+fn rto_leaves_its_margin_above_srtt_and_ends_at_its_maximum() {
     let (rules, mut rtt) = (Tunables::default(), RttEstimator::new(&Tunables::default()));
     rtt.on_sample(Duration::ZERO, &rules);
-    assert_eq!(rtt.rto(&rules), rules.min_rto);
+    assert_eq!(rtt.rto(&rules), rules.min_rto + Duration::from_micros(1));
     rtt.on_sample(Duration::from_secs(1 << 30), &rules);
     assert_eq!(rtt.rto(&rules), rules.max_rto);
 }

@@ -103,6 +103,12 @@ impl Array {
         group
     }
 
+    /// The records of group `start` and of all behind it.
+    pub(super) fn records_from(&self, start: usize) -> impl Iterator<Item = Record> {
+        let groups = (start..self.segments.len() * SEGMENT).filter_map(|index| self.group(index));
+        groups.flat_map(|group| group.slots().map(|(_, record)| record))
+    }
+
     /// Octets held in segments and their directory.
     pub(super) fn memory(&self) -> usize {
         let segments = self.segments.iter().flatten().count();

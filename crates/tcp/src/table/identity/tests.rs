@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use super::Identity;
-use crate::Instant;
 use crate::table::Secrets;
+use crate::tunables::Isn;
+use crate::{Instant, Tunables};
 
 const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
@@ -16,8 +17,12 @@ fn flow(local_port: u16, remote_port: u16) -> Flow {
     Flow { local: Endpoint::new(HOST, local_port), remote: Endpoint::new(PEER, remote_port) }
 }
 
+fn with(isn: Isn) -> Identity {
+    Identity::new(&Secrets::from_seed(1), &Tunables { isn, ..Tunables::default() })
+}
+
 fn identity() -> Identity {
-    Identity::new(&Secrets::from_seed(1), 256)
+    with(Isn::Rfc6528)
 }
 
 #[test]
@@ -47,16 +52,56 @@ fn each_part_of_the_flow_and_the_key_change_the_isn() {
     let flows = [base, swapped, other_host, other_peer, flow(81, 5000), flow(80, 5001)];
     let mut isns: BTreeSet<u32> =
         flows.iter().map(|flow| identity().isn(flow, Instant::ZERO).raw()).collect();
-    let other_key = Identity::new(&Secrets::from_seed(2), 256);
+    let mut other_key = Identity::new(&Secrets::from_seed(2), &Tunables::default());
     isns.insert(other_key.isn(&base, Instant::ZERO).raw());
     assert_eq!(isns.len(), 7);
 }
 
 #[test]
 fn a_tick_of_zero_counts_as_one_nanosecond() {
-    let identity = Identity::new(&Secrets::from_seed(1), 0);
-    let isn = |nanos| identity.isn(&flow(80, 5000), Instant::from_nanos(nanos));
-    assert_eq!(isn(5), isn(0) + 5);
+    let tunables = Tunables { isn_tick_nanos: 0, ..Tunables::default() };
+    let mut identity = Identity::new(&Secrets::from_seed(1), &tunables);
+    let mut isn = |nanos| identity.isn(&flow(80, 5000), Instant::from_nanos(nanos));
+    let start = isn(0);
+    assert_eq!(isn(5), start + 5);
+}
+
+#[test]
+fn host_wide_numbers_grow_with_each_connection_and_with_time() {
+    let mut identity = with(Isn::HostWide);
+    let mut isn = |port, now| identity.isn(&flow(80, port), now);
+    let first = isn(1, Instant::ZERO);
+    for count in 1..1_000_u32 {
+        // Whatever the flow: 125,000 each, and a random 1 to 131,072 that is not kept.
+        let gained = isn(count as u16, Instant::ZERO).distance_from(first);
+        let beside = gained - (count * 125_000).cast_signed();
+        assert!(beside.abs() < 131_072, "{count}: {gained}");
+    }
+    let later = isn(1, Instant::ZERO + Duration::from_secs(1)).offset_from(first);
+    assert!(later.abs_diff(125_000_000 + 244_140) < 131_072, "{later}");
+}
+
+#[test]
+fn host_wide_numbers_look_old_to_a_port_after_a_minute_at_some_hundred_connections_a_second() {
+    for (rate, looks_old) in [(250, false), (320, true)] {
+        let mut identity = with(Isn::HostWide);
+        let first = identity.isn(&flow(1, 80), Instant::ZERO);
+        for _ in 0..rate * 60 {
+            identity.isn(&flow(2, 80), Instant::ZERO);
+        }
+        let next = identity.isn(&flow(1, 80), Instant::ZERO + Duration::from_secs(60));
+        assert_eq!(!next.after(first), looks_old, "{rate} connections/s");
+    }
+}
+
+#[test]
+fn plain_host_wide_numbers_are_exactly_what_anybody_expects() {
+    let tunables = Tunables { isn: Isn::HostWidePlain, isn_step: 12_500, ..Tunables::default() };
+    let mut identity = Identity::new(&Secrets::from_seed(1), &tunables);
+    let first = identity.isn(&flow(80, 1), Instant::ZERO);
+    assert_eq!(identity.isn(&flow(80, 2), Instant::ZERO), first + 12_500);
+    let after = Instant::ZERO + Duration::from_millis(2_900);
+    assert_eq!(identity.isn(&flow(80, 3), after), first + 2 * 12_500 + 2 * 25_000);
 }
 
 #[test]
@@ -78,7 +123,7 @@ fn tsval_ticks_once_a_millisecond_and_wraps() {
 
 #[test]
 fn debug_output_prints_no_key() {
-    assert_eq!(format!("{:?}", identity()), "Identity { isn_tick_nanos: 256, .. }");
+    assert_eq!(format!("{:?}", identity()), "Identity { policy: Rfc6528, .. }");
 }
 
 proptest! {

@@ -8,6 +8,7 @@ use whimbrel_wire::{Address, Endpoint};
 use super::{PortRange, Ports, PortsExhausted};
 use crate::Tunables;
 use crate::table::Secrets;
+use crate::tunables::PortOrder;
 
 const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
 
@@ -19,8 +20,12 @@ fn range(first: u16, last: u16) -> PortRange {
     PortRange::new(first, last).unwrap()
 }
 
+fn ordered(order: PortOrder, first: u16, last: u16) -> Ports {
+    Ports::new(&Secrets::from_seed(1), range(first, last), order)
+}
+
 fn ports(first: u16, last: u16) -> Ports {
-    Ports::new(&Secrets::from_seed(1), range(first, last))
+    ordered(PortOrder::DoubleHash, first, last)
 }
 
 #[test]
@@ -53,14 +58,15 @@ fn exhaustion_asks_once_for_each_port_and_names_the_limit() {
     assert_eq!(
         refusal.unwrap_err().to_string(),
         "no free port: all 100 of 40000 to 40099 are in use towards this destination; widen \
-         port_first and port_last, or add a local address"
+         net.ipv4.ip_local_port_range, or add a local address"
     );
 }
 
 #[test]
 fn destinations_start_at_different_ports_and_secrets_decide_where() {
     let first = |seed, octet| {
-        let mut ports = Ports::new(&Secrets::from_seed(seed), range(1024, 65_535));
+        let mut ports =
+            Ports::new(&Secrets::from_seed(seed), range(1024, 65_535), PortOrder::DoubleHash);
         ports.choose(&HOST, &server(octet), |_| true).unwrap()
     };
     let by_destination: BTreeSet<u16> = (0..32).map(|octet| first(1, octet)).collect();
@@ -107,6 +113,47 @@ fn a_new_range_is_drawn_from_at_once() {
     assert!(drawn.iter().all(|port| ports.range().contains(*port)), "{drawn:?}");
 }
 
+#[test]
+fn sequential_ports_follow_each_other_whatever_the_destination() {
+    let mut ports = ordered(PortOrder::Sequential, 1024, 1028);
+    let mut draw = |octet| ports.choose(&HOST, &server(octet), |_| true).unwrap();
+    let drawn = [draw(1), draw(2), draw(1), draw(3), draw(1), draw(1)];
+    assert_eq!(drawn, [1024, 1025, 1026, 1027, 1028, 1024]);
+}
+
+#[test]
+fn random_ports_come_in_no_order_and_repeat_with_their_seed() {
+    let draw = || -> Vec<u16> {
+        let mut ports = ordered(PortOrder::Random, 1024, 65_535);
+        (0..1_000).map(|_| ports.choose(&HOST, &server(1), |_| true).unwrap()).collect()
+    };
+    let drawn = draw();
+    assert_eq!(drawn, draw());
+    let in_turn = drawn.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+    assert!(in_turn < 3, "{in_turn} of 999");
+    let low = drawn.iter().filter(|port| **port < 33_280).count();
+    assert!((430..570).contains(&low), "{low} of 1,000 in the lower half");
+}
+
+#[test]
+fn half_of_the_ports_is_used_up_before_the_other_half_is_touched() {
+    for (first, last) in [(32_768, 60_999), (1_025, 1_035), (7, 7), (7, 8)] {
+        let mut ports = ordered(PortOrder::EvenFirst, first, last);
+        let count = usize::from(last - first) + 1;
+        let mut used = BTreeSet::new();
+        let mut drawn = Vec::new();
+        for _ in 0..count {
+            let port = ports.choose(&HOST, &server(1), |port| !used.contains(&port)).unwrap();
+            assert!(used.insert(port));
+            drawn.push(port);
+        }
+        let (even, odd) = drawn.split_at(count.div_ceil(2));
+        assert!(even.iter().all(|port| (port - first) % 2 == 0), "{first} to {last}");
+        assert!(odd.iter().all(|port| (port - first) % 2 == 1), "{first} to {last}");
+        assert!(ports.choose(&HOST, &server(1), |port| !used.contains(&port)).is_err());
+    }
+}
+
 proptest! {
     #[test]
     fn a_free_port_is_found_whenever_there_is_one(
@@ -114,9 +161,10 @@ proptest! {
         len in 0_u16..500,
         used in proptest::collection::btree_set(any::<u16>(), 0..400),
         seed in any::<u64>(),
+        order in prop::sample::select(PortOrder::ALL),
     ) {
         let range = range(first, first + len);
-        let mut ports = Ports::new(&Secrets::from_seed(seed), range);
+        let mut ports = Ports::new(&Secrets::from_seed(seed), range, order);
         let any_free = (first..=first + len).any(|port| !used.contains(&port));
         match ports.choose(&HOST, &server(1), |port| !used.contains(&port)) {
             Ok(port) => prop_assert!(range.contains(port) && !used.contains(&port)),

@@ -1,5 +1,9 @@
 //! What a segment means to a record in TIME-WAIT: RFC 9293 3.10.7.4, RFC 6191, RFC 1337.
 //!
+//! Stacks differ here, and the tunables `tw.syn`, `tw.answer` and `tw.rst` name how: each is looked
+//! at in one place, [`TimeWait::judge_syn`], [`TimeWait::judge_answer`] and
+//! [`TimeWait::judge_rst`].
+//!
 //! Judging changes nothing; [`TimeWait::on_challenge`] and [`TimeWait::on_reply`] note an answer,
 //! and limit it. Both limits are the record's own, so that nobody can read one flow's traffic from
 //! another's silence, as a limit shared by all flows lets (CVE-2016-5696); and they are apart from
@@ -13,6 +17,7 @@ use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 use super::{Stamp, TimeWait};
 use crate::segment::RxSegment;
 use crate::time::Tick;
+use crate::tunables::{AnswerInTimeWait, RstInTimeWait, SynInTimeWait};
 use crate::verdict::{DropReason, Reply};
 
 /// What to do about a SYN (without ACK, RST or FIN) that meets a record.
@@ -21,8 +26,20 @@ use crate::verdict::{DropReason, Reply};
 pub enum SynVerdict {
     /// It is new: the connection is opened again.
     Reuse(ReuseBy),
-    /// It looks old: a challenge, if [`TimeWait::on_challenge`] allows one, else silence.
-    ChallengeAck(ChallengeReason),
+    /// It looks old: [`TimeWait::judge_answer`] says what it is answered.
+    Refuse(RefusalReason),
+}
+
+/// What a SYN is answered that looks old.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum SynAnswer {
+    /// A challenge, if [`TimeWait::on_challenge`] allows one, else silence.
+    ChallengeAck,
+    /// A reset, as for a flow without a record.
+    Reset,
+    /// Nothing.
+    Silence,
 }
 
 /// What shows that a SYN is new.
@@ -37,14 +54,17 @@ pub enum ReuseBy {
 
 /// What makes a SYN look old.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ChallengeReason {
+pub enum RefusalReason {
     /// Its TSval is older than TS.Recent.
     OlderTimestamp,
-    /// Its sequence number is not above RCV.NXT, and no TSval speaks for it.
+    /// Its sequence number is not above RCV.NXT, or not as far above as it should be, and no TSval
+    /// speaks for it.
     OldSequence,
     /// Its sequence number is 2^31 from RCV.NXT, where order is undefined (RFC 1982), and no TSval
     /// speaks for it.
     UndefinedOrder,
+    /// No SYN is new enough.
+    Policy,
 }
 
 /// What to do about a reset that meets a record.
@@ -71,35 +91,54 @@ pub enum SegmentVerdict {
 }
 
 impl TimeWait {
-    /// Judges a SYN by its sequence number and its timestamps (RFC 6191).
-    pub fn judge_syn(&self, seq: SeqNum, timestamps: Option<Timestamps>) -> SynVerdict {
+    /// Judges a SYN by its sequence number and its timestamps.
+    pub fn judge_syn(
+        &self,
+        seq: SeqNum,
+        timestamps: Option<Timestamps>,
+        policy: SynInTimeWait,
+    ) -> SynVerdict {
+        let gap = seq.distance_from(self.rcv_nxt);
         let newer_by = match (self.ts_recent(), timestamps) {
             (Some(recent), Some(seg)) => seg.val.wrapping_sub(recent).cast_signed(),
             _ => 0,
         };
-        // RFC 6191 2: a SYN whose timestamp is greater than the last one seen is honoured, whatever
-        // its sequence number; at a distance of 2^31 it counts as older.
-        if newer_by > 0 {
-            return SynVerdict::Reuse(ReuseBy::Timestamp);
-        }
-        if newer_by < 0 {
-            return SynVerdict::ChallengeAck(ChallengeReason::OlderTimestamp);
-        }
-        match seq.distance_from(self.rcv_nxt) {
-            i32::MIN => SynVerdict::ChallengeAck(ChallengeReason::UndefinedOrder),
-            // RFC 9293 3.6.1, MAY-2: "it MAY accept a new SYN from the remote TCP endpoint to
-            // reopen the connection directly from TIME-WAIT state".
-            1.. => SynVerdict::Reuse(ReuseBy::Sequence),
-            _ => SynVerdict::ChallengeAck(ChallengeReason::OldSequence),
+        match policy {
+            SynInTimeWait::Rfc6191 => judge_by_rfc6191(gap, newer_by),
+            SynInTimeWait::BySequence => judge_by_gap(gap > 0),
+            SynInTimeWait::Linux => judge_as_linux(gap, newer_by),
+            SynInTimeWait::Illumos => judge_by_gap(gap > 0 && gap.unsigned_abs() > self.window()),
+            SynInTimeWait::Never => SynVerdict::Refuse(RefusalReason::Policy),
         }
     }
 
-    /// Judges a reset. A client whose SYN was challenged answers `<SEQ=RCV.NXT><CTL=RST>`: only
-    /// that one ends the record, and only within a second of the challenge. Any other would be
-    /// TIME-WAIT assassination (RFC 1337).
-    pub fn judge_rst(&self, seq: SeqNum, now: Tick) -> RstVerdict {
-        let challenged = self.challenged.millis_to(now).is_some_and(|(_, millis)| millis <= 1000);
-        if seq == self.rcv_nxt && challenged { RstVerdict::End } else { RstVerdict::Ignore }
+    /// Judges what a SYN is answered that looks old.
+    pub fn judge_answer(&self, seq: SeqNum, policy: AnswerInTimeWait) -> SynAnswer {
+        match policy {
+            AnswerInTimeWait::ChallengeAck => SynAnswer::ChallengeAck,
+            // illumos and lwIP count the octet behind the window as in it.
+            AnswerInTimeWait::ResetInWindow if seq.offset_from(self.rcv_nxt) <= self.window() => {
+                SynAnswer::Reset
+            }
+            AnswerInTimeWait::ResetInWindow => SynAnswer::ChallengeAck,
+            AnswerInTimeWait::Silence => SynAnswer::Silence,
+        }
+    }
+
+    /// Judges a reset. A client whose SYN was challenged answers `<SEQ=RCV.NXT><CTL=RST>`: by
+    /// default only that one ends the record, and only within a second of the challenge. Any other
+    /// would be TIME-WAIT assassination (RFC 1337).
+    pub fn judge_rst(&self, seq: SeqNum, now: Tick, policy: RstInTimeWait) -> RstVerdict {
+        let ends = match policy {
+            RstInTimeWait::Challenged => {
+                let since = self.challenged.millis_to(now);
+                seq == self.rcv_nxt && since.is_some_and(|(_, millis)| millis <= 1000)
+            }
+            RstInTimeWait::Ignore => false,
+            RstInTimeWait::AtRcvNxt => seq == self.rcv_nxt,
+            RstInTimeWait::End => seq == self.rcv_nxt || seq.in_window(self.rcv_nxt, self.window()),
+        };
+        if ends { RstVerdict::End } else { RstVerdict::Ignore }
     }
 
     /// Judges a segment without SYN and RST.
@@ -162,7 +201,7 @@ impl TimeWait {
     }
 
     fn judge_window(&self, seq: SeqNum, len: u32) -> SegmentVerdict {
-        let window = self.window.scaled(self.scale()).get();
+        let window = self.window();
         // RFC 9293 3.10.7.4, the four cases of the acceptability test: the first or the last octet
         // lies in the window; an empty segment counts as its SEQ, and RCV.NXT as in a window of 0.
         let last = if len == 0 { seq } else { seq + (len - 1) };
@@ -177,6 +216,49 @@ impl TimeWait {
         } else {
             SegmentVerdict::Ack(DropReason::OverWindow)
         }
+    }
+
+    /// RCV.WND, octets.
+    fn window(&self) -> u32 {
+        self.window.scaled(self.scale()).get()
+    }
+}
+
+/// RFC 6191: the timestamps decide, and the sequence number where they do not.
+fn judge_by_rfc6191(gap: i32, newer_by: i32) -> SynVerdict {
+    // RFC 6191 2: a SYN whose timestamp is greater than the last one seen is honoured, whatever
+    // its sequence number; at a distance of 2^31 it counts as older.
+    if newer_by > 0 {
+        return SynVerdict::Reuse(ReuseBy::Timestamp);
+    }
+    if newer_by < 0 {
+        return SynVerdict::Refuse(RefusalReason::OlderTimestamp);
+    }
+    match gap {
+        i32::MIN => SynVerdict::Refuse(RefusalReason::UndefinedOrder),
+        // RFC 9293 3.6.1, MAY-2: "it MAY accept a new SYN from the remote TCP endpoint to reopen
+        // the connection directly from TIME-WAIT state".
+        _ => judge_by_gap(gap > 0),
+    }
+}
+
+/// Linux: PAWS first, by which a distance of 2^31 is not old but new; then either is enough.
+fn judge_as_linux(gap: i32, newer_by: i32) -> SynVerdict {
+    let newer = newer_by > 0 || newer_by == i32::MIN;
+    if newer {
+        SynVerdict::Reuse(ReuseBy::Timestamp)
+    } else if newer_by < 0 {
+        SynVerdict::Refuse(RefusalReason::OlderTimestamp)
+    } else {
+        judge_by_gap(gap > 0 || gap == i32::MIN)
+    }
+}
+
+fn judge_by_gap(is_new: bool) -> SynVerdict {
+    if is_new {
+        SynVerdict::Reuse(ReuseBy::Sequence)
+    } else {
+        SynVerdict::Refuse(RefusalReason::OldSequence)
     }
 }
 

@@ -1,14 +1,15 @@
-extern crate std;
-
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{RawWindow, SeqNum};
 
-use super::{ChallengeReason, ReuseBy, RstVerdict, SegmentVerdict, SynVerdict};
+use super::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict};
 use crate::segment::{Payload, RxSegment, SegMeta};
+use crate::table::time_wait::TimeWait;
 use crate::table::time_wait::tests::{RCV_NXT, SND_NXT, TS_RECENT, plain, with_timestamps};
 use crate::time::Tick;
+use crate::tunables::{AnswerInTimeWait, RstInTimeWait, SynInTimeWait};
 use crate::verdict::DropReason;
 
 fn timestamps(val: u32) -> Option<Timestamps> {
@@ -36,16 +37,12 @@ fn a_syn_is_judged_as_the_table_says() {
         let expected = match (verdict, reason) {
             ("reuse", "timestamp") => SynVerdict::Reuse(ReuseBy::Timestamp),
             ("reuse", "sequence") => SynVerdict::Reuse(ReuseBy::Sequence),
-            ("challenge", "older-timestamp") => {
-                SynVerdict::ChallengeAck(ChallengeReason::OlderTimestamp)
-            }
-            ("challenge", "old-sequence") => SynVerdict::ChallengeAck(ChallengeReason::OldSequence),
-            ("challenge", "undefined-order") => {
-                SynVerdict::ChallengeAck(ChallengeReason::UndefinedOrder)
-            }
+            ("challenge", "older-timestamp") => SynVerdict::Refuse(RefusalReason::OlderTimestamp),
+            ("challenge", "old-sequence") => SynVerdict::Refuse(RefusalReason::OldSequence),
+            ("challenge", "undefined-order") => SynVerdict::Refuse(RefusalReason::UndefinedOrder),
             other => panic!("unknown verdict {other:?}"),
         };
-        assert_eq!(record.judge_syn(seq, timestamps), expected, "{line}");
+        assert_eq!(record.judge_syn(seq, timestamps, SynInTimeWait::Rfc6191), expected, "{line}");
         judged += 1;
     }
     assert_eq!(judged, 48);
@@ -54,8 +51,96 @@ fn a_syn_is_judged_as_the_table_says() {
 #[test]
 fn a_timestamp_half_a_circle_away_counts_as_older() {
     let seg = timestamps(TS_RECENT.wrapping_add(1 << 31));
-    let verdict = with_timestamps().judge_syn(RCV_NXT + 1, seg);
-    assert_eq!(verdict, SynVerdict::ChallengeAck(ChallengeReason::OlderTimestamp));
+    let verdict = with_timestamps().judge_syn(RCV_NXT + 1, seg, SynInTimeWait::Rfc6191);
+    assert_eq!(verdict, SynVerdict::Refuse(RefusalReason::OlderTimestamp));
+}
+
+/// The window of the records: 2000 << 7.
+const WINDOW: i64 = 256_000;
+const HALF: i64 = 1 << 31;
+/// The gaps at which stacks differ: SYN.SEQ - RCV.NXT.
+const GAPS: [i64; 10] =
+    [-HALF, -HALF + 1, -1_000_000, -1, 0, 1, WINDOW, WINDOW + 1, 1_000_000, HALF - 1];
+
+/// The gaps at which `policy` accepts a SYN whose TSval is `newer_by` newer than TS.Recent.
+fn accepted_gaps(policy: SynInTimeWait, newer_by: u32) -> Vec<i64> {
+    let seg = timestamps(TS_RECENT.wrapping_add(newer_by));
+    let accepts = |gap: &i64| {
+        let verdict = with_timestamps().judge_syn(RCV_NXT + *gap as u32, seg, policy);
+        matches!(verdict, SynVerdict::Reuse(_))
+    };
+    GAPS.into_iter().filter(accepts).collect()
+}
+
+const OLDER: u32 = u32::MAX;
+const ABOVE: [i64; 5] = [1, WINDOW, WINDOW + 1, 1_000_000, HALF - 1];
+
+#[test]
+fn freebsd_and_gvisor_look_at_the_sequence_number_alone() {
+    for newer_by in [0, 1, OLDER, 1 << 31] {
+        assert_eq!(accepted_gaps(SynInTimeWait::BySequence, newer_by), ABOVE);
+    }
+}
+
+#[test]
+fn linux_takes_what_is_newer_by_either_and_older_by_no_timestamp() {
+    let and_half: Vec<i64> = [-HALF].into_iter().chain(ABOVE).collect();
+    assert_eq!(accepted_gaps(SynInTimeWait::Linux, 0), and_half);
+    assert_eq!(accepted_gaps(SynInTimeWait::Linux, 1), GAPS);
+    assert_eq!(accepted_gaps(SynInTimeWait::Linux, 1 << 31), GAPS, "not old to PAWS");
+    assert_eq!(accepted_gaps(SynInTimeWait::Linux, OLDER), []);
+}
+
+#[test]
+fn illumos_takes_what_lies_beyond_the_whole_window() {
+    for newer_by in [0, 1, OLDER] {
+        let accepted = accepted_gaps(SynInTimeWait::Illumos, newer_by);
+        assert_eq!(accepted, [WINDOW + 1, 1_000_000, HALF - 1]);
+    }
+}
+
+#[test]
+fn lwip_and_smoltcp_take_no_syn() {
+    for newer_by in [0, 1, OLDER] {
+        assert_eq!(accepted_gaps(SynInTimeWait::Never, newer_by), []);
+    }
+}
+
+#[test]
+fn only_the_default_tells_the_undefined_order() {
+    let judge = |policy| plain().judge_syn(RCV_NXT + (1 << 31), None, policy);
+    let undefined = SynVerdict::Refuse(RefusalReason::UndefinedOrder);
+    assert_eq!(judge(SynInTimeWait::Rfc6191), undefined);
+    assert_eq!(judge(SynInTimeWait::Linux), SynVerdict::Reuse(ReuseBy::Sequence));
+    let old = SynVerdict::Refuse(RefusalReason::OldSequence);
+    assert_eq!(judge(SynInTimeWait::BySequence), old);
+    assert_eq!(judge(SynInTimeWait::Illumos), old);
+}
+
+#[test]
+fn a_refused_syn_is_answered_as_the_policy_says() {
+    let answers = |policy| GAPS.map(|gap| plain().judge_answer(RCV_NXT + gap as u32, policy));
+    assert_eq!(answers(AnswerInTimeWait::ChallengeAck), [SynAnswer::ChallengeAck; 10]);
+    assert_eq!(answers(AnswerInTimeWait::Silence), [SynAnswer::Silence; 10]);
+    let reset = |gap: i64| (0..=WINDOW).contains(&gap);
+    let expected =
+        GAPS.map(|gap| if reset(gap) { SynAnswer::Reset } else { SynAnswer::ChallengeAck });
+    assert_eq!(answers(AnswerInTimeWait::ResetInWindow), expected, "illumos and lwIP");
+}
+
+#[test]
+fn resets_end_records_as_the_policy_says() {
+    let ending = |policy| -> Vec<i64> {
+        let ends = |gap: &i64| {
+            let verdict = plain().judge_rst(RCV_NXT + *gap as u32, Tick::new(9), policy);
+            verdict == RstVerdict::End
+        };
+        GAPS.into_iter().filter(ends).collect()
+    };
+    assert_eq!(ending(RstInTimeWait::Challenged), [], "nothing was challenged");
+    assert_eq!(ending(RstInTimeWait::Ignore), []);
+    assert_eq!(ending(RstInTimeWait::AtRcvNxt), [0]);
+    assert_eq!(ending(RstInTimeWait::End), [0, 1]);
 }
 
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -89,23 +174,27 @@ fn an_interval_of_zero_limits_nothing() {
     assert!(record.on_challenge(Tick::new(7), Duration::ZERO));
 }
 
+fn challenged(record: &TimeWait, seq: SeqNum, millis: u32) -> RstVerdict {
+    record.judge_rst(seq, Tick::new(millis), RstInTimeWait::Challenged)
+}
+
 #[test]
 fn only_the_reset_that_answers_a_recent_challenge_ends_a_record() {
     let mut record = plain();
-    assert_eq!(record.judge_rst(RCV_NXT, Tick::new(1000)), RstVerdict::Ignore);
+    assert_eq!(challenged(&record, RCV_NXT, 1000), RstVerdict::Ignore);
     assert!(record.on_challenge(Tick::new(1000), INTERVAL));
-    assert_eq!(record.judge_rst(RCV_NXT, Tick::new(1000)), RstVerdict::End);
-    assert_eq!(record.judge_rst(RCV_NXT, Tick::new(2000)), RstVerdict::End);
-    assert_eq!(record.judge_rst(RCV_NXT + 1, Tick::new(1001)), RstVerdict::Ignore);
-    assert_eq!(record.judge_rst(RCV_NXT - 1, Tick::new(1001)), RstVerdict::Ignore);
-    assert_eq!(record.judge_rst(RCV_NXT, Tick::new(2020)), RstVerdict::Ignore);
+    assert_eq!(challenged(&record, RCV_NXT, 1000), RstVerdict::End);
+    assert_eq!(challenged(&record, RCV_NXT, 2000), RstVerdict::End);
+    assert_eq!(challenged(&record, RCV_NXT + 1, 1001), RstVerdict::Ignore);
+    assert_eq!(challenged(&record, RCV_NXT - 1, 1001), RstVerdict::Ignore);
+    assert_eq!(challenged(&record, RCV_NXT, 2020), RstVerdict::Ignore);
 }
 
 #[test]
 fn an_acknowledgment_of_other_segments_does_not_invite_a_reset() {
     let mut record = plain();
     assert!(record.on_reply(Tick::new(1000), INTERVAL));
-    assert_eq!(record.judge_rst(RCV_NXT, Tick::new(1001)), RstVerdict::Ignore);
+    assert_eq!(challenged(&record, RCV_NXT, 1001), RstVerdict::Ignore);
 }
 
 fn segment(

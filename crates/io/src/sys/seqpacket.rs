@@ -1,0 +1,138 @@
+//! AF_UNIX sockets of type SOCK_SEQPACKET: connected, in order, and each message whole.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use libc::{c_int, c_uint};
+
+use super::{check, own};
+
+/// A socket. Non-blocking.
+#[derive(Debug)]
+pub struct SeqPacket(OwnedFd);
+
+/// What became of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Received {
+    /// Its octets; more than its place had, if it was cut. 0 from a socket whose peer is gone.
+    pub len: usize,
+}
+
+impl SeqPacket {
+    /// A socket without a peer.
+    pub fn new() -> io::Result<Self> {
+        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: socket takes no pointer.
+        Ok(Self(own(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?))
+    }
+
+    /// Connects it to whoever listens at `path`.
+    pub fn connect(&self, path: &Path) -> io::Result<()> {
+        let (address, len) = address(path)?;
+        // SAFETY: the address outlives the call, and `len` octets of it are its own.
+        let result = unsafe { libc::connect(self.0.as_raw_fd(), (&raw const address).cast(), len) };
+        check(result).map(|_| ())
+    }
+
+    /// Makes a file of type socket at `path` and listens there for up to `backlog` who wait.
+    pub fn listen(&self, path: &Path, backlog: c_int) -> io::Result<()> {
+        let (address, len) = address(path)?;
+        // SAFETY: the address outlives the call, and `len` octets of it are its own.
+        let result = unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) };
+        check(result)?;
+        // SAFETY: listen takes no pointer.
+        check(unsafe { libc::listen(self.0.as_raw_fd(), backlog) }).map(|_| ())
+    }
+
+    /// The next who connected.
+    pub fn accept(&self) -> io::Result<Self> {
+        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: accept4 may be told not to write the peer's address, by null pointers.
+        let fd = unsafe {
+            let nowhere = std::ptr::null_mut();
+            libc::accept4(self.0.as_raw_fd(), nowhere, std::ptr::null_mut(), flags)
+        };
+        Ok(Self(own(fd)?))
+    }
+
+    /// Sends messages, each of several slices and none of more than [`MOST`]. Returns how many were
+    /// taken: one at least.
+    pub fn send(&self, messages: &[&[IoSlice<'_>]]) -> io::Result<usize> {
+        // SAFETY: `mmsghdr` is a C structure of integers and pointers, for which zeroes are a value.
+        let mut headers: [libc::mmsghdr; MOST] = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        for (header, slices) in headers.iter_mut().zip(messages) {
+            // `IoSlice` is an `iovec` on Unix; the kernel reads what it is given to send.
+            header.msg_hdr.msg_iov = slices.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_iovlen = slices.len();
+            count += 1;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: the first `count` headers lead to slices that are borrowed beyond the call.
+        let sent =
+            unsafe { libc::sendmmsg(self.0.as_raw_fd(), headers.as_mut_ptr(), count, flags) };
+        check(sent).map(|sent| sent.unsigned_abs() as usize)
+    }
+
+    /// Takes up to `received.len()` messages, at most [`MOST`], into `arena`: the first into its
+    /// first `place` octets, and so on. Returns how many there were: one at least.
+    pub fn receive(
+        &self,
+        arena: &mut [u8],
+        place: usize,
+        received: &mut [Received],
+    ) -> io::Result<usize> {
+        // SAFETY: `iovec` and `mmsghdr` are C structures of integers and pointers, for which zeroes
+        // are a value.
+        let (mut slices, mut headers): ([libc::iovec; MOST], [libc::mmsghdr; MOST]) =
+            unsafe { std::mem::zeroed() };
+        let mut count: c_uint = 0;
+        let places = arena.chunks_exact_mut(place.max(1)).take(received.len());
+        for ((header, slice), octets) in headers.iter_mut().zip(&mut slices).zip(places) {
+            slice.iov_base = octets.as_mut_ptr().cast();
+            slice.iov_len = octets.len();
+            header.msg_hdr.msg_iov = slice;
+            header.msg_hdr.msg_iovlen = 1;
+            count += 1;
+        }
+        // With MSG_TRUNC the length told is the message's own, also where it was cut.
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        let nowhen = std::ptr::null_mut();
+        // SAFETY: the first `count` headers lead to slices of their own, these to places of `arena`
+        // that do not overlap and are lent exclusively; the time-out may be null.
+        let taken = unsafe {
+            libc::recvmmsg(self.0.as_raw_fd(), headers.as_mut_ptr(), count, flags, nowhen)
+        };
+        let taken = check(taken)?.unsigned_abs() as usize;
+        for (received, header) in received.iter_mut().zip(&headers).take(taken) {
+            received.len = header.msg_len as usize;
+        }
+        Ok(taken)
+    }
+}
+
+impl AsFd for SeqPacket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    // SAFETY: `sockaddr_un` is a C structure of integers, for which zeroes are a value.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let octets = path.as_os_str().as_bytes();
+    // One place stays zero, so the path is terminated.
+    if octets.len() >= address.sun_path.len() || octets.contains(&0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (place, octet) in address.sun_path.iter_mut().zip(octets) {
+        *place = octet.cast_signed();
+    }
+    Ok((address, size_of::<libc::sockaddr_un>() as libc::socklen_t))
+}
+
+/// The most messages of one call.
+pub const MOST: usize = 64;

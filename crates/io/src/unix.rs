@@ -1,0 +1,234 @@
+//! A socket between two processes as a wire: each message a frame that begins with its IP header.
+//!
+//! Whoever comes first listens at the path, the second connects; neither needs a privilege. While
+//! nobody is at the other end, frames are dropped, as by a cable that is not plugged in. If the one
+//! that connected goes, the one that listens waits for the next; if the one that listens goes, the
+//! wire is lost to the other. A third that connects waits until the second has gone.
+//!
+//! Up to 64 frames travel with one system call (sendmmsg, recvmmsg). Not here: offloads. A peer of
+//! another MTU is not found out: what exceeds ours is dropped and counted.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_tcp::segment::MAX_SLICES;
+use whimbrel_tcp::{SegMeta, TxSegment};
+
+use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
+use crate::sys::seqpacket::{MOST, Received, SeqPacket};
+
+pub mod config;
+pub mod error;
+mod join;
+
+pub use config::UnixConfig;
+pub use error::UnixError;
+use join::End;
+
+/// One end of the wire.
+#[derive(Debug)]
+pub struct UnixWire {
+    end: End,
+    mtu: u16,
+    /// Places for a burst, each for one frame and one octet more.
+    arena: Box<[u8]>,
+    counters: DeviceCounters,
+}
+
+impl UnixWire {
+    /// Connects to whoever is at the path, or else waits there.
+    pub fn open(config: &UnixConfig) -> Result<Self, UnixError> {
+        let end = join::join(config.path())?;
+        let mtu = config.mtu();
+        let places = (BURST_OCTETS / place(mtu)).clamp(1, MAX_BURST.min(MOST));
+        let arena = vec![0; places * place(mtu)].into_boxed_slice();
+        Ok(Self { end, mtu, arena, counters: DeviceCounters::default() })
+    }
+
+    /// Whether somebody is at the other end, as far as is known.
+    pub fn is_joined(&self) -> bool {
+        self.end.peer().is_some()
+    }
+
+    /// The other end is gone.
+    fn on_farewell(&mut self) -> io::Result<()> {
+        let gone = "the process at the other end of the socket has gone";
+        match &mut self.end {
+            End::First { peer, .. } => {
+                *peer = None;
+                Ok(())
+            }
+            End::Second { .. } => Err(io::Error::new(io::ErrorKind::UnexpectedEof, gone)),
+        }
+    }
+
+    /// Counts the frames that were received, and fills `frames` with those to be delivered.
+    fn judge<'a>(
+        arena: &'a [u8],
+        place: usize,
+        received: &[Received],
+        (frames, counters): (&mut [RxFrame<'a>], &mut DeviceCounters),
+    ) -> usize {
+        let mut good = 0;
+        for (octets, received) in arena.chunks_exact(place).zip(received) {
+            let frame = octets.get(..received.len).filter(|frame| frame.len() < place);
+            match frame.zip(frames.get_mut(good)) {
+                Some((octets, frame)) => {
+                    *frame = RxFrame::new(octets, SegMeta::SINGLE);
+                    good += 1;
+                    counters.rx_frames += 1;
+                    counters.rx_segments += 1;
+                    counters.rx_octets += octets.len() as u64;
+                }
+                None => counters.rx_oversized += 1,
+            }
+        }
+        good
+    }
+
+    /// Sends some of the pending segments; returns how many, or why none.
+    fn send(peer: &SeqPacket, pending: &[TxSegment]) -> io::Result<usize> {
+        let mut slices = [[IoSlice::new(&[]); MAX_SLICES + 1]; AT_ONCE];
+        let mut messages: [&[IoSlice<'_>]; AT_ONCE] = [&[]; AT_ONCE];
+        let mut count = 0;
+        for ((slices, message), segment) in slices.iter_mut().zip(&mut messages).zip(pending) {
+            let text = segment.payload.as_slice();
+            let parts = std::iter::once(segment.header()).chain(text.iter().map(AsRef::as_ref));
+            for (slice, part) in slices.iter_mut().zip(parts) {
+                *slice = IoSlice::new(part);
+            }
+            *message = slices.get(..=text.len()).unwrap_or_default();
+            count += 1;
+        }
+        peer.send(messages.get(..count).unwrap_or_default())
+    }
+
+    fn count_sent(&mut self, sent: &[TxSegment]) {
+        self.counters.tx_frames += sent.len() as u64;
+        self.counters.tx_octets += sent.iter().map(|segment| segment.len() as u64).sum::<u64>();
+    }
+
+    fn drop_first(&mut self, batch: &mut TxBatch, count: usize, errno: i32) {
+        batch.consume(count);
+        self.counters.tx_dropped += count as u64;
+        self.counters.tx_last_error = Some(errno);
+    }
+
+    /// What follows from a refusal: why to stop, or nothing if what was refused was dropped.
+    fn on_refusal(&mut self, error: &io::Error, batch: &mut TxBatch) -> Option<TxOutcome> {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => {
+                self.counters.tx_blocked += 1;
+                Some(TxOutcome::Blocked)
+            }
+            Some(libc::ENOBUFS | libc::ENOMEM) => {
+                self.counters.tx_congested += 1;
+                Some(TxOutcome::Congested)
+            }
+            // Nobody is there any more; receiving finds that out, after what is still to be read.
+            Some(errno @ (libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN)) => {
+                self.drop_first(batch, batch.pending().len(), errno);
+                None
+            }
+            errno => {
+                self.drop_first(batch, 1, errno.unwrap_or_default());
+                None
+            }
+        }
+    }
+}
+
+impl Device for UnixWire {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            medium: Medium::Ip,
+            mtu: self.mtu,
+            max_super: self.mtu.into(),
+            tx_checksum: false,
+            steering: Steering::None,
+        }
+    }
+
+    fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
+        self.end.welcome()?;
+        let Some(peer) = self.end.peer() else { return Ok(0) };
+        let mut received = [Received::default(); MAX_BURST];
+        let place = place(self.mtu);
+        let taken = match peer.receive(&mut self.arena, place, &mut received) {
+            Ok(taken) => taken,
+            Err(error) if is_transient(&error) => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => 0,
+            Err(error) => return Err(error),
+        };
+        // No frame is empty: that is how the end of the connection looks.
+        let received = received.get(..taken).unwrap_or_default();
+        let whole = received.iter().take_while(|received| received.len > 0).count();
+        let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
+        let received = received.get(..whole).unwrap_or_default();
+        let out = (frames.as_mut_slice(), &mut self.counters);
+        let good = Self::judge(&self.arena, place, received, out);
+        if good > 0 {
+            deliver(frames.get(..good).unwrap_or_default());
+        }
+        if whole == 0 {
+            self.on_farewell()?;
+        }
+        Ok(whole)
+    }
+
+    fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
+        while !batch.is_empty() {
+            let Some(peer) = self.end.peer() else {
+                self.drop_first(batch, batch.pending().len(), libc::ENOTCONN);
+                break;
+            };
+            match Self::send(peer, batch.pending()) {
+                Ok(sent) => {
+                    self.count_sent(batch.pending().get(..sent).unwrap_or_default());
+                    batch.consume(sent);
+                }
+                Err(error) => {
+                    if let Some(outcome) = self.on_refusal(&error, batch) {
+                        return Ok(outcome);
+                    }
+                }
+            }
+        }
+        Ok(TxOutcome::Drained)
+    }
+
+    fn counters(&self) -> &DeviceCounters {
+        &self.counters
+    }
+
+    /// The other end hung up: receiving finds that out, after what is still to be read.
+    fn on_poll_error(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsFd for UnixWire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.end {
+            End::First { peer: Some(peer), .. } | End::Second { peer } => peer.as_fd(),
+            End::First { listener, .. } => listener.as_fd(),
+        }
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    let aborted = error.kind() == io::ErrorKind::ConnectionAborted;
+    aborted || matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Room for a frame, and one octet that is filled only if the frame is larger.
+fn place(mtu: u16) -> usize {
+    usize::from(mtu) + 1
+}
+
+/// A burst has at most this many octets, so that they are still in the second-level cache when the
+/// stack reads them.
+const BURST_OCTETS: usize = 256 * 1024;
+/// Frames of one system call outward: their slices take 5 kB of stack.
+const AT_ONCE: usize = 16;

@@ -1,0 +1,65 @@
+//! Why a socket to another process could not be had, and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a socket to another process could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum UnixError {
+    /// Something else has the name.
+    #[error("{0} exists and is no socket: choose another path, or remove it")]
+    NotASocket(PathBuf),
+    /// A socket of another kind.
+    #[error(
+        "{0} is the socket of another program, which speaks streams or datagrams: choose another path"
+    )]
+    OtherSocket(PathBuf),
+    /// Too many processes.
+    #[error(
+        "{0} has a process at each end, and others wait: end one of them, or choose another path"
+    )]
+    Busy(PathBuf),
+    /// Somebody holds the folder.
+    #[error(
+        "the folder of {0} is locked (flock) by another program: choose a path in another folder"
+    )]
+    Locked(PathBuf),
+    /// Not allowed.
+    #[error(
+        "no privilege to {doing} at {path} ({error}): choose a path in a folder of your own, or run \
+         both processes as one user"
+    )]
+    Privilege {
+        /// What was tried.
+        doing: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Anything else that the system refused.
+    #[error("cannot {doing} at {path}: {error}")]
+    Refused {
+        /// What was tried.
+        doing: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl UnixError {
+    /// Whether a privilege is missing: exit code 4 of the command line. Otherwise 1.
+    pub fn is_privilege(&self) -> bool {
+        matches!(self, Self::Privilege { .. })
+    }
+
+    pub(super) fn refused(doing: &'static str, path: &Path, error: io::Error) -> Self {
+        let path = path.into();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::Privilege { doing, path, error },
+            _ => Self::Refused { doing, path, error },
+        }
+    }
+}

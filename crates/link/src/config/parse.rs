@@ -1,0 +1,181 @@
+//! `key=value[,key=value…]`, and the quantities in it.
+
+use alloc::string::String;
+use core::str::FromStr;
+use core::time::Duration;
+
+use super::{BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder};
+
+/// What stands behind `mem:`; nothing at all describes a perfect link. A key without a value
+/// (`jitter=`) keeps its default.
+impl FromStr for LinkConfig {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        let mut seen = 0u16;
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let (key, value) =
+                part.split_once('=').ok_or_else(|| ConfigError::NoValue(part.into()))?;
+            let place = FORMS.iter().position(|form| form.key == key);
+            let place = place.ok_or_else(|| ConfigError::UnknownKey(key.into()))?;
+            let form = &FORMS[place];
+            if seen & 1 << place != 0 {
+                return Err(ConfigError::Repeated(form.key));
+            }
+            seen |= 1 << place;
+            if !value.is_empty() && (form.take)(&mut config, value).is_none() {
+                return Err(form.refuse(value));
+            }
+        }
+        Ok(config)
+    }
+}
+
+/// One key: what it takes, in words and in code.
+struct Form {
+    key: &'static str,
+    range: &'static str,
+    example: &'static str,
+    take: fn(&mut LinkConfig, &str) -> Option<()>,
+}
+
+impl Form {
+    fn refuse(&self, value: &str) -> ConfigError {
+        let &Self { key, range, example, .. } = self;
+        ConfigError::BadValue { key, value: String::from(value), range, example }
+    }
+}
+
+const FORMS: [Form; 10] = [
+    Form {
+        key: "rate",
+        range: "1 to 1000G bits a second (k, M, G)",
+        example: "45M",
+        take: |config, value| {
+            config.rate = Some(rate(value)?);
+            Some(())
+        },
+    },
+    Form {
+        key: "delay",
+        range: "0s to 3600s (s, ms, us, ns)",
+        example: "35ms",
+        take: |config, value| duration(value).map(|delay| config.delay = delay),
+    },
+    Form {
+        key: "jitter",
+        range: "0s to 3600s (s, ms, us, ns)",
+        example: "2ms",
+        take: |config, value| duration(value).map(|jitter| config.jitter = jitter),
+    },
+    Form {
+        key: "loss",
+        range: "0% to 100%",
+        example: "0.1%",
+        take: |config, value| probability(value).map(|loss| config.loss = loss),
+    },
+    Form {
+        key: "burst-loss",
+        range: "ENTER:LEAVE[:LOSS], each 0% to 100%",
+        example: "0.5%:20%",
+        take: |config, value| burst_loss(value).map(|burst| config.burst_loss = Some(burst)),
+    },
+    Form {
+        key: "reorder",
+        range: "CHANCE[:EXTRA], 0% to 100% and 0s to 3600s",
+        example: "1%:5ms",
+        take: |config, value| reorder(value).map(|reorder| config.reorder = Some(reorder)),
+    },
+    Form {
+        key: "dup",
+        range: "0% to 100%",
+        example: "0.5%",
+        take: |config, value| probability(value).map(|chance| config.duplicate = chance),
+    },
+    Form {
+        key: "corrupt",
+        range: "0% to 100%",
+        example: "0.01%",
+        take: |config, value| probability(value).map(|chance| config.corrupt = chance),
+    },
+    Form {
+        key: "queue",
+        range: "1p to 1000000p packets, or 1 to 1G octets (k, M, G)",
+        example: "100p",
+        take: |config, value| queue(value).map(|queue| config.queue = queue),
+    },
+    Form {
+        key: "mtu",
+        range: "68 to 65535 octets",
+        example: "1500",
+        take: |config, value| {
+            config.mtu = value.parse().ok().filter(|mtu| *mtu >= 68)?;
+            Some(())
+        },
+    },
+];
+
+fn rate(value: &str) -> Option<u64> {
+    let rate = with_suffix(value, &[("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)])?;
+    (1..=1_000_000_000_000).contains(&rate).then_some(rate)
+}
+
+pub(super) fn duration(value: &str) -> Option<Duration> {
+    // The longer suffixes first: "ms" also ends in "s".
+    let units = [("ms", 1_000_000), ("us", 1_000), ("ns", 1), ("s", 1_000_000_000)];
+    let (number, unit) =
+        units.iter().find_map(|(suffix, unit)| Some((value.strip_suffix(suffix)?, *unit)))?;
+    let nanos = decimal(number, unit)?;
+    (nanos <= 3_600_000_000_000).then_some(Duration::from_nanos(nanos))
+}
+
+fn probability(value: &str) -> Option<Probability> {
+    let millionths = decimal(value.strip_suffix('%')?, u64::from(Probability::SCALE) / 100)?;
+    let millionths = u32::try_from(millionths).ok().filter(|it| *it <= Probability::SCALE)?;
+    Some(Probability::from_millionths(millionths))
+}
+
+fn burst_loss(value: &str) -> Option<BurstLoss> {
+    let mut parts = value.splitn(3, ':').map(probability);
+    let (enter, leave) = (parts.next()??, parts.next()??);
+    Some(BurstLoss { enter, leave, loss: parts.next().unwrap_or(Some(Probability::ONE))? })
+}
+
+fn reorder(value: &str) -> Option<Reorder> {
+    let (chance, extra) = match value.split_once(':') {
+        Some((chance, extra)) => (chance, duration(extra)?),
+        None => (value, Duration::from_millis(1)),
+    };
+    Some(Reorder { chance: probability(chance)?, extra })
+}
+
+fn queue(value: &str) -> Option<QueueLimit> {
+    if let Some(packets) = value.strip_suffix('p') {
+        let packets = packets.parse().ok().filter(|it| (1..=1_000_000).contains(it))?;
+        return Some(QueueLimit::Packets(packets));
+    }
+    let octets = with_suffix(value, &[("k", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)])?;
+    (1..=1 << 30).contains(&octets).then_some(QueueLimit::Octets(octets))
+}
+
+fn with_suffix(value: &str, suffixes: &[(&str, u64)]) -> Option<u64> {
+    let found =
+        suffixes.iter().find_map(|(suffix, unit)| Some((value.strip_suffix(suffix)?, *unit)));
+    let (number, unit) = found.unwrap_or((value, 1));
+    decimal(number, unit)
+}
+
+/// A decimal number times `unit`, rounded down; at most nine places behind the point.
+fn decimal(number: &str, unit: u64) -> Option<u64> {
+    let (whole, places) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit());
+    if whole.is_empty() || places.len() > 9 || !digits(whole) || !digits(places) {
+        return None;
+    }
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    let scale = 10u128.pow(places.len() as u32);
+    let fraction = if places.is_empty() { 0 } else { places.parse::<u64>().ok()? };
+    let fraction = u128::from(fraction) * u128::from(unit) / scale;
+    whole.checked_add(u64::try_from(fraction).ok()?)
+}

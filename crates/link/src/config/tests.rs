@@ -1,0 +1,85 @@
+//! What can be typed, and what is said about what cannot.
+
+use std::string::ToString;
+use std::time::Duration;
+
+use super::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder};
+
+fn refused(text: &str) -> String {
+    text.parse::<LinkConfig>().expect_err(text).to_string()
+}
+
+#[test]
+fn nothing_describes_a_perfect_link() {
+    assert_eq!("".parse(), Ok(LinkConfig::default()));
+    assert_eq!("rate=,delay=,jitter=,loss=,reorder=".parse(), Ok(LinkConfig::default()));
+}
+
+#[test]
+fn every_key_has_its_quantity() {
+    let text = "rate=45.5M,delay=35ms,jitter=1500us,loss=0.1%,burst-loss=0.5%:20%:90%,\
+                reorder=1%:5ms,dup=2%,corrupt=0.0001%,queue=64k,mtu=4352";
+    let expected = LinkConfig {
+        rate: Some(45_500_000),
+        delay: Duration::from_millis(35),
+        jitter: Duration::from_micros(1_500),
+        loss: Probability::from_millionths(1_000),
+        burst_loss: Some(BurstLoss {
+            enter: Probability::from_millionths(5_000),
+            leave: Probability::from_percent(20),
+            loss: Probability::from_percent(90),
+        }),
+        reorder: Some(Reorder {
+            chance: Probability::from_percent(1),
+            extra: Duration::from_millis(5),
+        }),
+        duplicate: Probability::from_percent(2),
+        corrupt: Probability::from_millionths(1),
+        queue: QueueLimit::Octets(64 << 10),
+        mtu: 4_352,
+    };
+    assert_eq!(text.parse(), Ok(expected));
+}
+
+#[test]
+fn parts_in_brackets_have_defaults() {
+    let config: LinkConfig = "burst-loss=1%:50%,reorder=1%,queue=100p".parse().expect("valid");
+    assert_eq!(config.burst_loss.map(|burst| burst.loss), Some(Probability::ONE));
+    assert_eq!(config.reorder.map(|reorder| reorder.extra), Some(Duration::from_millis(1)));
+    assert_eq!(config.queue, QueueLimit::Packets(100));
+}
+
+#[test]
+fn both_ends_of_each_range_are_taken_and_one_beyond_is_not() {
+    let ends = [
+        ("rate", ["1", "1000G"], ["0", "1000.1G"]),
+        ("delay", ["0s", "3600s"], ["-1s", "3601s"]),
+        ("loss", ["0%", "100%"], ["-0.1%", "100.0001%"]),
+        ("queue", ["1p", "1000000p"], ["0p", "1000001p"]),
+        ("queue", ["1", "1G"], ["0", "1.1G"]),
+        ("mtu", ["68", "65535"], ["67", "65536"]),
+    ];
+    for (key, good, bad) in ends {
+        for value in good {
+            let text = format!("{key}={value}");
+            assert!(text.parse::<LinkConfig>().is_ok(), "{text}");
+        }
+        for value in bad {
+            assert!(
+                refused(&format!("{key}={value}")).starts_with(&format!("{key}={value}: give"))
+            );
+        }
+    }
+}
+
+#[test]
+fn errors_name_key_value_range_and_an_example() {
+    assert_eq!(refused("delay=35"), "delay=35: give 0s to 3600s (s, ms, us, ns), as in delay=35ms");
+    assert_eq!(refused("loss=10%,loss=1%"), "loss is given twice: give it once");
+    assert_eq!(
+        refused("lose=1%"),
+        "key \"lose\" is unknown; a link has the keys rate, delay, jitter, loss, burst-loss, \
+         reorder, dup, corrupt, queue and mtu, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
+    );
+    assert!(refused("fast").starts_with("\"fast\" is no key=value"));
+}

@@ -1,0 +1,57 @@
+//! What happened on a link, by reason.
+
+use crate::{Fate, Loss};
+
+/// Frames of one direction of a link. `sent` is `delivered`, less the duplicates, plus what is
+/// lost or still on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkCounters {
+    /// Frames handed to the link.
+    pub sent: u64,
+    /// Octets of those.
+    pub sent_octets: u64,
+    /// Frames that left it at the far end, duplicates included.
+    pub delivered: u64,
+    /// Lost because the queue was full.
+    pub lost_queue: u64,
+    /// Lost by chance.
+    pub lost_random: u64,
+    /// Lost in a burst.
+    pub lost_burst: u64,
+    /// Lost because the link was down, duplicates on their way included.
+    pub lost_down: u64,
+    /// Refused as longer than the MTU.
+    pub lost_too_long: u64,
+    /// Frames of which one bit was flipped.
+    pub corrupted: u64,
+    /// Frames that arrive twice.
+    pub duplicated: u64,
+    /// Frames held back so that later ones may overtake them.
+    pub reordered: u64,
+}
+
+impl LinkCounters {
+    /// Frames that never arrived.
+    pub const fn lost(&self) -> u64 {
+        self.lost_queue + self.lost_random + self.lost_burst + self.lost_down + self.lost_too_long
+    }
+
+    pub(crate) fn count(&mut self, fate: Fate) {
+        if let Some(loss) = fate.lost {
+            self.count_lost(loss, 1);
+        }
+        self.corrupted += u64::from(fate.corrupted);
+        self.duplicated += u64::from(fate.duplicated);
+        self.reordered += u64::from(fate.reordered);
+    }
+
+    pub(crate) fn count_lost(&mut self, loss: Loss, frames: u64) {
+        *match loss {
+            Loss::Queue => &mut self.lost_queue,
+            Loss::Random => &mut self.lost_random,
+            Loss::Burst => &mut self.lost_burst,
+            Loss::Down => &mut self.lost_down,
+            Loss::TooLong => &mut self.lost_too_long,
+        } += frames;
+    }
+}

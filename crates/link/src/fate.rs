@@ -1,0 +1,76 @@
+//! What a link did to a frame.
+
+use core::fmt;
+
+/// What happened to one frame on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Fate {
+    /// Why it never arrives.
+    pub lost: Option<Loss>,
+    /// One bit of it was flipped.
+    pub corrupted: bool,
+    /// It arrives twice.
+    pub duplicated: bool,
+    /// It was held back, so that later frames may overtake it.
+    pub reordered: bool,
+}
+
+/// Why a frame never arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Loss {
+    /// The queue in front of the link was full.
+    Queue,
+    /// Chance, frame by frame.
+    Random,
+    /// Chance that comes in bursts (Gilbert and Elliott).
+    Burst,
+    /// The link was down, or went down while the frame was on it.
+    Down,
+    /// The frame is longer than the link's MTU.
+    TooLong,
+}
+
+impl Fate {
+    /// The fate of a frame that is lost.
+    pub const fn lost(loss: Loss) -> Self {
+        Self { lost: Some(loss), corrupted: false, duplicated: false, reordered: false }
+    }
+
+    /// Whether it arrives once, unchanged, in its place.
+    pub fn is_unharmed(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Loss {
+    /// A word or two for captures and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue full",
+            Self::Random => "random loss",
+            Self::Burst => "burst loss",
+            Self::Down => "link down",
+            Self::TooLong => "longer than the MTU",
+        }
+    }
+}
+
+/// As a capture's comment says it: `lost: queue full`, `corrupted, reordered`.
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(loss) = self.lost {
+            return write!(f, "lost: {}", loss.name());
+        }
+        let marks = [
+            (self.corrupted, "corrupted"),
+            (self.duplicated, "duplicated"),
+            (self.reordered, "reordered"),
+        ];
+        let mut separator = "";
+        for (_, name) in marks.into_iter().filter(|(applies, _)| *applies) {
+            write!(f, "{separator}{name}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! One direction of a link.
+//!
+//! ```text
+//! push -> up? short enough? -> queue -> sending (rate) -> lost? corrupted? twice?
+//!      -> travelling (delay, jitter, reordering) -> pop
+//! ```
+//!
+//! A frame that is lost behind the queue has used its share of the rate, as on a real line. What
+//! travels is in a heap by arrival, so each frame costs O(log n) and nothing is ever searched.
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::time::Duration;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use whimbrel_tcp::{Instant, TxSegment};
+
+use crate::config::{BurstLoss, LinkConfig, Probability, QueueLimit};
+use crate::{Fate, LinkCounters, Loss, cut};
+
+/// One direction of a link. Times told must not run backwards.
+#[derive(Debug)]
+pub struct Link {
+    config: LinkConfig,
+    state: LinkState,
+    /// All chance of this link comes from here: its draws shift no other link's.
+    chance: Rng,
+    /// The state of burst losses is the bad one.
+    in_burst: bool,
+    /// When each frame in the queue will have been sent, and its octets.
+    queue: VecDeque<(Instant, u64)>,
+    queued_octets: u64,
+    /// The arrival of the latest frame that kept its place: none of those comes before it.
+    latest: Instant,
+    travelling: BinaryHeap<Reverse<Travelling>>,
+    /// Numbers frames, so that those of one instant arrive in the order in which they were sent.
+    next_number: u64,
+    counters: LinkCounters,
+}
+
+/// Whether a link carries anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkState {
+    /// It does.
+    Up,
+    /// What is on it is lost, and so is what is pushed.
+    Down,
+}
+
+/// A frame between its sending and its arrival, ordered by the latter.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Travelling {
+    arrives: Instant,
+    number: u64,
+    frame: Bytes,
+}
+
+/// Getters.
+impl Link {
+    /// A link, up and empty. The same seed makes the same choices.
+    pub fn new(config: LinkConfig, seed: u64) -> Self {
+        Self {
+            config,
+            state: LinkState::Up,
+            chance: Rng::with_seed(seed),
+            in_burst: false,
+            queue: VecDeque::new(),
+            queued_octets: 0,
+            latest: Instant::ZERO,
+            travelling: BinaryHeap::new(),
+            next_number: 0,
+            counters: LinkCounters::default(),
+        }
+    }
+
+    /// What it is like.
+    pub const fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Whether it carries anything.
+    pub const fn state(&self) -> LinkState {
+        self.state
+    }
+
+    /// What happened on it.
+    pub const fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+
+    /// Whether nothing is on it.
+    pub fn is_empty(&self) -> bool {
+        self.travelling.is_empty()
+    }
+
+    /// Frames between their sending and their arrival, waiting ones included.
+    pub fn in_flight(&self) -> usize {
+        self.travelling.len()
+    }
+}
+
+/// What goes in and comes out.
+impl Link {
+    /// Puts a segment on the link as the packets that a network card makes of it ([`cut()`]).
+    pub fn push(&mut self, now: Instant, segment: &TxSegment) {
+        cut(segment, |frame| {
+            self.push_frame(now, frame);
+        });
+    }
+
+    /// Puts one frame on the link, and says what becomes of it.
+    pub fn push_frame(&mut self, now: Instant, frame: Bytes) -> Fate {
+        self.counters.sent += 1;
+        self.counters.sent_octets += frame.len() as u64;
+        let fate = match self.enqueue(now, &frame) {
+            Ok(sent) => self.send(sent, frame),
+            Err(loss) => Fate::lost(loss),
+        };
+        self.counters.count(fate);
+        fate
+    }
+
+    /// When the next frame arrives.
+    pub fn next_arrival(&self) -> Option<Instant> {
+        self.travelling.peek().map(|Reverse(next)| next.arrives)
+    }
+
+    /// The next frame that has arrived.
+    pub fn pop(&mut self, now: Instant) -> Option<Bytes> {
+        self.next_arrival().filter(|next| *next <= now)?;
+        self.counters.delivered += 1;
+        self.travelling.pop().map(|Reverse(next)| next.frame)
+    }
+
+    /// Takes the link down, with the loss of all that is on it, or up again.
+    pub fn set_state(&mut self, state: LinkState) {
+        self.state = state;
+        if state == LinkState::Down {
+            self.counters.count_lost(Loss::Down, self.travelling.len() as u64);
+            self.travelling.clear();
+            self.queue.clear();
+            self.queued_octets = 0;
+            self.latest = Instant::ZERO;
+        }
+    }
+}
+
+/// The way of a frame.
+impl Link {
+    /// The queue and the sender behind it: when the frame will have been sent.
+    fn enqueue(&mut self, now: Instant, frame: &Bytes) -> Result<Instant, Loss> {
+        let octets = frame.len() as u64;
+        if self.state == LinkState::Down {
+            return Err(Loss::Down);
+        }
+        if octets > u64::from(self.config.mtu) {
+            return Err(Loss::TooLong);
+        }
+        let Some(rate) = self.config.rate else { return Ok(now) };
+        while let Some((_, sent)) = self.queue.pop_front_if(|(until, _)| *until <= now) {
+            self.queued_octets -= sent;
+        }
+        let is_full = match self.config.queue {
+            QueueLimit::Packets(most) => self.queue.len() >= most as usize,
+            QueueLimit::Octets(most) => self.queued_octets + octets > most,
+        };
+        if is_full {
+            return Err(Loss::Queue);
+        }
+        let free = self.queue.back().map_or(now, |(until, _)| *until);
+        let sent = free + Duration::from_nanos((octets * 8 * NANOS_PER_SECOND).div_ceil(rate));
+        self.queue.push_back((sent, octets));
+        self.queued_octets += octets;
+        Ok(sent)
+    }
+
+    /// The line itself.
+    fn send(&mut self, sent: Instant, frame: Bytes) -> Fate {
+        if self.draw(self.config.loss) {
+            return Fate::lost(Loss::Random);
+        }
+        if self.config.burst_loss.is_some_and(|burst| self.is_hit_by(burst)) {
+            return Fate::lost(Loss::Burst);
+        }
+        let corrupted = self.draw(self.config.corrupt);
+        let duplicated = self.draw(self.config.duplicate);
+        let frame = if corrupted { self.corrupt(frame) } else { frame };
+        let mut fate = Fate { corrupted, duplicated, ..Fate::default() };
+        if duplicated {
+            fate.reordered |= self.travel(sent, frame.clone());
+        }
+        fate.reordered |= self.travel(sent, frame);
+        fate
+    }
+
+    /// Sends a frame on its way. Returns whether it lost its place.
+    fn travel(&mut self, sent: Instant, frame: Bytes) -> bool {
+        let jitter = match self.config.jitter.as_nanos() as u64 {
+            0 => 0,
+            most => self.chance.u64(0..=most),
+        };
+        let mut arrives = sent + self.config.delay + Duration::from_nanos(jitter);
+        arrives = arrives.max(self.latest);
+        let reorder = self.config.reorder.filter(|reorder| self.draw(reorder.chance));
+        match reorder {
+            Some(reorder) => arrives = arrives + reorder.extra,
+            None => self.latest = arrives,
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.travelling.push(Reverse(Travelling { arrives, number, frame }));
+        reorder.is_some()
+    }
+
+    /// A step of Gilbert's and Elliott's chain, and whether the frame is lost in it.
+    fn is_hit_by(&mut self, burst: BurstLoss) -> bool {
+        let turn = if self.in_burst { burst.leave } else { burst.enter };
+        self.in_burst ^= self.draw(turn);
+        self.in_burst && self.draw(burst.loss)
+    }
+
+    fn corrupt(&mut self, frame: Bytes) -> Bytes {
+        let mut octets = Vec::from(frame);
+        if !octets.is_empty() {
+            let place = self.chance.usize(..octets.len());
+            octets[place] ^= 1 << self.chance.u32(..8);
+        }
+        Bytes::from(octets)
+    }
+
+    /// What cannot happen, or must, takes no draw.
+    fn draw(&mut self, probability: Probability) -> bool {
+        match probability {
+            Probability::ZERO => false,
+            Probability::ONE => true,
+            _ => self.chance.u32(..Probability::SCALE) < probability.millionths(),
+        }
+    }
+}
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests;

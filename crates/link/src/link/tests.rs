@@ -1,0 +1,140 @@
+//! Each impairment alone, and what is promised of all of them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_tcp::Instant;
+
+use super::{Link, LinkState};
+use crate::{Fate, LinkConfig, Loss};
+
+fn link(text: &str) -> Link {
+    Link::new(text.parse().expect(text), 7)
+}
+
+fn frame(octets: usize) -> Bytes {
+    Bytes::from(vec![0; octets])
+}
+
+/// Pushes `count` numbered frames, one a millisecond.
+fn push_numbered(link: &mut Link, count: u32) {
+    for number in 0..count {
+        let now = Instant::from_millis(u64::from(number));
+        link.push_frame(now, Bytes::copy_from_slice(&number.to_be_bytes()));
+    }
+}
+
+/// The numbers of all frames, as they arrive.
+fn arrivals(link: &mut Link) -> Vec<u32> {
+    let mut arrived = Vec::new();
+    while let Some(next) = link.next_arrival() {
+        let frame = link.pop(next).expect("due");
+        arrived.push(u32::from_be_bytes(frame[..].try_into().expect("four octets")));
+    }
+    arrived
+}
+
+#[test]
+fn a_perfect_link_hands_over_at_once_and_in_order() {
+    let mut link = link("");
+    push_numbered(&mut link, 100);
+    assert_eq!(link.next_arrival(), Some(Instant::ZERO));
+    assert_eq!(arrivals(&mut link), (0..100).collect::<Vec<_>>());
+    assert_eq!((link.counters().sent, link.counters().delivered), (100, 100));
+    assert!(link.is_empty());
+}
+
+#[test]
+fn a_frame_takes_its_time_to_send_and_to_travel() {
+    let mut link = link("rate=8M,delay=35ms");
+    link.push_frame(Instant::ZERO, frame(1_000));
+    link.push_frame(Instant::ZERO, frame(500));
+    assert_eq!(link.next_arrival(), Some(Instant::from_millis(36)), "1,000 octets at 1 MB/s");
+    assert_eq!(link.pop(Instant::from_nanos(35_999_999)), None);
+    assert!(link.pop(Instant::from_millis(36)).is_some());
+    assert_eq!(link.next_arrival(), Some(Instant::from_nanos(36_500_000)));
+}
+
+#[test]
+fn a_full_queue_drops_what_comes_and_takes_again_what_comes_later() {
+    for queue in ["queue=3p", "queue=3000"] {
+        let mut link = link(&format!("rate=8M,{queue}"));
+        let fates: Vec<Fate> =
+            (0..5).map(|_| link.push_frame(Instant::ZERO, frame(1_000))).collect();
+        let lost = Fate::lost(Loss::Queue);
+        assert_eq!(fates[2..], [Fate::default(), lost, lost], "{queue}");
+        assert!(link.push_frame(Instant::from_millis(1), frame(1_000)).is_unharmed());
+        assert_eq!((link.counters().lost_queue, link.in_flight()), (2, 4));
+    }
+}
+
+#[test]
+fn losses_come_as_often_as_configured_and_by_reason() {
+    let mut random = link("loss=10%");
+    push_numbered(&mut random, 20_000);
+    assert!((1_800..2_200).contains(&random.counters().lost_random), "{:?}", random.counters());
+    // The bad state holds enter / (enter + leave) of the time: a tenth.
+    let mut bursts = link("burst-loss=1%:9%");
+    push_numbered(&mut bursts, 20_000);
+    assert!((1_500..2_500).contains(&bursts.counters().lost_burst), "{:?}", bursts.counters());
+    let arrived = arrivals(&mut bursts);
+    let gaps = arrived.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+    assert!(gaps < 400, "{gaps} bursts of eleven frames on average");
+}
+
+#[test]
+fn jitter_keeps_the_order_and_reordering_does_not() {
+    let mut jittery = link("delay=5ms,jitter=20ms");
+    push_numbered(&mut jittery, 1_000);
+    assert!(arrivals(&mut jittery).is_sorted());
+    let mut shuffled = link("delay=5ms,reorder=5%:10ms");
+    push_numbered(&mut shuffled, 1_000);
+    let arrived = arrivals(&mut shuffled);
+    assert_eq!(arrived.len(), 1_000);
+    assert!(!arrived.is_sorted());
+    assert!((20..80).contains(&shuffled.counters().reordered));
+}
+
+#[test]
+fn duplicates_and_corrupted_frames_arrive() {
+    let mut link = link("dup=100%,corrupt=100%");
+    let fate = link.push_frame(Instant::ZERO, frame(64));
+    assert_eq!(fate, Fate { corrupted: true, duplicated: true, ..Fate::default() });
+    for _ in 0..2 {
+        let frame = link.pop(Instant::ZERO).expect("two copies");
+        assert_eq!(frame.iter().map(|octet| octet.count_ones()).sum::<u32>(), 1, "one bit");
+    }
+    assert_eq!(link.pop(Instant::ZERO), None);
+}
+
+#[test]
+fn a_link_that_goes_down_loses_what_is_on_it_and_comes_back_empty() {
+    let mut link = link("rate=8M,delay=35ms,queue=2p");
+    link.push_frame(Instant::ZERO, frame(1_000));
+    link.push_frame(Instant::ZERO, frame(1_000));
+    link.set_state(LinkState::Down);
+    assert_eq!(link.push_frame(Instant::ZERO, frame(1_000)), Fate::lost(Loss::Down));
+    assert_eq!((link.next_arrival(), link.counters().lost_down), (None, 3));
+    link.set_state(LinkState::Up);
+    link.push_frame(Instant::ZERO, frame(1_000));
+    assert_eq!(link.next_arrival(), Some(Instant::ZERO + Duration::from_millis(36)));
+}
+
+#[test]
+fn frames_beyond_the_mtu_are_refused() {
+    let mut link = link("mtu=100");
+    assert!(link.push_frame(Instant::ZERO, frame(100)).is_unharmed());
+    assert_eq!(link.push_frame(Instant::ZERO, frame(101)), Fate::lost(Loss::TooLong));
+}
+
+#[test]
+fn the_same_seed_makes_the_same_choices_and_another_does_not() {
+    let config: LinkConfig = "jitter=9ms,loss=5%,reorder=5%:9ms,dup=5%".parse().expect("valid");
+    let run = |seed| {
+        let mut link = Link::new(config.clone(), seed);
+        push_numbered(&mut link, 500);
+        arrivals(&mut link)
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}

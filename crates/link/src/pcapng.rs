@@ -1,0 +1,149 @@
+//! Captures in the pcapng format (draft-ietf-opsawg-pcapng): a section header, a description of
+//! each interface, and a packet a block, with nanoseconds and comments.
+//!
+//! Every function appends to a buffer that the caller writes wherever it likes: nothing here knows
+//! files. Options and packets are padded to 32 bits; numbers are in the byte order of the file's
+//! magic, which is little-endian always.
+
+use alloc::vec::Vec;
+
+use whimbrel_tcp::Instant;
+
+/// Writes one section: begin it with [`Section::begin`], then describe interfaces, then packets.
+#[derive(Debug)]
+pub struct Section {
+    interfaces: u32,
+}
+
+/// An interface of a section: every packet names one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InterfaceId(u32);
+
+/// What the packets of an interface begin with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum LinkType {
+    /// An Ethernet header (`LINKTYPE_ETHERNET`).
+    Ethernet = 1,
+    /// An IPv4 or IPv6 header (`LINKTYPE_RAW`).
+    Raw = 101,
+}
+
+/// Which way a packet went, seen from its interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Direction {
+    /// It came in.
+    In = 1,
+    /// It went out.
+    Out = 2,
+}
+
+/// What is known of a packet beside its octets.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketNote<'a> {
+    /// Where it was seen.
+    pub interface: InterfaceId,
+    /// When.
+    pub at: Instant,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Its length on the wire, octets: more than is given if it was cut short.
+    pub wire_len: u32,
+    /// A remark, empty for none: `lost: queue full`. At most 65,535 octets count.
+    pub comment: &'a str,
+}
+
+impl Section {
+    /// Appends a section header.
+    pub fn begin(out: &mut Vec<u8>) -> Self {
+        block(out, SECTION_HEADER, |body| {
+            body.extend_from_slice(&BYTE_ORDER_MAGIC.to_le_bytes());
+            body.extend_from_slice(&[1, 0, 0, 0]); // version 1.0
+            body.extend_from_slice(&u64::MAX.to_le_bytes()); // length: not stated
+            option(body, SHB_USERAPPL, b"Whimbrel");
+            end_options(body);
+        });
+        Self { interfaces: 0 }
+    }
+
+    /// Appends the description of an interface.
+    pub fn describe(&mut self, out: &mut Vec<u8>, name: &str, link_type: LinkType) -> InterfaceId {
+        block(out, INTERFACE_DESCRIPTION, |body| {
+            body.extend_from_slice(&(link_type as u16).to_le_bytes());
+            body.extend_from_slice(&[0; 2]);
+            body.extend_from_slice(&0u32.to_le_bytes()); // no limit on captured octets
+            option(body, IF_NAME, name.as_bytes());
+            option(body, IF_TSRESOL, &[NANOSECONDS]);
+            end_options(body);
+        });
+        let id = InterfaceId(self.interfaces);
+        self.interfaces += 1;
+        id
+    }
+
+    /// Appends a packet, as far as `octets` has it.
+    pub fn packet(&self, out: &mut Vec<u8>, note: &PacketNote<'_>, octets: &[u8]) {
+        debug_assert!(note.interface.0 < self.interfaces, "an interface of another section");
+        block(out, ENHANCED_PACKET, |body| {
+            let nanos = note.at.as_nanos();
+            body.extend_from_slice(&note.interface.0.to_le_bytes());
+            body.extend_from_slice(&((nanos >> 32) as u32).to_le_bytes());
+            body.extend_from_slice(&(nanos as u32).to_le_bytes());
+            body.extend_from_slice(&(octets.len() as u32).to_le_bytes());
+            body.extend_from_slice(&note.wire_len.to_le_bytes());
+            body.extend_from_slice(octets);
+            pad(body);
+            option(body, EPB_FLAGS, &(note.direction as u32).to_le_bytes());
+            if !note.comment.is_empty() {
+                option(body, OPT_COMMENT, note.comment.as_bytes());
+            }
+            end_options(body);
+        });
+    }
+}
+
+/// A block: type, length, body, length again.
+fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+    // In a buffer of its own: what `out` holds may have any length, and padding counts from here.
+    let mut content = Vec::new();
+    body(&mut content);
+    let len = (content.len() as u32 + BLOCK_FRAME).to_le_bytes();
+    out.extend_from_slice(&kind.to_le_bytes());
+    out.extend_from_slice(&len);
+    out.append(&mut content);
+    out.extend_from_slice(&len);
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    let value = value.get(..usize::from(u16::MAX)).unwrap_or(value);
+    body.extend_from_slice(&code.to_le_bytes());
+    body.extend_from_slice(&(value.len() as u16).to_le_bytes());
+    body.extend_from_slice(value);
+    pad(body);
+}
+
+fn end_options(body: &mut Vec<u8>) {
+    body.extend_from_slice(&[0; 4]);
+}
+
+fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+/// Octets of a block around its body.
+const BLOCK_FRAME: u32 = 12;
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const OPT_COMMENT: u16 = 1;
+const EPB_FLAGS: u16 = 2;
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+/// Time stamps count 10^-9 s.
+const NANOSECONDS: u8 = 9;
+
+#[cfg(test)]
+mod tests;

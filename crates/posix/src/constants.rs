@@ -1,0 +1,52 @@
+//! Every constant by its C name, for whoever reads programs as text.
+
+use crate::errno::Errno;
+use crate::option::{IPPROTO_IPV6, SOL_SOCKET};
+use crate::{
+    Domain, EpollEvents, EpollOp, Fcntl, FileFlags, Ioctl, MsgFlags, PollEvents, Protocol, Shut,
+    SocketFlags, SocketOption, SocketType, TcpInfo, state,
+};
+
+/// The number that Linux has for a C constant.
+pub fn value(name: &str) -> Option<i64> {
+    flag(name).or_else(|| one(name)).or_else(|| other(name))
+}
+
+fn flag(name: &str) -> Option<i64> {
+    let bits = MsgFlags::by_name(name)
+        .map(MsgFlags::bits)
+        .or_else(|| FileFlags::by_name(name).map(FileFlags::bits))
+        .or_else(|| SocketFlags::by_name(name).map(SocketFlags::bits))
+        .or_else(|| PollEvents::by_name(name).map(PollEvents::bits))
+        .or_else(|| EpollEvents::by_name(name).map(EpollEvents::bits));
+    bits.map(i64::from)
+}
+
+fn one(name: &str) -> Option<i64> {
+    let number = Domain::by_name(name)
+        .map(Domain::number)
+        .or_else(|| SocketType::by_name(name).map(SocketType::number))
+        .or_else(|| Protocol::by_name(name).map(Protocol::number))
+        .or_else(|| SocketOption::by_name(name).map(SocketOption::number))
+        .or_else(|| Shut::by_name(name).map(Shut::number))
+        .or_else(|| EpollOp::by_name(name).map(EpollOp::number))
+        .or_else(|| Ioctl::by_name(name).map(Ioctl::number))
+        .or_else(|| Errno::by_name(name).map(Errno::number));
+    number.map(i64::from)
+}
+
+fn other(name: &str) -> Option<i64> {
+    let state = state::NUMBERS.iter().find(|(known, _)| *known == name);
+    let option = TcpInfo::OPTIONS.iter().find(|(known, _)| *known == name);
+    match name {
+        "SOL_SOCKET" => Some(i64::from(SOL_SOCKET)),
+        "SOL_IP" => Some(0),
+        "SOL_TCP" => Some(6),
+        "IPPROTO_IPV6" | "SOL_IPV6" => Some(i64::from(IPPROTO_IPV6)),
+        "F_GETFL" => Some(i64::from(Fcntl::GETFL)),
+        "F_SETFL" => Some(i64::from(Fcntl::SETFL)),
+        "INADDR_ANY" => Some(0),
+        "SOMAXCONN" => Some(4096),
+        _ => state.or(option).map(|(_, number)| i64::from(*number)),
+    }
+}

@@ -1,0 +1,55 @@
+//! What `socket` is asked for: family, type and protocol.
+
+use whimbrel_wire::{Address, Family};
+
+c_enum! {
+    /// A family of addresses.
+    Domain {
+        /// IPv4.
+        Inet = 2, "AF_INET";
+        /// IPv6; unless told otherwise, IPv4 too, in mapped form.
+        Inet6 = 10, "AF_INET6";
+    }
+}
+
+c_enum! {
+    /// A kind of socket.
+    SocketType {
+        /// A stream of octets: the only one there is.
+        Stream = 1, "SOCK_STREAM";
+        /// Datagrams: refused.
+        Dgram = 2, "SOCK_DGRAM";
+        /// Raw packets: refused.
+        Raw = 3, "SOCK_RAW";
+    }
+}
+
+c_enum! {
+    /// A protocol.
+    Protocol {
+        /// The type's usual one.
+        Default = 0, "IPPROTO_IP";
+        /// TCP.
+        Tcp = 6, "IPPROTO_TCP";
+        /// UDP: refused.
+        Udp = 17, "IPPROTO_UDP";
+    }
+}
+
+impl Domain {
+    /// `0.0.0.0` or `::`.
+    pub const fn unspecified(self) -> Address {
+        match self {
+            Self::Inet => Address::from_v4_octets([0; 4]),
+            Self::Inet6 => Address::from_octets([0; 16]),
+        }
+    }
+
+    /// The IP version of its addresses.
+    pub const fn family(self) -> Family {
+        match self {
+            Self::Inet => Family::V4,
+            Self::Inet6 => Family::V6,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Tables of C names, each written once: the types that scripts and libraries look up.
+
+/// A set of bits, each with its C name and Linux' number.
+macro_rules! flag_set {
+    ($(#[$doc:meta])* $type:ident { $($(#[$flag_doc:meta])* $flag:ident = $bits:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $type(u32);
+
+        impl $type {
+            $($(#[$flag_doc])* pub const $flag: Self = Self($bits);)*
+            /// None of them.
+            pub const NONE: Self = Self(0);
+            /// Every name with its flag.
+            pub const NAMES: &'static [(&'static str, Self)] =
+                &[$((stringify!($flag), Self::$flag),)*];
+
+            /// The flags of these bits, unknown ones included.
+            pub const fn from_bits(bits: u32) -> Self {
+                Self(bits)
+            }
+
+            /// The number that C sees.
+            pub const fn bits(self) -> u32 {
+                self.0
+            }
+
+            /// Whether any of `flags` is in.
+            pub const fn has(self, flags: Self) -> bool {
+                self.0 & flags.0 != 0
+            }
+
+            /// What of these is also in `flags`.
+            pub const fn only(self, flags: Self) -> Self {
+                Self(self.0 & flags.0)
+            }
+
+            /// These without `flags`.
+            pub const fn without(self, flags: Self) -> Self {
+                Self(self.0 & !flags.0)
+            }
+
+            /// Whether none is in.
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+
+            /// The flag with this C name.
+            pub fn by_name(name: &str) -> Option<Self> {
+                Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, flag)| *flag)
+            }
+        }
+
+        impl core::ops::BitOr for $type {
+            type Output = Self;
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl core::ops::BitOrAssign for $type {
+            fn bitor_assign(&mut self, other: Self) {
+                self.0 |= other.0;
+            }
+        }
+
+        impl core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let mut rest = self.0;
+                let mut separator = "";
+                for (name, flag) in Self::NAMES {
+                    if flag.0 != 0 && rest & flag.0 == flag.0 {
+                        write!(f, "{separator}{name}")?;
+                        rest &= !flag.0;
+                        separator = "|";
+                    }
+                }
+                if rest != 0 || separator.is_empty() { write!(f, "{separator}{rest:#x}") } else { Ok(()) }
+            }
+        }
+    };
+}
+
+/// One of several, each with its C name and Linux' number.
+macro_rules! c_enum {
+    ($(#[$doc:meta])* $type:ident { $($(#[$one_doc:meta])* $one:ident = $number:literal, $name:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum $type { $($(#[$one_doc])* $one,)* }
+
+        impl $type {
+            /// Every one, in the order above.
+            pub const ALL: &'static [Self] = &[$(Self::$one,)*];
+
+            /// The number that C sees.
+            pub const fn number(self) -> i32 {
+                match self { $(Self::$one => $number,)* }
+            }
+
+            /// The C name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$one => $name,)* }
+            }
+
+            /// The one with this C name.
+            pub fn by_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().find(|one| one.name() == name).copied()
+            }
+
+            /// The one with this number.
+            pub fn by_number(number: i32) -> Option<Self> {
+                Self::ALL.iter().find(|one| one.number() == number).copied()
+            }
+        }
+    };
+}

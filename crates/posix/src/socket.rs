@@ -1,0 +1,119 @@
+//! One socket: what was asked of it, and the connection or listener it has.
+
+use whimbrel_stack::{Handle, ListenerId};
+use whimbrel_tcp::Instant;
+use whimbrel_wire::Endpoint;
+
+use crate::{Domain, Errno, Linger};
+
+/// What a socket descriptor stands for.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    pub(crate) domain: Domain,
+    pub(crate) blocking: Blocking,
+    pub(crate) settings: Settings,
+    /// Where it is bound, the port drawn if none was given.
+    pub(crate) local: Option<Endpoint>,
+    /// What `SO_ERROR` tells, once.
+    pub(crate) error: Option<Errno>,
+    pub(crate) phase: Phase,
+}
+
+/// Whether calls wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Blocking {
+    Yes,
+    /// `O_NONBLOCK`, or `MSG_DONTWAIT` for one call.
+    No,
+}
+
+/// What a socket is just now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    /// Neither of the others.
+    Idle,
+    Listening(ListenerId),
+    Stream(Stream),
+}
+
+/// A socket with a connection, or one that tries to have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    pub(crate) handle: Handle,
+    pub(crate) progress: Progress,
+    /// `connect` drew the port: it goes with the connection.
+    pub(crate) drew_port: bool,
+    pub(crate) shut_read: bool,
+    pub(crate) shut_write: bool,
+    /// Why the connection ended was put into `Socket::error`.
+    pub(crate) told: bool,
+    /// A segment that is not full waits, because of `MSG_MORE` or `TCP_CORK`.
+    pub(crate) corked: bool,
+    /// `close` was called, and lingers until then.
+    pub(crate) lingers: Option<Instant>,
+}
+
+/// How far `connect` is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// It was called, and nobody heard how it went.
+    Connecting,
+    /// It said so, or `accept` did.
+    Connected,
+}
+
+/// What `setsockopt` set, for the connection that is there or is to come.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Settings {
+    pub(crate) reuse_addr: bool,
+    pub(crate) v6_only: bool,
+    pub(crate) no_delay: bool,
+    pub(crate) cork: bool,
+    pub(crate) keep_alive: bool,
+    pub(crate) linger: Linger,
+    /// Octets, as given.
+    pub(crate) send_size: Option<u32>,
+    pub(crate) recv_size: Option<u32>,
+}
+
+impl Socket {
+    pub(crate) fn new(domain: Domain, blocking: Blocking) -> Self {
+        Self {
+            domain,
+            blocking,
+            settings: Settings::default(),
+            local: None,
+            error: None,
+            phase: Phase::Idle,
+        }
+    }
+
+    pub(crate) const fn stream(&self) -> Option<&Stream> {
+        match &self.phase {
+            Phase::Stream(stream) => Some(stream),
+            Phase::Idle | Phase::Listening(_) => None,
+        }
+    }
+
+    pub(crate) const fn stream_mut(&mut self) -> Option<&mut Stream> {
+        match &mut self.phase {
+            Phase::Stream(stream) => Some(stream),
+            Phase::Idle | Phase::Listening(_) => None,
+        }
+    }
+}
+
+impl Stream {
+    pub(crate) const fn new(handle: Handle, progress: Progress) -> Self {
+        Self {
+            handle,
+            progress,
+            drew_port: false,
+            shut_read: false,
+            shut_write: false,
+            told: false,
+            corked: false,
+            lingers: None,
+        }
+    }
+}

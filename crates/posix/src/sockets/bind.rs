@@ -1,0 +1,151 @@
+//! `bind` and `listen`: which ends are free to take.
+
+use alloc::collections::BTreeSet;
+
+use whimbrel_stack::shard::{ListenError, SocketEntry};
+use whimbrel_tcp::table::Families;
+use whimbrel_wire::{Address, Endpoint};
+
+use super::Sockets;
+use crate::descriptor::File;
+use crate::socket::{Phase, Settings, Socket};
+use crate::{Domain, Errno, Fd};
+
+impl Sockets {
+    /// `bind(2)`: port 0 draws one. Two sockets share a port at the same address only if both
+    /// have `SO_REUSEADDR` and neither listens; connections that outlive their socket count.
+    pub fn bind(&mut self, fd: Fd, at: Endpoint) -> Result<(), Errno> {
+        let socket = self.get(fd)?;
+        if !matches!(socket.phase, Phase::Idle) || socket.local.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        check_family(socket, &at.addr, Errno::EINVAL)?;
+        if !at.addr.is_unspecified() && self.shard.addresses().index_of(&at.addr).is_none() {
+            return Err(Errno::EADDRNOTAVAIL);
+        }
+        let at = if at.port == 0 { self.draw(at.addr)? } else { at };
+        if self.conflicts(fd, at)? {
+            return Err(Errno::EADDRINUSE);
+        }
+        self.occupy(fd, at);
+        Ok(())
+    }
+
+    /// `listen(2)`. As on Linux `backlog + 1` connections may wait, 4,097 at most, and a second
+    /// call changes the backlog. An unbound socket is bound to a drawn port first.
+    pub fn listen(&mut self, fd: Fd, backlog: i32) -> Result<(), Errno> {
+        let socket = self.get(fd)?;
+        // A negative number is a large one.
+        let queue = backlog.cast_unsigned().min(SOMAXCONN) + 1;
+        let at = match (socket.phase, socket.local) {
+            (Phase::Stream(_), _) => return Err(Errno::EINVAL),
+            (Phase::Listening(listener), _) => {
+                self.shard.set_backlog(listener, queue);
+                return Ok(());
+            }
+            (Phase::Idle, Some(local)) => local,
+            (Phase::Idle, None) => self.draw(socket.domain.unspecified())?,
+        };
+        if self.conflicts(fd, at)? {
+            return Err(Errno::EADDRINUSE);
+        }
+        let families = families_of(self.get(fd)?);
+        let listener = self.shard.listen_for(at, families, queue).map_err(|error| match error {
+            ListenError::NotLocal(_) => Errno::EADDRNOTAVAIL,
+            ListenError::PortZero => Errno::EINVAL,
+            _ => Errno::EADDRINUSE,
+        })?;
+        self.occupy(fd, at);
+        self.enter(fd, Phase::Listening(listener));
+        self.notify(fd);
+        Ok(())
+    }
+
+    /// `fd` is bound to `at` from now on.
+    pub(super) fn occupy(&mut self, fd: Fd, at: Endpoint) {
+        if let Ok(socket) = self.get_mut(fd) {
+            socket.local = Some(at);
+            self.bound.insert((at.port, fd));
+        }
+    }
+
+    /// A port at `addr` that nothing has.
+    fn draw(&mut self, addr: Address) -> Result<Endpoint, Errno> {
+        let lingering: BTreeSet<u16> = self.shard.sockets().map(|it| it.local.port).collect();
+        let bound = &self.bound;
+        let is_free = |port| {
+            let mut sockets = bound.range((port, Fd::LEAST)..=(port, Fd::GREATEST));
+            sockets.next().is_none() && !lingering.contains(&port)
+        };
+        let port = self.shard.draw_port(&addr, is_free).ok_or(Errno::EADDRINUSE)?;
+        Ok(Endpoint::new(addr, port))
+    }
+
+    /// Whether something forbids `fd` to take `at`.
+    fn conflicts(&mut self, fd: Fd, at: Endpoint) -> Result<bool, Errno> {
+        let socket = self.get(fd)?;
+        let mine = (at.addr, socket.settings);
+        let others = self.bound.range((at.port, Fd::LEAST)..=(at.port, Fd::GREATEST));
+        let forbids = |other: &Socket| {
+            let shared = socket.settings.reuse_addr && other.settings.reuse_addr;
+            let theirs = other.local.map(|local| (local.addr, other.settings));
+            let listens = matches!(other.phase, Phase::Listening(_));
+            theirs.is_some_and(|theirs| overlap(mine, theirs)) && (listens || !shared)
+        };
+        let taken = others.filter(|(_, other)| *other != fd).any(|(_, other)| {
+            matches!(self.files.get(*other), Ok(File::Socket(other)) if forbids(other))
+        });
+        let strict = !socket.settings.reuse_addr || self.strict.contains(&at.port);
+        Ok(taken || strict && self.is_lingered_at(at, mine))
+    }
+
+    /// Whether a connection that outlived its socket stands at `at`. It walks all there are: only
+    /// sockets without `SO_REUSEADDR` come here.
+    fn is_lingered_at(&mut self, at: Endpoint, mine: (Address, Settings)) -> bool {
+        let owned: BTreeSet<_> =
+            self.by_handle.keys().filter_map(|handle| self.shard.flow(*handle)).collect();
+        let is_orphan = |entry: &SocketEntry| {
+            let is_own =
+                |remote| owned.contains(&whimbrel_wire::Flow { local: entry.local, remote });
+            entry.local.port == at.port && entry.remote.is_some_and(|remote| !is_own(remote))
+        };
+        let mut orphans = self.shard.sockets().filter(is_orphan).peekable();
+        let any = orphans.peek().is_some();
+        let found = orphans.any(|it| overlap(mine, (it.local.addr, Settings::default())));
+        drop(orphans);
+        if !any {
+            self.strict.remove(&at.port);
+        }
+        found
+    }
+}
+
+/// Whether the address can be one of this socket's; IPv6 sockets take IPv4 in mapped form.
+pub(super) fn check_family(socket: &Socket, addr: &Address, if_v6: Errno) -> Result<(), Errno> {
+    match (socket.domain, addr.is_v4()) {
+        (Domain::Inet, true) | (Domain::Inet6, false) => Ok(()),
+        (Domain::Inet, false) => Err(Errno::EAFNOSUPPORT),
+        (Domain::Inet6, true) if socket.settings.v6_only => Err(if_v6),
+        (Domain::Inet6, true) => Ok(()),
+    }
+}
+
+fn families_of(socket: &Socket) -> Families {
+    match socket.domain {
+        Domain::Inet6 if !socket.settings.v6_only => Families::DualStack,
+        _ => Families::Own,
+    }
+}
+
+/// Whether a segment could be for both.
+fn overlap(one: (Address, Settings), other: (Address, Settings)) -> bool {
+    let covers = |(wide, settings): (Address, Settings), narrow: Address| {
+        let same_family = wide.family() == narrow.family();
+        let dual = !wide.is_v4() && !settings.v6_only;
+        wide == narrow || wide.is_unspecified() && (same_family || dual)
+    };
+    covers(one, other.0) || covers(other, one.0)
+}
+
+/// Linux' `net.core.somaxconn`.
+const SOMAXCONN: u32 = 4096;

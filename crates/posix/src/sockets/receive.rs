@@ -1,0 +1,148 @@
+//! `recv` and its kin: they differ in how they name their buffers, not in what they do.
+
+use bytes::Bytes;
+use whimbrel_stack::{Handle, Recv};
+
+use super::readiness::{is_opening, is_over};
+use super::{Sockets, wait_or};
+use crate::socket::Blocking;
+use crate::transfer::Keep;
+use crate::{Errno, Fd, Incoming, MsgFlags, Outcome, Wait};
+
+impl Sockets {
+    /// `recv(2)`; without flags `read(2)` and `readv(2)`. `recvfrom` and `recvmsg` tell no
+    /// address on a stream. Received octets are in `into`; the result is their number, 0 at the
+    /// end of the stream.
+    pub fn recv(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Outcome<usize> {
+        if let Err(errno) = self.check_recv(fd, flags) {
+            return Outcome::fail(errno);
+        }
+        if into.most == 0 {
+            return Outcome::Done(Ok(0));
+        }
+        let stopped = self.fill(fd, into, flags);
+        let goal = if flags.has(MsgFlags::MSG_WAITALL) { into.most } else { 1 };
+        if into.len >= goal || stopped == Stopped::AtUrgentMark {
+            return Outcome::Done(Ok(into.len));
+        }
+        match self.after_text(fd) {
+            After::More => self.wait_to_read(fd, into, flags),
+            // An error is not taken while there is a number to tell.
+            After::End => Outcome::Done(Ok(into.len)),
+            After::Error if into.len > 0 => Outcome::Done(Ok(into.len)),
+            After::Error => Outcome::Done(self.take_error(fd).map_or(Ok(0), Err)),
+            After::NotConnected => Outcome::fail(Errno::ENOTCONN),
+        }
+    }
+
+    fn check_recv(&self, fd: Fd, flags: MsgFlags) -> Result<(), Errno> {
+        self.get(fd)?;
+        if flags.has(MsgFlags::MSG_OOB) {
+            // Linux without urgent data, or with it inline.
+            return Err(Errno::EINVAL);
+        }
+        if flags.has(MsgFlags::MSG_ERRQUEUE) {
+            return Err(Errno::EAGAIN);
+        }
+        let known = MsgFlags::MSG_PEEK
+            | MsgFlags::MSG_TRUNC
+            | MsgFlags::MSG_DONTWAIT
+            | MsgFlags::MSG_WAITALL
+            | MsgFlags::MSG_NOSIGNAL;
+        if flags.without(known).is_empty() { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
+    }
+
+    /// Takes, or copies, what is there and fits; but not across the urgent mark.
+    fn fill(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Stopped {
+        let Some(handle) = self.stream_mut(fd).map(|stream| stream.handle) else {
+            return Stopped::NoMore;
+        };
+        let keep = if flags.has(MsgFlags::MSG_TRUNC) { Keep::Count } else { Keep::Octets };
+        let peeks = flags.has(MsgFlags::MSG_PEEK);
+        if peeks {
+            *into = Incoming::new(into.most);
+        }
+        let mark = self.shard.urgent_mark(handle).map(|left| into.len + left as usize);
+        let goal = mark.unwrap_or(usize::MAX).min(into.most);
+        if peeks {
+            self.peek(handle, into, (goal, keep));
+        } else {
+            self.take(handle, into, (goal, keep));
+        }
+        if mark == Some(into.len) { Stopped::AtUrgentMark } else { Stopped::NoMore }
+    }
+
+    fn take(&mut self, handle: Handle, into: &mut Incoming, (goal, keep): (usize, Keep)) {
+        while into.len < goal {
+            match self.shard.recv_up_to(handle, goal - into.len) {
+                Recv::Data(data) => into.take(data, keep),
+                _ => return,
+            }
+        }
+    }
+
+    fn peek(&self, handle: Handle, into: &mut Incoming, (goal, keep): (usize, Keep)) {
+        for piece in self.shard.peek(handle) {
+            let len = piece.len().min(goal - into.len);
+            if len > 0 {
+                into.take(Bytes::copy_from_slice(piece.get(..len).unwrap_or_default()), keep);
+            }
+        }
+    }
+
+    /// What follows the text that was there, in the order in which Linux asks.
+    fn after_text(&self, fd: Fd) -> After {
+        let Ok(socket) = self.get(fd) else { return After::NotConnected };
+        let error = self.pending_error(socket).is_some();
+        match self.connection(fd) {
+            Ok(Some((stream, snapshot))) => {
+                if snapshot.fin_received {
+                    After::End
+                } else if error {
+                    After::Error
+                } else if stream.shut_read || is_over(&snapshot) {
+                    After::End
+                } else {
+                    After::More
+                }
+            }
+            _ if error => After::Error,
+            _ => After::NotConnected,
+        }
+    }
+
+    fn wait_to_read(&self, fd: Fd, into: &Incoming, flags: MsgFlags) -> Outcome<usize> {
+        let blocking = match self.blocking(fd, flags) {
+            Ok(blocking) => blocking,
+            Err(errno) => return Outcome::fail(errno),
+        };
+        if blocking == Blocking::No && into.len > 0 {
+            return Outcome::Done(Ok(into.len));
+        }
+        let opening = self.connection(fd).ok().flatten().is_some_and(|(_, it)| is_opening(&it));
+        let wait = if opening { Wait::Connected(fd) } else { Wait::Readable(fd) };
+        wait_or(blocking, wait, Errno::EAGAIN)
+    }
+}
+
+/// Why nothing more was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stopped {
+    /// There is no more, or no room for it.
+    NoMore,
+    /// The urgent data end here: Linux' `recv` ends too, `MSG_WAITALL` or not.
+    AtUrgentMark,
+}
+
+/// What follows the last octet that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum After {
+    /// More may come.
+    More,
+    /// The end of the stream.
+    End,
+    /// An error that nobody heard of.
+    Error,
+    /// There is no stream.
+    NotConnected,
+}

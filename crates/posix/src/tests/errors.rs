@@ -1,0 +1,161 @@
+//! What comes of calls on sockets that are not ready for them, or over.
+
+use bytes::Bytes;
+
+use super::world::{Side, World, get, recv_now, send_now, server_at, set, stream};
+use crate::{
+    Domain, Errno, Fd, Ioctl, Linger, MsgFlags, OptionValue, Outcome, Outgoing, Protocol, Shut,
+    SocketFlags, SocketOption, SocketType, Sockets,
+};
+
+#[test]
+fn a_socket_without_a_connection_says_so() {
+    let mut world = World::new();
+    let fd = stream(&mut world.client);
+    assert_eq!(recv_now(&mut world.client, fd, 1), Err(Errno::ENOTCONN));
+    assert_eq!(send_now(&mut world.client, fd, b"x"), Err(Errno::EPIPE));
+    assert_eq!(world.client.shutdown(fd, Shut::Write), Err(Errno::ENOTCONN));
+    assert_eq!(world.client.getpeername(fd), Err(Errno::ENOTCONN));
+    assert_eq!(world.client.accept(fd, SocketFlags::NONE), Outcome::fail(Errno::EINVAL));
+    assert_eq!(world.client.ioctl(fd, Ioctl::Inq), Ok(0));
+    let unbound = whimbrel_wire::Endpoint::new(Domain::Inet.unspecified(), 0);
+    assert_eq!(world.client.getsockname(fd), Ok(unbound));
+    world.end();
+}
+
+#[test]
+fn a_listener_carries_no_data() {
+    let mut world = World::new();
+    let fd = world.listen(8);
+    assert_eq!(recv_now(&mut world.server, fd, 1), Err(Errno::ENOTCONN));
+    assert_eq!(send_now(&mut world.server, fd, b"x"), Err(Errno::EPIPE));
+    assert_eq!(world.server.ioctl(fd, Ioctl::Inq), Err(Errno::EINVAL));
+    assert_eq!(world.server.connect(fd, server_at()), Outcome::fail(Errno::EISCONN));
+    assert_eq!(world.server.bind(fd, server_at()), Err(Errno::EINVAL));
+    world.end();
+}
+
+#[test]
+fn a_number_that_is_no_descriptor_is_refused_everywhere() {
+    let mut world = World::new();
+    let sockets = &mut world.client;
+    for fd in [Fd(-1), Fd(0), Fd(3), Fd(i32::MIN), Fd(i32::MAX)] {
+        assert_eq!(recv_now(sockets, fd, 1), Err(Errno::EBADF));
+        assert_eq!(send_now(sockets, fd, b"x"), Err(Errno::EBADF));
+        assert_eq!(sockets.bind(fd, server_at()), Err(Errno::EBADF));
+        assert_eq!(sockets.listen(fd, 1), Err(Errno::EBADF));
+        assert_eq!(sockets.connect(fd, server_at()), Outcome::fail(Errno::EBADF));
+        assert_eq!(sockets.accept(fd, SocketFlags::NONE), Outcome::fail(Errno::EBADF));
+        assert_eq!(sockets.shutdown(fd, Shut::Both), Err(Errno::EBADF));
+        assert_eq!(sockets.close(fd), Outcome::fail(Errno::EBADF));
+        assert_eq!(sockets.getsockopt(fd, SocketOption::Error), Err(Errno::EBADF));
+        assert_eq!(sockets.ioctl(fd, Ioctl::Outq), Err(Errno::EBADF));
+        assert_eq!(sockets.fcntl(fd, crate::Fcntl::GetFl), Err(Errno::EBADF));
+    }
+    let epoll = sockets.epoll_create().expect("a free descriptor");
+    assert_eq!(recv_now(sockets, epoll, 1), Err(Errno::ENOTSOCK));
+    assert_eq!(sockets.ioctl(epoll, Ioctl::Inq), Err(Errno::ENOTTY));
+    world.end();
+}
+
+#[test]
+fn descriptors_are_the_lowest_free_and_have_a_bound() {
+    let mut world = World::new();
+    let made: Vec<Fd> = (0..Sockets::USUAL_LIMIT).map(|_| stream(&mut world.client)).collect();
+    assert_eq!(made.last(), Some(&Fd(1026)));
+    let more = |sockets: &mut Sockets| {
+        sockets.socket(Domain::Inet6, SocketType::Stream, SocketFlags::NONE, Protocol::Tcp)
+    };
+    assert_eq!(more(&mut world.client), Err(Errno::EMFILE));
+    assert_eq!(world.client.epoll_create(), Err(Errno::EMFILE));
+    for fd in [Fd(9), Fd(5)] {
+        assert_eq!(world.client.close(fd), Outcome::Done(Ok(())));
+    }
+    assert_eq!(more(&mut world.client), Ok(Fd(5)));
+    assert_eq!(more(&mut world.client), Ok(Fd(9)));
+    world.end();
+}
+
+#[test]
+fn only_streams_exist() {
+    let mut world = World::new();
+    let mut make =
+        |kind, protocol| world.client.socket(Domain::Inet, kind, SocketFlags::NONE, protocol);
+    assert_eq!(make(SocketType::Dgram, Protocol::Default), Err(Errno::ESOCKTNOSUPPORT));
+    assert_eq!(make(SocketType::Raw, Protocol::Tcp), Err(Errno::ESOCKTNOSUPPORT));
+    assert_eq!(make(SocketType::Stream, Protocol::Udp), Err(Errno::EPROTONOSUPPORT));
+    world.end();
+}
+
+#[test]
+fn a_reset_is_told_once_and_then_the_stream_is_at_its_end() {
+    let (mut world, _, client, server) = World::joined();
+    send_now(&mut world.server, server, b"last words").expect("room");
+    world.settle();
+    let linger = OptionValue::Linger(Linger::Seconds(0));
+    world.server.setsockopt(server, SocketOption::Linger, &linger).expect("it takes effect");
+    assert_eq!(world.server.close(server), Outcome::Done(Ok(())));
+    world.settle();
+    assert_eq!(recv_now(&mut world.client, client, 4), Ok(b"last".to_vec()));
+    assert_eq!(recv_now(&mut world.client, client, 100), Ok(b" words".to_vec()));
+    assert_eq!(recv_now(&mut world.client, client, 1), Err(Errno::ECONNRESET));
+    assert_eq!(recv_now(&mut world.client, client, 1), Ok(Vec::new()));
+    assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::EPIPE));
+    assert_eq!(world.client.shutdown(client, Shut::Write), Err(Errno::ENOTCONN));
+    assert_eq!(world.client.getpeername(client), Err(Errno::ENOTCONN));
+    world.end();
+}
+
+#[test]
+fn a_reset_met_by_send_is_told_there_and_then_it_is_a_broken_pipe() {
+    let (mut world, _, client, server) = World::joined();
+    set_abort(&mut world.server, server);
+    world.settle();
+    assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::ECONNRESET));
+    assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::EPIPE));
+    world.end();
+}
+
+#[test]
+fn a_reset_after_the_peers_end_is_a_broken_pipe() {
+    let (mut world, _, client, server) = World::joined();
+    world.server.shutdown(server, Shut::Write).expect("connected");
+    world.settle();
+    set_abort(&mut world.server, server);
+    world.settle();
+    assert_eq!(recv_now(&mut world.client, client, 1), Ok(Vec::new()), "the end comes first");
+    assert_eq!(get(&mut world.client, client, SocketOption::Error), Errno::EPIPE.number());
+    world.end();
+}
+
+#[test]
+fn a_blocked_send_ends_with_what_it_sent_and_the_next_with_the_error() {
+    let (mut world, _, client, server) = World::joined();
+    set(&mut world.client, client, SocketOption::SendBuffer, 5_000);
+    let mut out = Outgoing::new(Bytes::from(vec![7; 2 << 20]));
+    World::blocks(world.client.send(client, &mut out, MsgFlags::NONE));
+    set_abort(&mut world.server, server);
+    let sent = world.call(Side::Client, |it| it.send(client, &mut out, MsgFlags::NONE));
+    assert_eq!(sent, Ok(out.sent()));
+    assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::ECONNRESET));
+    world.end();
+}
+
+#[test]
+fn silence_ends_a_connection_with_a_time_out() {
+    let mut world = World::with(&whimbrel_tcp::Tunables { retries: 3, ..Default::default() });
+    let listener = world.listen(8);
+    let (client, _) = world.connected(listener);
+    world.cut = true;
+    send_now(&mut world.client, client, b"anybody there?").expect("room");
+    assert_eq!(world.recv(Side::Client, client, 1), Err(Errno::ETIMEDOUT));
+    world.cut = false;
+    world.end();
+}
+
+/// The process at this end dies.
+fn set_abort(sockets: &mut Sockets, fd: Fd) {
+    let linger = OptionValue::Linger(Linger::Seconds(0));
+    sockets.setsockopt(fd, SocketOption::Linger, &linger).expect("it takes effect");
+    assert_eq!(sockets.close(fd), Outcome::Done(Ok(())));
+}

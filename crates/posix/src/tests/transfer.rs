@@ -1,0 +1,199 @@
+//! `recv` and `send`, blocking and not, and their flags.
+
+use bytes::Bytes;
+use whimbrel_tcp::Instant;
+
+use super::world::{Side, World, nonblocking, recv_now, recv_with, send_now, set, stream};
+use crate::{
+    Errno, Incoming, Ioctl, MsgFlags, Outcome, Outgoing, PollEvents, PollFd, SocketOption, Wait,
+};
+
+#[test]
+fn a_blocking_recv_waits_for_the_first_octets_and_takes_what_fits() {
+    let (mut world, _, client, server) = World::joined();
+    let mut into = Incoming::new(4);
+    let wait = World::blocks(world.server.recv(server, &mut into, MsgFlags::NONE));
+    assert_eq!(wait, Wait::Readable(server));
+    assert_eq!(world.send(Side::Client, client, b"hello"), Ok(5));
+    assert_eq!(world.recv(Side::Server, server, 4), Ok(b"hell".to_vec()));
+    assert_eq!(world.server.ioctl(server, Ioctl::Fionread), Ok(1));
+    assert_eq!(world.recv(Side::Server, server, 4), Ok(b"o".to_vec()));
+    assert_eq!(recv_now(&mut world.server, server, 4), Err(Errno::EAGAIN));
+    assert_eq!(recv_now(&mut world.server, server, 0), Ok(Vec::new()));
+    world.end();
+}
+
+#[test]
+fn peeking_leaves_everything_unread_and_the_window_as_it_was() {
+    let (mut world, _, client, server) = World::joined();
+    world.send(Side::Client, client, b"question").expect("room");
+    world.settle();
+    let before = world.server.tcp_info(server).expect("connected").tcpi_rcv_wnd;
+    for _ in 0..2 {
+        let peeked = recv_with(&mut world.server, server, 5, MsgFlags::MSG_PEEK);
+        assert_eq!(peeked, Ok(b"quest".to_vec()));
+    }
+    assert_eq!(world.server.tcp_info(server).expect("connected").tcpi_rcv_wnd, before);
+    assert_eq!(world.server.ioctl(server, Ioctl::Inq), Ok(8));
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"question".to_vec()));
+    let nothing = recv_with(&mut world.server, server, 5, MsgFlags::MSG_PEEK);
+    assert_eq!(nothing, Err(Errno::EAGAIN));
+    world.end();
+}
+
+#[test]
+fn truncating_throws_away_and_tells_the_number() {
+    let (mut world, _, client, server) = World::joined();
+    world.send(Side::Client, client, b"question").expect("room");
+    world.settle();
+    let mut into = Incoming::new(5);
+    let read = world.server.recv(server, &mut into, MsgFlags::MSG_TRUNC);
+    assert_eq!((read, into.to_vec()), (Outcome::Done(Ok(5)), Vec::new()));
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"ion".to_vec()));
+    world.end();
+}
+
+#[test]
+fn waiting_for_all_goes_on_until_all_or_the_end_is_there() {
+    let (mut world, _, client, server) = World::joined();
+    let mut into = Incoming::new(6);
+    send_now(&mut world.client, client, b"abc").expect("room");
+    world.settle();
+    let wait = World::blocks(world.server.recv(server, &mut into, MsgFlags::MSG_WAITALL));
+    assert_eq!((wait, into.len()), (Wait::Readable(server), 3));
+    send_now(&mut world.client, client, b"defg").expect("room");
+    let read = world.call(Side::Server, |it| it.recv(server, &mut into, MsgFlags::MSG_WAITALL));
+    assert_eq!((read, into.to_vec()), (Ok(6), b"abcdef".to_vec()));
+    world.client.shutdown(client, crate::Shut::Write).expect("connected");
+    let mut into = Incoming::new(6);
+    let read = world.call(Side::Server, |it| it.recv(server, &mut into, MsgFlags::MSG_WAITALL));
+    assert_eq!((read, into.to_vec()), (Ok(1), b"g".to_vec()));
+    world.end();
+}
+
+#[test]
+fn a_blocking_send_takes_all_of_it_and_a_non_blocking_one_what_there_is_room_for() {
+    let (mut world, _, client, server) = World::joined();
+    set(&mut world.client, client, SocketOption::SendBuffer, 10_000);
+    set(&mut world.server, server, SocketOption::RecvBuffer, 4_000);
+    let octets: Bytes = (0..1_000_000_u32).map(|at| (at ^ (at >> 9)) as u8).collect();
+    let mut out = Outgoing::new(octets.clone());
+    let wait = World::blocks(world.client.send(client, &mut out, MsgFlags::NONE));
+    assert_eq!((wait, out.sent()), (Wait::Writable(client), 10_000));
+    assert_eq!(send_now(&mut world.client, client, b"more"), Err(Errno::EAGAIN));
+    let mut received = Vec::new();
+    while received.len() < octets.len() {
+        world.settle();
+        received.extend(recv_now(&mut world.server, server, 3_000).expect("something came"));
+        if world.client.may_go_on(&wait) && !out.rest().is_empty() {
+            let _ = world.client.send(client, &mut out, MsgFlags::NONE);
+        }
+    }
+    assert_eq!(out.sent(), octets.len());
+    assert!(received == octets);
+    nonblocking(&mut world.client, client);
+    assert_eq!(send_now(&mut world.client, client, &octets), Ok(10_000));
+    world.end();
+}
+
+#[test]
+fn what_is_unsent_and_unacknowledged_can_be_counted() {
+    let (mut world, _, client, _) = World::joined();
+    send_now(&mut world.client, client, &[1; 500]).expect("room");
+    assert_eq!(world.client.ioctl(client, Ioctl::Outq), Ok(500));
+    assert_eq!(world.client.ioctl(client, Ioctl::OutqUnsent), Ok(500));
+    world.settle();
+    assert_eq!(world.client.ioctl(client, Ioctl::Outq), Ok(0));
+    world.cut = true;
+    world.client.shutdown(client, crate::Shut::Write).expect("connected");
+    assert_eq!(world.client.ioctl(client, Ioctl::Outq), Ok(1), "FIN counts");
+    world.cut = false;
+    world.end();
+}
+
+#[test]
+fn more_holds_a_small_segment_back_until_the_next_call() {
+    let (mut world, _, client, server) = World::joined();
+    let mut out = Outgoing::gather([&b"head"[..], b"er "]);
+    let sent = world.client.send(client, &mut out, MsgFlags::MSG_MORE);
+    assert_eq!(sent, Outcome::Done(Ok(7)));
+    world.run(std::time::Duration::from_millis(50));
+    assert_eq!(recv_now(&mut world.server, server, 100), Err(Errno::EAGAIN));
+    send_now(&mut world.client, client, b"body").expect("room");
+    world.settle();
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"header body".to_vec()));
+    world.end();
+}
+
+#[test]
+fn a_cork_holds_small_segments_back_until_it_is_pulled_or_time_passes() {
+    let (mut world, _, client, server) = World::joined();
+    set(&mut world.client, client, SocketOption::Cork, 1);
+    for _ in 0..3 {
+        send_now(&mut world.client, client, b"drip ").expect("room");
+        world.run(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(recv_now(&mut world.server, server, 100), Err(Errno::EAGAIN));
+    set(&mut world.client, client, SocketOption::Cork, 0);
+    world.settle();
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"drip drip drip ".to_vec()));
+    set(&mut world.client, client, SocketOption::Cork, 1);
+    send_now(&mut world.client, client, b"drop").expect("room");
+    world.run(std::time::Duration::from_millis(1_500));
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"drop".to_vec()));
+    world.end();
+}
+
+#[test]
+fn transfers_before_the_handshake_is_over_wait_for_it() {
+    let mut world = World::new();
+    let listener = world.listen(8);
+    let fd = stream(&mut world.client);
+    let _ = world.client.connect(fd, super::world::server_at());
+    let mut out = Outgoing::new(Bytes::from_static(b"early"));
+    let wait = World::blocks(world.client.send(fd, &mut out, MsgFlags::NONE));
+    assert_eq!((wait, wait.until()), (Wait::Connected(fd), Instant::NEVER));
+    let mut into = Incoming::new(1);
+    let wait = World::blocks(world.client.recv(fd, &mut into, MsgFlags::NONE));
+    assert_eq!(wait, Wait::Connected(fd));
+    let sent = world.call(Side::Client, |it| it.send(fd, &mut out, MsgFlags::NONE));
+    assert_eq!(sent, Ok(5));
+    let server = world.call(Side::Server, |it| it.accept(listener, crate::SocketFlags::NONE));
+    let server = server.expect("a connection").fd;
+    assert_eq!(world.recv(Side::Server, server, 9), Ok(b"early".to_vec()));
+    world.end();
+}
+
+#[test]
+fn reading_stops_where_the_urgent_data_end() {
+    let (mut world, _, client, server) = World::joined();
+    world.urgent = Some(4);
+    send_now(&mut world.client, client, b"stop and go").expect("room");
+    world.settle();
+    let mut polled =
+        [PollFd { fd: server, events: PollEvents::POLLPRI, revents: PollEvents::NONE }];
+    assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(1)));
+    let peeked = recv_with(&mut world.server, server, 100, MsgFlags::MSG_PEEK);
+    assert_eq!(peeked, Ok(b"stop".to_vec()));
+    let read = recv_with(&mut world.server, server, 100, MsgFlags::MSG_WAITALL);
+    assert_eq!(read, Ok(b"stop".to_vec()));
+    assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(0)));
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b" and go".to_vec()));
+    world.urgent = None;
+    world.end();
+}
+
+#[test]
+fn flags_that_would_do_nothing_are_refused() {
+    let (mut world, _, client, _) = World::joined();
+    for flag in [MsgFlags::MSG_OOB, MsgFlags::MSG_FASTOPEN, MsgFlags::MSG_ZEROCOPY] {
+        let mut out = Outgoing::new(Bytes::from_static(b"x"));
+        let sent = world.client.send(client, &mut out, flag);
+        assert_eq!(sent, Outcome::fail(Errno::EOPNOTSUPP), "{flag:?}");
+    }
+    let recv = |world: &mut World, flag| recv_with(&mut world.client, client, 1, flag);
+    assert_eq!(recv(&mut world, MsgFlags::MSG_OOB), Err(Errno::EINVAL));
+    assert_eq!(recv(&mut world, MsgFlags::MSG_ERRQUEUE), Err(Errno::EAGAIN));
+    assert_eq!(recv(&mut world, MsgFlags::MSG_EOR), Err(Errno::EOPNOTSUPP));
+    world.end();
+}

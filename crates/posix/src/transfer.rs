@@ -1,0 +1,86 @@
+//! Octets on their way through a call that may block: what is done of it, and what is left.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+/// What a sending call is to send. It keeps count, so that a blocked call goes on where it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outgoing {
+    pub(crate) rest: Bytes,
+    pub(crate) sent: usize,
+}
+
+impl Outgoing {
+    /// All of `octets`.
+    pub const fn new(octets: Bytes) -> Self {
+        Self { rest: octets, sent: 0 }
+    }
+
+    /// A copy of the pieces, one after the other (`writev`, `sendmsg`).
+    pub fn gather<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        Self::new(pieces.into_iter().flatten().copied().collect::<Vec<_>>().into())
+    }
+
+    /// Octets taken so far.
+    pub const fn sent(&self) -> usize {
+        self.sent
+    }
+
+    /// What is left.
+    pub const fn rest(&self) -> &Bytes {
+        &self.rest
+    }
+}
+
+/// What a receiving call is to receive, and what it has. The octets are kept as they came; they
+/// are copied where the caller wants them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Incoming {
+    pub(crate) most: usize,
+    pub(crate) len: usize,
+    pub(crate) chunks: Vec<Bytes>,
+}
+
+impl Incoming {
+    /// Nothing yet, and room for `most` octets: the sum of the buffers, for `readv` or `recvmsg`.
+    pub const fn new(most: usize) -> Self {
+        Self { most, len: 0, chunks: Vec::new() }
+    }
+
+    /// Octets received, those thrown away by `MSG_TRUNC` included.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What was received, in pieces.
+    pub fn chunks(&self) -> &[Bytes] {
+        &self.chunks
+    }
+
+    /// What was received, in one piece.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.chunks.concat()
+    }
+
+    pub(crate) fn take(&mut self, chunk: Bytes, keep: Keep) {
+        self.len += chunk.len();
+        if keep == Keep::Octets {
+            self.chunks.push(chunk);
+        }
+    }
+}
+
+/// What is wanted of what is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Keep {
+    /// The octets.
+    Octets,
+    /// Their number.
+    Count,
+}

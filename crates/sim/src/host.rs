@@ -1,0 +1,96 @@
+//! A host in the world: a shard, and the application on it.
+
+use bytes::Bytes;
+use whimbrel_stack::{RxFrame, Shard, TxBatch};
+use whimbrel_tcp::{Instant, SegMeta};
+
+/// What runs on a host. Called whenever something happened there that it may care about.
+pub trait Application {
+    /// Something happened on `shard`, or the deadline passed: take its events, read, send.
+    fn on_wake(&mut self, shard: &mut Shard, now: Instant);
+
+    /// When it wants to be called although nothing happened.
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// A number that grows whenever the application comes nearer to its end: octets verified,
+    /// requests answered. The world calls a run stuck when the sum of these stands still too long.
+    fn progress(&self) -> u64 {
+        0
+    }
+
+    /// Whether it has done what it came for.
+    fn is_done(&self) -> bool {
+        true
+    }
+
+    /// What it found to be wrong: ends the run at once.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    /// Its state in a few lines, for whoever must find out why it is stuck.
+    fn dump(&self) -> String {
+        String::new()
+    }
+}
+
+/// An application that does nothing: its host answers what a host answers by itself.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Idle;
+
+impl Application for Idle {
+    fn on_wake(&mut self, _: &mut Shard, _: Instant) {}
+}
+
+/// Names a host of a world.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct HostId(pub(crate) usize);
+
+/// A host.
+#[derive(Debug)]
+pub(crate) struct Host<A> {
+    pub(crate) shard: Shard,
+    pub(crate) application: A,
+    batch: TxBatch,
+}
+
+impl<A: Application> Host<A> {
+    pub(crate) fn new(shard: Shard, application: A) -> Self {
+        Self { shard, application, batch: TxBatch::new(64) }
+    }
+
+    /// When it must be called at the latest.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let deadlines = [self.shard.next_deadline(), self.application.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Frames arrived, or time passed.
+    pub(crate) fn wake(&mut self, now: Instant, frames: &[Bytes]) {
+        let burst: Vec<RxFrame<'_>> =
+            frames.iter().map(|frame| RxFrame::new(frame, SegMeta::SINGLE)).collect();
+        self.shard.rx(now, &burst);
+        // What a budget left over is due at once: the world comes back for it.
+        self.shard.advance(now, ADVANCE_BUDGET);
+        self.application.on_wake(&mut self.shard, now);
+    }
+
+    /// Hands over everything that is to be sent now.
+    pub(crate) fn send(&mut self, mut carry: impl FnMut(&whimbrel_tcp::TxSegment)) {
+        loop {
+            let more = self.shard.tx(&mut self.batch);
+            let pending = self.batch.pending();
+            pending.iter().for_each(&mut carry);
+            let count = pending.len();
+            self.batch.consume(count);
+            if !more {
+                return;
+            }
+        }
+    }
+}
+
+/// Work of one wake: as much as a driver of a real device grants between two bursts.
+const ADVANCE_BUDGET: usize = 64;

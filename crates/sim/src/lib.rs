@@ -1,0 +1,16 @@
+//! Whole hosts in a world of their own: virtual time, impaired links, and nothing by chance.
+//!
+//! The same seed makes the same world, segment by segment, on any machine.
+#![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod host;
+pub mod oracle;
+pub mod pair;
+pub mod watch;
+pub mod world;
+
+pub use host::{Application, HostId, Idle};
+pub use oracle::{Outcome, run_seed};
+pub use pair::Pair;
+pub use world::{Limits, Stuck, World};

@@ -1,0 +1,122 @@
+//! The stream oracle: whatever the links do, each octet arrives once, in its place, and then the
+//! end of the stream; and when all is over, nothing is left.
+//!
+//! A seed draws a [`Scenario`] (rules of both stacks, links, outages, connections) and for each
+//! connection what both applications do. Either end computes every octet of either direction from
+//! the seed, so it knows at once what should have arrived.
+
+mod app;
+mod scenario;
+mod stream;
+
+use std::fmt;
+use std::time::Duration;
+
+use whimbrel_stack::shard::Census;
+use whimbrel_tcp::Instant;
+
+use crate::pair::Pair;
+use crate::world::{Checks, Limits, Stuck};
+
+pub use app::Oracle;
+pub use scenario::Scenario;
+pub use stream::Plan;
+
+/// What became of a seed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// Octets verified at both ends.
+    pub octets: u64,
+    /// How many instants something happened at.
+    pub steps: u64,
+    /// Virtual time until nothing was due any more.
+    pub lasted: Duration,
+    /// What went wrong, with the state of everything.
+    pub failure: Option<String>,
+}
+
+impl Outcome {
+    /// Whether every octet arrived and nothing was left.
+    pub const fn is_ok(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    /// The line that repeats the run.
+    pub fn repeat(&self) -> String {
+        format!("seed={} cargo test -p whimbrel-sim --test oracle", self.seed)
+    }
+}
+
+/// One line if all is well; otherwise the line that repeats the run, then what went wrong.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, octets, steps, lasted, failure } = self;
+        match failure {
+            None => write!(f, "seed={seed}: {octets} octets, {steps} steps, {lasted:?}"),
+            Some(failure) => write!(f, "{}\n{}\n{failure}", self.repeat(), Scenario::new(*seed)),
+        }
+    }
+}
+
+/// Plays the scenario of a seed, with every check.
+pub fn run_seed(seed: u64) -> Outcome {
+    let scenario = Scenario::new(seed);
+    let applications = scenario.applications();
+    let mut pair = match Pair::new(&scenario.pair(Checks::EachStep), applications) {
+        Ok(pair) => pair,
+        Err(error) => return refused(seed, error.to_string()),
+    };
+    for (from, until) in &scenario.outages {
+        pair.plan_outage(*from, *until);
+    }
+    let failure = play(&scenario, &mut pair).err().map(|stuck| stuck.to_string());
+    let octets = [pair.client, pair.server].map(|host| pair.world.host(host).1.verified());
+    Outcome {
+        seed,
+        octets: octets.iter().sum(),
+        steps: pair.world.steps(),
+        lasted: pair.world.now().since(Instant::ZERO),
+        failure,
+    }
+}
+
+fn refused(seed: u64, failure: String) -> Outcome {
+    Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, failure: Some(failure) }
+}
+
+/// Over links that lose, hold back and reorder nothing, nobody has a reason to send anything
+/// twice, but for window probes: a refused octet is sent again, and one that crosses others can
+/// cost a time-out.
+fn judge_perfection(pair: &Pair<Oracle>) -> Result<(), Stuck> {
+    let counters = [pair.client, pair.server].map(|host| pair.world.host(host).0.counters());
+    let repeated = counters.map(|it| it.retrans_segs + it.timeouts + it.fast_retrans);
+    let probes = counters.map(|it| 2 * it.window_probes);
+    let (repeated, excused): (u64, u64) = (repeated.iter().sum(), probes.iter().sum());
+    if repeated <= excused {
+        return Ok(());
+    }
+    let why = format!("{repeated} retransmissions and time-outs over perfect links");
+    Err(Stuck { why, dump: pair.world.dump() })
+}
+
+fn play(scenario: &Scenario, pair: &mut Pair<Oracle>) -> Result<(), Stuck> {
+    let limits = Limits::default();
+    pair.world.run(&limits)?;
+    if scenario.is_perfect() {
+        judge_perfection(pair)?;
+    }
+    pair.world.run_to_silence(&limits)?;
+    for host in [pair.client, pair.server] {
+        let (shard, _) = pair.world.host_mut(host);
+        while shard.poll_event().is_some() {}
+        let census = shard.census();
+        let expected = Census { listeners: census.listeners, ..Census::default() };
+        if census != expected {
+            let why = format!("leaked: {census:?}");
+            return Err(Stuck { why, dump: pair.world.dump() });
+        }
+    }
+    Ok(())
+}

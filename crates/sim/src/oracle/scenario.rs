@@ -1,0 +1,197 @@
+//! What a seed stands for.
+
+use std::fmt;
+use std::time::Duration;
+
+use fastrand::Rng;
+use whimbrel_link::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder};
+use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_wire::Family;
+
+use super::Oracle;
+use super::app::{Draw, Patience};
+use super::stream::mix;
+use crate::pair::{Offload, PairConfig, client_addr, server_at};
+use crate::world::Checks;
+
+/// Rules, links, outages and connections, all drawn from a seed.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    seed: u64,
+    family: Family,
+    offload: Offload,
+    tunables: [Tunables; 2],
+    links: [LinkConfig; 2],
+    /// When both directions of the link are down.
+    pub outages: Vec<(Instant, Instant)>,
+    /// When each connection begins.
+    starts: Vec<Instant>,
+    draw: Draw,
+}
+
+impl Scenario {
+    /// The scenario of a seed.
+    pub fn new(seed: u64) -> Self {
+        let chance = &mut Rng::with_seed(mix(seed));
+        let mtu = [1_280, 1_500, 4_352, 9_000][chance.usize(..4)];
+        let draw = draw_connections(chance, seed);
+        let tunables = [draw_tunables(chance), draw_tunables(chance)];
+        let links = [draw_link(chance, mtu), draw_link(chance, mtu)];
+        let start = |chance: &mut Rng| Instant::from_millis(chance.u64(..500));
+        let mut starts: Vec<Instant> = (0..draw.connections).map(|_| start(chance)).collect();
+        starts.sort_unstable();
+        let mut scenario = Self {
+            seed,
+            family: if chance.bool() { Family::V4 } else { Family::V6 },
+            offload: if chance.u32(..4) == 0 { Offload::Full } else { Offload::None },
+            tunables,
+            links,
+            outages: draw_outages(chance),
+            starts,
+            draw,
+        };
+        if chance.u32(..6) == 0 {
+            scenario.make_perfect();
+        }
+        scenario
+    }
+
+    /// Takes away every reason to send anything twice.
+    fn make_perfect(&mut self) {
+        self.outages.clear();
+        self.draw.patience = Patience::Endless;
+        for link in &mut self.links {
+            let LinkConfig { delay, mtu, queue, .. } = *link;
+            *link = LinkConfig { delay, mtu, queue, ..LinkConfig::default() };
+        }
+        for rules in &mut self.tunables {
+            rules.delayed_ack = rules.delayed_ack.min(Duration::from_millis(40));
+        }
+    }
+
+    /// Both applications: the client's first.
+    pub fn applications(&self) -> [Oracle; 2] {
+        let draw = self.draw;
+        let server = server_at(self.family, 80);
+        let client = Oracle::client(draw, client_addr(self.family), server, self.starts.clone());
+        [client, Oracle::server(draw, server)]
+    }
+
+    /// Whether the links neither lose nor hold back anything, and nobody lets go early.
+    pub(super) fn is_perfect(&self) -> bool {
+        let perfect = |link: &LinkConfig| {
+            let LinkConfig { delay, mtu, queue, .. } = *link;
+            *link == LinkConfig { delay, mtu, queue, ..LinkConfig::default() }
+        };
+        // With the longest round trip, 120 ms, this stays below the least time-out.
+        let prompt = |rules: &Tunables| rules.delayed_ack <= Duration::from_millis(40);
+        let undisturbed = self.outages.is_empty() && self.draw.patience == Patience::Endless;
+        undisturbed && self.links.iter().all(perfect) && self.tunables.iter().all(prompt)
+    }
+
+    /// The hosts and links.
+    pub fn pair(&self, checks: Checks) -> PairConfig {
+        PairConfig {
+            tunables: self.tunables.clone(),
+            offload: self.offload,
+            links: self.links.clone(),
+            seed: mix(self.seed),
+            checks,
+        }
+    }
+}
+
+/// The lines that a person needs to know what was played.
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, offload, tunables, links, outages, draw, .. } = self;
+        let Draw { connections, slots, most_octets, patience, .. } = draw;
+        write!(
+            f,
+            "{family:?}, offload {offload:?}, {connections} connections on {slots} ports of "
+        )?;
+        writeln!(f, "at most {most_octets} octets, patience {patience:?}, outages {outages:?}")?;
+        for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
+            let Tunables { send_buffer, recv_buffer, timestamps, sack, window_scaling, .. } =
+                tunables;
+            write!(f, "{side}: send {send_buffer}, recv {recv_buffer}, timestamps {timestamps}, ")?;
+            writeln!(f, "sack {sack}, scaling {window_scaling}")?;
+        }
+        for (way, link) in ["up", "down"].into_iter().zip(links) {
+            writeln!(f, "{way}: {link:?}")?;
+        }
+        Ok(())
+    }
+}
+
+fn draw_connections(chance: &mut Rng, seed: u64) -> Draw {
+    let connections = chance.u16(1..=8);
+    let patience = if chance.u32(..4) == 0 { Patience::Short } else { Patience::Endless };
+    let fewer = patience == Patience::Endless && chance.u32(..3) == 0;
+    let slots = if fewer { chance.u16(1..=connections) } else { connections };
+    Draw { seed, most_octets: 1 << chance.u32(8..=19), connections, slots, patience }
+}
+
+fn draw_tunables(chance: &mut Rng) -> Tunables {
+    let buffer = |chance: &mut Rng| (1u32 << chance.u32(11..=20)) + chance.u32(..1_000);
+    Tunables {
+        send_buffer: buffer(chance),
+        recv_buffer: buffer(chance),
+        window_scaling: chance.u32(..4) != 0,
+        timestamps: chance.u32(..4) != 0,
+        sack: chance.u32(..4) != 0,
+        delayed_ack: Duration::from_millis([0, 40, 200, 490][chance.usize(..4)]),
+        ack_every: chance.u8(1..=4),
+        max_out_of_order: if chance.u32(..4) == 0 { chance.u16(1..=8) } else { 256 },
+        // Nothing may give up: whether it ends well is the question.
+        syn_retries: 30,
+        synack_retries: 30,
+        retries: 30,
+        orphan_retries: 30,
+        max_rto: Duration::from_secs(5),
+        ..Tunables::default()
+    }
+}
+
+/// Half of the links are good; the others lose up to a tenth, and do everything else as well.
+fn draw_link(chance: &mut Rng, mtu: u16) -> LinkConfig {
+    let delay = Duration::from_micros(chance.u64(10..=60_000));
+    let rate = [None, Some(chance.u64(500_000..=100_000_000))][chance.usize(..2)];
+    let queue = QueueLimit::Packets(chance.u32(4..=200));
+    let good = LinkConfig { rate, delay, queue, mtu, ..LinkConfig::default() };
+    if chance.bool() {
+        return good;
+    }
+    let some = |chance: &mut Rng, most: u32| {
+        let often = chance.bool();
+        Probability::from_millionths(if often { chance.u32(..=most) } else { 0 })
+    };
+    let burst = BurstLoss {
+        enter: Probability::from_millionths(chance.u32(..=10_000)),
+        leave: Probability::from_percent(chance.u32(20..=60)),
+        loss: Probability::from_percent(80),
+    };
+    let extra = Duration::from_micros(chance.u64(100..=50_000));
+    LinkConfig {
+        jitter: Duration::from_micros(chance.u64(0..=10_000)),
+        loss: some(chance, 100_000),
+        burst_loss: chance.bool().then_some(burst),
+        reorder: chance.bool().then_some(Reorder { chance: some(chance, 100_000), extra }),
+        duplicate: some(chance, 50_000),
+        corrupt: some(chance, 50_000),
+        ..good
+    }
+}
+
+/// One scenario in four has outages, none longer than thirty seconds.
+fn draw_outages(chance: &mut Rng) -> Vec<(Instant, Instant)> {
+    let count = if chance.u32(..4) == 0 { chance.usize(1..=3) } else { 0 };
+    let mut at = Instant::ZERO;
+    let mut outage = |chance: &mut Rng| {
+        let from = at + Duration::from_millis(chance.u64(1..=3_000));
+        let until = from + Duration::from_millis(chance.u64(1..=30_000));
+        at = until;
+        (from, until)
+    };
+    (0..count).map(|_| outage(chance)).collect()
+}

@@ -1,0 +1,127 @@
+//! The world of most tests: a client, a server, and a link each way.
+
+use whimbrel_link::{LinkConfig, LinkState};
+use whimbrel_stack::shard::ConfigError;
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
+use whimbrel_tcp::table::Secrets;
+use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_wire::{Address, Endpoint, Family};
+
+use crate::host::{Application, HostId};
+use crate::world::{Checks, LinkId, World};
+
+/// Two hosts, each with an address of both families, and the links between them.
+#[derive(Debug)]
+pub struct Pair<A> {
+    /// The world of the two.
+    pub world: World<A>,
+    /// The host that opens connections.
+    pub client: HostId,
+    /// The host that takes them.
+    pub server: HostId,
+    /// From the client to the server.
+    pub up: LinkId,
+    /// From the server to the client.
+    pub down: LinkId,
+}
+
+/// What a pair is made of.
+#[derive(Clone, Debug)]
+pub struct PairConfig {
+    /// The rules of the client and of the server.
+    pub tunables: [Tunables; 2],
+    /// What their devices can do; the MTU is the links' own.
+    pub offload: Offload,
+    /// From the client to the server, and back.
+    pub links: [LinkConfig; 2],
+    /// Keys and chance of everything in this world.
+    pub seed: u64,
+    /// What is checked after each step.
+    pub checks: Checks,
+}
+
+/// What the devices of both hosts do for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offload {
+    /// Nothing.
+    None,
+    /// They complete checksums and cut super-segments of up to 65,535 octets.
+    Full,
+}
+
+impl Default for PairConfig {
+    fn default() -> Self {
+        Self {
+            tunables: Default::default(),
+            offload: Offload::None,
+            links: Default::default(),
+            seed: 1,
+            checks: Checks::default(),
+        }
+    }
+}
+
+impl<A: Application> Pair<A> {
+    /// Both hosts, with these applications on the client and the server.
+    pub fn new(config: &PairConfig, applications: [A; 2]) -> Result<Self, ConfigError> {
+        let mut world = World::new(config.checks);
+        let [on_client, on_server] = applications;
+        let client = world.add_host(shard(config, 0)?, on_client);
+        let server = world.add_host(shard(config, 1)?, on_server);
+        let [there, back] = config.links.clone();
+        let up = world.add_link([client, server], there, config.seed ^ UP);
+        let down = world.add_link([server, client], back, config.seed ^ DOWN);
+        Ok(Self { world, client, server, up, down })
+    }
+
+    /// Plans an outage of both directions.
+    pub fn plan_outage(&mut self, from: Instant, until: Instant) {
+        for link in [self.up, self.down] {
+            self.world.plan(from, link, LinkState::Down);
+            self.world.plan(until, link, LinkState::Up);
+        }
+    }
+}
+
+/// The client's address.
+pub fn client_addr(family: Family) -> Address {
+    addr(family, 1)
+}
+
+/// The server's end, at `port`.
+pub fn server_at(family: Family, port: u16) -> Endpoint {
+    Endpoint::new(addr(family, 2), port)
+}
+
+fn addr(family: Family, host: u8) -> Address {
+    match family {
+        Family::V4 => Address::from_v4_octets([10, 0, 0, host]),
+        Family::V6 => {
+            Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(host)))
+        }
+    }
+}
+
+fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
+    let place = usize::from(number);
+    let mtu = config.links[place].mtu;
+    let address =
+        |family, prefix_len| InterfaceAddress { addr: addr(family, number + 1), prefix_len };
+    Shard::new(ShardConfig {
+        tunables: config.tunables[place].clone(),
+        secrets: Secrets::from_seed(config.seed.wrapping_mul(2) + u64::from(number)),
+        capabilities: Capabilities {
+            medium: Medium::Ip,
+            mtu,
+            max_super: if config.offload == Offload::Full { 65_535 } else { u32::from(mtu) },
+            tx_checksum: config.offload == Offload::Full,
+            steering: Steering::None,
+        },
+        addresses: vec![address(Family::V4, 24), address(Family::V6, 64)],
+        routes: Vec::new(),
+    })
+}
+
+/// Tells the chance of the two directions apart.
+const UP: u64 = 0x5555_5555_5555_5555;
+const DOWN: u64 = 0xaaaa_aaaa_aaaa_aaaa;

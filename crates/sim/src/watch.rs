@@ -1,0 +1,131 @@
+//! An onlooker at both ends of the wires: what no TCP may ever do, whatever its state.
+//!
+//! It sees each segment as it is sent, before the link harms it, and keeps per direction of each
+//! flow what was promised.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{Endpoint, IpHeader, Protocol, SeqNum, WindowScale};
+
+/// Everything seen of every flow.
+#[derive(Default, Debug)]
+pub struct Watch {
+    flows: BTreeMap<[Endpoint; 2], Promises>,
+}
+
+/// What one end of a flow has said.
+#[derive(Clone, Copy, Default, Debug)]
+struct Promises {
+    /// The scale on its SYN, if there was one.
+    scale: Option<WindowScale>,
+    /// Its initial sequence number: a SYN with another begins a new connection.
+    isn: Option<SeqNum>,
+    /// How many connections it has begun. While the ends differ, one of them still speaks of an
+    /// earlier connection, as a TIME-WAIT record does when it challenges a SYN.
+    begun: u32,
+    /// One past the highest number sent.
+    sent: Option<SeqNum>,
+    /// The right edge of its window: the farthest ever announced.
+    edge: Option<SeqNum>,
+}
+
+/// A promise that was broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Broken {
+    /// Who broke it, towards whom.
+    pub flow: [Endpoint; 2],
+    /// What it was.
+    pub what: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}: {}", self.flow[0], self.flow[1], self.what)
+    }
+}
+
+impl Watch {
+    /// A packet is sent.
+    pub fn on_packet(&mut self, packet: &[u8]) -> Result<(), Broken> {
+        let Some((flow, header, text)) = read(packet) else { return Ok(()) };
+        if header.flags.contains(TcpFlags::RST) {
+            // A reset may answer for a connection that its sender does not have.
+            return Ok(());
+        }
+        let [from, to] = flow;
+        let peer = self.flows.get(&[to, from]).copied().unwrap_or_default();
+        let own = self.flows.entry(flow).or_default();
+        if header.flags.contains(TcpFlags::SYN) {
+            own.on_syn(&header);
+        }
+        if own.begun != peer.begun {
+            return Ok(());
+        }
+        let broken = |what| Broken { flow, what };
+        own.judge_numbers(&header, text, &peer).map_err(broken)?;
+        own.judge_window(&header, &peer).map_err(broken)
+    }
+}
+
+impl Promises {
+    fn on_syn(&mut self, header: &TcpHeader) {
+        if self.isn != Some(header.seq) {
+            let (isn, begun) = (Some(header.seq), self.begun + 1);
+            // The SYN itself is one number.
+            *self = Self { isn, begun, sent: Some(header.seq + 1), ..Self::default() };
+        }
+        self.scale = header.options.window_scale;
+    }
+
+    /// Nothing is sent beyond the announced window, but for a probe of one number and a FIN, and
+    /// nothing acknowledged that was not sent.
+    fn judge_numbers(&mut self, header: &TcpHeader, text: u32, peer: &Self) -> Result<(), String> {
+        let end = header.seq + text + header.flags.sequence_len();
+        if let Some(edge) = peer.edge.filter(|_| text > 0) {
+            let over = (header.seq + text).distance_from(edge);
+            if over > PROBE {
+                return Err(format!("sends {over} octets beyond the window: {header:?}"));
+            }
+        }
+        let sent = peer.sent.filter(|_| header.flags.contains(TcpFlags::ACK));
+        if sent.is_some_and(|sent| header.ack.after(sent)) {
+            return Err(format!("acknowledges what was not sent ({sent:?}): {header:?}"));
+        }
+        self.sent = Some(self.sent.map_or(end, |sent| sent.later(end)));
+        Ok(())
+    }
+
+    /// RFC 9293 3.8.6: "A TCP receiver SHOULD NOT shrink the window". Rounding may take less than
+    /// one unit of it (RFC 7323 2.4).
+    fn judge_window(&mut self, header: &TcpHeader, peer: &Self) -> Result<(), String> {
+        if !header.flags.contains(TcpFlags::ACK) {
+            return Ok(());
+        }
+        // RFC 7323 2.2: the window of a SYN is not scaled, and others are if both sides said so.
+        let scales = self.scale.filter(|_| !header.flags.contains(TcpFlags::SYN));
+        let scale = scales.filter(|_| peer.scale.is_some()).unwrap_or(WindowScale::ZERO);
+        let edge = header.ack + header.window.scaled(scale).get();
+        if let Some(before) = self.edge {
+            let back = before.distance_from(edge);
+            if back >= 1 << scale.get() {
+                return Err(format!("takes back {back} octets of its window: {header:?}"));
+            }
+        }
+        self.edge = Some(self.edge.map_or(edge, |before| before.later(edge)));
+        Ok(())
+    }
+}
+
+/// Both ends, header and octets of text of a TCP segment.
+fn read(packet: &[u8]) -> Option<([Endpoint; 2], TcpHeader, u32)> {
+    let (ip, payload) = IpHeader::parse(packet).ok()?;
+    let (header, header_len) =
+        (ip.protocol == Protocol::TCP).then(|| TcpHeader::parse(payload).ok())??;
+    let flow = [Endpoint::new(ip.src, header.src_port), Endpoint::new(ip.dst, header.dst_port)];
+    Some((flow, header, (payload.len() - header_len) as u32))
+}
+
+/// What may be sent beyond a closed window, to learn whether it has opened (RFC 9293 3.8.6.1).
+const PROBE: i32 = 1;

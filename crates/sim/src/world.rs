@@ -1,0 +1,322 @@
+//! Hosts, links, and one virtual time for all of them.
+//!
+//! The world jumps from one deadline to the next: an hour in which nothing happens costs nothing.
+//! Each step wakes the hosts to which something happens at that instant, in the order of their
+//! numbers, then puts what they send on the links. Nothing else decides an order, so the same
+//! hosts, links and seeds make the same run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_link::{Link, LinkConfig, LinkState, cut};
+use whimbrel_stack::Shard;
+use whimbrel_tcp::Instant;
+use whimbrel_wire::{Address, IpHeader};
+
+use crate::capture::Capture;
+use crate::host::{Application, Host, HostId};
+use crate::watch::Watch;
+
+/// A world of hosts that all run applications of type `A`.
+#[derive(Debug)]
+pub struct World<A> {
+    now: Instant,
+    hosts: Vec<Host<A>>,
+    links: Vec<Line>,
+    /// Which link leads from a host to an address.
+    routes: BTreeMap<(usize, Address), usize>,
+    /// Links that go down or come back, by time.
+    turns: BTreeMap<(Instant, LinkId), LinkState>,
+    watch: Watch,
+    capture: Option<Capture>,
+    checks: Checks,
+    steps: u64,
+    /// The sum of all applications' progress when it last grew, and when that was.
+    progress: (u64, Instant),
+    /// Packets that no link leads for.
+    unrouted: u64,
+}
+
+/// A link and the host at its far end.
+#[derive(Debug)]
+struct Line {
+    link: Link,
+    to: usize,
+}
+
+/// Names a link of a world: one direction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LinkId(usize);
+
+/// Whether each step ends with a check of everything that must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checks {
+    /// Every step: several times the run's own cost.
+    EachStep,
+    /// None but those of the wire.
+    Wire,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        if cfg!(debug_assertions) { Self::EachStep } else { Self::Wire }
+    }
+}
+
+/// When a run is given up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most steps (default ten million).
+    pub steps: u64,
+    /// The longest virtual time in which no application's progress grows (default 600 s: beyond
+    /// any retransmission time-out that follows an outage of five minutes).
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { steps: 10_000_000, idle: Duration::from_secs(600) }
+    }
+}
+
+/// A run that did not come to its end: why, and the state of everything.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{why}\n{dump}")]
+pub struct Stuck {
+    /// What was the matter.
+    pub why: String,
+    /// Hosts, applications and links as they stand.
+    pub dump: String,
+}
+
+/// Building and looking.
+impl<A: Application> World<A> {
+    /// An empty world at time zero.
+    pub fn new(checks: Checks) -> Self {
+        Self {
+            now: Instant::ZERO,
+            hosts: Vec::new(),
+            links: Vec::new(),
+            routes: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            watch: Watch::default(),
+            capture: None,
+            checks,
+            steps: 0,
+            progress: (0, Instant::ZERO),
+            unrouted: 0,
+        }
+    }
+
+    /// Adds a host.
+    pub fn add_host(&mut self, shard: Shard, application: A) -> HostId {
+        self.hosts.push(Host::new(shard, application));
+        HostId(self.hosts.len() - 1)
+    }
+
+    /// Adds one direction of a link: it carries what `from` sends to the addresses of `to`.
+    pub fn add_link(&mut self, ends: [HostId; 2], config: LinkConfig, seed: u64) -> LinkId {
+        let [HostId(from), HostId(to)] = ends;
+        let number = self.links.len();
+        self.links.push(Line { link: Link::new(config, seed), to });
+        for address in self.hosts[to].shard.addresses().iter() {
+            self.routes.insert((from, address.addr), number);
+        }
+        LinkId(number)
+    }
+
+    /// Plans a turn of a link: down, or up again.
+    pub fn plan(&mut self, at: Instant, link: LinkId, state: LinkState) {
+        self.turns.insert((at, link), state);
+    }
+
+    /// Captures from now on, on the interface of every host added so far, what it sends.
+    pub fn start_capture(&mut self) {
+        self.capture = Some(Capture::new(self.hosts.len()));
+    }
+
+    /// Takes what was captured so far, a pcapng file, and stops capturing.
+    pub fn take_capture(&mut self) -> Option<Vec<u8>> {
+        self.capture.take().map(Capture::into_file)
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// How many instants something happened at.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Packets dropped because no link leads to their receiver.
+    pub fn unrouted(&self) -> u64 {
+        self.unrouted
+    }
+
+    /// A link.
+    pub fn link(&self, LinkId(number): LinkId) -> &Link {
+        &self.links[number].link
+    }
+
+    /// A host's shard and application.
+    pub fn host(&self, HostId(number): HostId) -> (&Shard, &A) {
+        let host = &self.hosts[number];
+        (&host.shard, &host.application)
+    }
+
+    /// A host's shard and application, to act on: call [`World::step`] or a run afterwards.
+    pub fn host_mut(&mut self, HostId(number): HostId) -> (&mut Shard, &mut A) {
+        let host = &mut self.hosts[number];
+        (&mut host.shard, &mut host.application)
+    }
+
+    /// Everything's state, for people.
+    pub fn dump(&self) -> String {
+        let mut text = format!("at {:?}, step {}:\n", self.now.since(Instant::ZERO), self.steps);
+        for (number, host) in self.hosts.iter().enumerate() {
+            let (census, deadline) = (host.shard.census(), host.next_deadline());
+            let _ = writeln!(text, "host {number}: {census:?}, next deadline {deadline:?}");
+            let _ = writeln!(text, "  {:?}", host.shard.counters());
+            text.push_str(&host.application.dump());
+        }
+        for (number, line) in self.links.iter().enumerate() {
+            let (state, counters) = (line.link.state(), line.link.counters());
+            let _ = writeln!(text, "link {number}: {state:?}, {counters:?}");
+        }
+        text
+    }
+}
+
+/// Running.
+impl<A: Application> World<A> {
+    /// Runs until every application is done.
+    pub fn run(&mut self, limits: &Limits) -> Result<(), Stuck> {
+        self.start()?;
+        while !self.hosts.iter().all(|host| host.application.is_done()) {
+            if !self.step()? {
+                return Err(self.stuck("nothing is due and not everybody is done"));
+            }
+            self.judge_progress(limits)?;
+        }
+        Ok(())
+    }
+
+    /// Runs until nothing is due any more: all timers ran out, all records expired.
+    pub fn run_to_silence(&mut self, limits: &Limits) -> Result<(), Stuck> {
+        self.progress.1 = self.now;
+        while self.step()? {
+            self.judge_progress(limits)?;
+        }
+        Ok(())
+    }
+
+    /// Wakes every host once, at the present time: applications begin what they came for.
+    pub fn start(&mut self) -> Result<(), Stuck> {
+        for host in 0..self.hosts.len() {
+            self.wake(host)?;
+        }
+        self.check()
+    }
+
+    /// Goes on to the next instant at which something is due. Returns whether there was one.
+    pub fn step(&mut self) -> Result<bool, Stuck> {
+        let Some(next) = self.next_deadline() else { return Ok(false) };
+        self.now = self.now.max(next);
+        self.steps += 1;
+        while let Some(turn) = self.turns.first_entry().filter(|turn| turn.key().0 <= self.now) {
+            let ((_, LinkId(link)), state) = turn.remove_entry();
+            self.links[link].link.set_state(state);
+        }
+        for host in 0..self.hosts.len() {
+            let deadlines = self.arrivals(host).chain(self.hosts[host].next_deadline());
+            if deadlines.min().is_some_and(|due| due <= self.now) {
+                self.wake(host)?;
+            }
+        }
+        self.check()?;
+        Ok(true)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let hosts = self.hosts.iter().filter_map(Host::next_deadline);
+        let links = self.links.iter().filter_map(|line| line.link.next_arrival());
+        let turns = self.turns.keys().next().map(|(at, _)| *at);
+        hosts.chain(links).chain(turns).min()
+    }
+
+    /// When each link into `host` next delivers.
+    fn arrivals(&self, host: usize) -> impl Iterator<Item = Instant> {
+        let into = self.links.iter().filter(move |line| line.to == host);
+        into.filter_map(|line| line.link.next_arrival())
+    }
+
+    /// A host receives what has arrived, does what is due, and sends.
+    fn wake(&mut self, number: usize) -> Result<(), Stuck> {
+        let mut frames = Vec::new();
+        for line in self.links.iter_mut().filter(|line| line.to == number) {
+            while let Some(frame) = line.link.pop(self.now) {
+                frames.push(frame);
+            }
+        }
+        self.hosts[number].wake(self.now, &frames);
+        if let Some(failure) = self.hosts[number].application.failure() {
+            return Err(self.stuck(&format!("host {number}: {failure}")));
+        }
+        let mut sent = Vec::new();
+        self.hosts[number].send(|segment| cut(segment, |frame| sent.push(frame)));
+        sent.into_iter().try_for_each(|frame| self.carry(number, frame))
+    }
+
+    fn carry(&mut self, from: usize, frame: Bytes) -> Result<(), Stuck> {
+        if let Err(broken) = self.watch.on_packet(&frame) {
+            return Err(self.stuck(&broken.to_string()));
+        }
+        let receiver = IpHeader::parse(&frame).ok().map(|(header, _)| header.dst);
+        let route = receiver.and_then(|receiver| self.routes.get(&(from, receiver)));
+        let fate = route.map(|link| self.links[*link].link.push_frame(self.now, frame.clone()));
+        self.unrouted += u64::from(fate.is_none());
+        if let Some(capture) = &mut self.capture {
+            capture.on_sent(self.now, from, &frame, fate);
+        }
+        Ok(())
+    }
+}
+
+/// Giving up.
+impl<A: Application> World<A> {
+    fn check(&self) -> Result<(), Stuck> {
+        if self.checks == Checks::Wire {
+            return Ok(());
+        }
+        for (number, host) in self.hosts.iter().enumerate() {
+            let checked = host.shard.check_invariants();
+            checked.map_err(|what| self.stuck(&format!("host {number}: {what}")))?;
+        }
+        Ok(())
+    }
+
+    fn judge_progress(&mut self, limits: &Limits) -> Result<(), Stuck> {
+        let progress = self.hosts.iter().map(|host| host.application.progress()).sum();
+        if progress > self.progress.0 {
+            self.progress = (progress, self.now);
+        }
+        if self.steps > limits.steps {
+            return Err(self.stuck(&format!("no end after {} steps", limits.steps)));
+        }
+        if self.now.since(self.progress.1) > limits.idle {
+            return Err(self.stuck(&format!("no progress for {:?}", limits.idle)));
+        }
+        Ok(())
+    }
+
+    fn stuck(&self, why: &str) -> Stuck {
+        Stuck { why: why.to_owned(), dump: self.dump() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! ICMP errors that leave: when one is due, and what it says (RFC 1122 3.2.2, RFC 4443 2.4).
+//!
+//! An IPv4 Parameter Problem is never due: options are skipped unread, and a header that cannot
+//! be read has no source to be trusted.
+
+use bytes::Bytes;
+use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_wire::{
+    Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, TrafficClass,
+};
+
+use super::IcmpOut;
+use crate::ip::Host;
+use crate::ip::input::is_martian;
+
+/// What a packet that was refused is answered with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// Nobody here speaks its protocol; the octet that named it stands here.
+    ProtocolUnreachable { pointer: u16 },
+    /// Nobody here uses its port.
+    PortUnreachable,
+    /// IPv6: a field was wrong.
+    ParameterProblem { code: u8, pointer: u16 },
+    /// Its fragments did not become whole in time.
+    ReassemblyTimeOut,
+}
+
+impl Answer {
+    /// Type, code, and the word behind the checksum.
+    fn layout(self, family: Family) -> (u8, u8, u32) {
+        match (self, family) {
+            (Self::ProtocolUnreachable { .. }, Family::V4) => (3, 2, 0),
+            // RFC 8200 4: "with an ICMP Code value of 1 ("unrecognized Next Header type
+            // encountered") and the ICMP Pointer field containing the offset of the unrecognized
+            // value within the original packet"
+            (Self::ProtocolUnreachable { pointer }, Family::V6) => (4, 1, u32::from(pointer)),
+            (Self::PortUnreachable, Family::V4) => (3, 3, 0),
+            (Self::PortUnreachable, Family::V6) => (1, 4, 0),
+            (Self::ParameterProblem { code, pointer }, Family::V4) => {
+                (12, code, u32::from(pointer) << 24)
+            }
+            (Self::ParameterProblem { code, pointer }, Family::V6) => (4, code, u32::from(pointer)),
+            (Self::ReassemblyTimeOut, Family::V4) => (11, 1, 0),
+            (Self::ReassemblyTimeOut, Family::V6) => (3, 1, 0),
+        }
+    }
+}
+
+/// An error to be sent.
+#[derive(Debug)]
+pub(crate) struct ErrorOut {
+    local_index: u16,
+    remote: Address,
+    answer: Answer,
+    quoted: Bytes,
+}
+
+/// Whom a refused packet was from and for.
+struct Ends {
+    src: Address,
+    dst: Address,
+}
+
+impl Host {
+    /// The error that answers `packet`, if one may be sent.
+    pub(crate) fn answer(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        answer: Answer,
+    ) -> Option<ErrorOut> {
+        let ends = Ends::of(packet)?;
+        let local_index = self.addresses.index_of(&ends.dst)?;
+        if !self.may_be_answered(&ends, packet) {
+            return None;
+        }
+        if !self.error_budget.admit(now) {
+            self.counters.icmp_errors_limited += 1;
+            return None;
+        }
+        // RFC 1812 4.3.2.3: "as much of the original datagram as possible without the length of
+        // the ICMP datagram exceeding 576 bytes". RFC 4443 2.4 (c): "as much of the IPv6
+        // offending (invoking) packet (...) without making the error message packet exceed the
+        // minimum IPv6 MTU".
+        let most = if ends.src.is_v4() { MOST_QUOTED_V4 } else { MOST_QUOTED_V6 };
+        let quoted = Bytes::copy_from_slice(packet.get(..most).unwrap_or(packet));
+        Some(ErrorOut { local_index, remote: ends.src, answer, quoted })
+    }
+
+    /// RFC 1122 3.2.2, RFC 4443 2.4 (e): no error in answer to an error, to a packet for many, to
+    /// a fragment other than the first, or to a source that is not one host.
+    fn may_be_answered(&self, ends: &Ends, packet: &[u8]) -> bool {
+        let one_host = !is_martian(&ends.src)
+            && self.addresses.index_of(&ends.src).is_none()
+            && !self.is_network_broadcast(&ends.src);
+        // Whoever cannot be read to the end (a bad option in front of it) is taken for no error:
+        // errors of hosts that mean well have no extension headers.
+        one_host && !QuotedSegment::parse(packet).is_ok_and(|it| is_error(&it))
+    }
+
+    /// Whether the address means all hosts of a network that we are on.
+    fn is_network_broadcast(&self, addr: &Address) -> bool {
+        let Some(route) = self.routes.find(addr).filter(|it| it.gateway.is_none()) else {
+            return false;
+        };
+        let hosts = u32::MAX.checked_shr(u32::from(route.prefix_len)).unwrap_or(0);
+        let bits = u32::from_be_bytes(addr.v4_octets());
+        addr.is_v4() && hosts > 1 && bits & hosts == hosts
+    }
+
+    /// Writes an ICMP error.
+    pub(crate) fn write_error(&mut self, error: ErrorOut, tx: &mut TxSegment) -> bool {
+        let ErrorOut { local_index, remote, answer, quoted: data } = error;
+        let (icmp_type, code, word) = answer.layout(remote.family());
+        let class = TrafficClass::default();
+        self.counters.icmp_errors_sent += 1;
+        self.write_icmp(IcmpOut { local_index, remote, class, icmp_type, code, word, data }, tx)
+    }
+}
+
+impl Ends {
+    /// The addresses of a packet whose headers may be wrong in any other way.
+    fn of(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => {
+                let src = Address::from_v4_octets(*packet.get(12..)?.first_chunk()?);
+                let dst = Address::from_v4_octets(*packet.get(16..)?.first_chunk()?);
+                Some(Self { src, dst })
+            }
+            6 => {
+                let src = Address::from_octets(*packet.get(8..)?.first_chunk()?);
+                let dst = Address::from_octets(*packet.get(24..)?.first_chunk()?);
+                (!src.is_v4() && !dst.is_v4()).then_some(Self { src, dst })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the packet is itself an ICMP error. Its type stands where a segment's ports do.
+fn is_error(packet: &QuotedSegment) -> bool {
+    let [icmp_type, _] = packet.src_port.to_be_bytes();
+    match packet.protocol {
+        // RFC 1122 3.2.2: destination unreachable, source quench, redirect, time exceeded,
+        // parameter problem.
+        Protocol::ICMP => matches!(icmp_type, 3 | 4 | 5 | 11 | 12),
+        // RFC 4443 2.1: errors have the high bit off. 2.4 (e.2): a redirect counts as one here.
+        Protocol::ICMPV6 => icmp_type < 128 || icmp_type == 137,
+        _ => false,
+    }
+}
+
+/// What fits behind the headers of an IPv4 packet of 576 octets.
+const MOST_QUOTED_V4: usize = 576 - Ipv4Header::LEN - 8;
+/// What fits behind the headers of an IPv6 packet of 1,280 octets.
+const MOST_QUOTED_V6: usize = 1280 - Ipv6Header::LEN - 8;

@@ -1,0 +1,164 @@
+//! ICMP errors that arrive: which of our segments, and what is wrong with it (RFC 1122 4.2.3.9,
+//! RFC 5461, RFC 5927).
+
+use whimbrel_tcp::conn::{IcmpError, SoftError};
+use whimbrel_wire::{IcmpMessage, Icmpv6Message, Ipv6Header, Protocol, QuotedSegment, SeqNum};
+
+use crate::ip::{FlowKey, FrameDrop, Host};
+
+/// What somebody on the path says of a segment of ours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// The segment's flow.
+    pub(crate) key: FlowKey,
+    /// The segment's number.
+    pub(crate) seq: SeqNum,
+    /// What is wrong with it.
+    pub(crate) error: IcmpError,
+}
+
+impl Host {
+    pub(super) fn read_v4_error(
+        &self,
+        local_index: u16,
+        message: &IcmpMessage<'_>,
+    ) -> Result<Report, FrameDrop> {
+        let (error, quoted) = match *message {
+            IcmpMessage::DestinationUnreachable { code, quoted } => (judge_v4(code)?, quoted),
+            IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted } => {
+                (judge_v4_mtu(next_hop_mtu, quoted)?, quoted)
+            }
+            IcmpMessage::TimeExceeded { quoted, .. } => (soft(SoftError::TimeExceeded), quoted),
+            IcmpMessage::ParameterProblem { quoted, .. } => {
+                (soft(SoftError::ParameterProblem), quoted)
+            }
+            // RFC 6633 3: "TCP MUST silently discard any received ICMP Source Quench messages."
+            IcmpMessage::SourceQuench { .. } => return Err(FrameDrop::SourceQuench),
+            // Anybody could send all traffic astray; routes are the configuration's.
+            IcmpMessage::Redirect { .. } => return Err(FrameDrop::Redirect),
+            _ => return Err(FrameDrop::IcmpType),
+        };
+        self.report(local_index, error, quoted)
+    }
+
+    pub(super) fn read_v6_error(
+        &self,
+        local_index: u16,
+        message: &Icmpv6Message<'_>,
+    ) -> Result<Report, FrameDrop> {
+        let (error, quoted) = match *message {
+            Icmpv6Message::DestinationUnreachable { code, quoted } => (judge_v6(code)?, quoted),
+            Icmpv6Message::PacketTooBig { mtu, quoted } => (judge_v6_mtu(mtu, quoted)?, quoted),
+            Icmpv6Message::TimeExceeded { quoted, .. } => (soft(SoftError::TimeExceeded), quoted),
+            // Unrecognised next header: IPv6's protocol unreachable.
+            Icmpv6Message::ParameterProblem { code: 1, quoted, .. } => (IcmpError::Refused, quoted),
+            Icmpv6Message::ParameterProblem { quoted, .. } => {
+                (soft(SoftError::ParameterProblem), quoted)
+            }
+            _ => return Err(FrameDrop::IcmpType),
+        };
+        self.report(local_index, error, quoted)
+    }
+
+    /// What this host itself says of a segment of its own that never left (RFC 4861 7.2.2: "The
+    /// sender MUST return ICMP destination unreachable indications with code 3 (Address
+    /// Unreachable) for each packet queued awaiting address resolution").
+    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<Report> {
+        let local_index = self.addresses.index_of(&QuotedSegment::parse(packet).ok()?.src)?;
+        self.report(local_index, soft(SoftError::HostUnreachable), packet).ok()
+    }
+
+    /// Finds out whose segment is quoted.
+    fn report(
+        &self,
+        local_index: u16,
+        error: IcmpError,
+        quoted: &[u8],
+    ) -> Result<Report, FrameDrop> {
+        let quoted = QuotedSegment::parse(quoted).map_err(|_| FrameDrop::IcmpQuote)?;
+        // What was sent from another address would have been reported to that.
+        if self.addresses.index_of(&quoted.src) != Some(local_index) {
+            return Err(FrameDrop::IcmpQuote);
+        }
+        if quoted.protocol != Protocol::TCP {
+            return Err(FrameDrop::IcmpNoSocket);
+        }
+        let seq = quoted.seq.ok_or(FrameDrop::IcmpQuote)?;
+        let key = FlowKey {
+            remote: quoted.dst,
+            remote_port: quoted.dst_port,
+            local_port: quoted.src_port,
+            local_index,
+        };
+        Ok(Report { key, seq, error })
+    }
+}
+
+/// RFC 1122 3.2.2.1 and 4.2.3.9, RFC 1812 5.2.7.1; whether unknown and prohibited destinations
+/// are hard is as in Linux.
+fn judge_v4(code: u8) -> Result<IcmpError, FrameDrop> {
+    match code {
+        0 | 11 => Ok(soft(SoftError::NetworkUnreachable)),
+        1 | 5 | 12 => Ok(soft(SoftError::HostUnreachable)),
+        2 | 3 => Ok(IcmpError::Refused),
+        6..=10 | 13..=15 => Ok(IcmpError::Prohibited),
+        _ => Err(FrameDrop::IcmpType),
+    }
+}
+
+/// RFC 4443 3.1.
+fn judge_v6(code: u8) -> Result<IcmpError, FrameDrop> {
+    match code {
+        0 => Ok(soft(SoftError::NetworkUnreachable)),
+        2 | 3 => Ok(soft(SoftError::HostUnreachable)),
+        4 => Ok(IcmpError::Refused),
+        1 | 5 | 6 => Ok(IcmpError::Prohibited),
+        _ => Err(FrameDrop::IcmpType),
+    }
+}
+
+const fn soft(error: SoftError) -> IcmpError {
+    IcmpError::Soft(error)
+}
+
+/// Fragmentation needed (RFC 1191 4 and 7.1).
+fn judge_v4_mtu(next_hop_mtu: u16, quoted: &[u8]) -> Result<IcmpError, FrameDrop> {
+    let len = field(quoted, 2).ok_or(FrameDrop::IcmpQuote)?;
+    let mtu = match next_hop_mtu {
+        // A router that does not know RFC 1191: the next common size below.
+        0 => PLATEAUS.into_iter().find(|plateau| u32::from(*plateau) < len).unwrap_or(0),
+        mtu => mtu,
+    };
+    judge_mtu(u32::from(mtu), LEAST_MTU_V4, len)
+}
+
+/// Packet too big (RFC 8201 4).
+fn judge_v6_mtu(mtu: u32, quoted: &[u8]) -> Result<IcmpError, FrameDrop> {
+    let len = field(quoted, 4).ok_or(FrameDrop::IcmpQuote)? + Ipv6Header::LEN as u32;
+    // RFC 8201 4: "If a node receives a Packet Too Big message reporting a next-hop MTU that is
+    // less than the IPv6 minimum link MTU, it must discard it."
+    judge_mtu(mtu, LEAST_MTU_V6, len)
+}
+
+/// RFC 5927 7.2: a link that would have carried the packet did not refuse it.
+fn judge_mtu(mtu: u32, least: u32, len: u32) -> Result<IcmpError, FrameDrop> {
+    match u16::try_from(mtu) {
+        Ok(octets) if (least..len).contains(&mtu) => Ok(IcmpError::TooBig { mtu: octets }),
+        _ => Err(FrameDrop::PathMtu),
+    }
+}
+
+/// The 16 bits at an offset.
+fn field(octets: &[u8], at: usize) -> Option<u32> {
+    let field = octets.get(at..)?.first_chunk()?;
+    Some(u32::from(u16::from_be_bytes(*field)))
+}
+
+/// RFC 1191 7.1's common sizes, those below what is believed left out.
+const PLATEAUS: [u16; 7] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006];
+
+/// The least path MTU that is believed for IPv4 (Linux' `min_pmtu`). RFC 791 promises only 68, and
+/// segments of 28 octets would be a forger's delight; links below 552 are extinct.
+const LEAST_MTU_V4: u32 = 552;
+/// RFC 8200 5: every IPv6 link carries this.
+const LEAST_MTU_V6: u32 = 1_280;

@@ -1,0 +1,413 @@
+//! Fragments back into packets (RFC 791 3.2, RFC 8200 4.5, RFC 5722), within bounds.
+//!
+//! Whoever can send us anything can send fragments that never become whole. So their number,
+//! their octets and their datagrams are bounded; at a bound the oldest datagram goes, because to
+//! refuse the newest would let one flood lock everybody out for a minute. What became whole is a
+//! packet without a trace of fragmentation, and is read like one that came in one piece.
+//!
+//! Fragments that overlap discard their datagram in silence, as RFC 5722 4 demands for IPv6. IPv4
+//! is treated alike: RFC 791's "later overwrites" lets two hosts on a path see different packets
+//! (RFC 1858), and no sender overlaps on purpose. Exact duplicates are the network's doing and
+//! only dropped.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use whimbrel_tcp::Instant;
+use whimbrel_wire::{
+    Address, Ecn, Family, Fragment, IpHeader, Ipv4Header, Ipv6Header, Protocol, TrafficClass,
+};
+
+use super::FrameDrop;
+
+/// How much may wait for its missing fragments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Datagrams. Fewer lets a short flood push out honest ones before they are whole.
+    pub(crate) datagrams: usize,
+    /// Octets in all, with what it costs to keep them. Below 70,000 the largest datagram could
+    /// never become whole; more is memory that anybody can pin.
+    pub(crate) octets: usize,
+    /// Fragments of one datagram. 65,535 octets over links of 1,280 take 54.
+    pub(crate) fragments: usize,
+}
+
+impl Bounds {
+    /// 256 datagrams, 1 MiB, 64 fragments each.
+    pub(crate) const DEFAULT: Self = Self { datagrams: 256, octets: 1 << 20, fragments: 64 };
+}
+
+/// How long a datagram may stay incomplete.
+///
+/// RFC 1122 3.3.2: "The reassembly timeout value SHOULD be a fixed value, not set from the
+/// remaining TTL. It is recommended that the value lie between 60 seconds and 120 seconds." RFC
+/// 8200 4.5: "within 60 seconds of the reception of the first-arriving fragment". One constant for
+/// both makes a queue of it.
+pub(crate) const TIME_OUT: Duration = Duration::from_secs(60);
+
+/// Datagrams of which a part is here.
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    bounds: Bounds,
+    datagrams: BTreeMap<Key, Datagram>,
+    /// Their keys in the order in which their first fragment came.
+    by_age: BTreeMap<u64, Key>,
+    next_serial: u64,
+    octets: usize,
+    given_up: u64,
+}
+
+/// What fragments of one datagram share: IPv4's protocol is part of it, IPv6 needs none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key {
+    src: Address,
+    dst: Address,
+    identification: u32,
+    protocol: u8,
+}
+
+/// A datagram that did not become whole in time.
+#[derive(Debug)]
+pub(crate) struct Expired {
+    /// Its first fragment as it came, if it did: what an ICMP error quotes.
+    pub(crate) first: Option<Vec<u8>>,
+}
+
+impl Reassembly {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            datagrams: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            next_serial: 0,
+            octets: 0,
+            given_up: 0,
+        }
+    }
+
+    /// Datagrams that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.datagrams.len()
+    }
+
+    /// Octets held, with what it costs to keep them.
+    pub(crate) fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// How many datagrams were given up before their time since this was last asked.
+    pub(crate) fn take_given_up(&mut self) -> u64 {
+        core::mem::take(&mut self.given_up)
+    }
+
+    /// Takes the fragment in `packet`; returns the whole packet if it was the last one missing.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        ip: &IpHeader,
+        packet: &[u8],
+    ) -> Result<Option<Vec<u8>>, FrameDrop> {
+        let arrived = Arrived::judge(ip, packet)?;
+        let key = Key::of(ip, arrived.fragment);
+        self.make_room(&key, arrived.cost());
+        let datagram = match self.datagrams.entry(key) {
+            alloc::collections::btree_map::Entry::Occupied(place) => place.into_mut(),
+            alloc::collections::btree_map::Entry::Vacant(place) => {
+                let serial = self.next_serial;
+                self.next_serial += 1;
+                self.by_age.insert(serial, key);
+                self.octets += DATAGRAM_COST;
+                place.insert(Datagram::new(serial, now))
+            }
+        };
+        match datagram.add(&arrived, self.bounds.fragments) {
+            Ok(()) => self.octets += arrived.cost(),
+            Err(FrameDrop::FragmentDuplicate) => return Err(FrameDrop::FragmentDuplicate),
+            Err(reason) => {
+                self.remove(&key);
+                self.given_up += 1;
+                return Err(reason);
+            }
+        }
+        if !datagram.is_whole() {
+            return Ok(None);
+        }
+        let whole = self.remove(&key).map(|datagram| datagram.assemble(&key)).transpose();
+        self.given_up += u64::from(whole.is_err());
+        whole
+    }
+
+    /// Sends the oldest away until one more fragment of `key` fits.
+    fn make_room(&mut self, key: &Key, cost: usize) {
+        let more = usize::from(!self.datagrams.contains_key(key));
+        while !self.by_age.is_empty()
+            && (self.datagrams.len() + more > self.bounds.datagrams
+                || self.octets + cost + DATAGRAM_COST > self.bounds.octets)
+        {
+            let Some((_, oldest)) = self.by_age.first_key_value() else { return };
+            let oldest = *oldest;
+            self.remove(&oldest);
+            self.given_up += 1;
+        }
+    }
+
+    /// When the oldest datagram's time is over.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let (_, key) = self.by_age.first_key_value()?;
+        self.datagrams.get(key).map(|datagram| datagram.since + TIME_OUT)
+    }
+
+    /// The next datagram whose time is over.
+    pub(crate) fn pop_expired(&mut self, now: Instant) -> Option<Expired> {
+        if self.next_deadline()? > now {
+            return None;
+        }
+        let (_, key) = self.by_age.first_key_value()?;
+        let key = *key;
+        self.remove(&key).map(|datagram| Expired { first: datagram.into_first() })
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Datagram> {
+        let datagram = self.datagrams.remove(key)?;
+        self.by_age.remove(&datagram.serial);
+        self.octets -= datagram.cost();
+        Some(datagram)
+    }
+}
+
+impl Key {
+    fn of(ip: &IpHeader, fragment: Fragment) -> Self {
+        let protocol = if ip.src.is_v4() { ip.protocol.0 } else { 0 };
+        let identification = fragment.identification;
+        Self { src: ip.src, dst: ip.dst, identification, protocol }
+    }
+}
+
+/// A fragment that could be part of something.
+struct Arrived<'a> {
+    ip: &'a IpHeader,
+    fragment: Fragment,
+    /// The headers in front of its octets.
+    header: &'a [u8],
+    octets: &'a [u8],
+}
+
+impl<'a> Arrived<'a> {
+    fn judge(ip: &'a IpHeader, packet: &'a [u8]) -> Result<Self, FrameDrop> {
+        let fragment = ip.fragment.ok_or(FrameDrop::Header)?;
+        let split = packet.split_at_checked(usize::from(ip.header_len));
+        let (header, octets) = split.ok_or(FrameDrop::Header)?;
+        // A link may have padded.
+        let octets = octets.get(..usize::from(ip.payload_len)).ok_or(FrameDrop::Header)?;
+        if octets.is_empty() {
+            return Err(FrameDrop::FragmentLength);
+        }
+        let most = match ip.src.family() {
+            Family::V4 => 65_535 - Ipv4Header::LEN,
+            Family::V6 => 65_535,
+        };
+        if usize::from(fragment.offset) + octets.len() > most {
+            return Err(FrameDrop::FragmentLength);
+        }
+        Ok(Self { ip, fragment, header, octets })
+    }
+
+    /// One past its last octet.
+    fn end(&self) -> u16 {
+        self.fragment.offset + self.octets.len() as u16
+    }
+
+    fn cost(&self) -> usize {
+        let header = if self.fragment.offset == 0 { self.header.len() } else { 0 };
+        self.octets.len() + header + FRAGMENT_COST
+    }
+}
+
+/// A datagram in pieces.
+#[derive(Debug)]
+struct Datagram {
+    serial: u64,
+    /// When its first fragment came.
+    since: Instant,
+    /// In the order of their offsets, none overlapping another.
+    pieces: Vec<Piece>,
+    /// Octets of all pieces.
+    held: usize,
+    /// Octets of the whole, once the last fragment is here.
+    len: Option<u16>,
+    /// What the first fragment says of the whole, once it is here.
+    first: Option<First>,
+    /// The ECN fields seen, one bit each.
+    ecn: u8,
+}
+
+#[derive(Debug)]
+struct Piece {
+    offset: u16,
+    octets: Vec<u8>,
+}
+
+impl Piece {
+    fn end(&self) -> u16 {
+        self.offset + self.octets.len() as u16
+    }
+}
+
+#[derive(Debug)]
+struct First {
+    header: Vec<u8>,
+    protocol: Protocol,
+    hop_limit: u8,
+    class: TrafficClass,
+}
+
+impl Datagram {
+    fn new(serial: u64, since: Instant) -> Self {
+        Self { serial, since, pieces: Vec::new(), held: 0, len: None, first: None, ecn: 0 }
+    }
+
+    /// Takes a fragment. Any error but a duplicate ends the datagram.
+    fn add(&mut self, arrived: &Arrived<'_>, most: usize) -> Result<(), FrameDrop> {
+        let at = self.pieces.partition_point(|piece| piece.offset < arrived.fragment.offset);
+        self.judge_place(arrived, at)?;
+        if self.pieces.len() >= most {
+            return Err(FrameDrop::FragmentCount);
+        }
+        if !arrived.fragment.more {
+            self.len = Some(arrived.end());
+        }
+        let ip = arrived.ip;
+        if arrived.fragment.offset == 0 {
+            self.first = Some(First {
+                header: arrived.header.to_vec(),
+                protocol: ip.protocol,
+                hop_limit: ip.hop_limit,
+                class: ip.traffic_class,
+            });
+        }
+        self.ecn |= ecn_bit(ip.traffic_class.ecn());
+        self.held += arrived.octets.len();
+        let piece = Piece { offset: arrived.fragment.offset, octets: arrived.octets.to_vec() };
+        self.pieces.insert(at, piece);
+        Ok(())
+    }
+
+    /// Whether the fragment fits between the pieces on either side of the place `at`.
+    fn judge_place(&self, arrived: &Arrived<'_>, at: usize) -> Result<(), FrameDrop> {
+        let (offset, end) = (arrived.fragment.offset, arrived.end());
+        let after = self.pieces.get(at);
+        if after.is_some_and(|it| it.offset == offset && it.octets == arrived.octets) {
+            // RFC 8200 4.5: "an implementation may choose to detect this case and drop exact
+            // duplicate fragments while keeping the other fragments belonging to the same packet."
+            return Err(FrameDrop::FragmentDuplicate);
+        }
+        let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
+        let overlaps =
+            before.is_some_and(|it| it.end() > offset) || after.is_some_and(|it| it.offset < end);
+        // Two ends, or octets beyond the end, contradict each other as overlaps do.
+        let contradicts = match self.len {
+            Some(len) => end > len || (!arrived.fragment.more && end != len),
+            None => !arrived.fragment.more && self.pieces.last().is_some_and(|it| it.end() > end),
+        };
+        if overlaps || contradicts { Err(FrameDrop::FragmentOverlap) } else { Ok(()) }
+    }
+
+    fn is_whole(&self) -> bool {
+        // Pieces never overlap: as many octets as the whole has are the whole.
+        self.len.is_some_and(|len| self.held == usize::from(len))
+    }
+
+    fn cost(&self) -> usize {
+        let header = self.first.as_ref().map_or(0, |first| first.header.len());
+        DATAGRAM_COST + self.held + header + self.pieces.len() * FRAGMENT_COST
+    }
+
+    /// The packet that was sent. Options and extension headers in front of the fragment header
+    /// were judged with each fragment and are left out.
+    fn assemble(self, key: &Key) -> Result<Vec<u8>, FrameDrop> {
+        let class = self.class()?;
+        let first = self.first.ok_or(FrameDrop::Header)?;
+        let len = self.len.ok_or(FrameDrop::Header)?;
+        let mut packet = match key.src.family() {
+            Family::V4 => emit_v4(key, &first, class, len),
+            Family::V6 => emit_v6(key, &first, class, len),
+        };
+        packet.reserve(usize::from(len));
+        for piece in &self.pieces {
+            packet.extend_from_slice(&piece.octets);
+        }
+        Ok(packet)
+    }
+
+    /// RFC 3168 5.3: "If any fragment of an IP packet to be reassembled has the CE codepoint set,
+    /// then one of two actions MUST be taken": set CE on the whole, or, where the sender is not
+    /// capable of ECN, drop it.
+    fn class(&self) -> Result<TrafficClass, FrameDrop> {
+        let class = self.first.as_ref().map_or(TrafficClass::default(), |first| first.class);
+        if self.ecn & ecn_bit(Ecn::Ce) == 0 {
+            return Ok(class);
+        }
+        if self.ecn & ecn_bit(Ecn::NotEct) != 0 {
+            return Err(FrameDrop::FragmentEcn);
+        }
+        Ok(class.with_ecn(Ecn::Ce))
+    }
+
+    /// The first fragment as it came, if it did.
+    fn into_first(self) -> Option<Vec<u8>> {
+        let mut packet = self.first?.header;
+        packet.extend_from_slice(&self.pieces.first()?.octets);
+        Some(packet)
+    }
+}
+
+fn emit_v4(key: &Key, first: &First, class: TrafficClass, len: u16) -> Vec<u8> {
+    let mut packet = vec![0; Ipv4Header::LEN];
+    let header = Ipv4Header {
+        src: key.src.v4_octets().into(),
+        dst: key.dst.v4_octets().into(),
+        protocol: first.protocol,
+        ttl: first.hop_limit,
+        tos: class,
+        identification: key.identification as u16,
+        dont_fragment: false,
+        fragment: None,
+        // At most 65,535 - 20 octets were taken.
+        total_len: Ipv4Header::LEN as u16 + len,
+        header_len: Ipv4Header::LEN as u8,
+    };
+    header.emit(&mut packet);
+    packet
+}
+
+fn emit_v6(key: &Key, first: &First, class: TrafficClass, len: u16) -> Vec<u8> {
+    let mut packet = vec![0; Ipv6Header::LEN];
+    let header = Ipv6Header {
+        src: (*key.src.octets()).into(),
+        dst: (*key.dst.octets()).into(),
+        protocol: first.protocol,
+        hop_limit: first.hop_limit,
+        traffic_class: class,
+        flow_label: 0,
+        payload_len: len,
+        header_len: Ipv6Header::LEN as u16,
+        protocol_pointer: 0,
+        fragment: None,
+    };
+    header.emit(&mut packet);
+    packet
+}
+
+const fn ecn_bit(ecn: Ecn) -> u8 {
+    1 << ecn as u8
+}
+
+/// What a fragment costs beside its octets.
+const FRAGMENT_COST: usize = 64;
+/// What a datagram costs beside its fragments.
+const DATAGRAM_COST: usize = 256;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! The link layer of a host on Ethernet: the header of each frame, and which station has which
+//! address.
+//!
+//! What arrives is opened: the header goes, frames for other stations are dropped,
+//! and what neighbours say of themselves (`arp`, `ndp`) is heard before the internet layer sees
+//! it. What leaves is addressed: its destination leads to a next hop and that to a
+//! neighbour; if the neighbour's station is not known yet, the packet waits with it.
+//!
+//! Not here: routers' advertisements, redirects and prefixes (a host's routes are its
+//! configuration), MLD (a switch that snoops must flood what nobody reported), duplicate address
+//! detection before the first use (addresses are announced, and conflicts counted), and
+//! confirmation by the layers above (RFC 4861 7.3.1): a neighbour in use costs one probe each
+//! half minute. If a neighbour does not answer, connections whose segments waited for it learn of it
+//! by a soft error, as from a router (RFC 4861 7.2.2); what ends them is their own time-outs.
+
+mod arp;
+mod counters;
+mod hops;
+mod message;
+mod ndp;
+pub mod neighbours;
+
+use alloc::collections::VecDeque;
+
+use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
+use whimbrel_wire::{Address, ArpPacket};
+
+use crate::ip::{Addresses, FrameDrop, Host, Report, Routes};
+use crate::shard::ConfigError;
+use crate::{Medium, TxBatch};
+
+pub use counters::LinkCounters;
+use hops::Hops;
+use message::LinkMessage;
+pub(crate) use ndp::Discovery;
+use neighbours::Neighbours;
+
+/// A host's place on an Ethernet.
+#[derive(Debug)]
+pub struct Link {
+    mac: MacAddress,
+    neighbours: Neighbours,
+    hops: Hops,
+    /// Messages of our own that wait to be sent.
+    outbox: Outbox,
+    /// When an address was last defended against another that has it.
+    defended: Option<Instant>,
+    counters: LinkCounters,
+}
+
+/// What a frame turned out to be.
+#[derive(Debug)]
+pub(crate) enum Opened<'a> {
+    /// An IP packet, sent to this station.
+    Packet(&'a [u8]),
+    /// A neighbour speaks of itself.
+    Heard(Heard),
+}
+
+/// What a neighbour said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Heard {
+    Arp(ArpPacket, Cast),
+    Ndp(Discovery),
+}
+
+/// To whom a frame was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cast {
+    /// To this station.
+    Own,
+    /// To a group of stations.
+    Group,
+}
+
+impl Link {
+    /// The link of a device of this medium; none where frames begin with their IP header.
+    pub(crate) fn new(medium: Medium, addresses: &Addresses) -> Result<Option<Self>, ConfigError> {
+        let Medium::Ethernet { mac } = medium else { return Ok(None) };
+        if !is_station(mac) {
+            return Err(ConfigError::Station(mac));
+        }
+        let mut outbox = Outbox::default();
+        for (local, _) in (0..).zip(addresses.iter()).take(ANNOUNCED) {
+            outbox.push(LinkMessage::Announce { local });
+        }
+        Ok(Some(Self {
+            mac,
+            neighbours: Neighbours::new(mac),
+            hops: Hops::default(),
+            outbox,
+            defended: None,
+            counters: LinkCounters::default(),
+        }))
+    }
+
+    /// This host's station.
+    pub fn mac(&self) -> MacAddress {
+        self.mac
+    }
+
+    /// Who is where.
+    pub fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
+    }
+
+    /// What happened on the link.
+    pub fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+
+    /// Takes the header off a frame.
+    fn open<'a>(&self, frame: &'a [u8]) -> Result<Opened<'a>, FrameDrop> {
+        let (header, packet) = EthernetHeader::parse(frame).map_err(|_| FrameDrop::Header)?;
+        let cast = if header.dst == self.mac {
+            Cast::Own
+        } else if header.dst.is_multicast() {
+            Cast::Group
+        } else {
+            return Err(FrameDrop::OtherStation);
+        };
+        if !is_station(header.src) || header.src == self.mac {
+            return Err(FrameDrop::LinkSource);
+        }
+        let version = match header.ether_type {
+            EtherType::ARP => {
+                let arp = ArpPacket::parse(packet).map_err(|_| FrameDrop::Arp)?;
+                return Ok(Opened::Heard(Heard::Arp(arp, cast)));
+            }
+            EtherType::IPV4 => 4,
+            EtherType::IPV6 => 6,
+            _ => return Err(FrameDrop::EtherType),
+        };
+        if packet.first().is_none_or(|first| first >> 4 != version) {
+            return Err(FrameDrop::Header);
+        }
+        if ndp::is_discovery(packet) {
+            return ndp::read(packet, header.src).map(|said| Opened::Heard(Heard::Ndp(said)));
+        }
+        if cast == Cast::Group { Err(FrameDrop::LinkGroup) } else { Ok(Opened::Packet(packet)) }
+    }
+
+    /// Puts the header in front of a packet whose first [`EthernetHeader::LEN`] octets were left
+    /// free. `false` if it waits for its neighbour, or was dropped.
+    fn depart(&mut self, routes: &Routes, tx: &mut TxSegment, now: Instant) -> bool {
+        let Some((dst, ether_type)) = destination(tx) else { return false };
+        let header = EthernetHeader { dst: MacAddress::default(), src: self.mac, ether_type };
+        tx.header_room()[..EthernetHeader::LEN].copy_from_slice(&header.emit());
+        let Some(index) = self.next_hop(routes, &dst, now) else {
+            self.counters.out_no_route += 1;
+            return false;
+        };
+        match self.neighbours.station(index, now) {
+            Some(mac) => {
+                readdress(tx, mac);
+                true
+            }
+            None => {
+                self.neighbours.park(index, core::mem::take(tx), &mut self.counters);
+                false
+            }
+        }
+    }
+
+    /// The neighbour that takes packets to `dst`; sought if it is not known.
+    fn next_hop(&mut self, routes: &Routes, dst: &Address, now: Instant) -> Option<u32> {
+        let neighbours = &mut self.neighbours;
+        if let Some(index) = self.hops.find(dst, |index, hop| neighbours.is_at(index, hop)) {
+            return Some(index);
+        }
+        if dst.is_multicast_or_broadcast() {
+            return None;
+        }
+        let hop = routes.find(dst)?.gateway.unwrap_or(*dst);
+        let index = match neighbours.find(&hop) {
+            Some(index) => index,
+            None => neighbours.seek(hop, now, &mut self.outbox, &mut self.counters),
+        };
+        self.hops.put(*dst, hop, index);
+        Some(index)
+    }
+}
+
+/// What ARP and Neighbour Discovery have in common.
+impl Link {
+    /// A neighbour asked for one of our addresses, and said where it is.
+    fn on_asked(&mut self, sender: Address, mac: MacAddress, now: Instant) {
+        self.neighbours.on_asked(sender, mac, now, &mut self.counters);
+    }
+
+    fn answer(&mut self, answer: LinkMessage) {
+        if self.outbox.push(answer) {
+            self.counters.answered += 1;
+        } else {
+            self.counters.answer_limited += 1;
+        }
+    }
+}
+
+/// The link layer, if this host has one.
+impl Host {
+    /// Octets in front of each IP header that leaves.
+    pub(crate) fn link_header_len(&self) -> usize {
+        if self.link.is_some() { EthernetHeader::LEN } else { 0 }
+    }
+
+    /// What a frame carries.
+    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Opened<'a>, FrameDrop> {
+        match &self.link {
+            None => Ok(Opened::Packet(frame)),
+            Some(link) => link.open(frame),
+        }
+    }
+
+    /// Acts upon what a neighbour said.
+    pub(crate) fn hear(&mut self, heard: Heard, now: Instant) -> Result<(), FrameDrop> {
+        let Some(link) = &mut self.link else { return Err(FrameDrop::EtherType) };
+        match heard {
+            Heard::Arp(packet, cast) => link.hear_arp(&self.addresses, &packet, cast, now),
+            Heard::Ndp(said) => link.hear_ndp(&self.addresses, &said, now),
+        }
+    }
+
+    /// Addresses a packet. `false` if it does not leave now.
+    pub(crate) fn depart(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
+        match &mut self.link {
+            None => true,
+            Some(link) => link.depart(&self.routes, tx, now),
+        }
+    }
+
+    /// Fills `batch` with what the link itself has to send: packets whose neighbour was found, then
+    /// questions and answers.
+    pub(crate) fn tx_link(&mut self, batch: &mut TxBatch) {
+        let Some(link) = &mut self.link else { return };
+        while !batch.is_full() {
+            let Some(packet) = link.neighbours.pop_ready() else { break };
+            batch.fill(|tx| {
+                *tx = packet;
+                true
+            });
+        }
+        while !batch.is_full() {
+            let Some(message) = link.outbox.0.pop_front() else { break };
+            batch.fill(|tx| message.write(link.mac, &self.addresses, tx));
+        }
+    }
+
+    /// Whether [`Host::tx_link`] has something to send.
+    pub(crate) fn link_waits(&self) -> bool {
+        let waits = |link: &Link| link.neighbours.has_ready() || !link.outbox.0.is_empty();
+        self.link.as_ref().is_some_and(waits)
+    }
+
+    /// Does up to `left` of what is due, and takes it from `left`.
+    pub(crate) fn advance_link(&mut self, now: Instant, left: &mut usize) {
+        if let Some(link) = &mut self.link {
+            link.neighbours.advance(now, left, &mut link.outbox, &mut link.counters);
+        }
+    }
+
+    /// What is to be told of the next segment that could not leave because its neighbour did not
+    /// answer.
+    pub(crate) fn pop_unreachable(&mut self) -> Option<Report> {
+        loop {
+            let packet = self.link.as_mut()?.neighbours.pop_failed()?;
+            let packet = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();
+            if let Some(report) = self.report_unsent(packet) {
+                return Some(report);
+            }
+        }
+    }
+
+    /// When [`Host::advance_link`] must be called at the latest.
+    pub(crate) fn next_link_deadline(&self) -> Option<Instant> {
+        self.link.as_ref()?.neighbours.next_deadline()
+    }
+}
+
+/// A bounded queue: who provokes more answers between two bursts out gets none.
+#[derive(Debug, Default)]
+struct Outbox(VecDeque<LinkMessage>);
+
+impl Outbox {
+    /// Four bursts' worth.
+    const MOST: usize = 256;
+
+    /// Queues it; returns whether there was room.
+    fn push(&mut self, message: LinkMessage) -> bool {
+        let room = self.0.len() < Self::MOST;
+        if room {
+            self.0.push_back(message);
+        }
+        room
+    }
+}
+
+/// Whether this can be one station's address.
+fn is_station(mac: MacAddress) -> bool {
+    !mac.is_multicast() && mac != MacAddress::default()
+}
+
+/// Writes the receiving station into a frame.
+fn readdress(tx: &mut TxSegment, mac: MacAddress) {
+    tx.header_room()[..6].copy_from_slice(&mac.0);
+}
+
+/// Where a packet behind the room for its link header goes, and what it is.
+fn destination(tx: &TxSegment) -> Option<(Address, EtherType)> {
+    let packet = tx.header().get(EthernetHeader::LEN..)?;
+    match packet.first()? >> 4 {
+        4 => {
+            let dst = *packet.get(16..)?.first_chunk::<4>()?;
+            Some((Address::from_v4_octets(dst), EtherType::IPV4))
+        }
+        6 => {
+            let dst = *packet.get(24..)?.first_chunk::<16>()?;
+            Some((Address::from_octets(dst), EtherType::IPV6))
+        }
+        _ => None,
+    }
+}
+
+/// How many addresses are announced at the start: one burst. A host with more of them is found by
+/// asking, as any other.
+const ANNOUNCED: usize = 64;

@@ -1,0 +1,69 @@
+//! What ARP packets do (RFC 826, RFC 1122 2.3.2, RFC 5227).
+
+use core::time::Duration;
+
+use whimbrel_tcp::Instant;
+use whimbrel_wire::{Address, ArpOperation, ArpPacket};
+
+use super::message::LinkMessage;
+use super::neighbours::Told;
+use super::{Cast, Link, is_station};
+use crate::ip::{Addresses, FrameDrop};
+
+impl Link {
+    /// A packet arrived. Only a question for one of our addresses makes a neighbour known that was
+    /// not sought: whatever else is on the air updates those that are known, and no more, so that
+    /// nobody fills the table by talking.
+    pub(super) fn hear_arp(
+        &mut self,
+        addresses: &Addresses,
+        packet: &ArpPacket,
+        cast: Cast,
+        now: Instant,
+    ) -> Result<(), FrameDrop> {
+        let sender = Address::from(packet.sender_ip);
+        if !is_station(packet.sender_mac) || sender.is_multicast_or_broadcast() {
+            return Err(FrameDrop::Arp);
+        }
+        if let Some(local) = addresses.index_of(&sender) {
+            self.on_conflict(local, now);
+            return Err(FrameDrop::Martian);
+        }
+        let target = addresses.index_of(&packet.target_ip.into());
+        // RFC 5227 1.1: the sender of a probe has no address yet.
+        let known = (!sender.is_unspecified()).then_some(sender);
+        match (packet.operation, target) {
+            (ArpOperation::Request, Some(local)) => {
+                if let Some(sender) = known {
+                    self.on_asked(sender, packet.sender_mac, now);
+                }
+                self.answer(LinkMessage::Answer { local, to: packet.sender_mac, asker: sender });
+                Ok(())
+            }
+            (operation, target) => {
+                let reply = operation == ArpOperation::Reply && cast == Cast::Own;
+                let solicited = reply && target.is_some();
+                let told = Told { mac: Some(packet.sender_mac), solicited, overrides: true };
+                if let Some(sender) = known {
+                    self.neighbours.on_told(&sender, told, now);
+                }
+                target.map(|_| ()).ok_or(FrameDrop::OtherHost)
+            }
+        }
+    }
+
+    /// Another station has our address. It is told at once, and again only after
+    /// [`DEFEND_INTERVAL`] (RFC 5227 2.4 b: "the host can elect to attempt to defend its address by
+    /// [...] broadcasting one single ARP Announcement"); the address is kept in any case, as a
+    /// server's must be (2.4 c).
+    fn on_conflict(&mut self, local: u16, now: Instant) {
+        self.counters.conflicts += 1;
+        if self.defended.is_none_or(|last| now.since(last) >= DEFEND_INTERVAL) {
+            self.defended = Some(now);
+            self.outbox.push(LinkMessage::Announce { local });
+        }
+    }
+}
+
+/// RFC 5227 1.1.
+const DEFEND_INTERVAL: Duration = Duration::from_secs(10);

@@ -1,0 +1,175 @@
+//! What a host says of itself and asks of others: ARP for IPv4, Neighbour Discovery for IPv6.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use whimbrel_tcp::TxSegment;
+use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
+use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
+use whimbrel_wire::{Address, ArpOperation, ArpPacket, Family, Ipv6Header, Protocol, TrafficClass};
+
+use crate::ip::Addresses;
+
+/// A message that waits to be sent; it is made when it is its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LinkMessage {
+    /// Who has `target`? Asked of the station that had it, or of all.
+    Ask { target: Address, of: Option<MacAddress> },
+    /// We have our address number `local`: told to the station and address that asked. An
+    /// unspecified asker is about to take an address and must learn that it is taken.
+    Answer { local: u16, to: MacAddress, asker: Address },
+    /// We have our address number `local`: told to all.
+    Announce { local: u16 },
+}
+
+/// An ARP packet or Neighbour Discovery message, and where it goes.
+struct Letter {
+    to: MacAddress,
+    text: Text,
+}
+
+enum Text {
+    Arp(ArpPacket),
+    Ndp { src: Ipv6Addr, dst: Ipv6Addr, message: NdpMessage<'static> },
+}
+
+impl LinkMessage {
+    /// Writes the whole frame. `false` if this host has no address to speak from.
+    pub(super) fn write(&self, mac: MacAddress, addresses: &Addresses, tx: &mut TxSegment) -> bool {
+        let letter = match *self {
+            Self::Ask { target, of } => {
+                let source = addresses.source_for(&target).and_then(|index| addresses.get(index));
+                source.map(|source| ask(mac, source, &target, of))
+            }
+            Self::Answer { local, to, asker } => {
+                addresses.get(local).map(|local| answer(mac, local, to, &asker))
+            }
+            Self::Announce { local } => addresses.get(local).map(|local| announce(mac, local)),
+        };
+        let Some(Letter { to, text }) = letter else { return false };
+        let len = match text {
+            Text::Arp(packet) => write_arp(&packet, tx),
+            Text::Ndp { src, dst, message } => write_ndp(src, dst, &message, tx),
+        };
+        let ether_type = match text {
+            Text::Arp(_) => EtherType::ARP,
+            Text::Ndp { .. } => EtherType::IPV6,
+        };
+        let header = EthernetHeader { dst: to, src: mac, ether_type };
+        tx.header_room()[..EthernetHeader::LEN].copy_from_slice(&header.emit());
+        tx.set_header_len(len);
+        true
+    }
+}
+
+fn ask(mac: MacAddress, source: &Address, target: &Address, of: Option<MacAddress>) -> Letter {
+    match target.family() {
+        Family::V4 => Letter {
+            to: of.unwrap_or(MacAddress::BROADCAST),
+            text: Text::Arp(ArpPacket {
+                operation: ArpOperation::Request,
+                sender_mac: mac,
+                sender_ip: v4(source),
+                target_mac: MacAddress::default(),
+                target_ip: v4(target),
+            }),
+        },
+        Family::V6 => {
+            let target = v6(target);
+            let group = solicited_node(target);
+            let dst = if of.is_some() { target } else { group };
+            // RFC 4861 4.3: the source link-layer address "MUST be included in multicast
+            // solicitations and SHOULD be included in unicast solicitations".
+            let message = NdpMessage::NeighborSolicitation { target, source_link_layer: Some(mac) };
+            let to = of.unwrap_or(MacAddress::of_ipv6_multicast(group));
+            Letter { to, text: Text::Ndp { src: v6(source), dst, message } }
+        }
+    }
+}
+
+fn answer(mac: MacAddress, local: &Address, to: MacAddress, asker: &Address) -> Letter {
+    match local.family() {
+        Family::V4 => Letter {
+            to,
+            text: Text::Arp(ArpPacket {
+                operation: ArpOperation::Reply,
+                sender_mac: mac,
+                sender_ip: v4(local),
+                target_mac: to,
+                target_ip: v4(asker),
+            }),
+        },
+        // RFC 4861 7.2.4: "If the source of the solicitation is the unspecified address, the node
+        // MUST set the Solicited flag to zero and multicast the advertisement to the all-nodes
+        // address."
+        Family::V6 if asker.is_unspecified() => announce(mac, local),
+        Family::V6 => {
+            let flags = NeighborFlags { router: false, solicited: true, overrides: true };
+            Letter { to, text: advertise(mac, local, v6(asker), flags) }
+        }
+    }
+}
+
+/// RFC 5227 2.3 and RFC 4861 7.2.6.
+fn announce(mac: MacAddress, local: &Address) -> Letter {
+    match local.family() {
+        Family::V4 => Letter {
+            to: MacAddress::BROADCAST,
+            text: Text::Arp(ArpPacket {
+                operation: ArpOperation::Request,
+                sender_mac: mac,
+                sender_ip: v4(local),
+                target_mac: MacAddress::default(),
+                target_ip: v4(local),
+            }),
+        },
+        Family::V6 => {
+            let flags = NeighborFlags { router: false, solicited: false, overrides: true };
+            let to = MacAddress::of_ipv6_multicast(ALL_NODES);
+            Letter { to, text: advertise(mac, local, ALL_NODES, flags) }
+        }
+    }
+}
+
+fn advertise(mac: MacAddress, local: &Address, dst: Ipv6Addr, flags: NeighborFlags) -> Text {
+    let target = v6(local);
+    let message = NdpMessage::NeighborAdvertisement { target, flags, target_link_layer: Some(mac) };
+    Text::Ndp { src: target, dst, message }
+}
+
+/// Writes the packet behind its link header; returns the octets of both.
+fn write_arp(packet: &ArpPacket, tx: &mut TxSegment) -> usize {
+    let end = EthernetHeader::LEN + ArpPacket::LEN;
+    tx.header_room()[EthernetHeader::LEN..end].copy_from_slice(&packet.emit());
+    end
+}
+
+/// Writes IP header and message behind their link header; returns the octets of all.
+fn write_ndp(src: Ipv6Addr, dst: Ipv6Addr, message: &NdpMessage<'_>, tx: &mut TxSegment) -> usize {
+    let header = Ipv6Header {
+        src,
+        dst,
+        protocol: Protocol::ICMPV6,
+        hop_limit: NdpMessage::HOP_LIMIT,
+        traffic_class: TrafficClass::default(),
+        flow_label: 0,
+        payload_len: message.wire_len() as u16,
+        header_len: Ipv6Header::LEN as u16,
+        protocol_pointer: 6,
+        fragment: None,
+    };
+    header.emit(&mut tx.header_room()[EthernetHeader::LEN..]);
+    let at = EthernetHeader::LEN + Ipv6Header::LEN;
+    tx.transport_offset = at as u8;
+    at + message.emit(src, dst, &mut tx.header_room()[at..])
+}
+
+fn v4(addr: &Address) -> Ipv4Addr {
+    addr.v4_octets().into()
+}
+
+fn v6(addr: &Address) -> Ipv6Addr {
+    (*addr.octets()).into()
+}
+
+/// Every node of the link (RFC 4291 2.7.1).
+pub(super) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);

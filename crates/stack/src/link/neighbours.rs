@@ -1,0 +1,450 @@
+//! Who of our neighbours is at which station: one table for ARP and Neighbour Discovery, by the
+//! states of RFC 4861 7.3, which RFC 1122 2.3.2.1 leaves ARP free to follow.
+//!
+//! ```text
+//!            seek                    answered
+//!  (nobody) ──────> INCOMPLETE ──────────────────────> REACHABLE <──┐
+//!     │                 │ 3 questions, 1 s each            │        │ confirmed
+//!     │ asked by it     v                                  │ 30 s   │
+//!     │             (nobody), packets dropped              v        │
+//!     └──────────────────────────────────────────────────> STALE ───┤
+//!                                                          │ used   │
+//!              (nobody) <── 3 questions ── PROBE <── 5 s ─ DELAY ───┘
+//! ```
+//!
+//! A neighbour is probed only while it is used: STALE costs nothing. That REACHABLE is over is
+//! seen at the next use, without a timer; the others share one wheel, one timer a neighbour.
+//!
+//! # Bounds
+//!
+//! [`MOST`] neighbours, of which [`MOST_SOUGHT`] are INCOMPLETE; a new one makes room for itself:
+//! an INCOMPLETE one by forgetting the oldest of these, whose packets are dropped, any other by
+//! forgetting whichever was not used for the longest time. So a scan of a whole network through us
+//! leaves those alone that answer, and whoever answers within a millisecond is found even while
+//! others make us seek a hundred thousand a second. [`MOST_WAITING`] packets wait for a neighbour,
+//! the oldest giving way (RFC 4861 7.2.2), so [`MOST_WAITING`] x [`MOST_SOUGHT`] in all. Questions
+//! leave at [`ASKS_PER_SECOND`] at most.
+
+mod allowance;
+mod list;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use core::time::Duration;
+
+use whimbrel_tcp::table::Slab;
+use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_wire::{Address, MacAddress};
+
+use super::message::LinkMessage;
+use super::{LinkCounters, Outbox, readdress};
+use crate::wheel::{TimerNode, TimerNodes, Wheel};
+use allowance::Allowance;
+pub use allowance::{ASKS_AT_ONCE, ASKS_PER_SECOND};
+use list::{Links, List};
+
+/// The neighbours of a host.
+#[derive(Debug)]
+pub struct Neighbours {
+    slots: Slots,
+    index_of: BTreeMap<Address, u32>,
+    /// Those that are sought, the oldest last.
+    sought: List,
+    /// The others, the longest unused last.
+    settled: List,
+    wheel: Wheel,
+    allowance: Allowance,
+    /// Packets whose neighbour was found.
+    ready: VecDeque<TxSegment>,
+    /// Packets whose neighbour did not answer: not to be sent, but told of.
+    failed: VecDeque<TxSegment>,
+    /// Half of REACHABLE_TIME and more, by an amount of this host's own.
+    reachable: Duration,
+}
+
+/// A neighbour's state (RFC 4861 7.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NeighbourState {
+    /// Sought: nobody has answered yet.
+    Incomplete,
+    /// Confirmed a short while ago.
+    Reachable,
+    /// Not confirmed lately, and not used since.
+    Stale,
+    /// Used without being confirmed; confirmation may come by itself.
+    Delay,
+    /// Asked whether it is still there.
+    Probe,
+}
+
+/// What a neighbour told of itself without being answered for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// Its station; none if that is what it was.
+    pub(super) mac: Option<MacAddress>,
+    /// It answers a question of ours: it hears us.
+    pub(super) solicited: bool,
+    /// What is known of its station gives way.
+    pub(super) overrides: bool,
+}
+
+#[derive(Debug)]
+struct Neighbour {
+    addr: Address,
+    /// Without meaning while it is sought.
+    mac: MacAddress,
+    state: NeighbourState,
+    /// Questions asked in this state.
+    asked: u8,
+    timer: TimerNode,
+    links: Links,
+    /// Until when REACHABLE holds.
+    reachable_until: Instant,
+    /// Packets that wait for it, while it is sought.
+    waiting: VecDeque<TxSegment>,
+}
+
+/// The records, in whose slots the wheel and the lists have their nodes.
+#[derive(Debug, Default)]
+struct Slots(Slab<Neighbour>);
+
+/// Getters.
+impl Neighbours {
+    pub(super) fn new(own: MacAddress) -> Self {
+        Self {
+            slots: Slots::default(),
+            index_of: BTreeMap::new(),
+            sought: List::default(),
+            settled: List::default(),
+            wheel: Wheel::new(Instant::ZERO),
+            allowance: Allowance::full(),
+            ready: VecDeque::new(),
+            failed: VecDeque::new(),
+            reachable: reachable_time(own),
+        }
+    }
+
+    /// How many are known or sought.
+    pub fn len(&self) -> usize {
+        self.slots.0.len()
+    }
+
+    /// Whether nobody is known or sought.
+    pub fn is_empty(&self) -> bool {
+        self.slots.0.is_empty()
+    }
+
+    /// How many are sought.
+    pub fn sought(&self) -> usize {
+        self.sought.len()
+    }
+
+    /// How many packets wait for a neighbour, or to be sent to one that was found. Walks the table.
+    pub fn waiting(&self) -> usize {
+        let waiting = |index: &u32| self.slots.0.get(*index).map_or(0, |it| it.waiting.len());
+        self.ready.len() + self.index_of.values().map(waiting).sum::<usize>()
+    }
+
+    /// The state of the neighbour at `addr` and its station, if it is known.
+    pub fn get(&self, addr: &Address) -> Option<(NeighbourState, Option<MacAddress>)> {
+        let neighbour = self.slots.0.get(self.find(addr)?)?;
+        let known = neighbour.state != NeighbourState::Incomplete;
+        Some((neighbour.state, known.then_some(neighbour.mac)))
+    }
+
+    pub(super) fn find(&self, addr: &Address) -> Option<u32> {
+        self.index_of.get(addr).copied()
+    }
+
+    /// Whether the neighbour of this index is the one at `addr`.
+    pub(super) fn is_at(&self, index: u32, addr: &Address) -> bool {
+        self.slots.0.get(index).is_some_and(|neighbour| neighbour.addr == *addr)
+    }
+}
+
+/// Use.
+impl Neighbours {
+    /// A packet is to go to this neighbour: its station, if it is known. Use is what makes a stale
+    /// neighbour be asked.
+    pub(super) fn station(&mut self, index: u32, now: Instant) -> Option<MacAddress> {
+        let neighbour = self.slots.0.get_mut(index)?;
+        let (state, mac) = (neighbour.state, neighbour.mac);
+        let holds = now < neighbour.reachable_until;
+        match state {
+            NeighbourState::Incomplete => return None,
+            NeighbourState::Reachable if holds => {}
+            NeighbourState::Delay | NeighbourState::Probe => {}
+            NeighbourState::Reachable | NeighbourState::Stale => {
+                self.enter(index, NeighbourState::Delay, now);
+            }
+        }
+        self.settled.move_to_front(&mut self.slots, index);
+        Some(mac)
+    }
+
+    /// Begins to seek the station of `addr`, which is not known.
+    pub(super) fn seek(
+        &mut self,
+        addr: Address,
+        now: Instant,
+        outbox: &mut Outbox,
+        counters: &mut LinkCounters,
+    ) -> u32 {
+        if self.sought.len() >= MOST_SOUGHT
+            && let Some(oldest) = self.sought.back()
+        {
+            counters.evicted += 1;
+            counters.out_queue_full += self.forget(oldest).len() as u64;
+        }
+        let index = self.insert(addr, MacAddress::default(), now, counters);
+        self.ask(index, now, outbox, counters);
+        index
+    }
+
+    /// Lets a packet wait for a neighbour that is sought.
+    pub(super) fn park(&mut self, index: u32, packet: TxSegment, counters: &mut LinkCounters) {
+        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
+        // RFC 4861 7.2.2: "When a queue overflows, the new arrival SHOULD replace the oldest
+        // entry."
+        if neighbour.waiting.len() >= MOST_WAITING {
+            neighbour.waiting.pop_front();
+            counters.out_queue_full += 1;
+        }
+        neighbour.waiting.push_back(packet);
+    }
+
+    /// The next packet whose neighbour was found.
+    pub(super) fn pop_ready(&mut self) -> Option<TxSegment> {
+        self.ready.pop_front()
+    }
+
+    /// The next packet whose neighbour did not answer.
+    pub(super) fn pop_failed(&mut self) -> Option<TxSegment> {
+        self.failed.pop_front()
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+}
+
+/// What neighbours say.
+impl Neighbours {
+    /// It asked for one of our addresses and said where it is: an answer will be used soon, so it
+    /// becomes known if it was not (RFC 826; RFC 4861 7.2.3).
+    pub(super) fn on_asked(
+        &mut self,
+        addr: Address,
+        mac: MacAddress,
+        now: Instant,
+        counters: &mut LinkCounters,
+    ) {
+        let index = match self.find(&addr) {
+            Some(index) => index,
+            None => self.insert(addr, mac, now, counters),
+        };
+        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
+        // RFC 4861 7.2.3: "If an entry already exists, and the cached link-layer address differs
+        // from the one in the received Source Link-Layer option, the cached address should be
+        // replaced by the received address, and the entry's reachability state MUST be set to
+        // STALE."
+        if neighbour.mac != mac || neighbour.state == NeighbourState::Incomplete {
+            neighbour.mac = mac;
+            self.enter(index, NeighbourState::Stale, now);
+        }
+    }
+
+    /// It said where it is. Who is not known is not made known by that (RFC 4861 7.2.5; Linux'
+    /// `arp_accept` is off by default for the same reason).
+    pub(super) fn on_told(&mut self, addr: &Address, told: Told, now: Instant) {
+        let Some(index) = self.find(addr) else { return };
+        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
+        let differs = told.mac.is_some_and(|mac| mac != neighbour.mac);
+        let next = match neighbour.state {
+            NeighbourState::Incomplete => match told.mac {
+                Some(_) if told.solicited => NeighbourState::Reachable,
+                Some(_) => NeighbourState::Stale,
+                // RFC 4861 7.2.5: "the receiving node SHOULD silently discard the received
+                // advertisement."
+                None => return,
+            },
+            // "If the state of the entry is REACHABLE, set it to STALE, but do not update the entry
+            // in any other way. [Else] the received advertisement should be ignored".
+            NeighbourState::Reachable if differs && !told.overrides => {
+                return self.enter(index, NeighbourState::Stale, now);
+            }
+            _ if differs && !told.overrides => return,
+            _ if told.solicited => NeighbourState::Reachable,
+            _ if differs => NeighbourState::Stale,
+            _ => return,
+        };
+        neighbour.mac = told.mac.unwrap_or(neighbour.mac);
+        self.enter(index, next, now);
+    }
+}
+
+/// Time.
+impl Neighbours {
+    /// Asks again or gives up, for up to `left` neighbours; takes them from `left`.
+    pub(super) fn advance(
+        &mut self,
+        now: Instant,
+        left: &mut usize,
+        outbox: &mut Outbox,
+        counters: &mut LinkCounters,
+    ) {
+        while let Some(index) = self.wheel.pop_due(&mut self.slots, now, left) {
+            self.on_timer(index, now, outbox, counters);
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.wheel.next_deadline()
+    }
+
+    fn on_timer(
+        &mut self,
+        index: u32,
+        now: Instant,
+        outbox: &mut Outbox,
+        counters: &mut LinkCounters,
+    ) {
+        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
+        match neighbour.state {
+            NeighbourState::Incomplete | NeighbourState::Probe if neighbour.asked >= MOST_ASKED => {
+                counters.failed += 1;
+                let waited = self.forget(index);
+                counters.out_neighbour_failed += waited.len() as u64;
+                self.failed.extend(waited);
+            }
+            NeighbourState::Incomplete | NeighbourState::Probe => {
+                self.ask(index, now, outbox, counters);
+            }
+            NeighbourState::Delay => {
+                self.enter(index, NeighbourState::Probe, now);
+                self.ask(index, now, outbox, counters);
+            }
+            NeighbourState::Reachable | NeighbourState::Stale => {}
+        }
+    }
+
+    /// Asks once more, and sees to it that there is an answer or another question in time.
+    fn ask(&mut self, index: u32, now: Instant, outbox: &mut Outbox, counters: &mut LinkCounters) {
+        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
+        neighbour.asked += 1;
+        let of = (neighbour.state == NeighbourState::Probe).then_some(neighbour.mac);
+        let question = LinkMessage::Ask { target: neighbour.addr, of };
+        if self.allowance.take(now) && outbox.push(question) {
+            counters.asked += 1;
+        } else {
+            counters.ask_limited += 1;
+        }
+        self.wheel.arm(&mut self.slots, index, now + RETRANS_TIMER);
+    }
+}
+
+/// Coming, changing, going.
+impl Neighbours {
+    /// A neighbour that is sought.
+    fn insert(
+        &mut self,
+        addr: Address,
+        mac: MacAddress,
+        now: Instant,
+        counters: &mut LinkCounters,
+    ) -> u32 {
+        if self.len() >= MOST
+            && let Some(unused) = self.settled.back()
+        {
+            counters.evicted += 1;
+            self.forget(unused);
+        }
+        let index = self.slots.0.insert(Neighbour {
+            addr,
+            mac,
+            state: NeighbourState::Incomplete,
+            asked: 0,
+            timer: TimerNode::default(),
+            links: Links::default(),
+            reachable_until: now,
+            waiting: VecDeque::new(),
+        });
+        self.index_of.insert(addr, index);
+        self.sought.push_front(&mut self.slots, index);
+        index
+    }
+
+    /// It is known now: in `state`, and whatever waited for it goes.
+    fn enter(&mut self, index: u32, state: NeighbourState, now: Instant) {
+        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
+        let before = core::mem::replace(&mut neighbour.state, state);
+        neighbour.asked = 0;
+        neighbour.reachable_until = now + self.reachable;
+        let mac = neighbour.mac;
+        for mut packet in core::mem::take(&mut neighbour.waiting) {
+            readdress(&mut packet, mac);
+            self.ready.push_back(packet);
+        }
+        if before == NeighbourState::Incomplete {
+            self.sought.remove(&mut self.slots, index);
+            self.settled.push_front(&mut self.slots, index);
+        }
+        if state == NeighbourState::Delay {
+            self.wheel.arm(&mut self.slots, index, now + DELAY_FIRST_PROBE);
+        } else {
+            self.wheel.disarm(&mut self.slots, index);
+        }
+    }
+
+    /// It goes; returns the packets that waited for it.
+    fn forget(&mut self, index: u32) -> VecDeque<TxSegment> {
+        let Some(neighbour) = self.slots.0.get(index) else { return VecDeque::new() };
+        let (addr, state) = (neighbour.addr, neighbour.state);
+        let list = match state {
+            NeighbourState::Incomplete => &mut self.sought,
+            _ => &mut self.settled,
+        };
+        list.remove(&mut self.slots, index);
+        self.wheel.disarm(&mut self.slots, index);
+        self.index_of.remove(&addr);
+        self.slots.0.remove(index).map(|neighbour| neighbour.waiting).unwrap_or_default()
+    }
+}
+
+impl TimerNodes for Slots {
+    fn node(&self, id: u32) -> &TimerNode {
+        &self.0.get(id).expect("an armed timer has a neighbour").timer
+    }
+
+    fn node_mut(&mut self, id: u32) -> &mut TimerNode {
+        &mut self.0.get_mut(id).expect("an armed timer has a neighbour").timer
+    }
+}
+
+/// RFC 4861 6.3.2: "a uniformly distributed random value between MIN_RANDOM_FACTOR and
+/// MAX_RANDOM_FACTOR times BaseReachableTime", so that hosts that started together do not probe
+/// together. What differs between them, and costs no entropy, is their station: 15 to 45 s.
+fn reachable_time(own: MacAddress) -> Duration {
+    let mixed = own
+        .0
+        .iter()
+        .fold(0u64, |mixed, octet| (mixed ^ u64::from(*octet)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    Duration::from_millis(15_000 + (mixed >> 32) % 30_001)
+}
+
+/// Neighbours known and sought (Linux: `gc_thresh3`, 1,024). Fewer: those in turn use forget each
+/// other, and each use asks again. More: a station that takes a million addresses costs us as many
+/// records of about 130 octets.
+pub const MOST: usize = 1_024;
+/// Neighbours sought at once. Fewer: who does not answer keeps others from being found. More:
+/// [`MOST_WAITING`] packets each.
+pub const MOST_SOUGHT: usize = 128;
+/// Packets that wait for one neighbour: the first segments of a few connections. Fewer: a burst of
+/// connections to a new neighbour loses SYNs. More: each may hold 64 kB.
+pub const MOST_WAITING: usize = 3;
+/// RFC 4861 10: MAX_MULTICAST_SOLICIT and MAX_UNICAST_SOLICIT.
+pub const MOST_ASKED: u8 = 3;
+/// RFC 4861 10. RFC 1122 2.3.2.1 recommends as much for ARP: "The recommended maximum rate is 1 per
+/// second per destination."
+pub const RETRANS_TIMER: Duration = Duration::from_secs(1);
+/// RFC 4861 10: DELAY_FIRST_PROBE_TIME.
+pub const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);

@@ -1,0 +1,36 @@
+//! How often neighbours are asked for: a bucket that fills with time.
+
+use whimbrel_tcp::Instant;
+
+/// How many questions may be asked now.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    left: u32,
+    counted: Instant,
+}
+
+impl Allowance {
+    /// A full bucket, at the shard's start.
+    pub(super) const fn full() -> Self {
+        Self { left: ASKS_AT_ONCE, counted: Instant::ZERO }
+    }
+
+    /// Whether one more may be asked now.
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        let earned = now.since(self.counted).as_millis() * u128::from(ASKS_PER_SECOND) / 1_000;
+        if earned > 0 {
+            let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+            self.left = self.left.saturating_add(earned).min(ASKS_AT_ONCE);
+            self.counted = now;
+        }
+        let may = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        may
+    }
+}
+
+/// Questions a second, to all neighbours together. Fewer: many new neighbours are found late. More:
+/// a scan through us becomes a storm of broadcasts.
+pub const ASKS_PER_SECOND: u32 = 1_000;
+/// Questions at once after a while without any.
+pub const ASKS_AT_ONCE: u32 = 256;

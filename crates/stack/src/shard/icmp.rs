@@ -1,0 +1,112 @@
+//! ICMP errors, in both directions, where they meet connections and queues.
+
+use whimbrel_tcp::conn::{IcmpError, IcmpVerdict, SoftError};
+use whimbrel_tcp::table::Kind;
+use whimbrel_wire::Address;
+
+use super::Shard;
+use crate::Handle;
+use crate::ip::{Answer, FrameDrop, Report};
+use crate::replies::Pending;
+
+/// Getters.
+impl Shard {
+    /// Why segments of this connection did not arrive, as somebody on the path last reported
+    /// (RFC 1122 4.2.4.1); forgotten when new data is acknowledged.
+    pub fn soft_error(&self, handle: Handle) -> Option<SoftError> {
+        self.slot(handle)?.connection.soft_error()
+    }
+
+    /// The largest IP packet that the path to `remote` carries, octets, if it was found to be
+    /// less than the link does within the last ten minutes.
+    pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
+        self.host.path_mtus.find(self.now, remote)
+    }
+}
+
+impl Shard {
+    /// An ICMP error about a segment of ours.
+    pub(super) fn on_report(&mut self, report: &Report) {
+        let record = self.records.find(self.records.hash(&report.key), &report.key);
+        match record.map(|record| (record.kind(), record.index())) {
+            Some((Kind::Connection, index)) => self.on_connection_report(index, report),
+            Some((Kind::SynEntry, index)) => self.on_half_open_report(index, report),
+            // A record in TIME-WAIT has nothing to lose.
+            Some((Kind::TimeWait, _)) | None => {
+                self.host.counters.drop_frame(FrameDrop::IcmpNoSocket);
+                return;
+            }
+        }
+        self.host.counters.in_delivers += 1;
+    }
+
+    /// Segments that could not leave: their connections learn of it.
+    pub(super) fn report_unreachable(&mut self) {
+        while let Some(report) = self.host.pop_unreachable() {
+            let record = self.records.find(self.records.hash(&report.key), &report.key);
+            if let Some(record) = record.filter(|record| record.kind() == Kind::Connection) {
+                self.on_connection_report(record.index(), &report);
+            }
+        }
+    }
+
+    fn on_connection_report(&mut self, index: u32, report: &Report) {
+        let Some((connection, mut cx)) = self.connection(index) else { return };
+        let verdict = connection.on_icmp(&mut cx, report.seq, report.error);
+        if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
+            self.host.path_mtus.note(self.now, report.key.remote, mtu);
+        }
+        self.settle(index);
+    }
+
+    /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
+    fn on_half_open_report(&mut self, index: u32, report: &Report) {
+        let Some(entry) = self.records.syns.get(index) else { return };
+        if entry.iss() != report.seq {
+            self.counters.icmp_out_of_window += 1;
+            return;
+        }
+        match report.error {
+            IcmpError::Refused | IcmpError::Prohibited => {
+                self.counters.icmp_aborts += 1;
+                self.counters.attempt_fails += 1;
+                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+                    self.forget_half_open(index, &entry);
+                }
+            }
+            IcmpError::Soft(_) | IcmpError::TooBig { .. } => self.counters.icmp_soft_errors += 1,
+        }
+    }
+
+    /// Tells a connection what others found out of its path. Asked when it opens and when a timer
+    /// of its runs out, so that a lesser path costs each flow at most one time-out, and segments
+    /// that flow cost nothing.
+    pub(super) fn tell_path_mtu(&mut self, index: u32) {
+        let Some(slot) = self.records.connections.0.get(index) else { return };
+        let Some(mtu) = self.path_mtu(slot.connection.remote()) else { return };
+        if let Some((connection, mut cx)) = self.connection(index) {
+            let _ = connection.on_path_mtu(&mut cx, mtu);
+        }
+    }
+
+    /// Answers a packet that was refused, if that is allowed.
+    pub(super) fn answer(&mut self, packet: &[u8], answer: Answer) {
+        if let Some(error) = self.host.answer(self.now, packet, answer) {
+            self.replies.push(Pending::Error(error));
+        }
+    }
+
+    /// The next datagram whose fragments did not all come in time; returns whether there was one.
+    pub(super) fn advance_reassembly(&mut self) -> bool {
+        let Some(expired) = self.host.reassembly.pop_expired(self.now) else { return false };
+        self.host.counters.reassembly_timeouts += 1;
+        self.host.counters.reassembly_failures += 1;
+        // RFC 1122 3.3.2: "If this timeout expires, the partially-reassembled datagram MUST be
+        // discarded and an ICMP Time Exceeded message sent to the source host (if fragment zero
+        // has been received)."
+        if let Some(first) = expired.first {
+            self.answer(&first, Answer::ReassemblyTimeOut);
+        }
+        true
+    }
+}

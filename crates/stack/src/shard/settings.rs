@@ -1,0 +1,55 @@
+//! What applications set on connections and listeners.
+
+use whimbrel_tcp::Context;
+use whimbrel_tcp::conn::{Connection, Cork, KeepAlive, Nagle};
+use whimbrel_wire::{Address, Endpoint};
+
+use super::Shard;
+use crate::{Handle, ListenerId};
+
+impl Shard {
+    /// Switches Nagle's algorithm off or on (`TCP_NODELAY`).
+    pub fn set_nodelay(&mut self, handle: Handle, nagle: Nagle) {
+        self.set(handle, |connection, _| connection.set_nodelay(nagle));
+    }
+
+    /// Holds back segments that are not full, or lets them go (`TCP_CORK`).
+    pub fn set_cork(&mut self, handle: Handle, cork: Cork) {
+        self.set(handle, |connection, cx| connection.set_cork(cx, cork));
+    }
+
+    /// Probes the connection when it is silent, or stops to (`SO_KEEPALIVE`).
+    pub fn set_keep_alive(&mut self, handle: Handle, keep_alive: KeepAlive) {
+        self.set(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
+    }
+
+    /// How many octets may wait to be acknowledged (`SO_SNDBUF`).
+    pub fn set_send_size(&mut self, handle: Handle, octets: u32) {
+        self.set(handle, |connection, _| connection.set_send_size(octets));
+    }
+
+    /// How many octets may wait to be read (`SO_RCVBUF`).
+    pub fn set_recv_size(&mut self, handle: Handle, octets: u32) {
+        self.set(handle, |connection, cx| connection.set_recv_size(cx, octets));
+    }
+
+    /// How many complete connections may wait for [`Shard::accept`] (0 counts as 1). Returns
+    /// whether `listener` names one.
+    pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
+        self.listeners.set_backlog(listener, backlog)
+    }
+
+    /// Draws an ephemeral port at `local` for which `is_free` holds, in an order that nobody
+    /// outside can guess: for `bind`, which knows no peer yet.
+    pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
+        self.ports.choose(local, &Endpoint::new(*local, 0), is_free).ok()
+    }
+
+    fn set(&mut self, handle: Handle, set: impl FnOnce(&mut Connection, &mut Context<'_>)) {
+        let Some(index) = self.index_of(handle) else { return };
+        if let Some((connection, mut cx)) = self.connection(index) {
+            set(connection, &mut cx);
+        }
+        self.settle(index);
+    }
+}

@@ -1,0 +1,7 @@
+//! Hosts on an Ethernet: who is where, and what becomes of packets until that is known.
+
+mod bounds;
+mod frames;
+mod pair;
+mod states;
+mod station;

@@ -1,0 +1,106 @@
+//! Two hosts on one Ethernet.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::SoftError;
+use whimbrel_wire::{Address, MacAddress};
+
+use super::super::hosts::{BOTH, Hosts, Over, client_addr, config, drain, server_addr};
+use crate::link::neighbours::NeighbourState;
+use crate::{Medium, Shard};
+
+fn host(addr: fn(Over) -> Address, number: u8) -> Shard {
+    let mut config = config(addr, number.into(), &Tunables::default());
+    config.capabilities.medium = Medium::Ethernet { mac: MacAddress([2, 0, 0, 0, 0, number]) };
+    Shard::new(config).expect("valid")
+}
+
+fn hosts() -> Hosts {
+    Hosts::of(host(client_addr, 1), host(server_addr, 2))
+}
+
+fn asked(shard: &Shard) -> u64 {
+    shard.link().expect("an Ethernet").counters().asked
+}
+
+#[test]
+fn a_connection_needs_one_question_and_carries_a_megabyte() {
+    for over in BOTH {
+        let mut hosts = hosts();
+        let listener = hosts.listen(over, 8);
+        let (client, server) = hosts.connected(over, listener);
+        assert_eq!((asked(&hosts.client), asked(&hosts.server)), (1, 0));
+        let octets: Bytes = (0..1 << 20).map(|at: u32| (at ^ (at >> 7)) as u8).collect();
+        let (mut rest, mut received) = (octets.clone(), Vec::new());
+        while received.len() < octets.len() {
+            if !rest.is_empty() {
+                hosts.client.send(client, &mut rest).expect("open for sending");
+            }
+            hosts.run(Duration::from_millis(20));
+            received.extend(drain(&mut hosts.server, server).0);
+        }
+        assert!(received == octets, "{} octets", received.len());
+        hosts.client.close(client);
+        hosts.server.close(server);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_connection_opens_although_the_first_question_is_lost() {
+    for over in BOTH {
+        let mut hosts = hosts();
+        hosts.settle();
+        let listener = hosts.listen(over, 8);
+        // Four announcements were carried.
+        hosts.lose = |number| number == 5;
+        let client =
+            hosts.client.connect(super::super::hosts::server_at(over), None).expect("free");
+        hosts.run(Duration::from_millis(1_200));
+        let server = hosts.server.accept(listener).expect("a complete connection");
+        assert!((2..=3).contains(&asked(&hosts.client)), "{}", asked(&hosts.client));
+        hosts.client.close(client);
+        hosts.server.close(server);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn two_hosts_that_talk_confirm_each_other_by_one_probe_each_half_minute_at_most() {
+    let mut hosts = hosts();
+    let listener = hosts.listen(Over::V6, 8);
+    let (client, server) = hosts.connected(Over::V6, listener);
+    for _ in 0..300 {
+        hosts.client.send(client, &mut Bytes::from_static(b"whimbrel")).expect("open");
+        hosts.run(Duration::from_secs(1));
+        drain(&mut hosts.server, server);
+    }
+    for (shard, peer) in
+        [(&hosts.client, server_addr(Over::V6)), (&hosts.server, client_addr(Over::V6))]
+    {
+        let asked = asked(shard);
+        assert!((5..=20).contains(&asked), "{asked} in five minutes");
+        let neighbours = shard.link().expect("an Ethernet").neighbours();
+        assert_ne!(neighbours.get(&peer).expect("known").0, NeighbourState::Incomplete);
+    }
+    hosts.client.close(client);
+    hosts.server.close(server);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn connecting_to_nobody_is_a_soft_error_and_the_neighbour_is_forgotten() {
+    let mut hosts = hosts();
+    let nobody = whimbrel_wire::Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
+    let client = hosts.client.connect(nobody, None).expect("a free port");
+    hosts.run(Duration::from_secs(4));
+    assert_eq!(hosts.client.soft_error(client), Some(SoftError::HostUnreachable));
+    hosts.run(Duration::from_secs(400));
+    let link = hosts.client.link().expect("an Ethernet");
+    assert!(link.neighbours().is_empty());
+    assert!(link.counters().out_neighbour_failed > 0);
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+}

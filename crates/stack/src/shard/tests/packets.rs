@@ -1,0 +1,160 @@
+//! Packets that no shard sends: of other protocols, in fragments, errors of routers.
+
+use std::net::Ipv6Addr;
+use std::vec::Vec;
+
+use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_wire::{
+    Address, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol, TrafficClass,
+};
+
+use super::hosts::{Over, client_addr, server_addr};
+use crate::{RxFrame, Shard, TxBatch};
+
+/// A packet from the client to the server.
+pub(super) fn packet(over: Over, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
+    packet_from(client_addr(over), server_addr(over), protocol, payload)
+}
+
+/// A packet of either family.
+pub(super) fn packet_from(
+    src: Address,
+    dst: Address,
+    protocol: Protocol,
+    payload: &[u8],
+) -> Vec<u8> {
+    let mut packet = if src.is_v4() {
+        let mut octets = vec![0; Ipv4Header::LEN];
+        let header = Ipv4Header {
+            src: src.v4_octets().into(),
+            dst: dst.v4_octets().into(),
+            protocol,
+            ttl: 64,
+            tos: TrafficClass::default(),
+            identification: 0,
+            dont_fragment: false,
+            fragment: None,
+            total_len: (Ipv4Header::LEN + payload.len()) as u16,
+            header_len: 20,
+        };
+        header.emit(&mut octets);
+        octets
+    } else {
+        let mut octets = vec![0; Ipv6Header::LEN];
+        let header = Ipv6Header {
+            src: v6(&src),
+            dst: v6(&dst),
+            protocol,
+            hop_limit: 64,
+            traffic_class: TrafficClass::default(),
+            flow_label: 0,
+            payload_len: payload.len() as u16,
+            header_len: 40,
+            protocol_pointer: 6,
+            fragment: None,
+        };
+        header.emit(&mut octets);
+        octets
+    };
+    packet.extend_from_slice(payload);
+    packet
+}
+
+/// One fragment of `packet`: the octets of its payload in `range`.
+pub(super) fn fragment(packet: &[u8], id: u32, range: core::ops::Range<usize>) -> Vec<u8> {
+    let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
+    let more = range.end < payload.len();
+    let place = range.start as u16 | u16::from(more);
+    let octets = &payload[range];
+    if ip.src.is_v4() {
+        let mut piece = packet_from(ip.src, ip.dst, ip.protocol, octets);
+        piece[4..6].copy_from_slice(&(id as u16).to_be_bytes());
+        piece[6..8].copy_from_slice(&(place >> 3 | (place & 1) << 13).to_be_bytes());
+        fix_checksum(&mut piece);
+        piece
+    } else {
+        let mut body = vec![ip.protocol.0, 0];
+        body.extend(place.to_be_bytes());
+        body.extend(id.to_be_bytes());
+        body.extend_from_slice(octets);
+        packet_from(ip.src, ip.dst, Protocol::FRAGMENT, &body)
+    }
+}
+
+/// The fragments of `packet` that fit `size` octets each.
+pub(super) fn fragments(packet: &[u8], id: u32, size: usize) -> Vec<Vec<u8>> {
+    let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
+    let headers = if ip.src.is_v4() { 20 } else { 48 };
+    let step = (size - headers) / 8 * 8;
+    let starts = (0..payload.len()).step_by(step);
+    starts.map(|at| fragment(packet, id, at..(at + step).min(payload.len()))).collect()
+}
+
+/// Sets the checksum of an IPv4 header without options.
+pub(super) fn fix_checksum(packet: &mut [u8]) {
+    packet[10..12].fill(0);
+    let checksum = whimbrel_wire::Sum::new().add_bytes(&packet[..20]).finish();
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+fn router(over: Over) -> Address {
+    match over {
+        Over::V4 => Address::from_v4_octets([10, 0, 0, 254]),
+        Over::V6 => Address::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0xfe)),
+    }
+}
+
+pub(super) fn v6(addr: &Address) -> Ipv6Addr {
+    Ipv6Addr::from(*addr.octets())
+}
+
+/// What a router sends to whoever sent `about`, an IPv4 packet.
+pub(super) fn icmp(about: &[u8], message: &IcmpMessage<'_>) -> Vec<u8> {
+    let (ip, _) = IpHeader::parse(about).expect("an IP packet");
+    let mut octets = vec![0; message.wire_len()];
+    message.emit(&mut octets);
+    packet_from(router(Over::V4), ip.src, Protocol::ICMP, &octets)
+}
+
+/// What a router sends to whoever sent `about`, an IPv6 packet.
+pub(super) fn icmpv6(about: &[u8], message: &Icmpv6Message<'_>) -> Vec<u8> {
+    let (ip, _) = IpHeader::parse(about).expect("an IP packet");
+    let mut octets = vec![0; message.wire_len()];
+    message.emit(v6(&router(Over::V6)), v6(&ip.src), &mut octets);
+    packet_from(router(Over::V6), ip.src, Protocol::ICMPV6, &octets)
+}
+
+/// An error of type destination unreachable.
+pub(super) fn unreachable(about: &[u8], code: u8) -> Vec<u8> {
+    // An IPv4 router may quote no more than this.
+    let quoted = &about[..about.len().min(28)];
+    if about[0] >> 4 == 4 {
+        icmp(about, &IcmpMessage::DestinationUnreachable { code, quoted })
+    } else {
+        icmpv6(about, &Icmpv6Message::DestinationUnreachable { code, quoted: about })
+    }
+}
+
+/// The packet is too big for a link of `mtu`.
+pub(super) fn too_big(about: &[u8], mtu: u16) -> Vec<u8> {
+    if about[0] >> 4 == 4 {
+        let quoted = &about[..28];
+        icmp(about, &IcmpMessage::FragmentationNeeded { next_hop_mtu: mtu, quoted })
+    } else {
+        let quoted = &about[..about.len().min(1_232)];
+        icmpv6(about, &Icmpv6Message::PacketTooBig { mtu: u32::from(mtu), quoted })
+    }
+}
+
+/// Hands a packet to a host at `now`; returns what it sends.
+pub(super) fn exchange(shard: &mut Shard, now: Instant, packet: &[u8]) -> Vec<Vec<u8>> {
+    shard.rx(now, &[RxFrame::new(packet, SegMeta::SINGLE)]);
+    sent(shard)
+}
+
+/// What a host sends.
+pub(super) fn sent(shard: &mut Shard) -> Vec<Vec<u8>> {
+    let mut batch = TxBatch::new(64);
+    shard.tx(&mut batch);
+    batch.pending().iter().map(whimbrel_tcp::TxSegment::to_vec).collect()
+}

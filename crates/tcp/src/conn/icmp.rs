@@ -1,0 +1,146 @@
+//! What ICMP errors do to a connection (RFC 1122 4.2.3.9, RFC 5461, RFC 5927, RFC 1191, RFC 8201).
+//!
+//! Anybody can send them, so that each must quote a segment that is in flight, and none ends a
+//! connection that is established: the retransmission timer finds out better than a router does.
+//! Before that, a hard error spares the application two minutes of SYNs.
+
+use whimbrel_wire::SeqNum;
+
+use super::open::{LEAST_MSS, TIMESTAMP_OCTETS};
+use super::{Connection, Flags, State};
+use crate::Context;
+use crate::verdict::CloseReason;
+
+/// What an ICMP error says of one of our segments, whatever the family.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpError {
+    /// Hard: the peer's host has no such port, or does not speak TCP.
+    Refused,
+    /// Hard: the network has no such destination, or somebody forbids it.
+    Prohibited,
+    /// Soft: it did not arrive, and may do so later.
+    Soft(SoftError),
+    /// It exceeds what a link on the path carries: an IP packet of this many octets.
+    TooBig {
+        /// The link's MTU, judged plausible by the caller.
+        mtu: u16,
+    },
+}
+
+/// Why a segment did not arrive, as routers last reported it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SoftError {
+    /// No route to the peer's network (`ENETUNREACH`).
+    NetworkUnreachable,
+    /// The peer's host does not answer its router (`EHOSTUNREACH`).
+    HostUnreachable,
+    /// The hop limit ran out, or fragments were lost (`EHOSTUNREACH`).
+    TimeExceeded,
+    /// Somebody did not understand our header (`EPROTO`).
+    ParameterProblem,
+    /// The network forbids it, or the peer's host refuses it: hard errors, and an established
+    /// connection outlives them (`EACCES`, `ECONNREFUSED`).
+    Prohibited,
+}
+
+/// What became of an ICMP error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum IcmpVerdict {
+    /// The quoted segment is not in flight: a forgery, or long out of date.
+    OutOfWindow,
+    /// Noted for whoever asks [`Connection::soft_error`].
+    Noted,
+    /// The path carries less than was thought. Whatever was too big is sent again.
+    Lowered,
+    /// Nothing new.
+    Ignored,
+    /// It ended the attempt to open.
+    Closed(CloseReason),
+}
+
+impl Connection {
+    /// A router or the peer's host sent an error that quotes the segment at `seq`.
+    pub fn on_icmp(&mut self, cx: &mut Context<'_>, seq: SeqNum, error: IcmpError) -> IcmpVerdict {
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            return IcmpVerdict::Ignored;
+        }
+        // RFC 5927 4.1: "the TCP sequence number contained in the payload of the ICMP error
+        // message is within the range SND.UNA =< SEG.SEQ < SND.NXT". A bare acknowledgment stands
+        // at SND.NXT itself, and SND.NXT may have gone back: SND.MAX it is.
+        if seq.offset_from(self.snd.una) > self.snd.max.offset_from(self.snd.una) {
+            cx.counters.icmp_out_of_window += 1;
+            return IcmpVerdict::OutOfWindow;
+        }
+        match error {
+            IcmpError::Refused => self.on_hard_error(cx, CloseReason::Refused),
+            IcmpError::Prohibited => self.on_hard_error(cx, CloseReason::Unreachable),
+            IcmpError::Soft(error) => self.note_soft_error(cx, error),
+            IcmpError::TooBig { mtu } => self.on_path_mtu(cx, mtu),
+        }
+    }
+
+    /// The last soft error, if no new data was acknowledged since (RFC 1122 4.2.3.9: "TCP MUST NOT
+    /// abort the connection, and it SHOULD make the information available to the application").
+    pub const fn soft_error(&self) -> Option<SoftError> {
+        self.soft_error
+    }
+
+    /// RFC 5927 5.2: in a synchronized state hard errors are treated as soft ones. Whoever forges
+    /// one then gains nothing, and a host that restarted or a firewall that changed its mind is
+    /// found out by retransmissions.
+    fn on_hard_error(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> IcmpVerdict {
+        if !matches!(self.state, State::SynSent | State::SynReceived) {
+            return self.note_soft_error(cx, SoftError::Prohibited);
+        }
+        cx.counters.icmp_aborts += 1;
+        self.end(cx, reason);
+        IcmpVerdict::Closed(reason)
+    }
+
+    fn note_soft_error(&mut self, cx: &mut Context<'_>, error: SoftError) -> IcmpVerdict {
+        cx.counters.icmp_soft_errors += 1;
+        self.soft_error = Some(error);
+        IcmpVerdict::Noted
+    }
+
+    /// The path carries IP packets of no more than `mtu` octets. Sizes only ever fall: what lies
+    /// beyond a path that became wider is found by the next connection.
+    ///
+    /// What exceeds the new size never arrived, so SND.NXT goes back to SND.UNA and everything is
+    /// cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
+    /// brings one, and a second of the same size changes nothing here.
+    pub fn on_path_mtu(&mut self, cx: &mut Context<'_>, mtu: u16) -> IcmpVerdict {
+        let mss = self.mss_for_mtu(mtu);
+        if mss >= self.mss || matches!(self.state, State::Closed | State::TimeWait) {
+            return IcmpVerdict::Ignored;
+        }
+        self.mss = mss;
+        cx.counters.path_mtu_lowered += 1;
+        let flight = self.flight();
+        // Segments that together fit the new size were not too big.
+        if flight.octets > u32::from(mss) && !self.flags.has(Flags::SYN) {
+            // The loss says nothing of congestion: cwnd stays.
+            self.recovery.on_path_mtu(flight);
+            self.rtt.stop_timing();
+            self.snd.nxt = self.snd.una;
+            // The small segment that Nagle's algorithm would wait for is among the lost.
+            self.small_end = self.snd.una;
+            self.flags.set(Flags::RETRANSMIT);
+        }
+        IcmpVerdict::Lowered
+    }
+
+    /// The text that fits. While opening, the options of later segments are not settled, and
+    /// what they take goes off when they are.
+    fn mss_for_mtu(&self, mtu: u16) -> u16 {
+        let ip = if self.remote.is_v4() { IPV4_HEADER } else { IPV6_HEADER };
+        let settled = self.state != State::SynSent && self.flags.has(Flags::TIMESTAMPS);
+        let options = if settled { TIMESTAMP_OCTETS } else { 0 };
+        mtu.saturating_sub(ip + TCP_HEADER).max(LEAST_MSS) - options
+    }
+}
+
+const IPV4_HEADER: u16 = 20;
+const IPV6_HEADER: u16 = 40;
+const TCP_HEADER: u16 = 20;

@@ -1,0 +1,80 @@
+//! What must hold of a connection between any two calls: for simulations and tests. Costs what it
+//! costs; nothing on a segment's way asks.
+
+use super::{Connection, Flags, State};
+use crate::Instant;
+
+impl Connection {
+    /// Whether everything that must hold does; if not, what does not. `max_text` is that of
+    /// [`Connection::wants_transmit`].
+    pub fn check_invariants(&self, max_text: u32) -> Result<(), &'static str> {
+        self.check_send_space()?;
+        self.check_recv_space()?;
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            return self.check_ended();
+        }
+        self.check_liveness(max_text)
+    }
+
+    /// Whether a cold half is lent to it.
+    pub const fn holds_cold(&self) -> bool {
+        self.cold.is_some()
+    }
+
+    fn check_send_space(&self) -> Result<(), &'static str> {
+        let snd = &self.snd;
+        if snd.una.after(snd.nxt) || snd.nxt.after(snd.max) {
+            return Err("SND.UNA =< SND.NXT =< SND.MAX does not hold");
+        }
+        let over = matches!(self.state, State::Closed | State::TimeWait);
+        let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
+        if !over && snd.max.after(self.text_end() + fin) {
+            return Err("SND.MAX lies beyond what there is to send");
+        }
+        Ok(())
+    }
+
+    fn check_recv_space(&self) -> Result<(), &'static str> {
+        if self.state == State::SynSent {
+            return Ok(());
+        }
+        if self.rcv.nxt.after(self.rcv.edge) {
+            return Err("RCV.NXT lies beyond the announced edge");
+        }
+        if self.rcv.last_ack.after(self.rcv.nxt) {
+            return Err("what was acknowledged lies beyond RCV.NXT");
+        }
+        // The peer's FIN takes a number and no room.
+        if u64::from(self.rcv.wnd()) + u64::from(self.unread()) > u64::from(self.recv_size) + 1 {
+            return Err("window and unread text exceed the receive buffer");
+        }
+        Ok(())
+    }
+
+    fn check_ended(&self) -> Result<(), &'static str> {
+        if self.closed.is_none() {
+            return Err("over without a reason");
+        }
+        if self.timers.next() != Instant::NEVER {
+            return Err("over, and a timer runs");
+        }
+        Ok(())
+    }
+
+    /// Whatever waits for the peer is asked about again by a timer.
+    fn check_liveness(&self, max_text: u32) -> Result<(), &'static str> {
+        if self.closed.is_some() {
+            return Err("a reason to be over without being over");
+        }
+        if self.timers.asks_again() || self.wants_transmit(max_text) {
+            return Ok(());
+        }
+        if self.snd.una != self.snd.max {
+            return Err("something is unacknowledged and no timer will send it again");
+        }
+        if self.has_unsent() {
+            return Err("something is unsent and nothing will send it");
+        }
+        Ok(())
+    }
+}

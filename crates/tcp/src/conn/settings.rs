@@ -1,0 +1,82 @@
+//! What an application can set on a connection, at any time.
+
+use super::{Connection, Flags, State};
+use crate::Context;
+
+/// Whether small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nagle {
+    /// They wait.
+    On,
+    /// They do not (`TCP_NODELAY`).
+    Off,
+}
+
+/// Whether segments that are not full wait for more text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cork {
+    /// They wait (`TCP_CORK`, `MSG_MORE`): until more comes, FIN is due, or, with nothing in
+    /// flight, one retransmission time-out passed.
+    On,
+    /// They go as Nagle's algorithm says.
+    Off,
+}
+
+/// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeepAlive {
+    /// It is (`SO_KEEPALIVE`).
+    On,
+    /// It is not.
+    Off,
+}
+
+impl Connection {
+    /// Switches Nagle's algorithm off or on.
+    pub fn set_nodelay(&mut self, nagle: Nagle) {
+        match nagle {
+            Nagle::On => self.flags.clear(Flags::NO_DELAY),
+            Nagle::Off => self.flags.set(Flags::NO_DELAY),
+        }
+    }
+
+    /// Holds back segments that are not full, or lets them go.
+    pub fn set_cork(&mut self, cx: &Context<'_>, cork: Cork) {
+        match cork {
+            Cork::On => self.flags.set(Flags::CORK),
+            Cork::Off => self.flags.clear(Flags::CORK),
+        }
+        if !matches!(self.state, State::Closed | State::TimeWait) {
+            self.watch_for_stall(cx);
+        }
+    }
+
+    /// Probes the connection when it is silent, or stops to.
+    pub fn set_keep_alive(&mut self, cx: &Context<'_>, keep_alive: KeepAlive) {
+        match keep_alive {
+            KeepAlive::On => self.start_keep_alive(cx),
+            KeepAlive::Off => {
+                self.flags.clear(Flags::KEEP_ALIVE);
+                self.flags.clear(Flags::KEEP_ALIVE_NOW);
+                if matches!(self.state, State::Established | State::CloseWait) {
+                    self.timers.stop_life();
+                }
+            }
+        }
+    }
+
+    /// Octets that may wait to be acknowledged. What is there beyond a lesser size stays.
+    pub fn set_send_size(&mut self, octets: u32) {
+        self.send_size = octets;
+        self.tell_room();
+    }
+
+    /// Octets that may wait to be read. A window that was announced is not taken back; before the
+    /// SYN was sent, the window scale follows.
+    pub fn set_recv_size(&mut self, cx: &Context<'_>, octets: u32) {
+        self.recv_size = octets;
+        if self.state == State::SynSent && self.snd.max == self.snd.una {
+            self.recv_scale = super::open::recv_scale(cx.tunables, octets);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A connection as `ss` and `TCP_INFO` show it: copied out at one moment, nothing changed.
+
+use core::time::Duration;
+
+use whimbrel_wire::WindowScale;
+
+use super::{Connection, Flags, State};
+use crate::Tunables;
+use crate::recovery::CaState;
+use crate::recv::RecvSequence;
+use crate::send::SendSequence;
+use crate::verdict::CloseReason;
+
+/// The variables of one connection at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// The state.
+    pub state: State,
+    /// Why it is over, once it is.
+    pub closed: Option<CloseReason>,
+    /// The peer's FIN was taken.
+    pub fin_received: bool,
+    /// Our FIN is sent or to be sent, and not acknowledged.
+    pub fin_unacked: bool,
+    /// The send sequence variables.
+    pub snd: SendSequence,
+    /// The receive sequence variables.
+    pub rcv: RecvSequence,
+    /// The scales of the peer's windows and of ours, if scaling was negotiated (while opening:
+    /// offered) and one of them is not 0.
+    pub scales: Option<(WindowScale, WindowScale)>,
+    /// Timestamps were negotiated (while opening: offered).
+    pub timestamps: bool,
+    /// SACK was negotiated.
+    pub sack: bool,
+    /// Nagle's algorithm is off.
+    pub no_delay: bool,
+    /// The connection is probed when it is silent.
+    pub keep_alive: bool,
+    /// The peer's closed window is being probed.
+    pub persist: bool,
+    /// Octets of text in a full segment.
+    pub mss: u16,
+    /// The MSS that we announced.
+    pub advertised_mss: u16,
+    /// cwnd, octets.
+    pub cwnd: u32,
+    /// ssthresh, octets; `u32::MAX` before the first loss.
+    pub ssthresh: u32,
+    /// The state of loss recovery.
+    pub ca_state: CaState,
+    /// SRTT, if there was a measurement.
+    pub srtt: Option<Duration>,
+    /// RTTVAR.
+    pub rttvar: Duration,
+    /// RTO, back-off included.
+    pub rto: Duration,
+    /// How many time-outs doubled RTO.
+    pub backoff: u8,
+    /// Unanswered retransmissions or probes in a row.
+    pub attempts: u8,
+    /// Octets that can be read.
+    pub unread: u32,
+    /// Octets of text in the send buffer, acknowledged ones excluded.
+    pub send_queued: u32,
+    /// Octets of text that were never sent.
+    pub unsent: u32,
+    /// The size of the send buffer, octets.
+    pub send_size: u32,
+    /// The size of the receive buffer, octets.
+    pub recv_size: u32,
+}
+
+impl Snapshot {
+    /// Octets of send buffer that are free.
+    pub const fn send_room(&self) -> u32 {
+        self.send_size.saturating_sub(self.send_queued)
+    }
+}
+
+impl Connection {
+    /// Its variables now.
+    pub fn snapshot(&self, tunables: &Tunables) -> Snapshot {
+        let text_end = self.text_end();
+        Snapshot {
+            state: self.state,
+            closed: self.closed,
+            fin_received: self.flags.has(Flags::FIN_RECEIVED),
+            fin_unacked: self.flags.has(Flags::FIN_QUEUED),
+            snd: self.snd,
+            rcv: self.rcv,
+            scales: self.scaling().then_some((self.send_scale, self.recv_scale)),
+            timestamps: self.flags.has(Flags::TIMESTAMPS),
+            sack: self.flags.has(Flags::SACK),
+            no_delay: self.flags.has(Flags::NO_DELAY),
+            keep_alive: self.flags.has(Flags::KEEP_ALIVE),
+            persist: self.flags.has(Flags::PERSIST),
+            mss: self.mss,
+            advertised_mss: self.advertised_mss,
+            cwnd: self.cc.cwnd,
+            ssthresh: self.cc.ssthresh,
+            ca_state: self.recovery.ca_state(),
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            rto: self.rtt.rto(tunables),
+            backoff: self.rtt.back_offs(),
+            attempts: self.attempts,
+            unread: self.unread(),
+            send_queued: self.send_queued(),
+            unsent: text_end.distance_from(self.snd.max).max(0).unsigned_abs(),
+            send_size: self.send_size,
+            recv_size: self.recv_size,
+        }
+    }
+}

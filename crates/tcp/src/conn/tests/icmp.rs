@@ -1,0 +1,143 @@
+//! What routers say, and who may be lying.
+
+use std::time::Duration;
+
+use whimbrel_wire::{Address, Mss, SeqNum};
+
+use super::pair::{Pair, Which, pattern};
+use crate::conn::{ActiveOpen, Connection, IcmpError, IcmpVerdict, Signals, SoftError, State};
+use crate::context::ColdPool;
+use crate::{CloseReason, Context, Counters, Instant, Slices, Tunables};
+
+const ISS: u32 = u32::MAX;
+
+/// A connection whose SYN is out, told of `error` about the segment at `seq`.
+fn opening(seq: u32, error: IcmpError) -> (Connection, IcmpVerdict, Counters) {
+    let (tunables, mut counters, mut pool) =
+        (Tunables::default(), Counters::default(), ColdPool::default());
+    let mut cx = Context {
+        now: Instant::ZERO,
+        tunables: &tunables,
+        counters: &mut counters,
+        pool: &mut pool,
+        max_text: 0,
+    };
+    let open = ActiveOpen {
+        remote: Address::from_v4_octets([10, 0, 0, 2]),
+        remote_port: 80,
+        local_port: 4_000,
+        local_index: 0,
+        iss: SeqNum::new(ISS),
+        timestamp_offset: 0,
+        mss: Mss::new(1460),
+    };
+    let mut connection = Connection::connect(&mut cx, open);
+    connection.poll_transmit(&mut cx, &mut Slices::new()).expect("a SYN");
+    let verdict = connection.on_icmp(&mut cx, SeqNum::new(seq), error);
+    (connection, verdict, counters)
+}
+
+fn tell(pair: &mut Pair, ahead: u32, error: IcmpError) -> IcmpVerdict {
+    let seq = pair.client.connection.send_sequence().una + ahead;
+    let now = pair.now;
+    pair.client.with(now, |connection, cx| connection.on_icmp(cx, seq, error))
+}
+
+#[test]
+fn a_hard_error_ends_an_attempt_to_open() {
+    for (error, reason) in [
+        (IcmpError::Refused, CloseReason::Refused),
+        (IcmpError::Prohibited, CloseReason::Unreachable),
+    ] {
+        let (mut connection, verdict, counters) = opening(ISS, error);
+        assert_eq!(verdict, IcmpVerdict::Closed(reason));
+        assert_eq!((connection.state(), connection.closed()), (State::Closed, Some(reason)));
+        assert!(connection.signals_mut().take(Signals::CLOSED));
+        assert_eq!((counters.icmp_aborts, counters.attempt_fails), (1, 1));
+        assert_eq!(connection.next_deadline(), Instant::NEVER);
+    }
+}
+
+#[test]
+fn a_soft_error_is_noted_and_the_attempt_goes_on() {
+    let error = SoftError::HostUnreachable;
+    let (connection, verdict, _) = opening(ISS, IcmpError::Soft(error));
+    assert_eq!(verdict, IcmpVerdict::Noted);
+    assert_eq!((connection.state(), connection.soft_error()), (State::SynSent, Some(error)));
+}
+
+#[test]
+fn an_error_about_what_is_not_in_flight_is_discarded() {
+    for seq in [ISS.wrapping_sub(1), ISS.wrapping_add(2), ISS ^ (1 << 31)] {
+        let (connection, verdict, counters) = opening(seq, IcmpError::Refused);
+        assert_eq!(verdict, IcmpVerdict::OutOfWindow, "{seq}");
+        assert_eq!(connection.state(), State::SynSent);
+        assert_eq!(counters.icmp_out_of_window, 1);
+    }
+}
+
+#[test]
+fn a_synchronized_connection_outlives_every_error_until_data_is_acknowledged() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, b"text");
+    pair.run_for(Duration::from_millis(5));
+    for error in [IcmpError::Refused, IcmpError::Prohibited] {
+        assert_eq!(tell(&mut pair, 0, error), IcmpVerdict::Noted);
+        assert_eq!(pair.client.connection.state(), State::Established);
+        assert_eq!(pair.client.connection.soft_error(), Some(SoftError::Prohibited));
+    }
+    pair.run_until_quiet();
+    assert_eq!(pair.server.received, b"text");
+    assert_eq!(pair.client.connection.soft_error(), None);
+}
+
+#[test]
+fn what_was_too_big_for_the_path_is_cut_anew_at_once_and_without_a_congestion_response() {
+    for max_text in [0, 65_000] {
+        let mut pair = Pair::established(&Tunables::default());
+        pair.max_text = max_text;
+        pair.lose = |_, flying| flying.text.len() > 988 * usize::from(flying.segs);
+        let octets = pattern(14_000);
+        pair.write(Which::Client, &octets);
+        pair.run_for(Duration::from_millis(5));
+        let cwnd = pair.client.connection.cwnd();
+        let error = IcmpError::TooBig { mtu: 1_040 };
+        assert_eq!(tell(&mut pair, 0, error), IcmpVerdict::Lowered);
+        // Each lost segment is reported, and the answer to the first answers them all.
+        assert_eq!(tell(&mut pair, 1_448, error), IcmpVerdict::Ignored);
+        assert_eq!((pair.client.connection.mss(), pair.client.connection.cwnd()), (988, cwnd));
+        pair.run_for(Duration::from_millis(100));
+        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        assert_eq!((pair.client.counters.timeouts, pair.client.counters.fast_retrans), (0, 0));
+        assert!(pair.client.connection.cwnd() >= cwnd);
+        assert_eq!(pair.client.counters.path_mtu_lowered, 1);
+    }
+}
+
+#[test]
+fn the_path_is_never_taken_to_be_wider_nor_absurdly_narrow() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mss = pair.client.connection.mss();
+    for mtu in [1_500, 9_000, u16::MAX] {
+        assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu }), IcmpVerdict::Ignored);
+        assert_eq!(pair.client.connection.mss(), mss);
+    }
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 0 }), IcmpVerdict::Lowered);
+    assert_eq!(pair.client.connection.mss(), 36);
+    pair.write(Which::Client, &pattern(500));
+    pair.run_until_quiet();
+    assert_eq!(pair.server.received, pattern(500));
+}
+
+#[test]
+fn a_closed_connection_hears_nothing() {
+    let (mut connection, _, mut counters) = opening(ISS, IcmpError::Refused);
+    let (tunables, mut pool) = (Tunables::default(), ColdPool::default());
+    let (counters, pool) = (&mut counters, &mut pool);
+    let mut cx = Context { now: Instant::ZERO, tunables: &tunables, counters, pool, max_text: 0 };
+    for error in [IcmpError::Prohibited, IcmpError::TooBig { mtu: 600 }] {
+        let verdict = connection.on_icmp(&mut cx, SeqNum::new(ISS), error);
+        assert_eq!(verdict, IcmpVerdict::Ignored);
+    }
+    assert_eq!(connection.closed(), Some(CloseReason::Refused));
+}

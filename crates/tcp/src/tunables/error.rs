@@ -1,0 +1,126 @@
+//! What is wrong with a tunable: each message names it, the value, what it may be, and the remedy.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::fmt;
+
+use super::info::TunableInfo;
+use super::{Tunables, Unit};
+
+/// Why a tunable could not be set.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TunableError {
+    /// No tunable has the name.
+    #[error("no tunable is named {name:?}{}", Near(.near))]
+    Unknown {
+        /// What was typed.
+        name: String,
+        /// Names like it, the nearest first.
+        near: Vec<&'static str>,
+    },
+    /// The value is none that it may have.
+    #[error(transparent)]
+    Invalid(#[from] InvalidTunable),
+}
+
+/// A value that a tunable may not have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{name}={value}: give {accepted}, as in {example}{consequence}")]
+pub struct InvalidTunable {
+    /// The tunable, as it was named.
+    pub name: String,
+    /// The value, as it was given.
+    pub value: String,
+    /// The values that it may have, with their unit.
+    pub accepted: String,
+    /// A setting that works.
+    pub example: String,
+    /// What would go wrong, or nothing.
+    pub consequence: Consequence,
+}
+
+impl InvalidTunable {
+    /// `value`, given for `info` under `name`, which means nothing or lies at `place` of its range.
+    pub(super) fn new(info: &TunableInfo, name: &str, value: &str, place: Ordering) -> Self {
+        Self {
+            name: if name == info.name.text {
+                name.into()
+            } else {
+                alloc::format!("{name} ({})", info.name.text)
+            },
+            value: value.into(),
+            accepted: accepted(info),
+            example: alloc::format!("{}={}", info.name.text, info.value(&Tunables::default())),
+            consequence: Consequence(match place {
+                Ordering::Less => info.too_low,
+                Ordering::Equal => "",
+                Ordering::Greater => info.too_high,
+            }),
+        }
+    }
+
+    /// No port lies from `first` to `last`, or 0 does.
+    pub(crate) fn port_range(first: u16, last: u16) -> Self {
+        let least = first.max(1);
+        let accepted = alloc::format!("a port from {least}, with ports.first={first}, to 65535");
+        Self::against("ports.last", alloc::format!("{last}"), accepted)
+    }
+
+    /// Two tunables that contradict each other: `value` of `name` is not `accepted`.
+    pub(super) fn against(name: &str, value: String, accepted: String) -> Self {
+        let example = match super::find_one(name) {
+            Some(info) => alloc::format!("{name}={}", info.value(&Tunables::default())),
+            None => String::new(),
+        };
+        Self { name: name.into(), value, accepted, example, consequence: Consequence("") }
+    }
+}
+
+/// What would go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Consequence(pub &'static str);
+
+impl fmt::Display for Consequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            text => write!(f, "; beyond: {}", text.trim_end_matches('.')),
+        }
+    }
+}
+
+/// What `info` accepts, in words: "1 to 30 retransmissions".
+pub(super) fn accepted(info: &TunableInfo) -> String {
+    let range = match info.range() {
+        Some((least, most)) => alloc::format!("{least} to {most}"),
+        None => String::new(),
+    };
+    match info.unit {
+        Unit::Octets => alloc::format!("{range} octets (k, M, G: powers of 1,024)"),
+        Unit::Time => alloc::format!("a time from {range} (ns, us, ms, s, min, h)"),
+        Unit::Nanos => range,
+        Unit::Count(of) => alloc::format!("{range} {of}"),
+        Unit::Port => alloc::format!("a port, {range}"),
+        Unit::Switch => "on or off".into(),
+        Unit::Choice(choices) => {
+            let names: Vec<_> = choices.iter().map(|choice| choice.name).collect();
+            alloc::format!("one of {}", names.join(", "))
+        }
+        Unit::Schedule => {
+            "a factor from x1 to x10, or up to 12 times from 1ms to 1h as in 1s,1s,2s".into()
+        }
+    }
+}
+
+struct Near<'a>(&'a [&'static str]);
+
+impl fmt::Display for Near<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("; docs/reference/tunables.md lists them all"),
+            names => write!(f, ": perhaps {}", names.join(", or ")),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What is known of a tunable: for reference pages, messages, and whoever sets it by name.
+
+use alloc::string::String;
+use core::cmp::Ordering;
+use core::ops::RangeInclusive;
+
+use super::Tunables;
+
+/// One tunable, as the table has it.
+#[derive(Debug)]
+pub struct TunableInfo {
+    /// Its name: Linux' where it has one.
+    pub name: Name,
+    /// The field of [`Tunables`], which is a name too.
+    pub field: &'static str,
+    /// What other systems call it.
+    pub aliases: &'static [Name],
+    /// What its values mean.
+    pub unit: Unit,
+    /// What it rules.
+    pub help: &'static str,
+    /// Where it comes from, or empty.
+    pub rfc: &'static str,
+    /// What goes wrong if it is too low, or off; or empty.
+    pub too_low: &'static str,
+    /// What goes wrong if it is too high, or on; or empty.
+    pub too_high: &'static str,
+    pub(super) read: fn(&Tunables) -> String,
+    pub(super) write: fn(&mut Tunables, &str, Reading) -> Option<()>,
+    pub(super) limits: Option<Limits>,
+}
+
+impl TunableInfo {
+    /// Its value, as it would be typed.
+    pub fn value(&self, tunables: &Tunables) -> String {
+        (self.read)(tunables)
+    }
+
+    /// Its least and its greatest value, as they would be typed, if it has such.
+    pub fn range(&self) -> Option<(String, String)> {
+        self.limits.as_ref().map(|limits| ((limits.least)(), (limits.most)()))
+    }
+
+    /// Whether the value in `tunables` lies below, within (`Equal`) or above its range.
+    pub(super) fn place(&self, tunables: &Tunables) -> Ordering {
+        self.limits.as_ref().map_or(Ordering::Equal, |limits| (limits.place)(tunables))
+    }
+}
+
+/// The ends of a range.
+#[derive(Debug)]
+pub(super) struct Limits {
+    pub(super) place: fn(&Tunables) -> Ordering,
+    pub(super) least: fn() -> String,
+    pub(super) most: fn() -> String,
+}
+
+/// Where `value` lies: below, within (`Equal`) or above.
+pub(super) fn place<T: PartialOrd>(value: &T, range: &RangeInclusive<T>) -> Ordering {
+    if value < range.start() {
+        Ordering::Less
+    } else if value > range.end() {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
+    }
+}
+
+/// A name, and what a value without a unit means under it.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    /// As it is typed.
+    pub text: &'static str,
+    /// How a value is read.
+    pub reading: Reading,
+}
+
+/// How the value that is given under a name is read. A time with its unit (`60s`) needs no reading
+/// but those that double.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// As the tunable's own values; a time needs its unit.
+    Same,
+    /// A number without a unit counts seconds.
+    Seconds,
+    /// A number without a unit counts milliseconds.
+    Millis,
+    /// A number without a unit counts microseconds.
+    Micros,
+    /// Twice the tunable, and a number without a unit counts milliseconds.
+    TwiceMillis,
+    /// Twice the tunable.
+    Twice,
+    /// These words, beside the tunable's own values, mean those values.
+    Words(&'static [(&'static str, &'static str)]),
+}
+
+/// What the values of a tunable mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Octets: `65536`, `64k`, `1M`, `1G` (powers of 1,024).
+    Octets,
+    /// A time: `60s`, `200ms`, `1.125s`.
+    Time,
+    /// Nanoseconds: `256ns`, `4us`, `256`.
+    Nanos,
+    /// A number of what is named.
+    Count(&'static str),
+    /// A port.
+    Port,
+    /// `on` or `off`; `1`, `0`, `true`, `false`, `yes`, `no` mean the same.
+    Switch,
+    /// One of these.
+    Choice(&'static [Choice]),
+    /// When a SYN is repeated: [`SynRetry`](super::SynRetry).
+    Schedule,
+}
+
+/// One value of a policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// As it is typed.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}

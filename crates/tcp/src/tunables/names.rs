@@ -1,0 +1,228 @@
+//! Names: of tunables, of groups of them, and those that are like what was typed.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+use super::error::InvalidTunable;
+use super::info::{Name, Reading, TunableInfo};
+use super::{TUNABLES, Tunables};
+
+/// A name under which several tunables are set at once, because another system has one setting
+/// where Whimbrel has several.
+#[derive(Debug)]
+pub struct TunableGroup {
+    /// Its names.
+    pub names: &'static [Name],
+    /// The fields of its tunables.
+    pub fields: &'static [&'static str],
+    /// How a value is shared out.
+    pub sharing: Sharing,
+    /// What it is.
+    pub help: &'static str,
+}
+
+/// How the value of a group is shared out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// One value for each, with blanks, a comma or a hyphen between them.
+    Each,
+    /// The same value for all.
+    Same,
+}
+
+/// Every group.
+pub static TUNABLE_GROUPS: &[TunableGroup] = &[
+    TunableGroup {
+        names: &[
+            name("msl", Reading::Same),
+            name("net.inet.tcp.msl", Reading::Millis),
+            name("tcp_time_wait_interval", Reading::TwiceMillis),
+            name("TCP_MSL", Reading::Millis),
+        ],
+        fields: &["msl_remote", "msl_link", "msl_loopback"],
+        sharing: Sharing::Same,
+        help: "The maximum segment lifetime, for paths of every class.",
+    },
+    TunableGroup {
+        names: &[name("net.ipv4.ip_local_port_range", Reading::Same)],
+        fields: &["port_first", "port_last"],
+        sharing: Sharing::Each,
+        help: "The first and the last ephemeral port.",
+    },
+    TunableGroup {
+        names: &[name("net.inet.tcp.rfc1323", Reading::Same)],
+        fields: &["window_scaling", "timestamps"],
+        sharing: Sharing::Same,
+        help: "Window scaling and timestamps, both or neither.",
+    },
+];
+
+/// What a name stands for.
+pub(super) enum Named {
+    One(&'static TunableInfo, Reading),
+    Group(&'static TunableGroup, Reading),
+}
+
+impl Named {
+    /// What `name` stands for. `net.ipv4.` may be left out.
+    pub(super) fn find(text: &str) -> Option<Self> {
+        let is = |name: &Name| {
+            name.text == text || name.text.strip_prefix("net.ipv4.").is_some_and(|it| it == text)
+        };
+        let one = TUNABLES.iter().find_map(|info| {
+            let mut names = core::iter::once(&info.name).chain(info.aliases);
+            let reading = names.find(|name| is(name)).map(|name| name.reading);
+            let reading = reading.or_else(|| (info.field == text).then_some(info.name.reading))?;
+            Some(Self::One(info, reading))
+        });
+        one.or_else(|| {
+            TUNABLE_GROUPS.iter().find_map(|group| {
+                let name = group.names.iter().find(|name| is(name))?;
+                Some(Self::Group(group, name.reading))
+            })
+        })
+    }
+
+    /// Sets what it stands for, named `name`, to what `value` means.
+    pub(super) fn set(
+        &self,
+        tunables: &mut Tunables,
+        name: &str,
+        value: &str,
+    ) -> Result<(), InvalidTunable> {
+        match self {
+            Self::One(info, reading) => set_one(tunables, info, Given { name, value }, *reading),
+            Self::Group(group, reading) => {
+                let mut parts = group.share(value);
+                for info in group.members() {
+                    // A value that is missing means nothing, and neither does one too many.
+                    let value = parts.next().unwrap_or_default();
+                    set_one(tunables, info, Given { name, value }, *reading)?;
+                }
+                match (group.sharing, parts.next(), group.members().last()) {
+                    (Sharing::Each, Some(_), Some(info)) => {
+                        Err(InvalidTunable::new(info, name, value, Ordering::Equal))
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Its value or values, as they would be typed.
+    pub(super) fn value(&self, tunables: &Tunables) -> String {
+        match self {
+            Self::One(info, _) => info.value(tunables),
+            Self::Group(group, _) => {
+                let mut values: Vec<_> = group.members().map(|info| info.value(tunables)).collect();
+                if group.sharing == Sharing::Same {
+                    values.dedup();
+                }
+                values.join(" ")
+            }
+        }
+    }
+}
+
+impl TunableGroup {
+    /// Its tunables.
+    pub fn members(&self) -> impl Iterator<Item = &'static TunableInfo> {
+        self.fields.iter().filter_map(|field| find_one(field))
+    }
+
+    fn share<'a>(&self, value: &'a str) -> impl Iterator<Item = &'a str> {
+        let separates = |c: char| c.is_whitespace() || c == ',' || c == '-';
+        let (each, same) = match self.sharing {
+            Sharing::Each => (Some(value.split(separates).filter(|part| !part.is_empty())), None),
+            Sharing::Same => (None, Some(core::iter::repeat(value))),
+        };
+        each.into_iter().flatten().chain(same.into_iter().flatten())
+    }
+}
+
+/// The tunable with this name, field or alias.
+pub(super) fn find_one(name: &str) -> Option<&'static TunableInfo> {
+    match Named::find(name)? {
+        Named::One(info, _) => Some(info),
+        Named::Group(..) => None,
+    }
+}
+
+/// Up to three names like `typed`, the nearest first: those that hold it, then those that fewest
+/// changes of a letter lead to.
+pub(super) fn near(typed: &str) -> Vec<&'static str> {
+    let typed = typed.to_ascii_lowercase();
+    let limit = typed.len() / 3 + 1;
+    let distance = |name: &str| {
+        let lower = name.to_ascii_lowercase();
+        let last = lower.rsplit('.').next().unwrap_or_default();
+        if typed.len() > 2 && lower.contains(&typed) {
+            return Some(1);
+        }
+        let least = changes(&typed, &lower).min(changes(&typed, last) + 1);
+        (least <= limit).then_some(least)
+    };
+    let mut near: Vec<_> =
+        every_name().filter_map(|(name, shown)| Some((distance(name)?, shown))).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    let mut shown = Vec::new();
+    for (_, name) in near {
+        if shown.len() < 3 && !shown.contains(&name) {
+            shown.push(name);
+        }
+    }
+    shown
+}
+
+/// Every name, and what is shown for it: for a field the tunable's own name.
+fn every_name() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let ones = TUNABLES.iter().flat_map(|info| {
+        let own = [info.name.text, info.field].map(|name| (name, info.name.text));
+        own.into_iter().chain(info.aliases.iter().map(|name| (name.text, name.text)))
+    });
+    let groups = TUNABLE_GROUPS.iter().flat_map(|group| group.names);
+    ones.chain(groups.map(|name| (name.text, name.text)))
+}
+
+/// The least number of octets to insert, remove or replace (Levenshtein).
+fn changes(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.bytes().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(to.bytes()) {
+            let above = *cell;
+            left = (diagonal + usize::from(a != b)).min(above + 1).min(left + 1);
+            diagonal = above;
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+struct Given<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+fn set_one(
+    tunables: &mut Tunables,
+    info: &TunableInfo,
+    given: Given<'_>,
+    reading: Reading,
+) -> Result<(), InvalidTunable> {
+    let invalid = |place| InvalidTunable::new(info, given.name, given.value, place);
+    (info.write)(tunables, given.value, reading).ok_or_else(|| invalid(Ordering::Equal))?;
+    match info.place(tunables) {
+        Ordering::Equal => Ok(()),
+        place => Err(invalid(place)),
+    }
+}
+
+const fn name(text: &'static str, reading: Reading) -> Name {
+    Name { text, reading }
+}

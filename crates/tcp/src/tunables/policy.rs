@@ -1,0 +1,152 @@
+//! Policies: choices where stacks differ, each decided at one branch of the code that it governs.
+//!
+//! The first value of each is the default and the safe one. The others exist so that what other
+//! stacks do can be shown, measured and compared on this one.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
+use whimbrel_wire::tcp::OptionOrder;
+
+use super::value::Value;
+use super::{Choice, Reading, Unit};
+
+macro_rules! policies {
+    ($(
+        $(#[doc = $doc:literal])+
+        $policy:ident {
+            $($(#[doc = $help:literal])+ $value:ident = $name:literal,)+
+        }
+    )+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $policy {
+            $($(#[doc = $help])+ $value,)+
+        }
+
+        impl $policy {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$value,)+];
+            pub(super) const UNIT: Unit =
+                Unit::Choice(&[$(Choice { name: $name, help: concat!($($help),+).trim_ascii() },)+]);
+        }
+
+        impl Value for $policy {
+            fn parse(text: &str, _: Unit, reading: Reading) -> Option<Self> {
+                match plain(text, reading) {
+                    $($name => Some(Self::$value),)+
+                    _ => None,
+                }
+            }
+
+            fn print(&self, _: Unit) -> String {
+                match self { $(Self::$value => $name,)+ }.to_owned()
+            }
+        }
+    )+};
+}
+
+policies! {
+    /// Which SYN (without ACK, RST or FIN) opens a flow in TIME-WAIT again. `gap` is its sequence
+    /// number less RCV.NXT, as a signed number.
+    SynInTimeWait {
+        /// A newer TSval; or an equal one, or none on either side, and gap > 0. At a gap of -2^31,
+        /// where order is undefined (RFC 1982), only a newer TSval.
+        Rfc6191 = "rfc6191",
+        /// gap > 0, whatever its timestamps: FreeBSD, gVisor.
+        BySequence = "by-sequence",
+        /// TSval not older, and gap > 0, or -2^31, or TSval newer: Linux.
+        Linux = "linux",
+        /// gap beyond the whole window, whatever its timestamps: illumos.
+        Illumos = "illumos",
+        /// None: lwIP, smoltcp.
+        Never = "never",
+    }
+
+    /// What a SYN is answered that does not open a flow in TIME-WAIT again.
+    AnswerInTimeWait {
+        /// An acknowledgment, no more than one per record in `net.ipv4.tcp_invalid_ratelimit`
+        /// (RFC 9293 3.10.7.4): a peer that lost its state answers it with a reset.
+        ChallengeAck = "challenge-ack",
+        /// A reset in the window, its end included, an acknowledgment elsewhere: illumos, lwIP.
+        /// The reset refuses the client.
+        ResetInWindow = "reset-in-window",
+        /// Nothing, so that the client repeats its SYN until 2 MSL are over: FreeBSD, gVisor,
+        /// smoltcp.
+        Silence = "silence",
+    }
+
+    /// Which reset ends a record in TIME-WAIT.
+    RstInTimeWait {
+        /// One at RCV.NXT, within a second of our challenge of a SYN: nobody else's could be it
+        /// (RFC 1337).
+        Challenged = "challenged",
+        /// None: FreeBSD, gVisor, lwIP.
+        Ignore = "ignore",
+        /// One at RCV.NXT: Linux, illumos.
+        AtRcvNxt = "at-rcv-nxt",
+        /// Any in the window, as RFC 9293 3.10.7.4 has it: smoltcp. Whoever guesses a number in the
+        /// window assassinates TIME-WAIT (RFC 1337).
+        End = "end",
+    }
+
+    /// How initial sequence numbers are chosen.
+    Isn {
+        /// A keyed hash of the flow and a clock (RFC 6528): no flow's number tells another's, and
+        /// one flow's only grow.
+        Rfc6528 = "rfc6528",
+        /// One counter for the host: `isn.step` more with each connection, a random 1 to 131,072
+        /// that is not kept, and 244,141 more each second. As illumos with `tcp_strong_iss` 1: at
+        /// some hundred connections a second the next SYN of a port looks old.
+        HostWide = "host-wide",
+        /// One counter for the host: `isn.step` more with each connection, and twice `isn.step`
+        /// more each second. As illumos with `tcp_strong_iss` 0. Anybody can guess the next.
+        HostWidePlain = "host-wide-plain",
+    }
+
+    /// In which order ephemeral ports are tried.
+    PortOrder {
+        /// One after the other for each destination, from a secret start (RFC 6056 3.3.4).
+        DoubleHash = "double-hash",
+        /// From a random port on (RFC 6056 3.3.1): FreeBSD since 5, macOS.
+        Random = "random",
+        /// One after the other for all destinations (RFC 6056 2.2): 4.4BSD, lwIP. Anybody can guess
+        /// the next.
+        Sequential = "sequential",
+        /// As double-hash, but the first port and every second after it before the others: Linux.
+        EvenFirst = "even-first",
+    }
+}
+
+/// The option order belongs to the wire; its names are here, with those of all policies.
+pub(super) const OPTION_ORDER: Unit = Unit::Choice(&[
+    Choice { name: "linux", help: "MSS, SACK-permitted, timestamps, NOP, window scale; NOPs pad." },
+    Choice {
+        name: "freebsd",
+        help: "MSS, NOP, window scale, SACK-permitted, timestamps; end-of-list and zeros pad.",
+    },
+]);
+
+impl Value for OptionOrder {
+    fn parse(text: &str, _: Unit, reading: Reading) -> Option<Self> {
+        match plain(text, reading) {
+            "linux" => Some(Self::Linux),
+            "freebsd" => Some(Self::FreeBsd),
+            _ => None,
+        }
+    }
+
+    fn print(&self, _: Unit) -> String {
+        match self {
+            Self::Linux => "linux",
+            Self::FreeBsd => "freebsd",
+        }
+        .to_owned()
+    }
+}
+
+/// What `text` means where another system has other words.
+fn plain(text: &str, reading: Reading) -> &str {
+    let Reading::Words(words) = reading else { return text };
+    words.iter().find(|(theirs, _)| *theirs == text).map_or(text, |(_, ours)| ours)
+}

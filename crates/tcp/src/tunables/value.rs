@@ -1,0 +1,135 @@
+//! Values as they are typed: `60s`, `64k`, `on`.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::time::Duration;
+
+use super::{Reading, Unit};
+
+/// A type that a tunable can have. What is printed parses to the same value.
+pub(super) trait Value: Copy {
+    /// The value that `text` means, if it means one.
+    fn parse(text: &str, unit: Unit, reading: Reading) -> Option<Self>;
+    /// As it is typed.
+    fn print(&self, unit: Unit) -> String;
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Value for $type {
+            fn parse(text: &str, unit: Unit, reading: Reading) -> Option<Self> {
+                Self::try_from(parse_number(text, unit, reading)?).ok()
+            }
+
+            fn print(&self, unit: Unit) -> String {
+                print_number(u64::from(*self), unit)
+            }
+        }
+    )*};
+}
+
+numbers!(u8, u16, u32);
+
+impl Value for Duration {
+    fn parse(text: &str, _: Unit, reading: Reading) -> Option<Self> {
+        let (bare, halves) = match reading {
+            Reading::Seconds => (Some(1_000_000_000), 1),
+            Reading::Millis => (Some(1_000_000), 1),
+            Reading::TwiceMillis => (Some(1_000_000), 2),
+            Reading::Micros => (Some(1_000), 1),
+            _ => (None, 1),
+        };
+        Some(Self::from_nanos(parse_nanos(text, bare)? / halves))
+    }
+
+    fn print(&self, _: Unit) -> String {
+        print_time(*self)
+    }
+}
+
+impl Value for bool {
+    fn parse(text: &str, _: Unit, _: Reading) -> Option<Self> {
+        match text {
+            "on" | "1" | "true" | "yes" => Some(true),
+            "off" | "0" | "false" | "no" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn print(&self, _: Unit) -> String {
+        if *self { "on" } else { "off" }.to_owned()
+    }
+}
+
+/// `60s`, `200ms`, `0`: in the greatest unit that needs no fraction.
+pub(super) fn print_time(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    let unit = UNITS.iter().rev().find(|(_, unit)| nanos.is_multiple_of(u128::from(*unit)));
+    let (name, unit) = unit.unwrap_or(&("ns", 1));
+    format!("{}{name}", nanos / u128::from(*unit))
+}
+
+/// The time that `text` means, its unit included.
+pub(super) fn parse_time(text: &str) -> Option<Duration> {
+    parse_nanos(text, None).map(Duration::from_nanos)
+}
+
+fn parse_number(text: &str, unit: Unit, reading: Reading) -> Option<u64> {
+    let number = match unit {
+        Unit::Octets => parse_octets(text)?,
+        Unit::Nanos => parse_nanos(text, Some(1))?,
+        _ => parse_digits(text)?,
+    };
+    Some(if reading == Reading::Twice { number / 2 } else { number })
+}
+
+fn print_number(number: u64, unit: Unit) -> String {
+    let scaled = |shift: u32| number != 0 && number.trailing_zeros() >= shift;
+    match unit {
+        Unit::Nanos => print_time(Duration::from_nanos(number)),
+        Unit::Octets if scaled(30) => format!("{}G", number >> 30),
+        Unit::Octets if scaled(20) => format!("{}M", number >> 20),
+        Unit::Octets if scaled(10) => format!("{}k", number >> 10),
+        _ => number.to_string(),
+    }
+}
+
+fn parse_octets(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'k' | b'K' => (text.get(..text.len() - 1)?, 10),
+        b'm' | b'M' => (text.get(..text.len() - 1)?, 20),
+        b'g' | b'G' => (text.get(..text.len() - 1)?, 30),
+        _ => (text, 0),
+    };
+    parse_digits(digits)?.checked_mul(1 << shift)
+}
+
+/// Nanoseconds. `bare` is what one counts if `text` names no unit; without it, only 0 needs none.
+fn parse_nanos(text: &str, bare: Option<u64>) -> Option<u64> {
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let unit = match unit {
+        "" if number == "0" => 1,
+        "" => bare?,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        name => UNITS.iter().find(|(known, _)| *known == name)?.1,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let whole = parse_digits(whole)?.checked_mul(unit)?;
+    if fraction.len() > 9 {
+        return None;
+    }
+    let part = parse_digits(fraction)?.checked_mul(unit)? / 10_u64.pow(fraction.len() as u32);
+    whole.checked_add(part)
+}
+
+/// Digits and nothing else: no sign, no space.
+fn parse_digits(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    if digits { text.parse().ok() } else { None }
+}
+
+/// Units of time that are printed, ascending.
+const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
