@@ -95,7 +95,14 @@ impl Recovery {
     pub fn on_new_ack(&mut self, cc: &mut NewReno, ack: SeqNum, acked: u32, at: Flight) -> Remedy {
         self.dup_acks = 0;
         match self.phase {
-            Phase::Open => cc.on_ack(acked, at.mss),
+            Phase::Open => {
+                if ack.after(self.recover) {
+                    // Follow, one behind: left where it was, it would seem to lie ahead once half
+                    // the circle was sent without a loss, and the next loss would wait for RTO.
+                    self.recover = ack - 1;
+                }
+                cc.on_ack(acked, at.mss);
+            }
             Phase::AfterTimeout => {
                 if ack.at_or_after(self.recover) {
                     self.phase = Phase::Open;

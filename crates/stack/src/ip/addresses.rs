@@ -128,4 +128,4 @@ pub(super) fn masked(addr: &Address, len: u8) -> Address {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

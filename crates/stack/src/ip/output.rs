@@ -138,4 +138,4 @@ const NEXT_HEADER_AT: u16 = 6;
 const HOP_LIMIT: u8 = 64;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -101,6 +101,11 @@ impl Shard {
     fn poll_connection_event(&mut self, index: u32) -> Option<Event> {
         let handle = self.handle(index);
         let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.listed)?;
+        if slot.connection.is_orphan() {
+            // Its application let go since it was listed: the handle names nothing any more.
+            slot.listed = false;
+            return None;
+        }
         let closed = slot.connection.closed();
         let signals = slot.connection.signals_mut();
         // What was received comes before the news that nothing more will be.

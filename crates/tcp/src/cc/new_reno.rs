@@ -20,6 +20,11 @@ impl NewReno {
 
     /// `acked` octets of new data were acknowledged outside recovery.
     pub fn on_ack(&mut self, acked: u32, mss: u32) {
+        if acked == 0 {
+            // RFC 5681 3.1: "the SYN/ACK and the acknowledgment of the SYN/ACK MUST NOT increase
+            // the size of the congestion window." Nor does that of a FIN.
+            return;
+        }
         let growth = if self.cwnd < self.ssthresh {
             // RFC 5681 3.1: "cwnd += min (N, SMSS)"; RFC 3465 2.3 allows two segments. Deviation:
             // all that was acknowledged counts, up to ssthresh, because one acknowledgment of a

@@ -64,6 +64,8 @@ impl Connection {
             cold.send.acknowledge(octets);
         }
         self.snd.advance(ack);
+        // It must not fall behind by half the circle, or it would seem to lie ahead.
+        self.small_end = self.small_end.later(ack);
         self.take_window(cx, seg);
         self.attempts = 0;
         self.soft_error = None;

@@ -9,7 +9,7 @@ use super::{Connection, Flags, Signals, Stamps, State, Timers};
 use crate::cc::NewReno;
 use crate::recovery::Recovery;
 use crate::recv::RecvSequence;
-use crate::send::{RttEstimator, SendSequence};
+use crate::send::{AckPlace, RttEstimator, SendSequence};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
 use crate::{Context, RxSegment, Tunables};
 
@@ -135,7 +135,7 @@ impl Connection {
         let has_ack = header.flags.contains(TcpFlags::ACK);
         // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
         // RST bit is set, if so drop the segment and return)"
-        if has_ack && header.ack != self.snd.max {
+        if has_ack && !matches!(self.snd.judge_ack(header.ack), AckPlace::New(_)) {
             if header.flags.contains(TcpFlags::RST) {
                 return Done(Verdict::Drop(DropReason::UnacceptableAck));
             }

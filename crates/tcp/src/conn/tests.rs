@@ -7,4 +7,5 @@ mod arrival;
 mod closing;
 mod faults;
 mod icmp;
+mod stalls;
 mod transfer;

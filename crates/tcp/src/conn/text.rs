@@ -122,6 +122,10 @@ impl Connection {
             Held::Duplicate => {
                 let seq = self.rcv.nxt + ahead;
                 self.note_duplicate(cx, seq, seq + text.take);
+                if seg.header.flags.contains(TcpFlags::FIN) {
+                    // Its text came before, its FIN may be new.
+                    return Continue(());
+                }
                 Done(Verdict::Drop(DropReason::OldData))
             }
             Held::Refused => Done(Verdict::Drop(DropReason::OutOfOrderLimit)),

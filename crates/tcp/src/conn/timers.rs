@@ -160,7 +160,8 @@ impl Connection {
             // The peer answers probes; only silence counts against it (RFC 9293 3.8.6.1).
             self.attempts = 0;
         }
-        if self.flags.has(Flags::KEEP_ALIVE) && self.state == State::Established {
+        let probed = matches!(self.state, State::Established | State::CloseWait);
+        if self.flags.has(Flags::KEEP_ALIVE) && probed {
             self.attempts = if self.snd.una == self.snd.max { 0 } else { self.attempts };
             self.timers.life = cx.now + cx.tunables.keepalive_time;
         }

@@ -186,14 +186,20 @@ impl RecvBuffer {
             if blocks.as_slice().len() >= most {
                 return;
             }
-            let Some((start, range)) = self.held.range(..=*at).next_back() else { continue };
-            let named = |earlier: &u64| *start <= *earlier && *earlier < range.end;
-            if *at >= range.end || self.recent.iter().take(place).any(named) {
+            let Some((start, end)) = self.range_around(*at) else { continue };
+            let named = |earlier: &u64| start <= *earlier && *earlier < end;
+            if self.recent.iter().take(place).any(named) {
                 continue;
             }
             let number = |offset: u64| nxt + (offset - self.nxt) as u32;
-            blocks.push(SackBlock { left: number(*start), right: number(range.end) });
+            blocks.push(SackBlock { left: number(start), right: number(end) });
         }
+    }
+
+    /// The held range that the octet at `at` lies in.
+    fn range_around(&self, at: u64) -> Option<(u64, u64)> {
+        let (start, range) = self.held.range(..=at).next_back()?;
+        (at < range.end).then_some((*start, range.end))
     }
 
     /// Lets go of everything, and keeps the room.
@@ -206,9 +212,20 @@ impl RecvBuffer {
         self.urgent = None;
     }
 
+    /// The range around `at` changed: it moves to the front, from wherever it stood. A range that
+    /// grows segment by segment must not push the others out (RFC 2018 4: "The data receiver SHOULD
+    /// include as many distinct SACK blocks as possible in the SACK option").
     fn note_recent(&mut self, at: u64) {
-        self.recent.rotate_right(1);
-        self.recent[0] = at;
+        let (start, end) = self.range_around(at).unwrap_or((at, at));
+        let mut recent = [at; RECENT];
+        let others =
+            self.recent.iter().copied().filter(|other| {
+                !(start..end).contains(other) && self.range_around(*other).is_some()
+            });
+        for (place, other) in recent.iter_mut().skip(1).zip(others) {
+            *place = other;
+        }
+        self.recent = recent;
     }
 }
 

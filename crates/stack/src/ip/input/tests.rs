@@ -1,1 +1,186 @@
-//! Tests.
+//! Frames of all kinds: each becomes a segment, an echo, or a counted drop, and none a panic.
+
+use std::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::{Instant, Payload, SegMeta};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{Address, Family, Protocol, SeqNum};
+
+use super::{Arrived, FlowKey};
+use crate::RxFrame;
+use crate::ip::addresses::tests::addr;
+use crate::ip::output::tests::{host, peer, write};
+use crate::ip::{FrameDrop, Host};
+
+const BOTH: [Family; 2] = [Family::V4, Family::V6];
+
+fn header() -> TcpHeader {
+    TcpHeader {
+        src_port: 40_000,
+        dst_port: 80,
+        seq: SeqNum::new(5),
+        flags: TcpFlags::ACK,
+        ..TcpHeader::default()
+    }
+}
+
+fn local(family: Family) -> Address {
+    match family {
+        Family::V4 => addr("10.0.0.1"),
+        Family::V6 => addr("fd00::1"),
+    }
+}
+
+/// A packet from the peer to us with this text. Both ends' addresses changed places since it was
+/// written; the sums over them do not see that.
+fn packet(family: Family, header: &TcpHeader, text: &[u8]) -> Vec<u8> {
+    let mut packet = write(&mut host(false), family, header, &[text.to_vec()]).to_vec();
+    let (at, len) = match family {
+        Family::V4 => (12, 4),
+        Family::V6 => (8, 16),
+    };
+    packet[at..at + 2 * len].rotate_left(len);
+    packet
+}
+
+/// The fate of a frame: the drop, or the flow and the text of a segment.
+fn read(
+    host: &mut Host,
+    octets: &[u8],
+    checksum: RxChecksum,
+) -> Result<(FlowKey, Vec<u8>), FrameDrop> {
+    let frame = RxFrame::new(octets, SegMeta { checksum, ..SegMeta::SINGLE });
+    match host.read(Instant::ZERO, &frame).map_err(|refused| refused.reason)? {
+        Arrived::Segment(arrival) => {
+            assert_ne!(arrival.segment.meta.checksum, RxChecksum::Unknown);
+            let Payload::Borrowed(text) = arrival.segment.payload else { panic!("not borrowed") };
+            Ok((arrival.key, text.to_vec()))
+        }
+        Arrived::Echo(_) | Arrived::Report(_) => Err(FrameDrop::IcmpType),
+        Arrived::Held | Arrived::Whole(_) => Err(FrameDrop::Fragment),
+    }
+}
+
+fn refusal(octets: &[u8]) -> Option<FrameDrop> {
+    read(&mut host(false), octets, RxChecksum::Unknown).err()
+}
+
+#[test]
+fn a_segment_is_read_with_its_flow_and_its_text() {
+    for family in BOTH {
+        let mut octets = packet(family, &header(), b"hello");
+        // A link may pad.
+        octets.extend([0xaa; 7]);
+        let key = FlowKey {
+            remote: peer(family),
+            remote_port: 40_000,
+            local_port: 80,
+            local_index: u16::from(family == Family::V6),
+        };
+        let read = read(&mut host(false), &octets, RxChecksum::Unknown);
+        assert_eq!(read, Ok((key, b"hello".to_vec())));
+    }
+}
+
+#[test]
+fn a_wrong_checksum_is_found_unless_the_device_vouches_for_it() {
+    for family in BOTH {
+        let mut octets = packet(family, &header(), b"hello");
+        *octets.last_mut().expect("text") ^= 1;
+        assert_eq!(refusal(&octets), Some(FrameDrop::TcpChecksum));
+        for vouched in [RxChecksum::Verified, RxChecksum::Partial] {
+            assert!(read(&mut host(false), &octets, vouched).is_ok());
+        }
+    }
+}
+
+/// An IPv4 packet with another source or destination, its header's sum mended.
+fn readdressed(src: Address, dst: Address) -> Vec<u8> {
+    let mut octets = packet(Family::V4, &header(), b"");
+    octets[12..16].copy_from_slice(&src.v4_octets());
+    octets[16..20].copy_from_slice(&dst.v4_octets());
+    octets[10..12].fill(0);
+    let checksum = whimbrel_wire::Sum::new().add_bytes(&octets[..20]).finish();
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets
+}
+
+#[test]
+fn packets_for_others_and_from_impossible_sources_are_dropped_by_name() {
+    let (us, them) = (local(Family::V4), peer(Family::V4));
+    assert_eq!(refusal(&readdressed(them, addr("10.0.0.3"))), Some(FrameDrop::OtherHost));
+    for src in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "10.0.0.1"] {
+        assert_eq!(refusal(&readdressed(addr(src), us)), Some(FrameDrop::Martian), "{src}");
+    }
+}
+
+#[test]
+fn port_zero_is_nobodys() {
+    for family in BOTH {
+        let from = TcpHeader { src_port: 0, ..header() };
+        let to = TcpHeader { dst_port: 0, ..header() };
+        assert_eq!(refusal(&packet(family, &from, b"")), Some(FrameDrop::TcpPort));
+        assert_eq!(refusal(&packet(family, &to, b"")), Some(FrameDrop::TcpPort));
+    }
+}
+
+#[test]
+fn a_packet_cut_anywhere_is_dropped() {
+    for family in BOTH {
+        let octets = packet(family, &header(), b"hello");
+        for len in 0..octets.len() {
+            assert!(refusal(&octets[..len]).is_some(), "{len} octets");
+        }
+    }
+}
+
+#[test]
+fn protocols_nobody_speaks_are_dropped() {
+    let mut octets = packet(Family::V6, &header(), b"");
+    octets[6] = Protocol::UDP.0;
+    assert_eq!(refusal(&octets), Some(FrameDrop::UdpPort));
+    octets[6] = 132;
+    assert_eq!(refusal(&octets), Some(FrameDrop::Protocol), "SCTP");
+    octets[6] = Protocol::ICMP.0;
+    assert_eq!(refusal(&octets), Some(FrameDrop::Protocol), "the other family's ICMP");
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_octets_never_panic(octets in vec(any::<u8>(), 0..200), version in 0u8..3) {
+        let mut octets = octets;
+        if let (Some(first), 1..) = (octets.first_mut(), version) {
+            *first = if version == 1 { 0x45 } else { 0x60 };
+        }
+        for checksum in [RxChecksum::Unknown, RxChecksum::Verified, RxChecksum::Partial] {
+            let _ = read(&mut host(false), &octets, checksum);
+        }
+    }
+
+    #[test]
+    fn no_mutation_of_a_packet_panics_and_no_changed_octet_goes_unseen(
+        v6 in any::<bool>(),
+        text in vec(any::<u8>(), 0..60),
+        changes in vec((any::<Index>(), 1u8..), 1..4),
+    ) {
+        let family = if v6 { Family::V6 } else { Family::V4 };
+        let good = packet(family, &header(), &text);
+        let mut octets = good.clone();
+        for (at, by) in &changes {
+            let at = at.index(octets.len());
+            octets[at] ^= by;
+        }
+        let _ = read(&mut host(false), &octets, RxChecksum::Verified);
+        let checked = read(&mut host(false), &octets, RxChecksum::Unknown);
+        // One changed octet of the segment itself never cancels out in its sum.
+        let ip_len = good.len() - 20 - text.len();
+        if changes.len() == 1 && octets[..ip_len] == good[..ip_len] {
+            let refused = matches!(checked, Err(FrameDrop::TcpChecksum | FrameDrop::TcpHeader));
+            prop_assert!(refused, "{:?}", checked);
+        }
+    }
+}

@@ -1,1 +1,79 @@
-//! Tests.
+//! Where packets go.
+
+use std::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use whimbrel_wire::Address;
+
+use super::Routes;
+use crate::ip::addresses::bits;
+use crate::ip::addresses::tests::{addr, any_address, share_prefix};
+use crate::shard::ConfigError;
+use crate::{InterfaceAddress, Route};
+
+fn route(network: &str, prefix_len: u8, gateway: Option<&str>, metric: u32) -> Route {
+    Route { network: addr(network), prefix_len, gateway: gateway.map(addr), metric }
+}
+
+#[test]
+fn the_longest_prefix_wins_then_the_least_metric() {
+    let own = [InterfaceAddress { addr: addr("10.0.0.1"), prefix_len: 24 }];
+    let given = [
+        route("0.0.0.0", 0, Some("10.0.0.254"), 10),
+        route("0.0.0.0", 0, Some("10.0.0.253"), 5),
+        route("10.0.0.128", 25, Some("10.0.0.3"), 100),
+        route("::", 0, Some("fe80::1"), 0),
+    ];
+    let routes = Routes::new(&own, &given).expect("valid routes");
+    let gateway = |text| routes.find(&addr(text)).and_then(|route| route.gateway);
+    assert_eq!(gateway("10.0.0.7"), None, "directly connected");
+    assert_eq!(gateway("10.0.0.200"), Some(addr("10.0.0.3")));
+    assert_eq!(gateway("8.8.8.8"), Some(addr("10.0.0.253")));
+    assert_eq!(gateway("2001:db8::1"), Some(addr("fe80::1")), "each family has its own default");
+}
+
+#[test]
+fn without_a_route_there_is_no_way() {
+    let own = [InterfaceAddress { addr: addr("10.0.0.1"), prefix_len: 24 }];
+    let routes = Routes::new(&own, &[]).expect("valid routes");
+    assert_eq!(routes.find(&addr("10.0.1.1")), None);
+    assert_eq!(routes.find(&addr("::")), None);
+}
+
+#[test]
+fn a_prefix_longer_than_the_address_is_refused() {
+    let refused = Routes::new(&[], &[route("10.0.0.0", 33, None, 0)]).map(|_| ());
+    assert_eq!(refused, Err(ConfigError::PrefixLength { len: 33, bits: 32 }));
+}
+
+/// The route to `remote` by looking at each.
+fn scan<'a>(given: &'a [Route], remote: &Address) -> Option<&'a Route> {
+    let fitting = given.iter().filter(|it| share_prefix(&it.network, remote, it.prefix_len));
+    // Of equals the first that was given.
+    fitting.reduce(|best, next| {
+        let better =
+            (next.prefix_len, u32::MAX - next.metric) > (best.prefix_len, u32::MAX - best.metric);
+        if better { next } else { best }
+    })
+}
+
+proptest! {
+    #[test]
+    fn finding_agrees_with_looking_at_each(
+        given in vec((any_address(), 0u8..=128, 0u32..4, any_address()), 0..20),
+        remotes in vec(any_address(), 1..20),
+    ) {
+        let given: Vec<Route> = given
+            .into_iter()
+            .map(|(network, len, metric, gateway)| {
+                let prefix_len = len.min(bits(network.family()));
+                Route { network, prefix_len, gateway: Some(gateway), metric }
+            })
+            .collect();
+        let routes = Routes::new(&[], &given).expect("valid routes");
+        for remote in &remotes {
+            prop_assert_eq!(routes.find(remote), scan(&given, remote), "to {}", remote);
+        }
+    }
+}

@@ -1,1 +1,73 @@
-//! Tests.
+//! RFC 5681, window by window.
+
+use proptest::prelude::*;
+
+use super::NewReno;
+
+const MSS: u32 = 1_460;
+
+#[test]
+fn the_initial_window_is_that_of_rfc_6928() {
+    for (mss, cwnd) in [(1_460, 14_600), (536, 5_360), (1_000, 10_000), (8_960, 17_920)] {
+        assert_eq!(NewReno::new(mss).cwnd, cwnd, "an MSS of {mss}");
+    }
+}
+
+#[test]
+fn slow_start_grows_by_what_is_acknowledged_and_stops_at_ssthresh() {
+    let mut cc = NewReno { cwnd: 10 * MSS, ssthresh: 12 * MSS };
+    cc.on_ack(MSS, MSS);
+    assert_eq!(cc.cwnd, 11 * MSS);
+    cc.on_ack(5 * MSS, MSS);
+    assert_eq!(cc.cwnd, 12 * MSS, "and not beyond");
+}
+
+#[test]
+fn congestion_avoidance_grows_by_a_segment_each_round_trip() {
+    let mut cc = NewReno { cwnd: 20 * MSS, ssthresh: 10 * MSS };
+    for _ in 0..20 {
+        cc.on_ack(MSS, MSS);
+    }
+    assert!((20 * MSS + MSS * 9 / 10..=21 * MSS).contains(&cc.cwnd), "{}", cc.cwnd);
+}
+
+#[test]
+fn acknowledging_a_syn_or_a_fin_alone_grows_nothing() {
+    for ssthresh in [u32::MAX, MSS] {
+        let mut cc = NewReno { cwnd: 10 * MSS, ssthresh };
+        cc.on_ack(0, MSS);
+        assert_eq!(cc.cwnd, 10 * MSS);
+    }
+}
+
+#[test]
+fn a_loss_halves_what_was_in_flight_and_leaves_two_segments_at_least() {
+    let mut cc = NewReno::new(MSS);
+    assert_eq!(cc.on_loss(20 * MSS, MSS), 10 * MSS);
+    assert_eq!(cc.on_loss(3 * MSS, MSS), 2 * MSS);
+    assert_eq!(cc.on_loss(0, MSS), 2 * MSS);
+}
+
+#[test]
+fn a_timeout_leaves_one_segment_and_a_repeated_one_keeps_the_threshold() {
+    let mut cc = NewReno::new(MSS);
+    cc.on_timeout(20 * MSS, MSS);
+    assert_eq!((cc.cwnd, cc.ssthresh), (MSS, 10 * MSS));
+    cc.collapse(MSS);
+    assert_eq!((cc.cwnd, cc.ssthresh), (MSS, 10 * MSS));
+}
+
+proptest! {
+    #[test]
+    fn the_window_never_shrinks_by_an_acknowledgment_nor_overflows(
+        cwnd in 1u32..=1 << 30,
+        ssthresh: u32,
+        acked in 0u32..=1 << 30,
+        mss in 36u32..=65_535,
+    ) {
+        let mut cc = NewReno { cwnd, ssthresh };
+        cc.on_ack(acked, mss);
+        prop_assert!(cc.cwnd >= cwnd && cc.cwnd <= 1 << 30);
+        prop_assert!(cwnd >= ssthresh || cc.cwnd - cwnd <= acked && cc.cwnd <= ssthresh);
+    }
+}

@@ -31,6 +31,8 @@ pub(super) struct Side {
     pub(super) tunables: Tunables,
     pub(super) received: Vec<u8>,
     pub(super) ended: bool,
+    /// Whether the application reads what arrives.
+    pub(super) reads: bool,
     inbox: VecDeque<Flying>,
 }
 
@@ -66,7 +68,7 @@ impl Side {
         };
         let connection = Connection::connect(&mut cx, open);
         let (received, inbox) = (Vec::new(), VecDeque::new());
-        Self { connection, counters, pool, tunables, received, ended: false, inbox }
+        Self { connection, counters, pool, tunables, received, ended: false, reads: true, inbox }
     }
 
     pub(super) fn with<T>(
@@ -255,7 +257,9 @@ impl Pair {
         while side.inbox.front().is_some_and(|flying| flying.arrives <= now) {
             let flying = side.inbox.pop_front().expect("it was there");
             let _ = side.take(now, &flying);
-            side.drain(now);
+            if side.reads {
+                side.drain(now);
+            }
         }
         if side.connection.next_deadline() <= now {
             side.with(now, |connection, cx| connection.on_deadline(cx));

@@ -1,1 +1,241 @@
-//! Tests.
+//! A stream put together again, from pieces in any order.
+
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::{SackBlock, SackBlocks};
+
+use super::{Held, RecvBuffer, Text};
+use crate::Payload;
+
+/// Close to the wrap.
+const START: SeqNum = SeqNum::new(u32::MAX - 700);
+
+/// A buffer and the stream that it is fed from.
+struct Fed {
+    buffer: RecvBuffer,
+    stream: Vec<u8>,
+    nxt: usize,
+    read: Vec<u8>,
+}
+
+impl Fed {
+    fn new(len: usize) -> Self {
+        let stream = (0..len).map(|at| (at ^ (at >> 8) ^ 0x55) as u8).collect();
+        Self { buffer: RecvBuffer::default(), stream, nxt: 0, read: Vec::new() }
+    }
+
+    /// The octets `from .. to` of the stream arrive, as `payload` makes a payload of them.
+    fn take_as(
+        &mut self,
+        from: usize,
+        to: usize,
+        payload: Payload<'_>,
+        limit: usize,
+    ) -> Option<Held> {
+        let skip = self.nxt.saturating_sub(from).min(to - from);
+        let text = Text { skip: skip as u32, take: (to - from - skip) as u32 };
+        if text.take == 0 {
+            return None;
+        }
+        if from + skip == self.nxt {
+            self.nxt += self.buffer.append(payload, text.skip, text.take) as usize;
+            return None;
+        }
+        let ahead = (from - self.nxt) as u32;
+        Some(self.buffer.hold(ahead, payload, text, limit))
+    }
+
+    fn take(&mut self, from: usize, to: usize) -> Option<Held> {
+        let octets = self.stream[from..to].to_vec();
+        self.take_as(from, to, Payload::Borrowed(&octets), 100)
+    }
+
+    fn drain(&mut self) {
+        while let Some(chunk) = self.buffer.read(usize::MAX) {
+            assert!(!chunk.is_empty());
+            self.read.extend_from_slice(&chunk);
+        }
+    }
+
+    /// The blocks named, as offsets into the stream.
+    fn blocks(&self, most: usize) -> Vec<(usize, usize)> {
+        let (mut blocks, nxt) = (SackBlocks::NONE, START + self.nxt as u32);
+        self.buffer.sack_blocks(nxt, most, &mut blocks);
+        let offset = |number: SeqNum| number.offset_from(START) as usize;
+        let named = blocks.as_slice().iter();
+        named.map(|SackBlock { left, right }| (offset(*left), offset(*right))).collect()
+    }
+}
+
+#[test]
+fn a_gap_that_is_filled_lets_all_behind_it_through() {
+    let mut fed = Fed::new(400);
+    assert_eq!(fed.take(100, 200), Some(Held::Kept));
+    assert_eq!(fed.take(300, 400), Some(Held::Kept));
+    assert_eq!(fed.take(120, 180), Some(Held::Duplicate));
+    assert_eq!((fed.buffer.unread(), fed.nxt), (0, 0));
+    fed.take(0, 150);
+    assert_eq!((fed.buffer.unread(), fed.nxt), (200, 200));
+    fed.take(180, 310);
+    fed.drain();
+    assert_eq!((fed.nxt, &fed.read), (400, &fed.stream));
+    assert!(fed.buffer.is_empty());
+}
+
+#[test]
+fn more_ranges_than_the_limit_are_refused_but_known_ones_may_grow() {
+    let mut fed = Fed::new(2_000);
+    let octets = [0; 10];
+    for at in [100, 200, 300] {
+        let held = fed.take_as(at, at + 10, Payload::Borrowed(&octets), 3);
+        assert_eq!(held, Some(Held::Kept));
+    }
+    let mut hold = |at| fed.take_as(at, at + 10, Payload::Borrowed(&octets), 3);
+    assert_eq!(hold(400), Some(Held::Refused));
+    assert_eq!(hold(310), Some(Held::Kept));
+    assert_eq!(hold(195), Some(Held::Refused), "a new range first, were it to touch one behind");
+    assert_eq!(hold(205), Some(Held::Kept));
+}
+
+#[test]
+fn a_range_that_grows_does_not_push_the_others_out_of_the_option() {
+    let mut fed = Fed::new(10_000);
+    for at in [1_000, 3_000, 5_000] {
+        fed.take(at, at + 100);
+    }
+    for at in 1..20 {
+        fed.take(5_000 + 100 * at, 5_100 + 100 * at);
+    }
+    assert_eq!(fed.blocks(4), [(5_000, 7_000), (3_000, 3_100), (1_000, 1_100)]);
+    assert_eq!(fed.blocks(2), [(5_000, 7_000), (3_000, 3_100)]);
+    assert_eq!(fed.blocks(0), []);
+}
+
+#[test]
+fn a_fin_that_comes_early_waits_for_the_text_before_it() {
+    let mut fed = Fed::new(100);
+    fed.take(50, 100);
+    fed.buffer.note_fin(100);
+    assert!(!fed.buffer.take_fin());
+    fed.take(0, 40);
+    assert!(!fed.buffer.take_fin());
+    fed.take(40, 50);
+    assert!(fed.buffer.take_fin());
+    assert!(!fed.buffer.take_fin(), "once");
+    fed.drain();
+    assert!(fed.buffer.is_empty());
+}
+
+#[test]
+fn shared_memory_is_kept_without_copying_and_let_go_when_read() {
+    let mut fed = Fed::new(0);
+    let slices = [Bytes::from(std::vec![1; 4_000])];
+    fed.buffer.append(Payload::Shared(&slices), 100, 3_800);
+    let read = fed.buffer.read(usize::MAX).expect("a chunk");
+    assert_eq!(read.as_ptr(), slices[0][100..].as_ptr());
+    drop(read);
+    assert!(slices[0].is_unique());
+    fed.buffer.hold(10, Payload::Shared(&slices), Text { skip: 0, take: 4_000 }, 9);
+    assert!(!slices[0].is_unique());
+    fed.buffer.clear();
+    assert!(slices[0].is_unique() && fed.buffer.is_empty());
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from: usize,
+    len: usize,
+    /// In how many slices of shared memory; 0: borrowed.
+    slices: usize,
+    then_read: bool,
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    let from = prop_oneof![0usize..300, 0usize..3_000];
+    let len = prop_oneof![3 => 1usize..60, 1 => 500usize..2_500];
+    (from, len, 0usize..=3, any::<bool>()).prop_map(|(from, len, slices, then_read)| Piece {
+        from,
+        len,
+        slices,
+        then_read,
+    })
+}
+
+/// The runs of a set of octets.
+fn runs(octets: &BTreeSet<usize>) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for octet in octets {
+        match runs.last_mut() {
+            Some(run) if run.1 == *octet => run.1 += 1,
+            _ => runs.push((*octet, *octet + 1)),
+        }
+    }
+    runs
+}
+
+/// The runs in the order in which one of their octets arrived last.
+fn by_age(held: &BTreeSet<usize>, arrivals: &[usize]) -> Vec<(usize, usize)> {
+    let (runs, mut ordered) = (runs(held), Vec::new());
+    for at in arrivals.iter().rev() {
+        let around = runs.iter().find(|run| (run.0..run.1).contains(at));
+        ordered.extend(around.filter(|run| !ordered.contains(*run)).copied().as_slice());
+    }
+    ordered
+}
+
+proptest! {
+    #[test]
+    fn any_pieces_in_any_order_give_the_stream_and_name_what_is_held(
+        pieces in vec(piece(), 1..150),
+        limit in 1usize..=8,
+        most in 0usize..=4,
+    ) {
+        let mut fed = Fed::new(3_000);
+        let (mut held, mut arrivals) = (BTreeSet::new(), Vec::new());
+        for Piece { from, len, slices, then_read } in pieces {
+            let to = (from + len).min(3_000);
+            let octets = fed.stream[from..to].to_vec();
+            let cut: Vec<Bytes> = octets
+                .chunks(octets.len().div_ceil(slices.max(1)))
+                .map(Bytes::copy_from_slice)
+                .collect();
+            let shared = Payload::Shared(&cut);
+            let payload = if slices == 0 { Payload::Borrowed(&octets) } else { shared };
+            let verdict = fed.take_as(from, to, payload, limit);
+            let new = (from..to).any(|at| at >= fed.nxt && !held.contains(&at));
+            match verdict {
+                Some(Held::Kept) => prop_assert!(new),
+                Some(Held::Duplicate) => prop_assert!(!new),
+                Some(Held::Refused) => prop_assert!(new && runs(&held).len() >= limit),
+                None => {}
+            }
+            if matches!(verdict, Some(Held::Kept | Held::Duplicate)) {
+                held.extend(from..to);
+                arrivals.push(from);
+            }
+            held.retain(|at| *at >= fed.nxt);
+            prop_assert!(!held.contains(&fed.nxt), "held text at RCV.NXT is in order");
+            prop_assert!(runs(&held).len() <= limit);
+            prop_assert_eq!(fed.buffer.has_held(), !held.is_empty());
+            let (named, expected) = (fed.blocks(most), by_age(&held, &arrivals));
+            prop_assert!(expected.starts_with(&named), "{:?} of {:?}", named, expected);
+            prop_assert_eq!(named.is_empty(), most == 0 || expected.is_empty());
+            if limit <= super::RECENT {
+                prop_assert_eq!(named.len(), most.min(expected.len()));
+            }
+            if then_read {
+                fed.drain();
+                prop_assert_eq!(fed.read.len(), fed.nxt);
+            }
+        }
+        fed.take(0, 3_000);
+        fed.drain();
+        prop_assert!(fed.read == fed.stream);
+        prop_assert!(fed.buffer.is_empty());
+    }
+}
