@@ -180,19 +180,22 @@ impl RecvBuffer {
         !self.held.is_empty()
     }
 
-    /// Names the ranges held, the one that changed last first (RFC 2018 4), at most `most`.
+    /// Names the ranges held, the one that changed last first (RFC 2018 4), at most `most`. Behind
+    /// those that changed of late stand the first of the others: when the gaps in front were
+    /// filled, nothing else would tell the sender of them.
     pub fn sack_blocks(&self, nxt: SeqNum, most: usize, blocks: &mut SackBlocks) {
-        for (place, at) in self.recent.iter().enumerate() {
+        let recent = self.recent.iter().filter_map(|at| self.range_around(*at));
+        let others = self.held.iter().map(|(start, range)| (*start, range.end)).take(2 * RECENT);
+        let number = |offset: u64| nxt + (offset - self.nxt) as u32;
+        let before = blocks.as_slice().len();
+        for (start, end) in recent.chain(others) {
             if blocks.as_slice().len() >= most {
                 return;
             }
-            let Some((start, end)) = self.range_around(*at) else { continue };
-            let named = |earlier: &u64| start <= *earlier && *earlier < end;
-            if self.recent.iter().take(place).any(named) {
-                continue;
+            let block = SackBlock { left: number(start), right: number(end) };
+            if !blocks.as_slice().iter().skip(before).any(|named| *named == block) {
+                blocks.push(block);
             }
-            let number = |offset: u64| nxt + (offset - self.nxt) as u32;
-            blocks.push(SackBlock { left: number(start), right: number(end) });
         }
     }
 
