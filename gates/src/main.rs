@@ -11,6 +11,7 @@ mod layout;
 mod lengths;
 mod links;
 mod purity;
+mod requirements;
 mod rooms;
 mod tree;
 mod wasm;
@@ -63,6 +64,11 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(hosts::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));
+    let (counts, unmet) = requirements::judge(&tree);
+    for table in &counts {
+        println!("{table}");
+    }
+    findings.extend(unmet);
     let (census, long) = lengths::judge(&tree);
     println!("{census}");
     findings.extend(long);
