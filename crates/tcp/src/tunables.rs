@@ -198,6 +198,15 @@ tunables! {
         high: "dead connections are held for long.";
     }
 
+    /// After how many unanswered retransmissions the path itself is doubted: the neighbour is asked
+    /// for anew, as RFC 9293's R1 has it.
+    doubt_after: u8 = 3, "net.ipv4.tcp_retries1", Unit::Count("retransmissions") => {
+        range: 1 ..= 30;
+        rfc: "RFC 9293 3.8.3";
+        low: "questions to the link for each loss; R1 is to be 3 at least.";
+        high: "a router that was replaced is noticed late.";
+    }
+
     /// How often the data of a closed connection without an owner is retransmitted.
     orphan_retries: u8 = 8, "net.ipv4.tcp_orphan_retries", Unit::Count("retransmissions") => {
         range: 0 ..= 30;
@@ -332,6 +341,17 @@ tunables! {
         range: 1 ..= 1 << 28;
         low: "clients are refused.";
         high: "memory that peers can pin.";
+    }
+
+    /// The time to live, or hop limit, of packets with segments; what an application sets for a
+    /// connection comes before it.
+    hop_limit: u8 = 64, "net.ipv4.ip_default_ttl", Unit::Count("hops") => {
+        also: "net.inet.ip.ttl", "net.inet6.ip6.hlim", "net.ipv6.conf.all.hop_limit",
+            "IP_DEFAULT_TTL", "TCP_TTL";
+        range: 1 ..= 255;
+        rfc: "RFC 9293 3.9.2, RFC 1122 3.2.1.7";
+        low: "packets expire before they are there.";
+        high: "a loop of routes is fed for longer.";
     }
 
     /// The first ephemeral port.

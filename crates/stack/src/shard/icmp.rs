@@ -17,6 +17,11 @@ impl Shard {
         self.slot(handle)?.connection.soft_error()
     }
 
+    /// The largest IP packet that the link carries, octets.
+    pub fn mtu(&self) -> u16 {
+        self.host.capabilities.mtu
+    }
+
     /// The largest IP packet that the path to `remote` carries, octets, if it was found to be
     /// less than the link does within the last ten minutes.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {

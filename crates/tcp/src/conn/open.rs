@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
-use super::{Connection, Flags, Signals, Stamps, State, Timers};
+use super::{Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
 use crate::cc::NewReno;
 use crate::recovery::Recovery;
 use crate::recv::RecvSequence;
@@ -70,7 +70,7 @@ impl Connection {
         let mut connection = Self::build(cx, &handshake.open, State::Established);
         let (irs, iss) = (handshake.irs, handshake.open.iss);
         connection.snd = SendSequence::new(iss + 1, irs);
-        connection.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables));
+        connection.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables.recv_buffer));
         connection.recovery = Recovery::new(iss);
         if let Some((send_scale, recv_scale)) = handshake.scales {
             connection.send_scale = send_scale;
@@ -96,7 +96,16 @@ impl Connection {
         connection
     }
 
-    fn build(cx: &Context<'_>, open: &ActiveOpen, state: State) -> Self {
+    /// Takes what was set on its listener, the window that the SYN-ACK announced included.
+    pub fn inherit(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
+        self.rcv.edge = self.rcv.nxt + initial_window(options.recv_limit(cx.tunables)).get();
+        self.set_options(cx, options);
+    }
+
+    fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
+        let mut ledger = cx.pool.take_ledger();
+        ledger.tally = Tally::new(cx.now);
+        ledger.waits_since = cx.now.tick();
         Self {
             remote: open.remote,
             remote_port: open.remote_port,
@@ -125,6 +134,7 @@ impl Connection {
             recv_size: cx.tunables.recv_buffer,
             challenged: cx.now.tick(),
             timers: Timers::default(),
+            ledger,
             cold: None,
         }
     }
@@ -195,7 +205,7 @@ impl Connection {
 
     /// The window on our SYN, where it cannot be scaled.
     pub(super) fn unscaled_window(&self) -> WindowSize {
-        WindowSize::new(self.recv_size.min(65_535))
+        initial_window(self.recv_limit())
     }
 
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
@@ -248,9 +258,9 @@ pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
     if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
 }
 
-/// The window announced on a SYN, where it cannot be scaled.
-pub fn initial_window(tunables: &Tunables) -> WindowSize {
-    WindowSize::new(tunables.recv_buffer.min(65_535))
+/// The window announced on a SYN, where it cannot be scaled, of a receive buffer of `octets`.
+pub fn initial_window(octets: u32) -> WindowSize {
+    WindowSize::new(octets.min(65_535))
 }
 
 /// The timestamps option and its padding.

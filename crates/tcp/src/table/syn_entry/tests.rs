@@ -34,7 +34,14 @@ fn syn(options: TcpOptions) -> TcpHeader {
 }
 
 fn open() -> PassiveOpen {
-    PassiveOpen { remote: PEER, local_index: 3, listener: 9, iss: ISS, time_wait: None }
+    PassiveOpen {
+        remote: PEER,
+        local_index: 3,
+        listener: 9,
+        iss: ISS,
+        recv_limit: Tunables::default().recv_buffer,
+        time_wait: None,
+    }
 }
 
 /// An entry with everything negotiated.
