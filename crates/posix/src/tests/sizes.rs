@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::world::{
@@ -86,6 +87,38 @@ fn a_small_buffer_of_a_listener_shows_in_the_syn_ack() {
     while recv_now(&mut world.server, server, 1 << 20).is_ok_and(|text| !text.is_empty()) {
         world.run(Duration::from_secs(1));
     }
+    world.end();
+}
+
+#[test]
+fn the_window_scale_leaves_room_for_the_largest_buffer_unless_one_was_set() {
+    let rules = Tunables { recv_buffer_max: 6 << 20, ..Tunables::default() };
+    for (size, expected) in [(None, 7), (Some(100_000), 1)] {
+        let mut world = World::with(&rules);
+        let listener = world.listen(8);
+        let fd = stream(&mut world.client);
+        if let Some(size) = size {
+            set(&mut world.server, listener, SocketOption::RecvBuffer, size);
+            set(&mut world.client, fd, SocketOption::RecvBuffer, size);
+        }
+        world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+        for side in [Side::Client, Side::Server] {
+            let scale = syn(&world, side).tcp.options.window_scale.map(|scale| scale.get());
+            assert_eq!(scale, Some(expected), "{side:?}");
+        }
+        world.end();
+    }
+}
+
+#[test]
+fn no_peer_makes_us_send_less_than_the_least() {
+    let mut world = World::with(&Tunables { least_mss: 300, ..Tunables::default() });
+    let listener = world.listen(8);
+    set(&mut world.server, listener, SocketOption::MaxSeg, 100);
+    let (client, _) = world.connected(listener);
+    send_now(&mut world.client, client, &[0; 5_000]).expect("room");
+    world.settle();
+    assert_eq!(longest(&world, Side::Client), 288);
     world.end();
 }
 

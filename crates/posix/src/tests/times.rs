@@ -148,6 +148,28 @@ fn a_syn_is_repeated_as_often_as_its_socket_says() {
 }
 
 #[test]
+fn an_attempt_to_open_lasts_no_longer_than_the_stack_allows() {
+    let rules = whimbrel_tcp::Tunables {
+        connect_timeout: Duration::from_secs(5),
+        ..whimbrel_tcp::Tunables::default()
+    };
+    for (timeout, lasts) in [(0, 5), (9_000, 9)] {
+        let mut world = World::with(&rules);
+        let fd = stream(&mut world.client);
+        set(&mut world.client, fd, SocketOption::UserTimeOut, timeout);
+        nonblocking(&mut world.client, fd);
+        world.cut = true;
+        let _ = world.client.connect(fd, server_at());
+        world.run(Duration::from_millis(lasts * 1_000 - 10));
+        assert_eq!(error(&mut world, fd), 0);
+        world.run(Duration::from_millis(20));
+        assert_eq!(error(&mut world, fd), Errno::ETIMEDOUT.number());
+        world.cut = false;
+        world.end();
+    }
+}
+
+#[test]
 fn a_syn_ack_is_repeated_as_often_as_its_listener_says() {
     let mut world = World::new();
     let listener = world.listen(8);

@@ -95,7 +95,7 @@ impl Shard {
             self.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
-        let recv_limit = place.options().recv_limit(&self.tunables);
+        let scale_limit = place.options().scale_limit(&self.tunables);
         let key = arrival.key;
         let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
@@ -105,7 +105,7 @@ impl Shard {
             local_index: key.local_index,
             listener,
             iss,
-            recv_limit,
+            scale_limit,
             time_wait: opening.kept(),
         };
         let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.tunables);

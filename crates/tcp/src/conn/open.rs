@@ -56,7 +56,8 @@ impl Connection {
     pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.flags.set(Flags::SYN);
-        connection.recv_scale = recv_scale(cx.tunables, connection.recv_size);
+        let scale_limit = SocketOptions::default().scale_limit(cx.tunables);
+        connection.recv_scale = recv_scale(cx.tunables, scale_limit);
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
@@ -84,7 +85,7 @@ impl Connection {
         if handshake.sack {
             connection.flags.set(Flags::SACK);
         }
-        connection.settle_mss(handshake.peer_mss);
+        connection.settle_mss(handshake.peer_mss, cx.tunables);
         match handshake.round_trip {
             Some(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
             None => {
@@ -223,15 +224,15 @@ impl Connection {
         if options.sack_permitted && cx.tunables.sack {
             self.flags.set(Flags::SACK);
         }
-        let default = if self.remote.is_v4() { Mss::DEFAULT_V4 } else { Mss::DEFAULT_V6 };
-        self.settle_mss(options.mss.unwrap_or(default));
+        let default = cx.tunables.default_mss(&self.remote);
+        self.settle_mss(options.mss.unwrap_or(default), cx.tunables);
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
-    fn settle_mss(&mut self, peer: Mss) {
+    fn settle_mss(&mut self, peer: Mss, tunables: &Tunables) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         // Until here `mss` is what the path carries.
-        let mss = peer.get().min(self.mss).max(LEAST_MSS) - options;
+        let mss = peer.get().min(self.mss).max(tunables.least_mss) - options;
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
     }
@@ -265,6 +266,3 @@ pub fn initial_window(octets: u32) -> WindowSize {
 
 /// The timestamps option and its padding.
 pub(super) const TIMESTAMP_OCTETS: u16 = 12;
-/// A peer that announces less than this would make us send headers only (CVE-2019-11479; Linux'
-/// `tcp_min_snd_mss`).
-pub(super) const LEAST_MSS: u16 = 48;

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use whimbrel_wire::TrafficClass;
 
+use super::open::recv_scale;
 use super::{Connection, Cork, Flags, KeepAlive, Nagle, State};
 use crate::{Context, Tunables};
 
@@ -101,6 +102,13 @@ impl SocketOptions {
         self.recv_size.unwrap_or(tunables.recv_buffer)
     }
 
+    /// The window that the scale is chosen for, octets: unless the application fixed a size, the
+    /// largest that the buffer may come to have.
+    pub fn scale_limit(&self, tunables: &Tunables) -> u32 {
+        let most = self.recv_size.unwrap_or(tunables.recv_buffer.max(tunables.recv_buffer_max));
+        most.min(self.particulars.window_clamp.unwrap_or(u32::MAX))
+    }
+
     /// The most that is announced at once, octets.
     pub fn recv_limit(&self, tunables: &Tunables) -> u32 {
         self.recv_size(tunables).min(self.particulars.window_clamp.unwrap_or(u32::MAX))
@@ -130,6 +138,9 @@ impl Connection {
         self.set_nodelay(options.nagle);
         self.set_send_size(options.send_size.unwrap_or(cx.tunables.send_buffer));
         self.set_recv_size(cx, options.recv_size(cx.tunables));
+        if self.is_before_syn() {
+            self.recv_scale = recv_scale(cx.tunables, options.scale_limit(cx.tunables));
+        }
         if options.keep_alive != self.keep_alive() {
             self.set_keep_alive(cx, options.keep_alive);
         } else if idle != self.keepalive_time(cx.tunables) {
@@ -186,8 +197,12 @@ impl Connection {
         set.unwrap_or(tunables.keepalive_probes)
     }
 
-    pub(super) fn user_timeout(&self) -> Option<Duration> {
-        self.particulars()?.user_timeout
+    /// How long the peer may leave us without an acknowledgment, if that is limited by time.
+    pub(super) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
+        let own = self.particulars().and_then(|set| set.user_timeout);
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let usual = Some(tunables.connect_timeout).filter(|limit| opening && !limit.is_zero());
+        own.or(usual)
     }
 
     pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {

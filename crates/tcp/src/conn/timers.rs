@@ -129,7 +129,7 @@ impl Connection {
             }
             _ => self.rtt.rto(cx.tunables),
         };
-        match self.user_timeout() {
+        match self.user_timeout(cx.tunables) {
             // So that it is noticed when it is over, not up to a minute later.
             Some(limit) if self.attempts > 0 || self.flags.has(Flags::PERSIST) => {
                 wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
@@ -179,7 +179,7 @@ impl Connection {
     fn gives_up(&self, cx: &Context<'_>) -> bool {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         let asked = self.attempts > 1 || self.flags.has(Flags::PERSIST);
-        match self.user_timeout() {
+        match self.user_timeout(cx.tunables) {
             Some(limit) if asked && self.waited(cx) >= limit => true,
             Some(_) if !opening => false,
             _ => self.attempts > self.attempt_limit(cx),
@@ -245,7 +245,7 @@ impl Connection {
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
             return;
         }
-        let given_up = match self.user_timeout() {
+        let given_up = match self.user_timeout(cx.tunables) {
             Some(limit) => self.attempts > 0 && self.silence(cx) >= limit,
             None => self.attempts >= self.keepalive_probes(cx.tunables),
         };

@@ -14,7 +14,7 @@
 use core::time::Duration;
 
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Address, Endpoint, Family, Mss, SeqNum, WindowScale, WindowSize};
+use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
 
@@ -61,8 +61,8 @@ pub struct PassiveOpen {
     pub listener: u32,
     /// Our initial sequence number.
     pub iss: SeqNum,
-    /// The most octets that we shall announce at once: our window scale follows from it.
-    pub recv_limit: u32,
+    /// The window, octets, that our scale is chosen for.
+    pub scale_limit: u32,
     /// The TIME-WAIT record that comes back if the handshake fails (RFC 1122 4.2.2.13 b).
     pub time_wait: Option<u32>,
 }
@@ -104,14 +104,14 @@ impl SynEntry {
     /// and the SYN has them.
     pub fn from_syn(syn: &TcpHeader, open: PassiveOpen, tunables: &Tunables) -> Self {
         let options = &syn.options;
-        let own_scale = WindowScale::for_window(open.recv_limit);
+        let own_scale = WindowScale::for_window(open.scale_limit);
         let peer_scale = options.window_scale.unwrap_or_default();
         Self {
             remote: open.remote,
             remote_port: syn.src_port,
             local_port: syn.dst_port,
             local_index: open.local_index,
-            mss: options.mss.unwrap_or(default_mss(&open.remote)),
+            mss: options.mss.unwrap_or(tunables.default_mss(&open.remote)),
             listener: open.listener,
             irs: syn.seq,
             iss: open.iss,
@@ -476,14 +476,6 @@ pub(super) const fn tick_rounded_up(now: Instant) -> Tick {
 /// `val < recent` on the circle of timestamps (RFC 7323 5.2).
 const fn is_older(val: u32, recent: u32) -> bool {
     val.wrapping_sub(recent).cast_signed() < 0
-}
-
-/// What a peer of this family accepts if it does not say.
-fn default_mss(remote: &Address) -> Mss {
-    match remote.family() {
-        Family::V4 => Mss::DEFAULT_V4,
-        Family::V6 => Mss::DEFAULT_V6,
-    }
 }
 
 /// No record.

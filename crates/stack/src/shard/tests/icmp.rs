@@ -378,3 +378,18 @@ fn what_paths_carry_can_be_forgotten() {
     hosts.server.close(server);
     hosts.assert_no_leaks();
 }
+
+#[test]
+fn hard_errors_end_no_attempt_if_they_may_not() {
+    let rules = Tunables { icmp_aborts: false, ..Tunables::default() };
+    for over in BOTH {
+        let mut client = host(client_addr, 1, &rules);
+        let handle = client.connect(server_at(over), None).expect("a free port");
+        let syn = sent(&mut client).remove(0);
+        let code = if over == Over::V4 { 3 } else { 4 };
+        exchange(&mut client, Instant::ZERO, &unreachable(&syn, code));
+        assert_eq!(client.state(handle), Some(State::SynSent));
+        assert_eq!(client.soft_error(handle), Some(SoftError::Prohibited));
+        assert_eq!(client.counters().icmp_aborts, 0);
+    }
+}

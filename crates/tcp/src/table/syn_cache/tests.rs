@@ -32,7 +32,7 @@ impl Host {
             local_index: 0,
             listener: self.listener.index(),
             iss: SeqNum::new(1),
-            recv_limit: 65_535,
+            scale_limit: 65_535,
             time_wait: None,
         };
         SynEntry::from_syn(&syn, open, &Tunables::default())
