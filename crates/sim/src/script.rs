@@ -13,3 +13,4 @@ pub mod ast;
 pub mod call;
 pub mod host;
 pub mod shard_host;
+pub mod snippet;
