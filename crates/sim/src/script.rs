@@ -13,4 +13,5 @@ pub mod ast;
 pub mod call;
 pub mod host;
 pub mod shard_host;
+pub mod shell;
 pub mod snippet;
