@@ -12,6 +12,7 @@
 pub mod ast;
 pub mod call;
 pub mod host;
+pub mod persona;
 pub mod shard_host;
 pub mod shell;
 pub mod snippet;
