@@ -270,8 +270,7 @@ impl Connection {
             options.timestamps = Some(self.timestamps_now(cx));
         }
         if self.state != State::SynSent {
-            let mss = u32::from(self.mss);
-            self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+            self.rcv.edge = self.judge_edge();
             self.rcv.last_ack = self.rcv.nxt;
         }
         if self.name_held(&mut options, text) {
