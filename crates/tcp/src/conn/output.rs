@@ -77,10 +77,14 @@ impl Connection {
         }
         if !self.flags.has(Flags::SYN) {
             if self.flags.has(Flags::RETRANSMIT) {
-                // What was sent may be sent again whatever the window says now; what was not may
-                // fill the segment up only as far as the window admits.
-                let sent = self.snd.max.offset_from(self.snd.una);
-                return Some(Plan::Text(self.oldest_piece(sent.max(self.snd.wnd.get()))));
+                // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the
+                // old unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". If nothing
+                // is left of it, what was sent may go once more; then it is probed.
+                let room = match self.snd.wnd.get() {
+                    0 => self.snd.max.offset_from(self.snd.una),
+                    admitted => admitted,
+                };
+                return Some(Plan::Text(self.oldest_piece(room)));
             }
             if self.flags.has(Flags::PROBE) {
                 // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after

@@ -134,12 +134,19 @@ impl Connection {
         cx.counters.timeouts += 1;
         let flight = self.flight();
         self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
-        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
-        // TCP receiver", whatever the window says now (RFC 9293 3.8.6: a window may shrink). What
-        // follows it is sent again as the windows admit.
         self.snd.nxt = self.snd.una;
         // The small segment that Nagle's algorithm would wait for counts as lost, too.
         self.small_end = self.snd.una;
+        if self.snd.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
+            // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
+            // in the standard way (described below) (MUST-35)." What was in flight counts as
+            // unsent until the window opens; of it the probe is made.
+            self.flags.set(Flags::PERSIST);
+            self.flags.set(Flags::PROBE);
+            return;
+        }
+        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
+        // TCP receiver". What follows it is sent again as the windows admit.
         self.flags.set(Flags::RETRANSMIT);
     }
 

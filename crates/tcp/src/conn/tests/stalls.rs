@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use whimbrel_wire::WindowSize;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::pair::{Pair, Which, pattern};
 use crate::conn::State;
-use crate::{CloseReason, DropReason, Tunables, Verdict};
+use crate::{CloseReason, Counters, DropReason, Tunables, Verdict};
 
 /// Both ends as they would be after the client sent 2^30 octets more without a loss.
 fn skip_a_gigabyte(pair: &mut Pair) {
@@ -117,4 +118,59 @@ fn a_fin_behind_text_that_is_held_already_is_not_lost_with_it() {
     flying.text = pattern(100);
     assert_eq!(pair.server.take(now, &flying), Verdict::Accepted);
     assert_eq!(pair.server.connection.state(), State::CloseWait);
+}
+
+/// The client's flight is lost, and the server answers whatever comes with a window of `wnd`
+/// octets from where it stands.
+fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
+    let end = pair.now + limit;
+    while pair.now < end {
+        while pair.poll(Which::Client).is_some() {
+            let mut answer = pair.bare(Which::Server);
+            answer.header.window = WindowSize::new(wnd).to_raw(pair.client.connection.send_scale);
+            let now = pair.now;
+            assert_eq!(pair.client.take(now, &answer), Verdict::Accepted);
+        }
+        pair.now = pair.client.connection.next_deadline();
+        let now = pair.now;
+        pair.client.with(now, |connection, cx| connection.on_deadline(cx));
+    }
+}
+
+#[test]
+fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_for() {
+    let mut pair = Pair::established(&Tunables::default());
+    let octets = pattern(5_000);
+    pair.write(Which::Client, &octets);
+    answer_with_a_window_of(&mut pair, 0, Duration::from_secs(24 * 3600));
+    assert_eq!(pair.client.connection.state(), State::Established);
+    let Counters { timeouts, window_probes, .. } = pair.client.counters;
+    assert_eq!(timeouts, 1, "what follows are probes");
+    assert!((1_440..1_460).contains(&window_probes), "{window_probes}: one each minute");
+    let opened = pair.bare(Which::Server);
+    let now = pair.now;
+    assert_eq!(pair.client.take(now, &opened), Verdict::Accepted);
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+}
+
+#[test]
+fn a_peer_that_took_its_window_back_and_falls_silent_times_the_connection_out() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, &pattern(5_000));
+    answer_with_a_window_of(&mut pair, 0, Duration::from_secs(3600));
+    pair.lose = |_, _| true;
+    pair.run_for(Duration::from_secs(20 * 60));
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+}
+
+#[test]
+fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, &pattern(5_000));
+    answer_with_a_window_of(&mut pair, 64 * 15, Duration::from_millis(1));
+    let una = pair.client.connection.send_sequence().una;
+    let again = pair.poll(Which::Client).expect("a retransmission");
+    assert_eq!((again.header.seq, again.text.len()), (una, 64 * 15));
+    assert!(pair.poll(Which::Client).is_none(), "nothing else lies in the window");
 }
