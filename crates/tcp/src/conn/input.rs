@@ -124,11 +124,12 @@ impl Connection {
             self.challenge(cx);
             return Done(Verdict::Drop(DropReason::ResetChallenged));
         }
-        // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
-        // CLOSED state": everything the application sent was already received.
         let reason = match self.state {
             State::SynReceived => CloseReason::Refused,
-            State::Closing | State::LastAck => CloseReason::Finished,
+            // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
+            // CLOSED state". Only the acknowledgment of our FIN is missing, if no text is; text that
+            // was not acknowledged is lost (3.6, MUST-12).
+            State::Closing | State::LastAck if self.send_queued() == 0 => CloseReason::Finished,
             _ => CloseReason::Reset,
         };
         if reason == CloseReason::Reset {
