@@ -27,7 +27,8 @@ frame_drops! {
     Checksum = "IP_CSUM",
     /// For an address that is not this host's.
     OtherHost = "OTHERHOST",
-    /// From an address that no host can have: unspecified, multicast, broadcast, or our own.
+    /// From an address that no host can have: unspecified, multicast, broadcast (a network's of
+    /// ours, too), or our own.
     Martian = "IP_MARTIAN_SOURCE",
     /// A fragment within a packet that was made whole from fragments.
     Fragment = "IP_FRAGMENT",

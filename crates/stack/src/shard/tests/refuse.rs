@@ -2,10 +2,11 @@
 
 use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
-use whimbrel_wire::{Address, Protocol, SeqNum, Sum};
+use whimbrel_wire::{Address, Endpoint, Protocol, SeqNum, Sum};
 
 use super::hosts::{Over, client_addr, host, server_addr, server_at};
 use crate::ip::FrameDrop;
+use crate::shard::ConnectError;
 use crate::{RxFrame, Shard, TxBatch};
 
 /// A TCP segment as an IPv4 packet with right checksums.
@@ -81,11 +82,13 @@ fn corrupt_foreign_and_impossible_packets_are_dropped_in_silence() {
     wrong_header[8] ^= 1;
     let multicast = segment(Address::from_v4_octets([224, 0, 0, 1]), TcpFlags::SYN, 1, 0);
     let own = segment(server_addr(Over::V4), TcpFlags::SYN, 1, 0);
-    let cases: [(&[u8], FrameDrop); 6] = [
+    let everybody = segment(Address::from_v4_octets([10, 0, 0, 255]), TcpFlags::SYN, 1, 0);
+    let cases: [(&[u8], FrameDrop); 7] = [
         (&wrong_sum, FrameDrop::TcpChecksum),
         (&wrong_header, FrameDrop::Checksum),
         (&multicast, FrameDrop::Martian),
         (&own, FrameDrop::Martian),
+        (&everybody, FrameDrop::Martian),
         (&good[..30], FrameDrop::Header),
         (&[], FrameDrop::Header),
     ];
@@ -111,4 +114,14 @@ fn every_segment_is_accepted_or_counted_under_one_reason() {
     let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
     assert_eq!(counters.in_segs, counters.accepted_segs + dropped);
     assert_eq!(counters.in_segs, 320);
+}
+
+#[test]
+fn nobody_connects_to_all_hosts_of_a_network() {
+    let mut client = host(client_addr, 1, &Tunables::default());
+    for octets in [[10, 0, 0, 255], [255; 4], [224, 0, 0, 1], [0; 4]] {
+        let all = Endpoint::new(Address::from_v4_octets(octets), 80);
+        assert_eq!(client.connect(all, None), Err(ConnectError::NotAPeer(all)));
+    }
+    assert_eq!(client.census(), crate::shard::Census::default());
 }
