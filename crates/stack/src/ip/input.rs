@@ -9,14 +9,15 @@ use whimbrel_tcp::{Instant, Payload, RxSegment, SegMeta};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
-use super::{Answer, EchoReply, FrameDrop, Host, Report};
+use super::{Answer, Datagram, FrameDrop, Host, Report};
 use crate::RxFrame;
 
 /// A frame that asks something of this host.
 #[derive(Debug)]
 pub(crate) enum Arrived<'a> {
     Segment(Arrival<'a>),
-    Echo(EchoReply),
+    /// An echo request, and the reply that is due.
+    Echo(Datagram),
     /// An ICMP error about a segment of ours.
     Report(Report),
     /// A fragment that waits for others.

@@ -120,8 +120,9 @@ impl Shard {
                 return Some(arrival);
             }
             Ok(Arrived::Echo(echo)) => {
-                self.host.counters.in_delivers += 1;
-                if !self.replies.push(Pending::Echo(echo)) {
+                if self.replies.push(Pending::Echo(echo)) {
+                    self.host.counters.in_delivers += 1;
+                } else {
                     self.host.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }

@@ -82,7 +82,12 @@ impl Host {
         // the ICMP datagram exceeding 576 bytes". RFC 4443 2.4 (c): "as much of the IPv6
         // offending (invoking) packet (...) without making the error message packet exceed the
         // minimum IPv6 MTU".
-        let most = if ends.src.is_v4() { MOST_QUOTED_V4 } else { MOST_QUOTED_V6 };
+        let most = if ends.src.is_v4() {
+            let fits = usize::from(self.capabilities.mtu).saturating_sub(Ipv4Header::LEN + 8);
+            MOST_QUOTED_V4.min(fits)
+        } else {
+            MOST_QUOTED_V6
+        };
         let quoted = Bytes::copy_from_slice(packet.get(..most).unwrap_or(packet));
         Some(ErrorOut { local_index, remote: ends.src, answer, quoted })
     }

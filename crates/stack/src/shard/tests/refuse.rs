@@ -4,9 +4,9 @@ use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Endpoint, Protocol, SeqNum, Sum};
 
-use super::hosts::{Over, client_addr, host, server_addr, server_at};
+use super::hosts::{Over, client_addr, config, host, server_addr, server_at};
 use crate::ip::FrameDrop;
-use crate::shard::ConnectError;
+use crate::shard::{ConfigError, ConnectError};
 use crate::{RxFrame, Shard, TxBatch};
 
 /// A TCP segment as an IPv4 packet with right checksums.
@@ -124,4 +124,18 @@ fn nobody_connects_to_all_hosts_of_a_network() {
         assert_eq!(client.connect(all, None), Err(ConnectError::NotAPeer(all)));
     }
     assert_eq!(client.census(), crate::shard::Census::default());
+}
+
+#[test]
+fn a_link_that_carries_less_than_every_link_must_makes_no_host() {
+    let with = |mtu, addresses: usize| {
+        let mut config = config(server_addr, 2, &Tunables::default());
+        config.capabilities.mtu = mtu;
+        config.addresses.truncate(addresses);
+        Shard::new(config).map(|_| ())
+    };
+    assert_eq!(with(68, 1), Ok(()));
+    assert_eq!(with(67, 1), Err(ConfigError::Mtu { mtu: 67, least: 68 }));
+    assert_eq!(with(1_280, 2), Ok(()));
+    assert_eq!(with(1_279, 2), Err(ConfigError::Mtu { mtu: 1_279, least: 1_280 }));
 }
