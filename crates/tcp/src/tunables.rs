@@ -292,6 +292,15 @@ tunables! {
         high: "memory.";
     }
 
+    /// A SYN that carries FIN opens nothing: a listener drops it, TIME-WAIT challenges it. Linux
+    /// does so without asking. RFC 9293 3.10.7.2 does not drop it, nor does FreeBSD unless it is
+    /// told: then the SYN counts, and the FIN is to come again.
+    drop_synfin: bool = true, "net.inet.tcp.drop_synfin", Unit::Switch => {
+        rfc: "RFC 9293 3.10.7.2";
+        low: "scanners tell this host from others by its answer.";
+        high: "nothing: T/TCP alone ever sent it (RFC 1644, historic by RFC 6247).";
+    }
+
     /// Which SYN opens a flow in TIME-WAIT again.
     tw_syn: SynInTimeWait = SynInTimeWait::Rfc6191, "tw.syn", SynInTimeWait::UNIT => {
         rfc: "RFC 6191, RFC 9293 3.10.7.4, RFC 1122 4.2.2.13";

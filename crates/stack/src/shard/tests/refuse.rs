@@ -10,7 +10,7 @@ use crate::shard::{ConfigError, ConnectError};
 use crate::{RxFrame, Shard, TxBatch};
 
 /// A TCP segment as an IPv4 packet with right checksums.
-fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
+pub(super) fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
     let dst = server_addr(Over::V4);
     let header = TcpHeader {
         src_port: 4_000,
@@ -33,7 +33,7 @@ fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
     packet
 }
 
-fn take(server: &mut Shard, packet: &[u8]) -> Option<TcpHeader> {
+pub(super) fn take(server: &mut Shard, packet: &[u8]) -> Option<TcpHeader> {
     server.rx(Instant::ZERO, &[RxFrame::new(packet, SegMeta::SINGLE)]);
     let mut batch = TxBatch::new(4);
     server.tx(&mut batch);
@@ -68,6 +68,15 @@ fn a_listener_answers_syn_refuses_ack_and_ignores_the_rest() {
     let reset = take(&mut server, &segment(client, TcpFlags::SYN_ACK, 100, 77)).expect("a reset");
     assert_eq!((reset.flags, reset.seq), (TcpFlags::RST, SeqNum::new(77)));
     let syn_ack = take(&mut server, &segment(client, TcpFlags::SYN, 100, 0)).expect("an answer");
+    assert_eq!((syn_ack.flags, syn_ack.ack), (TcpFlags::SYN_ACK, SeqNum::new(101)));
+}
+
+#[test]
+fn a_syn_with_fin_opens_a_connection_only_if_it_may() {
+    let mut server = host(server_addr, 2, &Tunables { drop_synfin: false, ..Tunables::default() });
+    server.listen(server_at(Over::V4), 8).expect("free");
+    let syn_fin = segment(client_addr(Over::V4), TcpFlags::SYN | TcpFlags::FIN, 100, 0);
+    let syn_ack = take(&mut server, &syn_fin).expect("an answer");
     assert_eq!((syn_ack.flags, syn_ack.ack), (TcpFlags::SYN_ACK, SeqNum::new(101)));
 }
 
