@@ -139,6 +139,7 @@ impl Connection {
         }
         if let Some(cold) = self.cold.as_mut() {
             cold.send.clear();
+            cold.recv.end();
             if self.flags.has(Flags::ORPHAN) {
                 cold.recv.clear();
             }

@@ -23,8 +23,9 @@ impl Connection {
         let end = seg.header.seq + u32::from(seg.header.urgent);
         // RFC 9293 3.10.7.4: "RCV.UP <- max(RCV.UP,SEG.UP), and signal the user that the remote
         // side has urgent data if the urgent pointer (RCV.UP) is in advance of the data consumed".
-        if end.after(self.rcv.nxt) {
-            let ahead = end.offset_from(self.rcv.nxt);
+        let consumed = self.rcv.nxt - self.unread();
+        if end.after(consumed) {
+            let ahead = end.offset_from(consumed);
             if self.cold(cx).recv.note_urgent(ahead) {
                 self.signals.raise(Signals::URGENT);
             }
