@@ -18,7 +18,11 @@ impl Connection {
         if self.state == State::SynReceived {
             self.complete_simultaneous_open(seg)?;
         }
-        match self.snd.judge_ack(seg.header.ack) {
+        let place = self.snd.judge_ack(seg.header.ack);
+        if !matches!(place, AckPlace::TooOld | AckPlace::Unsent) {
+            self.note_timestamp(cx, seg);
+        }
+        match place {
             AckPlace::New(numbers) => self.on_new_ack(cx, seg, numbers)?,
             AckPlace::Current => self.on_current_ack(cx, seg),
             // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
