@@ -119,6 +119,7 @@ impl Connection {
             acks_owed: 0,
             unacked_segs: 0,
             attempts: 0,
+            keep_alive_probes: 0,
             closed: None,
             soft_error: None,
             send_size: cx.tunables.send_buffer,

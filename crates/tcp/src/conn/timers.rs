@@ -169,7 +169,7 @@ impl Connection {
         }
         let probed = matches!(self.state, State::Established | State::CloseWait);
         if self.flags.has(Flags::KEEP_ALIVE) && probed {
-            self.attempts = if self.snd.una == self.snd.max { 0 } else { self.attempts };
+            self.keep_alive_probes = 0;
             self.timers.life = cx.now + cx.tunables.keepalive_time;
         }
     }
@@ -204,17 +204,17 @@ impl Connection {
 
     /// RFC 9293 3.8.4: a segment that the peer must answer.
     fn probe_liveness(&mut self, cx: &mut Context<'_>) {
-        if self.snd.una != self.snd.max {
-            // Retransmission is already asking.
+        if self.timers.asks_again() {
+            // Retransmission or window probing is already asking.
             self.timers.life = cx.now + cx.tunables.keepalive_time;
             return;
         }
-        if self.attempts >= cx.tunables.keepalive_probes {
+        if self.keep_alive_probes >= cx.tunables.keepalive_probes {
             cx.counters.abort_on_timeout += 1;
             self.end(cx, CloseReason::TimedOut);
             return;
         }
-        self.attempts += 1;
+        self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
         self.flags.set(Flags::KEEP_ALIVE_NOW);
         cx.counters.keep_alives += 1;
         self.timers.life = cx.now + cx.tunables.keepalive_interval;
