@@ -198,7 +198,9 @@ tunables! {
         high: "dead connections are held for long.";
     }
 
-    /// How often the data of a closed connection without an owner is retransmitted.
+    /// How often the data of a closed connection without an owner is retransmitted. As many probes
+    /// of a window that stays closed end it, answered or not, once they are `net.ipv4.tcp_rto_max_ms`
+    /// apart.
     orphan_retries: u8 = 8, "net.ipv4.tcp_orphan_retries", Unit::Count("retransmissions") => {
         range: 0 ..= 30;
         low: "the end of what was sent is lost with one segment.";

@@ -121,7 +121,7 @@ impl Connection {
 
     fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
         self.attempts = self.attempts.saturating_add(1);
-        if self.attempts > self.attempt_limit(cx) {
+        if self.attempts > self.attempt_limit(cx) || self.is_abandoned_stall(cx) {
             cx.counters.abort_on_timeout += 1;
             self.end(cx, CloseReason::TimedOut);
             return;
@@ -148,6 +148,17 @@ impl Connection {
         // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
         // TCP receiver". What follows it is sent again as the windows admit.
         self.flags.set(Flags::RETRANSMIT);
+    }
+
+    /// Whether nobody owns the connection any more and its peer, which answers, keeps its window
+    /// closed: a stranger could make us hold text for ever (RFC 9293 3.8.6.1 has it stay open, and
+    /// warns of that). As Linux: after the retransmissions that such a connection is given, once
+    /// their interval does not grow any more.
+    fn is_abandoned_stall(&self, cx: &Context<'_>) -> bool {
+        self.flags.has(Flags::ORPHAN)
+            && self.flags.has(Flags::PERSIST)
+            && self.rtt.back_offs() >= cx.tunables.orphan_retries
+            && self.rtt.rto(cx.tunables) >= cx.tunables.max_rto
     }
 
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {

@@ -174,3 +174,34 @@ fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
     assert_eq!((again.header.seq, again.text.len()), (una, 64 * 15));
     assert!(pair.poll(Which::Client).is_none(), "nothing else lies in the window");
 }
+
+#[test]
+fn a_closed_window_that_is_answered_for_ever_does_not_hold_a_connection_without_owner() {
+    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    pair.server.reads = false;
+    pair.write(Which::Client, &pattern(10_000));
+    pair.run_for(Duration::from_secs(3_600));
+    assert_eq!(pair.client.connection.state(), State::Established, "its owner may wait");
+    pair.close(Which::Client);
+    pair.run_for(Duration::from_secs(61));
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+    assert_eq!(pair.client.counters.abort_on_timeout, 1);
+}
+
+#[test]
+fn a_connection_without_owner_is_given_time_to_deliver_into_a_closed_window() {
+    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    pair.server.reads = false;
+    let octets = pattern(10_000);
+    pair.write(Which::Client, &octets);
+    pair.close(Which::Client);
+    pair.run_for(Duration::from_secs(60));
+    let now = pair.now;
+    pair.server.reads = true;
+    pair.server.drain(now);
+    pair.run_for(Duration::from_secs(60));
+    assert!(pair.server.received == octets && pair.server.ended);
+    assert_eq!(pair.client.counters.abort_on_timeout, 0);
+}
