@@ -140,6 +140,8 @@ pub struct Connection {
     soft_error: Option<SoftError>,
     send_size: u32,
     recv_size: u32,
+    /// When text was last sent.
+    text_sent: Tick,
     /// When the last challenge acknowledgment went out.
     challenged: Tick,
     timers: Timers,

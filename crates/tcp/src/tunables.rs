@@ -161,6 +161,14 @@ tunables! {
         high: "a path that comes back waits for the next retransmission.";
     }
 
+    /// A connection that sent nothing for longer than a retransmission time-out begins again with the
+    /// initial window.
+    slow_start_after_idle: bool = true, "net.ipv4.tcp_slow_start_after_idle", Unit::Switch => {
+        rfc: "RFC 5681 4.1";
+        low: "a burst of all that the path once carried meets what it is now.";
+        high: "each pause costs some round trips.";
+    }
+
     /// How often a SYN is repeated before `connect` times out: 6 doublings from 1 s to 60 s are 123 s.
     syn_retries: u8 = 6, "net.ipv4.tcp_syn_retries", Unit::Count("repetitions") => {
         also: "TCP_SYNMAXRTX";

@@ -117,6 +117,7 @@ impl Connection {
             if !self.flags.has(Flags::PERSIST) {
                 self.attempts = 0;
                 self.rtt.end_back_off();
+                self.restart_after_idle(cx);
             }
         } else if changed && self.snd.una == self.snd.max {
             self.rearm_retransmission(cx);

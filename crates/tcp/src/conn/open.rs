@@ -124,6 +124,7 @@ impl Connection {
             soft_error: None,
             send_size: cx.tunables.send_buffer,
             recv_size: cx.tunables.recv_buffer,
+            text_sent: cx.now.tick(),
             challenged: cx.now.tick(),
             timers: Timers::default(),
             cold: None,

@@ -210,6 +210,7 @@ impl Connection {
         if len % mss != 0 {
             self.small_end = end;
         }
+        self.text_sent = cx.now.tick();
         self.snd.sent_to(self.snd.nxt.later(end));
         self.arm_retransmission(cx);
         outgoing
