@@ -170,7 +170,11 @@ impl Shard {
                     Verdict::Drop(reason)
                 }
             }
-            SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
+            SynStep::Refuse(reply, reason) => {
+                let entry = *entry;
+                let stamps = entry.timestamps(self.announced(&entry).tsval);
+                Verdict::Reply(reply.stamped(stamps), reason)
+            }
             SynStep::Drop(reason) => Verdict::Drop(reason),
         }
     }

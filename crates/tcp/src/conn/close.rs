@@ -93,7 +93,7 @@ impl Connection {
                 ack: self.rcv.nxt,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),
-                timestamps: self.flags.has(Flags::TIMESTAMPS).then(|| self.timestamps_now(cx)),
+                timestamps: self.own_timestamps(cx),
             }),
             _ => None,
         };

@@ -271,9 +271,7 @@ impl Connection {
         self.timers.stop_ack();
         self.unacked_segs = 0;
         let mut options = TcpOptions::default();
-        if self.flags.has(Flags::TIMESTAMPS) {
-            options.timestamps = Some(self.timestamps_now(cx));
-        }
+        options.timestamps = self.own_timestamps(cx);
         if self.state != State::SynSent {
             let mss = u32::from(self.mss);
             self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
@@ -351,14 +349,14 @@ impl Connection {
         idle && self.has_unsent() && self.judge_text(u32::from(self.mss)).is_none()
     }
 
-    /// TSval now, and TS.Recent to echo.
-    pub(super) fn timestamps_now(&self, cx: &Context<'_>) -> Timestamps {
-        Timestamps {
+    /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).
+    pub(super) fn own_timestamps(&self, cx: &Context<'_>) -> Option<Timestamps> {
+        self.flags.has(Flags::TIMESTAMPS).then(|| Timestamps {
             val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
             // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
             // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
-        }
+        })
     }
 
     /// Window scaling was negotiated (only asked while opening).

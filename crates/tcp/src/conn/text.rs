@@ -59,7 +59,8 @@ impl Connection {
             // implementation SHOULD send a RST to show that data was lost."
             cx.counters.abort_on_data += 1;
             self.end(cx, CloseReason::Aborted);
-            return Done(Verdict::Reply(Reply::reset_for(seg), DropReason::DataAfterClose));
+            let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
+            return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
         }
         let seq = seg.text_seq();
         if text.skip > 0 {

@@ -1,16 +1,26 @@
 //! What a host does not take: each refusal has its reason.
 
 use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
-use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Protocol, SeqNum, Sum};
 
 use super::hosts::{Over, client_addr, config, host, server_addr, server_at};
+use super::packets::packet_from;
 use crate::ip::FrameDrop;
 use crate::shard::{ConfigError, ConnectError};
 use crate::{RxFrame, Shard, TxBatch};
 
 /// A TCP segment as an IPv4 packet with right checksums.
 pub(super) fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
+    segment_with(src, flags, [seq, ack], TcpOptions::default())
+}
+
+fn segment_with(
+    src: Address,
+    flags: TcpFlags,
+    [seq, ack]: [u32; 2],
+    options: TcpOptions,
+) -> Vec<u8> {
     let dst = server_addr(Over::V4);
     let header = TcpHeader {
         src_port: 4_000,
@@ -18,19 +28,15 @@ pub(super) fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<
         seq: SeqNum::new(seq),
         ack: SeqNum::new(ack),
         flags,
+        options,
         ..TcpHeader::default()
     };
-    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, Protocol::TCP.0, 0, 0];
-    packet.extend(src.v4_octets());
-    packet.extend(dst.v4_octets());
-    let checksum = Sum::new().add_bytes(&packet).finish();
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-    let mut tcp = [0; 20];
+    let mut tcp = vec![0; header.header_len(OptionOrder::Linux)];
     header.emit(OptionOrder::Linux, &mut tcp);
-    let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, 20).add_bytes(&tcp);
+    let pseudo = Sum::pseudo_header(src, dst, Protocol::TCP.0, tcp.len() as u32);
+    let sum = pseudo.add_bytes(&tcp);
     TcpHeader::set_checksum(&mut tcp, sum.finish());
-    packet.extend(tcp);
-    packet
+    packet_from(src, dst, Protocol::TCP, &tcp)
 }
 
 pub(super) fn take(server: &mut Shard, packet: &[u8]) -> Option<TcpHeader> {
@@ -78,6 +84,25 @@ fn a_syn_with_fin_opens_a_connection_only_if_it_may() {
     let syn_fin = segment(client_addr(Over::V4), TcpFlags::SYN | TcpFlags::FIN, 100, 0);
     let syn_ack = take(&mut server, &syn_fin).expect("an answer");
     assert_eq!((syn_ack.flags, syn_ack.ack), (TcpFlags::SYN_ACK, SeqNum::new(101)));
+}
+
+#[test]
+fn a_reset_of_a_handshake_bears_its_timestamps_and_that_of_a_stranger_none() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    server.listen(server_at(Over::V4), 8).expect("free");
+    let client = client_addr(Over::V4);
+    let options =
+        TcpOptions { timestamps: Some(Timestamps { val: 7, ecr: 0 }), ..TcpOptions::default() };
+    let stray = segment_with(client, TcpFlags::ACK, [100, 55], options);
+    let reset = take(&mut server, &stray).expect("a reset");
+    assert_eq!((reset.flags, reset.options.timestamps), (TcpFlags::RST, None));
+    let syn_ack = take(&mut server, &segment_with(client, TcpFlags::SYN, [100, 0], options));
+    let stamps = syn_ack.expect("an answer").options.timestamps.expect("negotiated");
+    let wrong = segment_with(client, TcpFlags::ACK, [101, 55], options);
+    let reset = take(&mut server, &wrong).expect("a reset");
+    assert_eq!((reset.flags, reset.seq), (TcpFlags::RST, SeqNum::new(55)));
+    // Without ACK, nothing is echoed.
+    assert_eq!(reset.options.timestamps, Some(Timestamps { val: stamps.val, ecr: 0 }));
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
 use super::pair::{Pair, Which, pattern};
 use crate::conn::State;
-use crate::{CloseReason, Tunables, Verdict};
+use crate::{CloseReason, DropReason, Tunables, Verdict};
 
 fn states(pair: &Pair) -> (State, State) {
     (pair.client.connection.state(), pair.server.connection.state())
@@ -59,6 +59,26 @@ fn data_after_close_is_refused_by_a_reset() {
     pair.run_until_quiet();
     assert_eq!(pair.client.connection.state(), State::Closed);
     assert_eq!(pair.client.counters.abort_on_data, 1);
+}
+
+#[test]
+fn a_reset_bears_the_timestamps_of_its_connection() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.close(Which::Client);
+    pair.run_until_quiet();
+    pair.write(Which::Server, b"too late");
+    let text = pair.poll(Which::Server).expect("text");
+    let now = pair.now;
+    let tsval = pair.bare(Which::Client).header.options.timestamps.expect("negotiated").val;
+    let verdict = pair.client.take(now, &text);
+    let Verdict::Reply(reset, DropReason::DataAfterClose) = verdict else {
+        panic!("{verdict:?} is no reset");
+    };
+    // RFC 7323 3.2: without ACK, TSecr is zero.
+    assert_eq!(reset.flags, TcpFlags::RST);
+    assert_eq!(reset.timestamps, Some(Timestamps { val: tsval, ecr: 0 }));
+    let aborted = pair.server.with(now, |connection, cx| connection.abort(cx)).expect("a reset");
+    assert!(aborted.timestamps.is_some_and(|stamps| stamps.ecr != 0));
 }
 
 #[test]
