@@ -25,7 +25,7 @@ pub enum ConfigError {
     },
     /// A link that cannot carry the least packet of a family that this host has an address of.
     #[error(
-        "an MTU of {mtu} octets is less than the {least} that the addresses need: give {least} or more, or no address of IPv6"
+        "an MTU of {mtu} octets: with these addresses every link carries {least}; give that or more"
     )]
     Mtu {
         /// What was given.

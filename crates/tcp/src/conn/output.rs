@@ -77,20 +77,13 @@ impl Connection {
         }
         if !self.flags.has(Flags::SYN) {
             if self.flags.has(Flags::RETRANSMIT) {
-                // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the
-                // old unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". If nothing
-                // is left of it, what was sent may go once more; then it is probed.
-                let room = match self.snd.wnd.get() {
-                    0 => self.snd.max.offset_from(self.snd.una),
-                    admitted => admitted,
-                };
-                return Some(Plan::Text(self.oldest_piece(room)));
+                return Some(Plan::Text(self.oldest_piece(self.room_again())));
             }
             if self.flags.has(Flags::PROBE) {
                 // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
                 // the override time-out, and is text like any other.
                 return Some(match self.snd.wnd.get() {
-                    0 => Plan::Probe(self.oldest_piece(1)),
+                    0 => Plan::Probe(self.oldest_piece(self.blurred().max(1))),
                     admitted => Plan::Text(self.oldest_piece(admitted)),
                 });
             }
@@ -145,6 +138,24 @@ impl Connection {
                 && len >= self.snd.max_wnd.get() / 2
         };
         if send_odd { len } else { len - odd }
+    }
+
+    /// How many numbers from SND.UNA on may be sent again. What was not sent yet may fill the
+    /// segment up only as far as the window admits.
+    fn room_again(&self) -> u32 {
+        let (sent, admitted) = (self.snd.max.offset_from(self.snd.una), self.snd.wnd.get());
+        // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the old
+        // unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". RFC 7323 2.4: the
+        // first time whatever the window says now, as it was in the window when it was sent.
+        if self.attempts <= 1 { sent.max(admitted) } else { admitted + self.blurred() }.max(1)
+    }
+
+    /// How many of the numbers that were sent beyond the window may lie in it all the same: the
+    /// peer's window field counts in units, and RFC 7323 2.4 disregards less than one.
+    fn blurred(&self) -> u32 {
+        let sent = self.snd.max.offset_from(self.snd.una);
+        let unit = 1 << self.send_scale.get();
+        sent.saturating_sub(self.snd.wnd.get()).min(unit - 1)
     }
 
     /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
@@ -270,8 +281,8 @@ impl Connection {
     ) -> Outgoing {
         self.timers.stop_ack();
         self.unacked_segs = 0;
-        let mut options = TcpOptions::default();
-        options.timestamps = self.own_timestamps(cx);
+        let timestamps = self.own_timestamps(cx);
+        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
         if self.state != State::SynSent {
             let mss = u32::from(self.mss);
             self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);

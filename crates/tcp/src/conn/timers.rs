@@ -137,10 +137,11 @@ impl Connection {
         self.snd.nxt = self.snd.una;
         // The small segment that Nagle's algorithm would wait for counts as lost, too.
         self.small_end = self.snd.una;
-        if self.snd.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
+        if self.attempts > 1 && self.snd.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
             // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
             // in the standard way (described below) (MUST-35)." What was in flight counts as
-            // unsent until the window opens; of it the probe is made.
+            // unsent until the window opens; of it the probe is made. The first time it is sent
+            // again all the same (RFC 7323 2.4).
             self.flags.set(Flags::PERSIST);
             self.flags.set(Flags::PROBE);
             return;

@@ -145,7 +145,7 @@ fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_f
     answer_with_a_window_of(&mut pair, 0, Duration::from_secs(24 * 3600));
     assert_eq!(pair.client.connection.state(), State::Established);
     let Counters { timeouts, window_probes, .. } = pair.client.counters;
-    assert_eq!(timeouts, 1, "what follows are probes");
+    assert_eq!(timeouts, 2, "what follows are probes");
     assert!((1_440..1_460).contains(&window_probes), "{window_probes}: one each minute");
     let opened = pair.bare(Which::Server);
     let now = pair.now;
@@ -166,13 +166,33 @@ fn a_peer_that_took_its_window_back_and_falls_silent_times_the_connection_out() 
 
 #[test]
 fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
-    let mut pair = Pair::established(&Tunables::default());
+    let tunables = Tunables { window_scaling: false, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
     pair.write(Which::Client, &pattern(5_000));
-    answer_with_a_window_of(&mut pair, 64 * 15, Duration::from_millis(1));
+    answer_with_a_window_of(&mut pair, 960, Duration::from_millis(1));
     let una = pair.client.connection.send_sequence().una;
     let again = pair.poll(Which::Client).expect("a retransmission");
-    assert_eq!((again.header.seq, again.text.len()), (una, 64 * 15));
+    assert_eq!((again.header.seq, again.text.len()), (una, 1_448), "the first one is whole");
+    answer_with_a_window_of(&mut pair, 960, Duration::from_millis(1));
+    let again = pair.poll(Which::Client).expect("a retransmission");
+    assert_eq!((again.header.seq, again.text.len()), (una, 960));
     assert!(pair.poll(Which::Client).is_none(), "nothing else lies in the window");
+}
+
+#[test]
+fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_room_for() {
+    // In units of 8 octets the server's last 7 octets of window look like none.
+    let mut pair = Pair::established(&Tunables::default());
+    let edge = pair.server.connection.rcv.nxt + 7;
+    pair.write(Which::Client, b"seven..");
+    let lost = pair.poll(Which::Client).expect("text");
+    pair.server.connection.rcv.edge = edge;
+    answer_with_a_window_of(&mut pair, 0, Duration::from_secs(2));
+    let probe = pair.poll(Which::Client).expect("a probe");
+    assert_eq!((probe.header.seq, &probe.text), (lost.header.seq, &lost.text));
+    let now = pair.now;
+    assert_eq!(pair.server.take(now, &probe), Verdict::Accepted);
+    assert_eq!(pair.server.connection.unread(), 7);
 }
 
 #[test]
