@@ -35,7 +35,7 @@ impl Shard {
         if header.flags.contains(TcpFlags::RST) {
             return self.on_reset_in_time_wait(index, &wait, header);
         }
-        if header.flags.contains(TcpFlags::SYN) && !header.flags.contains(TcpFlags::ACK) {
+        if self.asks_to_open(header.flags) {
             return self.on_syn_in_time_wait(index, &wait, arrival);
         }
         match wait.judge_segment(&arrival.segment) {

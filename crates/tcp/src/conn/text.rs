@@ -23,8 +23,9 @@ impl Connection {
         let end = seg.header.seq + u32::from(seg.header.urgent);
         // RFC 9293 3.10.7.4: "RCV.UP <- max(RCV.UP,SEG.UP), and signal the user that the remote
         // side has urgent data if the urgent pointer (RCV.UP) is in advance of the data consumed".
-        if end.after(self.rcv.nxt) {
-            let ahead = end.offset_from(self.rcv.nxt);
+        let consumed = self.rcv.nxt - self.unread();
+        if end.after(consumed) {
+            let ahead = end.offset_from(consumed);
             if self.cold(cx).recv.note_urgent(ahead) {
                 self.signals.raise(Signals::URGENT);
             }
@@ -58,7 +59,8 @@ impl Connection {
             // implementation SHOULD send a RST to show that data was lost."
             cx.counters.abort_on_data += 1;
             self.end(cx, CloseReason::Aborted);
-            return Done(Verdict::Reply(Reply::reset_for(seg), DropReason::DataAfterClose));
+            let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
+            return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
         }
         let seq = seg.text_seq();
         if text.skip > 0 {
