@@ -162,6 +162,11 @@ impl Connection {
         }
     }
 
+    /// Whether something arrived in order that no segment of ours acknowledged.
+    pub fn owes_ack(&self) -> bool {
+        self.rcv.last_ack != self.rcv.nxt
+    }
+
     /// What a TIME-WAIT record keeps of this connection.
     pub fn remains(&self) -> Remains {
         Remains {

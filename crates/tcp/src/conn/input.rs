@@ -157,6 +157,11 @@ impl Connection {
             if end.at_or_after(self.rcv.nxt) && end.at_or_before(self.rcv.edge) {
                 let ahead = end.offset_from(self.rcv.nxt);
                 self.cold(cx).recv.note_fin(ahead);
+                if ahead > 0 && seg.payload.is_empty() {
+                    // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
+                    // out-of-order segment arrives." With text, the text was answered.
+                    self.owe_duplicate();
+                }
             }
         }
         let due = self.cold.as_mut().is_some_and(|cold| cold.recv.take_fin());

@@ -188,9 +188,10 @@ impl Connection {
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
-        // the update; below half of the buffer it might be waiting for it.
+        // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
+        // announce is plenty, too: else each handshake would end with an update.
         step > 0
-            && announced < half
+            && announced < half.min(u32::from(u16::MAX / 2))
             && (step >= 2 * mss || step >= half)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }

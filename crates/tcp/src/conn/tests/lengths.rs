@@ -99,6 +99,14 @@ fn an_acknowledgment_that_was_sent_before_ours_arrived_is_heard() {
 }
 
 #[test]
+fn a_handshake_ends_without_a_window_update() {
+    let mut pair = Pair::established(&Tunables::default());
+    for which in [Which::Client, Which::Server] {
+        assert!(pair.poll(which).is_none(), "{which:?} has nothing to say");
+    }
+}
+
+#[test]
 fn without_window_scaling_no_window_beyond_its_field_is_kept_or_told_of() {
     let tunables = Tunables { window_scaling: false, ..Tunables::default() };
     assert!(tunables.recv_buffer > 2 * 65_535);
