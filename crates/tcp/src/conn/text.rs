@@ -177,10 +177,14 @@ impl Connection {
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
-        // the update; below half of the buffer it might be waiting for it.
+        // the update; below half of the buffer, or of what a SYN can announce, it might be waiting
+        // for it.
         step > 0
-            && announced < self.recv_size / 2
+            && announced < (self.recv_size / 2).min(PLENTY)
             && (step >= 2 * mss || step >= self.recv_size / 2)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
 }
+
+/// Octets: half of the window that every SYN can announce.
+const PLENTY: u32 = 32_768;
