@@ -5,8 +5,9 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
 use super::{Connection, Flags, Read, Signals, State};
 use crate::recv::{Held, Text};
+use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, RxSegment};
+use crate::{Context, RxSegment, Tunables};
 
 impl Connection {
     /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end
@@ -167,6 +168,15 @@ impl Connection {
     /// Octets of receive buffer that are free.
     pub(super) fn recv_room(&self) -> u32 {
         self.recv_size.saturating_sub(self.unread())
+    }
+
+    /// By how much the window grows at least when an acknowledgment can carry the news.
+    pub(super) fn least_step(&self, tunables: &Tunables) -> u32 {
+        let mss = u32::from(self.mss);
+        match tunables.recv_window {
+            ReceiveWindow::FullSegments if self.recv_room() >= mss.min(self.recv_size / 4) => 1,
+            ReceiveWindow::FullSegments | ReceiveWindow::Rfc9293 => mss,
+        }
     }
 
     /// Whether reading freed so much that the peer should hear of it without waiting for an
