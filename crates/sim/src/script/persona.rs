@@ -47,6 +47,8 @@ const LINUX: Persona = Persona {
         // The last number of `net.ipv4.tcp_rmem`: a scale of 8.
         ("buffers.recv.max", "15M"),
         ("net.ipv4.tcp_syn_retries", "5"),
+        // Quick acknowledgments, as of a connection's first sixteen segments.
+        ("ack_every", "1"),
         ("msl", "30s"),
         ("tw.syn", "linux"),
         ("tw.rst", "at-rcv-nxt"),
