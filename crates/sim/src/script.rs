@@ -19,6 +19,7 @@ pub mod lower;
 pub mod names;
 pub mod parse;
 pub mod persona;
+pub mod setup;
 pub mod shard_host;
 pub mod shell;
 pub mod snippet;
