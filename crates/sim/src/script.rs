@@ -17,6 +17,7 @@ pub mod host;
 pub mod judge_call;
 pub mod lower;
 pub mod names;
+pub mod packet;
 pub mod parse;
 pub mod persona;
 pub mod setup;
