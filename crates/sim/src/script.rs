@@ -20,6 +20,8 @@ pub mod names;
 pub mod packet;
 pub mod parse;
 pub mod persona;
+pub mod report;
+pub mod run;
 pub mod setup;
 pub mod shard_host;
 pub mod shell;
