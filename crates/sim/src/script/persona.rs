@@ -44,6 +44,8 @@ const LINUX: Persona = Persona {
     settings: &[
         // What is announced at first: all that a SYN can say.
         ("buffers.recv", "64k"),
+        // `net.ipv4.tcp_rmem`, its last number: a scale of 8.
+        ("buffers.recv_most", "15M"),
         ("net.ipv4.tcp_syn_retries", "5"),
         ("msl", "30s"),
         ("tw.syn", "linux"),
@@ -58,6 +60,8 @@ const FREEBSD: Persona = Persona {
     settings: &[
         ("net.inet.tcp.sendspace", "32768"),
         ("net.inet.tcp.recvspace", "65536"),
+        ("kern.ipc.maxsockbuf", "2097152"),
+        ("recv.window", "full-segments"),
         ("options.order", "freebsd"),
         // Doubled, and `rexmit_slop` on top of each but the first.
         ("syn.retry", "1s,2.2s,4.2s,8.2s,16.2s,32.2s,64s"),
