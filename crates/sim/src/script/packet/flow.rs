@@ -33,8 +33,8 @@ pub struct FlowState {
     pub(super) pending_syn: Option<SeqNum>,
     /// Whether the next SYN of the host's may have an ISN of its own.
     pub(super) may_learn: bool,
-    /// The host's last segment was a SYN without ACK.
-    sent_bare_syn: bool,
+    /// The flags of the host's last segment; none once the peer reset the connection.
+    last_sent: TcpFlags,
     /// The peer's last segment had the ACK bit.
     pub(super) asked_with_ack: bool,
     /// The number of the host's FIN.
@@ -90,7 +90,7 @@ impl FlowState {
             remote_isn: None,
             pending_syn: None,
             may_learn: true,
-            sent_bare_syn: false,
+            last_sent: TcpFlags::NONE,
             asked_with_ack: false,
             host_fin: None,
             peer_fin: false,
@@ -135,16 +135,22 @@ impl FlowState {
     pub fn on_received(&mut self, segment: &Segment) {
         self.asked_with_ack = segment.flags.is_ack();
         self.peer_fin |= segment.flags.is_fin();
+        if segment.flags.is_rst() {
+            self.last_sent = TcpFlags::NONE;
+        }
         if !segment.flags.is_syn() {
             return;
         }
         let scales = |option: &TcpOption| matches!(option, TcpOption::WindowScale(_));
         self.windows.peer_scales = segment.options.iter().any(scales);
-        let opens = self.remote_isn.is_none() || self.sent_bare_syn;
+        let is_simultaneous = self.last_sent.is_syn() && !self.last_sent.is_ack();
+        // While the host still offers its SYN-ACK, the same SYN again asks for the same answer.
+        let repeats = self.last_sent.is_syn() && self.remote_isn == Some(segment.seq);
+        let opens = self.remote_isn.is_none() || is_simultaneous;
         if opens {
             self.remote_isn = Some(segment.seq);
         }
-        if !segment.flags.is_ack() && !self.sent_bare_syn {
+        if !segment.flags.is_ack() && !is_simultaneous && !repeats {
             self.may_learn = true;
             self.pending_syn = Some(segment.seq).filter(|_| !opens);
         }
@@ -158,7 +164,7 @@ impl FlowState {
         if segment.flags.is_fin() {
             self.host_fin = Some(segment.seq + segment.len());
         }
-        self.sent_bare_syn = segment.flags.is_syn() && !segment.flags.is_ack();
+        self.last_sent = segment.flags;
         self.note_stamp(expected, segment);
         self.note_window(expected, segment);
     }

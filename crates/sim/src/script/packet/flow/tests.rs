@@ -76,9 +76,18 @@ fn a_syn_that_is_answered_opens_another_connection() {
 }
 
 #[test]
-fn a_repeated_syn_ack_must_keep_its_number() {
-    let flow = open(1, 1);
+fn a_repeated_syn_asks_for_the_same_answer() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
     assert!(!flow.may_learn);
+}
+
+#[test]
+fn a_syn_behind_a_reset_may_be_answered_anew() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::RST, (101, 0), 9));
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
+    assert!(flow.may_learn);
 }
 
 #[test]
