@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Address, Endpoint, Flow, SeqNum};
 
-use super::super::ast::{OptionList, PacketEnds, TcpOption, TcpPacket};
+use super::super::ast::{Ack, OptionList, PacketEnds, TcpOption, TcpPacket};
 use super::super::setup::Setup;
 use super::Segment;
 
@@ -61,6 +61,9 @@ struct Windows {
     peer_scales: bool,
     scripted: Announced,
     live: Announced,
+    /// The receive buffer by the script, octets: what its host accepts where it is more than a
+    /// header could announce.
+    scripted_buffer: u32,
 }
 
 /// Numbers are relative to the remote ISN.
@@ -124,11 +127,9 @@ impl FlowState {
     /// the connection's, those of a new SYN that it may be an answer to.
     pub(super) fn remote_bases(&self, flags: TcpFlags) -> impl Iterator<Item = SeqNum> {
         let pending = self.pending_syn.filter(|_| flags.intersects(TcpFlags::SYN | TcpFlags::RST));
-        let known = match (pending, flags.is_syn()) {
-            (Some(_), true) => None,
-            _ => Some(self.remote(0)),
-        };
-        pending.into_iter().chain(known)
+        let is_answer = pending.is_some() && flags.is_syn();
+        let known = Some(self.remote(0)).filter(|_| !is_answer);
+        known.into_iter().chain(pending)
     }
 
     /// A segment of the peer's goes in.
@@ -160,6 +161,10 @@ impl FlowState {
     pub fn on_sent(&mut self, expected: &TcpPacket, segment: &Segment) {
         if segment.flags.is_syn() {
             self.on_syn_sent(segment);
+        } else if !segment.flags.is_rst() {
+            // What may have asked for another connection was refused.
+            self.pending_syn = None;
+            self.may_learn &= self.local_isn.is_none();
         }
         if segment.flags.is_fin() {
             self.host_fin = Some(segment.seq + segment.len());
@@ -172,10 +177,11 @@ impl FlowState {
     fn on_syn_sent(&mut self, segment: &Segment) {
         if let Some(isn) = self.pending_syn.take() {
             // The 4-tuple's next connection: nothing of the one before holds any more.
-            let peer_scales = self.windows.peer_scales;
+            let Windows { peer_scales, scripted_buffer, .. } = self.windows;
             *self = Self { written: self.written, ..Self::new(self.live) };
             self.remote_isn = Some(isn);
             self.windows.peer_scales = peer_scales;
+            self.windows.scripted_buffer = scripted_buffer;
         }
         if self.may_learn {
             self.local_isn = Some(segment.seq);
@@ -192,7 +198,7 @@ impl FlowState {
     }
 
     fn note_window(&mut self, expected: &TcpPacket, segment: &Segment) {
-        let Windows { peer_scales, scripted, live } = &mut self.windows;
+        let Windows { peer_scales, scripted, live, .. } = &mut self.windows;
         let is_syn = segment.flags.is_syn();
         if is_syn {
             live.scale = scale(&segment.options).filter(|_| *peer_scales).unwrap_or(0);
@@ -223,6 +229,21 @@ impl FlowState {
     pub(in super::super) fn is_news(&self, segment: &Segment) -> bool {
         let live = &self.windows.live;
         segment.ack.offset_from(self.remote(0)) != live.ack || segment.win != live.win
+    }
+
+    /// Whether a pure acknowledgment as written says the same as the one that is written before.
+    pub(in super::super) fn repeats(&self, body: &TcpPacket) -> bool {
+        let scripted = &self.windows.scripted;
+        body.ack == Some(Ack::Relative(scripted.ack))
+            && body.win.is_none_or(|win| win == scripted.win)
+    }
+
+    /// An acknowledgment is written, and did not come so far.
+    pub(in super::super) fn on_owed(&mut self, body: &TcpPacket) {
+        if let Some(Ack::Relative(ack)) = body.ack {
+            let scripted = &mut self.windows.scripted;
+            scripted.announce(ack, body.win.unwrap_or(scripted.win), false);
+        }
     }
 
     /// The ISNs of an active open may change: the application connects anew.
@@ -261,8 +282,12 @@ impl FlowState {
     /// Only what begins behind the expected number, at the last octet of the window or beyond it,
     /// aims at the edge; a retransmission, a probe or text in order does not.
     pub fn aim(&self, begin: u32, len: u32) -> Option<u32> {
-        let Windows { scripted, live, .. } = &self.windows;
-        let (scripted_edge, live_edge) = (scripted.edge?, live.edge?);
+        let Windows { scripted, live, scripted_buffer, .. } = &self.windows;
+        let buffer_edge = match scripted.win {
+            u16::MAX => scripted.ack.saturating_add(*scripted_buffer),
+            _ => 0,
+        };
+        let (scripted_edge, live_edge) = (scripted.edge?.max(buffer_edge), live.edge?);
         let ahead = begin.wrapping_sub(scripted.ack).cast_signed() > 0;
         let distance = begin.wrapping_sub(scripted_edge).cast_signed();
         if !ahead || distance < -1 || scripted_edge == live_edge {
@@ -272,6 +297,11 @@ impl FlowState {
         let unit = if distance >= 0 && len == 0 { (1 << live.scale) - 1 } else { 0 };
         let by = live_edge.wrapping_sub(scripted_edge).wrapping_add(unit);
         Some(by).filter(|by| *by != 0)
+    }
+
+    /// The script says how large the receive buffer is.
+    pub const fn on_buffer(&mut self, octets: u32) {
+        self.windows.scripted_buffer = octets;
     }
 
     /// A segment was moved.
@@ -324,6 +354,8 @@ pub struct Flows {
     next_port: u16,
     /// A listener is there that no SYN has met.
     fresh_listener: bool,
+    /// The receive buffer by the script, octets; 0 if it does not say.
+    buffer: u32,
 }
 
 impl Flows {
@@ -336,6 +368,7 @@ impl Flows {
             remote: setup.network.remote,
             next_port: FIRST_PORT,
             fresh_listener: false,
+            buffer: 0,
         }
     }
 
@@ -370,6 +403,12 @@ impl Flows {
     pub const fn on_listen(&mut self, port: u16) {
         self.listening.port = port;
         self.fresh_listener = true;
+    }
+
+    /// The script says how large receive buffers are.
+    pub fn on_buffer(&mut self, octets: u32) {
+        self.buffer = octets;
+        self.flows.iter_mut().for_each(|flow| flow.on_buffer(octets));
     }
 
     /// The application connects.
@@ -414,7 +453,9 @@ impl Flows {
     }
 
     fn add(&mut self, live: Flow, written: Option<Flow>) -> usize {
-        self.flows.push(FlowState { written, ..FlowState::new(live) });
+        let mut flow = FlowState { written, ..FlowState::new(live) };
+        flow.on_buffer(self.buffer);
+        self.flows.push(flow);
         self.flows.len() - 1
     }
 }

@@ -1,4 +1,4 @@
-use super::super::super::ast::{Ack, Seq};
+use super::super::super::ast::Seq;
 use super::super::super::setup::{Dialect, IpVersion};
 use super::*;
 
@@ -123,6 +123,14 @@ fn aims_at_the_edge_are_moved_and_others_are_not() {
     assert_eq!(flow.aim(999, 0), None);
     assert_eq!(flow.aim(1, 2000), None);
     assert_eq!(open(1000, 1000).aim(1001, 0), None);
+}
+
+#[test]
+fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
+    let mut flow = open(65_535, 3_000);
+    flow.on_buffer(66_240);
+    assert_eq!(flow.aim(66_240, 0), Some(3_000_u32.wrapping_sub(66_240)));
+    assert_eq!(flow.aim(66_000, 0), None);
 }
 
 #[test]
