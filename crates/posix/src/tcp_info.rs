@@ -123,8 +123,6 @@ tcp_info! {
     tcpi_min_rtt: u32,
     /// Acknowledgments that told of text which the peer had already (RFC 2883).
     tcpi_dsack_dups: u32,
-    /// Segments that arrived out of order.
-    tcpi_rcv_ooopack: u32,
 }
 
 /// What is told beside a connection's own variables.
@@ -223,7 +221,6 @@ impl TcpInfo {
             tcpi_sndbuf_limited: buffer,
             tcpi_min_rtt: tally.min_rtt().map_or(u32::MAX, micros),
             tcpi_dsack_dups: tally.dsack_dups,
-            tcpi_rcv_ooopack: tally.rcv_ooopack,
             ..Self::default()
         }
     }

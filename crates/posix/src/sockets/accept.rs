@@ -44,6 +44,8 @@ impl Sockets {
         let fd = self.files.open(File::Socket(socket))?;
         self.occupy(fd, flow.local);
         self.enter(fd, Phase::Stream(Stream::new(handle, Progress::Connected)));
+        // It inherited what held when it became complete; since then other things may.
+        self.shard.set_options(handle, &settings.options);
         Ok(Some(Accepted { fd, peer: flow.remote }))
     }
 }

@@ -1,12 +1,14 @@
 //! What an administrator does to a host that runs: other rules, connections dropped by name, what
 //! is remembered of paths forgotten.
 
+use alloc::vec::Vec;
 use whimbrel_tcp::Tunables;
+
 use whimbrel_tcp::table::{Kind, PortRange};
 use whimbrel_tcp::tunables::TUNABLES;
 use whimbrel_wire::Flow;
 
-use super::{RetuneError, Shard};
+use super::{RetuneError, Shard, SocketEntry, SocketState};
 use crate::ip::FlowKey;
 use crate::replies::Pending;
 
@@ -70,6 +72,15 @@ impl Shard {
             }
         }
         true
+    }
+
+    /// Drops whatever is in this state, as FreeBSD's `tcpdrop -s` does; listeners stay. Returns how
+    /// many there were. It walks all there are.
+    pub fn abort_state(&mut self, state: SocketState) -> usize {
+        let of_state = self.sockets().filter(|entry| entry.state == state);
+        let flow = |entry: SocketEntry| Some(Flow { local: entry.local, remote: entry.remote? });
+        let flows: Vec<Flow> = of_state.filter_map(flow).collect();
+        flows.iter().filter(|flow| self.abort_flow(flow)).count()
     }
 
     fn drop_connection(&mut self, index: u32) {

@@ -81,7 +81,7 @@ impl Connection {
             cold.send.acknowledge(octets);
         }
         self.ledger.tally.on_ack(octets, numbers.div_ceil(u32::from(self.mss).max(1)));
-        self.ledger.waits_since = cx.now.tick();
+        self.ledger.tally.waits_since = cx.now.tick();
         self.snd.advance(ack);
         // It must not fall behind by half the circle, or it would seem to lie ahead.
         self.small_end = self.small_end.later(ack);
@@ -130,7 +130,7 @@ impl Connection {
             // Once more is admitted than was probed with, it is no longer a stall.
             self.rearm_retransmission(cx);
             if !self.flags.has(Flags::PERSIST) {
-                self.ledger.waits_since = cx.now.tick();
+                self.ledger.tally.waits_since = cx.now.tick();
                 self.attempts = 0;
                 self.rtt.end_back_off();
             }

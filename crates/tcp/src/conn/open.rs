@@ -107,7 +107,6 @@ impl Connection {
     fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
         let mut ledger = cx.pool.take_ledger();
         ledger.tally = Tally::new(cx.now);
-        ledger.waits_since = cx.now.tick();
         Self {
             remote: open.remote,
             remote_port: open.remote_port,

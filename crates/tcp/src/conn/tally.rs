@@ -15,8 +15,6 @@ pub struct Ledger {
     pub(super) tally: Tally,
     /// What was set for this connection alone.
     pub(super) particulars: Option<Box<Particulars>>,
-    /// When something was acknowledged last, or began to wait for it.
-    pub(super) waits_since: Tick,
 }
 
 /// Counts of one connection.
@@ -42,8 +40,6 @@ pub struct Tally {
     pub delivered: u32,
     /// Acknowledgments that told of text that the peer had already (RFC 2883).
     pub dsack_dups: u32,
-    /// Segments that arrived out of order.
-    pub rcv_ooopack: u32,
     /// When text was sent last; as the next two, when the connection began, before the first time.
     pub last_data_sent: Tick,
     /// When text arrived last.
@@ -57,6 +53,8 @@ pub struct Tally {
     limited: [u32; 3],
     limit_since: Tick,
     limit: Limit,
+    /// When something was acknowledged last, or began to wait for it.
+    pub(super) waits_since: Tick,
     /// The most octets of text that one segment brought.
     pub rcv_mss: u16,
 }
@@ -84,6 +82,7 @@ impl Tally {
             last_data_recv: now,
             last_ack_recv: now,
             limit_since: now,
+            waits_since: now,
             ..Self::default()
         }
     }
@@ -192,4 +191,4 @@ impl Connection {
 /// Linux' `tcp_min_rtt_wlen`.
 const MIN_RTT_MILLIS: u32 = 300_000;
 
-const _: () = assert!(size_of::<Ledger>() <= 120);
+const _: () = assert!(size_of::<Ledger>() <= 104);

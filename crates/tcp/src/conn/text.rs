@@ -120,8 +120,6 @@ impl Connection {
         match held {
             Held::Kept => {
                 cx.counters.out_of_order += 1;
-                let tally = &mut self.ledger.tally;
-                tally.rcv_ooopack = tally.rcv_ooopack.wrapping_add(u32::from(seg.meta.segs));
                 Continue(())
             }
             Held::Duplicate => {

@@ -96,7 +96,7 @@ impl Connection {
             // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
             if !self.flags.has(Flags::PERSIST) {
                 self.flags.set(Flags::PERSIST);
-                self.ledger.waits_since = cx.now.tick();
+                self.ledger.tally.waits_since = cx.now.tick();
             }
             self.timers.retransmission = self.timers.retransmission.min(due);
             return;
@@ -114,7 +114,7 @@ impl Connection {
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if self.timers.retransmission == Instant::NEVER {
             if self.attempts == 0 {
-                self.ledger.waits_since = cx.now.tick();
+                self.ledger.tally.waits_since = cx.now.tick();
             }
             self.timers.retransmission = cx.now + self.retransmission_wait(cx);
         }
@@ -140,7 +140,7 @@ impl Connection {
 
     /// The time since anything was acknowledged, or since something began to wait for it.
     fn waited(&self, cx: &Context<'_>) -> Duration {
-        let millis = cx.now.tick().millis_since(self.ledger.waits_since);
+        let millis = cx.now.tick().millis_since(self.ledger.tally.waits_since);
         Duration::from_millis(u64::from(millis))
     }
 

@@ -8,6 +8,7 @@ use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
 use super::hosts::{BOTH, Hosts, Over, client_addr, events, send, server_addr, server_at};
+use crate::shard::SocketState;
 use crate::{Event, Recv};
 
 #[test]
@@ -123,6 +124,28 @@ fn records_of_every_kind_can_be_dropped() {
 
     let nobody = Flow { local: from, remote: Endpoint::new(server_addr(Over::V4), 9) };
     assert!(!hosts.client.abort_flow(&nobody));
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn all_that_are_in_a_state_are_dropped_and_no_others() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let (one, its) = hosts.connected(Over::V4, listener);
+    let (other, others) = hosts.connected(Over::V4, listener);
+    hosts.client.shutdown(other);
+    hosts.settle();
+    assert_eq!(hosts.client.state(other), Some(State::FinWait2));
+    assert_eq!(hosts.client.abort_state(SocketState::Listen), 0);
+    assert_eq!(hosts.client.abort_state(SocketState::Established), 1);
+    assert_eq!(hosts.client.state(one), Some(State::Closed));
+    assert_eq!(hosts.client.state(other), Some(State::FinWait2));
+    assert_eq!(hosts.client.abort_state(SocketState::FinWait2), 1);
+    hosts.settle();
+    for (client, server) in [(one, its), (other, others)] {
+        hosts.client.close(client);
+        hosts.server.close(server);
+    }
     hosts.assert_no_leaks();
 }
 
