@@ -1,11 +1,14 @@
 //! The system calls that the standard library does not have, each behind a safe wrapper.
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
-//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN, and
-//! sockets that keep the bounds of messages ([`seqpacket`]).
+//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN,
+//! sockets that keep the bounds of messages ([`seqpacket`]), and what scripts do to the kernel:
+//! network namespaces ([`namespace`]) and every call on a stream socket ([`stream`]).
 #![allow(unsafe_code)]
 
+pub mod namespace;
 pub mod seqpacket;
+pub mod stream;
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -108,9 +111,18 @@ pub fn ppoll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<us
 
 /// A socket to the kernel's routing tables. Blocking: the kernel answers within the request.
 pub fn route_socket() -> io::Result<File> {
+    netlink_socket(libc::NETLINK_ROUTE)
+}
+
+/// A socket to what the kernel says of its sockets. Blocking, as [`route_socket`].
+pub fn diag_socket() -> io::Result<File> {
+    netlink_socket(libc::NETLINK_SOCK_DIAG)
+}
+
+fn netlink_socket(protocol: c_int) -> io::Result<File> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: socket takes no pointer.
-    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
     Ok(File::from(own(fd)?))
 }
 

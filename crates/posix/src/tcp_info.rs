@@ -22,6 +22,11 @@ macro_rules! tcp_info {
             /// The names of its fields.
             pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
 
+            /// With the value that `value` has for each of them, by its name.
+            pub fn by_field(mut value: impl FnMut(&'static str) -> u32) -> Self {
+                Self { $($field: value(stringify!($field)),)* }
+            }
+
             /// A field by its name in C.
             pub fn field(&self, name: &str) -> Option<u32> {
                 match name {
