@@ -12,3 +12,4 @@
 pub mod ast;
 pub mod call;
 pub mod host;
+pub mod parse;

@@ -1,0 +1,50 @@
+//! `icmp unreachable …`: an ICMP error about a segment.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+
+use super::lexer::Cursor;
+use super::{ParseError, packet};
+use crate::script::ast::{IcmpPacket, Quoted};
+
+/// Reads from `icmp` on; `quoted` is what was quoted in front of it. Gives back what of it is not
+/// supported.
+pub(super) fn read(
+    cursor: &mut Cursor<'_>,
+    mut quoted: Option<Quoted>,
+) -> Result<Result<IcmpPacket, String>, ParseError> {
+    if !cursor.eat_word("icmp") {
+        return Err(cursor.error("icmp behind a quoted segment"));
+    }
+    let kind = cursor.word("a type of ICMP message")?.to_string();
+    if kind.starts_with("echo_") {
+        return Ok(Err("icmp echo".to_string()));
+    }
+    let code = match cursor.peek_word() {
+        "mtu" => None,
+        _ => Some(cursor.take_while(|c| c.is_ascii_alphanumeric() || c == '_').to_string()),
+    };
+    // A number that begins the next step is signed, or stands in the next line.
+    let code = code.filter(|code| !code.is_empty());
+    let mtu = if cursor.eat_word("mtu") { Some(cursor.number("an MTU")?) } else { None };
+    if quoted.is_none() && cursor.sees("[") {
+        quoted = Some(read_quoted(cursor)?);
+    }
+    Ok(Ok(IcmpPacket { kind, code, mtu, quoted: quoted.map(Box::new) }))
+}
+
+/// `[1:1001(1000)]`, with ends and flags in front of the numbers if they are written. What follows
+/// the numbers in the quoted header is of no interest to whoever receives the error.
+pub(super) fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Quoted, ParseError> {
+    cursor.expect("[", "[ and a quoted segment")?;
+    cursor.eat_word("tcp");
+    let ends = packet::read_ends(cursor)?;
+    let mut ahead = cursor.clone();
+    let flags = match packet::read_seq(&mut ahead) {
+        Ok(_) => None,
+        Err(_) => Some(packet::read_flags(cursor)?),
+    };
+    let (seq, len) = packet::read_seq(cursor)?;
+    cursor.expect("]", "] behind the quoted segment")?;
+    Ok(Quoted { flags, seq, len, ends })
+}
