@@ -13,3 +13,5 @@ pub mod ast;
 pub mod call;
 pub mod host;
 pub mod parse;
+pub mod shard_host;
+pub mod snippet;
