@@ -14,4 +14,5 @@ pub mod call;
 pub mod host;
 pub mod parse;
 pub mod shard_host;
+pub mod shell;
 pub mod snippet;

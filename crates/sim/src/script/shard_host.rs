@@ -134,7 +134,7 @@ impl ScriptHost for ShardHost {
 
     fn count_sockets(&mut self, which: &SocketFilter) -> Result<usize, SetError> {
         self.work();
-        filter::count(self.sockets.shard(), which)
+        filter::count(&self.sockets, which)
     }
 }
 

@@ -52,6 +52,26 @@ fn sockets_are_counted_by_state_and_port() {
     assert_eq!(host.count_sockets(&one), Ok(1));
     let none = SocketFilter { local_port: Some(1), ..any };
     assert_eq!(host.count_sockets(&none), Ok(0));
+    let either = SocketFilter { port: Some(PEER_PORT), ..SocketFilter::default() };
+    assert_eq!(host.count_sockets(&either), Ok(1));
     let odd = SocketFilter { states: vec!["BOUND"], ..SocketFilter::default() };
     assert!(matches!(host.count_sockets(&odd), Err(SetError::Refused(_))));
+}
+
+#[test]
+fn a_descriptor_without_a_connection_counts_as_closed() {
+    let mut host = host();
+    let fd = socket(&mut host);
+    assert_eq!(count(&mut host, "CLOSE"), 1);
+    let listening = listener(&mut host);
+    assert_eq!((count(&mut host, "CLOSE"), count(&mut host, "LISTEN")), (1, 1));
+    let isn = handshake(&mut host);
+    let accepted = done(&mut host, accept(listening)).expect("a connection") as i32;
+    assert_eq!(count(&mut host, "CLOSE"), 1);
+    inject(&mut host, TcpFlags::RST, (1, isn + 1), &[]);
+    assert_eq!((count(&mut host, "CLOSE"), count(&mut host, "ESTABLISHED")), (2, 0));
+    for fd in [fd, accepted] {
+        assert_eq!(done(&mut host, Call::Close { fd }), Ok(0));
+    }
+    assert_eq!(count(&mut host, "CLOSE"), 0);
 }
