@@ -4,15 +4,13 @@
 //! machine's own network is touched, and any number of them work side by side. Scripts take as
 //! long as they say, because a kernel's clock cannot be turned.
 //!
-//! A call runs on a thread of its own, so that it may block. Packets are stamped by a thread that
-//! does nothing else; what a script sees of time is late by that thread's wake-up, 0.05 to 0.2 ms
-//! on an idle machine.
+//! The thread that runs the script makes its calls, sends its packets and stamps those that come, so
+//! that nothing waits for another thread to be scheduled; only a call that blocks is handed to one
+//! of its own.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use whimbrel_posix::{Errno, TcpInfo};
@@ -21,10 +19,12 @@ use whimbrel_sim::script::host::{
     Administration, CallId, Network, Progress, ScriptHost, SetError, SocketFilter,
 };
 
-use crate::Stop;
 use crate::sys::namespace::Namespace;
+use crate::sys::{EventFd, Interest, PollFd, ppoll};
+use crate::{Stop, Tun};
 
 mod administration;
+mod at_once;
 mod calls;
 mod descriptors;
 mod error;
@@ -33,19 +33,18 @@ mod perform;
 mod settings;
 mod wire;
 
-use calls::{CallThread, Event};
+use at_once::{AtOnce, Rest};
+use calls::{CallThread, Ended};
 use descriptors::Descriptors;
 pub use error::KernelHostError;
-use wire::Wire;
 
 /// This machine's kernel, as a host under test.
 #[derive(Debug)]
 pub struct KernelHost {
     machine: Arc<Machine>,
-    wire: Wire,
-    reader: Option<JoinHandle<()>>,
-    sender: Sender<Event>,
-    events: Receiver<Event>,
+    tun: Tun,
+    sender: Sender<Ended>,
+    ends: Receiver<Ended>,
     packets: VecDeque<(Instant, Vec<u8>)>,
     ended: BTreeMap<CallId, (Instant, Returned)>,
     /// A packet left, or a blocked call ended, since time last passed.
@@ -60,6 +59,9 @@ pub struct KernelHost {
 struct Machine {
     namespace: Namespace,
     descriptors: Descriptors,
+    /// Goes when a call ended.
+    alarm: EventFd,
+    /// Ends what polls: nobody waits for it any more.
     stop: Stop,
 }
 
@@ -68,22 +70,24 @@ impl KernelHost {
     /// comes with. Needs root and `/dev/net/tun`.
     pub fn new(network: &Network) -> Result<Self, KernelHostError> {
         let refused = |doing| move |error| KernelHostError::system(doing, error);
-        let stop = Stop::new().map_err(refused("make a pipe"))?;
-        let (namespace, wire) = apart(|| {
-            let namespace = Namespace::unshare().map_err(refused("make a network namespace"))?;
+        let namespace = Namespace::fresh().map_err(refused("make a network namespace"))?;
+        let set_up = || {
             settings::set_defaults();
-            Ok::<_, KernelHostError>((namespace, Wire::open(network)?))
-        })
-        .map_err(refused("start a thread"))??;
-        let machine = Arc::new(Machine { namespace, descriptors: Descriptors::default(), stop });
-        let (sender, events) = mpsc::channel();
-        let reader = read(&wire, &machine, sender.clone()).map_err(refused("start a thread"))?;
+            wire::open(network)
+        };
+        let tun = namespace.within(set_up).map_err(refused("enter a network namespace"))??;
+        let machine = Machine {
+            namespace,
+            descriptors: Descriptors::default(),
+            alarm: EventFd::new().map_err(refused("make an event"))?,
+            stop: Stop::new().map_err(refused("make a pipe"))?,
+        };
+        let (sender, ends) = mpsc::channel();
         Ok(Self {
-            machine,
-            wire,
-            reader: Some(reader),
+            machine: Arc::new(machine),
+            tun,
             sender,
-            events,
+            ends,
             packets: VecDeque::new(),
             ended: BTreeMap::new(),
             news: false,
@@ -100,38 +104,50 @@ impl KernelHost {
         self.origin.map_or(Duration::ZERO, |origin| at.duration_since(origin))
     }
 
-    /// Waits for one event until `deadline`, then takes all that are there. Whether there was one.
-    fn take_events(&mut self, deadline: Instant) -> bool {
-        let patience = deadline.duration_since(Instant::now());
-        let mut next = self.events.recv_timeout(patience).ok();
-        let any = next.is_some();
-        self.news |= any;
-        while let Some(event) = next {
-            match event {
-                Event::Packet(at, packet) => self.packets.push_back((at, packet)),
-                Event::Ended(call, at, returned) => {
-                    self.ended.insert(call, (at, returned));
-                }
-            }
-            next = self.events.try_recv().ok();
+    /// Takes the packets and ends of calls that are there.
+    fn collect(&mut self) {
+        let (before, packets, tun) = (self.packets.len(), &mut self.packets, &mut self.tun);
+        let now = Instant::now();
+        let mut stamp = |packet: &[u8]| packets.push_back((now, packet.to_vec()));
+        // An error is the end of the device, after which nothing comes.
+        while wire::receive(tun, &mut stamp).unwrap_or(false) {}
+        self.news |= self.packets.len() > before;
+        self.machine.alarm.clear();
+        while let Ok((call, at, returned)) = self.ends.try_recv() {
+            self.ended.insert(call, (at, returned));
+            self.news = true;
         }
-        any
     }
 
-    /// What came of a call, if it ended or ends soon.
-    fn outcome(&mut self, number: CallId, thread: &CallThread) -> Option<Returned> {
+    /// Lets time pass until `deadline` at most: something may have happened.
+    fn sleep(&self, deadline: Instant) {
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let interest = Interest::Read;
+        let mut fds =
+            [PollFd::new(&self.tun, interest), PollFd::new(&self.machine.alarm, interest)];
+        // An error, which there is no reason for, is an early end.
+        let _ = ppoll(&mut fds, Some(patience));
+    }
+
+    /// Hands a call to a thread of its own, and stays until it ends or sleeps.
+    fn hand_over(&mut self, rest: Rest) -> Progress {
+        let number = CallId(self.calls);
+        self.calls = self.calls.wrapping_add(1);
+        let thread = match CallThread::begin(&self.machine, (number, rest), self.sender.clone()) {
+            Ok(thread) => thread,
+            Err(error) => return Progress::Done(perform::failed(&error)),
+        };
         let begun = Instant::now();
         loop {
             let asleep = thread.is_asleep();
-            while self.take_events(Instant::now() + SOON) {
-                if let Some((_, returned)) = self.ended.remove(&number) {
-                    self.news = !self.packets.is_empty() || !self.ended.is_empty();
-                    return Some(returned);
-                }
+            self.sleep(Instant::now() + SOON);
+            self.collect();
+            if let Some((_, returned)) = self.ended.remove(&number) {
+                return Progress::Done(returned);
             }
-            // Asleep before and nothing since.
+            // Asleep before, asleep now, and it has not ended between.
             if asleep && thread.is_asleep() || begun.elapsed() > STUCK {
-                return None;
+                return Progress::Blocked(number);
             }
         }
     }
@@ -144,15 +160,16 @@ impl ScriptHost for KernelHost {
 
     fn run_until(&mut self, until: Duration) {
         let deadline = self.start_clock() + until;
-        // What came while a call was made is news, too.
-        if !self.news {
-            self.take_events(deadline);
+        loop {
+            self.collect();
+            if std::mem::take(&mut self.news) || Instant::now() >= deadline {
+                return;
+            }
+            self.sleep(deadline);
         }
-        self.news = false;
     }
 
     fn poll_packet(&mut self) -> Option<(Duration, Vec<u8>)> {
-        self.take_events(Instant::now());
         let (at, packet) = self.packets.pop_front()?;
         Some((self.on_script_clock(at), packet))
     }
@@ -160,23 +177,21 @@ impl ScriptHost for KernelHost {
     fn inject(&mut self, packet: &[u8]) {
         self.start_clock();
         // What the kernel refuses is lost, as on any wire.
-        let _ = self.wire.send(packet);
+        let _ = wire::send(&mut self.tun, packet);
+        self.collect();
     }
 
     fn call(&mut self, call: Call) -> Progress {
         self.start_clock();
-        let number = CallId(self.calls);
-        self.calls = self.calls.wrapping_add(1);
-        match CallThread::begin(&self.machine, (number, call), self.sender.clone()) {
-            Ok(thread) => {
-                self.outcome(number, &thread).map_or(Progress::Blocked(number), Progress::Done)
-            }
-            Err(error) => Progress::Done(perform::failed(&error)),
-        }
+        let progress = match at_once::attempt(call, &self.machine) {
+            AtOnce::Done(returned) => Progress::Done(returned),
+            AtOnce::Blocks(rest) => self.hand_over(rest),
+        };
+        self.collect();
+        progress
     }
 
     fn poll_call(&mut self, call: CallId) -> Option<(Duration, Returned)> {
-        self.take_events(Instant::now());
         let (at, returned) = self.ended.remove(&call)?;
         Some((self.on_script_clock(at), returned))
     }
@@ -207,18 +222,10 @@ impl ScriptHost for KernelHost {
 }
 
 impl KernelHost {
-    /// Does `work` on a thread within the namespace.
-    fn inside<T: Send>(
-        &self,
-        work: impl FnOnce() -> Result<T, SetError> + Send,
-    ) -> Result<T, SetError> {
-        let refused = |error: io::Error| SetError::Refused(error.to_string());
-        let namespace = &self.machine.namespace;
-        apart(|| {
-            namespace.enter().map_err(refused)?;
-            work()
-        })
-        .map_err(refused)?
+    /// Does `work` within the namespace.
+    fn inside<T>(&self, work: impl FnOnce() -> Result<T, SetError>) -> Result<T, SetError> {
+        let refused = |error| SetError::Refused(format!("cannot enter the namespace: {error}"));
+        self.machine.namespace.within(work).map_err(refused)?
     }
 }
 
@@ -227,34 +234,11 @@ impl Drop for KernelHost {
         self.machine.stop.set();
         self.machine.descriptors.abandon();
         // A connection that was closed and not finished would keep the namespace for minutes.
-        let _ = self.inside(|| administration::end(&SocketFilter::default()));
-        if let Some(reader) = self.reader.take() {
-            // It does not panic, and there would be nothing to do about it.
-            let _ = reader.join();
-        }
+        let _ = self.inside(administration::end_all);
     }
 }
 
-/// Reads packets on a thread until the host is dropped.
-fn read(wire: &Wire, machine: &Arc<Machine>, sender: Sender<Event>) -> io::Result<JoinHandle<()>> {
-    let (wire, stop) = (wire.clone(), machine.stop.clone());
-    thread::Builder::new().name("script wire".into()).spawn(move || {
-        // An error is the end of the device, after which nothing comes.
-        let _ = wire.read(&stop, |at, packet| {
-            let _ = sender.send(Event::Packet(at, packet.to_vec()));
-        });
-    })
-}
-
-/// Does `work` on a thread of its own, whose namespace may be changed.
-fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, work)?;
-        thread.join().map_err(|_panic| io::Error::other("a thread of the kernel's host panicked"))
-    })
-}
-
-/// A call that does not block has returned by then, or is late because the processor is busy.
+/// How long to wait for a call that may be about to end.
 const SOON: Duration = Duration::from_micros(300);
 /// A call that neither ends nor sleeps so long counts as one that blocks.
 const STUCK: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! Calls under way, each on a thread of its own, and what comes of them and of the wire.
+//! Calls that block, each on a thread of its own.
 
 use std::fs;
 use std::io;
@@ -8,21 +8,15 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
 
-use whimbrel_sim::script::call::{Call, Returned};
+use whimbrel_sim::script::call::Returned;
 use whimbrel_sim::script::host::CallId;
 
 use super::Machine;
-use super::perform::{Context, failed, perform};
+use super::at_once::Rest;
 use crate::sys::namespace;
 
-/// What happened, and when.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// A packet left.
-    Packet(Instant, Vec<u8>),
-    /// A call ended.
-    Ended(CallId, Instant, Returned),
-}
+/// A call that ended, and when.
+pub(super) type Ended = (CallId, Instant, Returned);
 
 /// The thread of a call.
 #[derive(Debug)]
@@ -32,24 +26,20 @@ pub(super) struct CallThread {
 }
 
 impl CallThread {
-    /// Makes the call. Its end is told to `events`.
+    /// Makes the call. Its end is told to `ends`, and the machine's alarm goes.
     pub(super) fn begin(
         machine: &Arc<Machine>,
-        (number, call): (CallId, Call),
-        events: Sender<Event>,
+        (number, rest): (CallId, Rest),
+        ends: Sender<Ended>,
     ) -> io::Result<Self> {
         let id = Arc::new(AtomicI32::new(0));
         let (machine, known) = (Arc::clone(machine), Arc::clone(&id));
         thread::Builder::new().name("script call".into()).spawn(move || {
-            let entered = machine.namespace.enter();
             known.store(namespace::thread_id(), Ordering::Release);
-            let context = Context { descriptors: &machine.descriptors, stop: &machine.stop };
-            let returned = match entered {
-                Ok(()) => perform(call, &context),
-                Err(error) => failed(&error),
-            };
+            let returned = rest.perform(&machine);
             // Nobody listens any more when the script is over.
-            let _ = events.send(Event::Ended(number, Instant::now(), returned));
+            let _ = ends.send((number, Instant::now(), returned));
+            machine.alarm.signal();
         })?;
         Ok(Self { id })
     }

@@ -46,6 +46,11 @@ pub(super) fn write(
     stream::setsockopt(descriptor.as_fd(), option.level(), option.number(), &octets)
 }
 
+/// Whether closing it may wait.
+pub(super) fn lingers(descriptor: &Descriptor) -> bool {
+    matches!(read(descriptor, SocketOption::Linger), Ok(OptionValue::Linger(Linger::Seconds(1..))))
+}
+
 /// `TCP_INFO`. Of what the kernel does not tell, being older, the value is 0.
 pub(super) fn tcp_info(descriptor: &Descriptor) -> io::Result<TcpInfo> {
     let octets = octets(descriptor, SocketOption::Info)?;

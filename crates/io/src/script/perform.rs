@@ -12,23 +12,21 @@ use whimbrel_sim::script::call::{
 };
 use whimbrel_wire::{Address, Endpoint, Family};
 
+use super::Machine;
 use super::descriptors::{Descriptor, Descriptors};
 use super::options;
 use crate::Stop;
 use crate::sys::stream::{self, Question, RawAddress};
 
-/// What a call works on.
-pub(super) struct Context<'a> {
-    pub(super) descriptors: &'a Descriptors,
-    /// Ends what polls: nobody waits for it any more.
-    pub(super) stop: &'a Stop,
-}
-
 type Outcome = io::Result<(i64, Filled)>;
 
-/// Makes the call, in the calling thread's network namespace.
-pub(super) fn perform(call: Call, context: &Context<'_>) -> Returned {
-    match attempt(call, context) {
+/// Makes the call; the calling thread blocks as long as it does.
+pub(super) fn perform(call: &Call, machine: &Machine) -> Returned {
+    returned(attempt(call, machine))
+}
+
+fn returned(outcome: Outcome) -> Returned {
+    match outcome {
         Ok((value, out)) => Returned { value: Ok(value), out },
         Err(error) => failed(&error),
     }
@@ -44,12 +42,13 @@ pub(super) fn errno(error: &io::Error) -> Errno {
     error.raw_os_error().and_then(Errno::by_number).unwrap_or(Errno::EIO)
 }
 
-fn attempt(call: Call, context: &Context<'_>) -> Outcome {
-    let descriptors = context.descriptors;
-    match call {
+fn attempt(call: &Call, machine: &Machine) -> Outcome {
+    let descriptors = &machine.descriptors;
+    match *call {
         Call::Socket { domain, kind, flags, protocol } => {
             let kind = kind.number() | flags.bits().cast_signed() | libc::SOCK_CLOEXEC;
-            let fd = stream::socket(domain.number(), kind, protocol.number())?;
+            let make = || stream::socket(domain.number(), kind, protocol.number());
+            let fd = machine.namespace.within(make)??;
             number(descriptors.add(fd, Some(domain)))
         }
         Call::Bind { fd, to } => with_address(descriptors, fd, to, stream::bind),
@@ -68,23 +67,23 @@ fn attempt(call: Call, context: &Context<'_>) -> Outcome {
         Call::Shutdown { fd, how } => {
             done(stream::shutdown(descriptors.find(fd)?.as_fd(), how.number()))
         }
-        Call::Receive { fd, with, flags } => receive(&*descriptors.find(fd)?, &with, flags),
-        Call::Send { fd, with, flags } => send(&*descriptors.find(fd)?, &with, flags),
-        other => attempt_control(other, context),
+        Call::Receive { fd, ref with, flags } => receive(&*descriptors.find(fd)?, with, flags),
+        Call::Send { fd, ref with, flags } => send(&*descriptors.find(fd)?, with, flags),
+        _ => attempt_control(call, machine),
     }
 }
 
-fn attempt_control(call: Call, context: &Context<'_>) -> Outcome {
-    let descriptors = context.descriptors;
-    match call {
-        Call::Poll { fds, time_out } => poll(context, fds, time_out),
+fn attempt_control(call: &Call, machine: &Machine) -> Outcome {
+    let descriptors = &machine.descriptors;
+    match *call {
+        Call::Poll { ref fds, time_out } => poll(machine, fds, time_out),
         Call::EpollCreate => number(descriptors.add(stream::epoll_create()?, None)),
         Call::EpollCtl { epoll, op, fd, events, data } => {
             let (epoll, fd) = (descriptors.find(epoll)?, descriptors.find(fd)?);
             let asked = (events.bits(), data);
             done(stream::epoll_ctl(epoll.as_fd(), op.number(), fd.as_fd(), asked))
         }
-        Call::EpollWait { epoll, most, time_out } => epoll_wait(context, epoll, most, time_out),
+        Call::EpollWait { epoll, most, time_out } => epoll_wait(machine, epoll, most, time_out),
         Call::FcntlGetFl { fd } => number(stream::file_flags(descriptors.find(fd)?.as_fd())?),
         Call::FcntlSetFl { fd, flags } => done(set_flags(&*descriptors.find(fd)?, flags)),
         Call::Ioctl { fd, request } => {
@@ -99,8 +98,8 @@ fn attempt_control(call: Call, context: &Context<'_>) -> Outcome {
         Call::GetSockOpt { fd, option } => {
             Ok((0, Filled::Option(options::read(&*descriptors.find(fd)?, option)?)))
         }
-        Call::SetSockOpt { fd, option, value } => {
-            done(options::write(&*descriptors.find(fd)?, option, &value))
+        Call::SetSockOpt { fd, option, ref value } => {
+            done(options::write(&*descriptors.find(fd)?, option, value))
         }
         // The others were made by `attempt`.
         _ => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
@@ -172,27 +171,29 @@ fn send(descriptor: &Descriptor, with: &Writing, flags: MsgFlags) -> Outcome {
     Ok((sent as i64, Filled::Nothing))
 }
 
-fn poll(context: &Context<'_>, mut fds: Vec<Polled>, time_out: TimeOut) -> Outcome {
+fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
     // Held, so that none of the numbers is given to another descriptor meanwhile.
-    let held: Vec<_> = fds.iter().map(|polled| context.descriptors.find(polled.fd)).collect();
+    let held: Vec<_> = fds.iter().map(|polled| machine.descriptors.find(polled.fd)).collect();
     let raw = |(polled, held): (&Polled, &io::Result<_>)| {
         let is_foreign = polled.fd >= 0 && held.is_err();
         let fd = if is_foreign { NO_DESCRIPTOR } else { polled.fd };
         (fd, polled.events.bits() as i16, 0)
     };
     let mut raws: Vec<_> = fds.iter().zip(&held).map(raw).collect();
-    let ready = in_slices(context.stop, time_out, |milliseconds| {
+    let ready = in_slices(&machine.stop, time_out, |milliseconds| {
         Ok(Some(stream::poll(&mut raws, milliseconds)?).filter(|ready| *ready > 0))
     })?;
-    for (polled, (_, _, revents)) in fds.iter_mut().zip(raws) {
-        polled.revents = PollEvents::from_bits(u32::from(revents.cast_unsigned()));
-    }
-    Ok((ready.unwrap_or(0) as i64, Filled::Polled(fds)))
+    let found = |(polled, (_, _, revents)): (&Polled, stream::Polled)| {
+        let revents = PollEvents::from_bits(u32::from(revents.cast_unsigned()));
+        Polled { revents, ..*polled }
+    };
+    let found = fds.iter().zip(raws).map(found).collect();
+    Ok((ready.unwrap_or(0) as i64, Filled::Polled(found)))
 }
 
-fn epoll_wait(context: &Context<'_>, epoll: i32, most: u32, time_out: TimeOut) -> Outcome {
-    let epoll = context.descriptors.find(epoll)?;
-    let found = in_slices(context.stop, time_out, |milliseconds| {
+fn epoll_wait(machine: &Machine, epoll: i32, most: u32, time_out: TimeOut) -> Outcome {
+    let epoll = machine.descriptors.find(epoll)?;
+    let found = in_slices(&machine.stop, time_out, |milliseconds| {
         let found = stream::epoll_wait(epoll.as_fd(), most, milliseconds)?;
         Ok(Some(found).filter(|found| !found.is_empty()))
     })?;
