@@ -20,17 +20,24 @@ pub(super) fn read(
     if kind.starts_with("echo_") {
         return Ok(Err("icmp echo".to_string()));
     }
-    let code = match cursor.peek_word() {
-        "mtu" => None,
-        _ => Some(cursor.take_while(|c| c.is_ascii_alphanumeric() || c == '_').to_string()),
-    };
-    // A number that begins the next step is signed, or stands in the next line.
-    let code = code.filter(|code| !code.is_empty());
+    let code = read_code(cursor);
     let mtu = if cursor.eat_word("mtu") { Some(cursor.number("an MTU")?) } else { None };
     if quoted.is_none() && cursor.sees("[") {
         quoted = Some(read_quoted(cursor)?);
     }
     Ok(Ok(IcmpPacket { kind, code, mtu, quoted: quoted.map(Box::new) }))
+}
+
+/// A name or a number in the same line: a number in the next one is a time.
+fn read_code(cursor: &mut Cursor<'_>) -> Option<String> {
+    let mut ahead = cursor.clone();
+    ahead.take_while(|c| c == ' ' || c == '\t');
+    let code = ahead.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_code = !code.is_empty() && code != "mtu";
+    is_code.then(|| {
+        *cursor = ahead;
+        code.to_string()
+    })
 }
 
 /// `[1:1001(1000)]`, with ends and flags in front of the numbers if they are written. What follows
