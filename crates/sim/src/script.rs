@@ -18,7 +18,9 @@ pub mod judge_call;
 pub mod lower;
 pub mod names;
 pub mod parse;
+pub mod persona;
 pub mod shard_host;
 pub mod shell;
 pub mod snippet;
 mod value;
+

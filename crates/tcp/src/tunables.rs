@@ -12,6 +12,7 @@ use alloc::string::String;
 use core::cmp::Ordering;
 use core::time::Duration;
 
+use whimbrel_wire::WindowScale;
 use whimbrel_wire::tcp::OptionOrder;
 
 mod declare;
@@ -31,7 +32,9 @@ use crate::table::PortRange;
 pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
-pub use self::policy::{AnswerInTimeWait, Isn, PortOrder, RstInTimeWait, SynInTimeWait};
+pub use self::policy::{
+    AnswerInTimeWait, Isn, PortOrder, ReceiveWindow, RstInTimeWait, SynInTimeWait,
+};
 pub use self::syn_retry::SynRetry;
 
 impl Tunables {
@@ -68,6 +71,12 @@ impl Tunables {
         Ok(())
     }
 
+    /// The window scale that is offered with a receive buffer of `octets`: it lets the buffer be
+    /// announced whole, and what it may grow to.
+    pub fn scale_for(&self, octets: u32) -> WindowScale {
+        WindowScale::for_window(octets.max(self.recv_buffer_most))
+    }
+
     /// The value of the tunable, or the values of the group, with this name, as it would be typed.
     pub fn value_of(&self, name: &str) -> Option<String> {
         Some(Named::find(name)?.value(self))
@@ -100,6 +109,21 @@ tunables! {
         rfc: "RFC 9293 3.8.6.2.2";
         low: "less than bandwidth x delay starves the path.";
         high: "memory that a fast peer can pin.";
+    }
+
+    /// The receive buffer that the offered window scale leaves room for, even if a connection begins
+    /// with a smaller one; 0: the connection's own alone.
+    recv_buffer_most: u32 = 0, "buffers.recv_most", Unit::Octets => {
+        also: "kern.ipc.maxsockbuf";
+        range: 0 ..= 1 << 30;
+        rfc: "RFC 7323 2.3";
+        low: "a buffer that is enlarged later is not announced whole.";
+        high: "windows are announced in coarse units.";
+    }
+
+    /// How the window follows the receive buffer.
+    recv_window: ReceiveWindow = ReceiveWindow::Rfc9293, "recv.window", ReceiveWindow::UNIT => {
+        rfc: "RFC 9293 3.8.6.2.2";
     }
 
     /// Window scaling is offered and accepted.

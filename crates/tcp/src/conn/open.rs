@@ -10,6 +10,7 @@ use crate::cc::NewReno;
 use crate::recovery::Recovery;
 use crate::recv::RecvSequence;
 use crate::send::{AckPlace, RttEstimator, SendSequence};
+use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
 use crate::{Context, RxSegment, Tunables};
 
@@ -84,7 +85,7 @@ impl Connection {
         if handshake.sack {
             connection.flags.set(Flags::SACK);
         }
-        connection.settle_mss(handshake.peer_mss);
+        connection.settle_mss(cx.tunables, handshake.peer_mss);
         match handshake.round_trip {
             Some(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
             None => {
@@ -214,16 +215,21 @@ impl Connection {
             self.flags.set(Flags::SACK);
         }
         let default = if self.remote.is_v4() { Mss::DEFAULT_V4 } else { Mss::DEFAULT_V6 };
-        self.settle_mss(options.mss.unwrap_or(default));
+        self.settle_mss(cx.tunables, options.mss.unwrap_or(default));
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
-    fn settle_mss(&mut self, peer: Mss) {
+    fn settle_mss(&mut self, tunables: &Tunables, peer: Mss) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         // Until here `mss` is what the path carries.
-        let mss = peer.get().min(self.mss).max(LEAST_MSS) - options;
+        let full = peer.get().min(self.mss).max(LEAST_MSS);
+        let mss = full - options;
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
+        if tunables.recv_window == ReceiveWindow::FullSegments {
+            let full = u32::from(full);
+            self.recv_size = self.recv_size.div_ceil(full).saturating_mul(full);
+        }
     }
 
     /// Both SYNs are acknowledged.
@@ -245,7 +251,7 @@ impl Connection {
 
 /// The scale that lets the receive buffer be announced whole, if scaling is offered at all.
 pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
-    if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
+    if tunables.window_scaling { tunables.scale_for(buffer) } else { WindowScale::ZERO }
 }
 
 /// The window announced on a SYN, where it cannot be scaled.

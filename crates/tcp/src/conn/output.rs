@@ -270,8 +270,8 @@ impl Connection {
             options.timestamps = Some(self.timestamps_now(cx));
         }
         if self.state != State::SynSent {
-            let mss = u32::from(self.mss);
-            self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+            let step = self.least_step(cx.tunables);
+            self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, step);
             self.rcv.last_ack = self.rcv.nxt;
         }
         if self.name_held(&mut options, text) {

@@ -9,3 +9,4 @@ mod faults;
 mod icmp;
 mod stalls;
 mod transfer;
+mod windows;

@@ -5,8 +5,9 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
 use super::{Connection, Flags, Read, Signals, State};
 use crate::recv::{Held, Text};
+use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, RxSegment};
+use crate::{Context, RxSegment, Tunables};
 
 impl Connection {
     /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end
@@ -169,6 +170,15 @@ impl Connection {
         self.recv_size.saturating_sub(self.unread())
     }
 
+    /// By how much the window grows at least when an acknowledgment can carry the news.
+    pub(super) fn least_step(&self, tunables: &Tunables) -> u32 {
+        let mss = u32::from(self.mss);
+        match tunables.recv_window {
+            ReceiveWindow::FullSegments if self.recv_room() >= mss.min(self.recv_size / 4) => 1,
+            ReceiveWindow::FullSegments | ReceiveWindow::Rfc9293 => mss,
+        }
+    }
+
     /// Whether reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
     pub(super) fn owes_window_update(&self) -> bool {
@@ -177,10 +187,14 @@ impl Connection {
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
-        // the update; below half of the buffer it might be waiting for it.
+        // the update; below half of the buffer, or of what a SYN can announce, it might be waiting
+        // for it.
         step > 0
-            && announced < self.recv_size / 2
+            && announced < (self.recv_size / 2).min(PLENTY)
             && (step >= 2 * mss || step >= self.recv_size / 2)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
 }
+
+/// Octets: half of the window that every SYN can announce.
+const PLENTY: u32 = 32_768;

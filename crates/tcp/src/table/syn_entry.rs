@@ -101,7 +101,7 @@ impl SynEntry {
     /// and the SYN has them.
     pub fn from_syn(syn: &TcpHeader, open: PassiveOpen, tunables: &Tunables) -> Self {
         let options = &syn.options;
-        let own_scale = WindowScale::for_window(tunables.recv_buffer);
+        let own_scale = tunables.scale_for(tunables.recv_buffer);
         let peer_scale = options.window_scale.unwrap_or_default();
         Self {
             remote: open.remote,

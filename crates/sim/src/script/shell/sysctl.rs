@@ -110,7 +110,6 @@ const UNSEEN: &[&str] = &[
 /// Variables that no tunable stands for, with the value that their system has unless told
 /// otherwise: what its persona is made to do. Any other value is for the host to refuse.
 const DEFAULTS: &[(&str, &str)] = &[
-    ("kern.ipc.maxsockbuf", "2097152"),
     ("kern.ipc.soacceptqueue", "128"),
     ("net.inet.tcp.abc_l_var", "2"),
     ("net.inet.tcp.blackhole", "0"),

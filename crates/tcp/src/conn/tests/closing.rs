@@ -87,7 +87,7 @@ fn fin_wait_2_without_an_owner_ends_by_itself() {
 #[test]
 fn a_lost_fin_is_sent_again() {
     let mut pair = Pair::established(&Tunables::default());
-    pair.lose = |number, flying| flying.header.flags.is_fin() && number < 6;
+    pair.lose = |number, flying| flying.header.flags.is_fin() && number < 5;
     pair.close(Which::Client);
     pair.run_for(Duration::from_secs(3));
     assert_eq!(states(&pair), (State::FinWait2, State::CloseWait));
