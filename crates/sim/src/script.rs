@@ -17,10 +17,13 @@ pub mod host;
 pub mod judge_call;
 pub mod lower;
 pub mod names;
+pub mod packet;
 pub mod parse;
 pub mod persona;
+pub mod report;
+pub mod run;
+pub mod setup;
 pub mod shard_host;
 pub mod shell;
 pub mod snippet;
 mod value;
-
