@@ -20,7 +20,7 @@ use whimbrel_sim::script::host::{
 };
 
 use crate::sys::namespace::Namespace;
-use crate::sys::{EventFd, Interest, PollFd, ppoll};
+use crate::sys::{self, EventFd, Interest, PollFd, ppoll};
 use crate::{Stop, Tun};
 
 mod administration;
@@ -46,6 +46,7 @@ pub struct KernelHost {
     sender: Sender<Ended>,
     ends: Receiver<Ended>,
     packets: VecDeque<(Instant, Vec<u8>)>,
+    under_way: BTreeMap<CallId, CallThread>,
     ended: BTreeMap<CallId, (Instant, Returned)>,
     /// A packet left, or a blocked call ended, since time last passed.
     news: bool,
@@ -66,8 +67,8 @@ struct Machine {
 }
 
 impl KernelHost {
-    /// A fresh namespace with the addresses and routes of `network`, and the settings that Linux
-    /// comes with. Needs root and `/dev/net/tun`.
+    /// A fresh namespace with the addresses and routes of `network`, and the settings that
+    /// scripts rely on. Needs root and `/dev/net/tun`.
     pub fn new(network: &Network) -> Result<Self, KernelHostError> {
         let refused = |doing| move |error| KernelHostError::system(doing, error);
         let namespace = Namespace::fresh().map_err(refused("make a network namespace"))?;
@@ -89,11 +90,18 @@ impl KernelHost {
             sender,
             ends,
             packets: VecDeque::new(),
+            under_way: BTreeMap::new(),
             ended: BTreeMap::new(),
             news: false,
             origin: None,
             calls: 0,
         })
+    }
+
+    /// Lets the calling thread run before all that is not real-time, so that a script is not late on
+    /// a busy machine. Whether the system allows it.
+    pub fn take_precedence() -> bool {
+        sys::run_in_real_time().is_ok()
     }
 
     fn start_clock(&mut self) -> Instant {
@@ -114,6 +122,7 @@ impl KernelHost {
         self.news |= self.packets.len() > before;
         self.machine.alarm.clear();
         while let Ok((call, at, returned)) = self.ends.try_recv() {
+            self.under_way.remove(&call);
             self.ended.insert(call, (at, returned));
             self.news = true;
         }
@@ -137,19 +146,33 @@ impl KernelHost {
             Ok(thread) => thread,
             Err(error) => return Progress::Done(perform::failed(&error)),
         };
+        self.under_way.insert(number, thread);
+        self.settle();
+        match self.ended.remove(&number) {
+            Some((_, returned)) => Progress::Done(returned),
+            None => Progress::Blocked(number),
+        }
+    }
+
+    /// Takes what came, and waits until every call under way has ended or sleeps: what was set in
+    /// motion is done, as in a host without threads.
+    fn settle(&mut self) {
         let begun = Instant::now();
-        loop {
-            let asleep = thread.is_asleep();
+        self.collect();
+        let mut asleep = self.all_sleep();
+        while !(self.under_way.is_empty() || begun.elapsed() > STUCK) {
             self.sleep(Instant::now() + SOON);
             self.collect();
-            if let Some((_, returned)) = self.ended.remove(&number) {
-                return Progress::Done(returned);
-            }
-            // Asleep before, asleep now, and it has not ended between.
-            if asleep && thread.is_asleep() || begun.elapsed() > STUCK {
-                return Progress::Blocked(number);
+            // Asleep before and asleep now, and none has ended between.
+            let before = std::mem::replace(&mut asleep, self.all_sleep());
+            if before && asleep {
+                return;
             }
         }
+    }
+
+    fn all_sleep(&self) -> bool {
+        self.under_way.values().all(CallThread::is_asleep)
     }
 }
 
@@ -178,17 +201,18 @@ impl ScriptHost for KernelHost {
         self.start_clock();
         // What the kernel refuses is lost, as on any wire.
         let _ = wire::send(&mut self.tun, packet);
-        self.collect();
+        self.settle();
     }
 
     fn call(&mut self, call: Call) -> Progress {
         self.start_clock();
-        let progress = match at_once::attempt(call, &self.machine) {
-            AtOnce::Done(returned) => Progress::Done(returned),
+        match at_once::attempt(call, &self.machine) {
             AtOnce::Blocks(rest) => self.hand_over(rest),
-        };
-        self.collect();
-        progress
+            AtOnce::Done(returned) => {
+                self.settle();
+                Progress::Done(returned)
+            }
+        }
     }
 
     fn poll_call(&mut self, call: CallId) -> Option<(Duration, Returned)> {

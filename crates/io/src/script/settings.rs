@@ -32,8 +32,8 @@ fn key(name: &str) -> Option<&str> {
     own.or_else(alias).filter(plain)
 }
 
-/// What a fresh namespace inherits from the machine's administrator, back at the values that Linux
-/// comes with: scripts rely on them.
+/// What a fresh namespace inherits from the machine's administrator, back at the values that scripts
+/// rely on.
 pub(super) fn set_defaults() {
     for (name, value) in DEFAULTS {
         // A kernel that lacks one of them is as good as it can be.
@@ -45,7 +45,8 @@ pub(super) fn set_defaults() {
 const DEFAULTS: &[(&str, &str)] = &[
     ("tcp_congestion_control", "reno"),
     ("tcp_congestion_control", "cubic"),
-    ("tcp_rmem", "4096 131072 6291456"),
+    // Its last number is what packet scripts set, for a window scale of 8.
+    ("tcp_rmem", "4096 131072 15728640"),
     ("tcp_wmem", "4096 16384 4194304"),
 ];
 
