@@ -11,7 +11,8 @@ use whimbrel_stack::{
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
-use whimbrel_wire::{Address, Endpoint, Protocol as WireProtocol, Sum};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{Address, Endpoint, IpHeader, Protocol as WireProtocol, Sum};
 
 use crate::{
     Domain, Errno, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outcome, Outgoing, Protocol,
@@ -33,10 +34,34 @@ pub(super) struct World {
     pub(super) server: Sockets,
     to_client: VecDeque<(Instant, Vec<u8>)>,
     to_server: VecDeque<(Instant, Vec<u8>)>,
+    /// Every packet that left, lost ones included.
+    pub(super) log: Vec<Sent>,
     /// Nothing arrives any more.
     pub(super) cut: bool,
     /// The client's segments with text end in urgent data after so many octets.
     pub(super) urgent: Option<u16>,
+}
+
+/// A packet as it left.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) side: Side,
+    pub(super) at: Instant,
+    pub(super) ip: IpHeader,
+    pub(super) tcp: TcpHeader,
+    pub(super) text: Vec<u8>,
+}
+
+impl Sent {
+    fn read(side: Side, at: Instant, packet: &[u8]) -> Self {
+        let (ip, segment) = IpHeader::parse(packet).expect("a valid packet");
+        let (tcp, len) = TcpHeader::parse(segment).expect("a valid segment");
+        Self { side, at, ip, tcp, text: segment[len..].to_vec() }
+    }
+
+    pub(super) fn has(&self, flag: TcpFlags) -> bool {
+        self.tcp.flags.contains(flag)
+    }
 }
 
 pub(super) fn client_addr() -> Address {
@@ -108,6 +133,7 @@ impl World {
             server: process(2, tunables),
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
+            log: Vec::new(),
             cut: false,
             urgent: None,
         }
@@ -179,11 +205,14 @@ impl World {
     fn carry(&mut self) {
         let arrives = self.now + DELAY;
         let mut batch = TxBatch::new(64);
-        for (sockets, wire) in
-            [(&mut self.client, &mut self.to_server), (&mut self.server, &mut self.to_client)]
-        {
+        for (side, sockets, wire) in [
+            (Side::Client, &mut self.client, &mut self.to_server),
+            (Side::Server, &mut self.server, &mut self.to_client),
+        ] {
             loop {
                 let more = sockets.shard_mut().tx(&mut batch);
+                let packets = batch.pending().iter().map(|one| one.to_vec());
+                self.log.extend(packets.map(|packet| Sent::read(side, self.now, &packet)));
                 if !self.cut {
                     wire.extend(batch.pending().iter().map(|one| (arrives, one.to_vec())));
                     if let Some(urgent) = self.urgent {
@@ -259,6 +288,11 @@ impl World {
         (world, listener, client, server)
     }
 
+    /// What left `side` since the log was last cleared.
+    pub(super) fn sent_by(&self, side: Side) -> Vec<Sent> {
+        self.log.iter().filter(|sent| sent.side == side).cloned().collect()
+    }
+
     pub(super) fn count(&self, side: Side, state: SocketState) -> usize {
         let sockets = match side {
             Side::Client => &self.client,
@@ -280,8 +314,12 @@ impl World {
 
 /// A socket of IPv4 that blocks.
 pub(super) fn stream(sockets: &mut Sockets) -> Fd {
-    let made =
-        sockets.socket(Domain::Inet, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
+    stream_of(sockets, Domain::Inet)
+}
+
+/// A socket that blocks.
+pub(super) fn stream_of(sockets: &mut Sockets, domain: Domain) -> Fd {
+    let made = sockets.socket(domain, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
     made.expect("a free descriptor")
 }
 

@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{FlowHash, Kind, Record};
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
@@ -159,7 +160,8 @@ impl Shard {
             Verdict::Drop(reason) => self.counters.drop_segments(reason, segs),
             Verdict::Reply(reply, reason) => {
                 self.counters.drop_segments(reason, segs);
-                self.reply(arrival.key, reply);
+                let marking = self.marking_of(located.record);
+                self.replies.push(Pending::Reply(arrival.key, reply, marking));
             }
         }
     }
@@ -195,8 +197,22 @@ impl Shard {
         }
     }
 
-    /// Queues a stateless segment.
+    /// What packets say that answer for a record, if it is still there.
+    fn marking_of(&self, record: Option<Record>) -> Marking {
+        let marking = record.and_then(|record| match record.kind() {
+            Kind::Connection => {
+                let slot = self.records.connections.0.get(record.index())?;
+                Some(slot.connection.marking(&self.tunables))
+            }
+            Kind::SynEntry => Some(self.half_open_marking(self.records.syns.get(record.index())?)),
+            Kind::TimeWait => None,
+        });
+        marking.unwrap_or_else(|| Marking::usual(&self.tunables))
+    }
+
+    /// Queues a stateless segment of nobody in particular.
     pub(super) fn reply(&mut self, key: FlowKey, reply: Reply) {
-        self.replies.push(Pending::Reply(key, reply));
+        let marking = Marking::usual(&self.tunables);
+        self.replies.push(Pending::Reply(key, reply, marking));
     }
 }

@@ -10,11 +10,13 @@ impl Connection {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Verdict {
         self.heard(cx);
+        self.ledger.tally.on_segment(seg, cx.now);
         let step = match self.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
             State::Closed | State::TimeWait => Done(Verdict::Drop(DropReason::Closed)),
             _ => self.arrive(cx, seg),
         };
+        self.note_limit(cx);
         self.settle(cx.pool);
         match step {
             Done(verdict) => verdict,

@@ -90,13 +90,15 @@ impl Connection {
         let had_held = cold.recv.has_held();
         let advance = cold.recv.append(seg.payload, text.skip, text.take);
         self.rcv.nxt += advance;
+        self.ledger.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
         self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
         // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
-        if had_held || clipped || self.unacked_segs >= u16::from(cx.tunables.ack_every) {
+        let every = u16::from(cx.tunables.ack_every);
+        if had_held || clipped || self.unacked_segs >= every || self.acks_at_once() {
             self.owe_ack();
         } else {
             self.timers.delay_ack(cx.now, cx.tunables.delayed_ack);
@@ -167,7 +169,7 @@ impl Connection {
 
     /// Octets of receive buffer that are free.
     pub(super) fn recv_room(&self) -> u32 {
-        self.recv_size.saturating_sub(self.unread())
+        self.recv_size.saturating_sub(self.unread()).min(self.recv_limit())
     }
 
     /// By how much the window grows at least when an acknowledgment can carry the news.
@@ -183,15 +185,16 @@ impl Connection {
     /// acknowledgment to carry the news.
     pub(super) fn owes_window_update(&self) -> bool {
         let mss = u32::from(self.mss);
-        let edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+        let limit = self.recv_limit();
+        let edge = self.rcv.judge_edge(self.recv_room(), limit, mss);
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
         // the update; below half of the buffer, or of what a SYN can announce, it might be waiting
         // for it.
         step > 0
-            && announced < (self.recv_size / 2).min(PLENTY)
-            && (step >= 2 * mss || step >= self.recv_size / 2)
+            && announced < (limit / 2).min(PLENTY)
+            && (step >= 2 * mss || step >= limit / 2)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
 }

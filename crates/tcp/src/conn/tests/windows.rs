@@ -15,19 +15,6 @@ fn a_large_buffer_is_not_announced_before_anything_came() {
 }
 
 #[test]
-fn the_scale_has_room_for_the_buffer_that_may_come() {
-    let scale = |recv_buffer, recv_buffer_most| {
-        let tunables = Tunables { recv_buffer, recv_buffer_most, ..Tunables::default() };
-        Pair::established(&tunables).client.connection.recv_scale.get()
-    };
-    assert_eq!(scale(64 << 10, 2 << 20), 6);
-    assert_eq!(scale(64 << 10, 73_728), 1);
-    assert_eq!(scale(65_535, 0), 0);
-    assert_eq!(scale(1 << 20, 2 << 20), 6);
-    assert_eq!(scale(1 << 20, 64 << 10), 5, "the buffer that is there counts too");
-}
-
-#[test]
 fn a_window_of_full_segments_is_rounded_up_and_follows_each_octet() {
     let recv_window = ReceiveWindow::FullSegments;
     let tunables = Tunables { recv_buffer: 65_536, recv_window, ..Tunables::default() };
