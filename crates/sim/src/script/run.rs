@@ -187,8 +187,12 @@ impl<'a, H: ScriptHost> Run<'a, H> {
 
     /// What is still under way comes to its end; then nothing may be left.
     fn finish(&mut self, line: u32) -> Played {
-        while let Some(deadline) = self.next_deadline() {
+        while let Some(deadline) = self.next_deadline().filter(|it| *it > self.host.now()) {
             self.wait_until(deadline)?;
+            if self.host.now() < deadline {
+                let came = "a host whose time stands still";
+                return Err(Fault::new(line, "time to pass", came).into());
+            }
         }
         let grace = self.host.now() + self.setup.tolerance;
         self.wait_until(grace)?;

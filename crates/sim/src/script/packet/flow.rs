@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Address, Endpoint, Flow, SeqNum};
 
-use super::super::ast::{OptionList, PacketEnds, TcpOption, TcpPacket};
+use super::super::ast::{Ack, OptionList, PacketEnds, TcpOption, TcpPacket};
 use super::super::setup::Setup;
 use super::Segment;
 
@@ -33,8 +33,8 @@ pub struct FlowState {
     pub(super) pending_syn: Option<SeqNum>,
     /// Whether the next SYN of the host's may have an ISN of its own.
     pub(super) may_learn: bool,
-    /// The host's last segment was a SYN without ACK.
-    sent_bare_syn: bool,
+    /// The flags of the host's last segment; none once the peer reset the connection.
+    last_sent: TcpFlags,
     /// The peer's last segment had the ACK bit.
     pub(super) asked_with_ack: bool,
     /// The number of the host's FIN.
@@ -61,6 +61,9 @@ struct Windows {
     peer_scales: bool,
     scripted: Announced,
     live: Announced,
+    /// The receive buffer by the script, octets: what its host accepts where it is more than a
+    /// header could announce.
+    scripted_buffer: u32,
 }
 
 /// Numbers are relative to the remote ISN.
@@ -90,7 +93,7 @@ impl FlowState {
             remote_isn: None,
             pending_syn: None,
             may_learn: true,
-            sent_bare_syn: false,
+            last_sent: TcpFlags::NONE,
             asked_with_ack: false,
             host_fin: None,
             peer_fin: false,
@@ -124,27 +127,31 @@ impl FlowState {
     /// the connection's, those of a new SYN that it may be an answer to.
     pub(super) fn remote_bases(&self, flags: TcpFlags) -> impl Iterator<Item = SeqNum> {
         let pending = self.pending_syn.filter(|_| flags.intersects(TcpFlags::SYN | TcpFlags::RST));
-        let known = match (pending, flags.is_syn()) {
-            (Some(_), true) => None,
-            _ => Some(self.remote(0)),
-        };
-        pending.into_iter().chain(known)
+        let is_answer = pending.is_some() && flags.is_syn();
+        let known = Some(self.remote(0)).filter(|_| !is_answer);
+        known.into_iter().chain(pending)
     }
 
     /// A segment of the peer's goes in.
     pub fn on_received(&mut self, segment: &Segment) {
         self.asked_with_ack = segment.flags.is_ack();
         self.peer_fin |= segment.flags.is_fin();
+        if segment.flags.is_rst() {
+            self.last_sent = TcpFlags::NONE;
+        }
         if !segment.flags.is_syn() {
             return;
         }
         let scales = |option: &TcpOption| matches!(option, TcpOption::WindowScale(_));
         self.windows.peer_scales = segment.options.iter().any(scales);
-        let opens = self.remote_isn.is_none() || self.sent_bare_syn;
+        let is_simultaneous = self.last_sent.is_syn() && !self.last_sent.is_ack();
+        // While the host still offers its SYN-ACK, the same SYN again asks for the same answer.
+        let repeats = self.last_sent.is_syn() && self.remote_isn == Some(segment.seq);
+        let opens = self.remote_isn.is_none() || is_simultaneous;
         if opens {
             self.remote_isn = Some(segment.seq);
         }
-        if !segment.flags.is_ack() && !self.sent_bare_syn {
+        if !segment.flags.is_ack() && !is_simultaneous && !repeats {
             self.may_learn = true;
             self.pending_syn = Some(segment.seq).filter(|_| !opens);
         }
@@ -154,11 +161,15 @@ impl FlowState {
     pub fn on_sent(&mut self, expected: &TcpPacket, segment: &Segment) {
         if segment.flags.is_syn() {
             self.on_syn_sent(segment);
+        } else if !segment.flags.is_rst() {
+            // What may have asked for another connection was refused.
+            self.pending_syn = None;
+            self.may_learn &= self.local_isn.is_none();
         }
         if segment.flags.is_fin() {
             self.host_fin = Some(segment.seq + segment.len());
         }
-        self.sent_bare_syn = segment.flags.is_syn() && !segment.flags.is_ack();
+        self.last_sent = segment.flags;
         self.note_stamp(expected, segment);
         self.note_window(expected, segment);
     }
@@ -166,10 +177,11 @@ impl FlowState {
     fn on_syn_sent(&mut self, segment: &Segment) {
         if let Some(isn) = self.pending_syn.take() {
             // The 4-tuple's next connection: nothing of the one before holds any more.
-            let peer_scales = self.windows.peer_scales;
+            let Windows { peer_scales, scripted_buffer, .. } = self.windows;
             *self = Self { written: self.written, ..Self::new(self.live) };
             self.remote_isn = Some(isn);
             self.windows.peer_scales = peer_scales;
+            self.windows.scripted_buffer = scripted_buffer;
         }
         if self.may_learn {
             self.local_isn = Some(segment.seq);
@@ -186,7 +198,7 @@ impl FlowState {
     }
 
     fn note_window(&mut self, expected: &TcpPacket, segment: &Segment) {
-        let Windows { peer_scales, scripted, live } = &mut self.windows;
+        let Windows { peer_scales, scripted, live, .. } = &mut self.windows;
         let is_syn = segment.flags.is_syn();
         if is_syn {
             live.scale = scale(&segment.options).filter(|_| *peer_scales).unwrap_or(0);
@@ -217,6 +229,21 @@ impl FlowState {
     pub(in super::super) fn is_news(&self, segment: &Segment) -> bool {
         let live = &self.windows.live;
         segment.ack.offset_from(self.remote(0)) != live.ack || segment.win != live.win
+    }
+
+    /// Whether a pure acknowledgment as written says the same as the one that is written before.
+    pub(in super::super) fn repeats(&self, body: &TcpPacket) -> bool {
+        let scripted = &self.windows.scripted;
+        body.ack == Some(Ack::Relative(scripted.ack))
+            && body.win.is_none_or(|win| win == scripted.win)
+    }
+
+    /// An acknowledgment is written, and did not come so far.
+    pub(in super::super) fn on_owed(&mut self, body: &TcpPacket) {
+        if let Some(Ack::Relative(ack)) = body.ack {
+            let scripted = &mut self.windows.scripted;
+            scripted.announce(ack, body.win.unwrap_or(scripted.win), false);
+        }
     }
 
     /// The ISNs of an active open may change: the application connects anew.
@@ -255,8 +282,12 @@ impl FlowState {
     /// Only what begins behind the expected number, at the last octet of the window or beyond it,
     /// aims at the edge; a retransmission, a probe or text in order does not.
     pub fn aim(&self, begin: u32, len: u32) -> Option<u32> {
-        let Windows { scripted, live, .. } = &self.windows;
-        let (scripted_edge, live_edge) = (scripted.edge?, live.edge?);
+        let Windows { scripted, live, scripted_buffer, .. } = &self.windows;
+        let buffer_edge = match scripted.win {
+            u16::MAX => scripted.ack.saturating_add(*scripted_buffer),
+            _ => 0,
+        };
+        let (scripted_edge, live_edge) = (scripted.edge?.max(buffer_edge), live.edge?);
         let ahead = begin.wrapping_sub(scripted.ack).cast_signed() > 0;
         let distance = begin.wrapping_sub(scripted_edge).cast_signed();
         if !ahead || distance < -1 || scripted_edge == live_edge {
@@ -266,6 +297,11 @@ impl FlowState {
         let unit = if distance >= 0 && len == 0 { (1 << live.scale) - 1 } else { 0 };
         let by = live_edge.wrapping_sub(scripted_edge).wrapping_add(unit);
         Some(by).filter(|by| *by != 0)
+    }
+
+    /// The script says how large the receive buffer is.
+    pub const fn on_buffer(&mut self, octets: u32) {
+        self.windows.scripted_buffer = octets;
     }
 
     /// A segment was moved.
@@ -318,6 +354,8 @@ pub struct Flows {
     next_port: u16,
     /// A listener is there that no SYN has met.
     fresh_listener: bool,
+    /// The receive buffer by the script, octets; 0 if it does not say.
+    buffer: u32,
 }
 
 impl Flows {
@@ -330,6 +368,7 @@ impl Flows {
             remote: setup.network.remote,
             next_port: FIRST_PORT,
             fresh_listener: false,
+            buffer: 0,
         }
     }
 
@@ -364,6 +403,12 @@ impl Flows {
     pub const fn on_listen(&mut self, port: u16) {
         self.listening.port = port;
         self.fresh_listener = true;
+    }
+
+    /// The script says how large receive buffers are.
+    pub fn on_buffer(&mut self, octets: u32) {
+        self.buffer = octets;
+        self.flows.iter_mut().for_each(|flow| flow.on_buffer(octets));
     }
 
     /// The application connects.
@@ -408,7 +453,9 @@ impl Flows {
     }
 
     fn add(&mut self, live: Flow, written: Option<Flow>) -> usize {
-        self.flows.push(FlowState { written, ..FlowState::new(live) });
+        let mut flow = FlowState { written, ..FlowState::new(live) };
+        flow.on_buffer(self.buffer);
+        self.flows.push(flow);
         self.flows.len() - 1
     }
 }

@@ -21,6 +21,8 @@ pub enum Rule {
     WindowScale,
     /// Another window; both zero or both not.
     WindowSize,
+    /// A socket's buffers of another size.
+    BufferSize,
     /// PSH set or not.
     Push,
     /// A pure acknowledgment earlier than written.
@@ -39,10 +41,11 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::OptionsAsSet,
         Self::WindowScale,
         Self::WindowSize,
+        Self::BufferSize,
         Self::Push,
         Self::EarlyAck,
         Self::LateAck,
@@ -58,6 +61,7 @@ impl Rule {
             Self::OptionsAsSet => "options-as-set",
             Self::WindowScale => "window-scale",
             Self::WindowSize => "window-size",
+            Self::BufferSize => "buffer-size",
             Self::Push => "push",
             Self::EarlyAck => "early-ack",
             Self::LateAck => "late-ack",

@@ -29,6 +29,8 @@ struct Debt {
     packet: Packet,
     body: TcpPacket,
     flow: usize,
+    /// It is to say what was said before, as an answer to something: only itself will do.
+    repeats: bool,
     deadline: Duration,
 }
 
@@ -91,7 +93,9 @@ impl<H: ScriptHost> Run<'_, H> {
         }
         let deadline = until + SLACK + self.setup.tolerance;
         let (line, packet, body) = (wanted.line, wanted.packet.clone(), body.clone());
-        self.forgiven.owed.push(Debt { line, packet, body, flow, deadline });
+        let repeats = self.flows.at(flow).repeats(&body);
+        self.flows.at_mut(flow).on_owed(&body);
+        self.forgiven.owed.push(Debt { line, packet, body, flow, repeats, deadline });
         true
     }
 
@@ -108,7 +112,8 @@ impl<H: ScriptHost> Run<'_, H> {
         }
         let before = self.forgiven.owed.len();
         let mut owed = core::mem::take(&mut self.forgiven.owed);
-        owed.retain(|debt| debt.flow != *index || !self.covers(&debt.body, *index, segment));
+        let covered = |debt: &Debt| debt.flow == *index && self.covers(&debt.body, *index, segment);
+        owed.retain(|debt| debt.repeats || !covered(debt));
         if owed.len() < before {
             self.rules.insert(Rule::LateAck);
         }
@@ -130,6 +135,7 @@ impl<H: ScriptHost> Run<'_, H> {
         self.is_lenient()
             && is_pure_ack(body)
             && self.flows.current() == Some(*index)
+            && !self.flows.at(*index).repeats(body)
             && self.covers(body, *index, segment)
     }
 

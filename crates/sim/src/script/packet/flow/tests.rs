@@ -1,4 +1,4 @@
-use super::super::super::ast::{Ack, Seq};
+use super::super::super::ast::Seq;
 use super::super::super::setup::{Dialect, IpVersion};
 use super::*;
 
@@ -76,9 +76,18 @@ fn a_syn_that_is_answered_opens_another_connection() {
 }
 
 #[test]
-fn a_repeated_syn_ack_must_keep_its_number() {
-    let flow = open(1, 1);
+fn a_repeated_syn_asks_for_the_same_answer() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
     assert!(!flow.may_learn);
+}
+
+#[test]
+fn a_syn_behind_a_reset_may_be_answered_anew() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::RST, (101, 0), 9));
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
+    assert!(flow.may_learn);
 }
 
 #[test]
@@ -114,6 +123,14 @@ fn aims_at_the_edge_are_moved_and_others_are_not() {
     assert_eq!(flow.aim(999, 0), None);
     assert_eq!(flow.aim(1, 2000), None);
     assert_eq!(open(1000, 1000).aim(1001, 0), None);
+}
+
+#[test]
+fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
+    let mut flow = open(65_535, 3_000);
+    flow.on_buffer(66_240);
+    assert_eq!(flow.aim(66_240, 0), Some(3_000_u32.wrapping_sub(66_240)));
+    assert_eq!(flow.aim(66_000, 0), None);
 }
 
 #[test]

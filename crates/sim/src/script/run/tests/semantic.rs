@@ -30,7 +30,7 @@ fn order_of_options_and_scale() {
 "
         )
     };
-    passes_by(&text("<mss 1460,nop,wscale 0,sackOK,eol,eol>"), &[Rule::OptionsAsSet]);
+    passes_by(&text("<mss 1460,nop,wscale 3,sackOK,eol,eol>"), &[Rule::OptionsAsSet]);
     passes_by(&text("<mss 1460,nop,nop,sackOK,nop,wscale 9>"), &[Rule::WindowScale]);
     assert!(!semantically(&text("<mss 1460,nop,nop,sackOK>")).is_passed());
     assert!(!semantically(&text("<mss 1400,nop,nop,sackOK,nop,wscale 6>")).is_passed());
@@ -42,6 +42,16 @@ fn window_but_not_a_closed_one() {
         |win| accepted(&format!("+.1 write(4, ..., 9) = 9\n+0 > P. 1:10(9) ack 1 win {win}\n"));
     passes_by(&text(17), &[Rule::WindowSize]);
     assert!(!semantically(&text(0)).is_passed());
+}
+
+#[test]
+fn size_of_buffers() {
+    passes_by(
+        &accepted("+0 getsockopt(4, SOL_SOCKET, SO_RCVBUF, [777], [4]) = 0\n"),
+        &[Rule::BufferSize],
+    );
+    let text = accepted("+0 getsockopt(4, SOL_SOCKET, SO_KEEPALIVE, [1], [4]) = 0\n");
+    assert!(!semantically(&text).is_passed());
 }
 
 #[test]
@@ -79,6 +89,18 @@ fn acknowledgment_made_needless_by_text() {
 #[test]
 fn acknowledgment_that_is_owed_must_come() {
     let text = accepted("+.1 > . 1:1(0) ack 1\n+.1 < . 1:1(0) ack 1 win 9\n");
+    let Verdict::Failed(failure) = semantically(&text) else { panic!("it should fail") };
+    assert_eq!((failure.line, failure.came.as_str()), (8, "nothing"));
+}
+
+#[test]
+fn an_answer_that_repeats_the_last_is_not_made_needless() {
+    let text = accepted(
+        "+.1 > . 1:1(0) ack 1
++.1 < P. 1:101(100) ack 1 win 32792
++.04 > . 1:1(0) ack 101
+",
+    );
     let Verdict::Failed(failure) = semantically(&text) else { panic!("it should fail") };
     assert_eq!((failure.line, failure.came.as_str()), (8, "nothing"));
 }
