@@ -74,18 +74,17 @@ fn number_at(octets: &[u8], at: usize) -> i32 {
     i32::from_ne_bytes(number)
 }
 
-fn field(info: &[u8], name: &str) -> u32 {
+fn field(info: &[u8], name: &str) -> u64 {
     let Some(&(_, at, shape)) = FIELDS.iter().find(|(known, ..)| *known == name) else { return 0 };
-    let octet = || u32::from(info.get(at).copied().unwrap_or(0));
+    let octet = || u64::from(info.get(at).copied().unwrap_or(0));
     match shape {
         Shape::Octet => octet(),
         Shape::LowBits => octet() & 15,
         Shape::HighBits => octet() >> 4,
-        Shape::Word => number_at(info, at).cast_unsigned(),
+        Shape::Word => number_at(info, at).cast_unsigned().into(),
         Shape::Long => {
             let octets = info.get(at..).and_then(<[u8]>::first_chunk);
-            let long = octets.map_or(0, |octets| u64::from_ne_bytes(*octets));
-            u32::try_from(long).unwrap_or(u32::MAX)
+            octets.map_or(0, |octets| u64::from_ne_bytes(*octets))
         }
     }
 }
@@ -97,7 +96,6 @@ enum Shape {
     LowBits,
     HighBits,
     Word,
-    /// Told as the largest number that there is room for, where it is larger.
     Long,
 }
 

@@ -91,6 +91,7 @@ fn attempt_control(call: &Call, machine: &Machine) -> Outcome {
                 Ioctl::Fionread | Ioctl::Inq => Question::Unread,
                 Ioctl::Outq => Question::Unacknowledged,
                 Ioctl::OutqUnsent => Question::Unsent,
+                Ioctl::AtMark => Question::AtMark,
             };
             let answer = stream::ask(descriptors.find(fd)?.as_fd(), question)?;
             Ok((0, Filled::Number(answer)))

@@ -194,6 +194,8 @@ pub enum Question {
     Unacknowledged,
     /// SIOCOUTQNSD.
     Unsent,
+    /// SIOCATMARK.
+    AtMark,
 }
 
 /// ioctl(2) with one of these requests.
@@ -202,6 +204,7 @@ pub fn ask(fd: BorrowedFd<'_>, question: Question) -> io::Result<c_int> {
         Question::Unread => libc::FIONREAD,
         Question::Unacknowledged => libc::TIOCOUTQ,
         Question::Unsent => SIOCOUTQNSD,
+        Question::AtMark => SIOCATMARK,
     };
     let mut number: c_int = 0;
     // SAFETY: each of the requests writes one `int`, which is lent exclusively.
@@ -267,5 +270,6 @@ fn check_len(result: isize) -> io::Result<usize> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result.unsigned_abs()) }
 }
 
-/// From linux/sockios.h.
+// From linux/sockios.h and asm-generic/sockios.h.
 const SIOCOUTQNSD: libc::Ioctl = 0x894b;
+const SIOCATMARK: libc::Ioctl = 0x8905;
