@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod linux;
+#[cfg(test)]
 mod netns;
 #[cfg(test)]
 mod script;

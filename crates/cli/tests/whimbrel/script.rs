@@ -55,7 +55,7 @@ fn command(folder: &Path, words: &str) -> Command {
 
 /// Whether scripts can be run against the kernel here; says so if not. With `WHIMBREL_REQUIRE_NET=1`
 /// that is a failure.
-fn kernel_is_there() -> bool {
+pub(crate) fn kernel_is_there() -> bool {
     let scripts = Scripts::new(&[("open.pkt", OPEN)]);
     let (code, text) = scripts.run("--against kernel open.pkt");
     if code == 4 {
