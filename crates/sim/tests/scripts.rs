@@ -1,7 +1,7 @@
 //! Every packet script of `tests/scripts` holds, over IPv4 and over IPv6.
 //!
 //! `cargo run -- script run FILE` runs one, and prints the packets before what was not as written.
-#![allow(clippy::disallowed_methods, reason = "reads the scripts")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test that reads files")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
