@@ -5,14 +5,20 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod drive;
 mod failure;
+mod load;
+mod options;
+mod output;
+mod progress;
+mod quantity;
 mod serve;
 mod size;
 
 /// A TCP/IP stack in user space.
 ///
-/// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 4 a privilege or
-/// a device is missing.
+/// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 3 it ran and the
+/// condition of --fail-if is true, 4 a privilege or a device is missing.
 #[derive(Parser)]
 #[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
 struct Command {
@@ -24,11 +30,14 @@ struct Command {
 enum Tool {
     /// Serve HTTP/1.1 on the stack: a fixed body, or files.
     Serve(serve::Arguments),
+    /// Load an HTTP/1.1 server and measure it; without a URL, one in this process.
+    Load(load::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse().tool {
         Tool::Serve(arguments) => serve::run(&arguments),
+        Tool::Load(arguments) => load::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

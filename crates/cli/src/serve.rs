@@ -91,7 +91,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
             serve(&plan, content, wire, (&stop, &headline))
         }
-        _ => Err(Failure::usage("--wire", "serve knows only tun:, tap: and unix: yet")),
+        _ => Err(Failure::usage(
+            "--wire",
+            "serve knows tun:, tap: and unix:; load, crr and bulk serve themselves on mem: and kernel:",
+        )),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The system calls that the standard library does not have, each behind a safe wrapper.
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
-//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN, and
-//! sockets that keep the bounds of messages ([`seqpacket`]).
+//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN, sockets
+//! that keep the bounds of messages ([`seqpacket`]), epoll and `TCP_INFO` ([`epoll`]).
 #![allow(unsafe_code)]
 
+pub mod epoll;
 pub mod seqpacket;
 
 use std::ffi::CStr;

@@ -11,6 +11,7 @@ use whimbrel_wire::Endpoint;
 
 use super::{Arguments, Closer};
 use crate::failure::Failure;
+use crate::options;
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
@@ -86,7 +87,8 @@ impl Plan {
             backlog: arguments.backlog,
             content: content(arguments),
             limits: limits(arguments),
-            tunables: tunables(&arguments.set).map_err(|error| Failure::usage("--set", error))?,
+            tunables: options::tunables(&arguments.set)
+                .map_err(|error| Failure::usage("--set", error))?,
             volume: volume(arguments),
         })
     }
@@ -106,19 +108,6 @@ fn limits(arguments: &Arguments) -> Limits {
         Closer::Client => CloseBy::Client,
     };
     Limits { body: arguments.max_body, close_by, ..Limits::default() }
-}
-
-/// The defaults, changed by what was typed, in its order.
-fn tunables(typed: &[String]) -> Result<Tunables, String> {
-    let mut tunables = Tunables::default();
-    for text in typed {
-        let (key, value) = text.split_once('=').ok_or_else(|| {
-            format!("{text:?} has no value: give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3")
-        })?;
-        tunables.set_by_name(key.trim(), value).map_err(|error| error.to_string())?;
-    }
-    tunables.validate().map_err(|error| error.to_string())?;
-    Ok(tunables)
 }
 
 fn volume(arguments: &Arguments) -> Volume {
