@@ -105,6 +105,7 @@ enum Life {
 pub struct Stream<I> {
     id: Option<I>,
     open: bool,
+    local: Option<Endpoint>,
     pending: Bytes,
     /// Octets sent and received so far, the omitted ones included.
     totals: Totals,
@@ -142,6 +143,16 @@ impl<I> Stream<I> {
     /// How long its sender waited for what.
     pub const fn shares(&self) -> &Shares {
         self.series.shares()
+    }
+
+    /// This side's end of its connection, if that is known.
+    pub const fn local(&self) -> Option<Endpoint> {
+        self.local
+    }
+
+    /// What its sender waits for: with octets left over it is not the application.
+    fn judge(&self, limit: Limit) -> Limit {
+        if limit == Limit::App && !self.pending.is_empty() { Limit::Sndbuf } else { limit }
     }
 
     /// What a sink said came, octets.

@@ -54,6 +54,12 @@ pub trait Transport {
 
     /// What the connection's sender knows of its path; `None` if it cannot tell.
     fn gauge(&self, id: Self::Id) -> Option<Gauge>;
+
+    /// Segments sent again by all connections together; `None` if only each tells.
+    fn retransmits(&self) -> Option<u64>;
+
+    /// This side's end of the connection, if it is known.
+    fn local(&self, id: Self::Id) -> Option<Endpoint>;
 }
 
 /// Something happened. Like a shard's events these are hints: act until nothing is left.

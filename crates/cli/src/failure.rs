@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use whimbrel_io::{TunError, UnixError};
 
 /// Why a command failed. The text names what was wrong, the limit or value, and the remedy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Failure {
     /// It could not run, or ended before it was asked to: 1.
     Run(String),

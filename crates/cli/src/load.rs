@@ -13,14 +13,16 @@ use crate::{output, quantity, size};
 
 mod figures;
 mod job;
-mod json;
+pub(crate) mod json;
 mod oha;
 mod plan;
 mod report;
 mod url;
 
 pub(crate) use figures::{Outcome, figure, figure_names, verdict};
+pub(crate) use job::{done, steps, watch_line};
 use plan::Plan;
+pub(crate) use report::{errors, phases};
 
 /// What was typed.
 #[derive(Args, Debug)]

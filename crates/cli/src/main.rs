@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bulk;
+mod crr;
 mod drive;
 mod failure;
 mod load;
@@ -32,12 +34,18 @@ enum Tool {
     Serve(serve::Arguments),
     /// Load an HTTP/1.1 server and measure it; without a URL, one in this process.
     Load(load::Arguments),
+    /// Measure short connections and transactions, as netperf's TCP_CRR, TCP_RR and TCP_CC do.
+    Crr(crr::Arguments),
+    /// Measure bulk transfer, as ttcp and iperf3 do.
+    Bulk(bulk::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse().tool {
         Tool::Serve(arguments) => serve::run(&arguments),
         Tool::Load(arguments) => load::run(&arguments),
+        Tool::Crr(arguments) => crr::run(&arguments),
+        Tool::Bulk(arguments) => bulk::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -70,6 +70,24 @@ pub(crate) fn encode(histogram: &Histogram<u64>) -> String {
     }
 }
 
+/// The system's name, release and architecture.
+pub(crate) fn system() -> String {
+    let release = first_line("/proc/sys/kernel/osrelease");
+    let host = first_line("/proc/sys/kernel/hostname");
+    format!("Linux {host} {release} {}", std::env::consts::ARCH)
+}
+
+/// A name for a run, of the length and the letters that iperf3's cookies have.
+pub(crate) fn cookie(seed: u64) -> String {
+    let mut state = seed ^ u64::from(std::process::id()) << 32 | 1;
+    let letter = |_| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b"abcdefghijklmnopqrstuvwxyz234567"[(state >> 59) as usize])
+    };
+    (0..36).map(letter).collect()
+}
+
 fn stack(state: &StackState) -> Value {
     let counters = state.counters.iter().filter(|(_, _, value)| *value > 0);
     let drops = state.counters.drops().filter(|(_, count)| *count > 0);
@@ -101,6 +119,7 @@ fn cpu() -> String {
     line.and_then(|rest| rest.split_once(':')).map_or(String::new(), |(_, name)| name.trim().into())
 }
 
-fn first_line(path: &str) -> String {
+/// The first line of a file of the system's, if there is one.
+pub(crate) fn first_line(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().into()
 }

@@ -197,6 +197,12 @@ impl KernelSockets {
         tcp_info(self.socket(id)?.as_fd()).map(|octets| KernelInfo::parse(&octets))
     }
 
+    /// This side's end of a connection.
+    pub fn local(&self, id: SocketId) -> io::Result<Endpoint> {
+        let local = self.socket(id)?.local_addr()?.as_socket();
+        local.map(Endpoint::from).ok_or_else(stale)
+    }
+
     fn ask(&mut self) -> io::Result<()> {
         let mut room = Epoll::room();
         let Self { epoll, entries, ready, .. } = self;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use whimbrel_tcp::Instant;
 
 use super::Until;
-use super::{Bulk, Happening, Life, Limit, Reading, Series, Stream, Totals, Transport, Trouble};
+use super::{Bulk, Happening, Life, Reading, Series, Stream, Totals, Transport, Trouble};
 
 impl<T: Transport> Bulk<T> {
     pub(super) fn open(&mut self, net: &mut T, now: Instant) {
@@ -19,6 +19,7 @@ impl<T: Transport> Bulk<T> {
                 Ok(id) => self.streams.push(Stream {
                     id: Some(id),
                     open: false,
+                    local: None,
                     pending: Bytes::new(),
                     totals: Totals::default(),
                     answer: Vec::new(),
@@ -42,6 +43,7 @@ impl<T: Transport> Bulk<T> {
                 let stream = self.streams.iter_mut().find(|stream| stream.id == Some(id));
                 let Some(stream) = stream else { return };
                 stream.open = true;
+                stream.local = net.local(id);
                 if self.life == Life::Opening && self.streams.iter().all(|stream| stream.open) {
                     self.life = Life::Running;
                     self.began = now;
@@ -49,14 +51,16 @@ impl<T: Transport> Bulk<T> {
                     self.next_sample = now + self.first_interval();
                 }
             }
-            Happening::Closed(id, Some(trouble)) if self.life == Life::Opening => {
-                if self.streams.iter().any(|stream| stream.id == Some(id)) {
-                    self.break_off(net, trouble, now);
-                }
+            Happening::Closed(id, Some(trouble)) if self.is_opening(id) => {
+                self.break_off(net, trouble, now);
             }
             // `pump` looks at every stream: there are few.
             _ => {}
         }
+    }
+
+    fn is_opening(&self, id: T::Id) -> bool {
+        self.life == Life::Opening && self.streams.iter().any(|stream| stream.id == Some(id))
     }
 
     /// The omitted part is intervals of its own.
@@ -106,11 +110,16 @@ impl<T: Transport> Bulk<T> {
 
     fn sample(&mut self, net: &T, at: Instant) {
         let until = at.since(self.began);
+        let alone = self.streams.len() == 1;
+        let together = net.retransmits();
         for stream in &mut self.streams {
             let from = stream.series.samples().last().map_or(Duration::ZERO, |last| last.until);
-            let gauge = stream.id.and_then(|id| net.gauge(id));
-            if let Some(gauge) = gauge {
+            let mut gauge = stream.id.and_then(|id| net.gauge(id));
+            if let Some(gauge) = &mut gauge {
+                gauge.limit = stream.judge(gauge.limit);
                 stream.series.look(at, gauge.limit);
+                // What all connections sent again is what the only one did.
+                gauge.retransmits = gauge.retransmits.or(together.filter(|_| alone));
             }
             let omitted = until <= self.plan.omit;
             stream.series.close_interval([from, until], stream.totals, gauge, omitted);
@@ -119,10 +128,12 @@ impl<T: Transport> Bulk<T> {
 
     /// Octets flow no more. Those who sent say so, and wait for what the peer says to it.
     pub(super) fn stop(&mut self, net: &mut T, now: Instant) {
-        self.until = now;
+        // Nothing was given since time was over, whenever that was noticed.
+        self.until = self.end_time().map_or(now, |end| end.min(now));
+        let whole = self.until.since(self.began);
         let last = self.streams.iter().filter_map(|stream| stream.series.samples().last());
-        if last.map(|sample| sample.until).max().is_none_or(|last| last < now.since(self.began)) {
-            self.sample(net, now);
+        if last.map(|sample| sample.until).max().is_none_or(|last| last < whole) {
+            self.sample(net, self.until);
         }
         self.life = Life::Ending { since: now };
         for stream in &mut self.streams {
@@ -249,12 +260,11 @@ impl<T: Transport> Bulk<T> {
     fn look(&mut self, net: &T, index: usize, now: Instant) {
         let sends = self.plan.direction.sends() && self.life == Life::Running;
         let Some(stream) = self.streams.get_mut(index).filter(|_| sends) else { return };
+        if !stream.series.is_stale(now) {
+            return;
+        }
         let Some(gauge) = stream.id.and_then(|id| net.gauge(id)) else { return };
-        // With octets left over it is not the application that there is too little of.
-        let limit = match gauge.limit {
-            Limit::App if !stream.pending.is_empty() => Limit::Sndbuf,
-            limit => limit,
-        };
+        let limit = stream.judge(gauge.limit);
         stream.series.look(now, limit);
     }
 

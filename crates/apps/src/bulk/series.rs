@@ -83,6 +83,12 @@ impl Series {
         }
     }
 
+    /// Whether it is time to look again at what the sender waits for: asking costs, and a
+    /// thousand times a second are enough for shares.
+    pub(crate) fn is_stale(&self, now: Instant) -> bool {
+        self.waiting.is_none_or(|(_, since)| now >= since + Duration::from_millis(1))
+    }
+
     /// The sender waits for this from now on.
     pub(crate) fn look(&mut self, now: Instant, limit: Limit) {
         if let Some((waited_for, since)) = self.waiting.replace((limit, now)) {

@@ -73,6 +73,14 @@ impl Transport for Shard {
     fn gauge(&self, id: Handle) -> Option<Gauge> {
         self.snapshot(id).map(|snapshot| gauge(&snapshot))
     }
+
+    fn retransmits(&self) -> Option<u64> {
+        Some(self.counters().retrans_segs)
+    }
+
+    fn local(&self, id: Handle) -> Option<Endpoint> {
+        self.flow(id).map(|flow| flow.local)
+    }
 }
 
 fn gauge(snapshot: &Snapshot) -> Gauge {

@@ -101,6 +101,14 @@ impl Transport for KernelNet {
     fn gauge(&self, id: SocketId) -> Option<Gauge> {
         self.sockets.info(id).ok().map(|info| gauge(&info))
     }
+
+    fn retransmits(&self) -> Option<u64> {
+        None
+    }
+
+    fn local(&self, id: SocketId) -> Option<Endpoint> {
+        self.sockets.local(id).ok()
+    }
 }
 
 fn gauge(info: &KernelInfo) -> Gauge {

@@ -21,7 +21,8 @@ pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     text.push('\n');
     text += &beside(&distribution(plan, &outcome.record), &phases(&outcome.record));
     text += &histogram(&outcome.record);
-    text += &counts(outcome);
+    text += &statuses(&outcome.record);
+    text += &errors(outcome);
     text
 }
 
@@ -201,14 +202,18 @@ fn growing_bars(latency: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
     counts_below(latency, &ends)
 }
 
-/// Statuses and errors.
-pub(crate) fn counts(outcome: &Outcome) -> String {
-    let record = &outcome.record;
+fn statuses(record: &Record) -> String {
     let mut text = String::from("\nStatus code distribution:\n");
     for (status, count) in &record.statuses {
         let _ = writeln!(text, "  [{status}] {count} responses");
     }
-    text += "\nError distribution:";
+    text
+}
+
+/// What went wrong, and what was left over.
+pub(crate) fn errors(outcome: &Outcome) -> String {
+    let record = &outcome.record;
+    let mut text = String::from("\nError distribution:");
     if record.troubles.is_empty() {
         text += " (none)";
     }
@@ -220,8 +225,7 @@ pub(crate) fn counts(outcome: &Outcome) -> String {
         let _ = writeln!(text, "  {} connections failed after their answer", record.unclean);
     }
     if outcome.left.in_flight > 0 {
-        let _ =
-            writeln!(text, "  {} requests were on their way at the end", outcome.left.in_flight);
+        let _ = writeln!(text, "  {} were on their way at the end", outcome.left.in_flight);
     }
     text
 }
