@@ -26,7 +26,7 @@ mod table;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Which way octets go: to the other side, or from it.
-    #[arg(value_enum)]
+    #[arg(value_enum, value_name = "send|recv")]
     way: Way,
     /// The other side, as in 10.9.0.1:5201: `whimbrel serve --sink` to send to, `--chargen` to
     /// receive from [default: a server in this process].

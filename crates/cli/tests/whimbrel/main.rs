@@ -2,7 +2,13 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod bulk;
+#[cfg(test)]
+mod crr;
+#[cfg(test)]
 mod errors;
+#[cfg(test)]
+mod load;
 #[cfg(test)]
 mod netns;
 #[cfg(test)]
