@@ -231,7 +231,7 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
         let gauges = || stream.samples.iter().filter_map(|sample| sample.gauge);
         let rtts: Vec<u64> = gauges().filter_map(|gauge| gauge.rtt).map(micros).collect();
         let mean = rtts.iter().sum::<u64>().checked_div(rtts.len() as u64).unwrap_or(0);
-        if let Some(again) = gauges().last().and_then(|gauge| gauge.retransmits) {
+        if let Some(again) = gauges().next_back().and_then(|gauge| gauge.retransmits) {
             sender.insert("retransmits".into(), again.into());
         }
         let most = |figures: &mut dyn Iterator<Item = u64>| Value::from(figures.max().unwrap_or(0));

@@ -198,7 +198,7 @@ fn growing_bars(latency: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
         BARS => latency.max(),
         _ => (min * (max / min).powf(f64::from(bar) / f64::from(BARS))) as u64,
     };
-    let ends: Vec<u64> = (0..=BARS).map(end).collect();
+    let ends: Vec<u64> = (1..=BARS).map(end).collect();
     counts_below(latency, &ends)
 }
 
@@ -251,8 +251,8 @@ const PERCENTS: [(&str, f64); 8] = [
     ("99.90%", 0.999),
     ("99.99%", 0.9999),
 ];
-/// Bars of the histogram, beside the one of the fastest.
-const BARS: u32 = 10;
+/// Bars of the histogram.
+const BARS: u32 = 11;
 /// The longest bar of the histogram, characters.
 const BAR: u64 = 32;
 /// The least width of the left column.
