@@ -32,7 +32,7 @@ impl Epoll {
         Ok(Self(File::from(own(fd)?)))
     }
 
-    /// Room for [`Epoll::wait`].
+    /// Room for [`Epoll::poll`].
     pub const fn room() -> Room {
         [libc::epoll_event { events: 0, u64: 0 }; AT_ONCE]
     }
