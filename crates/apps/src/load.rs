@@ -19,9 +19,11 @@ use arrivals::Arrivals;
 use slot::{Reader, Slot, Stage, Whole};
 
 pub use plan::{Answer, Ending, Exchange, Plan, Until};
+pub use runs::{Finished, Runs};
 
 mod arrivals;
 mod plan;
+mod runs;
 mod slot;
 mod start;
 

@@ -225,7 +225,7 @@ impl Job for CrrJob<'_> {
     }
 
     fn outcome<T: Transport>(&self, client: Load<T>) -> Outcome {
-        Outcome { record: client.record().clone(), left: client.close() }
+        Outcome { record: client.record().clone(), left: client.close(), earlier: Vec::new() }
     }
 }
 

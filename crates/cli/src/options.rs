@@ -20,7 +20,7 @@ pub(crate) struct GroundOptions {
     #[arg(short = 'S', long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Draw keys, ports and the chance of mem: links from this number: the same number gives the
-    /// same run in virtual time [default: from the system's entropy].
+    /// same run in virtual time [default: 1 there, else from the system's entropy].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Which time a mem: wire lives in.

@@ -49,3 +49,6 @@ impl Arrivals {
         Some(self.began + Duration::from_nanos((number as f64 * 1e9 / rate) as u64))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,11 @@ pub(super) fn run<J: Job>(
     stop: &Stop,
 ) -> Result<Ran<J::Outcome>, Failure> {
     // Virtual time is for runs that repeat: without a seed it has one all the same.
-    let seed = ground.seed.or((ground.clock == ClockKind::Virtual).then_some(1));
+    let seed = match (ground.seed, ground.clock) {
+        (Some(seed), _) => seed,
+        (None, ClockKind::Virtual) => 1,
+        (None, ClockKind::Real) => entropy::seed().map_err(Failure::run)?,
+    };
     let near = shard(ground, link, seed, CLIENT)?;
     let mut far = shard(ground, link, seed, SERVER)?;
     let target = Endpoint::new(address(SERVER), PORT);
@@ -32,7 +36,7 @@ pub(super) fn run<J: Job>(
     let server = ServerPort(job.server());
     let client = job.client(target);
     let client = ClientPort::new(job, client, stop.clone());
-    let mut pair = MemPair::new(link, seed.unwrap_or(0), ((near, client), (far, server)), time);
+    let mut pair = MemPair::new(link, seed, ((near, client), (far, server)), time);
     pair.run(stop).map_err(Failure::run)?;
 
     let now = pair.now();
@@ -48,23 +52,15 @@ pub(super) fn run<J: Job>(
         server: Some(server),
         links: Some(links),
         target,
-        seed,
+        seed: Some(seed),
     })
 }
 
-fn shard(
-    ground: &Ground,
-    link: &LinkConfig,
-    seed: Option<u64>,
-    host: u8,
-) -> Result<Shard, Failure> {
-    let secrets = match seed {
-        Some(seed) => Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
-        None => entropy::secrets().map_err(Failure::run)?,
-    };
+fn shard(ground: &Ground, link: &LinkConfig, seed: u64, host: u8) -> Result<Shard, Failure> {
     Shard::new(ShardConfig {
         tunables: ground.tunables.clone(),
-        secrets,
+        // Nobody but this process is there to guess what the keys keep.
+        secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
         capabilities: mem_capabilities(link),
         addresses: vec![InterfaceAddress { addr: address(host), prefix_len: 24 }],
         routes: Vec::new(),

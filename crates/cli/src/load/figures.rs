@@ -14,6 +14,8 @@ pub(crate) struct Outcome {
     pub(crate) record: Record,
     /// What was under way at its end.
     pub(crate) left: Close,
+    /// The runs before it.
+    pub(crate) earlier: Vec<Self>,
 }
 
 impl Outcome {

@@ -1,7 +1,7 @@
 //! The load as a job of a driver.
 
 use whimbrel_apps::http::{FixedBody, HttpServer};
-use whimbrel_apps::load::{self, Load, Until};
+use whimbrel_apps::load::{self, Finished, Load, Runs, Until};
 use whimbrel_apps::{Record, Transport};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
@@ -30,28 +30,42 @@ impl<'p> LoadJob<'p> {
 }
 
 impl Job for LoadJob<'_> {
-    type Client<T: Transport> = Load<T>;
+    type Client<T: Transport> = Runs<T>;
     type Server<T: Transport> = HttpServer<FixedBody, T>;
     type Outcome = Outcome;
 
-    fn client<T: Transport>(&self, target: Endpoint) -> Load<T> {
-        Load::new(load::Plan { target, ..self.plan.load.clone() })
+    fn client<T: Transport>(&self, target: Endpoint) -> Runs<T> {
+        let plan = load::Plan { target, ..self.plan.load.clone() };
+        Runs::new(plan, self.plan.repeat, self.plan.gap)
     }
 
     fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
         HttpServer::new(FixedBody::new(self.plan.body), self.plan.limits)
     }
 
-    fn watch<T: Transport>(&mut self, client: &Load<T>, now: Instant) {
-        self.progress.show(done(client, now), || watch_line(client.record(), now, "req/s"));
+    fn watch<T: Transport>(&mut self, client: &Runs<T>, now: Instant) {
+        let load = client.current();
+        self.progress.show(done(load, now), || watch_line(load.record(), now, "req/s"));
     }
 
-    fn end<T: Transport>(&mut self, client: &mut Load<T>, net: &mut T, now: Instant) {
+    fn end<T: Transport>(&mut self, client: &mut Runs<T>, net: &mut T, now: Instant) {
         client.end(net, now);
     }
 
-    fn outcome<T: Transport>(&self, client: Load<T>) -> Outcome {
-        Outcome { record: client.record().clone(), left: client.close() }
+    fn outcome<T: Transport>(&self, client: Runs<T>) -> Outcome {
+        let outcome = |run: &Finished| Outcome {
+            record: run.record.clone(),
+            left: run.close,
+            earlier: Vec::new(),
+        };
+        let mut runs: Vec<_> = client.finished().iter().map(outcome).collect();
+        let current = client.current();
+        let last = runs.pop().unwrap_or_else(|| Outcome {
+            record: current.record().clone(),
+            left: current.close(),
+            earlier: Vec::new(),
+        });
+        Outcome { earlier: runs, ..last }
     }
 }
 

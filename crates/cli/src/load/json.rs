@@ -18,6 +18,8 @@ pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
     config.insert("method".into(), plan.method.clone().into());
     document.insert("config".into(), config.into());
     document.extend(results(&ran.outcome));
+    let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
+    document.insert("runs".into(), runs.map(summary).collect());
     format!("{:#}\n", Value::Object(document))
 }
 

@@ -23,6 +23,10 @@ pub(crate) struct Plan {
     pub(crate) target: Option<Endpoint>,
     /// What the client does; its target is set when it is known.
     pub(crate) load: load::Plan,
+    /// How often it does that.
+    pub(crate) repeat: u32,
+    /// The pause between two runs.
+    pub(crate) gap: Duration,
     /// The method.
     pub(crate) method: String,
     /// Octets of each response of the server in this process.
@@ -48,6 +52,8 @@ impl Plan {
             ground,
             target,
             url,
+            repeat: arguments.repeat,
+            gap: arguments.gap,
             method: arguments.method.clone(),
             body: arguments.body,
             limits: Limits { close_by, ..Limits::default() },

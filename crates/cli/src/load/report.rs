@@ -17,6 +17,7 @@ use crate::{quantity, size};
 pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     let outcome = &ran.outcome;
     let mut text = headline(plan, ran);
+    text += &runs(outcome);
     text += &beside(&summary(plan, outcome), &stack(plan, ran));
     text.push('\n');
     text += &beside(&distribution(plan, &outcome.record), &phases(&outcome.record));
@@ -50,6 +51,33 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
             whimbrel_apps::load::Ending::Reset => "one for each request, the client resets",
         },
     )
+}
+
+/// A line for each of several runs; what follows is then of the last.
+fn runs(outcome: &Outcome) -> String {
+    if outcome.earlier.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        String::from("  run    requests     req/s  success       p50       p99       max\n");
+    for (number, run) in outcome.earlier.iter().chain([outcome]).enumerate() {
+        let at = |quantile| {
+            let nanos = run.record.corrected.value_at_quantile(quantile);
+            quantity::show(Duration::from_nanos(nanos))
+        };
+        let _ = writeln!(
+            text,
+            "{:>5} {:>11} {:>9.0} {:>7.2}% {:>9} {:>9} {:>9}",
+            number + 1,
+            quantity::thousands(run.record.answered()),
+            run.record.rate(),
+            100.0 * run.success_rate(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
+    }
+    text + "\nThe last run:\n"
 }
 
 fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {

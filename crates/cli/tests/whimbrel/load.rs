@@ -59,6 +59,36 @@ fn a_connection_for_each_request_is_opened_and_closed_for_it() {
 }
 
 #[test]
+fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
+    let words = "load -n 100 -c 2 -K --close client --repeat 3 --gap 5s \
+                 -w mem:delay=1ms --clock virtual --json";
+    let document = document(words);
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    assert!(runs.iter().all(|run| run["answered"] == 100), "{runs:?}");
+    assert_eq!(document["stack"]["client"]["time_wait"], 300);
+    let text = whimbrel(&words.replace("--json", ""));
+    assert!(text.contains("The last run:") && text.contains("    3         100"), "{text}");
+}
+
+#[test]
+fn over_a_socket_it_loads_another_process() {
+    let path = std::env::temp_dir().join(format!("whim-load-{}.sock", std::process::id()));
+    let wire = |host: u8| format!("unix:{},addr=10.7.0.{host}/24", path.display());
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    serve.args(["serve", "-w", &wire(1)]).stdout(Stdio::null());
+    let mut serve = serve.spawn().unwrap();
+    let began = Instant::now();
+    while !path.exists() && began.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let document = document(&format!("load http://10.7.0.1/ -n 200 -c 4 -w {} --json", wire(2)));
+    succeed(Command::new("kill").args(["-TERM", &serve.id().to_string()]));
+    assert!(serve.wait().unwrap().success());
+    assert_eq!(document["statuses"]["200"], 200);
+}
+
+#[test]
 fn it_loads_itself_over_the_kernels_sockets() {
     let document = document("load -w kernel: -n 500 -c 5 -K --json");
     assert_eq!(document["statuses"]["200"], 500);
