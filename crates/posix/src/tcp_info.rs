@@ -108,8 +108,9 @@ impl TcpInfo {
         let (snd_scale, rcv_scale) =
             snapshot.scales.map_or((0, 0), |(snd, rcv)| (snd.get(), rcv.get()));
         let attempts = u32::from(snapshot.attempts);
-        let probing = snapshot.persist || snapshot.snd.max == snapshot.snd.una;
-        let (retransmits, probes) = if probing { (0, attempts) } else { (attempts, 0) };
+        let (retransmits, window_probes) =
+            if snapshot.persist { (0, attempts) } else { (attempts, 0) };
+        let probes = window_probes + u32::from(snapshot.keep_alive_probes);
         let infinite = snapshot.ssthresh == u32::MAX;
         Self {
             tcpi_state: u32::from(number_of(snapshot.state)),

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::Reply;
 
-use crate::ip::{EchoReply, ErrorOut, FlowKey};
+use crate::ip::{Datagram, ErrorOut, FlowKey};
 
 /// What waits to be sent beside the connections' segments.
 #[derive(Debug)]
@@ -13,8 +13,8 @@ pub(crate) enum Pending {
     Reply(FlowKey, Reply),
     /// The SYN-ACK of a half-open entry.
     SynAck(u32),
-    /// An answer to an echo request.
-    Echo(EchoReply),
+    /// An answer to an echo request, or what did not leave of it yet.
+    Echo(Datagram),
     /// An ICMP error.
     Error(ErrorOut),
 }
@@ -34,6 +34,11 @@ impl Replies {
             self.0.push_back(pending);
         }
         room
+    }
+
+    /// Puts back the rest of what was popped.
+    pub(crate) fn put_back(&mut self, pending: Pending) {
+        self.0.push_front(pending);
     }
 
     pub(crate) fn pop(&mut self) -> Option<Pending> {

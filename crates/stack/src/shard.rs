@@ -60,6 +60,12 @@ pub struct Shard {
     counters: Counters,
 }
 
+/// Whether the link carries what every link must.
+fn check_mtu(mtu: u16, addresses: &Addresses) -> Result<(), ConfigError> {
+    let least = if addresses.iter().all(|own| own.addr.is_v4()) { 68 } else { 1_280 };
+    if mtu < least { Err(ConfigError::Mtu { mtu, least }) } else { Ok(()) }
+}
+
 /// Whoever has something to tell an application.
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -76,6 +82,7 @@ impl Shard {
         let range = PortRange::from_tunables(&tunables)?;
         let routes = Routes::new(&addresses, &routes)?;
         let addresses = Addresses::new(&addresses)?;
+        check_mtu(capabilities.mtu, &addresses)?;
         let host = Host {
             link: Link::new(capabilities.medium, &addresses)?,
             capabilities,

@@ -130,13 +130,18 @@ pub struct Connection {
     acks_owed: u8,
     /// Segments received and not acknowledged.
     unacked_segs: u16,
-    /// Unanswered retransmissions or probes in a row.
+    /// How often the retransmission timer ran out in a row: retransmissions without progress, or
+    /// unanswered probes of a closed window.
     attempts: u8,
+    /// Unanswered keep-alive probes in a row.
+    keep_alive_probes: u8,
     closed: Option<CloseReason>,
     /// What routers last reported, unless data was acknowledged since.
     soft_error: Option<SoftError>,
     send_size: u32,
     recv_size: u32,
+    /// When text was last sent.
+    text_sent: Tick,
     /// When the last challenge acknowledgment went out.
     challenged: Tick,
     timers: Timers,

@@ -161,6 +161,14 @@ tunables! {
         high: "a path that comes back waits for the next retransmission.";
     }
 
+    /// A connection that sent nothing for longer than a retransmission time-out begins again with the
+    /// initial window.
+    slow_start_after_idle: bool = true, "net.ipv4.tcp_slow_start_after_idle", Unit::Switch => {
+        rfc: "RFC 5681 4.1";
+        low: "a burst of all that the path once carried meets what it is now.";
+        high: "each pause costs some round trips.";
+    }
+
     /// How often a SYN is repeated before `connect` times out: 6 doublings from 1 s to 60 s are 123 s.
     syn_retries: u8 = 6, "net.ipv4.tcp_syn_retries", Unit::Count("repetitions") => {
         also: "TCP_SYNMAXRTX";
@@ -198,7 +206,9 @@ tunables! {
         high: "dead connections are held for long.";
     }
 
-    /// How often the data of a closed connection without an owner is retransmitted.
+    /// How often the data of a closed connection without an owner is retransmitted. As many probes
+    /// of a window that stays closed end it, answered or not, once they are `net.ipv4.tcp_rto_max_ms`
+    /// apart.
     orphan_retries: u8 = 8, "net.ipv4.tcp_orphan_retries", Unit::Count("retransmissions") => {
         range: 0 ..= 30;
         low: "the end of what was sent is lost with one segment.";
@@ -290,6 +300,15 @@ tunables! {
         rfc: "RFC 9293 3.4.2";
         low: "an old duplicate can meet a new connection of the same ports.";
         high: "memory.";
+    }
+
+    /// A SYN that carries FIN opens nothing: a listener drops it, TIME-WAIT challenges it. Linux
+    /// does so without asking. RFC 9293 3.10.7.2 does not drop it, nor does FreeBSD unless it is
+    /// told: then the SYN counts, and the FIN is to come again.
+    drop_synfin: bool = true, "net.inet.tcp.drop_synfin", Unit::Switch => {
+        rfc: "RFC 9293 3.10.7.2";
+        low: "scanners tell this host from others by its answer.";
+        high: "nothing: T/TCP alone ever sent it (RFC 1644, historic by RFC 6247).";
     }
 
     /// Which SYN opens a flow in TIME-WAIT again.

@@ -1,7 +1,7 @@
 //! What is so of a socket now: its events as `poll` counts them, and its pending error.
 
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::{Snapshot, State};
+use whimbrel_tcp::conn::{Snapshot, SoftError, State};
 
 use super::Sockets;
 use crate::descriptor::File;
@@ -127,9 +127,21 @@ fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
         CloseReason::Reset if snapshot.fin_received => Some(Errno::EPIPE),
         CloseReason::Reset => Some(Errno::ECONNRESET),
         CloseReason::Refused => Some(Errno::ECONNREFUSED),
-        CloseReason::TimedOut => Some(Errno::ETIMEDOUT),
+        CloseReason::TimedOut => Some(snapshot.soft_error.map_or(Errno::ETIMEDOUT, soft_errno)),
         CloseReason::Aborted => Some(Errno::ECONNABORTED),
         CloseReason::Unreachable => Some(Errno::EHOSTUNREACH),
+    }
+}
+
+/// What Linux tells of a connection that timed out, if somebody on the path had said why
+/// (`sk_err_soft`).
+const fn soft_errno(error: SoftError) -> Errno {
+    match error {
+        SoftError::NetworkUnreachable => Errno::ENETUNREACH,
+        SoftError::HostUnreachable | SoftError::TimeExceeded | SoftError::Prohibited => {
+            Errno::EHOSTUNREACH
+        }
+        SoftError::ParameterProblem => Errno::EPROTO,
     }
 }
 

@@ -11,7 +11,7 @@ use whimbrel_stack::{
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
-use whimbrel_wire::{Address, Endpoint, Protocol as WireProtocol, Sum};
+use whimbrel_wire::{Address, Endpoint, IcmpMessage, Ipv4Header, Protocol as WireProtocol, Sum};
 
 use crate::{
     Domain, Errno, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outcome, Outgoing, Protocol,
@@ -35,6 +35,8 @@ pub(super) struct World {
     to_server: VecDeque<(Instant, Vec<u8>)>,
     /// Nothing arrives any more.
     pub(super) cut: bool,
+    /// A router answers what the client sends into a cut wire by an error of this code.
+    pub(super) unreachable: Option<u8>,
     /// The client's segments with text end in urgent data after so many octets.
     pub(super) urgent: Option<u16>,
 }
@@ -74,6 +76,29 @@ fn mark_urgent(packet: &mut [u8], urgent: u16) {
     packet[36..38].copy_from_slice(&checksum.to_be_bytes());
 }
 
+/// What a router says of the client's `packet`.
+fn unreachable(code: u8, packet: &[u8]) -> Vec<u8> {
+    let quoted = &packet[..28];
+    let mut message = [0; 36];
+    IcmpMessage::DestinationUnreachable { code, quoted }.emit(&mut message);
+    let mut octets = vec![0; Ipv4Header::LEN];
+    let header = Ipv4Header {
+        src: std::net::Ipv4Addr::new(10, 0, 0, 254),
+        dst: client_addr().v4_octets().into(),
+        protocol: WireProtocol::ICMP,
+        ttl: 64,
+        tos: whimbrel_wire::TrafficClass::default(),
+        identification: 0,
+        dont_fragment: true,
+        fragment: None,
+        total_len: (Ipv4Header::LEN + message.len()) as u16,
+        header_len: 20,
+    };
+    header.emit(&mut octets);
+    octets.extend(message);
+    octets
+}
+
 fn process(last: u8, tunables: &Tunables) -> Sockets {
     let v4 = Address::from_v4_octets([10, 0, 0, last]);
     let v6 = Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last.into()));
@@ -109,6 +134,7 @@ impl World {
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
             cut: false,
+            unreachable: None,
             urgent: None,
         }
     }
@@ -179,6 +205,7 @@ impl World {
     fn carry(&mut self) {
         let arrives = self.now + DELAY;
         let mut batch = TxBatch::new(64);
+        let mut errors = Vec::new();
         for (sockets, wire) in
             [(&mut self.client, &mut self.to_server), (&mut self.server, &mut self.to_client)]
         {
@@ -190,12 +217,17 @@ impl World {
                         wire.iter_mut().for_each(|(_, packet)| mark_urgent(packet, urgent));
                     }
                 }
+                if let Some(code) = self.unreachable.filter(|_| self.cut) {
+                    let sent = batch.pending().iter().map(whimbrel_tcp::TxSegment::to_vec);
+                    errors.extend(sent.map(|packet| (arrives, unreachable(code, &packet))));
+                }
                 batch.consume(batch.pending().len());
                 if !more {
                     break;
                 }
             }
         }
+        self.to_client.extend(errors);
     }
 
     fn arrive(&mut self) {

@@ -3,7 +3,9 @@
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
-use whimbrel_wire::{Address, Family, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass};
+use whimbrel_wire::{
+    Address, Family, Fragment, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass,
+};
 
 use super::Host;
 
@@ -24,6 +26,8 @@ pub(super) struct IpOut<'a> {
     pub(super) remote: &'a Address,
     pub(super) protocol: Protocol,
     pub(super) class: TrafficClass,
+    /// If the packet is a fragment of another.
+    pub(super) fragment: Option<Fragment>,
 }
 
 impl Host {
@@ -33,7 +37,8 @@ impl Host {
         let tcp_len = out.header.header_len(out.order);
         let len = tcp_len + tx.payload.octets() as usize;
         let class = TrafficClass::default();
-        let ip = IpOut { local: &local, remote: out.remote, protocol: Protocol::TCP, class };
+        let (remote, protocol) = (out.remote, Protocol::TCP);
+        let ip = IpOut { local: &local, remote, protocol, class, fragment: None };
         let at = self.write_ip(&ip, len, tx);
         tx.gso_size = out.gso_size;
         let pseudo = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
@@ -57,7 +62,8 @@ impl Host {
     /// Writes an IP header for `len` octets of payload behind the room for a link header, which
     /// [`Host::depart`] fills; returns where the payload's header goes.
     pub(super) fn write_ip(&mut self, ip: &IpOut<'_>, len: usize, tx: &mut TxSegment) -> usize {
-        self.counters.out_requests += 1;
+        let first = ip.fragment.is_none_or(|fragment| fragment.offset == 0);
+        self.counters.out_requests += u64::from(first);
         let at = self.link_header_len();
         let header_len = match ip.local.family() {
             Family::V4 => {
@@ -69,9 +75,9 @@ impl Host {
                     tos: ip.class,
                     // RFC 6864 4.1: "Originating sources MAY set the IPv4 ID field of atomic
                     // datagrams to any value."
-                    identification: 0,
-                    dont_fragment: true,
-                    fragment: None,
+                    identification: ip.fragment.map_or(0, |it| it.identification as u16),
+                    dont_fragment: ip.fragment.is_none(),
+                    fragment: ip.fragment,
                     total_len: (Ipv4Header::LEN + len) as u16,
                     header_len: Ipv4Header::LEN as u8,
                 };
@@ -79,20 +85,24 @@ impl Host {
                 Ipv4Header::LEN
             }
             Family::V6 => {
+                let extension = ip.fragment.map(|fragment| fragment.emit(ip.protocol));
+                let extension = extension.as_ref().map_or(&[][..], |header| header);
                 let header = Ipv6Header {
                     src: (*ip.local.octets()).into(),
                     dst: (*ip.remote.octets()).into(),
-                    protocol: ip.protocol,
+                    protocol: if extension.is_empty() { ip.protocol } else { Protocol::FRAGMENT },
                     hop_limit: HOP_LIMIT,
                     traffic_class: ip.class,
                     flow_label: 0,
-                    payload_len: len as u16,
+                    payload_len: (extension.len() + len) as u16,
                     header_len: Ipv6Header::LEN as u16,
                     protocol_pointer: NEXT_HEADER_AT,
                     fragment: None,
                 };
-                header.emit(&mut tx.header_room()[at..]);
-                Ipv6Header::LEN
+                let room = &mut tx.header_room()[at..];
+                header.emit(room);
+                room[Ipv6Header::LEN..][..extension.len()].copy_from_slice(extension);
+                Ipv6Header::LEN + extension.len()
             }
         };
         tx.transport_offset = (at + header_len) as u8;

@@ -23,6 +23,16 @@ pub enum ConfigError {
         /// How many there may be.
         most: usize,
     },
+    /// A link that cannot carry the least packet of a family that this host has an address of.
+    #[error(
+        "an MTU of {mtu} octets: with these addresses every link carries {least}; give that or more"
+    )]
+    Mtu {
+        /// What was given.
+        mtu: u16,
+        /// 68 for IPv4 (RFC 791 3.1), 1,280 for IPv6 (RFC 8200 5).
+        least: u16,
+    },
     /// A tunable that may not have its value, or not beside another.
     #[error(transparent)]
     Tunable(#[from] InvalidTunable),

@@ -120,8 +120,9 @@ impl Shard {
                 return Some(arrival);
             }
             Ok(Arrived::Echo(echo)) => {
-                self.host.counters.in_delivers += 1;
-                if !self.replies.push(Pending::Echo(echo)) {
+                if self.replies.push(Pending::Echo(echo)) {
+                    self.host.counters.in_delivers += 1;
+                } else {
                     self.host.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }
@@ -184,15 +185,21 @@ impl Shard {
             // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {
-                if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::FIN) {
+                if self.asks_to_open(flags) {
                     self.on_syn(listener, arrival, Opening::FRESH)
                 } else {
-                    // Nothing that a TCP sends. SYN with FIN asks to open and to close at once.
                     Verdict::Drop(DropReason::Flags)
                 }
             }
             _ => Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket),
         }
+    }
+
+    /// Whether a segment without RST asks for a new connection. SYN with FIN asks to open and to
+    /// close at once, which no TCP sends and scanners do.
+    pub(super) fn asks_to_open(&self, flags: TcpFlags) -> bool {
+        let closes = flags.contains(TcpFlags::FIN) && self.tunables.drop_synfin;
+        flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
     }
 
     /// Queues a stateless segment.

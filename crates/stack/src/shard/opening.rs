@@ -170,7 +170,11 @@ impl Shard {
                     Verdict::Drop(reason)
                 }
             }
-            SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
+            SynStep::Refuse(reply, reason) => {
+                let entry = *entry;
+                let stamps = entry.timestamps(self.announced(&entry).tsval);
+                Verdict::Reply(reply.stamped(stamps), reason)
+            }
             SynStep::Drop(reason) => Verdict::Drop(reason),
         }
     }
@@ -320,7 +324,12 @@ impl Shard {
     /// Whether `remote` can be connected to, and from which of our addresses.
     fn judge_peer(&self, remote: Endpoint, local: Option<Endpoint>) -> Result<u16, ConnectError> {
         let addr = &remote.addr;
-        if remote.port == 0 || addr.is_unspecified() || addr.is_multicast_or_broadcast() {
+        let no_host = addr.is_unspecified()
+            || addr.is_multicast_or_broadcast()
+            || self.host.routes.is_broadcast(addr);
+        // RFC 9293 3.9.1.1: "A TCP implementation MUST reject as an error a local OPEN call for an
+        // invalid remote IP address (e.g., a broadcast or multicast address) (MUST-46)."
+        if remote.port == 0 || no_host {
             return Err(ConnectError::NotAPeer(remote));
         }
         if self.host.addresses.index_of(addr).is_some() {

@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 
 use super::Shard;
 use crate::TxBatch;
-use crate::ip::{FlowKey, TcpOut};
+use crate::ip::{Datagram, FlowKey, TcpOut};
 use crate::replies::Pending;
 
 /// What to do next.
@@ -29,9 +29,20 @@ impl Shard {
         match pending {
             Pending::Reply(key, reply) => self.write_reply(&key, &reply, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
-            Pending::Echo(echo) => self.host.write_echo(echo, tx),
+            Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::Error(error) => self.host.write_error(error, tx),
         }
+    }
+
+    /// An echo reply, or the next fragment of it.
+    fn write_echo(&mut self, mut echo: Datagram, tx: &mut TxSegment) -> bool {
+        let written = self.host.write_datagram(&mut echo, &self.identity, self.now, tx);
+        if echo.is_done() {
+            self.host.counters.echo_replies += u64::from(written);
+        } else {
+            self.replies.put_back(Pending::Echo(echo));
+        }
+        written
     }
 
     /// One (super-)segment of a connection; it goes to the end of the list if there is more.

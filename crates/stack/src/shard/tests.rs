@@ -10,6 +10,7 @@ mod ethernet;
 mod fragments;
 mod hostile;
 mod icmp;
+mod narrow;
 mod open;
 mod policies;
 mod refuse;

@@ -6,7 +6,7 @@ use whimbrel_wire::{SeqNum, WindowScale};
 use super::{Connection, Flags, Signals, State};
 use crate::recovery::{Flight, Remedy};
 use crate::send::AckPlace;
-use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
+use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
 impl Connection {
@@ -16,9 +16,13 @@ impl Connection {
             return Done(Verdict::Drop(DropReason::NoAck));
         }
         if self.state == State::SynReceived {
-            self.complete_simultaneous_open(seg)?;
+            self.complete_simultaneous_open(cx, seg)?;
         }
-        match self.snd.judge_ack(seg.header.ack) {
+        let place = self.snd.judge_ack(seg.header.ack);
+        if !matches!(place, AckPlace::TooOld | AckPlace::Unsent) {
+            self.note_timestamp(cx, seg);
+        }
+        match place {
             AckPlace::New(numbers) => self.on_new_ack(cx, seg, numbers)?,
             AckPlace::Current => self.on_current_ack(cx, seg),
             // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
@@ -41,12 +45,13 @@ impl Connection {
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
-    fn complete_simultaneous_open(&mut self, seg: &RxSegment<'_>) -> Step {
+    fn complete_simultaneous_open(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Step {
         // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state (...)
         // If the segment acknowledgment is not acceptable, form a reset segment
         // <SEQ=SEG.ACK><CTL=RST> and send it."
         if !matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_)) {
-            return Self::refuse(seg, DropReason::UnacceptableAck);
+            let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
+            return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
         }
         self.establish();
         Continue(())
@@ -113,6 +118,7 @@ impl Connection {
             if !self.flags.has(Flags::PERSIST) {
                 self.attempts = 0;
                 self.rtt.end_back_off();
+                self.restart_after_idle(cx);
             }
         } else if changed && self.snd.una == self.snd.max {
             self.rearm_retransmission(cx);

@@ -27,7 +27,6 @@ impl Connection {
         self.check_sequence(cx, seg)?;
         self.check_rst(cx, seg)?;
         self.check_syn(cx, seg)?;
-        self.note_timestamp(cx, seg);
         self.check_ack(cx, seg)?;
         self.check_urg(cx, seg);
         self.take_text(cx, seg)?;
@@ -124,11 +123,12 @@ impl Connection {
             self.challenge(cx);
             return Done(Verdict::Drop(DropReason::ResetChallenged));
         }
-        // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
-        // CLOSED state": everything the application sent was already received.
         let reason = match self.state {
             State::SynReceived => CloseReason::Refused,
-            State::Closing | State::LastAck => CloseReason::Finished,
+            // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
+            // CLOSED state". Only the acknowledgment of our FIN is missing, if no text is; text that
+            // was not acknowledged is lost (3.6, MUST-12).
+            State::Closing | State::LastAck if self.send_queued() == 0 => CloseReason::Finished,
             _ => CloseReason::Reset,
         };
         if reason == CloseReason::Reset {
@@ -157,6 +157,11 @@ impl Connection {
             if end.at_or_after(self.rcv.nxt) && end.at_or_before(self.rcv.edge) {
                 let ahead = end.offset_from(self.rcv.nxt);
                 self.cold(cx).recv.note_fin(ahead);
+                if ahead > 0 && seg.payload.is_empty() {
+                    // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
+                    // out-of-order segment arrives." With text, the text was answered.
+                    self.owe_duplicate();
+                }
             }
         }
         let due = self.cold.as_mut().is_some_and(|cold| cold.recv.take_fin());
@@ -218,7 +223,9 @@ impl Connection {
         Done(Verdict::Reply(Reply::reset_for(seg), reason))
     }
 
-    /// RFC 7323 4.3: which TSval is echoed.
+    /// RFC 7323 4.3: which TSval is echoed. RFC 7323 5.3 has this (R3) behind the test of the
+    /// window; here RST, SYN and ACK were judged as well, as in Linux. Whoever forges a segment that
+    /// is refused could otherwise set TS.Recent ahead, and PAWS would refuse the peer from then on.
     pub(super) fn note_timestamp(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
         if !self.flags.has(Flags::TIMESTAMPS) {
             return;

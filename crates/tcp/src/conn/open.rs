@@ -119,10 +119,12 @@ impl Connection {
             acks_owed: 0,
             unacked_segs: 0,
             attempts: 0,
+            keep_alive_probes: 0,
             closed: None,
             soft_error: None,
             send_size: cx.tunables.send_buffer,
             recv_size: cx.tunables.recv_buffer,
+            text_sent: cx.now.tick(),
             challenged: cx.now.tick(),
             timers: Timers::default(),
             cold: None,
@@ -220,8 +222,9 @@ impl Connection {
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
     fn settle_mss(&mut self, peer: Mss) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
-        // Until here `mss` is what the path carries.
-        let mss = peer.get().min(self.mss).max(LEAST_MSS) - options;
+        // Until here `mss` is what the link carries, and no packet may exceed that, however little
+        // it is.
+        let mss = peer.get().max(LEAST_MSS).min(self.mss).saturating_sub(options).max(1);
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
     }

@@ -77,16 +77,13 @@ impl Connection {
         }
         if !self.flags.has(Flags::SYN) {
             if self.flags.has(Flags::RETRANSMIT) {
-                // What was sent may be sent again whatever the window says now; what was not may
-                // fill the segment up only as far as the window admits.
-                let sent = self.snd.max.offset_from(self.snd.una);
-                return Some(Plan::Text(self.oldest_piece(sent.max(self.snd.wnd.get()))));
+                return Some(Plan::Text(self.oldest_piece(self.room_again())));
             }
             if self.flags.has(Flags::PROBE) {
                 // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
                 // the override time-out, and is text like any other.
                 return Some(match self.snd.wnd.get() {
-                    0 => Plan::Probe(self.oldest_piece(1)),
+                    0 => Plan::Probe(self.oldest_piece(self.blurred().max(1))),
                     admitted => Plan::Text(self.oldest_piece(admitted)),
                 });
             }
@@ -141,6 +138,24 @@ impl Connection {
                 && len >= self.snd.max_wnd.get() / 2
         };
         if send_odd { len } else { len - odd }
+    }
+
+    /// How many numbers from SND.UNA on may be sent again. What was not sent yet may fill the
+    /// segment up only as far as the window admits.
+    fn room_again(&self) -> u32 {
+        let (sent, admitted) = (self.snd.max.offset_from(self.snd.una), self.snd.wnd.get());
+        // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the old
+        // unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". RFC 7323 2.4: the
+        // first time whatever the window says now, as it was in the window when it was sent.
+        if self.attempts <= 1 { sent.max(admitted) } else { admitted + self.blurred() }.max(1)
+    }
+
+    /// How many of the numbers that were sent beyond the window may lie in it all the same: the
+    /// peer's window field counts in units, and RFC 7323 2.4 disregards less than one.
+    fn blurred(&self) -> u32 {
+        let sent = self.snd.max.offset_from(self.snd.una);
+        let unit = 1 << self.send_scale.get();
+        sent.saturating_sub(self.snd.wnd.get()).min(unit - 1)
     }
 
     /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
@@ -206,6 +221,7 @@ impl Connection {
         if len % mss != 0 {
             self.small_end = end;
         }
+        self.text_sent = cx.now.tick();
         self.snd.sent_to(self.snd.nxt.later(end));
         self.arm_retransmission(cx);
         outgoing
@@ -265,13 +281,10 @@ impl Connection {
     ) -> Outgoing {
         self.timers.stop_ack();
         self.unacked_segs = 0;
-        let mut options = TcpOptions::default();
-        if self.flags.has(Flags::TIMESTAMPS) {
-            options.timestamps = Some(self.timestamps_now(cx));
-        }
+        let timestamps = self.own_timestamps(cx);
+        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
         if self.state != State::SynSent {
-            let mss = u32::from(self.mss);
-            self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+            self.rcv.edge = self.judge_edge();
             self.rcv.last_ack = self.rcv.nxt;
         }
         if self.name_held(&mut options, text) {
@@ -346,14 +359,14 @@ impl Connection {
         idle && self.has_unsent() && self.judge_text(u32::from(self.mss)).is_none()
     }
 
-    /// TSval now, and TS.Recent to echo.
-    pub(super) fn timestamps_now(&self, cx: &Context<'_>) -> Timestamps {
-        Timestamps {
+    /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).
+    pub(super) fn own_timestamps(&self, cx: &Context<'_>) -> Option<Timestamps> {
+        self.flags.has(Flags::TIMESTAMPS).then(|| Timestamps {
             val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
             // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
             // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
-        }
+        })
     }
 
     /// Window scaling was negotiated (only asked while opening).

@@ -58,6 +58,7 @@ impl Connection {
             KeepAlive::Off => {
                 self.flags.clear(Flags::KEEP_ALIVE);
                 self.flags.clear(Flags::KEEP_ALIVE_NOW);
+                self.keep_alive_probes = 0;
                 if matches!(self.state, State::Established | State::CloseWait) {
                     self.timers.stop_life();
                 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, State};
+use super::{Connection, Flags, SoftError, State};
 use crate::Tunables;
 use crate::recovery::CaState;
 use crate::recv::RecvSequence;
@@ -57,8 +57,14 @@ pub struct Snapshot {
     pub rto: Duration,
     /// How many time-outs doubled RTO.
     pub backoff: u8,
-    /// Unanswered retransmissions or probes in a row.
+    /// How often the retransmission timer ran out in a row: retransmissions without progress, or
+    /// unanswered probes of a closed window.
     pub attempts: u8,
+    /// Unanswered keep-alive probes in a row.
+    pub keep_alive_probes: u8,
+    /// Why segments did not arrive, as somebody on the path last reported; forgotten when new data
+    /// is acknowledged (RFC 9293 3.9.1.8).
+    pub soft_error: Option<SoftError>,
     /// Octets that can be read.
     pub unread: u32,
     /// Octets of text in the send buffer, acknowledged ones excluded.
@@ -105,6 +111,8 @@ impl Connection {
             rto: self.rtt.rto(tunables),
             backoff: self.rtt.back_offs(),
             attempts: self.attempts,
+            keep_alive_probes: self.keep_alive_probes,
+            soft_error: self.soft_error,
             unread: self.unread(),
             send_queued: self.send_queued(),
             unsent: text_end.distance_from(self.snd.max).max(0).unsigned_abs(),

@@ -121,7 +121,7 @@ impl Connection {
 
     fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
         self.attempts = self.attempts.saturating_add(1);
-        if self.attempts > self.attempt_limit(cx) {
+        if self.attempts > self.attempt_limit(cx) || self.is_abandoned_stall(cx) {
             cx.counters.abort_on_timeout += 1;
             self.end(cx, CloseReason::TimedOut);
             return;
@@ -134,13 +134,32 @@ impl Connection {
         cx.counters.timeouts += 1;
         let flight = self.flight();
         self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
-        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
-        // TCP receiver", whatever the window says now (RFC 9293 3.8.6: a window may shrink). What
-        // follows it is sent again as the windows admit.
         self.snd.nxt = self.snd.una;
         // The small segment that Nagle's algorithm would wait for counts as lost, too.
         self.small_end = self.snd.una;
+        if self.attempts > 1 && self.snd.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
+            // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
+            // in the standard way (described below) (MUST-35)." What was in flight counts as
+            // unsent until the window opens; of it the probe is made. The first time it is sent
+            // again all the same (RFC 7323 2.4).
+            self.flags.set(Flags::PERSIST);
+            self.flags.set(Flags::PROBE);
+            return;
+        }
+        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
+        // TCP receiver". What follows it is sent again as the windows admit.
         self.flags.set(Flags::RETRANSMIT);
+    }
+
+    /// Whether nobody owns the connection any more and its peer, which answers, keeps its window
+    /// closed: a stranger could make us hold text for ever (RFC 9293 3.8.6.1 has it stay open, and
+    /// warns of that). As Linux: after the retransmissions that such a connection is given, once
+    /// their interval does not grow any more.
+    fn is_abandoned_stall(&self, cx: &Context<'_>) -> bool {
+        self.flags.has(Flags::ORPHAN)
+            && self.flags.has(Flags::PERSIST)
+            && self.rtt.back_offs() >= cx.tunables.orphan_retries
+            && self.rtt.rto(cx.tunables) >= cx.tunables.max_rto
     }
 
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
@@ -162,7 +181,7 @@ impl Connection {
         }
         let probed = matches!(self.state, State::Established | State::CloseWait);
         if self.flags.has(Flags::KEEP_ALIVE) && probed {
-            self.attempts = if self.snd.una == self.snd.max { 0 } else { self.attempts };
+            self.keep_alive_probes = 0;
             self.timers.life = cx.now + cx.tunables.keepalive_time;
         }
     }
@@ -197,17 +216,17 @@ impl Connection {
 
     /// RFC 9293 3.8.4: a segment that the peer must answer.
     fn probe_liveness(&mut self, cx: &mut Context<'_>) {
-        if self.snd.una != self.snd.max {
-            // Retransmission is already asking.
+        if self.timers.asks_again() {
+            // Retransmission or window probing is already asking.
             self.timers.life = cx.now + cx.tunables.keepalive_time;
             return;
         }
-        if self.attempts >= cx.tunables.keepalive_probes {
+        if self.keep_alive_probes >= cx.tunables.keepalive_probes {
             cx.counters.abort_on_timeout += 1;
             self.end(cx, CloseReason::TimedOut);
             return;
         }
-        self.attempts += 1;
+        self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
         self.flags.set(Flags::KEEP_ALIVE_NOW);
         cx.counters.keep_alives += 1;
         self.timers.life = cx.now + cx.tunables.keepalive_interval;

@@ -299,7 +299,8 @@ impl SynEntry {
         }
     }
 
-    fn timestamps(&self, val: u32) -> Option<Timestamps> {
+    /// What each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
+    pub fn timestamps(&self, val: u32) -> Option<Timestamps> {
         self.ts_recent().map(|ecr| Timestamps { val, ecr })
     }
 }
