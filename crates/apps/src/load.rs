@@ -16,7 +16,7 @@ use crate::record::{Answered, Phase};
 use crate::transport::{Happening, Model, Reading, Transport, Trouble};
 
 use arrivals::Arrivals;
-use slot::{Reader, Slot, Stage, Whole};
+use slot::{Slot, Stage, Whole};
 
 pub use plan::{Answer, Ending, Exchange, Plan, Until};
 pub use runs::{Finished, Runs};
@@ -170,11 +170,12 @@ impl<T: Transport> Model<T> for Load<T> {
             left -= 1;
         }
         self.expire(net, now);
-        self.start(net, now, &mut left);
+        // Events and beginnings have a budget each: neither keeps the other waiting.
+        let more = self.start(net, now, budget);
         if self.is_due_to_end(now) {
             self.end(net, now);
         }
-        left == 0
+        more || left == 0
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -219,32 +220,37 @@ impl<T: Transport> Load<T> {
             Happening::Closed(_, trouble) if opening => {
                 self.fail(net, place, trouble.unwrap_or(Trouble::EndedEarly), now);
             }
-            Happening::Connected(_) if opening => self.on_connected(place, now),
-            _ => {}
+            Happening::Connected(_) if opening => self.on_connected(net, place, now),
+            _ => self.drive(net, place, now),
         }
-        self.drive(net, place, now);
     }
 
-    fn on_connected(&mut self, place: u32, now: Instant) {
+    fn on_connected(&mut self, net: &mut T, place: u32, now: Instant) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         self.opening.remove(place);
         self.record.opened += 1;
         self.record.phase_took(Phase::Connect, now.since(slot.times.began));
-        self.ask(place, now);
+        self.ask(net, place, now);
     }
 
-    /// The request goes out.
-    pub(crate) fn ask(&mut self, place: u32, now: Instant) {
+    /// The request goes out. Of its answer an event tells, later: who looked at once would find
+    /// nothing, or, held up just here, an answer that seems to have taken no time.
+    fn ask(&mut self, net: &mut T, place: u32, now: Instant) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         slot.stage = Stage::Exchange;
         slot.pending = self.plan.exchange.request.clone();
         slot.times.asked = now;
         slot.times.first = None;
         self.waiting.touch(place, now);
+        let Some(id) = slot.id else { return };
+        let sent = slot.pending.is_empty() || net.send(id, &mut slot.pending).is_ok();
+        if !sent || slot.reader.wants_nothing() {
+            self.drive(net, place, now);
+        }
     }
 
     /// Moves a connection on until it must wait.
-    pub(crate) fn drive(&mut self, net: &mut T, place: u32, now: Instant) {
+    fn drive(&mut self, net: &mut T, place: u32, now: Instant) {
         for _ in 0..STEPS {
             if self.turn(net, place, now) == Turn::Wait {
                 return;
@@ -286,7 +292,7 @@ impl<T: Transport> Load<T> {
             // The answer may have come all the same; reading tells, and says why not.
             slot.pending.clear();
         }
-        if matches!(slot.reader, Reader::Octets { of: 0, .. }) {
+        if slot.reader.wants_nothing() {
             let whole = Whole { status: 0, body: 0, persistent: true };
             return self.on_answer(net, place, whole, now);
         }

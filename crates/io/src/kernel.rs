@@ -217,10 +217,14 @@ impl KernelSockets {
             if entry.opening && readiness.writable {
                 entry.opening = false;
                 let error = entry.socket.as_ref().and_then(|socket| socket.take_error().ok()?);
+                let open = error.is_none();
                 ready.push_back(match error {
                     Some(error) => KernelEvent::Failed(id, error),
                     None => KernelEvent::Connected(id),
                 });
+                if open && readiness.readable {
+                    ready.push_back(KernelEvent::Readable(id));
+                }
                 continue;
             }
             if readiness.readable {

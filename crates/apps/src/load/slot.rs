@@ -81,6 +81,11 @@ impl Reader {
         }
     }
 
+    /// Whether an open connection is answer enough.
+    pub(crate) const fn wants_nothing(&self) -> bool {
+        matches!(self, Self::Octets { of: 0, .. })
+    }
+
     /// The answer, if these octets complete it.
     pub(crate) fn read(&mut self, input: &mut Bytes) -> Result<Option<Whole>, Trouble> {
         match self {

@@ -9,14 +9,17 @@ use super::{Load, Turn, Until};
 use crate::transport::{Transport, Trouble};
 
 impl<T: Transport> Load<T> {
-    /// Begins what is due, while there are connections free.
-    pub(super) fn start(&mut self, net: &mut T, now: Instant, left: &mut usize) {
-        while *left > 0 && self.has_more_to_begin() && !self.free.is_empty() {
-            let Some(due) = self.arrivals.take(now) else { return };
-            let Some(place) = self.free.pop_front() else { return };
-            *left -= 1;
+    /// Begins what is due, while there are connections free. Returns whether more may be.
+    pub(super) fn start(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        for _ in 0..budget {
+            if !self.has_more_to_begin() || self.free.is_empty() {
+                return false;
+            }
+            let Some(due) = self.arrivals.take(now) else { return false };
+            let Some(place) = self.free.pop_front() else { return false };
             self.begin(net, place, due, now);
         }
+        true
     }
 
     fn begin(&mut self, net: &mut T, place: u32, due: Instant, now: Instant) {
@@ -25,8 +28,7 @@ impl<T: Transport> Load<T> {
         slot.times.began = now;
         slot.reader = Reader::new(self.plan.exchange.answer);
         if slot.id.is_some() {
-            self.ask(place, now);
-            return self.drive(net, place, now);
+            return self.ask(net, place, now);
         }
         match net.connect(self.plan.target) {
             Ok(id) => {
