@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use whimbrel_tcp::Reply;
+use whimbrel_tcp::conn::Marking;
 
 use crate::ip::{Datagram, ErrorOut, FlowKey};
 
@@ -10,7 +11,7 @@ use crate::ip::{Datagram, ErrorOut, FlowKey};
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// A stateless segment.
-    Reply(FlowKey, Reply),
+    Reply(FlowKey, Reply, Marking),
     /// The SYN-ACK of a half-open entry.
     SynAck(u32),
     /// An answer to an echo request, or what did not leave of it yet.

@@ -7,6 +7,7 @@
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
+mod administer;
 mod clock;
 mod closing;
 mod commands;
@@ -38,7 +39,7 @@ use crate::{Handle, ListenerId, ShardConfig};
 
 pub use inspect::{SocketEntry, SocketState};
 
-pub use error::{ConfigError, ConnectError, ListenError, SendError};
+pub use error::{ConfigError, ConnectError, ListenError, RetuneError, SendError};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]

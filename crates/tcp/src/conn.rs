@@ -13,11 +13,14 @@ mod icmp;
 mod input;
 mod invariants;
 mod open;
+mod options;
 mod output;
 mod settings;
 mod snapshot;
+mod tally;
 mod text;
 mod timers;
+mod urgent;
 
 use alloc::boxed::Box;
 
@@ -35,9 +38,11 @@ use crate::{Context, Tick};
 pub use close::{Remains, WriteClosed};
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, Handshake, initial_window};
+pub use options::{AckTiming, Marking, Particulars, SocketOptions};
 pub use output::Outgoing;
 pub use settings::{Cork, KeepAlive, Nagle};
 pub use snapshot::Snapshot;
+pub use tally::{Ledger, Limit, Tally};
 pub use timers::Timers;
 
 /// The states of RFC 9293 3.3.2 that a connection can be in.
@@ -145,6 +150,7 @@ pub struct Connection {
     /// When the last challenge acknowledgment went out.
     challenged: Tick,
     timers: Timers,
+    ledger: Box<Ledger>,
     cold: Option<Box<Cold>>,
 }
 
@@ -353,11 +359,17 @@ impl Connection {
         }
     }
 
-    /// Gives the cold half back with whatever is in it: the record is about to go.
-    pub fn release(&mut self, pool: &mut ColdPool) {
+    /// Gives the cold half back with whatever is in it.
+    fn release(&mut self, pool: &mut ColdPool) {
         if let Some(cold) = self.cold.take() {
             pool.give(cold);
         }
+    }
+
+    /// The record goes, and what it borrowed comes back.
+    pub fn retire(mut self, pool: &mut ColdPool) {
+        self.release(pool);
+        pool.give_ledger(self.ledger);
     }
 }
 

@@ -160,6 +160,9 @@ drop_reasons! {
     DataAfterClose = Linux "TCP_ABORT_ON_DATA",
     /// The accept queue is full; the SYN-ACK will be repeated.
     ListenOverflow = Linux "TCP_LISTEN_OVERFLOW",
+    /// The third segment of a handshake, without text, for a listener that waits for text
+    /// (`TCP_DEFER_ACCEPT`).
+    AcceptDeferred = Own "TCP_DEFER_ACCEPT",
     /// The SYN cache is full.
     SynCacheFull = Own "SYN_CACHE_FULL",
     /// Too many connections.

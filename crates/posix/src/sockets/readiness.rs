@@ -37,9 +37,8 @@ impl Sockets {
                 }
                 Phase::Stream(stream) => match self.shard.snapshot(stream.handle) {
                     Some(snapshot) => {
-                        let urgent = self.shard.urgent_mark(stream.handle);
-                        let urgent = urgent.map_or(PollEvents::NONE, |_| PollEvents::POLLPRI);
-                        urgent | ready_stream(&stream, &snapshot)
+                        let (urgent, text) = self.look(socket, &stream, &snapshot);
+                        urgent | ready_stream(&stream, &snapshot, text)
                     }
                     None => PollEvents::POLLHUP,
                 },
@@ -83,7 +82,8 @@ impl Sockets {
     }
 }
 
-fn ready_stream(stream: &Stream, snapshot: &Snapshot) -> PollEvents {
+/// `text`: octets that an ordinary `recv` would get.
+fn ready_stream(stream: &Stream, snapshot: &Snapshot, text: u32) -> PollEvents {
     let over = is_over(snapshot);
     let end = stream.shut_read || snapshot.fin_received || over;
     let silent = stream.shut_write || over;
@@ -95,7 +95,7 @@ fn ready_stream(stream: &Stream, snapshot: &Snapshot) -> PollEvents {
         ready |= READABLE | PollEvents::POLLRDHUP;
     }
     if !is_opening(snapshot) {
-        if snapshot.unread > 0 {
+        if text > 0 {
             ready |= READABLE;
         }
         if silent || has_room(snapshot) {
@@ -115,9 +115,12 @@ pub(super) const fn is_over(snapshot: &Snapshot) -> bool {
     matches!(snapshot.state, State::Closed | State::TimeWait)
 }
 
-/// Linux' `sk_stream_is_writeable`: a third of the buffer is free.
+/// Linux' `sk_stream_is_writeable`: a third of the buffer is free, and less than half of
+/// `TCP_NOTSENT_LOWAT` waits to be sent.
 pub(super) fn has_room(snapshot: &Snapshot) -> bool {
-    u64::from(snapshot.send_room()) * 3 >= u64::from(snapshot.send_size)
+    let unsent_few =
+        snapshot.unsent_low_water.is_none_or(|most| 2 * u64::from(snapshot.unsent) < most.into());
+    unsent_few && u64::from(snapshot.send_room()) * 3 >= u64::from(snapshot.send_size)
 }
 
 /// The error with which a connection ended (Linux' `tcp_reset`, `tcp_write_err`).

@@ -11,7 +11,10 @@ use whimbrel_stack::{
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
-use whimbrel_wire::{Address, Endpoint, IcmpMessage, Ipv4Header, Protocol as WireProtocol, Sum};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{
+    Address, Endpoint, IcmpMessage, IpHeader, Ipv4Header, Protocol as WireProtocol, Sum,
+};
 
 use crate::{
     Domain, Errno, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outcome, Outgoing, Protocol,
@@ -33,12 +36,36 @@ pub(super) struct World {
     pub(super) server: Sockets,
     to_client: VecDeque<(Instant, Vec<u8>)>,
     to_server: VecDeque<(Instant, Vec<u8>)>,
+    /// Every packet that left, lost ones included.
+    pub(super) log: Vec<Sent>,
     /// Nothing arrives any more.
     pub(super) cut: bool,
     /// A router answers what the client sends into a cut wire by an error of this code.
     pub(super) unreachable: Option<u8>,
     /// The client's segments with text end in urgent data after so many octets.
     pub(super) urgent: Option<u16>,
+}
+
+/// A packet as it left.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) side: Side,
+    pub(super) at: Instant,
+    pub(super) ip: IpHeader,
+    pub(super) tcp: TcpHeader,
+    pub(super) text: Vec<u8>,
+}
+
+impl Sent {
+    fn read(side: Side, at: Instant, packet: &[u8]) -> Self {
+        let (ip, segment) = IpHeader::parse(packet).expect("a valid packet");
+        let (tcp, len) = TcpHeader::parse(segment).expect("a valid segment");
+        Self { side, at, ip, tcp, text: segment[len..].to_vec() }
+    }
+
+    pub(super) fn has(&self, flag: TcpFlags) -> bool {
+        self.tcp.flags.contains(flag)
+    }
 }
 
 pub(super) fn client_addr() -> Address {
@@ -133,6 +160,7 @@ impl World {
             server: process(2, tunables),
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
+            log: Vec::new(),
             cut: false,
             unreachable: None,
             urgent: None,
@@ -206,11 +234,14 @@ impl World {
         let arrives = self.now + DELAY;
         let mut batch = TxBatch::new(64);
         let mut errors = Vec::new();
-        for (sockets, wire) in
-            [(&mut self.client, &mut self.to_server), (&mut self.server, &mut self.to_client)]
-        {
+        for (side, sockets, wire) in [
+            (Side::Client, &mut self.client, &mut self.to_server),
+            (Side::Server, &mut self.server, &mut self.to_client),
+        ] {
             loop {
                 let more = sockets.shard_mut().tx(&mut batch);
+                let packets = batch.pending().iter().map(|one| one.to_vec());
+                self.log.extend(packets.map(|packet| Sent::read(side, self.now, &packet)));
                 if !self.cut {
                     wire.extend(batch.pending().iter().map(|one| (arrives, one.to_vec())));
                     if let Some(urgent) = self.urgent {
@@ -291,6 +322,11 @@ impl World {
         (world, listener, client, server)
     }
 
+    /// What left `side` since the log was last cleared.
+    pub(super) fn sent_by(&self, side: Side) -> Vec<Sent> {
+        self.log.iter().filter(|sent| sent.side == side).cloned().collect()
+    }
+
     pub(super) fn count(&self, side: Side, state: SocketState) -> usize {
         let sockets = match side {
             Side::Client => &self.client,
@@ -312,8 +348,12 @@ impl World {
 
 /// A socket of IPv4 that blocks.
 pub(super) fn stream(sockets: &mut Sockets) -> Fd {
-    let made =
-        sockets.socket(Domain::Inet, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
+    stream_of(sockets, Domain::Inet)
+}
+
+/// A socket that blocks.
+pub(super) fn stream_of(sockets: &mut Sockets, domain: Domain) -> Fd {
+    let made = sockets.socket(domain, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
     made.expect("a free descriptor")
 }
 

@@ -8,7 +8,7 @@ use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header, Protocol, TrafficClass};
 
 use super::Host;
-use super::output::IpOut;
+use super::output::{HOP_LIMIT, IpOut};
 
 /// A message with its transport header, and how much of it left already.
 #[derive(Clone, Debug)]
@@ -62,7 +62,14 @@ impl Host {
         let octets = datagram.payload.split_to(len);
         self.counters.fragments_created += u64::from(fragment.is_some());
         let Datagram { protocol, class, .. } = *datagram;
-        let ip = IpOut { local: &local, remote: &remote, protocol, class, fragment };
+        let ip = IpOut {
+            local: &local,
+            remote: &remote,
+            protocol,
+            class,
+            hop_limit: HOP_LIMIT,
+            fragment,
+        };
         let at = self.write_ip(&ip, len, tx);
         tx.set_header_len(at);
         tx.checksum = TxChecksum::Done;

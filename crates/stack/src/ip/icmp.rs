@@ -16,7 +16,7 @@ use whimbrel_wire::{
 };
 
 use super::input::{Arrived, Refused};
-use super::output::IpOut;
+use super::output::{HOP_LIMIT, IpOut};
 use super::{Datagram, FrameDrop, Host};
 
 pub(crate) use budget::ErrorBudget;
@@ -87,7 +87,8 @@ impl Host {
         };
         let checksum = pseudo.add_bytes(&icmp).add_bytes(&data).finish();
         icmp[2..4].copy_from_slice(&checksum.to_be_bytes());
-        let ip = IpOut { local: &local, remote: &remote, protocol, class, fragment: None };
+        let (remote, hop_limit) = (&remote, HOP_LIMIT);
+        let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
         let at = self.write_ip(&ip, len, tx);
         tx.header_room()[at..at + icmp.len()].copy_from_slice(&icmp);
         tx.set_header_len(at + icmp.len());

@@ -1,5 +1,6 @@
 //! Headers in front of what leaves.
 
+use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
@@ -16,6 +17,7 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) remote: &'a Address,
     pub(crate) header: &'a TcpHeader,
     pub(crate) gso_size: u16,
+    pub(crate) marking: Marking,
     pub(crate) order: OptionOrder,
 }
 
@@ -26,6 +28,7 @@ pub(super) struct IpOut<'a> {
     pub(super) remote: &'a Address,
     pub(super) protocol: Protocol,
     pub(super) class: TrafficClass,
+    pub(super) hop_limit: u8,
     /// If the packet is a fragment of another.
     pub(super) fragment: Option<Fragment>,
 }
@@ -36,9 +39,9 @@ impl Host {
         let Some(local) = self.addresses.get(out.local_index).copied() else { return false };
         let tcp_len = out.header.header_len(out.order);
         let len = tcp_len + tx.payload.octets() as usize;
-        let class = TrafficClass::default();
+        let Marking { hop_limit, class } = out.marking;
         let (remote, protocol) = (out.remote, Protocol::TCP);
-        let ip = IpOut { local: &local, remote, protocol, class, fragment: None };
+        let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
         let at = self.write_ip(&ip, len, tx);
         tx.gso_size = out.gso_size;
         let pseudo = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
@@ -71,7 +74,7 @@ impl Host {
                     src: ip.local.v4_octets().into(),
                     dst: ip.remote.v4_octets().into(),
                     protocol: ip.protocol,
-                    ttl: HOP_LIMIT,
+                    ttl: ip.hop_limit,
                     tos: ip.class,
                     // RFC 6864 4.1: "Originating sources MAY set the IPv4 ID field of atomic
                     // datagrams to any value."
@@ -91,7 +94,7 @@ impl Host {
                     src: (*ip.local.octets()).into(),
                     dst: (*ip.remote.octets()).into(),
                     protocol: if extension.is_empty() { ip.protocol } else { Protocol::FRAGMENT },
-                    hop_limit: HOP_LIMIT,
+                    hop_limit: ip.hop_limit,
                     traffic_class: ip.class,
                     flow_label: 0,
                     payload_len: (extension.len() + len) as u16,
@@ -144,8 +147,8 @@ fn ip_header_len(family: Family) -> usize {
 
 /// Where IPv6's Next Header field stands.
 const NEXT_HEADER_AT: u16 = 6;
-/// RFC 1700's recommended default time to live.
-const HOP_LIMIT: u8 = 64;
+/// RFC 1700's recommended default time to live: of what is not TCP.
+pub(super) const HOP_LIMIT: u8 = 64;
 
 #[cfg(test)]
 pub(super) mod tests;

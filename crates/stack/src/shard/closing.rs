@@ -156,7 +156,7 @@ impl Shard {
         self.records.flows.replace(hash, old, new);
     }
 
-    fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
+    pub(super) fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
         let hash = self.records.hash(&FlowKey::of_waiting(wait));
         self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
     }

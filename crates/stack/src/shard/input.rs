@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{FlowHash, Kind, Record};
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
@@ -160,7 +161,8 @@ impl Shard {
             Verdict::Drop(reason) => self.counters.drop_segments(reason, segs),
             Verdict::Reply(reply, reason) => {
                 self.counters.drop_segments(reason, segs);
-                self.reply(arrival.key, reply);
+                let marking = self.marking_of(located.record);
+                self.replies.push(Pending::Reply(arrival.key, reply, marking));
             }
         }
     }
@@ -195,6 +197,19 @@ impl Shard {
         }
     }
 
+    /// What packets say that answer for a record, if it is still there.
+    fn marking_of(&self, record: Option<Record>) -> Marking {
+        let marking = record.and_then(|record| match record.kind() {
+            Kind::Connection => {
+                let slot = self.records.connections.0.get(record.index())?;
+                Some(slot.connection.marking(&self.tunables))
+            }
+            Kind::SynEntry => Some(self.half_open_marking(self.records.syns.get(record.index())?)),
+            Kind::TimeWait => None,
+        });
+        marking.unwrap_or_else(|| Marking::usual(&self.tunables))
+    }
+
     /// Whether a segment without RST asks for a new connection. SYN with FIN asks to open and to
     /// close at once, which no TCP sends and scanners do.
     pub(super) fn asks_to_open(&self, flags: TcpFlags) -> bool {
@@ -202,8 +217,9 @@ impl Shard {
         flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
     }
 
-    /// Queues a stateless segment.
+    /// Queues a stateless segment of nobody in particular.
     pub(super) fn reply(&mut self, key: FlowKey, reply: Reply) {
-        self.replies.push(Pending::Reply(key, reply));
+        let marking = Marking::usual(&self.tunables);
+        self.replies.push(Pending::Reply(key, reply, marking));
     }
 }

@@ -1,6 +1,6 @@
 //! Frames out: stateless replies first, then one segment for each dirty connection in turn.
 
-use whimbrel_tcp::conn::Outgoing;
+use whimbrel_tcp::conn::{Marking, Outgoing};
 use whimbrel_tcp::{Reply, TxSegment};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 
@@ -27,7 +27,7 @@ impl Shard {
 
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
         match pending {
-            Pending::Reply(key, reply) => self.write_reply(&key, &reply, tx),
+            Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::Error(error) => self.host.write_error(error, tx),
@@ -55,14 +55,22 @@ impl Shard {
         let Some((connection, mut cx)) = self.connection(index) else { return false };
         let outgoing = connection.poll_transmit(&mut cx, &mut tx.payload);
         let (remote, local_index) = (*connection.remote(), connection.local_index());
+        let marking = connection.marking(cx.tunables);
         self.settle(index);
         let Some(Outgoing { header, gso_size }) = outgoing else { return false };
         let order = self.tunables.option_order;
-        let out = TcpOut { local_index, remote: &remote, header: &header, gso_size, order };
+        let out =
+            TcpOut { local_index, remote: &remote, header: &header, gso_size, marking, order };
         self.host.write_tcp(&out, tx)
     }
 
-    fn write_reply(&mut self, key: &FlowKey, reply: &Reply, tx: &mut TxSegment) -> bool {
+    fn write_reply(
+        &mut self,
+        key: &FlowKey,
+        reply: &Reply,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) -> bool {
         self.counters.out_segs += 1;
         if reply.flags.contains(TcpFlags::RST) {
             self.counters.out_rsts += 1;
@@ -77,7 +85,7 @@ impl Shard {
             urgent: 0,
             options: TcpOptions { timestamps: reply.timestamps, ..TcpOptions::default() },
         };
-        self.write_header(key, &header, tx)
+        self.write_header(key, &header, marking, tx)
     }
 
     /// A segment without text.
@@ -85,10 +93,12 @@ impl Shard {
         &mut self,
         key: &FlowKey,
         header: &TcpHeader,
+        marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
         let order = self.tunables.option_order;
         let (local_index, remote) = (key.local_index, &key.remote);
-        self.host.write_tcp(&TcpOut { local_index, remote, header, gso_size: 0, order }, tx)
+        let out = TcpOut { local_index, remote, header, gso_size: 0, marking, order };
+        self.host.write_tcp(&out, tx)
     }
 }

@@ -83,8 +83,9 @@ impl Shard {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if slot.connection.is_orphan() && !slot.linked {
             // The dirty and event lists may still name it; they skip what is gone.
-            slot.connection.release(&mut self.pool);
-            self.records.connections.0.remove(index);
+            if let Some(slot) = self.records.connections.0.remove(index) {
+                slot.connection.retire(&mut self.pool);
+            }
         }
     }
 

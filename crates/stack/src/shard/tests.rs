@@ -4,6 +4,7 @@ mod hosts;
 mod leaks;
 mod packets;
 
+mod administer;
 mod close;
 mod echo;
 mod ethernet;

@@ -39,6 +39,7 @@ impl Connection {
             self.cold(cx).send.push(piece);
             self.watch_for_stall(cx);
         }
+        self.note_limit(cx);
         Ok(take)
     }
 
@@ -83,7 +84,25 @@ impl Connection {
     /// The application resets the connection. Returns the reset to send, if the peer has a
     /// connection that it would end (RFC 9293 3.10.5).
     pub fn abort(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
-        let reset = match self.state {
+        let reset = self.judge_reset(cx);
+        self.flags.set(Flags::ORPHAN);
+        self.end(cx, CloseReason::Aborted);
+        reset
+    }
+
+    /// Somebody else resets the connection: its application is told. Returns what
+    /// [`Connection::abort`] does.
+    pub fn drop_by_force(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            return None;
+        }
+        let reset = self.judge_reset(cx);
+        self.end(cx, CloseReason::Aborted);
+        reset
+    }
+
+    fn judge_reset(&self, cx: &Context<'_>) -> Option<Reply> {
+        match self.state {
             State::SynReceived
             | State::Established
             | State::FinWait1
@@ -96,15 +115,16 @@ impl Connection {
                 timestamps: self.own_timestamps(cx),
             }),
             _ => None,
-        };
-        self.flags.set(Flags::ORPHAN);
-        self.end(cx, CloseReason::Aborted);
-        reset
+        }
     }
 
     /// Octets of send buffer that are free.
     pub fn send_room(&self) -> u32 {
-        self.send_size.saturating_sub(self.send_queued())
+        let free = self.send_size.saturating_sub(self.send_queued());
+        match self.unsent_low_water() {
+            Some(most) => free.min(most.saturating_sub(self.unsent())),
+            None => free,
+        }
     }
 
     /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if

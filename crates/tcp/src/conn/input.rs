@@ -3,6 +3,7 @@
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
+use crate::send::AckPlace;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -10,11 +11,13 @@ impl Connection {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Verdict {
         self.heard(cx);
+        self.ledger.tally.on_segment(seg, cx.now);
         let step = match self.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
             State::Closed | State::TimeWait => Done(Verdict::Drop(DropReason::Closed)),
             _ => self.arrive(cx, seg),
         };
+        self.note_limit(cx);
         self.settle(cx.pool);
         match step {
             Done(verdict) => verdict,
@@ -75,6 +78,10 @@ impl Connection {
         if acceptable || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
         }
+        if self.is_behind_probe(seg) {
+            self.acknowledge_refused(cx, seg);
+            return Continue(());
+        }
         if seg.header.flags.contains(TcpFlags::RST) {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number is outside the current
             // receive window, silently drop the segment."
@@ -99,6 +106,16 @@ impl Connection {
         seg.header.flags.intersection(TcpFlags::RST | TcpFlags::ACK) == TcpFlags::ACK
             && seq.at_or_after(self.rcv.last_ack)
             && seq.before(self.rcv.nxt)
+    }
+
+    /// A new acknowledgment from one number before RCV.NXT: what a peer sends whose window probe was
+    /// taken (the window was announced as zero, rounded down, and one octet had room) and who did not
+    /// hear of it. If our probe was taken likewise, neither hears the other unless this counts.
+    fn is_behind_probe(&self, seg: &RxSegment<'_>) -> bool {
+        let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
+        bare && seg.header.seq + 1 == self.rcv.nxt
+            && seg.header.flags.contains(TcpFlags::ACK)
+            && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
 
     /// Both sides sent SYN, then SYN-ACK: the peer's begins before RCV.NXT, and its ACK is what

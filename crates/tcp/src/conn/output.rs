@@ -60,7 +60,13 @@ impl Connection {
             }
             Plan::Ack => self.make_header(cx, self.snd.acceptable(), TcpFlags::ACK, 0),
         };
-        cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
+        let segs = segments(slices.octets(), outgoing.gso_size);
+        cx.counters.out_segs += segs;
+        self.ledger.tally.on_sent(slices.octets(), segs, cx.now);
+        if self.unsent_low_water().is_some() {
+            self.tell_room();
+        }
+        self.note_limit(cx);
         self.settle(cx.pool);
         Some(outgoing)
     }
@@ -108,7 +114,9 @@ impl Connection {
         let room = self.snd.usable().min(cwnd.saturating_sub(in_flight));
         let seq = self.snd.nxt;
         let waiting = self.text_end().offset_from(seq).min(self.send_queued());
-        let len = self.judge_len(waiting, room, max_text.max(mss));
+        // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
+        let most = if self.snd_up().is_some() { mss } else { max_text.max(mss) };
+        let len = self.judge_len(waiting, room, most);
         let fin = self.flags.has(Flags::FIN_QUEUED) && len == waiting && room > len;
         (len > 0 || fin).then_some(Piece { seq, len, fin })
     }
@@ -118,6 +126,7 @@ impl Connection {
         let mss = u32::from(self.mss);
         let len = waiting.min(room).min(max_text);
         let odd = len % mss;
+        let urgent = self.snd_up().is_some();
         if odd == 0 {
             return len;
         }
@@ -128,6 +137,7 @@ impl Connection {
             self.flags.has(Flags::FIN_QUEUED)
                 || !self.flags.has(Flags::CORK)
                     && (self.flags.has(Flags::NO_DELAY)
+                        || urgent
                         || self.small_end.at_or_before(self.snd.una))
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
@@ -191,6 +201,7 @@ impl Connection {
         if again {
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
+            self.ledger.tally.on_sent_again(0, 1);
             self.rtt.stop_timing();
         } else {
             self.rtt.start_timing(self.snd.nxt, cx.now);
@@ -213,7 +224,9 @@ impl Connection {
             // Only what was sent before counts as sent again: behind a window probe's octet the
             // rest of a super-segment is new.
             let again = self.snd.max.earlier(end).offset_from(piece.seq);
-            cx.counters.retrans_segs += segments(again, outgoing.gso_size);
+            let segs = segments(again, outgoing.gso_size);
+            cx.counters.retrans_segs += segs;
+            self.ledger.tally.on_sent_again(again.min(len), segs);
             self.rtt.stop_timing();
         } else {
             self.rtt.start_timing(end, cx.now);
@@ -290,14 +303,15 @@ impl Connection {
         if self.name_held(&mut options, text) {
             self.acks_owed = self.acks_owed.saturating_sub(1);
         }
+        let urgent = self.urgent_pointer(seq);
         let header = TcpHeader {
             src_port: self.local_port,
             dst_port: self.remote_port,
             seq,
             ack: self.rcv.nxt,
-            flags,
+            flags: if urgent > 0 { flags | TcpFlags::URG } else { flags },
             window: self.rcv.raw_window(self.recv_scale),
-            urgent: 0,
+            urgent,
             options,
         };
         Outgoing { header, gso_size: 0 }
@@ -351,6 +365,13 @@ impl Connection {
     pub(super) fn has_unsent(&self) -> bool {
         let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
         self.snd.nxt.before(self.text_end() + fin)
+    }
+
+    /// Octets of text that were never sent.
+    pub(super) fn unsent(&self) -> u32 {
+        let beyond = self.text_end().distance_from(self.snd.max).max(0).unsigned_abs();
+        // Before our SYN is sent, its number is unsent too.
+        beyond.min(self.send_queued())
     }
 
     /// Whether only the peer's window keeps what is unsent from being sent.

@@ -4,12 +4,12 @@ use core::time::Duration;
 
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, SoftError, State};
-use crate::Tunables;
+use super::{Connection, Flags, SoftError, State, Tally};
 use crate::recovery::CaState;
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::verdict::CloseReason;
+use crate::{Instant, Tunables};
 
 /// The variables of one connection at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +75,12 @@ pub struct Snapshot {
     pub send_size: u32,
     /// The size of the receive buffer, octets.
     pub recv_size: u32,
+    /// The largest window that may be announced, octets.
+    pub recv_limit: u32,
+    /// Octets that may wait to be sent for the first time, if that was set.
+    pub unsent_low_water: Option<u32>,
+    /// What was counted.
+    pub tally: Tally,
 }
 
 impl Snapshot {
@@ -82,12 +88,16 @@ impl Snapshot {
     pub const fn send_room(&self) -> u32 {
         self.send_size.saturating_sub(self.send_queued)
     }
+
+    /// Octets of text that were sent and not acknowledged.
+    pub const fn unacked_text(&self) -> u32 {
+        self.send_queued - self.unsent
+    }
 }
 
 impl Connection {
-    /// Its variables now.
-    pub fn snapshot(&self, tunables: &Tunables) -> Snapshot {
-        let text_end = self.text_end();
+    /// Its variables `now`.
+    pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
         Snapshot {
             state: self.state,
             closed: self.closed,
@@ -115,9 +125,12 @@ impl Connection {
             soft_error: self.soft_error,
             unread: self.unread(),
             send_queued: self.send_queued(),
-            unsent: text_end.distance_from(self.snd.max).max(0).unsigned_abs(),
+            unsent: self.unsent(),
             send_size: self.send_size,
             recv_size: self.recv_size,
+            recv_limit: self.recv_limit(),
+            unsent_low_water: self.unsent_low_water(),
+            tally: self.ledger.tally.until(now),
         }
     }
 }

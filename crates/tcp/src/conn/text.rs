@@ -91,13 +91,15 @@ impl Connection {
         let had_held = cold.recv.has_held();
         let advance = cold.recv.append(seg.payload, text.skip, text.take);
         self.rcv.nxt += advance;
+        self.ledger.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
         self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
         // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
-        if had_held || clipped || self.unacked_segs >= u16::from(cx.tunables.ack_every) {
+        let every = u16::from(cx.tunables.ack_every);
+        if had_held || clipped || self.unacked_segs >= every || self.acks_at_once() {
             self.owe_ack();
         } else {
             self.timers.delay_ack(cx.now, cx.tunables.delayed_ack);
@@ -173,10 +175,11 @@ impl Connection {
         self.rcv.judge_edge(free, self.recv_size.min(most), u32::from(self.mss))
     }
 
-    /// The largest window that the field can tell of (RFC 7323 2.3): an edge beyond it would never
-    /// be announced, and forever be news.
+    /// The largest window that may be announced: what the application clamped it to, or what the
+    /// field can tell of (RFC 7323 2.3): an edge beyond it would never be announced, and forever be
+    /// news.
     fn most_window(&self) -> u32 {
-        RawWindow::new(u16::MAX).scaled(self.recv_scale).get()
+        RawWindow::new(u16::MAX).scaled(self.recv_scale).get().min(self.recv_limit())
     }
 
     /// Whether reading freed so much that the peer should hear of it without waiting for an

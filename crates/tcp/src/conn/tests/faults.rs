@@ -84,7 +84,10 @@ fn unanswered_keep_alive_probes_do_not_shorten_what_text_is_given() {
     pair.client.with(now, |connection, cx| connection.start_keep_alive(cx));
     pair.lose = |_, _| true;
     pair.run_for(Duration::from_secs(7_200 + 5 * 75));
-    assert_eq!(pair.client.connection.snapshot(&Tunables::default()).keep_alive_probes, 6);
+    assert_eq!(
+        pair.client.connection.snapshot(pair.now, &Tunables::default()).keep_alive_probes,
+        6
+    );
     pair.write(Which::Client, &pattern(14_480));
     pair.run_for(Duration::from_secs(1_200));
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
@@ -101,6 +104,6 @@ fn an_answered_keep_alive_probe_begins_the_count_anew() {
     pair.run_for(Duration::from_secs(7_200 + 7 * 75));
     pair.lose = |_, _| false;
     pair.run_for(Duration::from_secs(76));
-    let snapshot = pair.client.connection.snapshot(&Tunables::default());
+    let snapshot = pair.client.connection.snapshot(pair.now, &Tunables::default());
     assert_eq!((snapshot.state, snapshot.keep_alive_probes), (State::Established, 0));
 }

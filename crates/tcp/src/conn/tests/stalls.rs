@@ -6,7 +6,7 @@ use std::time::Duration;
 use whimbrel_wire::WindowSize;
 use whimbrel_wire::tcp::TcpFlags;
 
-use super::pair::{Pair, Which, pattern};
+use super::pair::{Flying, Pair, Which, pattern};
 use crate::conn::State;
 use crate::{CloseReason, Counters, DropReason, Tunables, Verdict};
 
@@ -52,6 +52,54 @@ fn two_hosts_that_probe_each_other_hear_the_answers() {
     pair.run_for(Duration::from_secs(120));
     assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
     assert_eq!(pair.client.connection.send_queued(), 0, "and all is acknowledged");
+}
+
+/// Both time out, and what they send crosses on the wire.
+fn cross(pair: &mut Pair) -> [Flying; 2] {
+    let both = [Which::Client, Which::Server];
+    let due = both.map(|which| pair.side(which).connection.next_deadline());
+    let now = due[0].max(due[1]);
+    pair.now = now;
+    let sent = both.map(|which| {
+        pair.side(which).with(now, |connection, cx| connection.on_deadline(cx));
+        pair.poll(which).expect("something waits")
+    });
+    for (which, flying) in both.into_iter().zip(&sent) {
+        assert_eq!(pair.side(which.other()).take(now, flying), Verdict::Accepted);
+    }
+    sent
+}
+
+#[test]
+fn two_hosts_that_take_each_others_probes_hear_of_it() {
+    // In units of 8 octets one is never announced, and taken all the same.
+    let tunables = Tunables { recv_buffer: 4_001, send_buffer: 10_000, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    let octets = pattern(10_000);
+    for which in [Which::Client, Which::Server] {
+        pair.side(which).reads = false;
+        assert_eq!(pair.write(which, &octets), octets.len());
+    }
+    pair.run_for(Duration::from_millis(150));
+    // What fits the window first, then a probe, each from both at once.
+    for len in [1_104, 1] {
+        for flying in cross(&mut pair) {
+            assert_eq!(flying.text.len(), len);
+        }
+        pair.run_for(Duration::from_millis(50));
+    }
+    for which in [Which::Client, Which::Server] {
+        let now = pair.now;
+        let side = pair.side(which);
+        assert_eq!(side.connection.unread(), 4_001);
+        side.reads = true;
+        side.drain(now);
+    }
+    pair.run_for(Duration::from_secs(120));
+    for side in [&pair.client, &pair.server] {
+        assert!(side.received == octets, "{} octets", side.received.len());
+        assert_eq!(side.connection.send_queued(), 0);
+    }
 }
 
 #[test]
