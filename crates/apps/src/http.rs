@@ -12,28 +12,32 @@
 
 pub mod body;
 pub mod chunked;
+pub mod compose;
 pub mod connection;
 pub mod content_type;
 pub mod date;
 pub mod fault;
 pub mod fixed;
 pub mod head;
-mod idle;
+pub(crate) mod idle;
 pub mod limits;
 pub mod path;
 pub mod range;
+pub mod reply;
 pub mod request;
 pub mod response;
 pub mod scan;
 pub mod server;
 pub mod site;
 
+pub use compose::{ComposeError, Composition};
 pub use connection::{Connection, Step};
 pub use content_type::content_type;
 pub use date::HttpDate;
 pub use fixed::FixedBody;
 pub use limits::{CloseBy, Limits, Terms};
 pub use range::{ByteRange, RangeOutcome};
+pub use reply::{Reply, ReplyReader};
 pub use request::{Framing, Method, Request, Version};
 pub use response::{Body, Response, Status};
 pub use server::{HttpServer, Statistics};

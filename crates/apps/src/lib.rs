@@ -1,10 +1,24 @@
 //! Applications as state machines: octets in, octets out, and no IO of their own.
 //!
-//! One machine runs under several drivers: on a shard's own thread ([`http::HttpServer`]), in a
-//! simulated world, or over any other stream of octets ([`http::Connection`]).
-#![no_std]
+//! Servers ([`http::HttpServer`], [`PeerServer`]) and loads ([`Load`], [`Bulk`]) are written over a
+//! small [`Transport`], which a shard is, and which the kernel's sockets can be: the same machine
+//! runs on a shard's own thread, in a simulated world in virtual time, and over the kernel as the
+//! baseline to compare with. Time is an argument, so a run can be repeated to the octet.
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+pub mod bulk;
+pub mod condition;
 pub mod http;
+pub mod load;
+pub mod peer;
+pub mod record;
+pub mod transport;
+
+pub use bulk::Bulk;
+pub use condition::Condition;
+pub use load::Load;
+pub use peer::PeerServer;
+pub use record::Record;
+pub use transport::{Happening, Model, Reading, Transport, Trouble};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use whimbrel_io::{TunError, UnixError};
 
 /// Why a command failed. The text names what was wrong, the limit or value, and the remedy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Failure {
     /// It could not run, or ended before it was asked to: 1.
     Run(String),
@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It ran, and the answer, which is printed, is no: 3.
     Answer,
+    /// It ran, and what was measured is what --fail-if names: 3.
+    Verdict(String),
     /// A privilege or a device is missing: 4.
     Missing(String),
 }
@@ -35,6 +37,7 @@ impl Failure {
             Self::Run(text) => (text, 1),
             Self::Usage(text) => (format!("{text}\n\nFor more information, try '--help'."), 2),
             Self::Answer => return ExitCode::from(3),
+            Self::Verdict(text) => (text, 3),
             Self::Missing(text) => (text, 4),
         };
         eprintln!("error: {text}");

@@ -5,7 +5,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bulk;
+mod crr;
+mod drive;
 mod failure;
+mod load;
+mod options;
+mod output;
+mod progress;
+mod quantity;
 mod script;
 mod serve;
 mod size;
@@ -28,12 +36,21 @@ enum Tool {
     /// Run packet scripts: what a peer sends, what an application calls, what must come of it.
     #[command(subcommand)]
     Script(script::Command),
+    /// Load an HTTP/1.1 server and measure it; without a URL, one in this process.
+    Load(load::Arguments),
+    /// Measure short connections and transactions, as netperf's TCP_CRR, TCP_RR and TCP_CC do.
+    Crr(crr::Arguments),
+    /// Measure bulk transfer, as ttcp and iperf3 do.
+    Bulk(bulk::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse().tool {
         Tool::Serve(arguments) => serve::run(&arguments),
         Tool::Script(command) => script::run(&command),
+        Tool::Load(arguments) => load::run(&arguments),
+        Tool::Crr(arguments) => crr::run(&arguments),
+        Tool::Bulk(arguments) => bulk::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

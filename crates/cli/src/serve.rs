@@ -1,7 +1,6 @@
-//! `whimbrel serve`: an HTTP/1.1 server on the stack.
+//! `whimbrel serve`: an HTTP/1.1 server, or one of octets, on the stack.
 
 use clap::Args;
-use whimbrel_apps::http::HttpServer;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
     Clock, Device, Stop, Tun, TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
@@ -14,15 +13,17 @@ use crate::size;
 mod closing;
 mod content;
 mod files;
+mod kernel;
 mod plan;
 mod port;
 mod report;
+mod server;
 
 use closing::Closing;
-use content::Content;
 use plan::Plan;
 use port::ServePort;
 use report::Report;
+use server::Server;
 
 /// What was typed.
 #[derive(Args, Debug)]
@@ -53,14 +54,38 @@ pub(crate) struct Arguments {
     #[arg(short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
     set: Vec<String>,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
-    #[arg(long, value_enum, default_value_t = Closer::Server)]
-    close: Closer,
+    /// By default the web's server does, and a server of octets does not.
+    #[arg(long, value_enum)]
+    close: Option<Closer>,
+    #[command(flatten)]
+    role: RoleOptions,
     /// Print a line of statistics every second even if the output is not a terminal.
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
     /// Print nothing but errors.
     #[arg(long)]
     quiet: bool,
+}
+
+/// What to serve instead of the web: at most one of them.
+#[derive(Args, Debug)]
+#[group(multiple = false, conflicts_with_all = ["body", "file_root"])]
+pub(crate) struct RoleOptions {
+    /// Send back what comes (RFC 862), by default on port 7.
+    #[arg(long)]
+    echo: bool,
+    /// Read and throw away (RFC 863), by default on port 9.
+    #[arg(long)]
+    discard: bool,
+    /// Send characters without end (RFC 864), by default on port 19.
+    #[arg(long)]
+    chargen: bool,
+    /// Read to the end, then say how many octets came, by default on port 5201.
+    #[arg(long)]
+    sink: bool,
+    /// Answer each request of REQ octets with RESP octets, by default on port 12865.
+    #[arg(long, value_name = "REQ,RESP", value_parser = crate::crr::sizes)]
+    respond: Option<(u64, u64)>,
 }
 
 /// Who closes first.
@@ -70,41 +95,46 @@ pub(crate) enum Closer {
     Server,
     /// The peer.
     Client,
+    /// The peer, and this side answers with a reset (servers of octets).
+    Rst,
 }
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let plan = Plan::new(arguments)?;
-    let content = Content::open(&plan.content)?;
+    if plan.wire == WireSpec::Kernel {
+        return kernel::serve(&plan);
+    }
+    let server = Server::open(&plan)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     match &plan.wire {
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
             let tun = Tun::open(config)?;
             let headline = about_interface(config, &tun);
-            serve(&plan, content, tun, (&stop, &headline))
+            serve(&plan, server, tun, (&stop, &headline))
         }
         WireSpec::Unix(config) => {
             let wire = UnixWire::open(config)?;
             let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
             let headline =
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
-            serve(&plan, content, wire, (&stop, &headline))
+            serve(&plan, server, wire, (&stop, &headline))
         }
-        _ => Err(Failure::usage("--wire", "serve knows only tun:, tap: and unix: yet")),
+        _ => Err(Failure::usage("--wire", "nobody can be served there: give tun:, tap: or unix:")),
     }
 }
 
 /// Serves over this device until it is stopped, then lets everything go.
 fn serve<D: Device>(
     plan: &Plan,
-    content: Content,
+    server: Server<Shard>,
     device: D,
     (stop, headline): (&Stop, &str),
 ) -> Result<(), Failure> {
     let (shard, listeners) = open_shard(plan, &device)?;
     let report = Report::begin(plan, headline);
-    let port = ServePort::new(HttpServer::new(content, plan.limits), report);
+    let port = ServePort::new(server, report);
     let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
     let mut worker = Worker::new(device, shard, port, clock, waker.clone());
     worker.run(stop).map_err(Failure::run)?;
@@ -118,7 +148,8 @@ fn serve<D: Device>(
     let closing = Closing::new(port, clock.now(), released.clone());
     let mut worker = Worker::new(device, shard, closing, clock, waker);
     worker.run(&released).map_err(Failure::run)?;
-    worker.port().served.report.summarize(&worker.port().served.server, worker.shard());
+    let served = &worker.port().served;
+    served.report.summarize(&served.server.statistics(), Some(worker.shard()));
     Ok(())
 }
 
@@ -151,9 +182,9 @@ fn about_interface(config: &TunConfig, tun: &Tun) -> String {
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
                          [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames) or \
                          unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process); \
-                         addr and host may repeat";
+                         addr and host may repeat; or kernel: (the kernel's sockets, to compare)";
 const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
                          -S tw.syn=linux; may repeat. docs/reference/tunables.md lists them; names \
                          of Linux, FreeBSD, illumos and lwIP are known";
 const LISTEN_HELP: &str =
-    "Listen there; may repeat [default: port 80 on every address of the stack]";
+    "Listen there; may repeat [default: the port of what is served, on every address of the stack]";

@@ -18,6 +18,13 @@ pub fn secrets() -> Result<Secrets, EntropyError> {
     Ok(Secrets::from_entropy(octets))
 }
 
+/// A number to begin a repeatable run with, where nobody gave one.
+pub fn seed() -> Result<u64, EntropyError> {
+    let mut octets = [0; 8];
+    getrandom::fill(&mut octets).map_err(EntropyError)?;
+    Ok(u64::from_ne_bytes(octets))
+}
+
 /// A station that nobody else is likely to have: 46 random bits, locally administered
 /// (IEEE 802, 8.2.2: the second bit of the first octet), of no group (the first).
 pub fn station() -> Result<MacAddress, EntropyError> {

@@ -12,6 +12,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use whimbrel_link::LinkConfig;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
@@ -36,14 +37,20 @@ pub enum WireSpec {
     Tap(TunConfig),
     /// `unix:PATH,addr=ADDRESS/PREFIX[,mtu=N]`: a socket to another process; `addr` may repeat.
     Unix(UnixConfig),
+    /// `mem:[rate=45M][,delay=35ms][,…]`: both hosts in this process, and a link between them in
+    /// each direction that is like this; `mem:` alone is perfect.
+    Mem(LinkConfig),
+    /// `kernel:`: no stack of ours, but the kernel's sockets.
+    Kernel,
 }
 
 impl WireSpec {
-    /// The stack's addresses.
+    /// The stack's addresses, where the wire says them.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.addresses(),
             Self::Unix(config) => config.addresses(),
+            Self::Mem(_) | Self::Kernel => &[],
         }
     }
 
@@ -52,6 +59,7 @@ impl WireSpec {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.routes(),
             Self::Unix(config) => config.routes(),
+            Self::Mem(_) | Self::Kernel => Vec::new(),
         }
     }
 }
@@ -61,6 +69,12 @@ impl FromStr for WireSpec {
 
     fn from_str(spec: &str) -> Result<Self, SpecError> {
         let (kind, rest) = spec.split_once(':').ok_or_else(|| SpecError::NoKind(spec.into()))?;
+        match (kind, rest) {
+            ("mem", link) => return Ok(Self::Mem(link.parse()?)),
+            ("kernel", "") => return Ok(Self::Kernel),
+            ("kernel", more) => return Err(SpecError::KernelTarget(more.into())),
+            _ => {}
+        }
         let kind = Kind::named(kind).ok_or_else(|| match PLANNED.contains(&kind) {
             true => SpecError::NotBuilt(kind.into()),
             false => SpecError::UnknownKind(kind.into()),
@@ -117,6 +131,12 @@ pub enum SpecError {
     /// A key that must not repeat.
     #[error("{0} is given twice: only addr and host may repeat")]
     Repeated(&'static str),
+    /// Something behind `kernel:`.
+    #[error("kernel:{0} says too much: kernel: stands alone, the kernel knows its addresses")]
+    KernelTarget(String),
+    /// What stands behind `mem:` describes no link.
+    #[error("mem: {0}")]
+    Link(#[from] whimbrel_link::ConfigError),
     /// Values that are good alone and not together.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -245,8 +265,8 @@ fn bad(key: &'static str, value: &str, allowed: &'static str) -> SpecError {
 }
 
 /// Kinds of wire that later versions have.
-const PLANNED: [&str; 5] = ["mem", "packet", "xdp", "pcap", "kernel"];
-const KINDS: &str = "tun:, tap: and unix:";
+const PLANNED: [&str; 3] = ["packet", "xdp", "pcap"];
+const KINDS: &str = "tun:, tap:, unix:, mem: and kernel:";
 const EXAMPLE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
 //! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN,
-//! sockets that keep the bounds of messages ([`seqpacket`]), and what scripts do to the kernel:
-//! network namespaces ([`namespace`]) and every call on a stream socket ([`stream`]).
+//! sockets that keep the bounds of messages ([`seqpacket`]), epoll and `TCP_INFO` ([`epoll`]), and
+//! what scripts do to the kernel: network namespaces ([`namespace`]) and every call on a stream
+//! socket ([`stream`]).
 #![allow(unsafe_code)]
 
+pub mod epoll;
 pub mod namespace;
 pub mod seqpacket;
 pub mod stream;

@@ -11,7 +11,9 @@
 use core::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
+use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan, Until};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
 use whimbrel_sim::script::ast::{Snippet, Statement, Term};
@@ -42,6 +44,29 @@ pub extern "C" fn probe_server(seed: u64, first: u8) -> usize {
     let mut batch = TxBatch::new(8);
     shard.tx(&mut batch);
     batch.pending().iter().map(|segment| segment.len()).sum()
+}
+
+/// Links the loads of `apps`: one begins, and asks for its first connection.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
+    let Some(mut shard) = shard(seed) else { return 0 };
+    let second = Duration::from_secs(1);
+    let mut load = Load::new(Plan {
+        target: Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80),
+        exchange: Exchange { request: Bytes::from_static(b"?"), answer: Answer::Octets(1) },
+        connections: 2,
+        until: Until::Elapsed(second),
+        rate: Some(100.0),
+        ending: Ending::KeepAlive,
+        timeout: second,
+        connect_timeout: second,
+        warmup: Duration::ZERO,
+        interval: second,
+    });
+    let now = Instant::from_nanos(seed);
+    load.poll(&mut shard, now, 64);
+    load.end(&mut shard, now + second);
+    load.record().service.max() + load.close().in_flight
 }
 
 /// Links `posix`: a socket connects, and its first write waits.

@@ -13,6 +13,11 @@ pub struct HeadBuffer {
 }
 
 impl HeadBuffer {
+    /// Before a head.
+    pub const fn new() -> Self {
+        Self { octets: Vec::new() }
+    }
+
     /// Whether part of a head is waiting for the rest.
     pub fn is_empty(&self) -> bool {
         self.octets.is_empty()

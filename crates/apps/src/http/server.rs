@@ -1,28 +1,30 @@
-//! The server on a shard's own thread: one [`Connection`] for each of the shard's.
+//! The server over a transport: one [`Connection`] for each of the transport's.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
+use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 
 use super::connection::{Connection, Step};
 use super::idle::IdleList;
 use super::{HttpDate, Limits, Site, Status, Terms};
+use crate::transport::{Happening, Model, Reading, Transport};
 
-/// Serves a [`Site`] over the connections of one shard, whose listeners are all its own.
+/// Serves a [`Site`] over the connections of one transport, a shard's by default, whose listeners
+/// are all its own.
 ///
 /// After each burst its driver calls [`HttpServer::poll`]; between bursts,
 /// [`HttpServer::next_deadline`] says when to call at the latest.
-pub struct HttpServer<S> {
+pub struct HttpServer<S, T: Transport = Shard> {
     site: S,
     terms: Terms,
-    /// By [`Handle::index`].
-    slots: Vec<Slot>,
+    /// By [`Transport::place`].
+    slots: Vec<Slot<T::Id>>,
     idle: IdleList,
     /// What was left because its budget was used up.
-    again: VecDeque<Task>,
+    again: VecDeque<Task<T::Id, T::Listener>>,
     statistics: Statistics,
 }
 
@@ -47,18 +49,23 @@ pub struct Statistics {
     pub sent: u64,
 }
 
-#[derive(Default)]
-struct Slot {
-    handle: Option<Handle>,
+struct Slot<I> {
+    id: Option<I>,
     connection: Connection,
-    /// Octets that the shard had no room for yet.
+    /// Octets that the transport had no room for yet.
     pending: Bytes,
 }
 
+impl<I> Default for Slot<I> {
+    fn default() -> Self {
+        Self { id: None, connection: Connection::default(), pending: Bytes::new() }
+    }
+}
+
 #[derive(Clone, Copy)]
-enum Task {
-    Accept(ListenerId),
-    Drive(Handle),
+enum Task<I, L> {
+    Accept(L),
+    Drive(I),
 }
 
 /// How a connection's place becomes free.
@@ -80,7 +87,7 @@ enum Turn {
     Over(Parting),
 }
 
-impl<S: Site> HttpServer<S> {
+impl<S: Site, T: Transport> HttpServer<S, T> {
     /// A server without connections.
     pub fn new(site: S, limits: Limits) -> Self {
         Self {
@@ -109,45 +116,45 @@ impl<S: Site> HttpServer<S> {
     }
 
     /// Acts on what happened: takes up to `budget` events and tasks. Returns whether more waits.
-    pub fn poll(&mut self, shard: &mut Shard, now: Instant, budget: usize) -> bool {
+    pub fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         for _ in 0..budget {
-            let Some(task) = self.next_task(shard, now) else { return false };
+            let Some(task) = self.next_task(net, now) else { return false };
             match task {
-                Task::Accept(listener) => self.accept(shard, listener, now),
-                Task::Drive(handle) => self.drive(shard, handle, now),
+                Task::Accept(listener) => self.accept(net, listener, now),
+                Task::Drive(id) => self.drive(net, id, now),
             }
         }
         true
     }
 
     /// Lets go of every connection: those between requests are closed, the others reset.
-    pub fn shut_down(&mut self, shard: &mut Shard) {
+    pub fn shut_down(&mut self, net: &mut T) {
         for index in 0..self.slots.len() {
             let Some(slot) = self.slots.get(index) else { continue };
-            let Some(handle) = slot.handle else { continue };
+            let Some(id) = slot.id else { continue };
             let idle = slot.pending.is_empty() && slot.connection.is_idle();
-            self.release(shard, handle, if idle { Parting::Close } else { Parting::Abort });
+            self.release(net, id, if idle { Parting::Close } else { Parting::Abort });
         }
         self.again.clear();
     }
 
     /// Events first, then what was left over, then whoever was silent for too long.
-    fn next_task(&mut self, shard: &mut Shard, now: Instant) -> Option<Task> {
-        while let Some(event) = shard.poll_event() {
+    fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
+        while let Some(event) = net.poll_event() {
             match event {
-                Event::Accepted(listener) => return Some(Task::Accept(listener)),
-                Event::Readable(handle) | Event::Writable(handle) => {
-                    return Some(Task::Drive(handle));
+                Happening::Accepted(listener) => return Some(Task::Accept(listener)),
+                Happening::Readable(id) | Happening::Writable(id) => {
+                    return Some(Task::Drive(id));
                 }
-                Event::Closed(handle, _) => self.release(shard, handle, Parting::Close),
-                // Nothing here opens connections, and HTTP knows no urgency.
-                Event::Connected(_) | Event::Urgent(_) => {}
+                Happening::Closed(id, _) => self.release(net, id, Parting::Close),
+                // Nothing here opens connections.
+                Happening::Connected(_) => {}
             }
         }
         self.again.pop_front().or_else(|| self.next_silent(now))
     }
 
-    fn next_silent(&mut self, now: Instant) -> Option<Task> {
+    fn next_silent(&mut self, now: Instant) -> Option<Task<T::Id, T::Listener>> {
         let (place, since) = self.idle.oldest()?;
         if now < since + self.terms.limits.idle {
             return None;
@@ -161,51 +168,51 @@ impl<S: Site> HttpServer<S> {
             slot.connection.on_stall();
             slot.pending = Bytes::new();
         }
-        slot.handle.map(Task::Drive)
+        slot.id.map(Task::Drive)
     }
 
-    fn accept(&mut self, shard: &mut Shard, listener: ListenerId, now: Instant) {
+    fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
         for _ in 0..ACCEPTS {
-            let Some(handle) = shard.accept(listener) else { return };
-            let place = handle.index() as usize;
+            let Some(id) = net.accept(listener) else { return };
+            let place = T::place(id) as usize;
             if self.slots.len() <= place {
                 self.slots.resize_with(place + 1, Slot::default);
             }
             if let Some(slot) = self.slots.get_mut(place) {
-                *slot = Slot { handle: Some(handle), ..Slot::default() };
+                *slot = Slot { id: Some(id), ..Slot::default() };
             }
             self.statistics.accepted += 1;
             self.statistics.open += 1;
-            self.idle.touch(handle.index(), now);
-            self.drive(shard, handle, now);
+            self.idle.touch(T::place(id), now);
+            self.drive(net, id, now);
         }
         self.again.push_back(Task::Accept(listener));
     }
 
     /// Moves a connection on until it must wait.
-    fn drive(&mut self, shard: &mut Shard, handle: Handle, now: Instant) {
+    fn drive(&mut self, net: &mut T, id: T::Id, now: Instant) {
         for _ in 0..STEPS {
-            match self.turn(shard, handle, now) {
+            match self.turn(net, id, now) {
                 Turn::More => {}
                 Turn::Wait => return,
-                Turn::Over(parting) => return self.release(shard, handle, parting),
+                Turn::Over(parting) => return self.release(net, id, parting),
             }
         }
-        self.again.push_back(Task::Drive(handle));
+        self.again.push_back(Task::Drive(id));
     }
 
-    fn turn(&mut self, shard: &mut Shard, handle: Handle, now: Instant) -> Turn {
-        let place = self.slots.get_mut(handle.index() as usize);
-        let Some(slot) = place.filter(|slot| slot.handle == Some(handle)) else {
+    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
+        let place = self.slots.get_mut(T::place(id) as usize);
+        let Some(slot) = place.filter(|slot| slot.id == Some(id)) else {
             return Turn::Wait;
         };
         if !slot.pending.is_empty() {
-            let Ok(taken) = shard.send(handle, &mut slot.pending) else {
+            let Ok(taken) = net.send(id, &mut slot.pending) else {
                 return Turn::Over(Parting::Abort);
             };
             self.statistics.sent += taken as u64;
             if taken > 0 {
-                self.idle.touch(handle.index(), now);
+                self.idle.touch(T::place(id), now);
             }
             return if slot.pending.is_empty() { Turn::More } else { Turn::Wait };
         }
@@ -217,64 +224,72 @@ impl<S: Site> HttpServer<S> {
                 slot.pending = octets;
                 Turn::More
             }
-            Step::NeedInput => self.receive(shard, handle, now),
+            Step::NeedInput => self.receive(net, id, now),
             Step::Shutdown => {
-                shard.shutdown(handle);
+                net.shutdown(id);
                 Turn::More
             }
-            Step::Close => self.close_unless_more_came(shard, handle),
+            Step::Close => self.close_unless_more_came(net, id),
             Step::Abort => Turn::Over(Parting::Abort),
         }
     }
 
-    fn receive(&mut self, shard: &mut Shard, handle: Handle, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(handle.index() as usize) else { return Turn::Wait };
-        match shard.recv(handle) {
-            Recv::Data(octets) => {
+    fn receive(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(T::place(id) as usize) else { return Turn::Wait };
+        match net.recv(id) {
+            Reading::Data(octets) => {
                 self.statistics.received += octets.len() as u64;
-                self.idle.touch(handle.index(), now);
+                self.idle.touch(T::place(id), now);
                 slot.connection.on_octets(octets);
                 Turn::More
             }
-            Recv::End => {
+            Reading::End => {
                 slot.connection.on_end();
                 Turn::More
             }
-            Recv::Pending => Turn::Wait,
-            Recv::Closed(_) | Recv::Unknown => Turn::Over(Parting::Close),
+            Reading::Pending => Turn::Wait,
+            Reading::Failed(_) => Turn::Over(Parting::Close),
         }
     }
 
     /// Closing with octets unread would reset the connection, and the reset may overtake the
     /// response.
-    fn close_unless_more_came(&mut self, shard: &mut Shard, handle: Handle) -> Turn {
-        let Some(slot) = self.slots.get_mut(handle.index() as usize) else { return Turn::Wait };
-        match shard.recv(handle) {
-            Recv::Data(octets) => {
+    fn close_unless_more_came(&mut self, net: &mut T, id: T::Id) -> Turn {
+        let Some(slot) = self.slots.get_mut(T::place(id) as usize) else { return Turn::Wait };
+        match net.recv(id) {
+            Reading::Data(octets) => {
                 slot.connection.on_late_octets(&self.terms);
                 slot.connection.on_octets(octets);
                 Turn::More
             }
-            Recv::Pending | Recv::End | Recv::Closed(_) | Recv::Unknown => {
-                Turn::Over(Parting::Close)
-            }
+            Reading::Pending | Reading::End | Reading::Failed(_) => Turn::Over(Parting::Close),
         }
     }
 
-    fn release(&mut self, shard: &mut Shard, handle: Handle, parting: Parting) {
-        let place = self.slots.get_mut(handle.index() as usize);
-        let Some(slot) = place.filter(|slot| slot.handle == Some(handle)) else { return };
+    fn release(&mut self, net: &mut T, id: T::Id, parting: Parting) {
+        let place = self.slots.get_mut(T::place(id) as usize);
+        let Some(slot) = place.filter(|slot| slot.id == Some(id)) else { return };
         let unfinished = !slot.pending.is_empty() || !slot.connection.is_over();
         if parting == Parting::Abort || unfinished && !slot.connection.is_idle() {
             self.statistics.failed += 1;
         }
         *slot = Slot::default();
         self.statistics.open -= 1;
-        self.idle.remove(handle.index());
+        self.idle.remove(T::place(id));
         match parting {
-            Parting::Close => shard.close(handle),
-            Parting::Abort => shard.abort(handle),
+            Parting::Close => net.close(id),
+            Parting::Abort => net.abort(id),
         }
+    }
+}
+
+impl<S: Site, T: Transport> Model<T> for HttpServer<S, T> {
+    fn poll(&mut self, transport: &mut T, now: Instant, budget: usize) -> bool {
+        Self::poll(self, transport, now, budget)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Self::next_deadline(self)
     }
 }
 

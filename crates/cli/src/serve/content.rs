@@ -3,7 +3,7 @@
 use whimbrel_apps::http::{Answer, FixedBody, Request, Site};
 
 use super::files::FileRoot;
-use super::plan::ContentPlan;
+use super::plan::SitePlan;
 use crate::failure::Failure;
 
 /// One of the sites.
@@ -16,10 +16,10 @@ pub(crate) enum Content {
 
 impl Content {
     /// What `plan` names, if it can be read.
-    pub(crate) fn open(plan: &ContentPlan) -> Result<Self, Failure> {
+    pub(crate) fn open(plan: &SitePlan) -> Result<Self, Failure> {
         match plan {
-            ContentPlan::Fixed(length) => Ok(Self::Fixed(FixedBody::new(*length))),
-            ContentPlan::Files { root, uploads } => {
+            SitePlan::Fixed(length) => Ok(Self::Fixed(FixedBody::new(*length))),
+            SitePlan::Files { root, uploads } => {
                 FileRoot::open(root, *uploads).map(Self::Files).map_err(|error| {
                     let root = root.display();
                     Failure::run(format!(

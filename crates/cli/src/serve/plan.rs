@@ -4,13 +4,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use whimbrel_apps::http::{CloseBy, Limits};
+use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::WireSpec;
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::Tunables;
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Address, Endpoint};
 
-use super::{Arguments, Closer};
+use super::{Arguments, Closer, RoleOptions, report};
 use crate::failure::Failure;
+use crate::options;
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
@@ -38,6 +40,44 @@ pub(crate) struct Plan {
 /// What to serve.
 #[derive(Debug)]
 pub(crate) enum ContentPlan {
+    /// HTTP/1.1.
+    Web(SitePlan),
+    /// Octets.
+    Octets(Role, Parting),
+}
+
+impl ContentPlan {
+    /// A command line that talks to it at `at`.
+    pub(super) fn example(&self, at: Endpoint) -> String {
+        match self {
+            Self::Web(_) => format!("curl {}", report::url(at)),
+            Self::Octets(Role::Sink | Role::Discard, _) => {
+                format!("whimbrel bulk send {at} -w kernel:")
+            }
+            Self::Octets(Role::Chargen, _) => format!("whimbrel bulk recv {at} -w kernel:"),
+            Self::Octets(Role::Echo, _) => format!("whimbrel crr {at} -w kernel:"),
+            Self::Octets(Role::Respond { request, answer }, _) => {
+                format!("whimbrel crr {at} -r {request},{} -w kernel:", answer.len())
+            }
+        }
+    }
+
+    /// The port to listen on if none is given: that of the protocol, or of the tool that has it.
+    const fn port(&self) -> u16 {
+        match self {
+            Self::Web(_) => HTTP,
+            Self::Octets(Role::Echo, _) => 7,
+            Self::Octets(Role::Discard, _) => 9,
+            Self::Octets(Role::Chargen, _) => 19,
+            Self::Octets(Role::Sink, _) => 5201,
+            Self::Octets(Role::Respond { .. }, _) => 12865,
+        }
+    }
+}
+
+/// A web site.
+#[derive(Debug)]
+pub(crate) enum SitePlan {
     /// A body of this length.
     Fixed(u64),
     /// The files below this directory.
@@ -80,45 +120,69 @@ impl Plan {
             let text = format!("queues={}: serve has one shard, give queues=1", tun.queues());
             return Err(Failure::usage("--wire", text));
         }
+        if let WireSpec::Mem(_) = wire {
+            let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
+            return Err(Failure::usage("--wire", text));
+        }
+        let content = content(arguments)?;
         Ok(Self {
-            listen: listen(&arguments.listen, wire.addresses())?,
+            listen: listen(&arguments.listen, &wire, content.port())?,
             wire,
             backlog: arguments.backlog,
-            content: content(arguments),
+            content,
             limits: limits(arguments),
-            tunables: tunables(&arguments.set).map_err(|error| Failure::usage("--set", error))?,
+            tunables: options::tunables(&arguments.set)
+                .map_err(|error| Failure::usage("--set", error))?,
             volume: volume(arguments),
         })
     }
 }
 
-fn content(arguments: &Arguments) -> ContentPlan {
-    let uploads = if arguments.upload { Uploads::Allowed } else { Uploads::Refused };
-    match &arguments.file_root {
-        Some(root) => ContentPlan::Files { root: root.clone(), uploads },
-        None => ContentPlan::Fixed(arguments.body),
+fn content(arguments: &Arguments) -> Result<ContentPlan, Failure> {
+    if let Some(role) = role(&arguments.role)? {
+        let parting = match arguments.close {
+            Some(Closer::Server) => Parting::First,
+            None | Some(Closer::Client) => Parting::Second,
+            Some(Closer::Rst) => Parting::Reset,
+        };
+        return Ok(ContentPlan::Octets(role, parting));
     }
+    if arguments.close == Some(Closer::Rst) {
+        let text = "a web server does not reset who it answered: give server or client, or serve \
+                    octets with --echo or --respond";
+        return Err(Failure::usage("--close", text));
+    }
+    let uploads = if arguments.upload { Uploads::Allowed } else { Uploads::Refused };
+    Ok(ContentPlan::Web(match &arguments.file_root {
+        Some(root) => SitePlan::Files { root: root.clone(), uploads },
+        None => SitePlan::Fixed(arguments.body),
+    }))
+}
+
+fn role(options: &RoleOptions) -> Result<Option<Role>, Failure> {
+    let plain = [
+        (options.echo, Role::Echo),
+        (options.discard, Role::Discard),
+        (options.chargen, Role::Chargen),
+        (options.sink, Role::Sink),
+    ];
+    let Some((request, answer)) = options.respond else {
+        return Ok(plain.into_iter().find_map(|(asked, role)| asked.then_some(role)));
+    };
+    if request == 0 || !(1..=LONGEST_ANSWER).contains(&answer) {
+        let text = "a request has at least one octet, and a response 1 to 16M";
+        return Err(Failure::usage("--respond", text));
+    }
+    let answer = vec![b'a'; usize::try_from(answer).unwrap_or(0)].into();
+    Ok(Some(Role::Respond { request, answer }))
 }
 
 fn limits(arguments: &Arguments) -> Limits {
     let close_by = match arguments.close {
-        Closer::Server => CloseBy::Server,
-        Closer::Client => CloseBy::Client,
+        None | Some(Closer::Server | Closer::Rst) => CloseBy::Server,
+        Some(Closer::Client) => CloseBy::Client,
     };
     Limits { body: arguments.max_body, close_by, ..Limits::default() }
-}
-
-/// The defaults, changed by what was typed, in its order.
-fn tunables(typed: &[String]) -> Result<Tunables, String> {
-    let mut tunables = Tunables::default();
-    for text in typed {
-        let (key, value) = text.split_once('=').ok_or_else(|| {
-            format!("{text:?} has no value: give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3")
-        })?;
-        tunables.set_by_name(key.trim(), value).map_err(|error| error.to_string())?;
-    }
-    tunables.validate().map_err(|error| error.to_string())?;
-    Ok(tunables)
 }
 
 fn volume(arguments: &Arguments) -> Volume {
@@ -129,17 +193,24 @@ fn volume(arguments: &Arguments) -> Volume {
     }
 }
 
-fn listen(typed: &[String], own: &[InterfaceAddress]) -> Result<Vec<Endpoint>, Failure> {
-    if typed.is_empty() {
-        return Ok(own.iter().map(|own| Endpoint::new(own.addr, HTTP)).collect());
+fn listen(typed: &[String], wire: &WireSpec, port: u16) -> Result<Vec<Endpoint>, Failure> {
+    let own = wire.addresses();
+    let kernel = matches!(wire, WireSpec::Kernel);
+    if typed.is_empty() && kernel {
+        return Ok(vec![Endpoint::new(Address::from_v4_octets([0; 4]), port)]);
     }
+    if typed.is_empty() {
+        return Ok(own.iter().map(|own| Endpoint::new(own.addr, port)).collect());
+    }
+    // The kernel knows its addresses, and says so.
+    let own = (!kernel).then_some(own);
     typed
         .iter()
         .map(|text| endpoint(text, own).map_err(|error| Failure::usage("--listen", error)))
         .collect()
 }
 
-fn endpoint(text: &str, own: &[InterfaceAddress]) -> Result<Endpoint, String> {
+fn endpoint(text: &str, own: Option<&[InterfaceAddress]>) -> Result<Endpoint, String> {
     let example = "as in 10.9.0.2:80 or [fd09::2]:80";
     let at: SocketAddr = text
         .parse()
@@ -147,9 +218,10 @@ fn endpoint(text: &str, own: &[InterfaceAddress]) -> Result<Endpoint, String> {
     if at.port() == 0 {
         return Err(format!("{text}: port 0 cannot be listened on, give 1 to 65535"));
     }
-    let own = own.iter().map(|own| own.addr);
     let end = Endpoint::from(at);
-    let family = |addr: &whimbrel_wire::Address| addr.is_v4() == end.addr.is_v4();
+    let Some(own) = own else { return Ok(end) };
+    let own = own.iter().map(|own| own.addr);
+    let family = |addr: &Address| addr.is_v4() == end.addr.is_v4();
     let ours = if end.addr.is_unspecified() {
         own.clone().any(|addr| family(&addr))
     } else {
@@ -168,6 +240,8 @@ fn endpoint(text: &str, own: &[InterfaceAddress]) -> Result<Endpoint, String> {
 
 /// The port of http: URLs.
 const HTTP: u16 = 80;
+/// The longest response of `--respond`, octets: it is kept in one piece.
+const LONGEST_ANSWER: u64 = 16 << 20;
 
 #[cfg(test)]
 mod tests;

@@ -3,11 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use whimbrel_apps::http::{HttpServer, Site, Statistics};
+use whimbrel_apps::http::Statistics;
+use whimbrel_io::WireSpec;
 use whimbrel_stack::Shard;
 use whimbrel_stack::shard::Census;
 use whimbrel_tcp::{Counters, Instant};
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Address, Endpoint};
 
 use super::plan::{Plan, Volume};
 use crate::size;
@@ -57,7 +58,7 @@ impl Report {
     }
 
     /// Prints the line of a second, if it is over.
-    pub(crate) fn tick(&mut self, now: Instant, server: &HttpServer<impl Site>, shard: &Shard) {
+    pub(crate) fn tick(&mut self, now: Instant, statistics: &Statistics, shard: Option<&Shard>) {
         if self.next_line.is_none_or(|due| now < due) {
             return;
         }
@@ -65,26 +66,30 @@ impl Report {
         if self.lines.is_multiple_of(HEADING_EVERY) {
             self.print(HEADING);
         }
-        let sample = Sample::take(now, server.statistics(), shard.counters());
-        self.print(&sample.line(&self.last, server.statistics(), &shard.census()));
+        let sample = Sample::take(now, statistics, shard.map(Shard::counters));
+        let census = shard.map(Shard::census);
+        self.print(&sample.line(&self.last, statistics, census.as_ref()));
         self.last = sample;
         self.lines += 1;
     }
 
     /// Says what was done, and what is left.
-    pub(crate) fn summarize(&self, server: &HttpServer<impl Site>, shard: &Shard) {
+    pub(crate) fn summarize(&self, statistics: &Statistics, shard: Option<&Shard>) {
         let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
-            server.statistics();
-        let counters = shard.counters();
-        let left = left_over(&shard.census());
+            statistics;
         self.print(&format!(
             "served     {accepted} connections, {requests} requests ({refused} refused); \
              {failed} connections failed, {silent} were silent for too long\n\
-             octets     {} received, {} sent\n\
-             segments   {} in, {} out, {} retransmitted, {} resets sent, {} dropped\n\
-             left over: {} ({} in TIME-WAIT)\n",
+             octets     {} received, {} sent\n",
             size::display(*received),
             size::display(*sent),
+        ));
+        let Some(shard) = shard else { return };
+        let counters = shard.counters();
+        let left = left_over(&shard.census());
+        self.print(&format!(
+            "segments   {} in, {} out, {} retransmitted, {} resets sent, {} dropped\n\
+             left over: {} ({} in TIME-WAIT)\n",
             counters.in_segs,
             counters.out_segs,
             counters.retrans_segs,
@@ -133,18 +138,22 @@ pub(crate) fn left_over(census: &Census) -> String {
 }
 
 impl Sample {
-    fn take(at: Instant, statistics: &Statistics, counters: &Counters) -> Self {
+    fn take(at: Instant, statistics: &Statistics, counters: Option<&Counters>) -> Self {
+        let count = |count: fn(&Counters) -> u64| counters.map_or(0, count);
         Self {
             at,
             accepted: statistics.accepted,
             requests: statistics.requests,
-            retransmitted: counters.retrans_segs,
-            resets: counters.out_rsts,
-            drops: drops(counters),
+            retransmitted: count(|counters| counters.retrans_segs),
+            resets: count(|counters| counters.out_rsts),
+            drops: count(drops),
         }
     }
 
-    fn line(&self, last: &Self, statistics: &Statistics, census: &Census) -> String {
+    fn line(&self, last: &Self, statistics: &Statistics, census: Option<&Census>) -> String {
+        // The kernel's own are not ours to count.
+        let none = Census::default();
+        let census = census.unwrap_or(&none);
         let seconds = self.at.since(last.at).as_secs_f64().max(0.001);
         let rate = |count: u64| count as f64 / seconds;
         format!(
@@ -167,13 +176,25 @@ fn opening(plan: &Plan, wire: &str) -> String {
     for at in &plan.listen {
         text += &format!("listening  {at}   backlog {}\n", plan.backlog);
     }
-    for at in plan.listen.iter().filter(|at| !at.addr.is_unspecified()) {
-        text += &format!("try        curl {}\n", url(*at));
+    for at in plan.listen.iter().filter_map(|at| reachable(plan, *at)) {
+        text += &format!("try        {}\n", plan.content.example(at));
     }
     text
 }
 
-fn url(at: Endpoint) -> String {
+/// Where a client on this machine finds what listens at `at`, if that can be said.
+fn reachable(plan: &Plan, at: Endpoint) -> Option<Endpoint> {
+    match (at.addr.is_unspecified(), &plan.wire) {
+        (false, _) => Some(at),
+        (true, WireSpec::Kernel) if at.addr.is_v4() => {
+            Some(Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), at.port))
+        }
+        (true, _) => None,
+    }
+}
+
+/// The address as a browser takes it.
+pub(super) fn url(at: Endpoint) -> String {
     match (at.addr.is_v4(), at.port) {
         (true, 80) => format!("http://{}/", at.addr),
         (false, 80) => format!("http://[{}]/", at.addr),

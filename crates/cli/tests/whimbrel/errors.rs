@@ -34,6 +34,54 @@ fn a_command_line_that_means_nothing_exits_with_2() {
 }
 
 #[test]
+fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
+    assert_says(&whimbrel("load http://10.9.0.1/"), 2, &["--wire", "-w kernel:", "-w tun:"]);
+    assert_says(&whimbrel("load http://10.9.0.1/ -w mem:"), 2, &["mem:", "-w kernel:"]);
+    assert_says(&whimbrel("load https://10.9.0.1/ -w kernel:"), 2, &["TLS", "http://"]);
+    assert_says(&whimbrel("load -w tun:t0,addr=10.1.0.2/24"), 2, &["give its address"]);
+    assert_says(&whimbrel("load -w mem:loss=1"), 2, &["loss=1", "0% to 100%", "loss=0.1%"]);
+    assert_says(&whimbrel("load -w kernel: --clock virtual"), 2, &["--clock", "mem:"]);
+    assert_says(&whimbrel("load -w kernel: -S msl=1s"), 2, &["--set", "sysctl"]);
+    assert_says(&whimbrel("load -w kernel: --seed 1"), 2, &["--seed"]);
+    assert_says(&whimbrel("load -n 5 -z 1s"), 2, &["cannot be used with"]);
+    assert_says(&whimbrel("load -z soon"), 2, &["500ms"]);
+    assert_says(&whimbrel("load -q 0"), 2, &["above 0", "2.5k"]);
+    assert_says(&whimbrel("load -H Accept"), 2, &["--header", "Accept: text/html"]);
+    assert_says(&whimbrel("load --close client"), 2, &["--no-keepalive"]);
+    assert_says(&whimbrel("load --fail-if p98>1ms"), 2, &["p98", "p99", "errors"]);
+    assert_says(&whimbrel("load --fail-if p99"), 2, &["p99>50ms"]);
+    assert_says(&whimbrel("load --json=xml"), 2, &["xml", "oha"]);
+    assert_says(&whimbrel("load -D /nowhere"), 1, &["/nowhere", "No such file"]);
+    assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
+    assert_says(&whimbrel("crr nowhere"), 2, &["ADDR:PORT"]);
+    assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
+    assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);
+    assert_says(&whimbrel("crr -r 1"), 2, &["REQ,RESP"]);
+    assert_says(&whimbrel("bulk"), 2, &["send", "recv"]);
+    assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
+    assert_says(&whimbrel("serve -w mem:"), 2, &["whimbrel load"]);
+    assert_says(&whimbrel("serve --echo --sink"), 2, &["--sink"]);
+    assert_says(&whimbrel("serve --close rst"), 2, &["--echo"]);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_one_clear_line() {
+    for command in ["load http://127.0.0.1:9/", "crr 127.0.0.1:9", "bulk send 127.0.0.1:9"] {
+        let error = whimbrel(&format!("{command} -w kernel:"));
+        assert_says(&error, 1, &["127.0.0.1:9", "connection refused", "is a server listening"]);
+        assert_eq!(error.1.lines().count(), 1, "{}", error.1);
+    }
+}
+
+#[test]
+fn a_port_in_use_exits_with_1_and_names_another_way() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    let error = whimbrel(&format!("serve -w kernel: -l {at}"));
+    assert_says(&error, 1, &["address in use", &at.to_string(), "--listen"]);
+}
+
+#[test]
 fn a_file_root_that_cannot_be_read_exits_with_1() {
     let error = whimbrel("serve --file-root /nowhere/at/all");
     assert_says(&error, 1, &["--file-root /nowhere/at/all", "No such file", "give a directory"]);

@@ -3,9 +3,15 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod bulk;
+#[cfg(test)]
+mod crr;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod linux;
+#[cfg(test)]
+mod load;
 #[cfg(test)]
 mod netns;
 #[cfg(test)]

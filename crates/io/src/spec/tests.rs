@@ -60,7 +60,7 @@ fn ethernet_frames_and_a_socket_are_typed_alike() {
 fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
     let cases = [
         ("whim0", ["\"whim0\"", "KIND:TARGET", "tun:whim0,addr="]),
-        ("tum:whim0", ["\"tum\"", "this version has tun:, tap: and unix:", "as in"]),
+        ("tum:whim0", ["\"tum\"", "this version has tun:, tap:, unix:, mem: and kernel:", "as in"]),
         ("packet:eth0", ["packet:", "planned", "only tun:"]),
         ("tun:", ["interface name", "tun:whim0", "addr="]),
         ("tun:t,adr=10.9.0.2/24", ["\"adr\"", "addr, host, queues, offload and mtu", "as in"]),
@@ -102,4 +102,16 @@ proptest! {
         }
         let _ = rest.parse::<WireSpec>();
     }
+}
+
+#[test]
+fn a_wire_in_memory_says_what_its_links_are_like_and_kernel_stands_alone() {
+    let Ok(WireSpec::Mem(link)) = "mem:rate=45M,delay=35ms".parse() else { panic!("no link") };
+    assert_eq!(link.rate, Some(45_000_000));
+    assert_eq!("mem:".parse(), Ok(WireSpec::Mem(LinkConfig::default())));
+    assert_eq!("kernel:".parse(), Ok(WireSpec::Kernel));
+    let refused = |text: &str| text.parse::<WireSpec>().unwrap_err().to_string();
+    assert_eq!(refused("mem:loss=1"), "mem: loss=1: give 0% to 100%, as in loss=0.1%");
+    assert!(refused("kernel:eth0").contains("stands alone"));
+    assert!(WireSpec::Kernel.addresses().is_empty());
 }

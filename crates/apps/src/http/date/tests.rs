@@ -8,7 +8,7 @@ fn the_example_of_the_rfc_is_written_as_there() {
 
 #[test]
 fn the_first_and_last_second_and_leap_days_are_right() {
-    let text = |seconds| alloc::string::String::from(HttpDate::from_unix_seconds(seconds).as_str());
+    let text = |seconds| String::from(HttpDate::from_unix_seconds(seconds).as_str());
     assert_eq!(text(0), "Thu, 01 Jan 1970 00:00:00 GMT");
     assert_eq!(text(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
     assert_eq!(text(1_709_251_199), "Thu, 29 Feb 2024 23:59:59 GMT");

@@ -1,0 +1,251 @@
+//! Bulk transfer, as ttcp and iperf3 measure it: streams that send, receive, or both.
+//!
+//! The other side is a [`PeerServer`](crate::PeerServer): one that sinks tells at the end how much
+//! came, so that what the sender counted is held against what the receiver has; one that generates
+//! is received from.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_tcp::Instant;
+use whimbrel_wire::Endpoint;
+
+use crate::transport::{Happening, Limit, Model, Reading, Transport, Trouble};
+use series::Series;
+
+pub use series::{Sample, Shares};
+
+mod course;
+mod series;
+
+/// What is to be transferred.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The peer.
+    pub target: Endpoint,
+    /// Which way.
+    pub direction: Direction,
+    /// Streams side by side (>= 1).
+    pub streams: u32,
+    /// When it ends.
+    pub until: Until,
+    /// The most bits a second that each stream sends; `None`: as fast as it goes.
+    pub rate: Option<u64>,
+    /// Octets handed over at a time (>= 1).
+    pub block: usize,
+    /// Time at the beginning that the totals leave out.
+    pub omit: Duration,
+    /// The length of the intervals.
+    pub interval: Duration,
+    /// How long a connection may take to open, and to end.
+    pub timeout: Duration,
+}
+
+/// Which way octets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// This side sends.
+    Send,
+    /// This side receives.
+    Receive,
+    /// Both at once.
+    Both,
+}
+
+impl Direction {
+    const fn sends(self) -> bool {
+        matches!(self, Self::Send | Self::Both)
+    }
+
+    const fn receives(self) -> bool {
+        matches!(self, Self::Receive | Self::Both)
+    }
+}
+
+/// When a transfer ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// After this time, what is omitted not counted.
+    Elapsed(Duration),
+    /// When each stream has sent (or received) this many octets.
+    Octets(u64),
+}
+
+/// A transfer under way. Poll it as a [`Model`].
+#[derive(Debug)]
+pub struct Bulk<T: Transport> {
+    plan: Plan,
+    block: Bytes,
+    streams: Vec<Stream<T::Id>>,
+    life: Life,
+    /// When all streams were open, and the clock began.
+    began: Instant,
+    /// When the last stream stopped.
+    until: Instant,
+    /// When the next sample is due.
+    next_sample: Instant,
+    trouble: Option<Trouble>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    NotBegun,
+    Opening,
+    Running,
+    /// Time is over: the ends are awaited.
+    Ending {
+        since: Instant,
+    },
+    Over,
+}
+
+/// One stream.
+#[derive(Debug)]
+pub struct Stream<I> {
+    id: Option<I>,
+    open: bool,
+    local: Option<Endpoint>,
+    pending: Bytes,
+    /// Octets sent and received so far, the omitted ones included.
+    totals: Totals,
+    /// What the peer says came.
+    answer: Vec<u8>,
+    shut: bool,
+    series: Series,
+}
+
+/// Octets of one stream, in each direction.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
+    /// Handed to the transport.
+    pub sent: u64,
+    /// Received.
+    pub received: u64,
+}
+
+impl<I> Stream<I> {
+    /// What it moved so far, the omitted part included.
+    pub const fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// What it moved in each interval.
+    pub fn samples(&self) -> &[Sample] {
+        self.series.samples()
+    }
+
+    /// What it moved, without what was omitted.
+    pub fn counted(&self) -> Totals {
+        self.series.counted(self.totals)
+    }
+
+    /// How long its sender waited for what.
+    pub const fn shares(&self) -> &Shares {
+        self.series.shares()
+    }
+
+    /// This side's end of its connection, if that is known.
+    pub const fn local(&self) -> Option<Endpoint> {
+        self.local
+    }
+
+    /// What its sender waits for: with octets left over it is not the application.
+    fn judge(&self, limit: Limit) -> Limit {
+        if limit == Limit::App && !self.pending.is_empty() { Limit::Sndbuf } else { limit }
+    }
+
+    /// What a sink said came, octets.
+    pub fn confirmed(&self) -> Option<u64> {
+        let text = core::str::from_utf8(&self.answer).ok()?;
+        text.split_once(" octets, ")?.0.parse().ok()
+    }
+}
+
+/// Getters.
+impl<T: Transport> Bulk<T> {
+    /// A transfer that begins when it is first polled.
+    pub fn new(plan: Plan) -> Self {
+        Self {
+            block: crate::peer::pattern(plan.block.max(1)),
+            streams: Vec::new(),
+            life: Life::NotBegun,
+            began: Instant::ZERO,
+            until: Instant::ZERO,
+            next_sample: Instant::ZERO,
+            trouble: None,
+            plan,
+        }
+    }
+
+    /// What it does.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Its streams.
+    pub fn streams(&self) -> &[Stream<T::Id>] {
+        &self.streams
+    }
+
+    /// What ended it early, if something did.
+    pub const fn trouble(&self) -> Option<Trouble> {
+        self.trouble
+    }
+
+    /// Whether octets flow, or did.
+    pub const fn has_begun(&self) -> bool {
+        !matches!(self.life, Life::NotBegun | Life::Opening)
+    }
+
+    /// How long it ran, what was omitted not counted.
+    pub fn elapsed(&self) -> Duration {
+        self.until.since(self.began + self.plan.omit)
+    }
+
+    /// Ends it now.
+    pub fn end(&mut self, net: &mut T, now: Instant) {
+        if self.life == Life::Running {
+            self.stop(net, now);
+        }
+        self.life = Life::Over;
+        for stream in &mut self.streams {
+            if let Some(id) = stream.id.take() {
+                net.abort(id);
+            }
+        }
+    }
+}
+
+impl<T: Transport> Model<T> for Bulk<T> {
+    fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        if self.life == Life::NotBegun {
+            self.open(net, now);
+        }
+        let mut left = budget;
+        while left > 0 {
+            let Some(happening) = net.poll_event() else { break };
+            self.on_happening(net, happening, now);
+            left -= 1;
+        }
+        self.on_time(net, now);
+        let more = self.pump(net, now);
+        (more || left == 0) && self.life != Life::Over
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        match self.life {
+            Life::NotBegun | Life::Over => None,
+            Life::Opening => Some(self.began + self.plan.timeout),
+            Life::Ending { since } => Some(since + self.plan.timeout),
+            Life::Running => {
+                let deadlines = [Some(self.next_sample), self.end_time(), self.next_token()];
+                deadlines.into_iter().flatten().min()
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.life == Life::Over
+    }
+}

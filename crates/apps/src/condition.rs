@@ -1,0 +1,158 @@
+//! Conditions on what a run measured: `p99>50ms || errors>0.1%`.
+//!
+//! ```text
+//! condition  = term { "||" term }
+//! term       = comparison { "&&" comparison }
+//! comparison = NAME ( ">" | ">=" | "<" | "<=" | "==" | "!=" ) NUMBER [ UNIT ]
+//! ```
+//!
+//! Times are in seconds unless they say `ns`, `us`, `ms` or `s`; `%` divides by a hundred, `k`, `M`
+//! and `G` multiply by powers of a thousand.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::str::FromStr;
+
+/// A condition.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Condition {
+    /// One of them must hold; each holds if all of its comparisons do.
+    terms: Vec<Vec<Comparison>>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Comparison {
+    name: String,
+    operator: Operator,
+    value: f64,
+    /// The value was given in percent.
+    percent: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Operator {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+    Equal,
+    Unequal,
+}
+
+/// A measured figure.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Figure {
+    /// Its value, in seconds if it is a time.
+    pub value: f64,
+    /// What it is a share of: divided by this when it is compared with a percentage.
+    pub whole: f64,
+}
+
+/// What was typed is no condition.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConditionError {
+    /// No operator.
+    #[error("{0:?} compares nothing: give NAME > VALUE, as in p99>50ms or errors>0.1%")]
+    NoOperator(String),
+    /// The value is no number with a unit.
+    #[error("{0:?} is no value: give a number and ns, us, ms, s, %, k, M or G, as in p99>50ms")]
+    BadValue(String),
+    /// Nothing of that name is measured.
+    #[error("{name:?} is not measured; there are {known}")]
+    UnknownName {
+        /// What was given.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+}
+
+impl Condition {
+    /// Whether every name is one of `known`.
+    pub fn check(&self, known: &[&str]) -> Result<(), ConditionError> {
+        let mut names = self.terms.iter().flatten().map(|comparison| &comparison.name);
+        match names.find(|name| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let (name, known) = (name.clone(), known.join(", "));
+                Err(ConditionError::UnknownName { name, known })
+            }
+        }
+    }
+
+    /// Whether it holds for what `figure` says was measured. What was not measured makes no
+    /// comparison hold.
+    pub fn holds(&self, figure: impl Fn(&str) -> Option<Figure>) -> bool {
+        let holds = |comparison: &Comparison| {
+            figure(&comparison.name).is_some_and(|figure| comparison.holds(figure))
+        };
+        self.terms.iter().any(|term| term.iter().all(holds))
+    }
+}
+
+impl Comparison {
+    fn holds(&self, figure: Figure) -> bool {
+        let whole = if self.percent && figure.whole > 0.0 { figure.whole } else { 1.0 };
+        let measured = figure.value / whole;
+        match self.operator {
+            Operator::Above => measured > self.value,
+            Operator::AtLeast => measured >= self.value,
+            Operator::Below => measured < self.value,
+            Operator::AtMost => measured <= self.value,
+            Operator::Equal => measured == self.value,
+            Operator::Unequal => measured != self.value,
+        }
+    }
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let term = |term: &str| term.split("&&").map(comparison).collect();
+        Ok(Self { terms: text.split("||").map(term).collect::<Result<_, _>>()? })
+    }
+}
+
+fn comparison(text: &str) -> Result<Comparison, ConditionError> {
+    // The longer operators first: ">=" also begins with ">".
+    const OPERATORS: [(&str, Operator); 6] = [
+        (">=", Operator::AtLeast),
+        ("<=", Operator::AtMost),
+        ("==", Operator::Equal),
+        ("!=", Operator::Unequal),
+        (">", Operator::Above),
+        ("<", Operator::Below),
+    ];
+    let split = |(sign, operator): &(&'static str, Operator)| {
+        let (name, value) = text.split_once(sign)?;
+        Some((name.trim(), *operator, value.trim()))
+    };
+    let found = OPERATORS.iter().find_map(split).filter(|(name, ..)| !name.is_empty());
+    let (name, operator, value) =
+        found.ok_or_else(|| ConditionError::NoOperator(text.trim().into()))?;
+    let (value, percent) = quantity(value).ok_or_else(|| ConditionError::BadValue(value.into()))?;
+    Ok(Comparison { name: name.into(), operator, value, percent })
+}
+
+/// The value, and whether it was a percentage.
+fn quantity(text: &str) -> Option<(f64, bool)> {
+    const UNITS: [(&str, f64); 8] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("%", 0.01),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+    ];
+    let found = UNITS.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, *scale)));
+    let (number, scale) = found.unwrap_or((text, 1.0));
+    let digits = number.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    let value: f64 = number.parse().ok().filter(|_| digits)?;
+    Some((value * scale, text.ends_with('%')))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+use super::*;
+
+/// p99 is 50 ms, 2 of 1,000 went wrong, the rate is 1,500.
+fn measured(name: &str) -> Option<Figure> {
+    match name {
+        "p99" => Some(Figure { value: 0.05, whole: 1.0 }),
+        "errors" => Some(Figure { value: 2.0, whole: 1_000.0 }),
+        "rps" => Some(Figure { value: 1_500.0, whole: 1.0 }),
+        _ => None,
+    }
+}
+
+fn holds(text: &str) -> bool {
+    text.parse::<Condition>().unwrap().holds(measured)
+}
+
+#[test]
+fn a_comparison_takes_units() {
+    assert!(holds("p99>49ms") && holds("p99 >= 50000us") && holds("p99 < 1s"));
+    assert!(!holds("p99>50ms") && !holds("p99 != 0.05"));
+    assert!(holds("rps<1.6k") && holds("rps == 1500"));
+}
+
+#[test]
+fn a_count_is_compared_with_a_count_or_with_a_share() {
+    assert!(holds("errors>1") && !holds("errors>2"));
+    assert!(holds("errors>0.1%") && !holds("errors>0.2%"));
+}
+
+#[test]
+fn and_binds_closer_than_or() {
+    assert!(holds("p99>1s || rps>1k && errors>0"));
+    assert!(!holds("p99>1s || rps>1k && errors>5"));
+}
+
+#[test]
+fn what_means_nothing_is_refused() {
+    let refused = |text: &str| text.parse::<Condition>().unwrap_err();
+    assert_eq!(refused("p99"), ConditionError::NoOperator("p99".into()));
+    assert_eq!(refused("p99>1 ||"), ConditionError::NoOperator(String::new()));
+    assert_eq!(refused("p99>soon"), ConditionError::BadValue("soon".into()));
+    assert_eq!(refused("p99>-1"), ConditionError::BadValue("-1".into()));
+    let unknown = "p98>1".parse::<Condition>().unwrap().check(&["p99", "rps"]).unwrap_err();
+    assert_eq!(unknown.to_string(), "\"p98\" is not measured; there are p99, rps");
+}

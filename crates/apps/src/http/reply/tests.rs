@@ -1,0 +1,97 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Every response in `stream`, given `piece` octets at a time; then what the end of it makes.
+fn read(stream: &[u8], piece: usize, expected: Expected) -> (Vec<Reply>, Result<Reply, Trouble>) {
+    let mut reader = ReplyReader::new(expected);
+    let mut replies = Vec::new();
+    for octets in stream.chunks(piece.max(1)) {
+        let mut input = Bytes::copy_from_slice(octets);
+        while !input.is_empty() {
+            match reader.read(&mut input) {
+                Ok(Some(reply)) => replies.push(reply),
+                Ok(None) => {}
+                Err(trouble) => return (replies, Err(trouble)),
+            }
+        }
+    }
+    (replies, reader.on_end())
+}
+
+fn one(text: &str) -> Result<Reply, Trouble> {
+    let (replies, end) = read(text.as_bytes(), text.len(), Expected::Body);
+    replies.first().copied().map_or(end, Ok)
+}
+
+#[test]
+fn bodies_are_framed_by_length_by_chunks_or_by_the_end() {
+    let length = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    assert_eq!(one(length), Ok(Reply { status: 200, body: 5, persistent: true }));
+    let chunks =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    assert_eq!(one(chunks), Ok(Reply { status: 200, body: 5, persistent: true }));
+    let end = "HTTP/1.1 200 OK\r\n\r\nhello";
+    assert_eq!(one(end), Ok(Reply { status: 200, body: 5, persistent: false }));
+}
+
+#[test]
+fn some_responses_have_no_body_whatever_their_head_says() {
+    for status in [204, 304] {
+        let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 5\r\n\r\n");
+        assert_eq!(one(&text), Ok(Reply { status, body: 0, persistent: true }));
+    }
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    let (replies, _) = read(head, 100, Expected::NoBody);
+    assert_eq!(replies, [Reply { status: 200, body: 0, persistent: true }]);
+}
+
+#[test]
+fn an_interim_response_is_passed_over() {
+    let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 no\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(one(text), Ok(Reply { status: 404, body: 0, persistent: true }));
+}
+
+#[test]
+fn the_head_says_whether_the_connection_goes_on() {
+    let with = |version: &str, field: &str| {
+        let text = format!("HTTP/{version} 200 OK\r\nContent-Length: 0\r\n{field}\r\n");
+        one(&text).unwrap().persistent
+    };
+    assert!(with("1.1", ""));
+    assert!(!with("1.1", "Connection: x, Close\r\n"));
+    assert!(!with("1.0", ""));
+    assert!(with("1.0", "Connection: keep-alive\r\n"));
+}
+
+#[test]
+fn what_is_no_response_is_told_from_what_was_cut_short() {
+    assert_eq!(one("SSH-2.0-x\r\n\r\n"), Err(Trouble::BadAnswer));
+    assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), Err(Trouble::BadAnswer));
+    let twice = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
+    assert_eq!(one(twice), Err(Trouble::BadAnswer));
+    assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), Err(Trouble::EndedEarly));
+    assert_eq!(one("HTTP/1.1 200"), Err(Trouble::EndedEarly));
+}
+
+proptest! {
+    #[test]
+    fn responses_are_read_the_same_however_they_are_split(piece in 1usize..80, count in 1usize..4) {
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\
+                    HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+            .repeat(count);
+        let (replies, end) = read(text.as_bytes(), piece, Expected::Body);
+        let bodies: Vec<u64> = replies.iter().map(|reply| reply.body).collect();
+        prop_assert_eq!(bodies, [5, 3].repeat(count));
+        prop_assert_eq!(end, Err(Trouble::EndedEarly));
+    }
+
+    #[test]
+    fn anything_is_read_without_a_panic(
+        stream in proptest::collection::vec(any::<u8>(), 0..200),
+        piece in 1usize..50,
+    ) {
+        let (replies, _) = read(&stream, piece, Expected::Body);
+        prop_assert!(replies.is_empty() || stream.starts_with(b"HTTP/"));
+    }
+}

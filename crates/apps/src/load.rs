@@ -1,0 +1,385 @@
+//! A load: many connections that ask and are answered, and what that took.
+//!
+//! One machine for two tools: with HTTP exchanges it loads a web server, with exchanges of fixed
+//! sizes it is netperf's TCP_RR, TCP_CRR and TCP_CC. It asks a bounded number of questions at a
+//! time, one for each connection; at a given rate, those that fall due while all connections are
+//! busy wait, and the record's corrected latency counts from when they were due.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use whimbrel_tcp::Instant;
+
+use crate::Record;
+use crate::http::idle::IdleList;
+use crate::record::{Answered, Phase};
+use crate::transport::{Happening, Model, Reading, Transport, Trouble};
+
+use arrivals::Arrivals;
+use slot::{Slot, Stage, Whole};
+
+pub use plan::{Answer, Ending, Exchange, Plan, Until};
+pub use runs::{Finished, Runs};
+
+mod arrivals;
+mod plan;
+mod runs;
+mod slot;
+mod start;
+
+/// A load under way. Poll it as a [`Model`].
+#[derive(Debug)]
+pub struct Load<T: Transport> {
+    plan: Plan,
+    slots: Vec<Slot<T::Id>>,
+    /// The slot of a connection, by [`Transport::place`].
+    by_place: Vec<u32>,
+    /// Slots that have nothing to do.
+    free: VecDeque<u32>,
+    /// Slots that have more to do than one turn allows.
+    again: VecDeque<u32>,
+    /// Slots whose connection opens, by when that began.
+    opening: IdleList,
+    /// Slots that wait for an answer or an end, by when that began.
+    waiting: IdleList,
+    /// Slots that failed and rest.
+    resting: IdleList,
+    arrivals: Arrivals,
+    /// Exchanges that are over, measured or not.
+    over: u64,
+    /// Exchanges of the warm-up that failed.
+    failed_warm: u64,
+    record: Record,
+    life: Life,
+    close: Close,
+}
+
+/// How far a load is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    NotBegun,
+    Running,
+    Over,
+}
+
+/// What was left when it ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Close {
+    /// Exchanges on their way, given up.
+    pub in_flight: u64,
+    /// Exchanges that fell due and were never begun, because every connection was busy.
+    pub never_begun: u64,
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    More,
+    Wait,
+}
+
+/// Getters.
+impl<T: Transport> Load<T> {
+    /// A load that begins when it is first polled.
+    pub fn new(plan: Plan) -> Self {
+        let slots = (0..plan.connections.max(1)).map(|_| Slot::new(&plan.exchange));
+        Self {
+            slots: slots.collect(),
+            by_place: Vec::new(),
+            free: (0..plan.connections.max(1)).collect(),
+            again: VecDeque::new(),
+            opening: IdleList::new(),
+            waiting: IdleList::new(),
+            resting: IdleList::new(),
+            arrivals: Arrivals::new(plan.rate, Instant::ZERO),
+            over: 0,
+            failed_warm: 0,
+            record: Record::new(plan.interval),
+            life: Life::NotBegun,
+            close: Close::default(),
+            plan,
+        }
+    }
+
+    /// What it does.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What it measured so far.
+    pub const fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Exchanges that are over, those of the warm-up included.
+    pub const fn over(&self) -> u64 {
+        self.over
+    }
+
+    /// What was left when it ended.
+    pub const fn close(&self) -> Close {
+        self.close
+    }
+
+    /// Ends it now: what is on its way is given up, idle connections are closed.
+    pub fn end(&mut self, net: &mut T, now: Instant) {
+        if self.life != Life::Running {
+            self.life = Life::Over;
+            return;
+        }
+        self.life = Life::Over;
+        self.record.until = match self.plan.until {
+            Until::Elapsed(time) => now.min(self.record.began + time),
+            Until::Exchanges(_) => now,
+        };
+        self.close.never_begun = self.arrivals.missed(self.record.until);
+        for slot in &mut self.slots {
+            let Some(id) = slot.id.take() else { continue };
+            match slot.stage {
+                Stage::Idle => net.close(id),
+                Stage::Closing => net.abort(id),
+                Stage::Opening | Stage::Exchange => {
+                    self.close.in_flight += 1;
+                    net.abort(id);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Transport> Model<T> for Load<T> {
+    fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        if self.life == Life::NotBegun {
+            self.life = Life::Running;
+            self.arrivals = Arrivals::new(self.plan.rate, now);
+            self.record.begin(now + self.plan.warmup);
+        }
+        let mut left = budget;
+        while left > 0 {
+            let Some(happening) = net.poll_event() else { break };
+            self.on_happening(net, happening, now);
+            left -= 1;
+        }
+        if self.life == Life::Over || self.is_due_to_end(now) {
+            self.end(net, now);
+            return left == 0;
+        }
+        while left > 0 {
+            let Some(place) = self.again.pop_front() else { break };
+            self.drive(net, place, now);
+            left -= 1;
+        }
+        self.expire(net, now);
+        // Events and beginnings have a budget each: neither keeps the other waiting.
+        let more = self.start(net, now, budget);
+        if self.is_due_to_end(now) {
+            self.end(net, now);
+        }
+        more || left == 0
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        if self.life != Life::Running {
+            return None;
+        }
+        let end = match self.plan.until {
+            Until::Elapsed(time) => Some(self.record.began + time),
+            Until::Exchanges(_) => None,
+        };
+        let oldest = |list: &IdleList, time| list.oldest().map(|(_, since)| since + time);
+        let arrival = (!self.free.is_empty() && self.has_more_to_begin())
+            .then(|| self.arrivals.next(self.record.until));
+        let deadlines = [
+            end,
+            arrival,
+            oldest(&self.opening, self.plan.connect_timeout),
+            oldest(&self.waiting, self.plan.timeout),
+            oldest(&self.resting, start::REST),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn is_done(&self) -> bool {
+        self.life == Life::Over
+    }
+}
+
+/// The course of an exchange.
+impl<T: Transport> Load<T> {
+    fn on_happening(&mut self, net: &mut T, happening: Happening<T>, now: Instant) {
+        let (Happening::Connected(id)
+        | Happening::Readable(id)
+        | Happening::Writable(id)
+        | Happening::Closed(id, _)) = happening
+        else {
+            return;
+        };
+        let Some(place) = self.place_of(id) else { return };
+        let opening = self.slots.get(place as usize).is_some_and(|s| s.stage == Stage::Opening);
+        match happening {
+            Happening::Closed(_, trouble) if opening => {
+                self.fail(net, place, trouble.unwrap_or(Trouble::EndedEarly), now);
+            }
+            Happening::Connected(_) if opening => self.on_connected(net, place, now),
+            _ => self.drive(net, place, now),
+        }
+    }
+
+    fn on_connected(&mut self, net: &mut T, place: u32, now: Instant) {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        self.opening.remove(place);
+        self.record.opened += 1;
+        self.record.phase_took(Phase::Connect, now.since(slot.times.began));
+        self.ask(net, place, now);
+    }
+
+    /// The request goes out. Of its answer an event tells, later: who looked at once would find
+    /// nothing, or, held up just here, an answer that seems to have taken no time.
+    fn ask(&mut self, net: &mut T, place: u32, now: Instant) {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        slot.stage = Stage::Exchange;
+        slot.pending = self.plan.exchange.request.clone();
+        slot.times.asked = now;
+        slot.times.first = None;
+        self.waiting.touch(place, now);
+        let Some(id) = slot.id else { return };
+        let sent = slot.pending.is_empty() || net.send(id, &mut slot.pending).is_ok();
+        if !sent || slot.reader.wants_nothing() {
+            self.drive(net, place, now);
+        }
+    }
+
+    /// Moves a connection on until it must wait.
+    fn drive(&mut self, net: &mut T, place: u32, now: Instant) {
+        for _ in 0..STEPS {
+            if self.turn(net, place, now) == Turn::Wait {
+                return;
+            }
+        }
+        self.again.push_back(place);
+    }
+
+    fn turn(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+        let Some(id) = slot.id else { return Turn::Wait };
+        match slot.stage {
+            Stage::Opening => Turn::Wait,
+            Stage::Idle => {
+                // A server may close what it has kept alive for long enough.
+                if net.recv(id) != Reading::Pending {
+                    net.close(id);
+                    slot.id = None;
+                }
+                Turn::Wait
+            }
+            Stage::Exchange => self.turn_exchange(net, place, now),
+            Stage::Closing => match net.recv(id) {
+                Reading::Data(_) => Turn::More,
+                Reading::Pending => Turn::Wait,
+                Reading::End => self.on_closed(net, place, now),
+                Reading::Failed(_) => {
+                    self.record.unclean += 1;
+                    self.on_closed(net, place, now)
+                }
+            },
+        }
+    }
+
+    fn turn_exchange(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+        let Some(id) = slot.id else { return Turn::Wait };
+        if !slot.pending.is_empty() && net.send(id, &mut slot.pending).is_err() {
+            // The answer may have come all the same; reading tells, and says why not.
+            slot.pending.clear();
+        }
+        if slot.reader.wants_nothing() {
+            let whole = Whole { status: 0, body: 0, persistent: true };
+            return self.on_answer(net, place, whole, now);
+        }
+        let answer = match net.recv(id) {
+            Reading::Pending => return Turn::Wait,
+            Reading::End => slot.reader.on_end().map(Some),
+            Reading::Failed(trouble) => Err(trouble),
+            Reading::Data(mut octets) => {
+                slot.times.first.get_or_insert(now);
+                slot.reader.read(&mut octets).map(|whole| {
+                    // What nobody asked for makes the connection useless for another request.
+                    let alone = octets.is_empty();
+                    whole.map(|whole| Whole { persistent: whole.persistent && alone, ..whole })
+                })
+            }
+        };
+        match answer {
+            Ok(Some(whole)) => self.on_answer(net, place, whole, now),
+            Ok(None) => Turn::More,
+            Err(trouble) => self.fail(net, place, trouble, now),
+        }
+    }
+
+    fn on_answer(&mut self, net: &mut T, place: u32, whole: Whole, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+        slot.times.answered = now;
+        let times = slot.times;
+        self.waiting.remove(place);
+        self.over += 1;
+        if times.due >= self.record.began {
+            if let Some(first) = times.first {
+                self.record.phase_took(Phase::FirstByte, first.since(times.asked));
+                self.record.phase_took(Phase::Body, now.since(first));
+            }
+            let Whole { status, body, .. } = whole;
+            self.record.answer(now, Answered { due: times.due, began: times.began, status, body });
+        }
+        self.record.until = now;
+        self.part(net, place, whole, now)
+    }
+
+    /// What becomes of the connection after the answer.
+    fn part(&mut self, net: &mut T, place: u32, whole: Whole, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+        let Some(id) = slot.id else { return Turn::Wait };
+        let reusable = whole.persistent && slot.pending.is_empty();
+        match self.plan.ending {
+            Ending::KeepAlive if reusable => {
+                slot.stage = Stage::Idle;
+                self.free.push_back(place);
+                return Turn::Wait;
+            }
+            Ending::Reset => {
+                net.abort(id);
+                slot.id = None;
+                slot.stage = Stage::Idle;
+                self.free.push_back(place);
+                return Turn::Wait;
+            }
+            Ending::Client => net.shutdown(id),
+            Ending::KeepAlive | Ending::Server => {}
+        }
+        slot.stage = Stage::Closing;
+        self.waiting.touch(place, now);
+        Turn::More
+    }
+
+    /// The connection is over, as it should be.
+    fn on_closed(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+        self.waiting.remove(place);
+        self.record.phase_took(Phase::Close, now.since(slot.times.answered));
+        if let Some(id) = slot.id.take() {
+            net.close(id);
+        }
+        slot.stage = Stage::Idle;
+        self.free.push_back(place);
+        Turn::Wait
+    }
+
+    /// The slot of a connection.
+    fn place_of(&self, id: T::Id) -> Option<u32> {
+        let place = *self.by_place.get(T::place(id) as usize)?;
+        let slot = self.slots.get(place as usize)?;
+        (slot.id == Some(id)).then_some(place)
+    }
+}
+
+/// Steps of one connection in one go.
+const STEPS: usize = 64;

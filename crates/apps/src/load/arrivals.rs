@@ -1,0 +1,54 @@
+//! When exchanges fall due.
+
+use core::time::Duration;
+
+use whimbrel_tcp::Instant;
+
+/// The moments at which exchanges fall due: at a constant rate, or whenever somebody asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrivals {
+    rate: Option<f64>,
+    began: Instant,
+    taken: u64,
+}
+
+impl Arrivals {
+    pub(crate) const fn new(rate: Option<f64>, began: Instant) -> Self {
+        Self { rate, began, taken: 0 }
+    }
+
+    /// How many were taken.
+    pub(crate) const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// When the next one falls due.
+    pub(crate) fn next(&self, now: Instant) -> Instant {
+        self.due(self.taken).unwrap_or(now)
+    }
+
+    /// Takes the next one, if it is due: when it was.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Instant> {
+        let next = self.next(now);
+        (next <= now).then(|| {
+            self.taken += 1;
+            next
+        })
+    }
+
+    /// How many fell due before `end` and were not taken.
+    pub(crate) fn missed(&self, end: Instant) -> u64 {
+        let Some(rate) = self.rate else { return 0 };
+        let due = (end.since(self.began).as_secs_f64() * rate).ceil() as u64;
+        due.saturating_sub(self.taken)
+    }
+
+    /// Computed from the beginning each time, so that no error adds up.
+    fn due(&self, number: u64) -> Option<Instant> {
+        let rate = self.rate?;
+        Some(self.began + Duration::from_nanos((number as f64 * 1e9 / rate) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests;

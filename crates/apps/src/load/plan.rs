@@ -1,0 +1,74 @@
+//! What a load is to do.
+
+use core::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_wire::Endpoint;
+
+use crate::http::reply::Expected;
+
+/// What a load is to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The server.
+    pub target: Endpoint,
+    /// What is said on each connection.
+    pub exchange: Exchange,
+    /// How many connections there are at a time (>= 1).
+    pub connections: u32,
+    /// When it ends.
+    pub until: Until,
+    /// Exchanges that fall due each second, evenly; `None`: one after the other on each
+    /// connection, as fast as they are answered.
+    pub rate: Option<f64>,
+    /// What becomes of a connection after an exchange.
+    pub ending: Ending,
+    /// How long an exchange may take, and the close after it.
+    pub timeout: Duration,
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// Exchanges that fall due before this are made and not measured.
+    pub warmup: Duration,
+    /// The length of the intervals that rates are counted in.
+    pub interval: Duration,
+}
+
+/// What is said on a connection: a request, and the answer to it.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The request; may be empty.
+    pub request: Bytes,
+    /// How the answer's end is known.
+    pub answer: Answer,
+}
+
+/// How the end of an answer is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// It is a response of HTTP/1.1.
+    Http(Expected),
+    /// It has this many octets; none: an open connection is answer enough.
+    Octets(u64),
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// When this many exchanges are over.
+    Exchanges(u64),
+    /// After this time, the warm-up not counted. What is on its way then is given up.
+    Elapsed(Duration),
+}
+
+/// What becomes of a connection after an exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// It is used again, unless the server says otherwise.
+    KeepAlive,
+    /// The server closes first, and keeps the TIME-WAIT.
+    Server,
+    /// This side closes first, and keeps the TIME-WAIT.
+    Client,
+    /// This side resets it: nobody keeps a TIME-WAIT.
+    Reset,
+}

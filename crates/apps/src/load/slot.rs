@@ -1,0 +1,122 @@
+//! The place of one connection of a load.
+
+use bytes::Bytes;
+use whimbrel_tcp::Instant;
+
+use super::plan::{Answer, Exchange};
+use crate::Trouble;
+use crate::http::reply::ReplyReader;
+
+/// The place of one connection.
+#[derive(Debug)]
+pub(crate) struct Slot<I> {
+    pub(crate) id: Option<I>,
+    pub(crate) stage: Stage,
+    /// What is still to be sent of the request.
+    pub(crate) pending: Bytes,
+    pub(crate) reader: Reader,
+    pub(crate) times: Times,
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// Nothing: it may be open or not.
+    Idle,
+    /// Our SYN is out.
+    Opening,
+    /// A request is on its way, or its answer.
+    Exchange,
+    /// The end of the connection is awaited.
+    Closing,
+}
+
+/// The moments of an exchange.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Times {
+    /// When it fell due.
+    pub(crate) due: Instant,
+    /// When it was begun: with the SYN, if there was one.
+    pub(crate) began: Instant,
+    /// When the request began.
+    pub(crate) asked: Instant,
+    /// When the answer began.
+    pub(crate) first: Option<Instant>,
+    /// When the answer was complete.
+    pub(crate) answered: Instant,
+}
+
+/// Reads an answer.
+#[derive(Debug)]
+pub(crate) enum Reader {
+    Http(ReplyReader),
+    Octets { of: u64, left: u64 },
+}
+
+/// A complete answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Whole {
+    pub(crate) status: u16,
+    pub(crate) body: u64,
+    pub(crate) persistent: bool,
+}
+
+impl<I> Slot<I> {
+    pub(crate) fn new(exchange: &Exchange) -> Self {
+        Self {
+            id: None,
+            stage: Stage::Idle,
+            pending: Bytes::new(),
+            reader: Reader::new(exchange.answer),
+            times: Times::default(),
+        }
+    }
+}
+
+impl Reader {
+    pub(crate) const fn new(answer: Answer) -> Self {
+        match answer {
+            Answer::Http(expected) => Self::Http(ReplyReader::new(expected)),
+            Answer::Octets(of) => Self::Octets { of, left: of },
+        }
+    }
+
+    /// Whether an open connection is answer enough.
+    pub(crate) const fn wants_nothing(&self) -> bool {
+        matches!(self, Self::Octets { of: 0, .. })
+    }
+
+    /// The answer, if these octets complete it.
+    pub(crate) fn read(&mut self, input: &mut Bytes) -> Result<Option<Whole>, Trouble> {
+        match self {
+            Self::Http(reader) => {
+                let reply = reader.read(input)?;
+                Ok(reply.map(|reply| Whole {
+                    status: reply.status,
+                    body: reply.body,
+                    persistent: reply.persistent,
+                }))
+            }
+            Self::Octets { of, left } => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                drop(input.split_to(taken));
+                *left -= taken as u64;
+                if *left > 0 {
+                    return Ok(None);
+                }
+                *left = *of;
+                Ok(Some(Whole { status: 0, body: *of, persistent: true }))
+            }
+        }
+    }
+
+    pub(crate) fn on_end(&mut self) -> Result<Whole, Trouble> {
+        match self {
+            Self::Http(reader) => {
+                let reply = reader.on_end()?;
+                Ok(Whole { status: reply.status, body: reply.body, persistent: false })
+            }
+            Self::Octets { .. } => Err(Trouble::EndedEarly),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Beginning exchanges, and giving up on them.
+
+use core::time::Duration;
+
+use whimbrel_tcp::Instant;
+
+use super::slot::{Reader, Stage};
+use super::{Load, Turn, Until};
+use crate::transport::{Transport, Trouble};
+
+impl<T: Transport> Load<T> {
+    /// Begins what is due, while there are connections free. Returns whether more may be.
+    pub(super) fn start(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        for _ in 0..budget {
+            if !self.has_more_to_begin() || self.free.is_empty() {
+                return false;
+            }
+            let Some(due) = self.arrivals.take(now) else { return false };
+            let Some(place) = self.free.pop_front() else { return false };
+            self.begin(net, place, due, now);
+        }
+        true
+    }
+
+    fn begin(&mut self, net: &mut T, place: u32, due: Instant, now: Instant) {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        slot.times.due = due;
+        slot.times.began = now;
+        slot.reader = Reader::new(self.plan.exchange.answer);
+        if slot.id.is_some() {
+            return self.ask(net, place, now);
+        }
+        match net.connect(self.plan.target) {
+            Ok(id) => {
+                slot.id = Some(id);
+                slot.stage = Stage::Opening;
+                self.remember(T::place(id), place);
+                self.opening.touch(place, now);
+            }
+            Err(trouble) => {
+                self.fail(net, place, trouble, now);
+            }
+        }
+    }
+
+    fn remember(&mut self, of_connection: u32, place: u32) {
+        let index = of_connection as usize;
+        if self.by_place.len() <= index {
+            self.by_place.resize(index + 1, u32::MAX);
+        }
+        if let Some(entry) = self.by_place.get_mut(index) {
+            *entry = place;
+        }
+    }
+
+    /// An exchange failed; its connection goes, and its slot rests for a moment, so that a server
+    /// that refuses is not asked as fast as this machine can.
+    pub(super) fn fail(&mut self, net: &mut T, place: u32, trouble: Trouble, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+        if let Some(id) = slot.id.take() {
+            net.abort(id);
+        }
+        slot.stage = Stage::Idle;
+        self.opening.remove(place);
+        self.waiting.remove(place);
+        self.resting.touch(place, now);
+        self.over += 1;
+        if slot.times.due >= self.record.began {
+            self.record.fail(trouble);
+        } else {
+            self.failed_warm += 1;
+        }
+        self.record.until = now;
+        Turn::Wait
+    }
+
+    /// Whoever waited for too long, and whoever rested for long enough.
+    pub(super) fn expire(&mut self, net: &mut T, now: Instant) {
+        while let Some(place) = expired(self.opening.oldest(), self.plan.connect_timeout, now) {
+            self.fail(net, place, Trouble::ConnectTimeout, now);
+        }
+        while let Some(place) = expired(self.waiting.oldest(), self.plan.timeout, now) {
+            let closing = self.slots.get(place as usize).is_some_and(|s| s.stage == Stage::Closing);
+            if closing {
+                self.give_up_closing(net, place, now);
+            } else {
+                self.fail(net, place, Trouble::ResponseTimeout, now);
+            }
+        }
+        while let Some(place) = expired(self.resting.oldest(), REST, now) {
+            self.resting.remove(place);
+            self.free.push_back(place);
+        }
+    }
+
+    /// The answer came; the end of its connection did not.
+    fn give_up_closing(&mut self, net: &mut T, place: u32, now: Instant) {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        if let Some(id) = slot.id.take() {
+            net.abort(id);
+        }
+        slot.stage = Stage::Idle;
+        self.record.unclean += 1;
+        self.waiting.remove(place);
+        self.resting.touch(place, now);
+    }
+
+    pub(super) fn has_more_to_begin(&self) -> bool {
+        match self.plan.until {
+            Until::Exchanges(count) => self.arrivals.taken() < count,
+            Until::Elapsed(_) => true,
+        }
+    }
+
+    /// Whether it has done what it came for, or nothing at all goes well.
+    pub(super) fn is_due_to_end(&self, now: Instant) -> bool {
+        let over = match self.plan.until {
+            // The last connections are to end as all the others did.
+            Until::Exchanges(count) => self.over >= count && self.waiting.oldest().is_none(),
+            Until::Elapsed(time) => now >= self.record.began + time,
+        };
+        over || self.is_hopeless()
+    }
+
+    /// Every connection failed at least once, and not one exchange was answered.
+    fn is_hopeless(&self) -> bool {
+        let failed = self.failed_warm + self.record.failed();
+        failed == self.over && failed >= u64::from(self.plan.connections.max(LEAST_FAILURES))
+    }
+}
+
+fn expired(oldest: Option<(u32, Instant)>, after: Duration, now: Instant) -> Option<u32> {
+    oldest.filter(|(_, since)| *since + after <= now).map(|(place, _)| place)
+}
+
+/// How long a slot rests after a failure.
+pub(super) const REST: Duration = Duration::from_millis(10);
+/// How often a load tries before it believes that nothing goes.
+const LEAST_FAILURES: u32 = 3;

@@ -1,0 +1,161 @@
+//! What a run measured: latencies, phases, rates, statuses and errors.
+
+use alloc::collections::BTreeMap;
+use core::time::Duration;
+
+use hdrhistogram::Histogram;
+use whimbrel_tcp::Instant;
+
+use crate::Trouble;
+
+pub use intervals::{Count, Intervals, Spread};
+
+mod intervals;
+
+/// Everything that a run measured. Latencies are in nanoseconds, kept to three digits.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// From the moment an exchange began to its last octet.
+    pub service: Histogram<u64>,
+    /// The same from the moment it was due at the rate asked for: what a user would have waited
+    /// (the correction of coordinated omission). Without a rate equal to `service`.
+    pub corrected: Histogram<u64>,
+    phases: [Histogram<u64>; Phase::ALL.len()],
+    /// Exchanges that were answered, by the status of the answer (0 where there is none).
+    pub statuses: BTreeMap<u16, u64>,
+    /// Exchanges that failed, by the reason.
+    pub troubles: BTreeMap<Trouble, u64>,
+    /// Exchanges answered, and body octets received, by interval.
+    pub intervals: Intervals,
+    /// Body octets received.
+    pub body: u64,
+    /// Connections opened.
+    pub opened: u64,
+    /// Connections that failed after their exchange had been answered.
+    pub unclean: u64,
+    /// When measuring began.
+    pub began: Instant,
+    /// When it ended, or the last thing happened.
+    pub until: Instant,
+}
+
+/// A part of an exchange's time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// From SYN to open.
+    Connect,
+    /// From the request's first octet to the answer's.
+    FirstByte,
+    /// From the answer's first octet to its last.
+    Body,
+    /// From there to the end of the connection, where it ends.
+    Close,
+}
+
+impl Phase {
+    /// Every phase, in its order.
+    pub const ALL: [Self; 4] = [Self::Connect, Self::FirstByte, Self::Body, Self::Close];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::FirstByte => "ttfb",
+            Self::Body => "body",
+            Self::Close => "close",
+        }
+    }
+}
+
+impl Record {
+    /// Nothing measured; intervals of this length (>= 1 ms).
+    pub fn new(interval: Duration) -> Self {
+        Self {
+            service: histogram(),
+            corrected: histogram(),
+            phases: core::array::from_fn(|_| histogram()),
+            statuses: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            intervals: Intervals::new(interval),
+            body: 0,
+            opened: 0,
+            unclean: 0,
+            began: Instant::ZERO,
+            until: Instant::ZERO,
+        }
+    }
+
+    /// The times of one phase.
+    pub fn phase(&self, phase: Phase) -> &Histogram<u64> {
+        &self.phases[phase as usize]
+    }
+
+    /// Exchanges that were answered.
+    pub fn answered(&self) -> u64 {
+        self.statuses.values().sum()
+    }
+
+    /// Answered ones whose status is no error (below 400).
+    pub fn succeeded(&self) -> u64 {
+        self.statuses.range(..400).map(|(_, count)| count).sum()
+    }
+
+    /// Exchanges that failed.
+    pub fn failed(&self) -> u64 {
+        self.troubles.values().sum()
+    }
+
+    /// How long it took.
+    pub fn elapsed(&self) -> Duration {
+        self.until.since(self.began)
+    }
+
+    /// Exchanges answered in a second.
+    pub fn rate(&self) -> f64 {
+        per_second(self.answered(), self.elapsed())
+    }
+
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.began = now;
+        self.until = now;
+    }
+
+    pub(crate) fn phase_took(&mut self, phase: Phase, time: Duration) {
+        self.phases[phase as usize].saturating_record(nanos(time));
+    }
+
+    pub(crate) fn answer(&mut self, now: Instant, answer: Answered) {
+        self.service.saturating_record(nanos(now.since(answer.began)));
+        self.corrected.saturating_record(nanos(now.since(answer.due)));
+        *self.statuses.entry(answer.status).or_default() += 1;
+        self.body += answer.body;
+        self.intervals.count(now.since(self.began), answer.body);
+    }
+
+    pub(crate) fn fail(&mut self, trouble: Trouble) {
+        *self.troubles.entry(trouble).or_default() += 1;
+    }
+}
+
+/// An exchange that was answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) due: Instant,
+    pub(crate) began: Instant,
+    pub(crate) status: u16,
+    pub(crate) body: u64,
+}
+
+/// `count` in a second, if it took `time`.
+pub fn per_second(count: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Up to an hour; what takes longer counts as an hour.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(3_600_000_000_000, 3).expect("the bounds are constants, and good ones")
+}

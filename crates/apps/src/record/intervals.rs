@@ -1,0 +1,103 @@
+//! Rates over time: exchanges and octets of each interval, and how much they differ.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// Counts by interval.
+#[derive(Clone, Debug)]
+pub struct Intervals {
+    length: Duration,
+    counts: Vec<Count>,
+}
+
+/// What happened in one interval.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Count {
+    /// Exchanges answered.
+    pub exchanges: u64,
+    /// Octets of their bodies.
+    pub octets: u64,
+}
+
+/// How much the rates of the whole intervals differ.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spread {
+    /// The intervals compared.
+    pub intervals: usize,
+    /// The least rate, exchanges a second.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// The coefficient of variation: the deviation as a share of the mean; 0 if that is 0.
+    pub fn variation(&self) -> f64 {
+        if self.mean > 0.0 { self.deviation / self.mean } else { 0.0 }
+    }
+}
+
+impl Intervals {
+    /// Intervals of this length, but of at least a millisecond.
+    pub fn new(length: Duration) -> Self {
+        Self { length: length.max(Duration::from_millis(1)), counts: Vec::new() }
+    }
+
+    /// The length of each.
+    pub const fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// What happened in each so far; later ones without anything are not there yet.
+    pub fn counts(&self) -> &[Count] {
+        &self.counts
+    }
+
+    /// The rates of the intervals that are whole after `elapsed`, exchanges a second.
+    pub fn rates(&self, elapsed: Duration) -> Vec<f64> {
+        let whole = self.place(elapsed);
+        let seconds = self.length.as_secs_f64();
+        let counts = (0..whole).map(|place| self.counts.get(place).map_or(0, |c| c.exchanges));
+        counts.map(|count| count as f64 / seconds).collect()
+    }
+
+    /// How much those differ; `None` unless one is whole.
+    pub fn spread(&self, elapsed: Duration) -> Option<Spread> {
+        let rates = self.rates(elapsed);
+        let count = rates.len();
+        let mean = rates.iter().sum::<f64>() / count.max(1) as f64;
+        let squares = rates.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>();
+        (count > 0).then(|| Spread {
+            intervals: count,
+            min: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            max: rates.iter().copied().fold(0.0, f64::max),
+            mean,
+            deviation: (squares / count as f64).sqrt(),
+        })
+    }
+
+    pub(crate) fn count(&mut self, since_begin: Duration, octets: u64) {
+        let place = self.place(since_begin).min(MOST);
+        if self.counts.len() <= place {
+            self.counts.resize(place + 1, Count::default());
+        }
+        if let Some(count) = self.counts.get_mut(place) {
+            count.exchanges += 1;
+            count.octets += octets;
+        }
+    }
+
+    fn place(&self, since_begin: Duration) -> usize {
+        usize::try_from(since_begin.as_nanos() / self.length.as_nanos()).unwrap_or(MOST)
+    }
+}
+
+/// The most intervals that are kept apart: a day of seconds. What comes later counts with the last.
+const MOST: usize = 86_400;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What an application asks of the network, whoever carries it: a shard, or the kernel's sockets.
+//!
+//! Nothing blocks. A call says what happened so far, and [`Transport::poll_event`] says when to ask
+//! again.
+
+use core::fmt::Debug;
+
+use bytes::Bytes;
+use whimbrel_tcp::CloseReason;
+use whimbrel_tcp::Instant;
+use whimbrel_wire::Endpoint;
+
+pub use gauge::{Gauge, Limit};
+pub use trouble::Trouble;
+
+mod gauge;
+mod shard;
+mod trouble;
+
+/// Connections, as applications use them.
+pub trait Transport {
+    /// Names a connection; a stale one names nothing.
+    type Id: Copy + PartialEq + Debug;
+    /// Names a listener.
+    type Listener: Copy + PartialEq + Debug;
+
+    /// A small number, unique among the connections of any one time: for tables.
+    fn place(id: Self::Id) -> u32;
+
+    /// Begins to open a connection; [`Happening::Connected`] or [`Happening::Closed`] follows.
+    fn connect(&mut self, remote: Endpoint) -> Result<Self::Id, Trouble>;
+
+    /// The next complete connection of a listener.
+    fn accept(&mut self, listener: Self::Listener) -> Option<Self::Id>;
+
+    /// Takes from the front of `data` what there is room for, and returns how many octets that
+    /// was; if less than all, [`Happening::Writable`] follows.
+    fn send(&mut self, id: Self::Id, data: &mut Bytes) -> Result<usize, Trouble>;
+
+    /// The next octets that arrived.
+    fn recv(&mut self, id: Self::Id) -> Reading;
+
+    /// Sends FIN after what was sent so far; reading goes on.
+    fn shutdown(&mut self, id: Self::Id);
+
+    /// Lets go of the connection: what was sent is delivered, then FIN. The name is stale.
+    fn close(&mut self, id: Self::Id);
+
+    /// Resets the connection. The name is stale.
+    fn abort(&mut self, id: Self::Id);
+
+    /// What happened next.
+    fn poll_event(&mut self) -> Option<Happening<Self>>;
+
+    /// What the connection's sender knows of its path; `None` if it cannot tell.
+    fn gauge(&self, id: Self::Id) -> Option<Gauge>;
+
+    /// Segments sent again by all connections together; `None` if only each tells.
+    fn retransmits(&self) -> Option<u64>;
+
+    /// This side's end of the connection, if it is known.
+    fn local(&self, id: Self::Id) -> Option<Endpoint>;
+}
+
+/// Something happened. Like a shard's events these are hints: act until nothing is left.
+pub enum Happening<T: Transport + ?Sized> {
+    /// Connections wait to be accepted.
+    Accepted(T::Listener),
+    /// A connection that was begun is open.
+    Connected(T::Id),
+    /// There is something to read, or the end.
+    Readable(T::Id),
+    /// There is room again.
+    Writable(T::Id),
+    /// The connection is over. What came before can still be read; the name is good until it is
+    /// let go. `None`: it ended well.
+    Closed(T::Id, Option<Trouble>),
+}
+
+/// What there is to read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// Octets; never none.
+    Data(Bytes),
+    /// Nothing yet.
+    Pending,
+    /// The peer closed its direction, and all was read.
+    End,
+    /// The connection failed, and all that came was read.
+    Failed(Trouble),
+}
+
+/// An application under a driver.
+pub trait Model<T: Transport> {
+    /// Acts on what happened, up to `budget` events. Returns whether more waits.
+    fn poll(&mut self, transport: &mut T, now: Instant, budget: usize) -> bool;
+
+    /// When to poll at the latest, though nothing happens.
+    fn next_deadline(&self) -> Option<Instant>;
+
+    /// Whether it has done what it came for. A server never has.
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+impl From<CloseReason> for Trouble {
+    fn from(reason: CloseReason) -> Self {
+        match reason {
+            CloseReason::Reset => Self::Reset,
+            CloseReason::Refused => Self::Refused,
+            CloseReason::TimedOut => Self::TimedOut,
+            CloseReason::Unreachable => Self::Unreachable,
+            CloseReason::Finished | CloseReason::Aborted => Self::EndedEarly,
+        }
+    }
+}

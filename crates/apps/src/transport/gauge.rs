@@ -1,0 +1,51 @@
+//! The state of a sender, as far as its transport knows it.
+
+use core::time::Duration;
+
+/// What a connection's sender knows of its path at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Gauge {
+    /// Segments sent again on this connection so far; `None` if they are not counted for each.
+    pub retransmits: Option<u64>,
+    /// The congestion window, octets.
+    pub cwnd: u64,
+    /// The peer's window, octets.
+    pub rwnd: u64,
+    /// Octets of text in a full segment.
+    pub mss: u32,
+    /// The smoothed round-trip time, if it was measured.
+    pub rtt: Option<Duration>,
+    /// Its variation.
+    pub rttvar: Duration,
+    /// What it waits for now.
+    pub limit: Limit,
+}
+
+/// What keeps a sender from sending more at this moment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub enum Limit {
+    /// The application gives nothing.
+    #[default]
+    App,
+    /// The peer's window is full.
+    Rwnd,
+    /// The congestion window is full.
+    Cwnd,
+    /// The send buffer is full, all of it in flight.
+    Sndbuf,
+}
+
+impl Limit {
+    /// Every one of them.
+    pub const ALL: [Self; 4] = [Self::App, Self::Rwnd, Self::Cwnd, Self::Sndbuf];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::App => "app",
+            Self::Rwnd => "rwnd",
+            Self::Cwnd => "cwnd",
+            Self::Sndbuf => "sndbuf",
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A shard as a transport: its own commands and events, under the names of applications.
+
+use bytes::Bytes;
+use whimbrel_stack::shard::ConnectError;
+use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
+use whimbrel_tcp::CloseReason;
+use whimbrel_tcp::conn::Snapshot;
+use whimbrel_wire::Endpoint;
+
+use super::{Gauge, Happening, Limit, Reading, Transport, Trouble};
+
+impl Transport for Shard {
+    type Id = Handle;
+    type Listener = ListenerId;
+
+    fn place(id: Handle) -> u32 {
+        id.index()
+    }
+
+    fn connect(&mut self, remote: Endpoint) -> Result<Handle, Trouble> {
+        Self::connect(self, remote, None).map_err(|error| match error {
+            ConnectError::PortsExhausted { .. } => Trouble::PortsExhausted,
+            ConnectError::TooMany { .. } => Trouble::TooMany,
+            _ => Trouble::Unreachable,
+        })
+    }
+
+    fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
+        Self::accept(self, listener)
+    }
+
+    fn send(&mut self, id: Handle, data: &mut Bytes) -> Result<usize, Trouble> {
+        Self::send(self, id, data).map_err(|_| Trouble::Reset)
+    }
+
+    fn recv(&mut self, id: Handle) -> Reading {
+        match Self::recv(self, id) {
+            Recv::Data(octets) => Reading::Data(octets),
+            Recv::Pending => Reading::Pending,
+            Recv::End | Recv::Closed(CloseReason::Finished) => Reading::End,
+            Recv::Closed(reason) => Reading::Failed(reason.into()),
+            Recv::Unknown => Reading::Failed(Trouble::EndedEarly),
+        }
+    }
+
+    fn shutdown(&mut self, id: Handle) {
+        Self::shutdown(self, id);
+    }
+
+    fn close(&mut self, id: Handle) {
+        Self::close(self, id);
+    }
+
+    fn abort(&mut self, id: Handle) {
+        Self::abort(self, id);
+    }
+
+    fn poll_event(&mut self) -> Option<Happening<Self>> {
+        loop {
+            return Some(match Self::poll_event(self)? {
+                Event::Accepted(listener) => Happening::Accepted(listener),
+                Event::Connected(id) => Happening::Connected(id),
+                Event::Readable(id) => Happening::Readable(id),
+                Event::Writable(id) => Happening::Writable(id),
+                Event::Closed(id, CloseReason::Finished) => Happening::Closed(id, None),
+                Event::Closed(id, reason) => Happening::Closed(id, Some(reason.into())),
+                // No application here knows urgency.
+                Event::Urgent(_) => continue,
+            });
+        }
+    }
+
+    fn gauge(&self, id: Handle) -> Option<Gauge> {
+        self.snapshot(id).map(|snapshot| gauge(&snapshot))
+    }
+
+    fn retransmits(&self) -> Option<u64> {
+        Some(self.counters().retrans_segs)
+    }
+
+    fn local(&self, id: Handle) -> Option<Endpoint> {
+        self.flow(id).map(|flow| flow.local)
+    }
+}
+
+fn gauge(snapshot: &Snapshot) -> Gauge {
+    Gauge {
+        retransmits: None,
+        cwnd: snapshot.cwnd.into(),
+        rwnd: snapshot.snd.wnd.get().into(),
+        mss: snapshot.mss.into(),
+        rtt: snapshot.srtt,
+        rttvar: snapshot.rttvar,
+        limit: limit(snapshot),
+    }
+}
+
+/// What keeps the sender from another full segment.
+fn limit(snapshot: &Snapshot) -> Limit {
+    let mss = u32::from(snapshot.mss);
+    let in_flight = snapshot.snd.in_flight();
+    let room = |window: u32| window.saturating_sub(in_flight);
+    if snapshot.unsent > 0 && room(snapshot.snd.wnd.get()) < mss {
+        Limit::Rwnd
+    } else if snapshot.unsent > 0 && room(snapshot.cwnd) < mss {
+        Limit::Cwnd
+    } else if snapshot.send_room() == 0 {
+        Limit::Sndbuf
+    } else {
+        Limit::App
+    }
+}

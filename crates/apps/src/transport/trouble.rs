@@ -1,0 +1,66 @@
+//! Why an exchange failed, in classes that can be counted.
+
+macro_rules! troubles {
+    ($($(#[doc = $doc:literal])* $name:ident = $text:literal, $remedy:literal;)*) => {
+        /// Why an exchange failed.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Trouble { $($(#[doc = $doc])* $name,)* }
+
+        impl Trouble {
+            /// Every class.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Its name in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// What to do about it.
+            pub const fn remedy(self) -> &'static str {
+                match self { $(Self::$name => $remedy,)* }
+            }
+        }
+    };
+}
+
+troubles! {
+    /// A reset answered the SYN.
+    Refused = "connection refused",
+        "is a server listening at that address and port?";
+    /// The peer sent a reset.
+    Reset = "connection reset",
+        "the peer reset it: look into its log, and at its backlog and limits";
+    /// Retransmissions went unanswered.
+    TimedOut = "connection timed out",
+        "nothing answers: is the path up, and is nothing filtering it?";
+    /// The network reported that the peer cannot be reached, or there is no route to it.
+    Unreachable = "unreachable",
+        "there is no way to that address: check the address and the routes of --wire";
+    /// The connection did not open in time.
+    ConnectTimeout = "connect timeout",
+        "no answer to the SYN: is the address right? Raise --connect-timeout on long paths";
+    /// The answer did not come in time.
+    ResponseTimeout = "response timeout",
+        "the server takes longer than --timeout: raise it, or ask for less at once";
+    /// Every ephemeral port towards the peer is taken.
+    PortsExhausted = "no free port",
+        "widen net.ipv4.ip_local_port_range, keep connections alive, or wait for TIME-WAIT to end";
+    /// As many connections, or descriptors, as there may be.
+    TooMany = "too many connections",
+        "give fewer connections, or raise the limit (max_connections; ulimit -n)";
+    /// The peer closed before its answer was complete.
+    EndedEarly = "closed before the answer was complete",
+        "the peer hung up: is it a server of this protocol?";
+    /// What came is not what the protocol allows.
+    BadAnswer = "malformed answer",
+        "the peer speaks another protocol: is this the right port (and not one of TLS)?";
+    /// Something else in the system.
+    System = "system error",
+        "see the kernel's log";
+}
+
+impl core::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}

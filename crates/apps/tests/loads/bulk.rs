@@ -1,0 +1,121 @@
+//! Bulk transfer in virtual time.
+
+use std::time::Duration;
+
+use whimbrel_apps::Trouble;
+use whimbrel_apps::bulk::{Bulk, Direction, Plan, Until};
+use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::transport::Limit;
+use whimbrel_stack::Shard;
+
+use crate::world::{Ran, target};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn plan(direction: Direction, until: Until) -> Plan {
+    Plan {
+        target: target(),
+        direction,
+        streams: 2,
+        until,
+        rate: None,
+        block: 32 << 10,
+        omit: Duration::ZERO,
+        interval: SECOND,
+        timeout: 10 * SECOND,
+    }
+}
+
+fn run(links: &str, plan: Plan, role: Role) -> Ran<Bulk<Shard>, PeerServer<Shard>> {
+    Ran::new(links, Bulk::new(plan), PeerServer::new(role, Parting::Second))
+}
+
+#[test]
+fn every_octet_sent_is_confirmed_by_the_sink() {
+    let ran = run("delay=5ms", plan(Direction::Send, Until::Octets(1 << 20)), Role::Sink);
+    assert_eq!(ran.client().trouble(), None);
+    for stream in ran.client().streams() {
+        assert_eq!(stream.totals().sent, 1 << 20);
+        assert_eq!(stream.confirmed(), Some(1 << 20));
+    }
+    assert_eq!(ran.server().statistics().received, 2 << 20);
+    ran.assert_nothing_leaked();
+}
+
+#[test]
+fn for_a_time_octets_come_from_who_generates_them() {
+    let receive = plan(Direction::Receive, Until::Elapsed(3 * SECOND));
+    let ran = run("rate=10M,delay=5ms", receive, Role::Chargen);
+    let client = ran.client();
+    assert_eq!((client.elapsed(), client.trouble()), (3 * SECOND, None));
+    let total: u64 = client.streams().iter().map(|stream| stream.totals().received).sum();
+    // 10 Mbit/s less headers for 3 s.
+    assert!((3_200_000..3_750_000).contains(&total), "{total}");
+    for stream in client.streams() {
+        let moved: u64 = stream.samples().iter().map(|sample| sample.moved.received).sum();
+        assert_eq!((stream.samples().len(), moved), (3, stream.totals().received));
+    }
+}
+
+#[test]
+fn both_ways_at_once_move_both() {
+    let both = plan(Direction::Both, Until::Elapsed(2 * SECOND));
+    let ran = run("rate=10M,delay=5ms", both, Role::Chargen);
+    for stream in ran.client().streams() {
+        let totals = stream.totals();
+        assert!(totals.sent > 500_000 && totals.received > 500_000, "{totals:?}");
+    }
+    let sent: u64 = ran.client().streams().iter().map(|stream| stream.totals().sent).sum();
+    assert!(ran.server().statistics().received <= sent);
+}
+
+#[test]
+fn a_rate_is_kept_and_the_application_is_then_the_limit() {
+    let slow = Plan {
+        rate: Some(2_000_000),
+        streams: 1,
+        ..plan(Direction::Send, Until::Elapsed(4 * SECOND))
+    };
+    let ran = run("delay=1ms", slow, Role::Sink);
+    let stream = &ran.client().streams()[0];
+    assert!((950_000..=1_000_000).contains(&stream.totals().sent), "{:?}", stream.totals());
+    assert_eq!(stream.shares().greatest().map(|(limit, _)| limit), Some(Limit::App));
+}
+
+#[test]
+fn a_window_below_the_path_is_named_as_the_limit() {
+    let one = Plan { streams: 1, ..plan(Direction::Send, Until::Elapsed(4 * SECOND)) };
+    let ran = run("rate=100M,delay=50ms", one, Role::Sink);
+    let (limit, share) = ran.client().streams()[0].shares().greatest().unwrap();
+    assert!(matches!(limit, Limit::Rwnd | Limit::Sndbuf) && share > 0.5, "{limit:?} {share}");
+}
+
+#[test]
+fn what_is_omitted_is_in_no_total() {
+    let warm =
+        Plan { omit: SECOND, streams: 1, ..plan(Direction::Send, Until::Elapsed(2 * SECOND)) };
+    let ran = run("rate=10M,delay=5ms", warm, Role::Sink);
+    let client = ran.client();
+    assert_eq!(client.elapsed(), 2 * SECOND);
+    let stream = &client.streams()[0];
+    let omitted: Vec<bool> = stream.samples().iter().map(|sample| sample.omitted).collect();
+    assert_eq!(omitted, [true, false, false]);
+    assert!(stream.counted().sent < stream.totals().sent);
+    assert!((2_200_000..2_700_000).contains(&stream.counted().sent), "{:?}", stream.counted());
+}
+
+#[test]
+fn a_peer_that_hangs_up_ends_it_with_a_reason() {
+    let role = Role::Echo;
+    let client = Bulk::new(plan(Direction::Receive, Until::Elapsed(5 * SECOND)));
+    // Nobody sends, so nobody answers: the end comes by time, and nothing was moved.
+    let ran = Ran::new("delay=5ms", client, PeerServer::new(role, Parting::First));
+    assert_eq!(ran.client().trouble(), None);
+    assert_eq!(ran.client().streams()[0].totals().received, 0);
+    let nowhere = Plan {
+        target: whimbrel_wire::Endpoint { port: 81, ..target() },
+        ..plan(Direction::Send, Until::Elapsed(SECOND))
+    };
+    let ran = run("delay=5ms", nowhere, Role::Sink);
+    assert_eq!(ran.client().trouble(), Some(Trouble::Refused));
+}

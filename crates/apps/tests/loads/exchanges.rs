@@ -1,0 +1,75 @@
+//! Exchanges of fixed sizes against servers of octets: transactions, connections, both.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan, Until};
+use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::record::Phase;
+use whimbrel_stack::Shard;
+
+use crate::world::{Ran, target};
+
+fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
+    let second = Duration::from_secs(1);
+    Plan {
+        target: target(),
+        exchange: Exchange {
+            request: Bytes::from(vec![b'q'; request]),
+            answer: Answer::Octets(answer),
+        },
+        connections: 2,
+        until: Until::Exchanges(20),
+        rate: None,
+        ending,
+        timeout: 5 * second,
+        connect_timeout: 5 * second,
+        warmup: Duration::ZERO,
+        interval: second,
+    }
+}
+
+fn run(plan: Plan, role: Role, parting: Parting) -> Ran<Load<Shard>, PeerServer<Shard>> {
+    Ran::new("delay=10ms", Load::new(plan), PeerServer::new(role, parting))
+}
+
+#[test]
+fn transactions_on_kept_connections_take_a_round_trip_each() {
+    let role = Role::Respond { request: 100, answer: Bytes::from_static(&[b'a'; 3_000]) };
+    let ran = run(plan(100, 3_000, Ending::KeepAlive), role, Parting::Second);
+    let record = ran.client().record();
+    assert_eq!((record.answered(), record.opened, record.body), (20, 2, 60_000));
+    assert_eq!(record.elapsed(), Duration::from_millis(220));
+    let statistics = ran.server().statistics();
+    assert_eq!((statistics.answers, statistics.received, statistics.sent), (20, 2_000, 60_000));
+    ran.assert_nothing_leaked();
+}
+
+#[test]
+fn a_connection_for_each_transaction_is_ended_by_whoever_shall_end_it() {
+    let endings = [
+        (Ending::Server, Parting::First),
+        (Ending::Client, Parting::Second),
+        (Ending::Reset, Parting::Second),
+        (Ending::Client, Parting::Reset),
+    ];
+    for (ending, parting) in endings {
+        let ran = run(plan(1, 1, ending), Role::Echo, parting);
+        let record = ran.client().record();
+        assert_eq!((record.answered(), record.failed(), record.opened), (20, 0, 20));
+        // A connection that the server resets after this side closed was answered all the same.
+        let unclean = if parting == Parting::Reset { 20 } else { 0 };
+        assert_eq!(record.unclean, unclean, "{ending:?} {parting:?}");
+        assert_eq!(ran.server().statistics().accepted, 20);
+        ran.assert_nothing_leaked();
+    }
+}
+
+#[test]
+fn an_open_connection_is_answer_enough_where_nothing_is_asked() {
+    let ran = run(plan(0, 0, Ending::Client), Role::Discard, Parting::Second);
+    let record = ran.client().record();
+    assert_eq!((record.answered(), record.opened, record.body), (20, 20, 0));
+    assert_eq!(record.service.max() / 1_000_000, record.phase(Phase::Connect).max() / 1_000_000);
+    ran.assert_nothing_leaked();
+}

@@ -1,0 +1,165 @@
+//! The HTTP load against the HTTP server.
+
+use std::time::Duration;
+
+use whimbrel_apps::http::reply::Expected;
+use whimbrel_apps::http::{CloseBy, Composition, FixedBody, HttpServer, Limits};
+use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan, Until};
+use whimbrel_apps::record::Phase;
+use whimbrel_apps::{Record, Trouble};
+use whimbrel_stack::Shard;
+
+use crate::world::{Nobody, Ran, target};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn plan(ending: Ending, until: Until) -> Plan {
+    let composition = Composition {
+        method: "GET",
+        target: "/",
+        host: "server",
+        fields: &[],
+        body: b"",
+        persistent: ending == Ending::KeepAlive,
+    };
+    Plan {
+        target: target(),
+        exchange: Exchange {
+            request: composition.compose().unwrap(),
+            answer: Answer::Http(Expected::Body),
+        },
+        connections: 4,
+        until,
+        rate: None,
+        ending,
+        timeout: 5 * SECOND,
+        connect_timeout: 5 * SECOND,
+        warmup: Duration::ZERO,
+        interval: SECOND,
+    }
+}
+
+type HttpRun = Ran<Load<Shard>, HttpServer<FixedBody>>;
+
+fn run(links: &str, plan: Plan) -> HttpRun {
+    let close_by = match plan.ending {
+        Ending::KeepAlive | Ending::Server => CloseBy::Server,
+        Ending::Client | Ending::Reset => CloseBy::Client,
+    };
+    let limits = Limits { close_by, ..Limits::default() };
+    Ran::new(links, Load::new(plan), HttpServer::new(FixedBody::new(1_000), limits))
+}
+
+fn millis(record: &Record, phase: Phase, quantile: f64) -> u64 {
+    record.phase(phase).value_at_quantile(quantile) / 1_000_000
+}
+
+#[test]
+fn kept_connections_carry_every_request_and_each_takes_a_round_trip() {
+    let ran = run("delay=10ms", plan(Ending::KeepAlive, Until::Exchanges(100)));
+    let record = ran.client().record();
+    assert_eq!((record.answered(), record.failed(), record.opened), (100, 0, 4));
+    assert_eq!(record.statuses.iter().collect::<Vec<_>>(), [(&200, &100)]);
+    assert_eq!(record.body, 100_000);
+    assert_eq!(ran.server().statistics().requests, 100);
+    assert_eq!(record.phase(Phase::Connect).len(), 4);
+    assert_eq!(millis(record, Phase::Connect, 1.0), 20);
+    assert_eq!(millis(record, Phase::FirstByte, 1.0), 20);
+    // A round trip to open, and 25 for the requests of each connection.
+    assert_eq!(record.elapsed(), Duration::from_millis(520));
+    ran.assert_nothing_leaked();
+}
+
+#[test]
+fn a_connection_for_each_request_ends_as_asked_and_its_end_is_measured() {
+    for ending in [Ending::Server, Ending::Client, Ending::Reset] {
+        let ran = run("delay=10ms", plan(ending, Until::Exchanges(40)));
+        let record = ran.client().record();
+        assert_eq!((record.answered(), record.failed(), record.unclean), (40, 0, 0), "{ending:?}");
+        assert_eq!(record.opened, 40);
+        let [client, server] =
+            [ran.pair.client, ran.pair.server].map(|host| ran.pair.world.host(host).0);
+        let waits = [client, server].map(|shard| shard.counters().time_wait);
+        match ending {
+            Ending::Server => assert!(waits[0] == 0 && waits[1] >= 36, "{waits:?}"),
+            Ending::Client => assert!(waits[0] >= 36 && waits[1] == 0, "{waits:?}"),
+            _ => assert_eq!((waits, client.counters().out_rsts), ([0, 0], 40)),
+        }
+        let close = record.phase(Phase::Close);
+        if ending == Ending::Client {
+            assert_eq!(close.max() / 1_000_000, 20, "FIN there, FIN back");
+        }
+        ran.assert_nothing_leaked();
+    }
+}
+
+#[test]
+fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
+    let at_rate = Plan { rate: Some(100.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
+    let ran = run("delay=1ms", at_rate);
+    let record = ran.client().record();
+    assert_eq!((record.answered() + ran.client().close().in_flight, record.failed()), (500, 0));
+    let spread = record.intervals.spread(record.elapsed()).unwrap();
+    assert!(spread.min >= 98.0 && spread.max <= 101.0, "{spread:?}");
+    assert_eq!(ran.client().close().never_begun, 0);
+}
+
+#[test]
+fn what_a_stall_kept_from_beginning_counts_in_the_corrected_latency() {
+    // One connection with a round trip of 100 ms answers 10 a second of the 20 that fall due.
+    let at_rate = Plan {
+        rate: Some(20.0),
+        connections: 1,
+        ..plan(Ending::KeepAlive, Until::Elapsed(10 * SECOND))
+    };
+    let ran = run("delay=50ms", at_rate);
+    let record = ran.client().record();
+    assert_eq!(record.service.value_at_quantile(0.5) / 1_000_000, 100);
+    let worst = record.corrected.max();
+    assert!((4_900_000_000..5_200_000_000).contains(&worst), "{worst}");
+    let close = ran.client().close();
+    assert_eq!(record.answered() + close.in_flight + close.never_begun, 200);
+}
+
+#[test]
+fn the_warm_up_is_made_and_not_measured() {
+    let warm = Plan { warmup: SECOND, ..plan(Ending::KeepAlive, Until::Elapsed(SECOND)) };
+    let ran = run("delay=10ms", warm);
+    let record = ran.client().record();
+    assert_eq!(record.elapsed(), SECOND);
+    assert!((196..=200).contains(&record.answered()), "{}", record.answered());
+    assert!(ran.server().statistics().requests > 380);
+}
+
+#[test]
+fn a_server_that_is_not_there_ends_the_load_at_once() {
+    let client = Load::new(Plan {
+        target: whimbrel_wire::Endpoint { port: 81, ..target() },
+        ..plan(Ending::KeepAlive, Until::Elapsed(60 * SECOND))
+    });
+    let ran = Ran::new("delay=10ms", client, Nobody);
+    let record = ran.client().record();
+    assert_eq!(record.answered(), 0);
+    assert_eq!(record.troubles.keys().collect::<Vec<_>>(), [&Trouble::Refused]);
+    assert!(record.elapsed() < SECOND, "{:?}", record.elapsed());
+}
+
+#[test]
+fn a_server_that_says_nothing_is_a_time_out() {
+    let quick = Plan { timeout: SECOND, ..plan(Ending::KeepAlive, Until::Exchanges(4)) };
+    let ran = Ran::new("delay=10ms", Load::new(quick), Nobody);
+    let troubles = &ran.client().record().troubles;
+    assert_eq!(troubles.iter().collect::<Vec<_>>(), [(&Trouble::ResponseTimeout, &4)]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_over_a_bad_link() {
+    let record = || {
+        let lossy = "rate=5M,delay=20ms,jitter=5ms,loss=2%,reorder=1%,dup=1%";
+        let ran = run(lossy, plan(Ending::Server, Until::Exchanges(200)));
+        let record = ran.client().record();
+        assert_eq!((record.answered(), record.failed()), (200, 0));
+        (record.elapsed(), record.service.max(), record.phase(Phase::Connect).max())
+    };
+    assert_eq!(record(), record());
+}

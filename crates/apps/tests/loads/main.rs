@@ -1,0 +1,11 @@
+//! Loads and servers in the simulated world: virtual time, exact counts.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod bulk;
+#[cfg(test)]
+mod exchanges;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+mod world;

@@ -1,0 +1,279 @@
+//! The document that iperf3 prints with `-J`: what reads one reads the other.
+//!
+//! What has no true value here is left out, as iperf3 leaves out what its platform does not tell;
+//! a processor's load is not measured and stands as 0.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+use whimbrel_apps::bulk::{Direction, Sample, Totals, Until};
+use whimbrel_apps::http::HttpDate;
+use whimbrel_apps::record::per_second;
+
+use super::table::span_seconds;
+use super::{Outcome, Plan, Ran, StreamOutcome};
+use crate::output::{cookie, first_line, system};
+
+/// The document.
+pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
+    let ways: &[Way] = match plan.bulk.direction {
+        Direction::Send => &[Way::Send],
+        Direction::Receive => &[Way::Receive],
+        Direction::Both => &[Way::Send, Way::Receive],
+    };
+    let document = json!({
+        "start": start(plan, ran),
+        "intervals": intervals(&ran.outcome, ways),
+        "end": end(plan, ran, ways),
+    });
+    format!("{document:#}\n")
+}
+
+/// One direction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Send,
+    Receive,
+}
+
+impl Way {
+    fn of(self, totals: Totals) -> u64 {
+        match self {
+            Self::Send => totals.sent,
+            Self::Receive => totals.received,
+        }
+    }
+}
+
+fn start(plan: &Plan, ran: &Ran<Outcome>) -> Value {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let connected = ran.outcome.streams.iter().enumerate().map(|(number, stream)| {
+        json!({
+            "socket": socket(number),
+            "local_host": stream.local.map_or(String::new(), |local| local.addr.to_string()),
+            "local_port": stream.local.map_or(0, |local| local.port),
+            "remote_host": ran.target.addr.to_string(),
+            "remote_port": ran.target.port,
+        })
+    });
+    let (duration, octets) = match plan.bulk.until {
+        Until::Elapsed(time) => (time.as_secs(), 0),
+        Until::Octets(count) => (0, count),
+    };
+    let gauges = ran.outcome.streams.iter().flat_map(|stream| &stream.samples);
+    let mss = gauges.filter_map(|sample| sample.gauge).map(|gauge| gauge.mss).next_back();
+    let tunables = &plan.ground.tunables;
+    json!({
+        "connected": connected.collect::<Vec<_>>(),
+        "version": format!("whimbrel {}", env!("CARGO_PKG_VERSION")),
+        "system_info": system(),
+        "timestamp": { "time": HttpDate::from_unix_seconds(now).as_str(), "timesecs": now },
+        "connecting_to": { "host": ran.target.addr.to_string(), "port": ran.target.port },
+        "cookie": cookie(now),
+        "tcp_mss_default": mss.unwrap_or(0),
+        "target_bitrate": plan.bulk.rate.unwrap_or(0),
+        "sock_bufsize": 0,
+        "sndbuf_actual": tunables.send_buffer,
+        "rcvbuf_actual": tunables.recv_buffer,
+        "test_start": {
+            "protocol": "TCP",
+            "num_streams": plan.bulk.streams,
+            "blksize": plan.bulk.block,
+            "omit": plan.bulk.omit.as_secs(),
+            "duration": duration,
+            "bytes": octets,
+            "blocks": 0,
+            "reverse": u8::from(plan.bulk.direction == Direction::Receive),
+            "tos": 0,
+            "target_bitrate": plan.bulk.rate.unwrap_or(0),
+        },
+    })
+}
+
+fn intervals(outcome: &Outcome, ways: &[Way]) -> Value {
+    let count = outcome.streams.iter().map(|stream| stream.samples.len()).max().unwrap_or(0);
+    let interval = |place: usize| {
+        let mut streams = Vec::new();
+        let mut interval = Map::new();
+        for (turn, way) in ways.iter().enumerate() {
+            let mut octets = 0;
+            let mut last = None;
+            for (number, stream) in outcome.streams.iter().enumerate() {
+                let Some(sample) = stream.samples.get(place) else { continue };
+                octets += way.of(sample.moved);
+                last = Some(sample);
+                let number = number + turn * outcome.streams.len();
+                streams.push(in_interval(stream, place, sample, (*way, socket(number))));
+            }
+            let Some(sample) = last else { continue };
+            let sum = if turn == 0 { "sum" } else { "sum_bidir_reverse" };
+            interval.insert(sum.into(), whole_interval(outcome, place, sample, (*way, octets)));
+        }
+        interval.insert("streams".into(), streams.into());
+        Value::Object(interval)
+    };
+    (0..count).map(interval).collect()
+}
+
+/// One stream in one interval.
+fn in_interval(
+    stream: &StreamOutcome,
+    place: usize,
+    sample: &Sample,
+    (way, socket): (Way, usize),
+) -> Value {
+    let mut map = span(sample, way.of(sample.moved), way);
+    map.insert("socket".into(), socket.into());
+    if let Some(gauge) = sample.gauge.filter(|_| way == Way::Send) {
+        if let Some(again) = retransmits(stream, place) {
+            map.insert("retransmits".into(), again.into());
+        }
+        map.insert("snd_cwnd".into(), gauge.cwnd.into());
+        map.insert("snd_wnd".into(), gauge.rwnd.into());
+        map.insert("rtt".into(), micros(gauge.rtt.unwrap_or_default()).into());
+        map.insert("rttvar".into(), micros(gauge.rttvar).into());
+        map.insert("pmtu".into(), (gauge.mss + HEADERS).into());
+    }
+    map.into()
+}
+
+/// All streams in one interval.
+fn whole_interval(
+    outcome: &Outcome,
+    place: usize,
+    sample: &Sample,
+    (way, octets): (Way, u64),
+) -> Value {
+    let mut map = span(sample, octets, way);
+    let again: Option<u64> = outcome.streams.iter().map(|stream| retransmits(stream, place)).sum();
+    if let Some(again) = again.filter(|_| way == Way::Send) {
+        map.insert("retransmits".into(), again.into());
+    }
+    map.into()
+}
+
+fn span(sample: &Sample, octets: u64, way: Way) -> Map<String, Value> {
+    let seconds = span_seconds(sample.from, sample.until);
+    let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
+    let mut map = Map::new();
+    map.insert("start".into(), sample.from.as_secs_f64().into());
+    map.insert("end".into(), sample.until.as_secs_f64().into());
+    map.insert("seconds".into(), seconds.into());
+    map.insert("bytes".into(), octets.into());
+    map.insert("bits_per_second".into(), rate.into());
+    map.insert("omitted".into(), sample.omitted.into());
+    map.insert("sender".into(), (way == Way::Send).into());
+    map
+}
+
+/// Segments that a stream sent again in one interval, if that is known.
+fn retransmits(stream: &StreamOutcome, place: usize) -> Option<u64> {
+    let at = |place: usize| stream.samples.get(place)?.gauge?.retransmits;
+    let before = place.checked_sub(1).and_then(at).unwrap_or(0);
+    at(place).map(|count| count.saturating_sub(before))
+}
+
+fn end(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
+    let outcome = &ran.outcome;
+    let mut streams = Vec::new();
+    let mut map = Map::new();
+    for (turn, way) in ways.iter().enumerate() {
+        for (number, stream) in outcome.streams.iter().enumerate() {
+            let number = number + turn * outcome.streams.len();
+            streams.push(stream_end(outcome, stream, *way, socket(number)));
+        }
+        let octets = way.of(outcome.counted());
+        let came = outcome.streams.iter().map(|stream| arrived(stream, *way)).sum();
+        let (sent, received) = match turn {
+            0 => ("sum_sent", "sum_received"),
+            _ => ("sum_sent_bidir_reverse", "sum_received_bidir_reverse"),
+        };
+        let mut sum = total(outcome, octets, *way);
+        if let Some(again) = outcome.retransmits.filter(|_| *way == Way::Send) {
+            sum.insert("retransmits".into(), again.into());
+        }
+        map.insert(sent.into(), sum.into());
+        map.insert(received.into(), total(outcome, came, *way).into());
+    }
+    map.insert("streams".into(), streams.into());
+    let nothing =
+        ["host_total", "host_user", "host_system", "remote_total", "remote_user", "remote_system"];
+    let nothing = nothing.map(|name| (name.to_owned(), Value::from(0.0)));
+    map.insert("cpu_utilization_percent".into(), nothing.into_iter().collect::<Map<_, _>>().into());
+    let own = congestion(ran);
+    let (near, far) = match plan.bulk.direction {
+        Direction::Receive => ("receiver_tcp_congestion", "sender_tcp_congestion"),
+        Direction::Send | Direction::Both => ("sender_tcp_congestion", "receiver_tcp_congestion"),
+    };
+    // Another program's stack does not tell.
+    if plan.target.is_none() {
+        map.insert(far.into(), own.clone().into());
+    }
+    map.insert(near.into(), own.into());
+    map.into()
+}
+
+/// What this side's stack controls congestion with.
+fn congestion(ran: &Ran<Outcome>) -> String {
+    match ran.client {
+        Some(_) => "reno".into(),
+        None => first_line("/proc/sys/net/ipv4/tcp_congestion_control"),
+    }
+}
+
+fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize) -> Value {
+    let mut sender = total(outcome, way.of(stream.counted), way);
+    let mut receiver = total(outcome, arrived(stream, way), way);
+    for side in [&mut sender, &mut receiver] {
+        side.insert("socket".into(), socket.into());
+    }
+    if way == Way::Send {
+        let gauges = || stream.samples.iter().filter_map(|sample| sample.gauge);
+        let rtts: Vec<u64> = gauges().filter_map(|gauge| gauge.rtt).map(micros).collect();
+        let mean = rtts.iter().sum::<u64>().checked_div(rtts.len() as u64).unwrap_or(0);
+        if let Some(again) = gauges().next_back().and_then(|gauge| gauge.retransmits) {
+            sender.insert("retransmits".into(), again.into());
+        }
+        let most = |figures: &mut dyn Iterator<Item = u64>| Value::from(figures.max().unwrap_or(0));
+        sender.insert("max_snd_cwnd".into(), most(&mut gauges().map(|gauge| gauge.cwnd)));
+        sender.insert("max_snd_wnd".into(), most(&mut gauges().map(|gauge| gauge.rwnd)));
+        sender.insert("max_rtt".into(), most(&mut rtts.iter().copied()));
+        sender.insert("min_rtt".into(), rtts.iter().min().copied().unwrap_or(0).into());
+        sender.insert("mean_rtt".into(), mean.into());
+    }
+    json!({ "sender": sender, "receiver": receiver })
+}
+
+fn total(outcome: &Outcome, octets: u64, way: Way) -> Map<String, Value> {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let mut map = Map::new();
+    map.insert("start".into(), 0.0.into());
+    map.insert("end".into(), seconds.into());
+    map.insert("seconds".into(), seconds.into());
+    map.insert("bytes".into(), octets.into());
+    map.insert("bits_per_second".into(), per_second(octets * 8, outcome.elapsed).into());
+    map.insert("sender".into(), (way == Way::Send).into());
+    map
+}
+
+/// What came at the receiver, as far as that is known: it says so itself, or is this side.
+fn arrived(stream: &StreamOutcome, way: Way) -> u64 {
+    match (way, stream.confirmed) {
+        (Way::Send, Some(confirmed)) => {
+            confirmed.saturating_sub(stream.totals.sent - stream.counted.sent)
+        }
+        _ => way.of(stream.counted),
+    }
+}
+
+fn micros(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The number of a stream: iperf3's are descriptors, 5, 7, 9 and so on.
+const fn socket(number: usize) -> usize {
+    5 + 2 * number
+}
+
+/// Octets of IPv4 and TCP headers.
+const HEADERS: u32 = 40;

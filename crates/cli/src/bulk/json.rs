@@ -1,0 +1,87 @@
+//! The document `whimbrel.bulk/1`: times in seconds, sizes in octets, rates in bits a second.
+
+use serde_json::{Map, Value, json};
+use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, Until};
+use whimbrel_apps::record::per_second;
+use whimbrel_apps::transport::Limit;
+
+use super::table::span_seconds;
+use super::{Outcome, Plan, Ran, StreamOutcome};
+use crate::output;
+
+/// The document of a transfer.
+pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
+    let outcome = &ran.outcome;
+    let mut document = output::document("whimbrel.bulk/1", &plan.ground, ran);
+    document.insert("config".into(), config(plan));
+    let Totals { sent, received } = outcome.counted();
+    document.insert(
+        "summary".into(),
+        json!({
+            "duration": outcome.elapsed.as_secs_f64(),
+            "sent": sent,
+            "received": received,
+            "sent_rate": per_second(sent * 8, outcome.elapsed),
+            "received_rate": per_second(received * 8, outcome.elapsed),
+            "retransmits": outcome.retransmits,
+            "error": outcome.trouble.map(|trouble| trouble.name()),
+        }),
+    );
+    document.insert("streams".into(), outcome.streams.iter().map(stream).collect());
+    format!("{:#}\n", Value::Object(document))
+}
+
+fn config(plan: &Plan) -> Value {
+    let (duration, octets) = match plan.bulk.until {
+        Until::Elapsed(time) => (Some(time.as_secs_f64()), None),
+        Until::Octets(count) => (None, Some(count)),
+    };
+    json!({
+        "direction": match plan.bulk.direction {
+            Direction::Send => "send",
+            Direction::Receive => "recv",
+            Direction::Both => "bidir",
+        },
+        "streams": plan.bulk.streams,
+        "duration": duration,
+        "octets": octets,
+        "rate": plan.bulk.rate,
+        "block": plan.bulk.block,
+        "omit": plan.bulk.omit.as_secs_f64(),
+        "interval": plan.bulk.interval.as_secs_f64(),
+    })
+}
+
+fn stream(stream: &StreamOutcome) -> Value {
+    json!({
+        "local": stream.local.map(|local| local.to_string()),
+        "sent": stream.counted.sent,
+        "received": stream.counted.received,
+        "confirmed": stream.confirmed,
+        "limited": shares(&stream.shares),
+        "intervals": stream.samples.iter().map(sample).collect::<Vec<_>>(),
+    })
+}
+
+fn sample(sample: &Sample) -> Value {
+    let seconds = span_seconds(sample.from, sample.until);
+    json!({
+        "start": sample.from.as_secs_f64(),
+        "end": sample.until.as_secs_f64(),
+        "seconds": seconds,
+        "sent": sample.moved.sent,
+        "received": sample.moved.received,
+        "omitted": sample.omitted,
+        "retransmits": sample.gauge.and_then(|gauge| gauge.retransmits),
+        "cwnd": sample.gauge.map(|gauge| gauge.cwnd),
+        "rwnd": sample.gauge.map(|gauge| gauge.rwnd),
+        "rtt": sample.gauge.and_then(|gauge| gauge.rtt).map(|rtt| rtt.as_secs_f64()),
+        "limited": shares(&sample.shares),
+    })
+}
+
+/// How long, in seconds, the sender waited for what.
+fn shares(shares: &Shares) -> Value {
+    let share = |limit: Limit| (limit.name().into(), shares.time(limit).as_secs_f64().into());
+    Limit::ALL.into_iter().map(share).collect::<Map<_, _>>().into()
+}

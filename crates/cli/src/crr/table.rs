@@ -1,0 +1,86 @@
+//! The table of `crr`, in the manner of netperf's.
+
+use std::fmt::Write;
+
+use super::{Mode, Plan};
+use crate::drive::{Ran, StackState};
+use crate::load::Outcome;
+use crate::quantity;
+
+/// The table, with a line above that says what was measured.
+pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
+    let record = &ran.outcome.record;
+    let latency = &record.corrected;
+    let micros = |nanos: f64| format!("{:.1}", nanos / 1e3);
+    let at = |quantile| micros(latency.value_at_quantile(quantile) as f64);
+    let (send, receive) = buffers(plan, ran);
+    let (request, response) = plan.sizes;
+    let mut text = format!(
+        "whimbrel {}  TCP_{}  {}  over {}\n{HEADING}",
+        env!("CARGO_PKG_VERSION"),
+        plan.mode.name().to_uppercase(),
+        ran.target,
+        plan.ground.typed
+    );
+    let _ = writeln!(
+        text,
+        "{send:<6} {receive:<6} {request:<7} {response:<6} {:<8.2} {:<12.2} {:<6} {:>7} {:>7} \
+         {:>7} {:>7} {:>9}  {:<5} {:<6} {}",
+        record.elapsed().as_secs_f64(),
+        record.rate(),
+        record.failed(),
+        micros(latency.mean()),
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        micros(latency.max() as f64),
+        counted(&ran.client, |state| state.counters.syn_retrans),
+        reused(plan, ran),
+        counted(&ran.client, |state| {
+            (state.census.time_wait + state.census.connections) as u64
+        }),
+    );
+    if let Some(spread) = record.intervals.spread(record.elapsed()).filter(|s| s.intervals > 1) {
+        let _ = writeln!(
+            text,
+            "rate by the second: min {} max {} over {} intervals, cv {:.1}%",
+            quantity::thousands(spread.min as u64),
+            quantity::thousands(spread.max as u64),
+            spread.intervals,
+            100.0 * spread.variation()
+        );
+    }
+    text
+}
+
+/// The sizes of the client's buffers; the kernel chooses its own as it goes.
+fn buffers(plan: &Plan, ran: &Ran<Outcome>) -> (String, String) {
+    match ran.client {
+        None => ("auto".into(), "auto".into()),
+        Some(_) => {
+            let tunables = &plan.ground.tunables;
+            (tunables.send_buffer.to_string(), tunables.recv_buffer.to_string())
+        }
+    }
+}
+
+fn counted(state: &Option<StackState>, count: impl Fn(&StackState) -> u64) -> String {
+    state.as_ref().map_or_else(|| "-".into(), |state| count(state).to_string())
+}
+
+/// How many of the connections took the place of one in TIME-WAIT, at whoever kept it.
+fn reused(plan: &Plan, ran: &Ran<Outcome>) -> String {
+    let opened = ran.outcome.record.opened;
+    let states = [ran.client.as_ref(), ran.server.as_ref()];
+    if plan.mode == Mode::Rr || opened == 0 || ran.server.is_none() {
+        return "-".into();
+    }
+    let reused: u64 = states.iter().flatten().map(|s| s.counters.time_wait_recycled).sum();
+    format!("{:.1}%", 100.0 * reused as f64 / opened as f64)
+}
+
+const HEADING: &str = "\
+Socket Size   Request Resp.  Elapsed  Trans.       Failed                   Latency (us)                SYN-  TW     Ports
+Send   Recv   Size    Size   Time     Rate                   Mean     P50     P90     P99       Max  retx  reuse  in use
+bytes  bytes  bytes   bytes  secs.    per sec
+";

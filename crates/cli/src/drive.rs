@@ -1,0 +1,107 @@
+//! Runs a client, and in this process its server where it has no other, over whatever wire.
+//!
+//! The applications are the same on every wire; what differs is who moves their octets: a stack in
+//! memory, a stack over a device, or the kernel.
+
+use whimbrel_apps::{Model, Transport};
+use whimbrel_io::Stop;
+use whimbrel_io::WireSpec;
+use whimbrel_io::signals::Signals;
+use whimbrel_link::LinkCounters;
+use whimbrel_stack::Shard;
+use whimbrel_stack::shard::Census;
+use whimbrel_tcp::{Counters, Instant};
+use whimbrel_wire::Endpoint;
+
+use crate::failure::Failure;
+use crate::options::Ground;
+
+mod device;
+mod kernel;
+mod mem;
+mod net;
+mod port;
+
+pub(crate) use net::KernelNet;
+
+/// A client to run, and the server that it needs if nobody else is there.
+pub(crate) trait Job {
+    /// The client.
+    type Client<T: Transport>: Model<T>;
+    /// The server.
+    type Server<T: Transport>: Model<T>;
+    /// What is left of the client at the end.
+    type Outcome;
+
+    /// A client of the server at `target`.
+    fn client<T: Transport>(&self, target: Endpoint) -> Self::Client<T>;
+
+    /// A server for it.
+    fn server<T: Transport>(&self) -> Self::Server<T>;
+
+    /// Called every now and then while the client runs.
+    fn watch<T: Transport>(&mut self, client: &Self::Client<T>, now: Instant);
+
+    /// The run is over, by itself or because somebody interrupted it.
+    fn end<T: Transport>(&mut self, client: &mut Self::Client<T>, net: &mut T, now: Instant);
+
+    /// What is left of the client.
+    fn outcome<T: Transport>(&self, client: Self::Client<T>) -> Self::Outcome;
+}
+
+/// A run that is over.
+pub(crate) struct Ran<O> {
+    /// What is left of the client.
+    pub(crate) outcome: O,
+    /// Its stack, unless it was the kernel's.
+    pub(crate) client: Option<StackState>,
+    /// The stack of its server, if that was in this process and not the kernel's.
+    pub(crate) server: Option<StackState>,
+    /// The links between them, there and back, if they were in memory.
+    pub(crate) links: Option<[LinkCounters; 2]>,
+    /// The server.
+    pub(crate) target: Endpoint,
+    /// What keys and chance came from, if not from the system.
+    pub(crate) seed: Option<u64>,
+}
+
+/// What a stack counted, and what it holds.
+#[derive(Clone, Debug)]
+pub(crate) struct StackState {
+    /// What it counted.
+    pub(crate) counters: Counters,
+    /// What it holds at the end of the run.
+    pub(crate) census: Census,
+    /// The ports that it draws from, the last one included.
+    pub(crate) ports: (u16, u16),
+}
+
+impl StackState {
+    fn of(shard: &Shard) -> Self {
+        let tunables = shard.tunables();
+        Self {
+            counters: shard.counters().clone(),
+            census: shard.census(),
+            ports: (tunables.port_first, tunables.port_last),
+        }
+    }
+}
+
+/// Runs `job` against `target`, or against its own server if there is none.
+pub(crate) fn run<J: Job>(
+    job: &mut J,
+    ground: &Ground,
+    target: Option<Endpoint>,
+) -> Result<Ran<J::Outcome>, Failure> {
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    match (&ground.wire, target) {
+        (WireSpec::Mem(link), _) => mem::run(job, ground, link, &stop),
+        (WireSpec::Kernel, target) => kernel::run(job, target, &stop),
+        (wire, Some(target)) => device::run(job, ground, wire, target, &stop),
+        (_, None) => Err(Failure::usage("--wire", "give the address of the other side")),
+    }
+}
+
+/// Events dealt with in one turn, before frames have their turn again.
+const BUDGET: usize = 256;

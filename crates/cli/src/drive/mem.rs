@@ -1,0 +1,79 @@
+//! Both hosts in this process.
+
+use whimbrel_io::mem::mem_capabilities;
+use whimbrel_io::{Clock, MemPair, MemTime, Stop, entropy};
+use whimbrel_link::LinkConfig;
+use whimbrel_stack::{InterfaceAddress, Shard, ShardConfig};
+use whimbrel_tcp::Instant;
+use whimbrel_tcp::table::Secrets;
+use whimbrel_wire::{Address, Endpoint};
+
+use super::port::{ClientPort, ServerPort};
+use super::{Job, Ran, StackState};
+use crate::failure::Failure;
+use crate::options::{ClockKind, Ground};
+
+pub(super) fn run<J: Job>(
+    job: &mut J,
+    ground: &Ground,
+    link: &LinkConfig,
+    stop: &Stop,
+) -> Result<Ran<J::Outcome>, Failure> {
+    // Virtual time is for runs that repeat: without a seed it has one all the same.
+    let seed = match (ground.seed, ground.clock) {
+        (Some(seed), _) => seed,
+        (None, ClockKind::Virtual) => 1,
+        (None, ClockKind::Real) => entropy::seed().map_err(Failure::run)?,
+    };
+    let near = shard(ground, link, seed, CLIENT)?;
+    let mut far = shard(ground, link, seed, SERVER)?;
+    let target = Endpoint::new(address(SERVER), PORT);
+    far.listen(target, BACKLOG).map_err(Failure::run)?;
+    let time = match ground.clock {
+        ClockKind::Real => MemTime::Real(Clock::start()),
+        ClockKind::Virtual => MemTime::Virtual(Instant::ZERO),
+    };
+    let server = ServerPort(job.server());
+    let client = job.client(target);
+    let client = ClientPort::new(job, client, stop.clone());
+    let mut pair = MemPair::new(link, seed, ((near, client), (far, server)), time);
+    pair.run(stop).map_err(Failure::run)?;
+
+    let now = pair.now();
+    let (shard, port) = pair.near();
+    port.job.end(&mut port.client, shard, now);
+    let client = StackState::of(shard);
+    let server = StackState::of(pair.far().0);
+    let links = pair.links().map(|link| *link.counters());
+    let (_, ClientPort { job, client: model, .. }) = pair.into_near();
+    Ok(Ran {
+        outcome: job.outcome(model),
+        client: Some(client),
+        server: Some(server),
+        links: Some(links),
+        target,
+        seed: Some(seed),
+    })
+}
+
+fn shard(ground: &Ground, link: &LinkConfig, seed: u64, host: u8) -> Result<Shard, Failure> {
+    Shard::new(ShardConfig {
+        tunables: ground.tunables.clone(),
+        // Nobody but this process is there to guess what the keys keep.
+        secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
+        capabilities: mem_capabilities(link),
+        addresses: vec![InterfaceAddress { addr: address(host), prefix_len: 24 }],
+        routes: Vec::new(),
+    })
+    .map_err(Failure::run)
+}
+
+fn address(host: u8) -> Address {
+    Address::from_v4_octets([10, 0, 0, host])
+}
+
+const CLIENT: u8 = 1;
+const SERVER: u8 = 2;
+const PORT: u16 = 80;
+/// The bound of the accept queue, as `serve` has it by default.
+const BACKLOG: u32 = 4096;

@@ -1,0 +1,152 @@
+//! The kernel's sockets as a transport of applications.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use bytes::Bytes;
+use whimbrel_apps::transport::{Gauge, Limit};
+use whimbrel_apps::{Happening, Reading, Transport, Trouble};
+use whimbrel_io::KernelSockets;
+use whimbrel_io::kernel::{KernelEvent, KernelInfo, KernelListener, Received, SocketId};
+use whimbrel_wire::Endpoint;
+
+/// The kernel's sockets.
+#[derive(Debug)]
+pub(crate) struct KernelNet {
+    sockets: KernelSockets,
+    /// Why the kernel tells no more what happens.
+    broken: Option<io::Error>,
+}
+
+impl KernelNet {
+    /// No sockets.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { sockets: KernelSockets::new()?, broken: None })
+    }
+
+    /// Listens; returns where.
+    pub(crate) fn listen(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
+        self.sockets.listen(at, backlog)
+    }
+
+    /// Whether the kernel still tells what happens.
+    pub(crate) fn check(&mut self) -> io::Result<()> {
+        self.broken.take().map_or(Ok(()), Err)
+    }
+}
+
+impl AsFd for KernelNet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.sockets.as_fd()
+    }
+}
+
+impl Transport for KernelNet {
+    type Id = SocketId;
+    type Listener = KernelListener;
+
+    fn place(id: SocketId) -> u32 {
+        id.index()
+    }
+
+    fn connect(&mut self, remote: Endpoint) -> Result<SocketId, Trouble> {
+        self.sockets.connect(remote).map_err(|error| trouble(&error))
+    }
+
+    fn accept(&mut self, listener: KernelListener) -> Option<SocketId> {
+        self.sockets.accept(listener).ok()
+    }
+
+    fn send(&mut self, id: SocketId, data: &mut Bytes) -> Result<usize, Trouble> {
+        self.sockets.send(id, data).map_err(|error| trouble(&error))
+    }
+
+    fn recv(&mut self, id: SocketId) -> Reading {
+        match self.sockets.recv(id) {
+            Ok(Received::Data(octets)) => Reading::Data(octets),
+            Ok(Received::Pending) => Reading::Pending,
+            Ok(Received::End) => Reading::End,
+            Err(error) => Reading::Failed(trouble(&error)),
+        }
+    }
+
+    fn shutdown(&mut self, id: SocketId) {
+        self.sockets.shutdown(id);
+    }
+
+    fn close(&mut self, id: SocketId) {
+        self.sockets.close(id);
+    }
+
+    fn abort(&mut self, id: SocketId) {
+        self.sockets.abort(id);
+    }
+
+    fn poll_event(&mut self) -> Option<Happening<Self>> {
+        match self.sockets.poll_event() {
+            Ok(event) => event.map(|event| match event {
+                KernelEvent::Accepted(listener) => Happening::Accepted(listener),
+                KernelEvent::Connected(id) => Happening::Connected(id),
+                KernelEvent::Readable(id) => Happening::Readable(id),
+                KernelEvent::Writable(id) => Happening::Writable(id),
+                KernelEvent::Failed(id, error) => Happening::Closed(id, Some(trouble(&error))),
+            }),
+            Err(error) => {
+                self.broken = Some(error);
+                None
+            }
+        }
+    }
+
+    fn gauge(&self, id: SocketId) -> Option<Gauge> {
+        self.sockets.info(id).ok().map(|info| gauge(&info))
+    }
+
+    fn retransmits(&self) -> Option<u64> {
+        None
+    }
+
+    fn local(&self, id: SocketId) -> Option<Endpoint> {
+        self.sockets.local(id).ok()
+    }
+}
+
+fn gauge(info: &KernelInfo) -> Gauge {
+    let in_flight = u64::from(info.unacked) * u64::from(info.mss);
+    let limit = if info.unsent == 0 {
+        Limit::App
+    } else if in_flight + u64::from(info.mss) > info.rwnd.into() {
+        Limit::Rwnd
+    } else if info.unacked >= info.cwnd {
+        Limit::Cwnd
+    } else {
+        Limit::Sndbuf
+    };
+    Gauge {
+        retransmits: Some(info.retransmits.into()),
+        cwnd: u64::from(info.cwnd) * u64::from(info.mss),
+        rwnd: info.rwnd.into(),
+        mss: info.mss,
+        rtt: (!info.rtt.is_zero()).then_some(info.rtt),
+        rttvar: info.rttvar,
+        limit,
+    }
+}
+
+fn trouble(error: &io::Error) -> Trouble {
+    // EMFILE and ENFILE: the process, or the system, has no descriptor left.
+    if matches!(error.raw_os_error(), Some(24 | 23)) {
+        return Trouble::TooMany;
+    }
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Trouble::Refused,
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => Trouble::Reset,
+        io::ErrorKind::TimedOut => Trouble::TimedOut,
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Trouble::Unreachable,
+        io::ErrorKind::AddrNotAvailable => Trouble::PortsExhausted,
+        io::ErrorKind::NotConnected => Trouble::EndedEarly,
+        _ => Trouble::System,
+    }
+}

@@ -1,0 +1,136 @@
+//! `whimbrel load`: an HTTP/1.1 load, and what it measured.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use whimbrel_apps::condition::Figure;
+
+use crate::drive::{self, Ran};
+use crate::failure::Failure;
+use crate::options::{GroundOptions, OutputOptions};
+use crate::{output, quantity, size};
+
+mod figures;
+mod job;
+pub(crate) mod json;
+mod oha;
+mod plan;
+mod report;
+mod url;
+
+pub(crate) use figures::{Outcome, figure, figure_names, verdict};
+pub(crate) use job::{done, steps, watch_line};
+use plan::Plan;
+pub(crate) use report::{errors, phases};
+
+/// What was typed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// What to load, as in http://10.9.0.1:8080/path [default: a server in this process].
+    #[arg(value_name = "URL")]
+    url: Option<String>,
+    #[command(flatten)]
+    ground: GroundOptions,
+    /// How many connections there are at a time.
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    connections: u32,
+    /// End after that many requests.
+    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// End after that time [default: 10s].
+    #[arg(short = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
+    duration: Option<Duration>,
+    /// Requests a second, falling due evenly whether or not earlier ones are answered; latency is
+    /// then also counted from when each was due (corrected for coordinated omission).
+    #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
+    rate: Option<f64>,
+    /// A new connection for each request.
+    #[arg(short = 'K', long)]
+    no_keepalive: bool,
+    /// Who ends a connection that is not kept alive, and so keeps its TIME-WAIT.
+    #[arg(long, value_enum, default_value_t = Closer::Server, requires = "no_keepalive")]
+    close: Closer,
+    /// The method.
+    #[arg(short, long, value_name = "METHOD", default_value = "GET")]
+    method: String,
+    /// A header field, as in 'Accept: text/html'; may repeat.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// The request's body.
+    #[arg(short = 'd', long, value_name = "TEXT", conflicts_with = "data_file")]
+    data: Option<String>,
+    /// The file whose content is the request's body.
+    #[arg(short = 'D', long, value_name = "FILE")]
+    data_file: Option<PathBuf>,
+    /// How long a request may take.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
+    timeout: Duration,
+    /// How long a connection may take to open.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
+    connect_timeout: Duration,
+    /// Load for that time first, and measure only afterwards.
+    #[arg(long, value_name = "TIME", value_parser = quantity::some_time)]
+    warmup: Option<Duration>,
+    /// Run it that many times over the same stack: what a run leaves in TIME-WAIT meets the next.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// The pause between two runs.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration, requires = "repeat")]
+    gap: Duration,
+    /// The length of the intervals that the rate is compared over.
+    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
+    interval: Duration,
+    /// Octets of each response of the server in this process.
+    #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse, conflicts_with = "url")]
+    body: u64,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// Who ends a connection.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Closer {
+    /// The server closes first.
+    Server,
+    /// This side closes first.
+    Client,
+    /// This side resets the connection: nobody keeps a TIME-WAIT.
+    Rst,
+}
+
+/// Loads, and says what that took.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let format = arguments.output.format(&["whimbrel", "oha"])?;
+    let condition = arguments.output.condition(&figure_names())?;
+    let plan = Plan::new(arguments)?;
+    let mut job = job::LoadJob::new(&plan, arguments.output.quiet);
+    let ran = drive::run(&mut job, &plan.ground, plan.target)?;
+    job.finish();
+
+    // Of a run in which nothing went, the reason alone is worth reading.
+    if format.is_none() {
+        judge_success(&plan, &ran)?;
+    }
+    let text = match format {
+        Some("oha") => oha::document(&ran.outcome),
+        Some(_) => json::document(&plan, &ran),
+        None => report::text(&plan, &ran),
+    };
+    if format.is_some() || arguments.output.output.is_some() || !arguments.output.quiet {
+        output::write(&text, arguments.output.output.as_deref())?;
+    }
+    judge_success(&plan, &ran)?;
+    // What shall not be so of the last run shall not be so of any.
+    let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
+    let typed = arguments.output.fail_if.as_deref();
+    runs.into_iter().try_for_each(|run| {
+        verdict(condition.as_ref(), typed, &|name| -> Option<Figure> { figure(run, name) })
+    })
+}
+
+/// A load of which nothing was answered measured nothing.
+fn judge_success(plan: &Plan, ran: &Ran<Outcome>) -> Result<(), Failure> {
+    ran.outcome
+        .judge(&plan.url.as_ref().map_or_else(|| ran.target.to_string(), |url| url.to_string()))
+}

@@ -1,0 +1,106 @@
+//! What is left of a load, and the figures that conditions name.
+
+use hdrhistogram::Histogram;
+use whimbrel_apps::condition::Figure;
+use whimbrel_apps::load::Close;
+use whimbrel_apps::{Condition, Record};
+
+use crate::failure::Failure;
+
+/// What is left of a load.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// What it measured.
+    pub(crate) record: Record,
+    /// What was under way at its end.
+    pub(crate) left: Close,
+    /// The runs before it.
+    pub(crate) earlier: Vec<Self>,
+}
+
+impl Outcome {
+    /// Fails if nothing was answered, and says why not.
+    pub(crate) fn judge(&self, target: &str) -> Result<(), Failure> {
+        let record = &self.record;
+        let most = record.troubles.iter().max_by_key(|(_, count)| **count);
+        match most {
+            Some((trouble, count)) if record.answered() == 0 => Err(Failure::run(format!(
+                "{target}: nothing was answered ({count} times {trouble}): {}",
+                trouble.remedy()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The share of exchanges that were answered without an error, of those that were measured.
+    pub(crate) fn success_rate(&self) -> f64 {
+        let all = self.record.answered() + self.record.failed();
+        if all == 0 { 0.0 } else { self.record.succeeded() as f64 / all as f64 }
+    }
+}
+
+/// The names that [`figure`] knows.
+pub(crate) fn figure_names() -> Vec<&'static str> {
+    let quantiles = QUANTILES.iter().map(|(name, _)| *name);
+    quantiles.chain(["min", "max", "mean", "rps", "requests", "errors", "success"]).collect()
+}
+
+/// A figure by its name: times in seconds, corrected if there was a rate.
+pub(crate) fn figure(outcome: &Outcome, name: &str) -> Option<Figure> {
+    let record = &outcome.record;
+    let latency = &record.corrected;
+    let plain = |value: f64| Some(Figure { value, whole: 1.0 });
+    let answered = record.answered();
+    let all = answered + record.failed();
+    if let Some((_, quantile)) = QUANTILES.iter().find(|(known, _)| *known == name) {
+        return plain(seconds(latency.value_at_quantile(*quantile)));
+    }
+    match name {
+        "min" => plain(seconds(latency.min())),
+        "max" => plain(seconds(latency.max())),
+        "mean" => plain(latency.mean() / 1e9),
+        "rps" => plain(record.rate()),
+        "requests" => plain(all as f64),
+        "errors" => Some(Figure { value: (all - record.succeeded()) as f64, whole: all as f64 }),
+        "success" => Some(Figure { value: record.succeeded() as f64, whole: all as f64 }),
+        _ => None,
+    }
+}
+
+/// Fails with code 3 if the condition holds.
+pub(crate) fn verdict(
+    condition: Option<&Condition>,
+    typed: Option<&str>,
+    figure: &dyn Fn(&str) -> Option<Figure>,
+) -> Result<(), Failure> {
+    match condition {
+        Some(condition) if condition.holds(figure) => {
+            let typed = typed.unwrap_or_default();
+            Err(Failure::Verdict(format!("--fail-if {typed}: it is so")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Nanoseconds in seconds.
+pub(crate) fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// The mean of a histogram of nanoseconds, in nanoseconds.
+pub(crate) fn mean(histogram: &Histogram<u64>) -> u64 {
+    histogram.mean() as u64
+}
+
+/// The quantiles of conditions and documents.
+pub(crate) const QUANTILES: [(&str, f64); 9] = [
+    ("p10", 0.10),
+    ("p25", 0.25),
+    ("p50", 0.50),
+    ("p75", 0.75),
+    ("p90", 0.90),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+    ("p99.99", 0.9999),
+];

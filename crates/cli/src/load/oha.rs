@@ -1,0 +1,118 @@
+//! The document that oha prints with `--output-format json`, by its published schema: what reads
+//! one reads the other.
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+use whimbrel_apps::Record;
+use whimbrel_apps::record::Phase;
+
+use super::figures::{Outcome, QUANTILES, seconds};
+
+/// The document.
+pub(crate) fn document(outcome: &Outcome) -> String {
+    let record = &outcome.record;
+    let elapsed = record.elapsed().as_secs_f64();
+    let answered = record.answered();
+    let latency = &record.corrected;
+    let connect = record.phase(Phase::Connect);
+    let none = json!({ "average": 0.0, "fastest": 0.0, "slowest": 0.0 });
+    let document = json!({
+        "summary": {
+            "successRate": outcome.success_rate(),
+            "total": elapsed,
+            "slowest": seconds(latency.max()),
+            "fastest": seconds(latency.min()),
+            "average": latency.mean() / 1e9,
+            "requestsPerSec": record.rate(),
+            "totalData": record.body,
+            "sizePerRequest": record.body.checked_div(answered).unwrap_or(0),
+            "sizePerSec": if elapsed > 0.0 { record.body as f64 / elapsed } else { 0.0 },
+        },
+        "responseTimeHistogram": histogram(latency),
+        "latencyPercentiles": percentiles(|quantile| seconds(latency.value_at_quantile(quantile))),
+        "rps": rates(record),
+        "details": {
+            "DNSDialup": {
+                "average": connect.mean() / 1e9,
+                "fastest": seconds(connect.min()),
+                "slowest": seconds(connect.max()),
+            },
+            // Names are resolved once, before the run.
+            "DNSLookup": none,
+        },
+        "statusCodeDistribution": distribution(&record.statuses),
+        "errorDistribution": distribution(&record.troubles),
+    });
+    format!("{document:#}\n")
+}
+
+fn percentiles(at: impl Fn(f64) -> f64) -> Value {
+    QUANTILES.iter().map(|(name, q)| ((*name).into(), at(*q).into())).collect::<Map<_, _>>().into()
+}
+
+/// Eleven bars, as oha has them, each under its upper end.
+fn histogram(latency: &Histogram<u64>) -> Value {
+    let bars = bars(latency, BARS);
+    bars.iter()
+        .map(|(end, count)| (seconds(*end).to_string(), (*count).into()))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// Bars of one width between the least and the greatest time.
+fn bars(latency: &Histogram<u64>, count: u64) -> Vec<(u64, u64)> {
+    let (min, max) = (latency.min(), latency.max());
+    let end = |bar: u64| min + (max - min) * bar / (count - 1).max(1);
+    let ends: Vec<u64> = (0..count).map(end).collect();
+    counts_below(latency, &ends)
+}
+
+/// How many times lie up to each of `ends`, which grow, and above the one before it.
+pub(crate) fn counts_below(latency: &Histogram<u64>, ends: &[u64]) -> Vec<(u64, u64)> {
+    let mut from = 0;
+    let mut bars = Vec::new();
+    for &end in ends {
+        // Bars narrower than the histogram's own cells would show some of these twice.
+        bars.push((end, if from > end { 0 } else { cells(latency, from, end) }));
+        from = from.max(end + 1);
+    }
+    bars
+}
+
+/// How many times were recorded whose cell ends in this range: each counts once.
+fn cells(latency: &Histogram<u64>, from: u64, to: u64) -> u64 {
+    let cells = latency.iter_recorded();
+    let inside = cells.filter(|cell| {
+        let value = cell.value_iterated_to().clamp(latency.min(), latency.max());
+        (from..=to).contains(&value)
+    });
+    inside.map(|cell| cell.count_since_last_iteration()).sum()
+}
+
+fn rates(record: &Record) -> Value {
+    let mut rates = record.intervals.rates(record.elapsed());
+    if rates.is_empty() {
+        rates.push(record.rate());
+    }
+    rates.sort_by(f64::total_cmp);
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    let at = |quantile: f64| {
+        let place = (quantile * rates.len() as f64).ceil() as usize;
+        rates[place.clamp(1, rates.len()) - 1]
+    };
+    json!({
+        "mean": mean,
+        "stddev": (squares / rates.len() as f64).sqrt(),
+        "max": rates.last(),
+        "percentiles": percentiles(at),
+    })
+}
+
+fn distribution<K: ToString>(counts: &std::collections::BTreeMap<K, u64>) -> Value {
+    let entry = |(key, count): (&K, &u64)| (key.to_string(), Value::from(*count));
+    counts.iter().map(entry).collect::<Map<_, _>>().into()
+}
+
+/// As many as oha prints.
+const BARS: u64 = 11;

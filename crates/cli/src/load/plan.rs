@@ -1,0 +1,129 @@
+//! What was typed, turned into what is meant.
+
+use std::time::Duration;
+
+use whimbrel_apps::http::reply::Expected;
+use whimbrel_apps::http::{CloseBy, Composition, Limits};
+use whimbrel_apps::load::{self, Answer, Ending, Exchange, Until};
+use whimbrel_io::WireSpec;
+use whimbrel_wire::Endpoint;
+
+use super::url::Url;
+use super::{Arguments, Closer};
+use crate::failure::Failure;
+use crate::options::Ground;
+
+/// What is meant.
+pub(crate) struct Plan {
+    /// Where frames go.
+    pub(crate) ground: Ground,
+    /// What is loaded, if it is not in this process.
+    pub(crate) url: Option<Url>,
+    /// Where that is.
+    pub(crate) target: Option<Endpoint>,
+    /// What the client does; its target is set when it is known.
+    pub(crate) load: load::Plan,
+    /// How often it does that.
+    pub(crate) repeat: u32,
+    /// The pause between two runs.
+    pub(crate) gap: Duration,
+    /// The method.
+    pub(crate) method: String,
+    /// Octets of each response of the server in this process.
+    pub(crate) body: u64,
+    /// How that server goes about connections.
+    pub(crate) limits: Limits,
+}
+
+impl Plan {
+    /// What `arguments` mean.
+    pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let url = arguments.url.as_deref().map(Url::parse).transpose();
+        let url = url.map_err(|error| Failure::usage("URL", error))?;
+        let ground = arguments.ground.ground(arguments.url.as_deref())?;
+        let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
+        let target = target.transpose().map_err(|error| Failure::usage("URL", error))?;
+        let close_by = match arguments.close {
+            Closer::Server => CloseBy::Server,
+            Closer::Client | Closer::Rst => CloseBy::Client,
+        };
+        Ok(Self {
+            load: load_plan(arguments, url.as_ref())?,
+            ground,
+            target,
+            url,
+            repeat: arguments.repeat,
+            gap: arguments.gap,
+            method: arguments.method.clone(),
+            body: arguments.body,
+            limits: Limits { close_by, ..Limits::default() },
+        })
+    }
+}
+
+/// Whether the stack on this wire has an address of that family.
+fn is_reachable(wire: &WireSpec, end: Endpoint) -> bool {
+    let own = wire.addresses();
+    own.is_empty() || own.iter().any(|own| own.addr.is_v4() == end.addr.is_v4())
+}
+
+fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Failure> {
+    let expected = if arguments.method == "HEAD" { Expected::NoBody } else { Expected::Body };
+    let until = match (arguments.requests, arguments.duration) {
+        (Some(requests), _) => Until::Exchanges(requests),
+        (None, duration) => Until::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
+    };
+    let ending = match (arguments.no_keepalive, arguments.close) {
+        (false, _) => Ending::KeepAlive,
+        (true, Closer::Server) => Ending::Server,
+        (true, Closer::Client) => Ending::Client,
+        (true, Closer::Rst) => Ending::Reset,
+    };
+    Ok(load::Plan {
+        // Whoever drives it says where the server is.
+        target: Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0),
+        exchange: Exchange { request: request(arguments, url)?, answer: Answer::Http(expected) },
+        connections: arguments.connections,
+        until,
+        rate: arguments.rate,
+        ending,
+        timeout: arguments.timeout,
+        connect_timeout: arguments.connect_timeout,
+        warmup: arguments.warmup.unwrap_or_default(),
+        interval: arguments.interval,
+    })
+}
+
+fn request(arguments: &Arguments, url: Option<&Url>) -> Result<bytes::Bytes, Failure> {
+    let body = match (&arguments.data, &arguments.data_file) {
+        (Some(text), _) => text.clone().into_bytes(),
+        (None, Some(path)) => std::fs::read(path).map_err(|error| {
+            let path = path.display();
+            Failure::run(format!("--data-file {path}: {error}; give a file that can be read"))
+        })?,
+        (None, None) => Vec::new(),
+    };
+    let field = |text: &String| {
+        let (name, value) = text.split_once(':')?;
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    let fields = arguments.headers.iter().map(|text| {
+        field(text).ok_or_else(|| {
+            let text =
+                format!("{text:?} has no colon: give NAME: VALUE, as in 'Accept: text/html'");
+            Failure::usage("--header", text)
+        })
+    });
+    let composition = Composition {
+        method: &arguments.method,
+        target: url.map_or("/", |url| &url.target),
+        host: url.map_or("whimbrel", |url| &url.authority),
+        fields: &fields.collect::<Result<Vec<_>, _>>()?,
+        body: &body,
+        persistent: !arguments.no_keepalive,
+    };
+    composition.compose().map_err(|error| Failure::usage("the request", error))
+}
+
+/// As long as wrk loads by default.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);

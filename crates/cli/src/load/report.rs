@@ -1,0 +1,287 @@
+//! The summary of a load, for people.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use whimbrel_apps::Record;
+use whimbrel_apps::record::Phase;
+
+use super::figures::{Outcome, mean, seconds};
+use super::oha::counts_below;
+use super::plan::Plan;
+use crate::drive::{Ran, StackState};
+use crate::options::ClockKind;
+use crate::{quantity, size};
+
+/// The whole summary.
+pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
+    let outcome = &ran.outcome;
+    let mut text = headline(plan, ran);
+    text += &runs(outcome);
+    text += &beside(&summary(plan, outcome), &stack(plan, ran));
+    text.push('\n');
+    text += &beside(&distribution(plan, &outcome.record), &phases(&outcome.record));
+    text += &histogram(&outcome.record);
+    text += &statuses(&outcome.record);
+    text += &errors(outcome);
+    text
+}
+
+fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
+    let whom = match &plan.url {
+        Some(url) => url.to_string(),
+        None => format!("http://{}/ in this process", ran.target),
+    };
+    let clock = match plan.ground.clock {
+        ClockKind::Real => "",
+        ClockKind::Virtual => "  (virtual time)",
+    };
+    let load = &plan.load;
+    let rate = load.rate.map_or(String::new(), |rate| format!(", {rate} requests/s"));
+    format!(
+        "whimbrel {}  {} {whom}  over {}{clock}\n{} connections, {}{rate}\n\n",
+        env!("CARGO_PKG_VERSION"),
+        plan.method,
+        plan.ground.typed,
+        load.connections,
+        match load.ending {
+            whimbrel_apps::load::Ending::KeepAlive => "kept alive",
+            whimbrel_apps::load::Ending::Server => "one for each request, the server closes",
+            whimbrel_apps::load::Ending::Client => "one for each request, the client closes",
+            whimbrel_apps::load::Ending::Reset => "one for each request, the client resets",
+        },
+    )
+}
+
+/// A line for each of several runs; what follows is then of the last.
+fn runs(outcome: &Outcome) -> String {
+    if outcome.earlier.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        String::from("  run    requests     req/s  success       p50       p99       max\n");
+    for (number, run) in outcome.earlier.iter().chain([outcome]).enumerate() {
+        let at = |quantile| {
+            let nanos = run.record.corrected.value_at_quantile(quantile);
+            quantity::show(Duration::from_nanos(nanos))
+        };
+        let _ = writeln!(
+            text,
+            "{:>5} {:>11} {:>9.0} {:>7.2}% {:>9} {:>9} {:>9}",
+            number + 1,
+            quantity::thousands(run.record.answered()),
+            run.record.rate(),
+            100.0 * run.success_rate(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
+    }
+    text + "\nThe last run:\n"
+}
+
+fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    let record = &outcome.record;
+    let latency = &record.corrected;
+    let elapsed = record.elapsed();
+    let answered = record.answered();
+    let rate = record.rate();
+    let per_second = |count: u64| whimbrel_apps::record::per_second(count, elapsed) as u64;
+    let mut lines = vec![
+        "Summary:".into(),
+        format!("  Success rate:  {:.2}%", 100.0 * outcome.success_rate()),
+        format!("  Total:         {:.4} secs", elapsed.as_secs_f64()),
+        format!("  Slowest:       {:.6} secs", seconds(latency.max())),
+        format!("  Fastest:       {:.6} secs", seconds(latency.min())),
+        format!("  Average:       {:.6} secs", latency.mean() / 1e9),
+        format!("  Requests/sec:  {rate:.2}"),
+    ];
+    if let Some(spread) = record.intervals.spread(elapsed).filter(|spread| spread.intervals > 1) {
+        lines.push(format!(
+            "                 min {} max {} over {} intervals, cv {:.1}%",
+            quantity::thousands(spread.min as u64),
+            quantity::thousands(spread.max as u64),
+            spread.intervals,
+            100.0 * spread.variation()
+        ));
+    }
+    lines.push(format!("  Requests:      {}", quantity::thousands(answered)));
+    lines.push(format!("  Total data:    {}", size::display(record.body)));
+    lines.push(format!(
+        "  Size/request:  {}",
+        size::display(record.body.checked_div(answered).unwrap_or(0))
+    ));
+    lines.push(format!("  Size/sec:      {}", size::display(per_second(record.body))));
+    if plan.load.rate.is_some() && outcome.left.never_begun > 0 {
+        lines.push(format!(
+            "  Never begun:   {} requests fell due while every connection was busy",
+            quantity::thousands(outcome.left.never_begun)
+        ));
+    }
+    lines
+}
+
+fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
+    let record = &ran.outcome.record;
+    let line = |name: &str, value: u64| format!("  {name:<22}{:>12}", quantity::thousands(value));
+    let Some(client) = &ran.client else {
+        return vec![
+            "Kernel's sockets:".into(),
+            line("connections opened", record.opened),
+            line("closed uncleanly", record.unclean),
+        ];
+    };
+    let StackState { counters, census, ports: (first, last) } = client;
+    let range = u64::from(last - first) + 1;
+    let mut lines = vec![
+        "Stack (client side):".into(),
+        line("connections opened", counters.active_opens),
+        line("failed to open", counters.attempt_fails),
+        line("TIME-WAIT now", census.time_wait as u64),
+        line("no free port", counters.ports_exhausted),
+        line("SYN retransmits", counters.syn_retrans),
+        line("segments out", counters.out_segs),
+        line("segments in", counters.in_segs),
+        line("retransmitted", counters.retrans_segs),
+        line("resets sent", counters.out_rsts),
+    ];
+    if plan.load.ending != whimbrel_apps::load::Ending::KeepAlive {
+        lines.push(line("ports to draw from", range));
+    }
+    if let Some(server) = &ran.server {
+        lines.push("Stack (server side):".into());
+        lines.push(line("TIME-WAIT now", server.census.time_wait as u64));
+        lines.push(line("TIME-WAIT reused", server.counters.time_wait_recycled));
+        lines.push(line("accept queue full", server.counters.listen_overflows));
+    }
+    if let Some(lost) = ran.links.map(|links| links.iter().map(|link| link.lost()).sum::<u64>()) {
+        lines.push(line("frames lost on the way", lost));
+    }
+    lines
+}
+
+fn distribution(plan: &Plan, record: &Record) -> Vec<String> {
+    let corrected = plan.load.rate.is_some();
+    let mut lines = vec![if corrected {
+        "Response time distribution (service | corrected):".into()
+    } else {
+        "Response time distribution:".into()
+    }];
+    for (name, quantile) in PERCENTS {
+        let at = |histogram: &hdrhistogram::Histogram<u64>| {
+            format!("{:.6}", seconds(histogram.value_at_quantile(quantile)))
+        };
+        let service = at(&record.service);
+        lines.push(if corrected {
+            format!("  {name} in {service} | {} secs", at(&record.corrected))
+        } else {
+            format!("  {name} in {service} secs")
+        });
+    }
+    lines
+}
+
+/// The phases of exchanges, for people.
+pub(crate) fn phases(record: &Record) -> Vec<String> {
+    let mut lines = vec!["Phases        avg /      p50 /      p99 /      max:".into()];
+    for phase in Phase::ALL {
+        let histogram = record.phase(phase);
+        if histogram.is_empty() {
+            continue;
+        }
+        let show = |nanos| quantity::show(Duration::from_nanos(nanos));
+        let at = |quantile| show(histogram.value_at_quantile(quantile));
+        lines.push(format!(
+            "  {:<8}{:>8}   {:>8}   {:>8}   {:>8}",
+            phase.name(),
+            show(mean(histogram)),
+            at(0.5),
+            at(0.99),
+            show(histogram.max())
+        ));
+    }
+    lines
+}
+
+fn histogram(record: &Record) -> String {
+    let latency = &record.corrected;
+    if latency.is_empty() {
+        return String::new();
+    }
+    let bars = growing_bars(latency);
+    let most = bars.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
+    let mut text = String::from("\nResponse time histogram:\n");
+    for (end, count) in bars {
+        let length = usize::try_from(count * BAR / most).unwrap_or(0);
+        let bar = "■".repeat(length);
+        let _ = writeln!(text, "  {:.6} [{count}]\t|{bar}", seconds(end));
+    }
+    text
+}
+
+/// Bars whose ends grow by one factor: the crowd and the stragglers both show.
+fn growing_bars(latency: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+    let (min, max) = (latency.min().max(1) as f64, latency.max().max(1) as f64);
+    let end = |bar: u32| match bar {
+        BARS => latency.max(),
+        _ => (min * (max / min).powf(f64::from(bar) / f64::from(BARS))) as u64,
+    };
+    let ends: Vec<u64> = (1..=BARS).map(end).collect();
+    counts_below(latency, &ends)
+}
+
+fn statuses(record: &Record) -> String {
+    let mut text = String::from("\nStatus code distribution:\n");
+    for (status, count) in &record.statuses {
+        let _ = writeln!(text, "  [{status}] {count} responses");
+    }
+    text
+}
+
+/// What went wrong, and what was left over.
+pub(crate) fn errors(outcome: &Outcome) -> String {
+    let record = &outcome.record;
+    let mut text = String::from("\nError distribution:");
+    if record.troubles.is_empty() {
+        text += " (none)";
+    }
+    text.push('\n');
+    for (trouble, count) in &record.troubles {
+        let _ = writeln!(text, "  [{count}] {trouble}: {}", trouble.remedy());
+    }
+    if record.unclean > 0 {
+        let _ = writeln!(text, "  {} connections failed after their answer", record.unclean);
+    }
+    if outcome.left.in_flight > 0 {
+        let _ = writeln!(text, "  {} were on their way at the end", outcome.left.in_flight);
+    }
+    text
+}
+
+/// Two columns side by side.
+fn beside(left: &[String], right: &[String]) -> String {
+    let width = left.iter().map(|line| line.chars().count()).max().unwrap_or(0).max(COLUMN) + 2;
+    let mut text = String::new();
+    for row in 0..left.len().max(right.len()) {
+        let at = |column: &[String]| column.get(row).cloned().unwrap_or_default();
+        let _ = writeln!(text, "{}", format!("{:<width$}{}", at(left), at(right)).trim_end());
+    }
+    text
+}
+
+const PERCENTS: [(&str, f64); 8] = [
+    ("10.00%", 0.10),
+    ("25.00%", 0.25),
+    ("50.00%", 0.50),
+    ("75.00%", 0.75),
+    ("90.00%", 0.90),
+    ("99.00%", 0.99),
+    ("99.90%", 0.999),
+    ("99.99%", 0.9999),
+];
+/// Bars of the histogram.
+const BARS: u32 = 11;
+/// The longest bar of the histogram, characters.
+const BAR: u64 = 32;
+/// The least width of the left column.
+const COLUMN: usize = 50;

@@ -1,0 +1,33 @@
+use super::*;
+
+fn parsed(text: &str) -> (String, String, u16, String) {
+    let url = Url::parse(text).unwrap();
+    (url.authority, url.host, url.port, url.target)
+}
+
+#[test]
+fn host_port_and_path_are_taken_apart() {
+    let expect = |a: &str, h: &str, p, t: &str| (a.into(), h.into(), p, t.into());
+    assert_eq!(parsed("http://10.9.0.1"), expect("10.9.0.1", "10.9.0.1", 80, "/"));
+    assert_eq!(parsed("http://a:81/b?c=d#e"), expect("a:81", "a", 81, "/b?c=d"));
+    assert_eq!(parsed("http://[fd09::1]:8080/x"), expect("[fd09::1]:8080", "fd09::1", 8080, "/x"));
+    assert_eq!(parsed("http://[fd09::1]?q"), expect("[fd09::1]", "fd09::1", 80, "/?q"));
+    assert_eq!(parsed("10.9.0.1:8080/"), expect("10.9.0.1:8080", "10.9.0.1", 8080, "/"));
+}
+
+#[test]
+fn what_is_no_address_of_a_web_server_is_refused_with_an_example() {
+    for wrong in
+        ["https://a/", "ftp://a/", "http://", "http://a:port/", "http://[::1", "http://a:0/"]
+    {
+        let error = Url::parse(wrong).unwrap_err();
+        assert!(error.contains("http://10.9.0.1:8080/"), "{error}");
+    }
+}
+
+#[test]
+fn an_address_resolves_to_itself_and_a_family_that_is_not_there_is_refused() {
+    let url = Url::parse("http://10.9.0.1:81/").unwrap();
+    assert_eq!(url.resolve(|_| true).unwrap().to_string(), "10.9.0.1:81");
+    assert!(url.resolve(|end| !end.addr.is_v4()).unwrap_err().contains("no address of a family"));
+}

@@ -1,0 +1,174 @@
+//! Options that the loads have in common.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use whimbrel_apps::Condition;
+use whimbrel_io::WireSpec;
+use whimbrel_tcp::Tunables;
+
+use crate::failure::Failure;
+
+/// Where frames go, and by which rules.
+#[derive(Args, Debug)]
+pub(crate) struct GroundOptions {
+    /// Where frames go [default: mem: if there is no target].
+    #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
+    pub(crate) wire: Option<String>,
+    /// Set a tunable of the stack, as in -S msl=5s; may repeat. docs/reference/tunables.md lists
+    /// them.
+    #[arg(short = 'S', long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Draw keys, ports and the chance of mem: links from this number: the same number gives the
+    /// same run in virtual time [default: 1 there, else from the system's entropy].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Which time a mem: wire lives in.
+    #[arg(long, value_enum, default_value_t = ClockKind::Real)]
+    pub(crate) clock: ClockKind,
+}
+
+/// Which time a wire in memory lives in.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ClockKind {
+    /// The machine's.
+    Real,
+    /// Its own, which jumps to whatever is due next: a minute of TIME-WAIT takes no time.
+    Virtual,
+}
+
+/// What to do with what was measured.
+#[derive(Args, Debug)]
+pub(crate) struct OutputOptions {
+    /// Print one JSON document instead of text; =FMT chooses whose.
+    #[arg(
+        long,
+        value_name = "FMT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "whimbrel"
+    )]
+    pub(crate) json: Option<String>,
+    /// Write the result into this file.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Exit with code 3 if this is true of the result, as in 'p99>50ms || errors>0.1%'.
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) fail_if: Option<String>,
+    /// Print nothing but errors (with --json or -o, the document alone).
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// What [`GroundOptions`] mean.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// The wire.
+    pub(crate) wire: WireSpec,
+    /// As it was typed.
+    pub(crate) typed: String,
+    /// The rules of the stack.
+    pub(crate) tunables: Tunables,
+    /// Where chance comes from, if not from the system.
+    pub(crate) seed: Option<u64>,
+    /// Which time.
+    pub(crate) clock: ClockKind,
+}
+
+impl GroundOptions {
+    /// What they mean for a command with a target, or with none.
+    pub(crate) fn ground(&self, target: Option<&str>) -> Result<Ground, Failure> {
+        let typed = match (&self.wire, target) {
+            (Some(wire), _) => wire.clone(),
+            (None, None) => "mem:".into(),
+            (None, Some(target)) => {
+                let text = format!(
+                    "say by which way {target} is reached: -w kernel: takes the kernel's sockets, \
+                     -w tun:whim0,addr=10.9.0.2/24 this stack (needs root)"
+                );
+                return Err(Failure::usage("--wire", text));
+            }
+        };
+        let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
+        self.check(&wire, target)?;
+        Ok(Ground {
+            wire,
+            typed,
+            tunables: tunables(&self.set).map_err(|error| Failure::usage("--set", error))?,
+            seed: self.seed,
+            clock: self.clock,
+        })
+    }
+
+    fn check(&self, wire: &WireSpec, target: Option<&str>) -> Result<(), Failure> {
+        let in_memory = matches!(wire, WireSpec::Mem(_));
+        match (wire, target) {
+            (WireSpec::Mem(_), Some(target)) => {
+                let text = format!(
+                    "nobody but this process is on a mem: wire: leave {target} out, or give \
+                     -w kernel: or -w tun:…"
+                );
+                return Err(Failure::usage("--wire", text));
+            }
+            (WireSpec::Tun(_) | WireSpec::Tap(_) | WireSpec::Unix(_), None) => {
+                let text = "on this wire the other side is another program: give its address";
+                return Err(Failure::usage("--wire", text));
+            }
+            (WireSpec::Kernel, _) if !self.set.is_empty() => {
+                let text = "the kernel's sockets go by the kernel's rules: use sysctl";
+                return Err(Failure::usage("--set", text));
+            }
+            _ => {}
+        }
+        if self.clock == ClockKind::Virtual && !in_memory {
+            let text = "only a mem: wire can live in virtual time: leave it out, or give -w mem:";
+            return Err(Failure::usage("--clock", text));
+        }
+        if self.seed.is_some() && matches!(wire, WireSpec::Kernel) {
+            return Err(Failure::usage("--seed", "the kernel takes no seed: leave it out"));
+        }
+        Ok(())
+    }
+}
+
+impl OutputOptions {
+    /// The condition of `--fail-if`, whose names are among `known`.
+    pub(crate) fn condition(&self, known: &[&str]) -> Result<Option<Condition>, Failure> {
+        let Some(text) = &self.fail_if else { return Ok(None) };
+        let condition: Condition =
+            text.parse().map_err(|error| Failure::usage("--fail-if", error))?;
+        condition.check(known).map_err(|error| Failure::usage("--fail-if", error))?;
+        Ok(Some(condition))
+    }
+
+    /// The format of `--json`, which is one of `known`.
+    pub(crate) fn format<'k>(&self, known: &[&'k str]) -> Result<Option<&'k str>, Failure> {
+        let Some(typed) = &self.json else { return Ok(None) };
+        match known.iter().find(|format| *format == typed) {
+            Some(format) => Ok(Some(format)),
+            None => {
+                let text = format!("{typed:?} is no format here; there are {}", known.join(", "));
+                Err(Failure::usage("--json", text))
+            }
+        }
+    }
+}
+
+/// The defaults, changed by what was typed, in its order.
+pub(crate) fn tunables(typed: &[String]) -> Result<Tunables, String> {
+    let mut tunables = Tunables::default();
+    for text in typed {
+        let (key, value) = text.split_once('=').ok_or_else(|| {
+            format!("{text:?} has no value: give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3")
+        })?;
+        tunables.set_by_name(key.trim(), value).map_err(|error| error.to_string())?;
+    }
+    tunables.validate().map_err(|error| error.to_string())?;
+    Ok(tunables)
+}
+
+const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\
+                         [,burst-loss=][,reorder=][,dup=][,queue=100p][,mtu=] (both hosts in this \
+                         process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS], tap:NAME,…, \
+                         unix:PATH,addr=ADDRESS/PREFIX, or kernel: (no stack of ours, but the \
+                         kernel's sockets) [default: mem: if there is no target]";

@@ -1,0 +1,125 @@
+//! Where results go, and what every document says of where they come from.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use serde_json::{Map, Value, json};
+use whimbrel_link::LinkCounters;
+
+use crate::drive::{Ran, StackState};
+use crate::failure::Failure;
+use crate::options::Ground;
+
+/// Writes a result to where it shall go: a file, or the standard output.
+pub(crate) fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+    match file {
+        Some(path) => fs::write(path, text).map_err(|error| {
+            let path = path.display();
+            Failure::run(format!("--output {path}: {error}; give a file that can be written"))
+        }),
+        None => {
+            let mut out = std::io::stdout().lock();
+            // Nobody may be reading any more: the run is over all the same.
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            Ok(())
+        }
+    }
+}
+
+/// What every document of ours begins with.
+pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> Map<String, Value> {
+    let mut document = Map::new();
+    document.insert("schema".into(), schema.into());
+    document.insert("tool".into(), format!("whimbrel {}", env!("CARGO_PKG_VERSION")).into());
+    document.insert(
+        "env".into(),
+        json!({
+            "cpu": cpu(),
+            "kernel": first_line("/proc/sys/kernel/osrelease"),
+            "wire": ground.typed,
+            "clock": if ground.clock == crate::options::ClockKind::Virtual { "virtual" } else { "real" },
+        }),
+    );
+    document.insert("seed".into(), ran.seed.map_or(Value::Null, Value::from));
+    document.insert("target".into(), ran.target.to_string().into());
+    document.insert(
+        "stack".into(),
+        json!({
+            "client": ran.client.as_ref().map(stack),
+            "server": ran.server.as_ref().map(stack),
+        }),
+    );
+    document.insert(
+        "links".into(),
+        ran.links.map_or(Value::Null, |links| links.iter().map(link).collect()),
+    );
+    document
+}
+
+/// A histogram of HdrHistogram's V2 format, compressed, in base64: tools of that family read it.
+pub(crate) fn encode(histogram: &Histogram<u64>) -> String {
+    let mut octets = Vec::new();
+    match V2DeflateSerializer::new().serialize(histogram, &mut octets) {
+        Ok(_) => STANDARD.encode(octets),
+        Err(_) => String::new(),
+    }
+}
+
+/// The system's name, release and architecture.
+pub(crate) fn system() -> String {
+    let release = first_line("/proc/sys/kernel/osrelease");
+    let host = first_line("/proc/sys/kernel/hostname");
+    format!("Linux {host} {release} {}", std::env::consts::ARCH)
+}
+
+/// A name for a run, of the length and the letters that iperf3's cookies have.
+pub(crate) fn cookie(seed: u64) -> String {
+    let mut state = seed ^ u64::from(std::process::id()) << 32 | 1;
+    let letter = |_| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b"abcdefghijklmnopqrstuvwxyz234567"[(state >> 59) as usize])
+    };
+    (0..36).map(letter).collect()
+}
+
+fn stack(state: &StackState) -> Value {
+    let counters = state.counters.iter().filter(|(_, _, value)| *value > 0);
+    let drops = state.counters.drops().filter(|(_, count)| *count > 0);
+    let census = &state.census;
+    json!({
+        "counters": counters.map(|(name, _, value)| (name.into(), value.into())).collect::<Map<_, _>>(),
+        "drops": drops.map(|(reason, count)| (reason.name().into(), count.into())).collect::<Map<_, _>>(),
+        "connections": census.connections,
+        "half_open": census.syn_entries,
+        "time_wait": census.time_wait,
+    })
+}
+
+fn link(counters: &LinkCounters) -> Value {
+    json!({
+        "sent": counters.sent,
+        "sent_octets": counters.sent_octets,
+        "delivered": counters.delivered,
+        "lost": counters.lost(),
+        "lost_queue": counters.lost_queue,
+        "duplicated": counters.duplicated,
+        "reordered": counters.reordered,
+    })
+}
+
+fn cpu() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name"));
+    line.and_then(|rest| rest.split_once(':')).map_or(String::new(), |(_, name)| name.trim().into())
+}
+
+/// The first line of a file of the system's, if there is one.
+pub(crate) fn first_line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().into()
+}

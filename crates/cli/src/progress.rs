@@ -1,0 +1,49 @@
+//! How far a run is, on the terminal of whoever waits for it.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A line on the standard error that says how far a run is, if that is a terminal.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// `of` how many steps; none is shown if `quiet`.
+    pub(crate) fn new(of: u64, quiet: bool) -> Self {
+        let shown = !quiet && std::io::stderr().is_terminal();
+        let bar = shown.then(|| {
+            let bar = ProgressBar::new(of.max(1));
+            if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self { bar }
+    }
+
+    /// So many steps are done, and this is how it goes.
+    pub(crate) fn show(&self, done: u64, text: impl FnOnce() -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+            bar.set_message(text());
+        }
+    }
+
+    /// The line goes.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A time as steps of a bar: milliseconds.
+pub(crate) fn steps(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+const TEMPLATE: &str = "{bar:30} {percent:>3}%  {msg}";

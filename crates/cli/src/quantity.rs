@@ -1,0 +1,70 @@
+//! Durations and rates as they are typed.
+
+use std::time::Duration;
+
+/// `10s`, `500ms`, `2m`, `1.5h`; a number alone counts seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 6] =
+        [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let seconds = scaled(text, &UNITS).filter(|seconds| *seconds <= 1e9);
+    let seconds = seconds.ok_or("give a duration, as in 10s, 500ms, 2m or 1h")?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// A duration of at least a millisecond.
+pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time < Duration::from_millis(1) {
+        return Err("give at least 1ms".into());
+    }
+    Ok(time)
+}
+
+/// A rate by the second: `1000`, `2.5k`, `45M`, `1G`, in powers of a thousand; above 0.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9)];
+    scaled(text, &UNITS)
+        .filter(|rate| *rate > 0.0 && *rate <= 1e12)
+        .ok_or_else(|| "give a rate above 0, as in 1000, 2.5k, 45M or 1G".into())
+}
+
+/// A time for people, in the unit that suits it: `61us`, `3.1ms`, `1.10s`.
+pub(crate) fn show(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        0.0 => "0".into(),
+        _ if seconds < 1e-6 => format!("{}ns", time.as_nanos()),
+        _ if seconds < 1e-4 => format!("{:.1}us", seconds * 1e6),
+        _ if seconds < 1e-3 => format!("{:.0}us", seconds * 1e6),
+        _ if seconds < 0.1 => format!("{:.2}ms", seconds * 1e3),
+        _ if seconds < 1.0 => format!("{:.0}ms", seconds * 1e3),
+        _ => format!("{seconds:.2}s"),
+    }
+}
+
+/// A count with its thousands apart: `612,034`.
+pub(crate) fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let split = |(unit, scale): &(&str, f64)| {
+        let number = text.strip_suffix(unit)?;
+        // "ms" ends in "s" too: what is left must be a number.
+        number.ends_with(|last: char| last.is_ascii_digit()).then_some((number, *scale))
+    };
+    let (number, scale) = units.iter().find_map(split).unwrap_or((text, 1.0));
+    let plain = number.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    Some(number.parse::<f64>().ok().filter(|_| plain)? * scale)
+}
+
+#[cfg(test)]
+mod tests;

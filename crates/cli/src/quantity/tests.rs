@@ -1,0 +1,35 @@
+use super::*;
+
+#[test]
+fn durations_have_units_and_seconds_need_none() {
+    assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
+    assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1_500)));
+    assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+    assert_eq!(duration("20us"), Ok(Duration::from_micros(20)));
+    assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+    assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
+    for wrong in ["", "s", "ten", "-1s", "1d", "1e3", "inf", "9999999999s"] {
+        assert!(duration(wrong).is_err(), "{wrong}");
+    }
+    assert!(some_time("0").is_err());
+}
+
+#[test]
+fn rates_are_decimal_and_above_zero() {
+    assert_eq!(rate("1000"), Ok(1_000.0));
+    assert_eq!(rate("2.5k"), Ok(2_500.0));
+    assert_eq!(rate("45M"), Ok(45_000_000.0));
+    for wrong in ["0", "-3", "many", "k", "nan"] {
+        assert!(rate(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn figures_are_shown_as_people_read_them() {
+    assert_eq!(thousands(0), "0");
+    assert_eq!(thousands(999), "999");
+    assert_eq!(thousands(1_612_034), "1,612,034");
+    assert_eq!(show(Duration::from_nanos(61_300)), "61.3us");
+    assert_eq!(show(Duration::from_micros(3_100)), "3.10ms");
+    assert_eq!(show(Duration::from_millis(1_125)), "1.12s");
+}

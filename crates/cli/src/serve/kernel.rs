@@ -1,0 +1,59 @@
+//! The same servers on the kernel's sockets: the baseline to compare with.
+
+use std::io;
+
+use whimbrel_apps::Model;
+use whimbrel_io::signals::Signals;
+use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::{Clock, Stop};
+
+use super::Plan;
+use super::port::{BUDGET, Dates};
+use super::report::Report;
+use super::server::Server;
+use crate::drive::KernelNet;
+use crate::failure::Failure;
+
+/// Serves until it is stopped.
+pub(super) fn serve(plan: &Plan) -> Result<(), Failure> {
+    let mut server = Server::open(plan)?;
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let mut net = KernelNet::new().map_err(Failure::run)?;
+    for at in &plan.listen {
+        net.listen(*at, plan.backlog).map_err(|error| refused(&error, &at.to_string()))?;
+    }
+    let mut report = Report::begin(plan, "the kernel's sockets");
+    let (clock, mut dates) = (Clock::start(), Dates::default());
+    while !stop.is_set() {
+        let now = clock.now();
+        dates.refresh(now, |date| server.set_date(date));
+        let more = server.poll(&mut net, now, BUDGET);
+        net.check().map_err(Failure::run)?;
+        report.tick(now, &server.statistics(), None);
+        if !more {
+            let next = [server.next_deadline(), report.next_line()].into_iter().flatten().min();
+            let mut fds = [PollFd::new(&net, Interest::Read), PollFd::new(&stop, Interest::Read)];
+            ppoll(&mut fds, next.map(|next| clock.until(next))).map_err(Failure::run)?;
+        }
+    }
+    server.shut_down(&mut net);
+    report.summarize(&server.statistics(), None);
+    Ok(())
+}
+
+fn refused(error: &io::Error, at: &str) -> Failure {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => Failure::run(format!(
+            "address in use: another program listens at {at}; choose another port with --listen"
+        )),
+        io::ErrorKind::PermissionDenied => Failure::Missing(format!(
+            "no privilege to listen at {at}: choose a port from 1024 on, or run it with \
+             CAP_NET_BIND_SERVICE"
+        )),
+        io::ErrorKind::AddrNotAvailable => Failure::run(format!(
+            "{at} is not an address of this machine: listen on one of its own, or on 0.0.0.0"
+        )),
+        _ => Failure::run(format!("cannot listen at {at}: {error}")),
+    }
+}

@@ -1,0 +1,81 @@
+//! What serves: the web, or octets.
+
+use whimbrel_apps::http::{HttpDate, HttpServer, Statistics};
+use whimbrel_apps::{Model, PeerServer, Transport};
+use whimbrel_tcp::Instant;
+
+use super::content::Content;
+use super::plan::{ContentPlan, Plan};
+use crate::failure::Failure;
+
+/// One of the servers.
+pub(crate) enum Server<T: Transport> {
+    /// The web's.
+    Http(Box<HttpServer<Content, T>>),
+    /// One of octets.
+    Octets(PeerServer<T>),
+}
+
+impl<T: Transport> Server<T> {
+    /// The one that `plan` asks for, if what it serves can be read.
+    pub(crate) fn open(plan: &Plan) -> Result<Self, Failure> {
+        Ok(match &plan.content {
+            ContentPlan::Octets(role, parting) => {
+                Self::Octets(PeerServer::new(role.clone(), *parting))
+            }
+            ContentPlan::Web(site) => {
+                Self::Http(Box::new(HttpServer::new(Content::open(site)?, plan.limits)))
+            }
+        })
+    }
+
+    /// What happened so far.
+    pub(crate) fn statistics(&self) -> Statistics {
+        match self {
+            Self::Http(server) => *server.statistics(),
+            Self::Octets(server) => {
+                let statistics = server.statistics();
+                Statistics {
+                    accepted: statistics.accepted,
+                    open: statistics.open,
+                    requests: statistics.answers,
+                    failed: statistics.failed,
+                    received: statistics.received,
+                    sent: statistics.sent,
+                    ..Statistics::default()
+                }
+            }
+        }
+    }
+
+    /// The time for the `Date` field, where there is one.
+    pub(crate) fn set_date(&mut self, date: HttpDate) {
+        if let Self::Http(server) = self {
+            server.set_date(date);
+        }
+    }
+
+    /// Lets go of every connection.
+    pub(crate) fn shut_down(&mut self, net: &mut T) {
+        match self {
+            Self::Http(server) => server.shut_down(net),
+            Self::Octets(server) => server.shut_down(net),
+        }
+    }
+}
+
+impl<T: Transport> Model<T> for Server<T> {
+    fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        match self {
+            Self::Http(server) => server.poll(net, now, budget),
+            Self::Octets(server) => Model::poll(server, net, now, budget),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Http(server) => server.next_deadline(),
+            Self::Octets(server) => Model::<T>::next_deadline(server),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `whimbrel crr`: in memory, over the kernel, and between the two over TUN.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::netns::{Net, succeed};
+
+fn whimbrel(words: &str) -> String {
+    succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
+}
+
+#[test]
+fn transactions_are_counted_in_every_mode_and_in_every_way_to_close() {
+    for (options, opened) in [
+        ("", 200),
+        ("--close client", 200),
+        ("--close rst", 200),
+        ("--mode rr -r 100,2k", 2),
+        ("--mode cc", 200),
+        ("-w kernel:", 200),
+        ("-w kernel: --mode rr", 2),
+    ] {
+        let text = whimbrel(&format!("crr -n 200 -c 2 --json {options}"));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["summary"]["answered"], 200, "{options}: {text}");
+        assert_eq!(document["summary"]["failed"], 0, "{options}");
+        assert_eq!(document["summary"]["connections_opened"], opened, "{options}");
+    }
+}
+
+#[test]
+fn the_table_looks_like_netperfs() {
+    let text = whimbrel("crr -l 5s -w mem:delay=1ms --clock virtual");
+    assert!(text.contains("TCP_CRR") && text.contains("Trans."), "{text}");
+    let row = text.lines().find(|line| line.starts_with("262144")).expect(&text);
+    let cells: Vec<_> = row.split_whitespace().collect();
+    // SYN and SYN-ACK, request and response, of 2 ms each; the answer's FIN comes with it.
+    assert_eq!(&cells[2..7], ["1", "1", "5.00", "250.00", "0"], "{row}");
+}
+
+#[test]
+fn our_stack_and_the_kernel_measure_each_other_over_tun() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    let ours = net.serve(&["--respond", "1,100", "--close", "server"]);
+    let text = net.run(&format!("{whimbrel} crr 10.9.0.2:12865 -w kernel: -n 300 -r 1,100 --json"));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["summary"]["answered"], 300, "{text}");
+    let text = ours.stop();
+    assert!(text.contains("300 connections, 300 requests"), "{text}");
+
+    let kernel = net.serve(&["--echo", "-w", "kernel:"]);
+    let wire = "tun:whim1,addr=10.8.0.2/24,host=10.8.0.1";
+    let crr = format!("crr 10.8.0.1:7 -w {wire} --mode rr -n 300 -c 3 -r 64,64 --json");
+    let text = net.run(&format!("{whimbrel} {crr}"));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["summary"]["answered"], 300, "{text}");
+    kernel.end();
+}

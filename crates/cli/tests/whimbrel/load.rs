@@ -1,0 +1,221 @@
+//! `whimbrel load`: of itself in memory and over the kernel, and of a real web server over TUN.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::netns::{Net, fail, has, succeed};
+
+fn whimbrel(words: &str) -> String {
+    succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
+}
+
+fn document(words: &str) -> Value {
+    serde_json::from_str(&whimbrel(words)).unwrap()
+}
+
+#[test]
+fn it_loads_itself_in_memory_and_prints_a_summary() {
+    let text = whimbrel("load -n 2000 -c 10");
+    for part in [
+        "over mem:",
+        "Success rate:  100.00%",
+        "Requests:      2,000",
+        "[200] 2000 responses",
+        "Error distribution: (none)",
+        "99.99% in",
+        "connect",
+        "TIME-WAIT now",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+}
+
+#[test]
+fn in_virtual_time_a_minute_is_counted_to_the_request_and_repeats() {
+    let words = "load -z 60s -c 5 -q 100 -w mem:delay=10ms,loss=1% --clock virtual --seed 7 --json";
+    let first = document(words);
+    let summary = &first["summary"];
+    let begun = [&summary["answered"], &summary["in_flight_at_end"], &summary["never_begun"]];
+    assert_eq!(begun.iter().filter_map(|count| count.as_u64()).sum::<u64>(), 6_000, "{summary}");
+    assert_eq!(summary["duration"], 60.0);
+    assert_eq!(first["seed"], 7);
+    assert_eq!(first["schema"], "whimbrel.load/1");
+    assert!(first["links"][0]["lost"].as_u64().unwrap() > 0);
+    assert_eq!(first, document(words), "the same seed gives the same run");
+}
+
+#[test]
+fn a_connection_for_each_request_is_opened_and_closed_for_it() {
+    for close in ["server", "client", "rst"] {
+        let document = document(&format!("load -n 300 -c 4 -K --close {close} --json"));
+        assert_eq!(document["summary"]["connections_opened"], 300, "{close}");
+        assert_eq!(document["summary"]["unclean_closes"], 0, "{close}");
+        assert_eq!(document["stack"]["client"]["counters"]["TcpActiveOpens"], 300);
+    }
+}
+
+#[test]
+fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
+    let words = "load -n 100 -c 2 -K --close client --repeat 3 --gap 5s \
+                 -w mem:delay=1ms --clock virtual --json";
+    let document = document(words);
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    assert!(runs.iter().all(|run| run["answered"] == 100), "{runs:?}");
+    assert_eq!(document["stack"]["client"]["time_wait"], 300);
+    let text = whimbrel(&words.replace("--json", ""));
+    assert!(text.contains("The last run:") && text.contains("    3         100"), "{text}");
+}
+
+#[test]
+fn over_a_socket_it_loads_another_process() {
+    let path = std::env::temp_dir().join(format!("whim-load-{}.sock", std::process::id()));
+    let wire = |host: u8| format!("unix:{},addr=10.7.0.{host}/24", path.display());
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    serve.args(["serve", "-w", &wire(1)]).stdout(Stdio::null());
+    let mut serve = serve.spawn().unwrap();
+    let began = Instant::now();
+    while !path.exists() && began.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let document = document(&format!("load http://10.7.0.1/ -n 200 -c 4 -w {} --json", wire(2)));
+    succeed(Command::new("kill").args(["-TERM", &serve.id().to_string()]));
+    assert!(serve.wait().unwrap().success());
+    assert_eq!(document["statuses"]["200"], 200);
+}
+
+#[test]
+fn it_loads_itself_over_the_kernels_sockets() {
+    let document = document("load -w kernel: -n 500 -c 5 -K --json");
+    assert_eq!(document["statuses"]["200"], 500);
+    assert_eq!(document["summary"]["failed"], 0);
+    assert_eq!(document["stack"]["client"], Value::Null);
+}
+
+#[test]
+fn a_body_is_posted_whole() {
+    let document = document("load -n 20 -c 2 -m POST -d hello --json");
+    // The server answers with the length and the sum of what it got.
+    let expected = "5 octets, crc32 3610a686\n".len() * 20;
+    assert_eq!(document["summary"]["body_octets"], expected);
+}
+
+#[test]
+fn the_document_of_oha_has_every_key_of_its_schema() {
+    let document = document("load -n 200 --json=oha");
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let sorted = |names: &str| {
+        let mut names: Vec<_> = names.split(' ').map(String::from).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(
+        keys(&document),
+        sorted(
+            "summary responseTimeHistogram latencyPercentiles rps details statusCodeDistribution \
+             errorDistribution"
+        )
+    );
+    let summary = "successRate total slowest fastest average requestsPerSec totalData \
+                   sizePerRequest sizePerSec";
+    assert_eq!(keys(&document["summary"]), sorted(summary));
+    let percentiles = sorted("p10 p25 p50 p75 p90 p95 p99 p99.9 p99.99");
+    assert_eq!(keys(&document["latencyPercentiles"]), percentiles);
+    assert_eq!(keys(&document["rps"]), sorted("mean stddev max percentiles"));
+    assert_eq!(keys(&document["details"]), sorted("DNSDialup DNSLookup"));
+    assert_eq!(document["statusCodeDistribution"]["200"], 200);
+    let bars = document["responseTimeHistogram"].as_object().unwrap().values();
+    assert_eq!(bars.filter_map(Value::as_u64).sum::<u64>(), 200);
+}
+
+#[test]
+fn a_condition_that_holds_exits_with_3_and_one_that_does_not_with_0() {
+    let load = "load -n 50 --quiet --fail-if";
+    let command = |condition: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        command.args(load.split(' ')).arg(condition);
+        command
+    };
+    let (code, error) = fail(&mut command("p99>3600s || errors<1"));
+    assert!(code == 3 && error.contains("errors<1"), "{code} {error}");
+    assert_eq!(succeed(&mut command("p99>3600s || errors>0.1%")), "");
+}
+
+#[test]
+fn an_interrupted_load_says_what_was_done_so_far() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(["load", "-z", "1h"]).stdout(Stdio::piped());
+    let child = command.spawn().unwrap();
+    thread::sleep(Duration::from_millis(700));
+    succeed(Command::new("kill").args(["-INT", &child.id().to_string()]));
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("Success rate:  100.00%"), "{text}");
+}
+
+/// An nginx in a namespace, killed at the end.
+struct Nginx(Child);
+
+impl Nginx {
+    fn start(net: &Net) -> Self {
+        let folder = net.folder();
+        fs::create_dir_all(folder.join("root")).unwrap();
+        fs::write(folder.join("root/page"), vec![b'x'; PAGE]).unwrap();
+        let path = folder.display();
+        let config = format!(
+            "user root; worker_processes 1; pid {path}/pid; error_log stderr; daemon off;\n\
+             events {{ worker_connections 1024; }}\n\
+             http {{ access_log off; client_body_temp_path {path}/a; proxy_temp_path {path}/b;\n\
+             fastcgi_temp_path {path}/c; uwsgi_temp_path {path}/d; scgi_temp_path {path}/e;\n\
+             server {{ listen 0.0.0.0:8080; root {path}/root; }} }}\n"
+        );
+        fs::write(folder.join("nginx.conf"), config).unwrap();
+        let mut command = net.command("nginx");
+        command.arg("-c").arg(folder.join("nginx.conf"));
+        let nginx = Self(command.stderr(Stdio::null()).spawn().unwrap());
+        let began = Instant::now();
+        while !net.run("ss -tln").contains(":8080") {
+            assert!(began.elapsed() < Duration::from_secs(10), "nginx does not listen");
+            thread::sleep(Duration::from_millis(20));
+        }
+        nginx
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // Its worker ends with it only if it is asked.
+        let _ = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn it_loads_a_real_nginx_over_tun() {
+    let Some(net) = Net::new() else { return };
+    if !has("nginx") {
+        return;
+    }
+    let _nginx = Nginx::start(&net);
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    let wire = "tun:whim1,addr=10.9.0.2/24,host=10.9.0.1";
+    for (options, opened) in [("", 8), ("-K", 400), ("-K --close client", 400)] {
+        let load = "load http://10.9.0.1:8080/page -n 400 -c 8 --json";
+        let text = net.run(&format!("{whimbrel} {load} -w {wire} {options}"));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["statuses"]["200"], 400, "{options}: {text}");
+        assert_eq!(document["summary"]["body_octets"], 400 * PAGE, "{options}");
+        assert_eq!(document["summary"]["failed"], 0, "{options}: {text}");
+        assert_eq!(document["summary"]["connections_opened"], opened, "{options}");
+    }
+    let missing = "load http://10.9.0.1:8080/nothing -n 10 --json --fail-if errors>0";
+    let mut command = net.command(whimbrel);
+    let (code, error) = fail(command.args(missing.split(' ')).args(["-w", wire]));
+    assert!(code == 3, "404 is an error: {code} {error}");
+}
+
+const PAGE: usize = 10_000;

@@ -1,0 +1,300 @@
+//! The kernel's own TCP, non-blocking: the baseline that a stack is compared with.
+//!
+//! Many sockets under one epoll, with the calls and the events that a shard has, so that the same
+//! application runs over either. What arrives is copied once more than a program of its own would
+//! need (from a buffer into what is handed out).
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use whimbrel_wire::Endpoint;
+
+use crate::sys::epoll::{Epoll, tcp_info};
+
+pub use info::KernelInfo;
+
+mod info;
+
+/// Sockets of the kernel.
+#[derive(Debug)]
+pub struct KernelSockets {
+    epoll: Epoll,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    listeners: Vec<Socket>,
+    ready: VecDeque<KernelEvent>,
+    buffer: Box<[u8]>,
+}
+
+/// Names a socket; a stale one names nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SocketId {
+    index: u32,
+    generation: u32,
+}
+
+impl SocketId {
+    /// A small number, unique among the sockets of any one time.
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+}
+
+/// Names a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelListener(u32);
+
+/// Something happened. Events are hints: act until nothing is left.
+#[derive(Debug)]
+pub enum KernelEvent {
+    /// Connections may wait to be accepted.
+    Accepted(KernelListener),
+    /// A connection that was begun is open.
+    Connected(SocketId),
+    /// There may be something to read, or the end.
+    Readable(SocketId),
+    /// There may be room again.
+    Writable(SocketId),
+    /// A connection that was begun failed.
+    Failed(SocketId, io::Error),
+}
+
+/// What there is to read.
+#[derive(Debug)]
+pub enum Received {
+    /// Octets; never none.
+    Data(Bytes),
+    /// Nothing yet.
+    Pending,
+    /// The peer closed its direction.
+    End,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    generation: u32,
+    socket: Option<Socket>,
+    opening: bool,
+}
+
+impl KernelSockets {
+    /// No sockets.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            epoll: Epoll::new()?,
+            entries: Vec::new(),
+            free: Vec::new(),
+            listeners: Vec::new(),
+            ready: VecDeque::new(),
+            buffer: vec![0; BUFFER].into_boxed_slice(),
+        })
+    }
+
+    /// Listens at an address of this machine; port 0 takes a free one. Returns where it is.
+    pub fn listen(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
+        let socket = socket(at)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address(at))?;
+        socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        self.epoll.add(socket.as_fd(), LISTENER | self.listeners.len() as u64)?;
+        let local = socket.local_addr()?.as_socket();
+        self.listeners.push(socket);
+        local.map(Endpoint::from).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    }
+
+    /// Begins to open a connection.
+    pub fn connect(&mut self, remote: Endpoint) -> io::Result<SocketId> {
+        let socket = socket(remote)?;
+        socket.set_tcp_nodelay(true)?;
+        match socket.connect(&address(remote)) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+            // An open one is reported like one that opens later.
+            Ok(()) | Err(_) => {}
+        }
+        self.take_in(socket, true)
+    }
+
+    /// The next connection of a listener.
+    pub fn accept(&mut self, KernelListener(listener): KernelListener) -> io::Result<SocketId> {
+        let listener = self.listeners.get(listener as usize).ok_or_else(stale)?;
+        let (socket, _) = listener.accept()?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        self.take_in(socket, false)
+    }
+
+    /// Writes from the front of `data`; returns how much was taken.
+    pub fn send(&mut self, id: SocketId, data: &mut Bytes) -> io::Result<usize> {
+        let mut sent = 0;
+        while !data.is_empty() {
+            match self.socket(id)?.write(data) {
+                Ok(count) => {
+                    data.advance(count);
+                    sent += count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Reads what arrived.
+    pub fn recv(&mut self, id: SocketId) -> io::Result<Received> {
+        let entry = self.entries.get(id.index as usize);
+        let entry = entry.filter(|entry| entry.generation == id.generation);
+        let mut socket = entry.and_then(|entry| entry.socket.as_ref()).ok_or_else(stale)?;
+        loop {
+            return match socket.read(&mut self.buffer) {
+                Ok(0) => Ok(Received::End),
+                Ok(count) => Ok(Received::Data(Bytes::copy_from_slice(
+                    self.buffer.get(..count).unwrap_or_default(),
+                ))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Pending),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+        }
+    }
+
+    /// Sends FIN; reading goes on.
+    pub fn shutdown(&mut self, id: SocketId) {
+        if let Ok(socket) = self.socket(id) {
+            // Fails only if the connection is over already.
+            let _ = socket.shutdown(std::net::Shutdown::Write);
+        }
+    }
+
+    /// Closes the socket.
+    pub fn close(&mut self, id: SocketId) {
+        drop(self.take_out(id));
+    }
+
+    /// Resets the connection.
+    pub fn abort(&mut self, id: SocketId) {
+        if let Some(socket) = self.take_out(id) {
+            // Without it the close is an ordinary one: all the same it is closed.
+            let _ = socket.set_linger(Some(Duration::ZERO));
+        }
+    }
+
+    /// What happened next; asks the kernel when nothing is known any more.
+    pub fn poll_event(&mut self) -> io::Result<Option<KernelEvent>> {
+        if self.ready.is_empty() {
+            self.ask()?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    /// What the kernel knows of a connection.
+    pub fn info(&self, id: SocketId) -> io::Result<KernelInfo> {
+        tcp_info(self.socket(id)?.as_fd()).map(|octets| KernelInfo::parse(&octets))
+    }
+
+    /// This side's end of a connection.
+    pub fn local(&self, id: SocketId) -> io::Result<Endpoint> {
+        let local = self.socket(id)?.local_addr()?.as_socket();
+        local.map(Endpoint::from).ok_or_else(stale)
+    }
+
+    fn ask(&mut self) -> io::Result<()> {
+        let mut room = Epoll::room();
+        let Self { epoll, entries, ready, .. } = self;
+        for readiness in epoll.poll(&mut room)? {
+            let index = readiness.token as u32;
+            if readiness.token & LISTENER != 0 {
+                ready.push_back(KernelEvent::Accepted(KernelListener(index)));
+                continue;
+            }
+            let Some(entry) = entries.get_mut(index as usize) else { continue };
+            let id = SocketId { index, generation: entry.generation };
+            if entry.opening && readiness.writable {
+                entry.opening = false;
+                let error = entry.socket.as_ref().and_then(|socket| socket.take_error().ok()?);
+                let open = error.is_none();
+                ready.push_back(match error {
+                    Some(error) => KernelEvent::Failed(id, error),
+                    None => KernelEvent::Connected(id),
+                });
+                if open && readiness.readable {
+                    ready.push_back(KernelEvent::Readable(id));
+                }
+                continue;
+            }
+            if readiness.readable {
+                ready.push_back(KernelEvent::Readable(id));
+            }
+            if readiness.writable {
+                ready.push_back(KernelEvent::Writable(id));
+            }
+        }
+        Ok(())
+    }
+
+    fn socket(&self, id: SocketId) -> io::Result<&Socket> {
+        let entry = self.entries.get(id.index as usize);
+        let entry = entry.filter(|entry| entry.generation == id.generation);
+        entry.and_then(|entry| entry.socket.as_ref()).ok_or_else(stale)
+    }
+
+    fn take_in(&mut self, socket: Socket, opening: bool) -> io::Result<SocketId> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.entries.push(Entry::default());
+                self.entries.len() as u32 - 1
+            }
+        };
+        let Some(entry) = self.entries.get_mut(index as usize) else { return Err(stale()) };
+        if let Err(error) = self.epoll.add(socket.as_fd(), index.into()) {
+            self.free.push(index);
+            return Err(error);
+        }
+        entry.socket = Some(socket);
+        entry.opening = opening;
+        Ok(SocketId { index, generation: entry.generation })
+    }
+
+    fn take_out(&mut self, id: SocketId) -> Option<Socket> {
+        let entry = self.entries.get_mut(id.index as usize);
+        let entry = entry.filter(|entry| entry.generation == id.generation)?;
+        let socket = entry.socket.take()?;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(id.index);
+        Some(socket)
+    }
+}
+
+impl AsFd for KernelSockets {
+    /// Readable while [`KernelSockets::poll_event`] has something.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+fn socket(of_family: Endpoint) -> io::Result<Socket> {
+    let domain = if of_family.addr.is_v4() { Domain::IPV4 } else { Domain::IPV6 };
+    Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))
+}
+
+fn address(end: Endpoint) -> SockAddr {
+    SocketAddr::new(end.addr.to_ip(), end.port).into()
+}
+
+fn stale() -> io::Error {
+    io::Error::from(io::ErrorKind::NotConnected)
+}
+
+/// Marks the tokens of listeners.
+const LISTENER: u64 = 1 << 32;
+/// Octets of one read.
+const BUFFER: usize = 128 << 10;
+
+#[cfg(test)]
+mod tests;

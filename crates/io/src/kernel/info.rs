@@ -1,0 +1,45 @@
+//! `struct tcp_info`, as linux/tcp.h lays it out.
+
+use std::time::Duration;
+
+use crate::sys::epoll::TCP_INFO;
+
+/// What the kernel knows of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct KernelInfo {
+    /// `tcpi_snd_mss`: octets of text in a full segment.
+    pub mss: u32,
+    /// `tcpi_unacked`: segments in flight.
+    pub unacked: u32,
+    /// `tcpi_rtt`.
+    pub rtt: Duration,
+    /// `tcpi_rttvar`.
+    pub rttvar: Duration,
+    /// `tcpi_snd_cwnd`: segments.
+    pub cwnd: u32,
+    /// `tcpi_total_retrans`: segments sent again.
+    pub retransmits: u32,
+    /// `tcpi_notsent_bytes`: octets in the send buffer that were never sent.
+    pub unsent: u32,
+    /// `tcpi_snd_wnd`: the peer's window, octets; 0 on kernels before 5.4, which do not tell.
+    pub rwnd: u32,
+}
+
+impl KernelInfo {
+    pub(super) fn parse(info: &[u8; TCP_INFO]) -> Self {
+        let word = |at: usize| {
+            let octets = info.get(at..).and_then(|rest| rest.first_chunk::<4>());
+            octets.map_or(0, |octets| u32::from_ne_bytes(*octets))
+        };
+        Self {
+            mss: word(16),
+            unacked: word(24),
+            rtt: Duration::from_micros(word(68).into()),
+            rttvar: Duration::from_micros(word(72).into()),
+            cwnd: word(80),
+            retransmits: word(100),
+            unsent: word(144),
+            rwnd: word(228),
+        }
+    }
+}

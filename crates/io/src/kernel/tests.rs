@@ -1,0 +1,96 @@
+use std::time::{Duration, Instant};
+
+use whimbrel_wire::Address;
+
+use super::*;
+
+/// Events until `wanted` says that one is it; panics after two seconds.
+fn next(sockets: &mut KernelSockets, wanted: impl Fn(&KernelEvent) -> bool) -> KernelEvent {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(2) {
+        if let Some(event) = sockets.poll_event().unwrap().filter(&wanted) {
+            return event;
+        }
+    }
+    panic!("it did not happen")
+}
+
+fn loopback(port: u16) -> Endpoint {
+    Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), port)
+}
+
+fn pair(sockets: &mut KernelSockets) -> (SocketId, SocketId) {
+    let at = sockets.listen(loopback(0), 8).unwrap();
+    let near = sockets.connect(at).unwrap();
+    let event = next(sockets, |event| matches!(event, KernelEvent::Accepted(_)));
+    let KernelEvent::Accepted(listener) = event else { panic!("{event:?}") };
+    let far = sockets.accept(listener).unwrap();
+    assert_eq!(sockets.accept(listener).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    (near, far)
+}
+
+fn receive(sockets: &mut KernelSockets, id: SocketId) -> io::Result<Option<Bytes>> {
+    loop {
+        match sockets.recv(id)? {
+            Received::Data(octets) => return Ok(Some(octets)),
+            Received::End => return Ok(None),
+            Received::Pending => {}
+        }
+    }
+}
+
+#[test]
+fn two_sockets_talk_and_close() {
+    let mut sockets = KernelSockets::new().unwrap();
+    let (near, far) = pair(&mut sockets);
+    let mut text = Bytes::from_static(b"over the kernel");
+    assert_eq!(sockets.send(near, &mut text).unwrap(), 15);
+    assert!(text.is_empty());
+    assert_eq!(receive(&mut sockets, far).unwrap().unwrap(), "over the kernel");
+    assert!(sockets.info(near).unwrap().mss > 500);
+    sockets.shutdown(near);
+    assert_eq!(receive(&mut sockets, far).unwrap(), None);
+    sockets.close(far);
+    assert_eq!(receive(&mut sockets, near).unwrap(), None);
+    sockets.close(near);
+    assert!(sockets.recv(near).is_err(), "the name is stale");
+}
+
+#[test]
+fn an_aborted_connection_is_reset() {
+    let mut sockets = KernelSockets::new().unwrap();
+    let (near, far) = pair(&mut sockets);
+    sockets.abort(near);
+    let error = receive(&mut sockets, far).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_full_buffer_takes_no_more_and_says_when_it_does_again() {
+    let mut sockets = KernelSockets::new().unwrap();
+    let (near, far) = pair(&mut sockets);
+    let mut text = Bytes::from(vec![7; 64 << 20]);
+    let sent = sockets.send(near, &mut text).unwrap();
+    assert!(sent > 0 && !text.is_empty(), "{sent}");
+    let mut received = 0;
+    while received < sent {
+        received += receive(&mut sockets, far).unwrap().unwrap().len();
+    }
+    next(&mut sockets, |event| matches!(event, KernelEvent::Writable(id) if *id == near));
+}
+
+#[test]
+fn nobody_listening_is_refused() {
+    let mut sockets = KernelSockets::new().unwrap();
+    let at = sockets.listen(loopback(0), 1).unwrap();
+    let mut others = KernelSockets::new().unwrap();
+    drop(sockets);
+    let error = match others.connect(at) {
+        Err(error) => error,
+        Ok(_) => match next(&mut others, |event| matches!(event, KernelEvent::Failed(..))) {
+            KernelEvent::Failed(_, error) => error,
+            event => panic!("{event:?}"),
+        },
+    };
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+}
