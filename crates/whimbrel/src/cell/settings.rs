@@ -1,0 +1,115 @@
+//! What an application sets on a stream, or on a socket before it is one.
+
+use std::time::Duration;
+
+use whimbrel_stack::{Handle, Shard};
+use whimbrel_tcp::conn::{KeepAlive, Nagle};
+
+/// Settings of a stream. 12 octets; the default is the stack's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Settings {
+    /// The send buffer, octets; 0: the stack's.
+    send_size: u32,
+    /// The receive buffer, octets; 0: the stack's.
+    recv_size: u32,
+    /// `SO_LINGER`, seconds; [`Settings::NO_LINGER`] if off.
+    linger: u16,
+    switches: u8,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { send_size: 0, recv_size: 0, linger: Self::NO_LINGER, switches: 0 }
+    }
+}
+
+impl Settings {
+    const NO_LINGER: u16 = u16::MAX;
+    const NO_DELAY: u8 = 1;
+    const KEEP_ALIVE: u8 = 1 << 1;
+    /// What was ever switched on must be switched off explicitly.
+    const KEEP_ALIVE_TOLD: u8 = 1 << 2;
+
+    /// Tells the shard.
+    pub(crate) fn apply(&mut self, shard: &mut Shard, handle: Handle) {
+        let nagle = if self.nodelay() { Nagle::Off } else { Nagle::On };
+        shard.set_nodelay(handle, nagle);
+        if self.keepalive() {
+            shard.set_keep_alive(handle, KeepAlive::On);
+            self.switches |= Self::KEEP_ALIVE_TOLD;
+        } else if self.switches & Self::KEEP_ALIVE_TOLD != 0 {
+            shard.set_keep_alive(handle, KeepAlive::Off);
+        }
+        if self.send_size != 0 {
+            shard.set_send_size(handle, self.send_size);
+        }
+        if self.recv_size != 0 {
+            shard.set_recv_size(handle, self.recv_size);
+        }
+    }
+
+    /// Whether Nagle's algorithm is off.
+    pub(crate) const fn nodelay(&self) -> bool {
+        self.switches & Self::NO_DELAY != 0
+    }
+
+    /// Switches Nagle's algorithm off, or on.
+    pub(crate) const fn set_nodelay(&mut self, off: bool) {
+        self.switch(Self::NO_DELAY, off);
+    }
+
+    /// Whether the connection is probed when it is silent.
+    pub(crate) const fn keepalive(&self) -> bool {
+        self.switches & Self::KEEP_ALIVE != 0
+    }
+
+    /// Probes the connection when it is silent, or stops to.
+    pub(crate) const fn set_keepalive(&mut self, on: bool) {
+        self.switch(Self::KEEP_ALIVE, on);
+    }
+
+    /// How long closing lingers.
+    pub(crate) fn linger(&self) -> Option<Duration> {
+        (self.linger != Self::NO_LINGER).then(|| Duration::from_secs(self.linger.into()))
+    }
+
+    /// Lingers so long, rounded up to whole seconds, 65,534 at most. Only 0 makes a difference: it
+    /// resets.
+    pub(crate) fn set_linger(&mut self, linger: Option<Duration>) {
+        self.linger = linger.map_or(Self::NO_LINGER, |linger| {
+            let seconds = linger.as_secs() + u64::from(linger.subsec_nanos() > 0);
+            u16::try_from(seconds).unwrap_or(u16::MAX).min(Self::NO_LINGER - 1)
+        });
+    }
+
+    /// The send buffer, octets, if it was set.
+    pub(crate) fn send_size(&self) -> Option<u32> {
+        Some(self.send_size).filter(|size| *size != 0)
+    }
+
+    /// Sets the send buffer, octets, within [`Settings::SIZES`] as Linux does.
+    pub(crate) fn set_send_size(&mut self, octets: u32) {
+        self.send_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+    }
+
+    /// The receive buffer, octets, if it was set.
+    pub(crate) fn recv_size(&self) -> Option<u32> {
+        Some(self.recv_size).filter(|size| *size != 0)
+    }
+
+    /// Sets the receive buffer, octets, within [`Settings::SIZES`] as Linux does.
+    pub(crate) fn set_recv_size(&mut self, octets: u32) {
+        self.recv_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+    }
+
+    const fn switch(&mut self, switch: u8, on: bool) {
+        if on {
+            self.switches |= switch;
+        } else {
+            self.switches &= !switch;
+        }
+    }
+
+    /// The range of the tunables `buffers.send` and `buffers.recv`.
+    const SIZES: std::ops::RangeInclusive<u32> = 2 << 10..=1 << 30;
+}
