@@ -6,7 +6,7 @@ use bytes::Bytes;
 use whimbrel_stack::{Handle, Recv, Shard};
 use whimbrel_tcp::CloseReason;
 
-use crate::cell::{Flags, RECV_CREDIT, SEND_CREDIT, StreamState};
+use crate::cell::{Flags, StreamState};
 use crate::fault;
 
 /// Whether the shard keeps the cell.
@@ -71,7 +71,7 @@ impl StreamState {
             self.flags.set(Flags::SHUT_TOLD);
             shard.shutdown(handle);
         }
-        if self.unsent < before && self.unsent <= SEND_CREDIT / 2 {
+        if self.unsent < before && self.unsent <= self.send_credit() / 2 {
             self.writers.take_all(out);
         }
     }
@@ -97,9 +97,9 @@ impl StreamState {
             return;
         }
         self.flags.take(Flags::STARVED);
-        let before = self.unread;
-        while self.unread < RECV_CREDIT {
-            match shard.recv_up_to(handle, (RECV_CREDIT - self.unread) as usize) {
+        let (before, credit) = (self.unread, self.recv_credit());
+        while self.unread < credit {
+            match shard.recv_up_to(handle, (credit - self.unread) as usize) {
                 Recv::Data(chunk) => self.push_outward(chunk),
                 Recv::Pending => break,
                 Recv::End => return self.on_read_end(out),
@@ -112,7 +112,7 @@ impl StreamState {
                 }
             }
         }
-        if self.unread >= RECV_CREDIT {
+        if self.unread >= credit {
             self.flags.set(Flags::STARVED);
         }
         if self.unread > before {

@@ -38,6 +38,22 @@
 //! out of it. A dirty cell stands once in its shard's queue, and a task is woken once a burst: there
 //! is neither a wake-up nor a system call for a packet, and none at all while both sides are busy.
 //!
+//! What that costs, by `cargo run --release -p whimbrel --example echo_bench`, against ports that run
+//! on the shards' own threads over the same in-memory wire. Processor time of the whole process, both
+//! ends included, medians of three; two such runs on two cores that others used too, so that time on
+//! the wall says little (55 and 82 us for the first line's round trip against 10 and 20):
+//!
+//! | | tasks on tokio | ports |
+//! |---|---|---|
+//! | echo of 64 octets, 1 connection | 27 to 37 us | 7 to 8 us |
+//! | the same, 16 at once | 5.6 to 5.9 us | 1.4 to 1.6 us |
+//! | the same, 256 at once | 3.3 to 3.5 us | 1.2 us |
+//! | one flow, MTU 1500 | 1.0 to 1.1 s/GB | 0.6 s/GB |
+//! | an idle connection, each end, resident, its `TcpStream` not counted | 384 octets | |
+//!
+//! An echo wakes four threads where ports wake two; with many at once they are awake already. Who
+//! needs the shortest round trip writes a port.
+//!
 //! Nothing needs tokio's reactor. The streams work under any executor whose tasks are woken by
 //! `Waker`s; only names (`"example.org:80"`) are resolved on tokio's blocking threads.
 #![forbid(unsafe_code)]

@@ -59,9 +59,10 @@ impl TcpListener {
     pub async fn bind<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for addr in lookup_host(addr).await? {
+            let settings = Settings::new(stack.tunables());
             let listening = stack
                 .reserve(addr, Share::Allowed)
-                .and_then(|at| Self::listen(stack, at, BACKLOG, Settings::default()));
+                .and_then(|at| Self::listen(stack, at, BACKLOG, settings));
             match listening {
                 Ok(listener) => return Ok(listener),
                 Err(error) => last = Some(error),

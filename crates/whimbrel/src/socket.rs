@@ -38,7 +38,8 @@ impl TcpSocket {
     }
 
     fn new(stack: &Stack, any: IpAddr) -> Self {
-        let draft = Draft { settings: Settings::default(), share: Share::Refused, bound: None };
+        let settings = Settings::new(stack.tunables());
+        let draft = Draft { settings, share: Share::Refused, bound: None };
         Self { stack: stack.clone(), any, draft: Mutex::new(draft) }
     }
 
@@ -138,7 +139,7 @@ impl TcpSocket {
 
     /// The size of the send buffer, octets.
     pub fn send_buffer_size(&self) -> io::Result<u32> {
-        Ok(self.lock().settings.send_size().unwrap_or(self.stack.tunables().send_buffer))
+        Ok(self.lock().settings.send_size())
     }
 
     /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint).
@@ -148,7 +149,7 @@ impl TcpSocket {
 
     /// The size of the receive buffer, octets.
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
-        Ok(self.lock().settings.recv_size().unwrap_or(self.stack.tunables().recv_buffer))
+        Ok(self.lock().settings.recv_size())
     }
 
     /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint). On a

@@ -158,3 +158,6 @@ pub(crate) async fn inspect<T: Send + 'static>(
     mailbox.ask(Request::Inspect(Box::new(look)));
     told.await.map_err(|_| mailbox.ended())
 }
+
+#[cfg(test)]
+mod tests;

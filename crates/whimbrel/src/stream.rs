@@ -16,6 +16,7 @@ use crate::cell::{Duty, Flags, Settings, StreamCell};
 use crate::mailbox::{Connect, Mailbox, Request};
 use crate::split::{ReadHalf, WriteHalf};
 use crate::split_owned::{OwnedReadHalf, OwnedWriteHalf};
+use crate::waiters::wake_all;
 use crate::{Stack, fault, stack};
 
 mod readiness;
@@ -35,8 +36,9 @@ pub type TcpInfo = Snapshot;
 ///
 /// # Buffers
 ///
-/// A write is done once its octets are on their way to the shard: up to 64 KiB of them, on top of
-/// the send buffer. Likewise up to 64 KiB, on top of the receive buffer, wait here to be read.
+/// A write is done once its octets are on their way to the shard. On top of the send buffer, as much
+/// again may be on its way, 256 KiB at most; and so many octets may wait here to be read, on top of
+/// the receive buffer.
 #[derive(Debug)]
 pub struct TcpStream {
     cell: Arc<StreamCell>,
@@ -70,7 +72,7 @@ impl TcpStream {
     pub async fn connect<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for peer in lookup_host(addr).await? {
-            let opening = Opening { peer, bound: None, settings: Settings::default() };
+            let opening = Opening { peer, bound: None, settings: Settings::new(stack.tunables()) };
             match Self::open(stack, opening).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
@@ -221,16 +223,19 @@ impl TcpStream {
 
     /// Sends FIN after what was written; does nothing the second time.
     pub(crate) fn shut_down(&self) {
+        let mut woken = Vec::new();
         let duty = {
             let mut state = self.cell.lock();
             if state.flags.has(Flags::SHUT) {
                 Duty::None
             } else {
                 state.flags.set(Flags::SHUT);
+                state.writers.take_all(&mut woken);
                 state.dirty()
             }
         };
         self.fulfil(duty);
+        wake_all(&mut woken);
     }
 
     fn set(&self, set: impl FnOnce(&mut Settings)) -> io::Result<()> {

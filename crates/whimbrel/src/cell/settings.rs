@@ -3,24 +3,19 @@
 use std::time::Duration;
 
 use whimbrel_stack::{Handle, Shard};
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{KeepAlive, Nagle};
 
-/// Settings of a stream. 12 octets; the default is the stack's.
+/// Settings of a stream, 12 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Settings {
-    /// The send buffer, octets; 0: the stack's.
+    /// The send buffer, octets.
     send_size: u32,
-    /// The receive buffer, octets; 0: the stack's.
+    /// The receive buffer, octets.
     recv_size: u32,
     /// `SO_LINGER`, seconds; [`Settings::NO_LINGER`] if off.
     linger: u16,
     switches: u8,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { send_size: 0, recv_size: 0, linger: Self::NO_LINGER, switches: 0 }
-    }
 }
 
 impl Settings {
@@ -29,6 +24,20 @@ impl Settings {
     const KEEP_ALIVE: u8 = 1 << 1;
     /// What was ever switched on must be switched off explicitly.
     const KEEP_ALIVE_TOLD: u8 = 1 << 2;
+    /// The send buffer is not the stack's.
+    const SEND_SIZE: u8 = 1 << 3;
+    /// The receive buffer is not the stack's.
+    const RECV_SIZE: u8 = 1 << 4;
+
+    /// What a stack with these rules begins with.
+    pub(crate) fn new(tunables: &Tunables) -> Self {
+        Self {
+            send_size: tunables.send_buffer,
+            recv_size: tunables.recv_buffer,
+            linger: Self::NO_LINGER,
+            switches: 0,
+        }
+    }
 
     /// Tells the shard.
     pub(crate) fn apply(&mut self, shard: &mut Shard, handle: Handle) {
@@ -40,10 +49,10 @@ impl Settings {
         } else if self.switches & Self::KEEP_ALIVE_TOLD != 0 {
             shard.set_keep_alive(handle, KeepAlive::Off);
         }
-        if self.send_size != 0 {
+        if self.switches & Self::SEND_SIZE != 0 {
             shard.set_send_size(handle, self.send_size);
         }
-        if self.recv_size != 0 {
+        if self.switches & Self::RECV_SIZE != 0 {
             shard.set_recv_size(handle, self.recv_size);
         }
     }
@@ -82,24 +91,26 @@ impl Settings {
         });
     }
 
-    /// The send buffer, octets, if it was set.
-    pub(crate) fn send_size(&self) -> Option<u32> {
-        Some(self.send_size).filter(|size| *size != 0)
+    /// The send buffer, octets.
+    pub(crate) const fn send_size(&self) -> u32 {
+        self.send_size
     }
 
     /// Sets the send buffer, octets, within [`Settings::SIZES`] as Linux does.
     pub(crate) fn set_send_size(&mut self, octets: u32) {
         self.send_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+        self.switches |= Self::SEND_SIZE;
     }
 
-    /// The receive buffer, octets, if it was set.
-    pub(crate) fn recv_size(&self) -> Option<u32> {
-        Some(self.recv_size).filter(|size| *size != 0)
+    /// The receive buffer, octets.
+    pub(crate) const fn recv_size(&self) -> u32 {
+        self.recv_size
     }
 
     /// Sets the receive buffer, octets, within [`Settings::SIZES`] as Linux does.
     pub(crate) fn set_recv_size(&mut self, octets: u32) {
         self.recv_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+        self.switches |= Self::RECV_SIZE;
     }
 
     const fn switch(&mut self, switch: u8, on: bool) {

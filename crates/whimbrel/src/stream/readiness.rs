@@ -9,7 +9,7 @@ use tokio::io::{Interest, Ready};
 use tokio::task::coop::poll_proceed;
 
 use super::TcpStream;
-use crate::cell::{Flags, SEND_CREDIT, StreamState};
+use crate::cell::{Flags, StreamState};
 use crate::waiters::Ticket;
 
 impl TcpStream {
@@ -74,7 +74,7 @@ impl StreamState {
             ready |= when(ended, Ready::READ_CLOSED);
         }
         if interest.is_writable() {
-            ready |= when(silent || self.unsent < SEND_CREDIT, Ready::WRITABLE);
+            ready |= when(silent || self.unsent < self.send_credit(), Ready::WRITABLE);
             ready |= when(silent, Ready::WRITE_CLOSED);
         }
         if interest.is_error() {

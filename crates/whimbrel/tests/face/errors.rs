@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use whimbrel::{TcpListener, TcpSocket, TcpStream};
+use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream};
 
 use crate::world::{SERVER, World, until};
 
@@ -149,4 +149,43 @@ async fn a_port_is_free_again_as_soon_as_its_holder_is_gone() {
     drop(first);
     second.bind("0.0.0.0:99".parse().unwrap()).unwrap();
     world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn when_the_wire_is_lost_everybody_is_told_why() {
+    let folder = std::env::temp_dir().join(format!("whimbrel-face-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("wire");
+    let stack = |addr: &str| {
+        let wire = format!("unix:{},addr={addr}/24", path.display()).parse().unwrap();
+        Stack::builder().wire(wire).build().unwrap()
+    };
+    // Whoever comes first keeps the wire; it is the second that loses it.
+    let (server, client) = (stack("10.0.0.1"), stack("10.0.0.2"));
+    let listener = TcpListener::bind(&server, SERVER).await.unwrap();
+    let (connected, accepted) =
+        tokio::join!(TcpStream::connect(&client, SERVER), listener.accept());
+    let (mut connected, mut accepted) = (connected.unwrap(), accepted.unwrap().0);
+    connected.write_all(b"whimbrel").await.unwrap();
+    accepted.read_exact(&mut [0; 8]).await.unwrap();
+    let waiting = TcpListener::bind(&client, "10.0.0.2:7").await.unwrap();
+    let waiting = tokio::spawn(async move { waiting.accept().await });
+
+    accepted.set_zero_linger().unwrap();
+    drop((accepted, listener, server));
+    assert_eq!(connected.read(&mut [0; 8]).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let error = waiting.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotConnected);
+    assert!(error.to_string().contains("the device is lost"), "{error}");
+    assert_eq!(connected.read(&mut [0; 8]).await.unwrap(), 0);
+    // Nothing that is asked of it from now on waits for ever.
+    let late = [
+        TcpStream::connect(&client, SERVER).await.map(drop),
+        client.census().await.map(drop),
+        connected.tcp_info().await.map(drop),
+    ];
+    for result in late {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::NotConnected);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
