@@ -3,10 +3,13 @@
 //! The same seed makes the same world, segment by segment, on any machine.
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod capture;
 pub mod host;
 pub mod oracle;
 pub mod pair;
+pub mod script;
 pub mod watch;
 pub mod world;
 

@@ -28,7 +28,7 @@ fn an_arrow_to_a_later_room_is_found() {
 
 #[test]
 fn an_arrow_within_a_room_is_found() {
-    assert_eq!(count_found("whimbrel-io", &["whimbrel-apps"]), 1);
+    assert_eq!(count_found("whimbrel-posix", &["whimbrel-link"]), 1);
 }
 
 #[test]

@@ -1,0 +1,14 @@
+//! Packet scripts: what a peer sends, what an application calls, and what must come of it, line by
+//! line, in the language of packetdrill.
+//!
+//! ```text
+//! text --parse--> Script --Setup::of--> what is configured
+//!                   |
+//!                   run: calls and packets go to a ScriptHost, what comes out is matched
+//! ```
+//!
+//! A [`ScriptHost`](host::ScriptHost) is a stack under test: a shard in virtual time, or a kernel.
+
+pub mod ast;
+pub mod call;
+pub mod host;

@@ -1,0 +1,186 @@
+//! A packet as written.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use whimbrel_wire::Endpoint;
+use whimbrel_wire::tcp::TcpFlags;
+
+/// One packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// `<` or `>`.
+    pub direction: Direction,
+    /// In parentheses behind the arrow.
+    pub marks: IpMarks,
+    /// `1.1.1.1:80 > 2.2.2.2:1234`, where a script has several connections.
+    pub ends: Option<PacketEnds>,
+    /// What is in it.
+    pub body: PacketBody,
+}
+
+/// Which way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// `<`: into the stack under test.
+    In,
+    /// `>`: out of it.
+    Out,
+}
+
+/// What is said of the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IpMarks {
+    /// The two ECN bits.
+    pub ecn: Option<Ecn>,
+    /// `tos n` or `class n`: the whole octet.
+    pub tos: Option<u8>,
+    /// `ttl n` or `hlim n`.
+    pub ttl: Option<u8>,
+}
+
+/// The ECN field of the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ecn {
+    /// `noecn`.
+    NotEct,
+    /// `ect0`.
+    Ect0,
+    /// `ect1`.
+    Ect1,
+    /// `ce`.
+    Ce,
+}
+
+/// The two ends, in the order in which they were written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketEnds {
+    /// Who sends.
+    pub from: Endpoint,
+    /// Who receives.
+    pub to: Endpoint,
+}
+
+/// TCP or ICMP.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PacketBody {
+    /// A segment.
+    Tcp(TcpPacket),
+    /// An ICMP error.
+    Icmp(IcmpPacket),
+}
+
+/// A segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TcpPacket {
+    /// `S F R P . E W U`, and `A` for the AE bit. `-` is none of them.
+    pub flags: TcpFlags,
+    /// Where it begins.
+    pub seq: Seq,
+    /// Octets of text.
+    pub len: u32,
+    /// `ack n`.
+    pub ack: Option<Ack>,
+    /// `win n`: as in the header, not scaled.
+    pub win: Option<u16>,
+    /// `urg n`.
+    pub urg: Option<u16>,
+    /// `<…>`.
+    pub options: OptionList,
+}
+
+/// A sequence number as written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seq {
+    /// Relative to its sender's ISN; on a SYN, the ISN itself.
+    Relative(u32),
+    /// Marked with `!`: the number in the header.
+    Absolute(u32),
+    /// `...`: any.
+    Any,
+}
+
+/// An acknowledgment number as written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ack {
+    /// Relative to the other side's ISN.
+    Relative(u32),
+    /// Marked with `!`: the number in the header.
+    Absolute(u32),
+    /// `...`: any.
+    Any,
+}
+
+/// The options of a segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OptionList {
+    /// `<...>`: not looked at (outbound only).
+    Any,
+    /// These, in order; nothing written is an empty list.
+    These(Vec<TcpOption>),
+}
+
+/// One option.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TcpOption {
+    /// `eol`.
+    Eol,
+    /// `nop`.
+    Nop,
+    /// `mss n`.
+    Mss(u16),
+    /// `wscale n`: any octet.
+    WindowScale(u8),
+    /// `sackOK`.
+    SackPermitted,
+    /// `sack s:e …`: the edges as written, relative to the ISN of whoever's text they name.
+    Sack(Vec<(u32, u32)>),
+    /// `TS val v ecr e`.
+    Timestamps {
+        /// TSval.
+        val: u32,
+        /// TSecr.
+        ecr: u32,
+    },
+    /// `FO hex`: an empty cookie asks for one.
+    FastOpen(Vec<u8>),
+    /// `FOEXP hex`.
+    FastOpenExperimental(Vec<u8>),
+    /// `md5` with or without a digest: the option is there.
+    Md5,
+    /// Any other that the parser reads, by its kind and contents (`AccECN …`, `uto …`, `kind n
+    /// hex`).
+    Other {
+        /// Its kind.
+        kind: u8,
+        /// What follows the length.
+        data: Vec<u8>,
+    },
+}
+
+/// An ICMP error about a segment of the script's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IcmpPacket {
+    /// `unreachable`, `packet_too_big`, `time_exceeded`, …
+    pub kind: String,
+    /// `frag_needed`, `host_unreachable`, … or a number.
+    pub code: Option<String>,
+    /// `mtu n`.
+    pub mtu: Option<u32>,
+    /// `[s:e(len)]`: the segment that is quoted; without it the first that the stack sent.
+    pub quoted: Option<Box<Quoted>>,
+}
+
+/// The segment in an ICMP error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quoted {
+    /// Its flags, if written.
+    pub flags: Option<TcpFlags>,
+    /// Where it begins, by the rules of outbound segments.
+    pub seq: Seq,
+    /// Octets of text.
+    pub len: u32,
+    /// The packet ends, if written.
+    pub ends: Option<PacketEnds>,
+}

@@ -1,0 +1,95 @@
+//! `%{ … }%` as written: a few statements, read as the Python subset that scripts use.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The statements between `%{` and `}%`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snippet {
+    /// Where it begins (1 ..).
+    pub line: u32,
+    /// In order. An error where something in it is outside the subset: the script is skipped.
+    pub statements: Result<Vec<Statement>, String>,
+}
+
+/// One statement.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Statement {
+    /// `assert condition, message`.
+    Assert {
+        /// Where it stands (1 ..).
+        line: u32,
+        /// As written, for the report.
+        text: String,
+        /// What must be so.
+        condition: Term,
+        /// What to print otherwise.
+        message: Option<Term>,
+    },
+    /// `print(…)`, or `print …`.
+    Print(Vec<Term>),
+    /// `name = value`.
+    Set(String, Term),
+    /// `name += value`, `name -= value`.
+    Change(String, Operator, Term),
+}
+
+/// An expression.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Term {
+    /// A number.
+    Int(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// `'text'`.
+    Text(String),
+    /// `True`, `False`.
+    Bool(bool),
+    /// A field of `tcp_info`, a constant, or a variable.
+    Name(String),
+    /// `not x`, `-x`, `~x`.
+    Unary(Unary, Box<Term>),
+    /// `a == b`, `a and b`, `a + b`, …
+    Binary(Operator, Box<Term>, Box<Term>),
+    /// `a < b < c`: the first term and what it is compared with, from left to right.
+    Chain(Box<Term>, Vec<(Operator, Term)>),
+    /// `abs(x)`, `min(a, b)`, …
+    Apply(String, Vec<Term>),
+    /// `(a, b)`.
+    Tuple(Vec<Term>),
+}
+
+/// Operators with one side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "their names are Python's")]
+pub enum Unary {
+    Not,
+    Minus,
+    Invert,
+}
+
+/// Operators with two sides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "their names are Python's")]
+pub enum Operator {
+    Or,
+    And,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    BitOr,
+    BitXor,
+    BitAnd,
+    ShiftLeft,
+    ShiftRight,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    FloorDivide,
+    Remainder,
+}

@@ -1,0 +1,28 @@
+//! When something happens.
+
+use core::time::Duration;
+
+/// The time of an event. Relative times count from the event before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// `*`: whenever it does.
+    Any,
+    /// `.100`.
+    Absolute(Duration),
+    /// `+.1`.
+    Relative(Duration),
+    /// `1~2`, absolute.
+    AbsoluteRange(Duration, Duration),
+    /// `+.1~+.2`.
+    RelativeRange(Duration, Duration),
+}
+
+/// When a blocking call ends, as written behind `...`: with the sign that it had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// `.1...0.2`: on the script's clock.
+    Absolute(Duration),
+    /// `+0...+.2`: so long after the call began. (Written with or without `+` behind a relative
+    /// beginning, it is relative.)
+    Relative(Duration),
+}

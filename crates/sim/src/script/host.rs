@@ -1,0 +1,102 @@
+//! The stack under test as a script's runner sees it: packets, calls, time.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use whimbrel_posix::{Errno, TcpInfo};
+use whimbrel_wire::Address;
+
+use super::call::{Call, Returned};
+
+/// A host under test. It begins at time zero, with the addresses of the script's [`Network`].
+pub trait ScriptHost {
+    /// The script's clock.
+    fn now(&self) -> Duration;
+
+    /// Lets time pass until `until` at most, and returns early when a packet left or a call that
+    /// was under way ended, so that neither is noticed late.
+    fn run_until(&mut self, until: Duration);
+
+    /// The next packet that left, from its IP header on, and when.
+    fn poll_packet(&mut self) -> Option<(Duration, Vec<u8>)>;
+
+    /// A packet from the peer, from its IP header on, arrives now.
+    fn inject(&mut self, packet: &[u8]);
+
+    /// Makes a call now. One that blocks goes on while time passes.
+    fn call(&mut self, call: Call) -> Progress;
+
+    /// The end of a call that blocked, and when, once it has come.
+    fn poll_call(&mut self, call: CallId) -> Option<(Duration, Returned)>;
+
+    /// What `TCP_INFO` says of a descriptor now, for snippets.
+    fn tcp_info(&mut self, fd: i32) -> Result<TcpInfo, Errno>;
+
+    /// Sets a tunable by any of its names (`sysctl`).
+    fn set(&mut self, name: &str, value: &str) -> Result<(), SetError>;
+
+    /// Does something that shell lines ask for.
+    fn administer(&mut self, what: &Administration) -> Result<(), SetError>;
+
+    /// The host's sockets in the named state and at the named port, as `ss` would count them.
+    fn count_sockets(&mut self, which: &SocketFilter) -> Result<usize, SetError>;
+}
+
+/// Where the host under test and its peer live.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// The host's address.
+    pub local: Address,
+    /// The length of its network's prefix.
+    pub prefix_len: u8,
+    /// The router to everywhere else.
+    pub gateway: Address,
+    /// The peer's address.
+    pub remote: Address,
+    /// The largest packet, octets.
+    pub mtu: u16,
+}
+
+/// How far a call got.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Progress {
+    /// It is over.
+    Done(Returned),
+    /// It blocks.
+    Blocked(CallId),
+}
+
+/// A call under way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct CallId(pub u32);
+
+/// Why something could not be set or looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SetError {
+    /// This host knows nothing of the kind.
+    Unknown,
+    /// It knows, and refuses: why.
+    Refused(String),
+}
+
+/// What shell lines do to a host, besides setting tunables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Administration {
+    /// Ends connections (`tcpdrop`, `ss -K`), those that match.
+    Drop(SocketFilter),
+    /// Forgets what was learned of paths and of Fast Open cookies (`hostcache.purgenow`,
+    /// `ip tcp_metrics flush`).
+    PurgeCaches,
+}
+
+/// Which sockets.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SocketFilter {
+    /// States by Linux' names (`ESTABLISHED`, `TIME_WAIT`, …); none means any.
+    pub states: Vec<&'static str>,
+    /// The local port, if only one is meant.
+    pub local_port: Option<u16>,
+    /// The peer's port, if only one is meant.
+    pub remote_port: Option<u16>,
+}
