@@ -8,4 +8,5 @@ mod errors;
 mod many;
 mod same;
 mod streams;
+mod tun;
 mod world;
