@@ -195,7 +195,10 @@ impl Face {
         let room = backlog.lock().room(backlog.most);
         for _ in 0..room {
             let Some(handle) = shard.accept(id) else { break };
-            let Some(flow) = shard.flow(handle) else { continue };
+            let Some(flow) = shard.flow(handle) else {
+                shard.abort(handle);
+                continue;
+            };
             let cell = StreamCell::accepted(handle, backlog.settings);
             {
                 let mut state = cell.lock();
@@ -214,8 +217,10 @@ impl Face {
 impl Face {
     /// Ends the worker once nobody holds anything of the stack, and the last segments are out.
     fn judge_end(&mut self, now: Instant, shard: &Shard) {
-        let needed = self.open > 0 || !self.listeners.is_empty() || !self.mailbox.is_empty();
-        if !self.mailbox.is_closing() || needed {
+        if !self.mailbox.is_closing() {
+            return;
+        }
+        if self.open > 0 || !self.listeners.is_empty() || !self.mailbox.is_empty() {
             self.until = None;
             return;
         }

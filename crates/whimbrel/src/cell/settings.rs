@@ -124,3 +124,6 @@ impl Settings {
     /// The range of the tunables `buffers.send` and `buffers.recv`.
     const SIZES: std::ops::RangeInclusive<u32> = 2 << 10..=1 << 30;
 }
+
+#[cfg(test)]
+mod tests;
