@@ -1,6 +1,8 @@
 //! What is dropped in the middle leaves nothing behind, and loses nothing.
 
+use std::future::poll_fn;
 use std::io::ErrorKind;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,6 +15,11 @@ use crate::world::{SERVER, World, text, until};
 #[tokio::test]
 async fn a_dropped_connect_ends_the_attempt() {
     let world = World::with("loss=100%", &[]);
+    for _ in 0..200 {
+        // Dropped before the shard has heard of it, mostly.
+        let mut connect = Box::pin(TcpStream::connect(&world.client, SERVER));
+        poll_fn(|cx| Poll::Ready(assert!(connect.as_mut().poll(cx).is_pending()))).await;
+    }
     for wait in 0..20 {
         let connect = TcpStream::connect(&world.client, SERVER);
         assert!(timeout(Duration::from_millis(wait), connect).await.is_err());
