@@ -41,6 +41,7 @@ errnos! {
     ENOTTY = 25 "Inappropriate ioctl for device",
     EPIPE = 32 "Broken pipe",
     EDOM = 33 "Numerical argument out of domain",
+    EPROTO = 71 "Protocol error",
     ENOTSOCK = 88 "Socket operation on non-socket",
     EDESTADDRREQ = 89 "Destination address required",
     EMSGSIZE = 90 "Message too long",

@@ -3,7 +3,7 @@
 flag_set! {
     /// Flags of `send` and `recv`.
     MsgFlags {
-        /// Urgent data: refused.
+        /// Urgent data: the last octet.
         MSG_OOB = 0x1,
         /// Read and leave it unread.
         MSG_PEEK = 0x2,

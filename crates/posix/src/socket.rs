@@ -2,7 +2,8 @@
 
 use whimbrel_stack::{Handle, ListenerId};
 use whimbrel_tcp::Instant;
-use whimbrel_wire::Endpoint;
+use whimbrel_tcp::conn::SocketOptions;
+use whimbrel_wire::{Endpoint, SeqNum};
 
 use crate::{Domain, Errno, Linger};
 
@@ -49,6 +50,10 @@ pub(crate) struct Stream {
     pub(crate) told: bool,
     /// A segment that is not full waits, because of `MSG_MORE` or `TCP_CORK`.
     pub(crate) corked: bool,
+    /// The last octet of urgent data, once the stream was read beyond it.
+    pub(crate) oob: Option<u8>,
+    /// The end of the urgent data whose last octet `MSG_OOB` read.
+    pub(crate) oob_read: Option<SeqNum>,
     /// `close` was called, and lingers until then.
     pub(crate) lingers: Option<Instant>,
 }
@@ -67,13 +72,12 @@ pub(crate) enum Progress {
 pub(crate) struct Settings {
     pub(crate) reuse_addr: bool,
     pub(crate) v6_only: bool,
-    pub(crate) no_delay: bool,
-    pub(crate) cork: bool,
-    pub(crate) keep_alive: bool,
+    pub(crate) reuse_port: bool,
+    /// The last octet of urgent data stays in the stream.
+    pub(crate) oob_inline: bool,
     pub(crate) linger: Linger,
-    /// Octets, as given.
-    pub(crate) send_size: Option<u32>,
-    pub(crate) recv_size: Option<u32>,
+    /// What the stack beneath is told.
+    pub(crate) options: SocketOptions,
 }
 
 impl Socket {
@@ -113,6 +117,8 @@ impl Stream {
             shut_write: false,
             told: false,
             corked: false,
+            oob: None,
+            oob_read: None,
             lingers: None,
         }
     }

@@ -15,6 +15,7 @@ mod readiness;
 mod receive;
 mod send;
 mod setsockopt;
+mod urgent;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -136,7 +137,7 @@ impl Sockets {
 
     /// The keep-alive timer of a connection begins when it is established.
     fn start_keep_alive(&mut self, fd: Fd, handle: Handle) {
-        if self.get(fd).is_ok_and(|socket| socket.settings.keep_alive) {
+        if self.get(fd).is_ok_and(|socket| socket.settings.options.keep_alive == KeepAlive::On) {
             self.shard.set_keep_alive(handle, KeepAlive::On);
         }
     }

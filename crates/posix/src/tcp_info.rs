@@ -6,26 +6,27 @@
 
 use core::time::Duration;
 
-use whimbrel_tcp::conn::{Snapshot, State};
+use whimbrel_tcp::conn::{Limit, Snapshot, State, Tally};
 use whimbrel_tcp::recovery::CaState;
 use whimbrel_tcp::table::Listener;
+use whimbrel_tcp::{Instant, Tick};
 
 use crate::state::{self, number_of};
 
 macro_rules! tcp_info {
-    ($($(#[$doc:meta])* $field:ident,)*) => {
+    ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
         /// What `TCP_INFO` tells.
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-        pub struct TcpInfo { $($(#[$doc])* pub $field: u32,)* }
+        pub struct TcpInfo { $($(#[$doc])* pub $field: $type,)* }
 
         impl TcpInfo {
             /// The names of its fields.
             pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
 
             /// A field by its name in C.
-            pub fn field(&self, name: &str) -> Option<u32> {
+            pub fn field(&self, name: &str) -> Option<i64> {
                 match name {
-                    $(stringify!($field) => Some(self.$field),)*
+                    $(stringify!($field) => Some(self.$field as i64),)*
                     _ => None,
                 }
             }
@@ -35,46 +36,100 @@ macro_rules! tcp_info {
 
 tcp_info! {
     /// The state, by Linux' numbers ([`state::NUMBERS`]).
-    tcpi_state,
+    tcpi_state: u32,
     /// What loss recovery is doing: 0 open, 1 disorder, 3 recovery, 4 loss.
-    tcpi_ca_state,
+    tcpi_ca_state: u32,
     /// Unanswered retransmission time-outs in a row.
-    tcpi_retransmits,
+    tcpi_retransmits: u32,
     /// Unanswered probes of a closed window, or of a silent peer, in a row.
-    tcpi_probes,
+    tcpi_probes: u32,
     /// How many time-outs doubled RTO.
-    tcpi_backoff,
+    tcpi_backoff: u32,
     /// What was negotiated ([`TcpInfo::OPTIONS`]).
-    tcpi_options,
+    tcpi_options: u32,
     /// The scale of the peer's windows.
-    tcpi_snd_wscale,
+    tcpi_snd_wscale: u32,
     /// The scale of ours.
-    tcpi_rcv_wscale,
+    tcpi_rcv_wscale: u32,
     /// RTO, microseconds.
-    tcpi_rto,
+    tcpi_rto: u32,
     /// Octets of text in a full segment.
-    tcpi_snd_mss,
+    tcpi_snd_mss: u32,
     /// Numbers sent and not acknowledged, in full segments, rounded up; at a listener the
     /// connections that wait.
-    tcpi_unacked,
+    tcpi_unacked: u32,
     /// SRTT, microseconds; 0 before the first measurement.
-    tcpi_rtt,
+    tcpi_rtt: u32,
     /// RTTVAR, microseconds.
-    tcpi_rttvar,
+    tcpi_rttvar: u32,
     /// ssthresh in full segments; 0x7fffffff before the first loss.
-    tcpi_snd_ssthresh,
+    tcpi_snd_ssthresh: u32,
     /// cwnd in full segments.
-    tcpi_snd_cwnd,
+    tcpi_snd_cwnd: u32,
     /// The MSS that we announced, less our options in each segment.
-    tcpi_advmss,
+    tcpi_advmss: u32,
     /// How many duplicates mean a loss.
-    tcpi_reordering,
+    tcpi_reordering: u32,
     /// Octets of text that were never sent.
-    tcpi_notsent_bytes,
+    tcpi_notsent_bytes: u32,
     /// The peer's window, octets.
-    tcpi_snd_wnd,
+    tcpi_snd_wnd: u32,
     /// Our window, octets.
-    tcpi_rcv_wnd,
+    tcpi_rcv_wnd: u32,
+    /// How many segments were sent again in all.
+    tcpi_total_retrans: u32,
+    /// How many full segments were acknowledged, rounded up for each acknowledgment, the SYN
+    /// included.
+    tcpi_delivered: u32,
+    /// 0, as on Linux since 4.15.
+    tcpi_fackets: u32,
+    /// The most octets of text that one segment brought.
+    tcpi_rcv_mss: u32,
+    /// The largest window that may be announced, octets.
+    tcpi_rcv_ssthresh: u32,
+    /// The longest that an acknowledgment is delayed, microseconds.
+    tcpi_ato: u32,
+    /// Milliseconds since text was sent; as the next two, since the beginning before the first time.
+    tcpi_last_data_sent: u32,
+    /// Milliseconds since text arrived.
+    tcpi_last_data_recv: u32,
+    /// Milliseconds since an acknowledgment arrived.
+    tcpi_last_ack_recv: u32,
+    /// The largest IP packet that the path is known to carry, octets.
+    tcpi_pmtu: u32,
+    /// Octets of text acknowledged.
+    tcpi_bytes_acked: u64,
+    /// Octets of text that arrived in order.
+    tcpi_bytes_received: u64,
+    /// Octets of text sent, those sent again included.
+    tcpi_bytes_sent: u64,
+    /// Octets of text sent again.
+    tcpi_bytes_retrans: u64,
+    /// Segments sent.
+    tcpi_segs_out: u32,
+    /// Segments that arrived.
+    tcpi_segs_in: u32,
+    /// Those sent with text.
+    tcpi_data_segs_out: u32,
+    /// Those that arrived with text.
+    tcpi_data_segs_in: u32,
+    /// How long there was something to send or to be acknowledged, microseconds, to a millisecond.
+    tcpi_busy_time: u64,
+    /// How much of that the peer's window was what kept it from being sent.
+    tcpi_rwnd_limited: u64,
+    /// How much of that our send buffer was.
+    tcpi_sndbuf_limited: u64,
+    /// The least round trip of the last five minutes, microseconds; 0xffffffff before the first.
+    tcpi_min_rtt: u32,
+    /// Acknowledgments that told of text which the peer had already (RFC 2883).
+    tcpi_dsack_dups: u32,
+}
+
+/// What is told beside a connection's own variables.
+pub(crate) struct Surroundings {
+    pub(crate) now: Instant,
+    pub(crate) path_mtu: u16,
+    pub(crate) delayed_ack: Duration,
 }
 
 impl TcpInfo {
@@ -103,13 +158,14 @@ impl TcpInfo {
     }
 
     /// Of a connection.
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot, around: &Surroundings) -> Self {
         let mss = u32::from(snapshot.mss).max(1);
         let (snd_scale, rcv_scale) =
             snapshot.scales.map_or((0, 0), |(snd, rcv)| (snd.get(), rcv.get()));
         let attempts = u32::from(snapshot.attempts);
-        let probing = snapshot.persist || snapshot.snd.max == snapshot.snd.una;
-        let (retransmits, probes) = if probing { (0, attempts) } else { (attempts, 0) };
+        let (retransmits, window_probes) =
+            if snapshot.persist { (0, attempts) } else { (attempts, 0) };
+        let probes = window_probes + u32::from(snapshot.keep_alive_probes);
         let infinite = snapshot.ssthresh == u32::MAX;
         Self {
             tcpi_state: u32::from(number_of(snapshot.state)),
@@ -132,6 +188,41 @@ impl TcpInfo {
             tcpi_notsent_bytes: snapshot.unsent,
             tcpi_snd_wnd: snapshot.snd.wnd.get(),
             tcpi_rcv_wnd: snapshot.rcv.wnd(),
+            tcpi_fackets: 0,
+            tcpi_rcv_ssthresh: snapshot.recv_limit,
+            tcpi_ato: micros(around.delayed_ack),
+            tcpi_pmtu: u32::from(around.path_mtu),
+            tcpi_bytes_sent: snapshot.tally.bytes_acked
+                + snapshot.tally.bytes_retrans
+                + u64::from(snapshot.unacked_text()),
+            ..Self::counted(&snapshot.tally, around.now.tick())
+        }
+    }
+
+    /// The fields that are counts.
+    fn counted(tally: &Tally, now: Tick) -> Self {
+        let limited = |limit| tally.limited(limit).as_micros() as u64;
+        let (window, buffer) = (limited(Limit::Window), limited(Limit::Buffer));
+        Self {
+            tcpi_total_retrans: tally.total_retrans,
+            tcpi_delivered: tally.delivered,
+            tcpi_rcv_mss: u32::from(tally.rcv_mss),
+            tcpi_last_data_sent: now.millis_since(tally.last_data_sent),
+            tcpi_last_data_recv: now.millis_since(tally.last_data_recv),
+            tcpi_last_ack_recv: now.millis_since(tally.last_ack_recv),
+            tcpi_bytes_acked: tally.bytes_acked,
+            tcpi_bytes_received: tally.bytes_received,
+            tcpi_bytes_retrans: tally.bytes_retrans,
+            tcpi_segs_out: tally.segs_out,
+            tcpi_segs_in: tally.segs_in,
+            tcpi_data_segs_out: tally.data_segs_out,
+            tcpi_data_segs_in: tally.data_segs_in,
+            tcpi_busy_time: limited(Limit::Network) + window + buffer,
+            tcpi_rwnd_limited: window,
+            tcpi_sndbuf_limited: buffer,
+            tcpi_min_rtt: tally.min_rtt().map_or(u32::MAX, micros),
+            tcpi_dsack_dups: tally.dsack_dups,
+            ..Self::default()
         }
     }
 }

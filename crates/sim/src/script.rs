@@ -5,6 +5,8 @@
 //! text --parse--> Script --Setup::of--> what is configured
 //!                   |
 //!                   run: calls and packets go to a ScriptHost, what comes out is matched
+//!
+//! CallStep --lower--> Call --ScriptHost--> Returned --judge_call--> what it taught, or a mismatch
 //! ```
 //!
 //! A [`ScriptHost`](host::ScriptHost) is a stack under test: a shard in virtual time, or a kernel.
@@ -12,3 +14,12 @@
 pub mod ast;
 pub mod call;
 pub mod host;
+pub mod judge_call;
+pub mod lower;
+pub mod names;
+pub mod parse;
+pub mod persona;
+pub mod shard_host;
+pub mod shell;
+pub mod snippet;
+mod value;

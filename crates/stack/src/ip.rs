@@ -2,6 +2,7 @@
 
 mod addresses;
 mod counters;
+mod fragmentation;
 mod icmp;
 mod input;
 mod output;
@@ -11,7 +12,7 @@ mod routes;
 
 pub use addresses::{Addresses, PathClass};
 pub use counters::{FrameDrop, IpCounters};
-pub use icmp::EchoReply;
+pub use fragmentation::Datagram;
 pub(crate) use icmp::{Answer, ErrorBudget, ErrorOut, Report};
 pub(crate) use input::{Arrival, Arrived, FlowKey, Refused};
 pub(crate) use output::TcpOut;

@@ -163,6 +163,14 @@ impl Link {
         }
     }
 
+    /// The way to `dst` does not seem to work: its neighbour has to confirm that it is there.
+    fn doubt(&mut self, routes: &Routes, dst: &Address, now: Instant) {
+        let hop = routes.find(dst).and_then(|route| route.gateway).unwrap_or(*dst);
+        if let Some(index) = self.neighbours.find(&hop) {
+            self.neighbours.doubt(index, now);
+        }
+    }
+
     /// The neighbour that takes packets to `dst`; sought if it is not known.
     fn next_hop(&mut self, routes: &Routes, dst: &Address, now: Instant) -> Option<u32> {
         let neighbours = &mut self.neighbours;
@@ -227,6 +235,13 @@ impl Host {
         match &mut self.link {
             None => true,
             Some(link) => link.depart(&self.routes, tx, now),
+        }
+    }
+
+    /// Nothing comes back from `dst` (RFC 9293 3.8.3, R1).
+    pub(crate) fn doubt_path(&mut self, dst: &Address, now: Instant) {
+        if let Some(link) = self.link.as_mut() {
+            link.doubt(&self.routes, dst, now);
         }
     }
 

@@ -3,18 +3,19 @@
 use alloc::collections::VecDeque;
 
 use whimbrel_tcp::Reply;
+use whimbrel_tcp::conn::Marking;
 
-use crate::ip::{EchoReply, ErrorOut, FlowKey};
+use crate::ip::{Datagram, ErrorOut, FlowKey};
 
 /// What waits to be sent beside the connections' segments.
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// A stateless segment.
-    Reply(FlowKey, Reply),
+    Reply(FlowKey, Reply, Marking),
     /// The SYN-ACK of a half-open entry.
     SynAck(u32),
-    /// An answer to an echo request.
-    Echo(EchoReply),
+    /// An answer to an echo request, or what did not leave of it yet.
+    Echo(Datagram),
     /// An ICMP error.
     Error(ErrorOut),
 }
@@ -34,6 +35,11 @@ impl Replies {
             self.0.push_back(pending);
         }
         room
+    }
+
+    /// Puts back the rest of what was popped.
+    pub(crate) fn put_back(&mut self, pending: Pending) {
+        self.0.push_front(pending);
     }
 
     pub(crate) fn pop(&mut self) -> Option<Pending> {

@@ -7,6 +7,7 @@
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
+mod administer;
 mod clock;
 mod closing;
 mod commands;
@@ -38,7 +39,7 @@ use crate::{Handle, ListenerId, ShardConfig};
 
 pub use inspect::{SocketEntry, SocketState};
 
-pub use error::{ConfigError, ConnectError, ListenError, SendError};
+pub use error::{ConfigError, ConnectError, ListenError, RetuneError, SendError};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
@@ -60,6 +61,12 @@ pub struct Shard {
     counters: Counters,
 }
 
+/// Whether the link carries what every link must.
+fn check_mtu(mtu: u16, addresses: &Addresses) -> Result<(), ConfigError> {
+    let least = if addresses.iter().all(|own| own.addr.is_v4()) { 68 } else { 1_280 };
+    if mtu < least { Err(ConfigError::Mtu { mtu, least }) } else { Ok(()) }
+}
+
 /// Whoever has something to tell an application.
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -76,6 +83,7 @@ impl Shard {
         let range = PortRange::from_tunables(&tunables)?;
         let routes = Routes::new(&addresses, &routes)?;
         let addresses = Addresses::new(&addresses)?;
+        check_mtu(capabilities.mtu, &addresses)?;
         let host = Host {
             link: Link::new(capabilities.medium, &addresses)?,
             capabilities,

@@ -13,11 +13,14 @@ mod icmp;
 mod input;
 mod invariants;
 mod open;
+mod options;
 mod output;
 mod settings;
 mod snapshot;
+mod tally;
 mod text;
 mod timers;
+mod urgent;
 
 use alloc::boxed::Box;
 
@@ -35,9 +38,11 @@ use crate::{Context, Tick};
 pub use close::{Remains, WriteClosed};
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, Handshake, initial_window};
+pub use options::{AckTiming, Marking, Particulars, SocketOptions};
 pub use output::Outgoing;
 pub use settings::{Cork, KeepAlive, Nagle};
 pub use snapshot::Snapshot;
+pub use tally::{Ledger, Limit, Tally};
 pub use timers::Timers;
 
 /// The states of RFC 9293 3.3.2 that a connection can be in.
@@ -130,16 +135,22 @@ pub struct Connection {
     acks_owed: u8,
     /// Segments received and not acknowledged.
     unacked_segs: u16,
-    /// Unanswered retransmissions or probes in a row.
+    /// How often the retransmission timer ran out in a row: retransmissions without progress, or
+    /// unanswered probes of a closed window.
     attempts: u8,
+    /// Unanswered keep-alive probes in a row.
+    keep_alive_probes: u8,
     closed: Option<CloseReason>,
     /// What routers last reported, unless data was acknowledged since.
     soft_error: Option<SoftError>,
     send_size: u32,
     recv_size: u32,
+    /// When text was last sent.
+    text_sent: Tick,
     /// When the last challenge acknowledgment went out.
     challenged: Tick,
     timers: Timers,
+    ledger: Box<Ledger>,
     cold: Option<Box<Cold>>,
 }
 
@@ -348,11 +359,17 @@ impl Connection {
         }
     }
 
-    /// Gives the cold half back with whatever is in it: the record is about to go.
-    pub fn release(&mut self, pool: &mut ColdPool) {
+    /// Gives the cold half back with whatever is in it.
+    fn release(&mut self, pool: &mut ColdPool) {
         if let Some(cold) = self.cold.take() {
             pool.give(cold);
         }
+    }
+
+    /// The record goes, and what it borrowed comes back.
+    pub fn retire(mut self, pool: &mut ColdPool) {
+        self.release(pool);
+        pool.give_ledger(self.ledger);
     }
 }
 

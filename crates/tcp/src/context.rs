@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::conn::Cold;
+use crate::conn::{Cold, Ledger};
 use crate::time::Instant;
 use crate::{Counters, Tunables};
 
@@ -23,13 +23,16 @@ pub struct Context<'a> {
     pub max_text: u32,
 }
 
-/// Cold halves of connections, kept for the next that needs one, so that a short connection
-/// allocates nothing. Holds at most [`ColdPool::BOUND`].
+/// Cold halves and ledgers of connections, kept for the next that needs one, so that a short connection
+/// allocates nothing. Holds at most [`ColdPool::BOUND`]
+/// of each.
 #[derive(Debug, Default)]
 pub struct ColdPool {
     // The box is what circulates: a connection and the pool hand each other the pointer.
     #[expect(clippy::vec_box)]
     idle: Vec<Box<Cold>>,
+    #[expect(clippy::vec_box)]
+    ledgers: Vec<Box<Ledger>>,
     lent: usize,
 }
 
@@ -49,6 +52,19 @@ impl ColdPool {
         if self.idle.len() < Self::BOUND {
             cold.reset();
             self.idle.push(cold);
+        }
+    }
+
+    /// A ledger, empty: each connection has one from its beginning to its end.
+    pub fn take_ledger(&mut self) -> Box<Ledger> {
+        self.ledgers.pop().unwrap_or_default()
+    }
+
+    /// Takes a ledger back, empties it, and keeps it if there is room.
+    pub fn give_ledger(&mut self, mut ledger: Box<Ledger>) {
+        if self.ledgers.len() < Self::BOUND {
+            *ledger = Ledger::default();
+            self.ledgers.push(ledger);
         }
     }
 

@@ -87,6 +87,10 @@ counters! {
     time_wait_acks_skipped = "TcpExtTCPACKSkippedTimeWait",
     /// Segments that arrived out of order and were kept.
     out_of_order = "TcpExtTCPOFOQueue",
+    /// Handshakes that waited for text (`TCP_DEFER_ACCEPT`).
+    defer_accept_drops = "TcpExtTCPDeferAcceptDrop",
+    /// Times that a path was doubted after `net.ipv4.tcp_retries1` retransmissions.
+    paths_doubted = "WhimbrelPathsDoubted",
     /// SYNs answered from the SYN cache.
     syn_received = "WhimbrelSynReceived",
     /// SYNs and third segments dropped because an accept queue was full.

@@ -13,6 +13,7 @@ use core::cmp::Ordering;
 use core::time::Duration;
 
 use whimbrel_wire::tcp::OptionOrder;
+use whimbrel_wire::{Address, Mss};
 
 mod declare;
 mod error;
@@ -68,6 +69,11 @@ impl Tunables {
         Ok(())
     }
 
+    /// The MSS of a peer that announces none.
+    pub fn default_mss(&self, peer: &Address) -> Mss {
+        Mss::new(if peer.is_v4() { self.default_mss_v4 } else { self.default_mss_v6 })
+    }
+
     /// The value of the tunable, or the values of the group, with this name, as it would be typed.
     pub fn value_of(&self, name: &str) -> Option<String> {
         Some(Named::find(name)?.value(self))
@@ -100,6 +106,16 @@ tunables! {
         rfc: "RFC 9293 3.8.6.2.2";
         low: "less than bandwidth x delay starves the path.";
         high: "memory that a fast peer can pin.";
+    }
+
+    /// The largest receive buffer that a connection may come to have, where its application fixed
+    /// none: the window scale is chosen for it, once and for all.
+    recv_buffer_max: u32 = 256 << 10, "buffers.recv.max", Unit::Octets => {
+        also: "net.core.rmem_max", "net.inet.tcp.recvbuf_max";
+        range: 2 << 10 ..= 1 << 30;
+        rfc: "RFC 7323 2.3";
+        low: "a buffer that is enlarged later cannot be announced whole.";
+        high: "windows in steps of up to 16 KiB.";
     }
 
     /// Window scaling is offered and accepted.
@@ -145,6 +161,7 @@ tunables! {
     /// most 200 ms.
     min_rto: Duration = millis(200), "net.ipv4.tcp_rto_min_us" (Reading::Micros), Unit::Time => {
         also: "net.inet.tcp.rexmit_min" (Reading::Millis),
+            "net.inet.tcp.rexmit_slop" (Reading::Millis),
             "tcp_rexmit_interval_min" (Reading::Millis);
         range: millis(1) ..= secs(60);
         rfc: "RFC 6298 2.4";
@@ -159,6 +176,25 @@ tunables! {
         rfc: "RFC 6298 2.5";
         low: "a dead path is filled with retransmissions, and given up early.";
         high: "a path that comes back waits for the next retransmission.";
+    }
+
+    /// How long an attempt to open may last at most, beside `net.ipv4.tcp_syn_retries`; 0: no
+    /// longer limit. What an application sets as user time-out comes before it.
+    connect_timeout: Duration = Duration::ZERO, "connect_timeout", Unit::Time => {
+        also: "net.inet.tcp.keepinit" (Reading::Millis),
+            "tcp_ip_abort_cinterval" (Reading::Millis);
+        range: Duration::ZERO ..= secs(3600);
+        rfc: "RFC 9293 3.8.3";
+        low: "a lost SYN or two fail the connection; R2 for a SYN is at least 3 minutes there.";
+        high: "an application waits for long to hear that nobody is there.";
+    }
+
+    /// A connection that sent nothing for longer than a retransmission time-out begins again with the
+    /// initial window.
+    slow_start_after_idle: bool = true, "net.ipv4.tcp_slow_start_after_idle", Unit::Switch => {
+        rfc: "RFC 5681 4.1";
+        low: "a burst of all that the path once carried meets what it is now.";
+        high: "each pause costs some round trips.";
     }
 
     /// How often a SYN is repeated before `connect` times out: 6 doublings from 1 s to 60 s are 123 s.
@@ -198,7 +234,18 @@ tunables! {
         high: "dead connections are held for long.";
     }
 
-    /// How often the data of a closed connection without an owner is retransmitted.
+    /// After how many unanswered retransmissions the path itself is doubted: the neighbour is asked
+    /// for anew, as RFC 9293's R1 has it.
+    doubt_after: u8 = 3, "net.ipv4.tcp_retries1", Unit::Count("retransmissions") => {
+        range: 1 ..= 30;
+        rfc: "RFC 9293 3.8.3";
+        low: "questions to the link for each loss; R1 is to be 3 at least.";
+        high: "a router that was replaced is noticed late.";
+    }
+
+    /// How often the data of a closed connection without an owner is retransmitted. As many probes
+    /// of a window that stays closed end it, answered or not, once they are `net.ipv4.tcp_rto_max_ms`
+    /// apart.
     orphan_retries: u8 = 8, "net.ipv4.tcp_orphan_retries", Unit::Count("retransmissions") => {
         range: 0 ..= 30;
         low: "the end of what was sent is lost with one segment.";
@@ -208,6 +255,7 @@ tunables! {
     /// The longest that an acknowledgment is delayed.
     delayed_ack: Duration = millis(40), "delayed_ack", Unit::Time => {
         also: "net.inet.tcp.delacktime" (Reading::Millis),
+            "net.ipv4.tcp_delack_max_us" (Reading::Micros),
             "tcp_deferred_ack_interval" (Reading::Millis);
         range: Duration::ZERO ..= millis(499);
         rfc: "RFC 9293 3.8.6.3";
@@ -218,7 +266,8 @@ tunables! {
     /// How many segments may await one acknowledgment. RFC 9293: "an ACK SHOULD be generated for at
     /// least every second full-sized segment".
     ack_every: u8 = 2, "ack_every", Unit::Count("segments") => {
-        also: "tcp_deferred_acks_max";
+        also: "net.inet.tcp.delayed_ack" (Reading::Words(&[("0", "1"), ("1", "2")])),
+            "tcp_deferred_acks_max";
         range: 1 ..= 16;
         rfc: "RFC 9293 3.8.6.3";
         low: "twice the acknowledgments.";
@@ -292,6 +341,15 @@ tunables! {
         high: "memory.";
     }
 
+    /// A SYN that carries FIN opens nothing: a listener drops it, TIME-WAIT challenges it. Linux
+    /// does so without asking. RFC 9293 3.10.7.2 does not drop it, nor does FreeBSD unless it is
+    /// told: then the SYN counts, and the FIN is to come again.
+    drop_synfin: bool = true, "net.inet.tcp.drop_synfin", Unit::Switch => {
+        rfc: "RFC 9293 3.10.7.2";
+        low: "scanners tell this host from others by its answer.";
+        high: "nothing: T/TCP alone ever sent it (RFC 1644, historic by RFC 6247).";
+    }
+
     /// Which SYN opens a flow in TIME-WAIT again.
     tw_syn: SynInTimeWait = SynInTimeWait::Rfc6191, "tw.syn", SynInTimeWait::UNIT => {
         rfc: "RFC 6191, RFC 9293 3.10.7.4, RFC 1122 4.2.2.13";
@@ -319,7 +377,7 @@ tunables! {
 
     /// The most half-open entries in all, 64 octets each.
     max_syn_entries: u32 = 64 << 10, "max_syn_entries", Unit::Count("entries") => {
-        also: "net.inet.tcp.syncache.cachelimit";
+        also: "net.ipv4.tcp_max_syn_backlog", "net.inet.tcp.syncache.cachelimit";
         range: 1 ..= 1 << 28;
         rfc: "RFC 4987 3.2";
         low: "a burst of clients is refused.";
@@ -332,6 +390,54 @@ tunables! {
         range: 1 ..= 1 << 28;
         low: "clients are refused.";
         high: "memory that peers can pin.";
+    }
+
+    /// The time to live, or hop limit, of packets with segments; what an application sets for a
+    /// connection comes before it.
+    hop_limit: u8 = 64, "net.ipv4.ip_default_ttl", Unit::Count("hops") => {
+        also: "net.inet.ip.ttl", "net.inet6.ip6.hlim", "net.ipv6.conf.all.hop_limit",
+            "IP_DEFAULT_TTL", "TCP_TTL";
+        range: 1 ..= 255;
+        rfc: "RFC 9293 3.9.2, RFC 1122 3.2.1.7";
+        low: "packets expire before they are there.";
+        high: "a loop of routes is fed for longer.";
+    }
+
+    /// The MSS of an IPv4 peer that announces none.
+    default_mss_v4: u16 = 536, "mss.default.v4", Unit::Octets => {
+        also: "net.inet.tcp.mssdflt", "tcp_mss_def_ipv4", "TCP_MSS";
+        range: 48 ..= 65_495;
+        rfc: "RFC 9293 3.7.1";
+        low: "many small segments to peers of no options.";
+        high: "more than such a peer can take.";
+    }
+
+    /// The MSS of an IPv6 peer that announces none.
+    default_mss_v6: u16 = 1_220, "mss.default.v6", Unit::Octets => {
+        also: "net.inet.tcp.v6mssdflt", "tcp_mss_def_ipv6";
+        range: 48 ..= 65_475;
+        rfc: "RFC 9293 3.7.1";
+        low: "many small segments to peers of no options.";
+        high: "more than such a peer can take.";
+    }
+
+    /// The least that segments are cut to, options included, whatever the peer announces or a
+    /// router reports.
+    least_mss: u16 = 48, "net.ipv4.tcp_min_snd_mss", Unit::Octets => {
+        also: "net.inet.tcp.minmss";
+        range: 48 ..= 536;
+        rfc: "RFC 9293 3.7.1";
+        low: "a peer makes us send headers for the most part (CVE-2019-11479).";
+        high: "peers and paths that carry less get nothing.";
+    }
+
+    /// ICMP errors that call it hopeless end an attempt to open. Connections that are there outlive
+    /// them in any case.
+    icmp_aborts: bool = true, "icmp_aborts", Unit::Switch => {
+        also: "net.inet.tcp.icmp_may_rst";
+        rfc: "RFC 9293 3.9.2.2, RFC 5461";
+        low: "an application waits for its SYNs to time out.";
+        high: "whoever can guess the numbers of a SYN can end the attempt.";
     }
 
     /// The first ephemeral port.
@@ -389,6 +495,7 @@ tunables! {
     /// The least time between two challenge acknowledgments of one record.
     challenge_interval: Duration = millis(500), "net.ipv4.tcp_invalid_ratelimit" (Reading::Millis),
     Unit::Time => {
+        also: "net.inet.tcp.ack_war_timewindow" (Reading::Millis);
         range: Duration::ZERO ..= secs(60);
         rfc: "RFC 5961 7";
         low: "forged segments make us send as many.";

@@ -56,6 +56,17 @@ impl Reply {
         };
         Self { seq, ack, flags, window: RawWindow::new(0), timestamps: None }
     }
+
+    /// The same with the timestamps of the connection that sends it, if it negotiated them.
+    #[must_use]
+    pub fn stamped(self, timestamps: Option<Timestamps>) -> Self {
+        // RFC 7323 3.2: "and SHOULD be sent in an <RST> segment".
+        // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
+        // segment SHOULD set the TSecr field to zero."
+        let ecr = |stamps: Timestamps| if self.flags.is_ack() { stamps.ecr } else { 0 };
+        let timestamps = timestamps.map(|stamps| Timestamps { ecr: ecr(stamps), ..stamps });
+        Self { timestamps, ..self }
+    }
 }
 
 /// Why a connection is over, as its application learns it.
@@ -149,6 +160,9 @@ drop_reasons! {
     DataAfterClose = Linux "TCP_ABORT_ON_DATA",
     /// The accept queue is full; the SYN-ACK will be repeated.
     ListenOverflow = Linux "TCP_LISTEN_OVERFLOW",
+    /// The third segment of a handshake, without text, for a listener that waits for text
+    /// (`TCP_DEFER_ACCEPT`).
+    AcceptDeferred = Own "TCP_DEFER_ACCEPT",
     /// The SYN cache is full.
     SynCacheFull = Own "SYN_CACHE_FULL",
     /// Too many connections.

@@ -92,6 +92,17 @@ pub struct Fragment {
 }
 
 impl Fragment {
+    /// Octets of an IPv6 fragment header.
+    pub const HEADER_LEN: usize = 8;
+
+    /// The IPv6 fragment header (RFC 8200 4.5) of a packet whose fragmentable part begins with
+    /// `protocol`. Of the offset the low three bits are dropped.
+    pub const fn emit(self, protocol: Protocol) -> [u8; Self::HEADER_LEN] {
+        let [high, low] = (self.offset & 0xfff8 | self.more as u16).to_be_bytes();
+        let [a, b, c, d] = self.identification.to_be_bytes();
+        [protocol.0, 0, high, low, a, b, c, d]
+    }
+
     /// Whether a payload of `len` octets can be this fragment of a packet.
     pub(crate) const fn holds(self, len: usize) -> bool {
         let whole_units = !self.more || len.is_multiple_of(8);

@@ -1,4 +1,5 @@
-//! The IPv6 header and its extension headers (RFC 8200). None of the latter is ever sent.
+//! The IPv6 header and its extension headers (RFC 8200). Of the latter only the fragment header is
+//! ever sent ([`Fragment::emit`]).
 //!
 //! Extension headers are walked as a host does, and within bounds (RFC 8504 5.3 allows them): a
 //! sender could otherwise make every packet cost a walk over 65,535 octets.

@@ -8,10 +8,19 @@
 //! What this does not prove: `std`'s own clock panics on this target instead of importing one.
 //! Clippy's `disallowed_methods` covers that side.
 
+use core::time::Duration;
+
 use bytes::Bytes;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
+use whimbrel_sim::script::ast::{Snippet, Statement, Term};
+use whimbrel_sim::script::call::{Call, Returned};
+use whimbrel_sim::script::host::{Network, Progress, ScriptHost};
+use whimbrel_sim::script::persona::Persona;
+use whimbrel_sim::script::shard_host::ShardHost;
+use whimbrel_sim::script::shell::{self, ShellAct};
+use whimbrel_sim::script::snippet::{self, Variables};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, Steering, TxBatch,
 };
@@ -79,6 +88,44 @@ pub extern "C" fn probe_link(seed: u64, nanos: u64) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_sim(seed: u64) -> u64 {
     whimbrel_sim::run_seed(seed).octets
+}
+
+/// Links packet scripts: shell lines are read and done, a call blocks, a packet leaves.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_script(millis: u64, last: u8) -> usize {
+    let peer = Endpoint::new(Address::from_v4_octets([192, 0, 2, last]), 80);
+    let network = Network {
+        local: Address::from_v4_octets([192, 168, 0, 1]),
+        prefix_len: 16,
+        gateway: Address::from_v4_octets([192, 168, 0, 2]),
+        remote: peer.addr,
+        mtu: 1500,
+    };
+    let Some(Ok(tunables)) = Persona::by_name("freebsd").map(Persona::tunables) else { return 0 };
+    let Ok(mut host) = ShardHost::new(&network, tunables) else { return 0 };
+    let Ok(acts) = shell::read("sysctl -w net.inet.tcp.sack.enable=1") else { return 0 };
+    for act in acts {
+        if let ShellAct::Set { name, value } = act {
+            let _ = host.set(&name, &value);
+        }
+    }
+    let made = host.call(Call::Socket {
+        domain: Domain::Inet,
+        kind: SocketType::Stream,
+        flags: SocketFlags::NONE,
+        protocol: Protocol::Default,
+    });
+    let Progress::Done(Returned { value: Ok(fd), .. }) = made else { return 0 };
+    let blocked = host.call(Call::Connect { fd: fd as i32, to: peer });
+    host.run_until(Duration::from_millis(millis));
+    let Ok(info) = host.tcp_info(fd as i32) else { return 0 };
+    let mut variables = Variables::default();
+    let state = Statement::Set("state".into(), Term::Name("tcpi_state".into()));
+    let snippet = Snippet { line: 1, statements: Ok(vec![state]) };
+    let _ = snippet::evaluate(&snippet, &mut variables, &info);
+    let known = usize::from(variables.value("state").is_some());
+    let packets = core::iter::from_fn(|| host.poll_packet()).map(|(_, packet)| packet.len());
+    packets.sum::<usize>() + known + usize::from(matches!(blocked, Progress::Blocked(_)))
 }
 
 /// A host.

@@ -1,12 +1,10 @@
 //! `accept`: a connection becomes a descriptor.
 
-use whimbrel_stack::Handle;
-use whimbrel_tcp::conn::{Cork, KeepAlive, Nagle};
 use whimbrel_wire::Endpoint;
 
 use super::{Sockets, blocking_of, wait_or};
 use crate::descriptor::File;
-use crate::socket::{Blocking, Phase, Progress, Settings, Socket, Stream};
+use crate::socket::{Blocking, Phase, Progress, Socket, Stream};
 use crate::{Errno, Fd, Outcome, SocketFlags, Wait};
 
 /// A connection that was accepted.
@@ -46,26 +44,8 @@ impl Sockets {
         let fd = self.files.open(File::Socket(socket))?;
         self.occupy(fd, flow.local);
         self.enter(fd, Phase::Stream(Stream::new(handle, Progress::Connected)));
-        self.apply(handle, &settings);
+        // It inherited what held when it became complete; since then other things may.
+        self.shard.set_options(handle, &settings.options);
         Ok(Some(Accepted { fd, peer: flow.remote }))
-    }
-
-    /// What was set before there was a connection takes effect on it.
-    pub(super) fn apply(&mut self, handle: Handle, settings: &Settings) {
-        if settings.no_delay {
-            self.shard.set_nodelay(handle, Nagle::Off);
-        }
-        if settings.cork {
-            self.shard.set_cork(handle, Cork::On);
-        }
-        if settings.keep_alive {
-            self.shard.set_keep_alive(handle, KeepAlive::On);
-        }
-        if let Some(octets) = settings.send_size {
-            self.shard.set_send_size(handle, octets);
-        }
-        if let Some(octets) = settings.recv_size {
-            self.shard.set_recv_size(handle, octets);
-        }
     }
 }

@@ -13,7 +13,8 @@ use crate::{Domain, Errno, Fd};
 
 impl Sockets {
     /// `bind(2)`: port 0 draws one. Two sockets share a port at the same address only if both
-    /// have `SO_REUSEADDR` and neither listens; connections that outlive their socket count.
+    /// have `SO_REUSEADDR` and neither listens, or both have `SO_REUSEPORT` (but only one can
+    /// listen: the next gets `EADDRINUSE`); connections that outlive their socket count.
     pub fn bind(&mut self, fd: Fd, at: Endpoint) -> Result<(), Errno> {
         let socket = self.get(fd)?;
         if !matches!(socket.phase, Phase::Idle) || socket.local.is_some() {
@@ -55,6 +56,8 @@ impl Sockets {
             ListenError::PortZero => Errno::EINVAL,
             _ => Errno::EADDRINUSE,
         })?;
+        let options = self.get(fd)?.settings.options;
+        self.shard.set_listener_options(listener, &options);
         self.occupy(fd, at);
         self.enter(fd, Phase::Listening(listener));
         self.notify(fd);
@@ -84,19 +87,22 @@ impl Sockets {
     /// Whether something forbids `fd` to take `at`.
     fn conflicts(&mut self, fd: Fd, at: Endpoint) -> Result<bool, Errno> {
         let socket = self.get(fd)?;
-        let mine = (at.addr, socket.settings);
+        let ends = (at.addr, socket.settings);
         let others = self.bound.range((at.port, Fd::LEAST)..=(at.port, Fd::GREATEST));
         let forbids = |other: &Socket| {
-            let shared = socket.settings.reuse_addr && other.settings.reuse_addr;
+            let (mine, its) = (&socket.settings, &other.settings);
+            let port = mine.reuse_port && its.reuse_port;
+            let shared = mine.reuse_addr && its.reuse_addr || port;
             let theirs = other.local.map(|local| (local.addr, other.settings));
             let listens = matches!(other.phase, Phase::Listening(_));
-            theirs.is_some_and(|theirs| overlap(mine, theirs)) && (listens || !shared)
+            // A second listener is refused when it listens.
+            theirs.is_some_and(|theirs| overlap(ends, theirs)) && (listens && !port || !shared)
         };
         let taken = others.filter(|(_, other)| *other != fd).any(|(_, other)| {
             matches!(self.files.get(*other), Ok(File::Socket(other)) if forbids(other))
         });
         let strict = !socket.settings.reuse_addr || self.strict.contains(&at.port);
-        Ok(taken || strict && self.is_lingered_at(at, mine))
+        Ok(taken || strict && self.is_lingered_at(at, ends))
     }
 
     /// Whether a connection that outlived its socket stands at `at`. It walks all there are: only

@@ -48,8 +48,9 @@ impl Sockets {
         let socket = self.get(fd)?;
         check_family(socket, &to.addr, Errno::ENETUNREACH)?;
         let (local, settings) = (socket.local, socket.settings);
-        let handle = self.shard.connect(to, local).map_err(|error| connect_errno(&error))?;
-        self.apply(handle, &settings);
+        let options = &settings.options;
+        let opened = self.shard.connect_with(to, local, options);
+        let handle = opened.map_err(|error| connect_errno(&error))?;
         self.enter(fd, Phase::Stream(Stream::new(handle, Progress::Connecting)));
         if local.is_none()
             && let Some(flow) = self.shard.flow(handle)

@@ -36,6 +36,8 @@ c_enum! {
         Outq = 0x5411, "SIOCOUTQ";
         /// Octets that were not sent yet.
         OutqUnsent = 0x894b, "SIOCOUTQNSD";
+        /// Whether the next octet of the stream is the urgent one (`sockatmark`).
+        AtMark = 0x8905, "SIOCATMARK";
     }
 }
 
@@ -71,11 +73,12 @@ impl Sockets {
             return Err(Errno::EINVAL);
         }
         let connection = self.connection(fd)?.filter(|(_, it)| !is_opening(it));
-        let Some((_, snapshot)) = connection else { return Ok(0) };
+        let Some((stream, snapshot)) = connection else { return Ok(0) };
         let octets = match request {
             Ioctl::Fionread | Ioctl::Inq => snapshot.unread,
             Ioctl::Outq => snapshot.send_queued + u32::from(snapshot.fin_unacked),
             Ioctl::OutqUnsent => snapshot.unsent,
+            Ioctl::AtMark => u32::from(self.shard.urgent_mark(stream.handle) == Some(1)),
         };
         Ok(i32::try_from(octets).unwrap_or(i32::MAX))
     }

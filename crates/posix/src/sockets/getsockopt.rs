@@ -3,8 +3,12 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
+use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle};
+
 use super::Sockets;
+use super::setsockopt::lasting;
 use crate::socket::{Phase, Socket};
+use crate::tcp_info::Surroundings;
 use crate::{Domain, Errno, Fd, OptionValue, Protocol, SocketOption, SocketType, TcpInfo};
 
 impl Sockets {
@@ -36,49 +40,113 @@ impl Sockets {
             let listener = self.shard.listener(id);
             return Ok(listener.map_or_else(TcpInfo::unconnected, TcpInfo::of_listener));
         }
-        let connection = self.connection(fd)?;
-        Ok(connection.map_or_else(TcpInfo::unconnected, |(_, snapshot)| TcpInfo::of(&snapshot)))
+        let Some((stream, snapshot)) = self.connection(fd)? else {
+            return Ok(TcpInfo::unconnected());
+        };
+        let flow = self.shard.flow(stream.handle);
+        let narrow = flow.and_then(|flow| self.shard.path_mtu(&flow.remote.addr));
+        let around = Surroundings {
+            now: self.shard.now(),
+            path_mtu: narrow.unwrap_or(self.shard.mtu()),
+            delayed_ack: self.shard.tunables().delayed_ack,
+        };
+        Ok(TcpInfo::of(&snapshot, &around))
     }
 
     /// The options whose value is a number.
     fn setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
+        self.own_setting(socket, option).or_else(|| self.time_setting(socket, option))
+    }
+
+    fn own_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
         let settings = &socket.settings;
+        let options = &settings.options;
         let rules = self.shard.tunables();
         let on = |flag: bool| Some(i32::from(flag));
         match option {
             SocketOption::ReuseAddr => on(settings.reuse_addr),
-            SocketOption::KeepAlive => on(settings.keep_alive),
-            SocketOption::NoDelay => on(settings.no_delay),
-            SocketOption::Cork => on(settings.cork),
+            SocketOption::ReusePort => on(settings.reuse_port),
+            SocketOption::OobInline => on(settings.oob_inline),
+            SocketOption::QuickAck => on(options.particulars.acks == AckTiming::AtOnce),
+            SocketOption::KeepAlive => on(options.keep_alive == KeepAlive::On),
+            SocketOption::NoDelay => on(options.nagle == Nagle::Off),
+            SocketOption::Cork => on(options.cork == Cork::On),
             SocketOption::AcceptConn => on(matches!(socket.phase, Phase::Listening(_))),
             SocketOption::Type => Some(SocketType::Stream.number()),
             SocketOption::ProtocolOf => Some(Protocol::Tcp.number()),
             SocketOption::DomainOf => Some(socket.domain.number()),
-            // Urgent octets stay in the stream, always.
-            SocketOption::OobInline => Some(1),
             SocketOption::SendBuffer => {
-                Some(doubled(settings.send_size.unwrap_or(rules.send_buffer)))
+                Some(doubled(options.send_size.unwrap_or(rules.send_buffer)))
             }
             SocketOption::RecvBuffer => {
-                Some(doubled(settings.recv_size.unwrap_or(rules.recv_buffer)))
+                Some(doubled(options.recv_size.unwrap_or(rules.recv_buffer)))
             }
             SocketOption::MaxSeg => Some(self.max_seg(socket)),
-            SocketOption::KeepIdle => Some(seconds(rules.keepalive_time)),
-            SocketOption::KeepInterval => Some(seconds(rules.keepalive_interval)),
-            SocketOption::KeepCount => Some(i32::from(rules.keepalive_probes)),
-            SocketOption::SynCount => Some(i32::from(rules.syn_retries)),
+            SocketOption::NotSentLowAt => {
+                Some(options.particulars.unsent_low_water.unwrap_or(0).cast_signed())
+            }
+            SocketOption::WindowClamp => {
+                Some(number(options.particulars.window_clamp.unwrap_or(0)))
+            }
+            _ => self.packet_setting(socket, option),
+        }
+    }
+
+    /// Time-outs, and how often something is tried.
+    fn time_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
+        let (options, rules) = (&socket.settings.options, self.shard.tunables());
+        let set = &options.particulars;
+        match option {
+            SocketOption::KeepIdle => {
+                Some(seconds(set.keepalive_time.unwrap_or(rules.keepalive_time)))
+            }
+            SocketOption::KeepInterval => {
+                Some(seconds(set.keepalive_interval.unwrap_or(rules.keepalive_interval)))
+            }
+            SocketOption::KeepCount => {
+                Some(i32::from(set.keepalive_probes.unwrap_or(rules.keepalive_probes)))
+            }
+            SocketOption::SynCount => Some(i32::from(set.syn_retries.unwrap_or(rules.syn_retries))),
+            SocketOption::UserTimeOut => {
+                let millis = set.user_timeout.map_or(0, |limit| limit.as_millis());
+                Some(i32::try_from(millis).unwrap_or(i32::MAX))
+            }
+            SocketOption::Linger2 if set.fin_timeout == Some(Duration::ZERO) => Some(-1),
+            SocketOption::Linger2 => Some(seconds(set.fin_timeout.unwrap_or(rules.fin_timeout))),
+            SocketOption::DeferAccept => Some(lasting(options.defer_accept)),
             _ => None,
         }
     }
 
+    /// What IP headers say.
+    fn packet_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
+        let set = &socket.settings.options.particulars;
+        let usual = self.shard.tunables().hop_limit;
+        let v6 = socket.domain == Domain::Inet6;
+        match option {
+            SocketOption::Ttl => Some(i32::from(set.ttl.unwrap_or(usual))),
+            SocketOption::Tos => Some(i32::from(set.tos.0)),
+            SocketOption::UnicastHops if v6 => Some(i32::from(set.hop_limit.unwrap_or(usual))),
+            SocketOption::TrafficClass if v6 => Some(i32::from(set.traffic_class.0)),
+            _ => None,
+        }
+    }
+
+    /// As on Linux: what was set, if there is no connection yet.
     fn max_seg(&self, socket: &Socket) -> i32 {
+        let set = socket.settings.options.particulars.max_seg;
         let snapshot = socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
-        snapshot.map_or(DEFAULT_MSS, |snapshot| i32::from(snapshot.mss))
+        let unconnected = set.map_or(DEFAULT_MSS, i32::from);
+        snapshot.map_or(unconnected, |snapshot| i32::from(snapshot.mss))
     }
 }
 
+fn number(octets: u32) -> i32 {
+    i32::try_from(octets).unwrap_or(i32::MAX)
+}
+
 fn doubled(octets: u32) -> i32 {
-    i32::try_from(octets.saturating_mul(2)).unwrap_or(i32::MAX)
+    number(octets.saturating_mul(2))
 }
 
 fn seconds(duration: Duration) -> i32 {

@@ -1,7 +1,7 @@
 //! What is so of a socket now: its events as `poll` counts them, and its pending error.
 
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::{Snapshot, State};
+use whimbrel_tcp::conn::{Snapshot, SoftError, State};
 
 use super::Sockets;
 use crate::descriptor::File;
@@ -37,9 +37,8 @@ impl Sockets {
                 }
                 Phase::Stream(stream) => match self.shard.snapshot(stream.handle) {
                     Some(snapshot) => {
-                        let urgent = self.shard.urgent_mark(stream.handle);
-                        let urgent = urgent.map_or(PollEvents::NONE, |_| PollEvents::POLLPRI);
-                        urgent | ready_stream(&stream, &snapshot)
+                        let (urgent, text) = self.look(socket, &stream, &snapshot);
+                        urgent | ready_stream(&stream, &snapshot, text)
                     }
                     None => PollEvents::POLLHUP,
                 },
@@ -83,7 +82,8 @@ impl Sockets {
     }
 }
 
-fn ready_stream(stream: &Stream, snapshot: &Snapshot) -> PollEvents {
+/// `text`: octets that an ordinary `recv` would get.
+fn ready_stream(stream: &Stream, snapshot: &Snapshot, text: u32) -> PollEvents {
     let over = is_over(snapshot);
     let end = stream.shut_read || snapshot.fin_received || over;
     let silent = stream.shut_write || over;
@@ -95,7 +95,7 @@ fn ready_stream(stream: &Stream, snapshot: &Snapshot) -> PollEvents {
         ready |= READABLE | PollEvents::POLLRDHUP;
     }
     if !is_opening(snapshot) {
-        if snapshot.unread > 0 {
+        if text > 0 {
             ready |= READABLE;
         }
         if silent || has_room(snapshot) {
@@ -115,9 +115,12 @@ pub(super) const fn is_over(snapshot: &Snapshot) -> bool {
     matches!(snapshot.state, State::Closed | State::TimeWait)
 }
 
-/// Linux' `sk_stream_is_writeable`: a third of the buffer is free.
+/// Linux' `sk_stream_is_writeable`: a third of the buffer is free, and less than half of
+/// `TCP_NOTSENT_LOWAT` waits to be sent.
 pub(super) fn has_room(snapshot: &Snapshot) -> bool {
-    u64::from(snapshot.send_room()) * 3 >= u64::from(snapshot.send_size)
+    let unsent_few =
+        snapshot.unsent_low_water.is_none_or(|most| 2 * u64::from(snapshot.unsent) < most.into());
+    unsent_few && u64::from(snapshot.send_room()) * 3 >= u64::from(snapshot.send_size)
 }
 
 /// The error with which a connection ended (Linux' `tcp_reset`, `tcp_write_err`).
@@ -127,9 +130,21 @@ fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
         CloseReason::Reset if snapshot.fin_received => Some(Errno::EPIPE),
         CloseReason::Reset => Some(Errno::ECONNRESET),
         CloseReason::Refused => Some(Errno::ECONNREFUSED),
-        CloseReason::TimedOut => Some(Errno::ETIMEDOUT),
+        CloseReason::TimedOut => Some(snapshot.soft_error.map_or(Errno::ETIMEDOUT, soft_errno)),
         CloseReason::Aborted => Some(Errno::ECONNABORTED),
         CloseReason::Unreachable => Some(Errno::EHOSTUNREACH),
+    }
+}
+
+/// What Linux tells of a connection that timed out, if somebody on the path had said why
+/// (`sk_err_soft`).
+const fn soft_errno(error: SoftError) -> Errno {
+    match error {
+        SoftError::NetworkUnreachable => Errno::ENETUNREACH,
+        SoftError::HostUnreachable | SoftError::TimeExceeded | SoftError::Prohibited => {
+            Errno::EHOSTUNREACH
+        }
+        SoftError::ParameterProblem => Errno::EPROTO,
     }
 }
 

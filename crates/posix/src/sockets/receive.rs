@@ -20,6 +20,9 @@ impl Sockets {
         if into.most == 0 {
             return Outcome::Done(Ok(0));
         }
+        if flags.has(MsgFlags::MSG_OOB) {
+            return Outcome::Done(self.recv_urgent(fd, into, flags));
+        }
         let stopped = self.fill(fd, into, flags);
         let goal = if flags.has(MsgFlags::MSG_WAITALL) { into.most } else { 1 };
         if into.len >= goal || stopped == Stopped::AtUrgentMark {
@@ -37,10 +40,6 @@ impl Sockets {
 
     fn check_recv(&self, fd: Fd, flags: MsgFlags) -> Result<(), Errno> {
         self.get(fd)?;
-        if flags.has(MsgFlags::MSG_OOB) {
-            // Linux without urgent data, or with it inline.
-            return Err(Errno::EINVAL);
-        }
         if flags.has(MsgFlags::MSG_ERRQUEUE) {
             return Err(Errno::EAGAIN);
         }
@@ -48,11 +47,13 @@ impl Sockets {
             | MsgFlags::MSG_TRUNC
             | MsgFlags::MSG_DONTWAIT
             | MsgFlags::MSG_WAITALL
+            | MsgFlags::MSG_OOB
             | MsgFlags::MSG_NOSIGNAL;
         if flags.without(known).is_empty() { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
     }
 
-    /// Takes, or copies, what is there and fits; but not across the urgent mark.
+    /// Takes, or copies, what is there and fits, up to the urgent octet; only a call that begins
+    /// there goes on behind it.
     fn fill(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Stopped {
         let Some(handle) = self.stream_mut(fd).map(|stream| stream.handle) else {
             return Stopped::NoMore;
@@ -62,7 +63,11 @@ impl Sockets {
         if peeks {
             *into = Incoming::new(into.most);
         }
-        let mark = self.shard.urgent_mark(handle).map(|left| into.len + left as usize);
+        if into.len == 0 {
+            self.set_urgent_aside(fd);
+        }
+        let left = self.shard.urgent_mark(handle).filter(|left| *left > 1);
+        let mark = left.map(|left| into.len + left as usize - 1);
         let goal = mark.unwrap_or(usize::MAX).min(into.most);
         if peeks {
             self.peek(handle, into, (goal, keep));

@@ -11,7 +11,7 @@ use crate::{Errno, Fd, MsgFlags, Outcome, Outgoing, Wait};
 impl Sockets {
     /// `send(2)`; without flags `write(2)` and `writev(2)`; `sendto` and `sendmsg` ignore their
     /// address on a stream. The result is how many octets were taken: all, unless the socket does
-    /// not block. `EPIPE` would come with SIGPIPE unless `flags` has `MSG_NOSIGNAL`: there are no
+    /// not block. With `MSG_OOB` the last octet is urgent. `EPIPE` would come with SIGPIPE unless `flags` has `MSG_NOSIGNAL`: there are no
     /// signals here.
     pub fn send(&mut self, fd: Fd, out: &mut Outgoing, flags: MsgFlags) -> Outcome<usize> {
         let (stream, snapshot) = match self.check_send(fd, flags) {
@@ -30,7 +30,12 @@ impl Sockets {
             return self.refuse_send(fd, out);
         }
         self.cork(fd, stream.handle, flags);
-        match self.shard.send(stream.handle, &mut out.rest) {
+        let taken = if flags.has(MsgFlags::MSG_OOB) {
+            self.shard.send_urgent(stream.handle, &mut out.rest)
+        } else {
+            self.shard.send(stream.handle, &mut out.rest)
+        };
+        match taken {
             Ok(taken) => out.sent += taken,
             Err(_) => return self.refuse_send(fd, out),
         }
@@ -45,7 +50,10 @@ impl Sockets {
 
     fn check_send(&self, fd: Fd, flags: MsgFlags) -> Result<Option<(Stream, Snapshot)>, Errno> {
         let connection = self.connection(fd)?;
-        let known = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_MORE;
+        let known = MsgFlags::MSG_DONTWAIT
+            | MsgFlags::MSG_NOSIGNAL
+            | MsgFlags::MSG_MORE
+            | MsgFlags::MSG_OOB;
         if !flags.without(known).is_empty() {
             return Err(Errno::EOPNOTSUPP);
         }
@@ -63,7 +71,8 @@ impl Sockets {
     /// `MSG_MORE` corks for this call and until the next; `TCP_CORK` until it is pulled.
     fn cork(&mut self, fd: Fd, handle: Handle, flags: MsgFlags) {
         let more = flags.has(MsgFlags::MSG_MORE);
-        let corked = more || self.get(fd).is_ok_and(|socket| socket.settings.cork);
+        let corked =
+            more || self.get(fd).is_ok_and(|socket| socket.settings.options.cork == Cork::On);
         if let Some(stream) = self.stream_mut(fd).filter(|stream| stream.corked != corked) {
             stream.corked = corked;
             self.shard.set_cork(handle, if corked { Cork::On } else { Cork::Off });

@@ -159,3 +159,24 @@ fn set_abort(sockets: &mut Sockets, fd: Fd) {
     sockets.setsockopt(fd, SocketOption::Linger, &linger).expect("it takes effect");
     assert_eq!(sockets.close(fd), Outcome::Done(Ok(())));
 }
+
+#[test]
+fn a_connection_that_times_out_tells_what_a_router_said_of_it() {
+    for (code, errno) in
+        [(None, Errno::ETIMEDOUT), (Some(0), Errno::ENETUNREACH), (Some(1), Errno::EHOSTUNREACH)]
+    {
+        let mut world = World::new();
+        (world.cut, world.unreachable) = (true, code);
+        let fd = stream(&mut world.client);
+        assert_eq!(world.call(Side::Client, |it| it.connect(fd, server_at())), Err(errno));
+        (world.cut, world.unreachable) = (false, None);
+        let listener = world.listen(8);
+        let (client, _) = world.connected(listener);
+        (world.cut, world.unreachable) = (true, code);
+        send_now(&mut world.client, client, b"text").expect("room");
+        world.run(std::time::Duration::from_secs(1_200));
+        assert_eq!(recv_now(&mut world.client, client, 1), Err(errno));
+        (world.cut, world.unreachable) = (false, None);
+        world.end();
+    }
+}

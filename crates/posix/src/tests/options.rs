@@ -24,6 +24,20 @@ fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
         SocketOption::OobInline,
         SocketOption::Linger,
         SocketOption::Congestion,
+        SocketOption::ReusePort,
+        SocketOption::MaxSeg,
+        SocketOption::KeepIdle,
+        SocketOption::KeepInterval,
+        SocketOption::KeepCount,
+        SocketOption::SynCount,
+        SocketOption::Linger2,
+        SocketOption::DeferAccept,
+        SocketOption::WindowClamp,
+        SocketOption::QuickAck,
+        SocketOption::UserTimeOut,
+        SocketOption::NotSentLowAt,
+        SocketOption::Tos,
+        SocketOption::Ttl,
     ];
     for option in SocketOption::ALL {
         let set = world.client.setsockopt(fd, *option, &OptionValue::Int(1));
@@ -31,7 +45,7 @@ fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
             assert_eq!(set, Err(Errno::ENOPROTOOPT), "{}", option.name());
         }
     }
-    assert_eq!(world.client.getsockopt(fd, SocketOption::ReusePort), Err(Errno::ENOPROTOOPT));
+    assert_eq!(world.client.getsockopt(fd, SocketOption::Mark), Err(Errno::ENOPROTOOPT));
     let cubic = OptionValue::Text("cubic".into());
     let set = world.client.setsockopt(fd, SocketOption::Congestion, &cubic);
     assert_eq!(set, Err(Errno::ENOENT));

@@ -165,7 +165,7 @@ fn transfers_before_the_handshake_is_over_wait_for_it() {
 }
 
 #[test]
-fn reading_stops_where_the_urgent_data_end() {
+fn reading_stops_in_front_of_the_urgent_octet() {
     let (mut world, _, client, server) = World::joined();
     world.urgent = Some(4);
     send_now(&mut world.client, client, b"stop and go").expect("room");
@@ -173,12 +173,15 @@ fn reading_stops_where_the_urgent_data_end() {
     let mut polled =
         [PollFd { fd: server, events: PollEvents::POLLPRI, revents: PollEvents::NONE }];
     assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(1)));
+    set(&mut world.server, server, SocketOption::OobInline, 1);
     let peeked = recv_with(&mut world.server, server, 100, MsgFlags::MSG_PEEK);
-    assert_eq!(peeked, Ok(b"stop".to_vec()));
+    assert_eq!(peeked, Ok(b"sto".to_vec()));
     let read = recv_with(&mut world.server, server, 100, MsgFlags::MSG_WAITALL);
-    assert_eq!(read, Ok(b"stop".to_vec()));
+    assert_eq!(read, Ok(b"sto".to_vec()));
+    assert_eq!(world.server.ioctl(server, Ioctl::AtMark), Ok(1));
+    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"p and go".to_vec()));
+    assert_eq!(world.server.ioctl(server, Ioctl::AtMark), Ok(0));
     assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(0)));
-    assert_eq!(recv_now(&mut world.server, server, 100), Ok(b" and go".to_vec()));
     world.urgent = None;
     world.end();
 }
@@ -186,7 +189,7 @@ fn reading_stops_where_the_urgent_data_end() {
 #[test]
 fn flags_that_would_do_nothing_are_refused() {
     let (mut world, _, client, _) = World::joined();
-    for flag in [MsgFlags::MSG_OOB, MsgFlags::MSG_FASTOPEN, MsgFlags::MSG_ZEROCOPY] {
+    for flag in [MsgFlags::MSG_EOR, MsgFlags::MSG_FASTOPEN, MsgFlags::MSG_ZEROCOPY] {
         let mut out = Outgoing::new(Bytes::from_static(b"x"));
         let sent = world.client.send(client, &mut out, flag);
         assert_eq!(sent, Outcome::fail(Errno::EOPNOTSUPP), "{flag:?}");

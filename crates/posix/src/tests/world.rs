@@ -11,7 +11,10 @@ use whimbrel_stack::{
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
-use whimbrel_wire::{Address, Endpoint, Protocol as WireProtocol, Sum};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{
+    Address, Endpoint, IcmpMessage, IpHeader, Ipv4Header, Protocol as WireProtocol, Sum,
+};
 
 use crate::{
     Domain, Errno, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outcome, Outgoing, Protocol,
@@ -33,10 +36,36 @@ pub(super) struct World {
     pub(super) server: Sockets,
     to_client: VecDeque<(Instant, Vec<u8>)>,
     to_server: VecDeque<(Instant, Vec<u8>)>,
+    /// Every packet that left, lost ones included.
+    pub(super) log: Vec<Sent>,
     /// Nothing arrives any more.
     pub(super) cut: bool,
+    /// A router answers what the client sends into a cut wire by an error of this code.
+    pub(super) unreachable: Option<u8>,
     /// The client's segments with text end in urgent data after so many octets.
     pub(super) urgent: Option<u16>,
+}
+
+/// A packet as it left.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) side: Side,
+    pub(super) at: Instant,
+    pub(super) ip: IpHeader,
+    pub(super) tcp: TcpHeader,
+    pub(super) text: Vec<u8>,
+}
+
+impl Sent {
+    fn read(side: Side, at: Instant, packet: &[u8]) -> Self {
+        let (ip, segment) = IpHeader::parse(packet).expect("a valid packet");
+        let (tcp, len) = TcpHeader::parse(segment).expect("a valid segment");
+        Self { side, at, ip, tcp, text: segment[len..].to_vec() }
+    }
+
+    pub(super) fn has(&self, flag: TcpFlags) -> bool {
+        self.tcp.flags.contains(flag)
+    }
 }
 
 pub(super) fn client_addr() -> Address {
@@ -74,6 +103,29 @@ fn mark_urgent(packet: &mut [u8], urgent: u16) {
     packet[36..38].copy_from_slice(&checksum.to_be_bytes());
 }
 
+/// What a router says of the client's `packet`.
+fn unreachable(code: u8, packet: &[u8]) -> Vec<u8> {
+    let quoted = &packet[..28];
+    let mut message = [0; 36];
+    IcmpMessage::DestinationUnreachable { code, quoted }.emit(&mut message);
+    let mut octets = vec![0; Ipv4Header::LEN];
+    let header = Ipv4Header {
+        src: std::net::Ipv4Addr::new(10, 0, 0, 254),
+        dst: client_addr().v4_octets().into(),
+        protocol: WireProtocol::ICMP,
+        ttl: 64,
+        tos: whimbrel_wire::TrafficClass::default(),
+        identification: 0,
+        dont_fragment: true,
+        fragment: None,
+        total_len: (Ipv4Header::LEN + message.len()) as u16,
+        header_len: 20,
+    };
+    header.emit(&mut octets);
+    octets.extend(message);
+    octets
+}
+
 fn process(last: u8, tunables: &Tunables) -> Sockets {
     let v4 = Address::from_v4_octets([10, 0, 0, last]);
     let v6 = Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last.into()));
@@ -108,7 +160,9 @@ impl World {
             server: process(2, tunables),
             to_client: VecDeque::new(),
             to_server: VecDeque::new(),
+            log: Vec::new(),
             cut: false,
+            unreachable: None,
             urgent: None,
         }
     }
@@ -179,16 +233,24 @@ impl World {
     fn carry(&mut self) {
         let arrives = self.now + DELAY;
         let mut batch = TxBatch::new(64);
-        for (sockets, wire) in
-            [(&mut self.client, &mut self.to_server), (&mut self.server, &mut self.to_client)]
-        {
+        let mut errors = Vec::new();
+        for (side, sockets, wire) in [
+            (Side::Client, &mut self.client, &mut self.to_server),
+            (Side::Server, &mut self.server, &mut self.to_client),
+        ] {
             loop {
                 let more = sockets.shard_mut().tx(&mut batch);
+                let packets = batch.pending().iter().map(|one| one.to_vec());
+                self.log.extend(packets.map(|packet| Sent::read(side, self.now, &packet)));
                 if !self.cut {
                     wire.extend(batch.pending().iter().map(|one| (arrives, one.to_vec())));
                     if let Some(urgent) = self.urgent {
                         wire.iter_mut().for_each(|(_, packet)| mark_urgent(packet, urgent));
                     }
+                }
+                if let Some(code) = self.unreachable.filter(|_| self.cut) {
+                    let sent = batch.pending().iter().map(whimbrel_tcp::TxSegment::to_vec);
+                    errors.extend(sent.map(|packet| (arrives, unreachable(code, &packet))));
                 }
                 batch.consume(batch.pending().len());
                 if !more {
@@ -196,6 +258,7 @@ impl World {
                 }
             }
         }
+        self.to_client.extend(errors);
     }
 
     fn arrive(&mut self) {
@@ -259,6 +322,11 @@ impl World {
         (world, listener, client, server)
     }
 
+    /// What left `side` since the log was last cleared.
+    pub(super) fn sent_by(&self, side: Side) -> Vec<Sent> {
+        self.log.iter().filter(|sent| sent.side == side).cloned().collect()
+    }
+
     pub(super) fn count(&self, side: Side, state: SocketState) -> usize {
         let sockets = match side {
             Side::Client => &self.client,
@@ -280,8 +348,12 @@ impl World {
 
 /// A socket of IPv4 that blocks.
 pub(super) fn stream(sockets: &mut Sockets) -> Fd {
-    let made =
-        sockets.socket(Domain::Inet, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
+    stream_of(sockets, Domain::Inet)
+}
+
+/// A socket that blocks.
+pub(super) fn stream_of(sockets: &mut Sockets, domain: Domain) -> Fd {
+    let made = sockets.socket(domain, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
     made.expect("a free descriptor")
 }
 

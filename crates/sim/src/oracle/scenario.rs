@@ -149,6 +149,9 @@ fn draw_tunables(chance: &mut Rng) -> Tunables {
         retries: 30,
         orphan_retries: 30,
         max_rto: Duration::from_secs(5),
+        // TIME-WAIT outlasts all outages in a row: a side whose last text is acknowledged by nobody but a
+        // reset, because its peer has forgotten, cannot know that it arrived, and says so.
+        msl_link: Duration::from_secs(60),
         ..Tunables::default()
     }
 }

@@ -93,10 +93,13 @@ pub enum Administration {
 /// Which sockets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SocketFilter {
-    /// States by Linux' names (`ESTABLISHED`, `TIME_WAIT`, …); none means any.
+    /// States by Linux' names (`ESTABLISHED`, `TIME_WAIT`, …, `CLOSE` for a socket that has neither
+    /// a connection nor listens); none means any but `CLOSE`.
     pub states: Vec<&'static str>,
     /// The local port, if only one is meant.
     pub local_port: Option<u16>,
     /// The peer's port, if only one is meant.
     pub remote_port: Option<u16>,
+    /// A port of either side, if only one is meant.
+    pub port: Option<u16>,
 }

@@ -27,7 +27,8 @@ frame_drops! {
     Checksum = "IP_CSUM",
     /// For an address that is not this host's.
     OtherHost = "OTHERHOST",
-    /// From an address that no host can have: unspecified, multicast, broadcast, or our own.
+    /// From an address that no host can have: unspecified, multicast, broadcast (a network's of
+    /// ours, too), or our own.
     Martian = "IP_MARTIAN_SOURCE",
     /// A fragment within a packet that was made whole from fragments.
     Fragment = "IP_FRAGMENT",
@@ -93,8 +94,13 @@ pub struct IpCounters {
     pub in_receives: u64,
     /// Frames that were handed to a protocol.
     pub in_delivers: u64,
-    /// Packets sent; a super-packet that the device cuts counts once.
+    /// Packets sent; a super-packet that the device cuts, and one that left in fragments, counts
+    /// once.
     pub out_requests: u64,
+    /// Packets that left in fragments, because the path carries less (`IpFragOKs`).
+    pub fragmented: u64,
+    /// The fragments that they left in (`IpFragCreates`).
+    pub fragments_created: u64,
     /// Echo requests answered.
     pub echo_replies: u64,
     /// ICMP errors sent.

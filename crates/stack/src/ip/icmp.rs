@@ -1,9 +1,12 @@
-//! ICMP and ICMPv6: echo (RFC 792, RFC 4443 4), and how every message is written. Errors that
+//! ICMP and ICMPv6: echo (RFC 792, RFC 4443 4), and how errors are written. Errors that
 //! arrive are in [`reports`], those that leave in [`errors`].
 
 mod budget;
 mod errors;
 mod reports;
+
+use alloc::vec;
+use alloc::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_tcp::TxSegment;
@@ -13,37 +16,12 @@ use whimbrel_wire::{
 };
 
 use super::input::{Arrived, Refused};
-use super::output::IpOut;
-use super::{FrameDrop, Host};
+use super::output::{HOP_LIMIT, IpOut};
+use super::{Datagram, FrameDrop, Host};
 
 pub(crate) use budget::ErrorBudget;
 pub(crate) use errors::{Answer, ErrorOut};
 pub(crate) use reports::Report;
-
-/// The answer to an echo request.
-#[derive(Clone, Debug)]
-pub struct EchoReply {
-    local_index: u16,
-    remote: Address,
-    traffic_class: TrafficClass,
-    identifier: u16,
-    sequence: u16,
-    data: Bytes,
-}
-
-impl EchoReply {
-    /// The answer to a request with these fields.
-    fn to(ip: &IpHeader, local_index: u16, [identifier, sequence]: [u16; 2], data: &[u8]) -> Self {
-        Self {
-            local_index,
-            remote: ip.src,
-            traffic_class: ip.traffic_class,
-            identifier,
-            sequence,
-            data: Bytes::copy_from_slice(data),
-        }
-    }
-}
 
 /// A message to be sent.
 #[derive(Debug)]
@@ -71,8 +49,9 @@ impl Host {
             (Family::V4, Protocol::ICMP) => {
                 let message = IcmpMessage::parse(payload).map_err(|_| FrameDrop::IcmpHeader)?;
                 if let IcmpMessage::EchoRequest { identifier, sequence, data } = message {
-                    let echo = EchoReply::to(ip, local_index, [identifier, sequence], data);
-                    return Ok(Arrived::Echo(echo));
+                    let mut octets = vec![0; payload.len()];
+                    IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
+                    return Ok(Arrived::Echo(reply(ip, local_index, octets)));
                 }
                 Ok(Arrived::Report(self.read_v4_error(local_index, &message)?))
             }
@@ -81,31 +60,16 @@ impl Host {
                 let parsed = Icmpv6Message::parse(src, dst, payload);
                 let message = parsed.map_err(|_| FrameDrop::IcmpHeader)?;
                 if let Icmpv6Message::EchoRequest { identifier, sequence, data } = message {
-                    let echo = EchoReply::to(ip, local_index, [identifier, sequence], data);
-                    return Ok(Arrived::Echo(echo));
+                    let mut octets = vec![0; payload.len()];
+                    let echo = Icmpv6Message::EchoReply { identifier, sequence, data };
+                    echo.emit(dst, src, &mut octets);
+                    return Ok(Arrived::Echo(reply(ip, local_index, octets)));
                 }
                 Ok(Arrived::Report(self.read_v6_error(local_index, &message)?))
             }
             // ICMPv6 in an IPv4 packet, or the reverse.
             _ => Err(Refused::unknown_protocol(ip)),
         }
-    }
-
-    /// Writes an echo reply.
-    pub(crate) fn write_echo(&mut self, echo: EchoReply, tx: &mut TxSegment) -> bool {
-        let EchoReply { local_index, remote, traffic_class, identifier, sequence, data } = echo;
-        let out = IcmpOut {
-            local_index,
-            remote,
-            // RFC 1349 5.1: the reply's type of service is that of the request.
-            class: traffic_class,
-            icmp_type: if remote.is_v4() { ECHO_REPLY_V4 } else { ECHO_REPLY_V6 },
-            code: 0,
-            word: (u32::from(identifier) << 16) | u32::from(sequence),
-            data,
-        };
-        self.counters.echo_replies += 1;
-        self.write_icmp(out, tx)
     }
 
     fn write_icmp(&mut self, out: IcmpOut, tx: &mut TxSegment) -> bool {
@@ -123,7 +87,8 @@ impl Host {
         };
         let checksum = pseudo.add_bytes(&icmp).add_bytes(&data).finish();
         icmp[2..4].copy_from_slice(&checksum.to_be_bytes());
-        let ip = IpOut { local: &local, remote: &remote, protocol, class };
+        let (remote, hop_limit) = (&remote, HOP_LIMIT);
+        let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
         let at = self.write_ip(&ip, len, tx);
         tx.header_room()[at..at + icmp.len()].copy_from_slice(&icmp);
         tx.set_header_len(at + icmp.len());
@@ -133,8 +98,18 @@ impl Host {
     }
 }
 
-const ECHO_REPLY_V4: u8 = 0;
-const ECHO_REPLY_V6: u8 = 129;
+/// The answer to an echo request.
+fn reply(ip: &IpHeader, local_index: u16, octets: Vec<u8>) -> Datagram {
+    Datagram {
+        local_index,
+        remote: ip.src,
+        protocol: ip.protocol,
+        // RFC 1349 5.1: the reply's type of service is that of the request.
+        class: ip.traffic_class,
+        payload: octets.into(),
+        next: None,
+    }
+}
 
 fn v6(addr: &Address) -> core::net::Ipv6Addr {
     core::net::Ipv6Addr::from(*addr.octets())

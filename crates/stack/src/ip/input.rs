@@ -9,14 +9,15 @@ use whimbrel_tcp::{Instant, Payload, RxSegment, SegMeta};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
-use super::{Answer, EchoReply, FrameDrop, Host, Report};
+use super::{Answer, Datagram, FrameDrop, Host, Report};
 use crate::RxFrame;
 
 /// A frame that asks something of this host.
 #[derive(Debug)]
 pub(crate) enum Arrived<'a> {
     Segment(Arrival<'a>),
-    Echo(EchoReply),
+    /// An echo request, and the reply that is due.
+    Echo(Datagram),
     /// An ICMP error about a segment of ours.
     Report(Report),
     /// A fragment that waits for others.
@@ -130,10 +131,20 @@ impl Host {
         // RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram that is not
         // destined for the host."
         let local_index = self.addresses.index_of(&ip.dst).ok_or(FrameDrop::OtherHost)?;
-        if is_martian(&ip.src) || self.addresses.index_of(&ip.src).is_some() {
+        if self.is_martian(&ip.src) {
             return Err(FrameDrop::Martian.into());
         }
         Ok((ip, payload, local_index))
+    }
+
+    /// RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram containing an IP source
+    /// address that is invalid by the rules of this section."
+    pub(super) fn is_martian(&self, src: &Address) -> bool {
+        src.is_unspecified()
+            || src.is_multicast_or_broadcast()
+            || src.to_ip().is_loopback()
+            || self.routes.is_broadcast(src)
+            || self.addresses.index_of(src).is_some()
     }
 
     /// Hands a whole packet to its protocol.
@@ -222,12 +233,6 @@ fn read_segment<'a>(
     };
     let text = octets.get(header_len..).unwrap_or_default();
     Ok(Arrival { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } })
-}
-
-/// RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram containing an IP source
-/// address that is invalid by the rules of this section."
-pub(super) fn is_martian(src: &Address) -> bool {
-    src.is_unspecified() || src.is_multicast_or_broadcast() || src.to_ip().is_loopback()
 }
 
 #[cfg(test)]

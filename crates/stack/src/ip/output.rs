@@ -1,9 +1,12 @@
 //! Headers in front of what leaves.
 
+use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
-use whimbrel_wire::{Address, Family, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass};
+use whimbrel_wire::{
+    Address, Family, Fragment, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass,
+};
 
 use super::Host;
 
@@ -14,6 +17,7 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) remote: &'a Address,
     pub(crate) header: &'a TcpHeader,
     pub(crate) gso_size: u16,
+    pub(crate) marking: Marking,
     pub(crate) order: OptionOrder,
 }
 
@@ -24,6 +28,9 @@ pub(super) struct IpOut<'a> {
     pub(super) remote: &'a Address,
     pub(super) protocol: Protocol,
     pub(super) class: TrafficClass,
+    pub(super) hop_limit: u8,
+    /// If the packet is a fragment of another.
+    pub(super) fragment: Option<Fragment>,
 }
 
 impl Host {
@@ -32,8 +39,9 @@ impl Host {
         let Some(local) = self.addresses.get(out.local_index).copied() else { return false };
         let tcp_len = out.header.header_len(out.order);
         let len = tcp_len + tx.payload.octets() as usize;
-        let class = TrafficClass::default();
-        let ip = IpOut { local: &local, remote: out.remote, protocol: Protocol::TCP, class };
+        let Marking { hop_limit, class } = out.marking;
+        let (remote, protocol) = (out.remote, Protocol::TCP);
+        let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
         let at = self.write_ip(&ip, len, tx);
         tx.gso_size = out.gso_size;
         let pseudo = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
@@ -57,7 +65,8 @@ impl Host {
     /// Writes an IP header for `len` octets of payload behind the room for a link header, which
     /// [`Host::depart`] fills; returns where the payload's header goes.
     pub(super) fn write_ip(&mut self, ip: &IpOut<'_>, len: usize, tx: &mut TxSegment) -> usize {
-        self.counters.out_requests += 1;
+        let first = ip.fragment.is_none_or(|fragment| fragment.offset == 0);
+        self.counters.out_requests += u64::from(first);
         let at = self.link_header_len();
         let header_len = match ip.local.family() {
             Family::V4 => {
@@ -65,13 +74,13 @@ impl Host {
                     src: ip.local.v4_octets().into(),
                     dst: ip.remote.v4_octets().into(),
                     protocol: ip.protocol,
-                    ttl: HOP_LIMIT,
+                    ttl: ip.hop_limit,
                     tos: ip.class,
                     // RFC 6864 4.1: "Originating sources MAY set the IPv4 ID field of atomic
                     // datagrams to any value."
-                    identification: 0,
-                    dont_fragment: true,
-                    fragment: None,
+                    identification: ip.fragment.map_or(0, |it| it.identification as u16),
+                    dont_fragment: ip.fragment.is_none(),
+                    fragment: ip.fragment,
                     total_len: (Ipv4Header::LEN + len) as u16,
                     header_len: Ipv4Header::LEN as u8,
                 };
@@ -79,20 +88,24 @@ impl Host {
                 Ipv4Header::LEN
             }
             Family::V6 => {
+                let extension = ip.fragment.map(|fragment| fragment.emit(ip.protocol));
+                let extension = extension.as_ref().map_or(&[][..], |header| header);
                 let header = Ipv6Header {
                     src: (*ip.local.octets()).into(),
                     dst: (*ip.remote.octets()).into(),
-                    protocol: ip.protocol,
-                    hop_limit: HOP_LIMIT,
+                    protocol: if extension.is_empty() { ip.protocol } else { Protocol::FRAGMENT },
+                    hop_limit: ip.hop_limit,
                     traffic_class: ip.class,
                     flow_label: 0,
-                    payload_len: len as u16,
+                    payload_len: (extension.len() + len) as u16,
                     header_len: Ipv6Header::LEN as u16,
                     protocol_pointer: NEXT_HEADER_AT,
                     fragment: None,
                 };
-                header.emit(&mut tx.header_room()[at..]);
-                Ipv6Header::LEN
+                let room = &mut tx.header_room()[at..];
+                header.emit(room);
+                room[Ipv6Header::LEN..][..extension.len()].copy_from_slice(extension);
+                Ipv6Header::LEN + extension.len()
             }
         };
         tx.transport_offset = (at + header_len) as u8;
@@ -134,8 +147,8 @@ fn ip_header_len(family: Family) -> usize {
 
 /// Where IPv6's Next Header field stands.
 const NEXT_HEADER_AT: u16 = 6;
-/// RFC 1700's recommended default time to live.
-const HOP_LIMIT: u8 = 64;
+/// RFC 1700's recommended default time to live: of what is not TCP.
+pub(super) const HOP_LIMIT: u8 = 64;
 
 #[cfg(test)]
 pub(super) mod tests;

@@ -59,6 +59,12 @@ impl PathMtus {
         (now.since(path.since) < Self::AGE).then_some(path.mtu)
     }
 
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        self.paths.clear();
+        self.by_age.clear();
+    }
+
     fn forget(&mut self, remote: &Address) {
         if let Some(path) = self.paths.remove(remote) {
             self.by_age.remove(&path.serial);

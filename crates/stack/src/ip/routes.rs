@@ -14,6 +14,8 @@ use crate::{InterfaceAddress, Route};
 pub struct Routes {
     networks: BTreeMap<(u8, Address), Route>,
     lengths: BTreeSet<Reverse<u8>>,
+    /// The broadcast addresses of IPv4 networks that are directly connected.
+    broadcasts: BTreeSet<Address>,
 }
 
 impl Routes {
@@ -41,6 +43,7 @@ impl Routes {
         let network = masked(&route.network, route.prefix_len);
         let len = full_len(&network, route.prefix_len);
         self.lengths.insert(Reverse(len));
+        self.broadcasts.extend(broadcast_of(&route));
         let present = self.networks.entry((len, network)).or_insert(route);
         if route.metric < present.metric {
             *present = route;
@@ -57,6 +60,24 @@ impl Routes {
             (route.network.family() == remote.family()).then_some(route)
         })
     }
+
+    /// Whether the address means all hosts of a network that we are on. Asked for each packet: the
+    /// set answers for nearly all of them, and only a match is looked up, as a longer prefix may
+    /// make it one host's.
+    #[inline]
+    pub fn is_broadcast(&self, addr: &Address) -> bool {
+        self.broadcasts.contains(addr)
+            && self.find(addr).is_some_and(|route| broadcast_of(route) == Some(*addr))
+    }
+}
+
+/// The address of all hosts of a directly connected network. RFC 3021 2.1: one of two addresses
+/// has none.
+fn broadcast_of(route: &Route) -> Option<Address> {
+    let hosts = u32::MAX.checked_shr(u32::from(route.prefix_len)).unwrap_or(0);
+    let connected = route.network.is_v4() && route.gateway.is_none();
+    let bits = u32::from_be_bytes(route.network.v4_octets()) | hosts;
+    (connected && hosts > 1).then(|| Address::from_v4_octets(bits.to_be_bytes()))
 }
 
 /// The prefix length in the 128 bits that both families share.

@@ -181,6 +181,14 @@ impl Neighbours {
         Some(mac)
     }
 
+    /// Whoever sends over this neighbour hears nothing: what confirmed it counts no more, and its
+    /// next use asks.
+    pub(super) fn doubt(&mut self, index: u32, now: Instant) {
+        if let Some(neighbour) = self.slots.0.get_mut(index) {
+            neighbour.reachable_until = neighbour.reachable_until.min(now);
+        }
+    }
+
     /// Begins to seek the station of `addr`, which is not known.
     pub(super) fn seek(
         &mut self,

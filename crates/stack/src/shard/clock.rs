@@ -46,6 +46,11 @@ impl Shard {
         self.tell_path_mtu(index);
         if let Some((connection, mut cx)) = self.connection(index) {
             connection.on_deadline(&mut cx);
+            if connection.doubts_path(cx.tunables) {
+                cx.counters.paths_doubted += 1;
+                let remote = *connection.remote();
+                self.host.doubt_path(&remote, self.now);
+            }
         }
         self.settle(index);
     }

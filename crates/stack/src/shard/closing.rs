@@ -14,16 +14,21 @@ use crate::ip::{Arrival, FlowKey};
 
 /// TIME-WAIT.
 impl Shard {
-    /// A record takes the connection's place, and acknowledges the peer's FIN. Returns where the
-    /// table is to lead.
+    /// A record takes the connection's place. Returns where the table is to lead.
     pub(super) fn start_waiting(&mut self, ended: Ended) -> Record {
         while self.records.waits.is_full(self.tunables.max_time_wait) && self.recycle_wait() {}
         let wait = TimeWait::new(ended, self.now.tick());
         let class = self.host.addresses.path_class(&ended.remote);
         let index = self.records.waits.enter(class, wait);
-        let ack = self.wait_ack(&wait);
-        self.reply(FlowKey::of_waiting(&wait), ack);
         Record::new(Kind::TimeWait, index)
+    }
+
+    /// Acknowledges the peer's FIN in place of the connection that received it.
+    pub(super) fn acknowledge_from_wait(&mut self, waiting: Record) {
+        if let Some(wait) = self.records.waits.get(waiting.index()).copied() {
+            let ack = self.wait_ack(&wait);
+            self.reply(FlowKey::of_waiting(&wait), ack);
+        }
     }
 
     /// A segment for a flow in TIME-WAIT.
@@ -35,7 +40,7 @@ impl Shard {
         if header.flags.contains(TcpFlags::RST) {
             return self.on_reset_in_time_wait(index, &wait, header);
         }
-        if header.flags.contains(TcpFlags::SYN) && !header.flags.contains(TcpFlags::ACK) {
+        if self.asks_to_open(header.flags) {
             return self.on_syn_in_time_wait(index, &wait, arrival);
         }
         match wait.judge_segment(&arrival.segment) {
@@ -151,7 +156,7 @@ impl Shard {
         self.records.flows.replace(hash, old, new);
     }
 
-    fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
+    pub(super) fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
         let hash = self.records.hash(&FlowKey::of_waiting(wait));
         self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
     }

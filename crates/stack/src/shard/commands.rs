@@ -4,6 +4,7 @@ use bytes::Bytes;
 use whimbrel_tcp::conn::Read;
 
 use super::{SendError, Shard, Source};
+use crate::replies::Pending;
 use crate::{Handle, ListenerId, Recv};
 
 impl Shard {
@@ -26,6 +27,16 @@ impl Shard {
         let index = self.index_of(handle).ok_or(SendError::Unknown)?;
         let (connection, mut cx) = self.connection(index).ok_or(SendError::Unknown)?;
         let taken = connection.write(&mut cx, data).map_err(|_| SendError::Closed)?;
+        self.settle(index);
+        Ok(taken)
+    }
+
+    /// The same, and marks the stream as urgent up to the end of what was taken (RFC 9293 3.8.5). It
+    /// stays in the stream; RFC 6093 advises new applications not to use it.
+    pub fn send_urgent(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
+        let index = self.index_of(handle).ok_or(SendError::Unknown)?;
+        let (connection, mut cx) = self.connection(index).ok_or(SendError::Unknown)?;
+        let taken = connection.write_urgent(&mut cx, data).map_err(|_| SendError::Closed)?;
         self.settle(index);
         Ok(taken)
     }
@@ -85,12 +96,13 @@ impl Shard {
     pub(super) fn let_go(&mut self, index: u32, how: LettingGo) {
         let Some((connection, mut cx)) = self.connection(index) else { return };
         let key = crate::ip::FlowKey::of(connection);
+        let marking = connection.marking(cx.tunables);
         let reset = match how {
             LettingGo::Close => connection.close(&mut cx),
             LettingGo::Abort => connection.abort(&mut cx),
         };
         if let Some(reset) = reset {
-            self.reply(key, reset);
+            self.replies.push(Pending::Reply(key, reset, marking));
         }
         self.settle(index);
     }

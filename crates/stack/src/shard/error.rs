@@ -1,6 +1,6 @@
 //! What a caller can do wrong: each error names the limit, the value and the remedy.
 
-use whimbrel_tcp::tunables::InvalidTunable;
+use whimbrel_tcp::tunables::{InvalidTunable, TunableError};
 use whimbrel_wire::{Address, Endpoint, MacAddress};
 
 /// A configuration that makes no host.
@@ -23,6 +23,16 @@ pub enum ConfigError {
         /// How many there may be.
         most: usize,
     },
+    /// A link that cannot carry the least packet of a family that this host has an address of.
+    #[error(
+        "an MTU of {mtu} octets: with these addresses every link carries {least}; give that or more"
+    )]
+    Mtu {
+        /// What was given.
+        mtu: u16,
+        /// 68 for IPv4 (RFC 791 3.1), 1,280 for IPv6 (RFC 8200 5).
+        least: u16,
+    },
     /// A tunable that may not have its value, or not beside another.
     #[error(transparent)]
     Tunable(#[from] InvalidTunable),
@@ -34,6 +44,24 @@ pub enum ConfigError {
     /// The same address twice.
     #[error("address {0} is given twice: give it once")]
     DuplicateAddress(Address),
+}
+
+/// Why the rules of a host that runs could not be changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RetuneError {
+    /// No such tunable, or not such a value.
+    #[error(transparent)]
+    Tunable(#[from] TunableError),
+    /// A value that may not stand beside another.
+    #[error(transparent)]
+    Invalid(#[from] InvalidTunable),
+    /// It holds from the beginning of a host to its end.
+    #[error("{name} cannot be changed while the host runs: give it in the configuration")]
+    Fixed {
+        /// The tunable.
+        name: &'static str,
+    },
 }
 
 /// Why a listener could not be made.

@@ -17,6 +17,11 @@ impl Shard {
         self.slot(handle)?.connection.soft_error()
     }
 
+    /// The largest IP packet that the link carries, octets.
+    pub fn mtu(&self) -> u16 {
+        self.host.capabilities.mtu
+    }
+
     /// The largest IP packet that the path to `remote` carries, octets, if it was found to be
     /// less than the link does within the last ten minutes.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
@@ -67,14 +72,14 @@ impl Shard {
             return;
         }
         match report.error {
-            IcmpError::Refused | IcmpError::Prohibited => {
+            IcmpError::Refused | IcmpError::Prohibited if self.tunables.icmp_aborts => {
                 self.counters.icmp_aborts += 1;
                 self.counters.attempt_fails += 1;
                 if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
                     self.forget_half_open(index, &entry);
                 }
             }
-            IcmpError::Soft(_) | IcmpError::TooBig { .. } => self.counters.icmp_soft_errors += 1,
+            _ => self.counters.icmp_soft_errors += 1,
         }
     }
 

@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{FlowHash, Kind, Record};
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
@@ -120,8 +121,9 @@ impl Shard {
                 return Some(arrival);
             }
             Ok(Arrived::Echo(echo)) => {
-                self.host.counters.in_delivers += 1;
-                if !self.replies.push(Pending::Echo(echo)) {
+                if self.replies.push(Pending::Echo(echo)) {
+                    self.host.counters.in_delivers += 1;
+                } else {
                     self.host.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }
@@ -159,7 +161,8 @@ impl Shard {
             Verdict::Drop(reason) => self.counters.drop_segments(reason, segs),
             Verdict::Reply(reply, reason) => {
                 self.counters.drop_segments(reason, segs);
-                self.reply(arrival.key, reply);
+                let marking = self.marking_of(located.record);
+                self.replies.push(Pending::Reply(arrival.key, reply, marking));
             }
         }
     }
@@ -184,10 +187,9 @@ impl Shard {
             // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {
-                if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::FIN) {
+                if self.asks_to_open(flags) {
                     self.on_syn(listener, arrival, Opening::FRESH)
                 } else {
-                    // Nothing that a TCP sends. SYN with FIN asks to open and to close at once.
                     Verdict::Drop(DropReason::Flags)
                 }
             }
@@ -195,8 +197,29 @@ impl Shard {
         }
     }
 
-    /// Queues a stateless segment.
+    /// What packets say that answer for a record, if it is still there.
+    fn marking_of(&self, record: Option<Record>) -> Marking {
+        let marking = record.and_then(|record| match record.kind() {
+            Kind::Connection => {
+                let slot = self.records.connections.0.get(record.index())?;
+                Some(slot.connection.marking(&self.tunables))
+            }
+            Kind::SynEntry => Some(self.half_open_marking(self.records.syns.get(record.index())?)),
+            Kind::TimeWait => None,
+        });
+        marking.unwrap_or_else(|| Marking::usual(&self.tunables))
+    }
+
+    /// Whether a segment without RST asks for a new connection. SYN with FIN asks to open and to
+    /// close at once, which no TCP sends and scanners do.
+    pub(super) fn asks_to_open(&self, flags: TcpFlags) -> bool {
+        let closes = flags.contains(TcpFlags::FIN) && self.tunables.drop_synfin;
+        flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
+    }
+
+    /// Queues a stateless segment of nobody in particular.
     pub(super) fn reply(&mut self, key: FlowKey, reply: Reply) {
-        self.replies.push(Pending::Reply(key, reply));
+        let marking = Marking::usual(&self.tunables);
+        self.replies.push(Pending::Reply(key, reply, marking));
     }
 }

@@ -47,7 +47,7 @@ pub struct SocketEntry {
 impl Shard {
     /// The variables of a connection at this moment.
     pub fn snapshot(&self, handle: Handle) -> Option<Snapshot> {
-        self.slot(handle).map(|slot| slot.connection.snapshot(&self.tunables))
+        self.slot(handle).map(|slot| slot.connection.snapshot(self.now, &self.tunables))
     }
 
     /// A listener: where it listens, and how many wait.

@@ -1,11 +1,13 @@
 //! How connections begin: SYN to accept queue, and connect.
 
-use whimbrel_tcp::conn::{ActiveOpen, Connection, Handshake, initial_window};
+use whimbrel_tcp::conn::{
+    ActiveOpen, Connection, Handshake, Marking, SocketOptions, initial_window,
+};
 use whimbrel_tcp::table::{
     Announced, Due, Families, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry, SynStep,
 };
 use whimbrel_tcp::{DropReason, TxSegment, Verdict};
-use whimbrel_wire::{Endpoint, Flow, SeqNum};
+use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 
 use super::commands::LettingGo;
 use super::{ConnectError, ListenError, Shard, Source};
@@ -93,6 +95,7 @@ impl Shard {
             self.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
+        let scale_limit = place.options().scale_limit(&self.tunables);
         let key = arrival.key;
         let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
@@ -102,6 +105,7 @@ impl Shard {
             local_index: key.local_index,
             listener,
             iss,
+            scale_limit,
             time_wait: opening.kept(),
         };
         let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.tunables);
@@ -141,10 +145,12 @@ impl Shard {
 
     /// A segment that hit a half-open entry.
     pub(super) fn on_half_open_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let window = initial_window(&self.tunables);
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
+        let listener = self.listeners.get(entry.listener());
+        let limit = listener.map(|listener| listener.options().recv_limit(&self.tunables));
+        let window = initial_window(limit.unwrap_or(self.tunables.recv_buffer));
         match entry.judge(&arrival.segment, window) {
             SynStep::Complete => self.complete(index, arrival),
             SynStep::Repeat => {
@@ -170,7 +176,11 @@ impl Shard {
                     Verdict::Drop(reason)
                 }
             }
-            SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
+            SynStep::Refuse(reply, reason) => {
+                let entry = *entry;
+                let stamps = entry.timestamps(self.announced(&entry).tsval);
+                Verdict::Reply(reply.stamped(stamps), reason)
+            }
             SynStep::Drop(reason) => Verdict::Drop(reason),
         }
     }
@@ -184,6 +194,13 @@ impl Shard {
         let Some(listener) = self.listeners.get_mut(entry.listener()) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
+        if listener.defers(entry.retries()) && arrival.segment.is_empty() {
+            self.counters.defer_accept_drops += 1;
+            if let Some(entry) = self.records.syns.get_mut(index) {
+                entry.on_deferred(self.now);
+            }
+            return Verdict::Drop(DropReason::AcceptDeferred);
+        }
         if self.records.connections.0.len() >= self.tunables.max_connections as usize {
             return Verdict::Drop(DropReason::ConnectionLimit);
         }
@@ -220,6 +237,7 @@ impl Shard {
     }
 
     fn build(&mut self, entry: &SynEntry) -> Connection {
+        let options = self.inherited(entry);
         let handshake = Handshake {
             open: ActiveOpen {
                 remote: entry.remote().addr,
@@ -228,7 +246,7 @@ impl Shard {
                 local_index: entry.local_index(),
                 iss: entry.iss(),
                 timestamp_offset: self.timestamp_offset(entry),
-                mss: self.host.mss(entry.remote().addr.family()),
+                mss: self.own_mss(entry, &options),
             },
             irs: entry.irs(),
             peer_mss: self.host.path_mss(self.now, entry.mss(), &entry.remote().addr),
@@ -237,7 +255,12 @@ impl Shard {
             sack: entry.has_sack(),
             round_trip: entry.round_trip(self.now),
         };
-        Connection::from_handshake(&mut self.context(), &handshake)
+        let mut cx = self.context();
+        let mut connection = Connection::from_handshake(&mut cx, &handshake);
+        if options != SocketOptions::default() {
+            connection.inherit(&mut cx, &options);
+        }
+        connection
     }
 
     /// The SYN-ACK of an entry, if it is still there.
@@ -245,15 +268,35 @@ impl Shard {
         let Some(entry) = self.records.syns.get(index).copied() else { return false };
         let header = entry.syn_ack(self.announced(&entry));
         self.counters.out_segs += 1;
-        self.write_header(&FlowKey::of_half_open(&entry), &header, tx)
+        let marking = self.half_open_marking(&entry);
+        self.write_header(&FlowKey::of_half_open(&entry), &header, marking, tx)
     }
 
     fn announced(&self, entry: &SynEntry) -> Announced {
+        let options = self.inherited(entry);
         Announced {
             tsval: Identity::tsval(self.now, self.timestamp_offset(entry)),
-            mss: self.host.mss(entry.remote().addr.family()),
-            window: initial_window(&self.tunables),
+            mss: self.own_mss(entry, &options),
+            window: initial_window(options.recv_limit(&self.tunables)),
         }
+    }
+
+    /// What the connection of a half-open entry will have of its listener.
+    fn inherited(&self, entry: &SynEntry) -> SocketOptions {
+        let listener = self.listeners.get(entry.listener());
+        listener.map(|listener| *listener.options()).unwrap_or_default()
+    }
+
+    /// The MSS to announce.
+    fn own_mss(&self, entry: &SynEntry, options: &SocketOptions) -> Mss {
+        let fitting = self.host.mss(entry.remote().addr.family());
+        options.particulars.max_seg.map_or(fitting, |most| fitting.min(Mss::new(most)))
+    }
+
+    /// What packets for a half-open entry say.
+    pub(super) fn half_open_marking(&self, entry: &SynEntry) -> Marking {
+        let is_v4 = entry.remote().addr.is_v4();
+        self.inherited(entry).particulars.marking(is_v4, &self.tunables)
     }
 
     fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
@@ -264,6 +307,7 @@ impl Shard {
     /// What is due in the SYN cache; returns whether there was anything.
     pub(super) fn advance_half_open(&mut self) -> bool {
         match self.records.syns.pop_due(self.now, &mut self.listeners) {
+            Some(Due::Repeat(index)) if self.is_deferred(index) => {}
             Some(Due::Repeat(index)) => {
                 self.counters.syn_retrans += 1;
                 self.counters.retrans_segs += 1;
@@ -279,6 +323,13 @@ impl Shard {
         }
         true
     }
+
+    /// Whether an entry only waits for text: its SYN-ACK arrived.
+    fn is_deferred(&self, index: u32) -> bool {
+        let Some(entry) = self.records.syns.get(index) else { return false };
+        let listener = self.listeners.get(entry.listener());
+        entry.is_deferred() && listener.is_some_and(|it| it.defers(entry.retries()))
+    }
 }
 
 /// Connecting.
@@ -290,6 +341,16 @@ impl Shard {
         &mut self,
         remote: Endpoint,
         local: Option<Endpoint>,
+    ) -> Result<Handle, ConnectError> {
+        self.connect_with(remote, local, &SocketOptions::default())
+    }
+
+    /// The same, with what was set before.
+    pub fn connect_with(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+        options: &SocketOptions,
     ) -> Result<Handle, ConnectError> {
         let local_index = self.judge_peer(remote, local)?;
         let limit = self.tunables.max_connections;
@@ -309,7 +370,11 @@ impl Shard {
             timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
             mss: self.host.mss(remote.addr.family()),
         };
-        let connection = Connection::connect(&mut self.context(), open);
+        let mut cx = self.context();
+        let mut connection = Connection::connect(&mut cx, open);
+        if *options != SocketOptions::default() {
+            connection.set_options(&mut cx, options);
+        }
         let index = self.records.connections.0.insert(Slot::new(connection));
         self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
         self.tell_path_mtu(index);
@@ -320,7 +385,12 @@ impl Shard {
     /// Whether `remote` can be connected to, and from which of our addresses.
     fn judge_peer(&self, remote: Endpoint, local: Option<Endpoint>) -> Result<u16, ConnectError> {
         let addr = &remote.addr;
-        if remote.port == 0 || addr.is_unspecified() || addr.is_multicast_or_broadcast() {
+        let no_host = addr.is_unspecified()
+            || addr.is_multicast_or_broadcast()
+            || self.host.routes.is_broadcast(addr);
+        // RFC 9293 3.9.1.1: "A TCP implementation MUST reject as an error a local OPEN call for an
+        // invalid remote IP address (e.g., a broadcast or multicast address) (MUST-46)."
+        if remote.port == 0 || no_host {
             return Err(ConnectError::NotAPeer(remote));
         }
         if self.host.addresses.index_of(addr).is_some() {

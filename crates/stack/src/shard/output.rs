@@ -1,12 +1,12 @@
 //! Frames out: stateless replies first, then one segment for each dirty connection in turn.
 
-use whimbrel_tcp::conn::Outgoing;
+use whimbrel_tcp::conn::{Marking, Outgoing};
 use whimbrel_tcp::{Reply, TxSegment};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 
 use super::Shard;
 use crate::TxBatch;
-use crate::ip::{FlowKey, TcpOut};
+use crate::ip::{Datagram, FlowKey, TcpOut};
 use crate::replies::Pending;
 
 /// What to do next.
@@ -27,11 +27,22 @@ impl Shard {
 
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
         match pending {
-            Pending::Reply(key, reply) => self.write_reply(&key, &reply, tx),
+            Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
-            Pending::Echo(echo) => self.host.write_echo(echo, tx),
+            Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::Error(error) => self.host.write_error(error, tx),
         }
+    }
+
+    /// An echo reply, or the next fragment of it.
+    fn write_echo(&mut self, mut echo: Datagram, tx: &mut TxSegment) -> bool {
+        let written = self.host.write_datagram(&mut echo, &self.identity, self.now, tx);
+        if echo.is_done() {
+            self.host.counters.echo_replies += u64::from(written);
+        } else {
+            self.replies.put_back(Pending::Echo(echo));
+        }
+        written
     }
 
     /// One (super-)segment of a connection; it goes to the end of the list if there is more.
@@ -44,14 +55,22 @@ impl Shard {
         let Some((connection, mut cx)) = self.connection(index) else { return false };
         let outgoing = connection.poll_transmit(&mut cx, &mut tx.payload);
         let (remote, local_index) = (*connection.remote(), connection.local_index());
+        let marking = connection.marking(cx.tunables);
         self.settle(index);
         let Some(Outgoing { header, gso_size }) = outgoing else { return false };
         let order = self.tunables.option_order;
-        let out = TcpOut { local_index, remote: &remote, header: &header, gso_size, order };
+        let out =
+            TcpOut { local_index, remote: &remote, header: &header, gso_size, marking, order };
         self.host.write_tcp(&out, tx)
     }
 
-    fn write_reply(&mut self, key: &FlowKey, reply: &Reply, tx: &mut TxSegment) -> bool {
+    fn write_reply(
+        &mut self,
+        key: &FlowKey,
+        reply: &Reply,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) -> bool {
         self.counters.out_segs += 1;
         if reply.flags.contains(TcpFlags::RST) {
             self.counters.out_rsts += 1;
@@ -66,7 +85,7 @@ impl Shard {
             urgent: 0,
             options: TcpOptions { timestamps: reply.timestamps, ..TcpOptions::default() },
         };
-        self.write_header(key, &header, tx)
+        self.write_header(key, &header, marking, tx)
     }
 
     /// A segment without text.
@@ -74,10 +93,12 @@ impl Shard {
         &mut self,
         key: &FlowKey,
         header: &TcpHeader,
+        marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
         let order = self.tunables.option_order;
         let (local_index, remote) = (key.local_index, &key.remote);
-        self.host.write_tcp(&TcpOut { local_index, remote, header, gso_size: 0, order }, tx)
+        let out = TcpOut { local_index, remote, header, gso_size: 0, marking, order };
+        self.host.write_tcp(&out, tx)
     }
 }

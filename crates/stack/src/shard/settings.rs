@@ -1,7 +1,7 @@
 //! What applications set on connections and listeners.
 
 use whimbrel_tcp::Context;
-use whimbrel_tcp::conn::{Connection, Cork, KeepAlive, Nagle};
+use whimbrel_tcp::conn::{Connection, Cork, KeepAlive, Nagle, SocketOptions};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::Shard;
@@ -31,6 +31,19 @@ impl Shard {
     /// How many octets may wait to be read (`SO_RCVBUF`).
     pub fn set_recv_size(&mut self, handle: Handle, octets: u32) {
         self.set(handle, |connection, cx| connection.set_recv_size(cx, octets));
+    }
+
+    /// Everything that can be set on a connection, at once: what `options` leaves open is as the
+    /// tunables have it. The MSS counts only before our SYN is sent.
+    pub fn set_options(&mut self, handle: Handle, options: &SocketOptions) {
+        self.set(handle, |connection, cx| connection.set_options(cx, options));
+    }
+
+    /// What the connections of a listener inherit: those whose third segment arrives from now on.
+    /// What the SYN-ACK says of it (MSS, window, its scale, time to live) counts from the next SYN
+    /// on. Returns whether `listener` names one.
+    pub fn set_listener_options(&mut self, listener: ListenerId, options: &SocketOptions) -> bool {
+        self.listeners.set_options(listener, options)
     }
 
     /// How many complete connections may wait for [`Shard::accept`] (0 counts as 1). Returns

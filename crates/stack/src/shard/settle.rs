@@ -59,11 +59,16 @@ impl Shard {
         if core::mem::take(&mut slot.linked) {
             let key = FlowKey::of(&slot.connection);
             let waits = slot.connection.state() == State::TimeWait;
+            // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
+            let owes_ack = slot.connection.owes_ack();
             let ended = ended(&slot.connection, generation);
             let hash = self.records.hash(&key);
             let record = Record::new(Kind::Connection, index);
             let found = if waits {
                 let waiting = self.start_waiting(ended);
+                if owes_ack {
+                    self.acknowledge_from_wait(waiting);
+                }
                 self.records.flows.replace(hash, record, waiting)
             } else {
                 self.records.flows.remove(hash, record)
@@ -78,8 +83,9 @@ impl Shard {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if slot.connection.is_orphan() && !slot.linked {
             // The dirty and event lists may still name it; they skip what is gone.
-            slot.connection.release(&mut self.pool);
-            self.records.connections.0.remove(index);
+            if let Some(slot) = self.records.connections.0.remove(index) {
+                slot.connection.retire(&mut self.pool);
+            }
         }
     }
 

@@ -4,12 +4,14 @@ mod hosts;
 mod leaks;
 mod packets;
 
+mod administer;
 mod close;
 mod echo;
 mod ethernet;
 mod fragments;
 mod hostile;
 mod icmp;
+mod narrow;
 mod open;
 mod policies;
 mod refuse;

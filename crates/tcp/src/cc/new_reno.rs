@@ -51,6 +51,17 @@ impl NewReno {
         self.collapse(mss);
     }
 
+    /// Transmission begins anew after a pause. RFC 5681 4.1: "RW = min(IW,cwnd)". The threshold
+    /// remembers three quarters of what there was, so that slow start leads back there (RFC 2861
+    /// 3).
+    pub fn restart(&mut self, mss: u32) {
+        let restart_window = Self::new(mss).cwnd;
+        if self.cwnd > restart_window {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+            self.cwnd = restart_window;
+        }
+    }
+
     /// RFC 5681 3.1: "Furthermore, upon a timeout (...) cwnd MUST be set to no more than the loss
     /// window, LW, which equals 1 full-sized segment"
     pub fn collapse(&mut self, mss: u32) {

@@ -1,12 +1,12 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
-use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Connection, Flags, Signals, State};
 use crate::recovery::{Flight, Remedy};
 use crate::send::AckPlace;
-use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
+use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
 impl Connection {
@@ -16,9 +16,14 @@ impl Connection {
             return Done(Verdict::Drop(DropReason::NoAck));
         }
         if self.state == State::SynReceived {
-            self.complete_simultaneous_open(seg)?;
+            self.complete_simultaneous_open(cx, seg)?;
         }
-        match self.snd.judge_ack(seg.header.ack) {
+        self.note_ack(cx, seg);
+        let place = self.snd.judge_ack(seg.header.ack);
+        if !matches!(place, AckPlace::TooOld | AckPlace::Unsent) {
+            self.note_timestamp(cx, seg);
+        }
+        match place {
             AckPlace::New(numbers) => self.on_new_ack(cx, seg, numbers)?,
             AckPlace::Current => self.on_current_ack(cx, seg),
             // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
@@ -40,13 +45,30 @@ impl Connection {
         Continue(())
     }
 
+    /// Counts an acknowledgment, and what it tells of text that came twice.
+    fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
+        let tally = &mut self.ledger.tally;
+        tally.last_ack_recv = cx.now.tick();
+        if let [first, others @ ..] = seg.header.options.sack.as_slice() {
+            // RFC 2883 4: the first block reports a duplicate if it lies below the acknowledgment,
+            // or within the second block.
+            let within = |outer: &SackBlock| {
+                first.left.at_or_after(outer.left) && first.right.at_or_before(outer.right)
+            };
+            let duplicate =
+                first.right.at_or_before(seg.header.ack) || others.first().is_some_and(within);
+            tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(duplicate));
+        }
+    }
+
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
-    fn complete_simultaneous_open(&mut self, seg: &RxSegment<'_>) -> Step {
+    fn complete_simultaneous_open(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Step {
         // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state (...)
         // If the segment acknowledgment is not acceptable, form a reset segment
         // <SEQ=SEG.ACK><CTL=RST> and send it."
         if !matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_)) {
-            return Self::refuse(seg, DropReason::UnacceptableAck);
+            let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
+            return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
         }
         self.establish();
         Continue(())
@@ -63,6 +85,8 @@ impl Connection {
         if let Some(cold) = self.cold.as_mut() {
             cold.send.acknowledge(octets);
         }
+        self.ledger.tally.on_ack(octets, numbers.div_ceil(u32::from(self.mss).max(1)));
+        self.ledger.tally.waits_since = cx.now.tick();
         self.snd.advance(ack);
         // It must not fall behind by half the circle, or it would seem to lie ahead.
         self.small_end = self.small_end.later(ack);
@@ -111,8 +135,10 @@ impl Connection {
             // Once more is admitted than was probed with, it is no longer a stall.
             self.rearm_retransmission(cx);
             if !self.flags.has(Flags::PERSIST) {
+                self.ledger.tally.waits_since = cx.now.tick();
                 self.attempts = 0;
                 self.rtt.end_back_off();
+                self.restart_after_idle(cx);
             }
         } else if changed && self.snd.una == self.snd.max {
             self.rearm_retransmission(cx);
@@ -163,6 +189,7 @@ impl Connection {
         // retransmission only the echo tells which copy arrived.
         if let Some(rtt) = timed.or(echoed) {
             self.rtt.on_sample(rtt, cx.tunables);
+            self.ledger.tally.on_round_trip(rtt, cx.now);
         }
     }
 
@@ -170,7 +197,12 @@ impl Connection {
     pub(super) fn tell_room(&mut self) {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
-        if self.flags.has(Flags::WANTS_ROOM) && self.send_room() >= self.send_size / 3 {
+        let enough = match self.unsent_low_water() {
+            // As Linux: half of what may wait unsent is to be gone.
+            Some(most) => self.unsent() < most.div_ceil(2) && self.send_room() > 0,
+            None => self.send_room() >= self.send_size / 3,
+        };
+        if self.flags.has(Flags::WANTS_ROOM) && enough {
             self.flags.clear(Flags::WANTS_ROOM);
             self.signals.raise(Signals::WRITABLE);
         }

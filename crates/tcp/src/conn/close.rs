@@ -1,5 +1,7 @@
 //! How a connection ends: by FIN in both directions, by reset, or because nobody answers.
 
+use core::time::Duration;
+
 use bytes::Bytes;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{RawWindow, SeqNum, WindowScale};
@@ -30,10 +32,14 @@ impl Connection {
             self.flags.set(Flags::WANTS_ROOM);
         }
         if take > 0 {
+            if self.snd.max == self.snd.una && self.send_queued() == 0 {
+                self.restart_after_idle(cx);
+            }
             let piece = data.split_to(take);
             self.cold(cx).send.push(piece);
             self.watch_for_stall(cx);
         }
+        self.note_limit(cx);
         Ok(take)
     }
 
@@ -78,7 +84,25 @@ impl Connection {
     /// The application resets the connection. Returns the reset to send, if the peer has a
     /// connection that it would end (RFC 9293 3.10.5).
     pub fn abort(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
-        let reset = match self.state {
+        let reset = self.judge_reset(cx);
+        self.flags.set(Flags::ORPHAN);
+        self.end(cx, CloseReason::Aborted);
+        reset
+    }
+
+    /// Somebody else resets the connection: its application is told. Returns what
+    /// [`Connection::abort`] does.
+    pub fn drop_by_force(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            return None;
+        }
+        let reset = self.judge_reset(cx);
+        self.end(cx, CloseReason::Aborted);
+        reset
+    }
+
+    fn judge_reset(&self, cx: &Context<'_>) -> Option<Reply> {
+        match self.state {
             State::SynReceived
             | State::Established
             | State::FinWait1
@@ -88,18 +112,30 @@ impl Connection {
                 ack: self.rcv.nxt,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),
-                timestamps: self.flags.has(Flags::TIMESTAMPS).then(|| self.timestamps_now(cx)),
+                timestamps: self.own_timestamps(cx),
             }),
             _ => None,
-        };
-        self.flags.set(Flags::ORPHAN);
-        self.end(cx, CloseReason::Aborted);
-        reset
+        }
     }
 
     /// Octets of send buffer that are free.
     pub fn send_room(&self) -> u32 {
-        self.send_size.saturating_sub(self.send_queued())
+        let free = self.send_size.saturating_sub(self.send_queued());
+        match self.unsent_low_water() {
+            Some(most) => free.min(most.saturating_sub(self.unsent())),
+            None => free,
+        }
+    }
+
+    /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
+    /// none was sent for long.
+    pub(super) fn restart_after_idle(&mut self, cx: &Context<'_>) {
+        let idle = Duration::from_millis(u64::from(cx.now.tick().millis_since(self.text_sent)));
+        // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
+        // the TCP has not sent data in an interval exceeding the retransmission timeout."
+        if cx.tunables.slow_start_after_idle && idle > self.rtt.rto(cx.tunables) {
+            self.cc.restart(u32::from(self.mss));
+        }
     }
 
     /// With nothing in flight only the persist timer finds out that a window opened.
@@ -139,10 +175,16 @@ impl Connection {
         }
         if let Some(cold) = self.cold.as_mut() {
             cold.send.clear();
+            cold.recv.end();
             if self.flags.has(Flags::ORPHAN) {
                 cold.recv.clear();
             }
         }
+    }
+
+    /// Whether something arrived in order that no segment of ours acknowledged.
+    pub fn owes_ack(&self) -> bool {
+        self.rcv.last_ack != self.rcv.nxt
     }
 
     /// What a TIME-WAIT record keeps of this connection.

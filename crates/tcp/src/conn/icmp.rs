@@ -6,10 +6,10 @@
 
 use whimbrel_wire::SeqNum;
 
-use super::open::{LEAST_MSS, TIMESTAMP_OCTETS};
+use super::open::TIMESTAMP_OCTETS;
 use super::{Connection, Flags, State};
-use crate::Context;
 use crate::verdict::CloseReason;
+use crate::{Context, Tunables};
 
 /// What an ICMP error says of one of our segments, whatever the family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +90,8 @@ impl Connection {
     /// one then gains nothing, and a host that restarted or a firewall that changed its mind is
     /// found out by retransmissions.
     fn on_hard_error(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> IcmpVerdict {
-        if !matches!(self.state, State::SynSent | State::SynReceived) {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if !opening || !cx.tunables.icmp_aborts {
             return self.note_soft_error(cx, SoftError::Prohibited);
         }
         cx.counters.icmp_aborts += 1;
@@ -111,7 +112,7 @@ impl Connection {
     /// cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
     /// brings one, and a second of the same size changes nothing here.
     pub fn on_path_mtu(&mut self, cx: &mut Context<'_>, mtu: u16) -> IcmpVerdict {
-        let mss = self.mss_for_mtu(mtu);
+        let mss = self.mss_for_mtu(mtu, cx.tunables);
         if mss >= self.mss || matches!(self.state, State::Closed | State::TimeWait) {
             return IcmpVerdict::Ignored;
         }
@@ -133,11 +134,11 @@ impl Connection {
 
     /// The text that fits. While opening, the options of later segments are not settled, and
     /// what they take goes off when they are.
-    fn mss_for_mtu(&self, mtu: u16) -> u16 {
+    fn mss_for_mtu(&self, mtu: u16, tunables: &Tunables) -> u16 {
         let ip = if self.remote.is_v4() { IPV4_HEADER } else { IPV6_HEADER };
         let settled = self.state != State::SynSent && self.flags.has(Flags::TIMESTAMPS);
         let options = if settled { TIMESTAMP_OCTETS } else { 0 };
-        mtu.saturating_sub(ip + TCP_HEADER).max(LEAST_MSS) - options
+        mtu.saturating_sub(ip + TCP_HEADER).max(tunables.least_mss) - options
     }
 }
 

@@ -3,6 +3,7 @@
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
+use crate::send::AckPlace;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -10,11 +11,13 @@ impl Connection {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Verdict {
         self.heard(cx);
+        self.ledger.tally.on_segment(seg, cx.now);
         let step = match self.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
             State::Closed | State::TimeWait => Done(Verdict::Drop(DropReason::Closed)),
             _ => self.arrive(cx, seg),
         };
+        self.note_limit(cx);
         self.settle(cx.pool);
         match step {
             Done(verdict) => verdict,
@@ -27,7 +30,6 @@ impl Connection {
         self.check_sequence(cx, seg)?;
         self.check_rst(cx, seg)?;
         self.check_syn(cx, seg)?;
-        self.note_timestamp(cx, seg);
         self.check_ack(cx, seg)?;
         self.check_urg(cx, seg);
         self.take_text(cx, seg)?;
@@ -76,6 +78,10 @@ impl Connection {
         if acceptable || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
         }
+        if self.is_behind_probe(seg) {
+            self.acknowledge_refused(cx, seg);
+            return Continue(());
+        }
         if seg.header.flags.contains(TcpFlags::RST) {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number is outside the current
             // receive window, silently drop the segment."
@@ -102,6 +108,16 @@ impl Connection {
             && seq.before(self.rcv.nxt)
     }
 
+    /// A new acknowledgment from one number before RCV.NXT: what a peer sends whose window probe was
+    /// taken (the window was announced as zero, rounded down, and one octet had room) and who did not
+    /// hear of it. If our probe was taken likewise, neither hears the other unless this counts.
+    fn is_behind_probe(&self, seg: &RxSegment<'_>) -> bool {
+        let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
+        bare && seg.header.seq + 1 == self.rcv.nxt
+            && seg.header.flags.contains(TcpFlags::ACK)
+            && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
+    }
+
     /// Both sides sent SYN, then SYN-ACK: the peer's begins before RCV.NXT, and its ACK is what
     /// completes the handshake (RFC 9293 figure 7).
     fn is_simultaneous_syn_ack(&self, seg: &RxSegment<'_>) -> bool {
@@ -124,11 +140,12 @@ impl Connection {
             self.challenge(cx);
             return Done(Verdict::Drop(DropReason::ResetChallenged));
         }
-        // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
-        // CLOSED state": everything the application sent was already received.
         let reason = match self.state {
             State::SynReceived => CloseReason::Refused,
-            State::Closing | State::LastAck => CloseReason::Finished,
+            // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
+            // CLOSED state". Only the acknowledgment of our FIN is missing, if no text is; text that
+            // was not acknowledged is lost (3.6, MUST-12).
+            State::Closing | State::LastAck if self.send_queued() == 0 => CloseReason::Finished,
             _ => CloseReason::Reset,
         };
         if reason == CloseReason::Reset {
@@ -157,6 +174,11 @@ impl Connection {
             if end.at_or_after(self.rcv.nxt) && end.at_or_before(self.rcv.edge) {
                 let ahead = end.offset_from(self.rcv.nxt);
                 self.cold(cx).recv.note_fin(ahead);
+                if ahead > 0 && seg.payload.is_empty() {
+                    // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
+                    // out-of-order segment arrives." With text, the text was answered.
+                    self.owe_duplicate();
+                }
             }
         }
         let due = self.cold.as_mut().is_some_and(|cold| cold.recv.take_fin());
@@ -218,7 +240,9 @@ impl Connection {
         Done(Verdict::Reply(Reply::reset_for(seg), reason))
     }
 
-    /// RFC 7323 4.3: which TSval is echoed.
+    /// RFC 7323 4.3: which TSval is echoed. RFC 7323 5.3 has this (R3) behind the test of the
+    /// window; here RST, SYN and ACK were judged as well, as in Linux. Whoever forges a segment that
+    /// is refused could otherwise set TS.Recent ahead, and PAWS would refuse the peer from then on.
     pub(super) fn note_timestamp(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
         if !self.flags.has(Flags::TIMESTAMPS) {
             return;

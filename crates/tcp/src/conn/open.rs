@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
-use super::{Connection, Flags, Signals, Stamps, State, Timers};
+use super::{Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
 use crate::cc::NewReno;
 use crate::recovery::Recovery;
 use crate::recv::RecvSequence;
@@ -56,7 +56,8 @@ impl Connection {
     pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.flags.set(Flags::SYN);
-        connection.recv_scale = recv_scale(cx.tunables, connection.recv_size);
+        let scale_limit = SocketOptions::default().scale_limit(cx.tunables);
+        connection.recv_scale = recv_scale(cx.tunables, scale_limit);
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
@@ -70,7 +71,7 @@ impl Connection {
         let mut connection = Self::build(cx, &handshake.open, State::Established);
         let (irs, iss) = (handshake.irs, handshake.open.iss);
         connection.snd = SendSequence::new(iss + 1, irs);
-        connection.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables));
+        connection.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables.recv_buffer));
         connection.recovery = Recovery::new(iss);
         if let Some((send_scale, recv_scale)) = handshake.scales {
             connection.send_scale = send_scale;
@@ -84,7 +85,7 @@ impl Connection {
         if handshake.sack {
             connection.flags.set(Flags::SACK);
         }
-        connection.settle_mss(handshake.peer_mss);
+        connection.settle_mss(handshake.peer_mss, cx.tunables);
         match handshake.round_trip {
             Some(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
             None => {
@@ -96,7 +97,15 @@ impl Connection {
         connection
     }
 
-    fn build(cx: &Context<'_>, open: &ActiveOpen, state: State) -> Self {
+    /// Takes what was set on its listener, the window that the SYN-ACK announced included.
+    pub fn inherit(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
+        self.rcv.edge = self.rcv.nxt + initial_window(options.recv_limit(cx.tunables)).get();
+        self.set_options(cx, options);
+    }
+
+    fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
+        let mut ledger = cx.pool.take_ledger();
+        ledger.tally = Tally::new(cx.now);
         Self {
             remote: open.remote,
             remote_port: open.remote_port,
@@ -119,12 +128,15 @@ impl Connection {
             acks_owed: 0,
             unacked_segs: 0,
             attempts: 0,
+            keep_alive_probes: 0,
             closed: None,
             soft_error: None,
             send_size: cx.tunables.send_buffer,
             recv_size: cx.tunables.recv_buffer,
+            text_sent: cx.now.tick(),
             challenged: cx.now.tick(),
             timers: Timers::default(),
+            ledger,
             cold: None,
         }
     }
@@ -195,7 +207,7 @@ impl Connection {
 
     /// The window on our SYN, where it cannot be scaled.
     pub(super) fn unscaled_window(&self) -> WindowSize {
-        WindowSize::new(self.recv_size.min(65_535))
+        initial_window(self.recv_limit())
     }
 
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
@@ -213,15 +225,16 @@ impl Connection {
         if options.sack_permitted && cx.tunables.sack {
             self.flags.set(Flags::SACK);
         }
-        let default = if self.remote.is_v4() { Mss::DEFAULT_V4 } else { Mss::DEFAULT_V6 };
-        self.settle_mss(options.mss.unwrap_or(default));
+        let default = cx.tunables.default_mss(&self.remote);
+        self.settle_mss(options.mss.unwrap_or(default), cx.tunables);
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
-    fn settle_mss(&mut self, peer: Mss) {
+    fn settle_mss(&mut self, peer: Mss, tunables: &Tunables) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
-        // Until here `mss` is what the path carries.
-        let mss = peer.get().min(self.mss).max(LEAST_MSS) - options;
+        // Until here `mss` is what the link carries, and no packet may exceed that, however little
+        // it is.
+        let mss = peer.get().max(tunables.least_mss).min(self.mss).saturating_sub(options).max(1);
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
     }
@@ -248,13 +261,10 @@ pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
     if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
 }
 
-/// The window announced on a SYN, where it cannot be scaled.
-pub fn initial_window(tunables: &Tunables) -> WindowSize {
-    WindowSize::new(tunables.recv_buffer.min(65_535))
+/// The window announced on a SYN, where it cannot be scaled, of a receive buffer of `octets`.
+pub fn initial_window(octets: u32) -> WindowSize {
+    WindowSize::new(octets.min(65_535))
 }
 
 /// The timestamps option and its padding.
 pub(super) const TIMESTAMP_OCTETS: u16 = 12;
-/// A peer that announces less than this would make us send headers only (CVE-2019-11479; Linux'
-/// `tcp_min_snd_mss`).
-pub(super) const LEAST_MSS: u16 = 48;

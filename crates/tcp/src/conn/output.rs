@@ -60,7 +60,13 @@ impl Connection {
             }
             Plan::Ack => self.make_header(cx, self.snd.acceptable(), TcpFlags::ACK, 0),
         };
-        cx.counters.out_segs += segments(slices.octets(), outgoing.gso_size);
+        let segs = segments(slices.octets(), outgoing.gso_size);
+        cx.counters.out_segs += segs;
+        self.ledger.tally.on_sent(slices.octets(), segs, cx.now);
+        if self.unsent_low_water().is_some() {
+            self.tell_room();
+        }
+        self.note_limit(cx);
         self.settle(cx.pool);
         Some(outgoing)
     }
@@ -77,16 +83,13 @@ impl Connection {
         }
         if !self.flags.has(Flags::SYN) {
             if self.flags.has(Flags::RETRANSMIT) {
-                // What was sent may be sent again whatever the window says now; what was not may
-                // fill the segment up only as far as the window admits.
-                let sent = self.snd.max.offset_from(self.snd.una);
-                return Some(Plan::Text(self.oldest_piece(sent.max(self.snd.wnd.get()))));
+                return Some(Plan::Text(self.oldest_piece(self.room_again())));
             }
             if self.flags.has(Flags::PROBE) {
                 // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
                 // the override time-out, and is text like any other.
                 return Some(match self.snd.wnd.get() {
-                    0 => Plan::Probe(self.oldest_piece(1)),
+                    0 => Plan::Probe(self.oldest_piece(self.blurred().max(1))),
                     admitted => Plan::Text(self.oldest_piece(admitted)),
                 });
             }
@@ -111,7 +114,9 @@ impl Connection {
         let room = self.snd.usable().min(cwnd.saturating_sub(in_flight));
         let seq = self.snd.nxt;
         let waiting = self.text_end().offset_from(seq).min(self.send_queued());
-        let len = self.judge_len(waiting, room, max_text.max(mss));
+        // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
+        let most = if self.snd_up().is_some() { mss } else { max_text.max(mss) };
+        let len = self.judge_len(waiting, room, most);
         let fin = self.flags.has(Flags::FIN_QUEUED) && len == waiting && room > len;
         (len > 0 || fin).then_some(Piece { seq, len, fin })
     }
@@ -121,6 +126,7 @@ impl Connection {
         let mss = u32::from(self.mss);
         let len = waiting.min(room).min(max_text);
         let odd = len % mss;
+        let urgent = self.snd_up().is_some();
         if odd == 0 {
             return len;
         }
@@ -131,6 +137,7 @@ impl Connection {
             self.flags.has(Flags::FIN_QUEUED)
                 || !self.flags.has(Flags::CORK)
                     && (self.flags.has(Flags::NO_DELAY)
+                        || urgent
                         || self.small_end.at_or_before(self.snd.una))
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
@@ -141,6 +148,24 @@ impl Connection {
                 && len >= self.snd.max_wnd.get() / 2
         };
         if send_odd { len } else { len - odd }
+    }
+
+    /// How many numbers from SND.UNA on may be sent again. What was not sent yet may fill the
+    /// segment up only as far as the window admits.
+    fn room_again(&self) -> u32 {
+        let (sent, admitted) = (self.snd.max.offset_from(self.snd.una), self.snd.wnd.get());
+        // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the old
+        // unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". RFC 7323 2.4: the
+        // first time whatever the window says now, as it was in the window when it was sent.
+        if self.attempts <= 1 { sent.max(admitted) } else { admitted + self.blurred() }.max(1)
+    }
+
+    /// How many of the numbers that were sent beyond the window may lie in it all the same: the
+    /// peer's window field counts in units, and RFC 7323 2.4 disregards less than one.
+    fn blurred(&self) -> u32 {
+        let sent = self.snd.max.offset_from(self.snd.una);
+        let unit = 1 << self.send_scale.get();
+        sent.saturating_sub(self.snd.wnd.get()).min(unit - 1)
     }
 
     /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
@@ -176,6 +201,7 @@ impl Connection {
         if again {
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
+            self.ledger.tally.on_sent_again(0, 1);
             self.rtt.stop_timing();
         } else {
             self.rtt.start_timing(self.snd.nxt, cx.now);
@@ -198,7 +224,9 @@ impl Connection {
             // Only what was sent before counts as sent again: behind a window probe's octet the
             // rest of a super-segment is new.
             let again = self.snd.max.earlier(end).offset_from(piece.seq);
-            cx.counters.retrans_segs += segments(again, outgoing.gso_size);
+            let segs = segments(again, outgoing.gso_size);
+            cx.counters.retrans_segs += segs;
+            self.ledger.tally.on_sent_again(again.min(len), segs);
             self.rtt.stop_timing();
         } else {
             self.rtt.start_timing(end, cx.now);
@@ -206,6 +234,7 @@ impl Connection {
         if len % mss != 0 {
             self.small_end = end;
         }
+        self.text_sent = cx.now.tick();
         self.snd.sent_to(self.snd.nxt.later(end));
         self.arm_retransmission(cx);
         outgoing
@@ -265,26 +294,24 @@ impl Connection {
     ) -> Outgoing {
         self.timers.stop_ack();
         self.unacked_segs = 0;
-        let mut options = TcpOptions::default();
-        if self.flags.has(Flags::TIMESTAMPS) {
-            options.timestamps = Some(self.timestamps_now(cx));
-        }
+        let timestamps = self.own_timestamps(cx);
+        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
         if self.state != State::SynSent {
-            let mss = u32::from(self.mss);
-            self.rcv.edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+            self.rcv.edge = self.judge_edge();
             self.rcv.last_ack = self.rcv.nxt;
         }
         if self.name_held(&mut options, text) {
             self.acks_owed = self.acks_owed.saturating_sub(1);
         }
+        let urgent = self.urgent_pointer(seq);
         let header = TcpHeader {
             src_port: self.local_port,
             dst_port: self.remote_port,
             seq,
             ack: self.rcv.nxt,
-            flags,
+            flags: if urgent > 0 { flags | TcpFlags::URG } else { flags },
             window: self.rcv.raw_window(self.recv_scale),
-            urgent: 0,
+            urgent,
             options,
         };
         Outgoing { header, gso_size: 0 }
@@ -340,20 +367,27 @@ impl Connection {
         self.snd.nxt.before(self.text_end() + fin)
     }
 
+    /// Octets of text that were never sent.
+    pub(super) fn unsent(&self) -> u32 {
+        let beyond = self.text_end().distance_from(self.snd.max).max(0).unsigned_abs();
+        // Before our SYN is sent, its number is unsent too.
+        beyond.min(self.send_queued())
+    }
+
     /// Whether only the peer's window keeps what is unsent from being sent.
     pub(super) fn is_stalled(&self) -> bool {
         let idle = self.flags.has(Flags::PERSIST) || self.snd.max == self.snd.una;
         idle && self.has_unsent() && self.judge_text(u32::from(self.mss)).is_none()
     }
 
-    /// TSval now, and TS.Recent to echo.
-    pub(super) fn timestamps_now(&self, cx: &Context<'_>) -> Timestamps {
-        Timestamps {
+    /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).
+    pub(super) fn own_timestamps(&self, cx: &Context<'_>) -> Option<Timestamps> {
+        self.flags.has(Flags::TIMESTAMPS).then(|| Timestamps {
             val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
             // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
             // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
-        }
+        })
     }
 
     /// Window scaling was negotiated (only asked while opening).

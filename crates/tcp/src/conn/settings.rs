@@ -4,30 +4,33 @@ use super::{Connection, Flags, State};
 use crate::Context;
 
 /// Whether small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Nagle {
     /// They wait.
+    #[default]
     On,
     /// They do not (`TCP_NODELAY`).
     Off,
 }
 
 /// Whether segments that are not full wait for more text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Cork {
     /// They wait (`TCP_CORK`, `MSG_MORE`): until more comes, FIN is due, or, with nothing in
     /// flight, one retransmission time-out passed.
     On,
     /// They go as Nagle's algorithm says.
+    #[default]
     Off,
 }
 
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum KeepAlive {
     /// It is (`SO_KEEPALIVE`).
     On,
     /// It is not.
+    #[default]
     Off,
 }
 
@@ -58,6 +61,7 @@ impl Connection {
             KeepAlive::Off => {
                 self.flags.clear(Flags::KEEP_ALIVE);
                 self.flags.clear(Flags::KEEP_ALIVE_NOW);
+                self.keep_alive_probes = 0;
                 if matches!(self.state, State::Established | State::CloseWait) {
                     self.timers.stop_life();
                 }
@@ -75,8 +79,8 @@ impl Connection {
     /// SYN was sent, the window scale follows.
     pub fn set_recv_size(&mut self, cx: &Context<'_>, octets: u32) {
         self.recv_size = octets;
-        if self.state == State::SynSent && self.snd.max == self.snd.una {
-            self.recv_scale = super::open::recv_scale(cx.tunables, octets);
+        if self.is_before_syn() {
+            self.recv_scale = super::open::recv_scale(cx.tunables, self.recv_limit());
         }
     }
 }

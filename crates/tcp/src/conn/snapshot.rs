@@ -4,12 +4,12 @@ use core::time::Duration;
 
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, State};
-use crate::Tunables;
+use super::{Connection, Flags, SoftError, State, Tally};
 use crate::recovery::CaState;
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::verdict::CloseReason;
+use crate::{Instant, Tunables};
 
 /// The variables of one connection at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +57,14 @@ pub struct Snapshot {
     pub rto: Duration,
     /// How many time-outs doubled RTO.
     pub backoff: u8,
-    /// Unanswered retransmissions or probes in a row.
+    /// How often the retransmission timer ran out in a row: retransmissions without progress, or
+    /// unanswered probes of a closed window.
     pub attempts: u8,
+    /// Unanswered keep-alive probes in a row.
+    pub keep_alive_probes: u8,
+    /// Why segments did not arrive, as somebody on the path last reported; forgotten when new data
+    /// is acknowledged (RFC 9293 3.9.1.8).
+    pub soft_error: Option<SoftError>,
     /// Octets that can be read.
     pub unread: u32,
     /// Octets of text in the send buffer, acknowledged ones excluded.
@@ -69,6 +75,12 @@ pub struct Snapshot {
     pub send_size: u32,
     /// The size of the receive buffer, octets.
     pub recv_size: u32,
+    /// The largest window that may be announced, octets.
+    pub recv_limit: u32,
+    /// Octets that may wait to be sent for the first time, if that was set.
+    pub unsent_low_water: Option<u32>,
+    /// What was counted.
+    pub tally: Tally,
 }
 
 impl Snapshot {
@@ -76,12 +88,16 @@ impl Snapshot {
     pub const fn send_room(&self) -> u32 {
         self.send_size.saturating_sub(self.send_queued)
     }
+
+    /// Octets of text that were sent and not acknowledged.
+    pub const fn unacked_text(&self) -> u32 {
+        self.send_queued - self.unsent
+    }
 }
 
 impl Connection {
-    /// Its variables now.
-    pub fn snapshot(&self, tunables: &Tunables) -> Snapshot {
-        let text_end = self.text_end();
+    /// Its variables `now`.
+    pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
         Snapshot {
             state: self.state,
             closed: self.closed,
@@ -105,11 +121,16 @@ impl Connection {
             rto: self.rtt.rto(tunables),
             backoff: self.rtt.back_offs(),
             attempts: self.attempts,
+            keep_alive_probes: self.keep_alive_probes,
+            soft_error: self.soft_error,
             unread: self.unread(),
             send_queued: self.send_queued(),
-            unsent: text_end.distance_from(self.snd.max).max(0).unsigned_abs(),
+            unsent: self.unsent(),
             send_size: self.send_size,
             recv_size: self.recv_size,
+            recv_limit: self.recv_limit(),
+            unsent_low_water: self.unsent_low_water(),
+            tally: self.ledger.tally.until(now),
         }
     }
 }

@@ -8,4 +8,5 @@ mod closing;
 mod faults;
 mod icmp;
 mod stalls;
+mod timestamps;
 mod transfer;

@@ -1,7 +1,7 @@
 //! Sixth and seventh: urgent data and the segment's text (RFC 9293 3.10.7.4).
 
-use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
+use whimbrel_wire::{RawWindow, SeqNum};
 
 use super::{Connection, Flags, Read, Signals, State};
 use crate::recv::{Held, Text};
@@ -23,8 +23,9 @@ impl Connection {
         let end = seg.header.seq + u32::from(seg.header.urgent);
         // RFC 9293 3.10.7.4: "RCV.UP <- max(RCV.UP,SEG.UP), and signal the user that the remote
         // side has urgent data if the urgent pointer (RCV.UP) is in advance of the data consumed".
-        if end.after(self.rcv.nxt) {
-            let ahead = end.offset_from(self.rcv.nxt);
+        let consumed = self.rcv.nxt - self.unread();
+        if end.after(consumed) {
+            let ahead = end.offset_from(consumed);
             if self.cold(cx).recv.note_urgent(ahead) {
                 self.signals.raise(Signals::URGENT);
             }
@@ -58,7 +59,8 @@ impl Connection {
             // implementation SHOULD send a RST to show that data was lost."
             cx.counters.abort_on_data += 1;
             self.end(cx, CloseReason::Aborted);
-            return Done(Verdict::Reply(Reply::reset_for(seg), DropReason::DataAfterClose));
+            let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
+            return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
         }
         let seq = seg.text_seq();
         if text.skip > 0 {
@@ -89,13 +91,15 @@ impl Connection {
         let had_held = cold.recv.has_held();
         let advance = cold.recv.append(seg.payload, text.skip, text.take);
         self.rcv.nxt += advance;
+        self.ledger.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
         self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
         // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
-        if had_held || clipped || self.unacked_segs >= u16::from(cx.tunables.ack_every) {
+        let every = u16::from(cx.tunables.ack_every);
+        if had_held || clipped || self.unacked_segs >= every || self.acks_at_once() {
             self.owe_ack();
         } else {
             self.timers.delay_ack(cx.now, cx.tunables.delayed_ack);
@@ -164,23 +168,34 @@ impl Connection {
         }
     }
 
-    /// Octets of receive buffer that are free.
-    pub(super) fn recv_room(&self) -> u32 {
-        self.recv_size.saturating_sub(self.unread())
+    /// The right edge to announce now.
+    pub(super) fn judge_edge(&self) -> SeqNum {
+        let most = self.most_window();
+        let free = self.recv_size.saturating_sub(self.unread()).min(most);
+        self.rcv.judge_edge(free, self.recv_size.min(most), u32::from(self.mss))
+    }
+
+    /// The largest window that may be announced: what the application clamped it to, or what the
+    /// field can tell of (RFC 7323 2.3): an edge beyond it would never be announced, and forever be
+    /// news.
+    fn most_window(&self) -> u32 {
+        RawWindow::new(u16::MAX).scaled(self.recv_scale).get().min(self.recv_limit())
     }
 
     /// Whether reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
     pub(super) fn owes_window_update(&self) -> bool {
         let mss = u32::from(self.mss);
-        let edge = self.rcv.judge_edge(self.recv_room(), self.recv_size, mss);
+        let edge = self.judge_edge();
+        let half = self.recv_size.min(self.most_window()) / 2;
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
-        // the update; below half of the buffer it might be waiting for it.
+        // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
+        // announce is plenty, too: else each handshake would end with an update.
         step > 0
-            && announced < self.recv_size / 2
-            && (step >= 2 * mss || step >= self.recv_size / 2)
+            && announced < half.min(u32::from(u16::MAX / 2))
+            && (step >= 2 * mss || step >= half)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
 }

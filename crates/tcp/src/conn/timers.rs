@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use super::{Connection, Flags, State};
 use crate::verdict::CloseReason;
-use crate::{Context, Instant};
+use crate::{Context, Instant, Tunables};
 
 /// Three deadlines, [`Instant::NEVER`] while they do not run.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,11 @@ impl Timers {
     /// An acknowledgment is due at the latest after `delay`.
     pub(super) fn delay_ack(&mut self, now: Instant, delay: Duration) {
         self.ack = self.ack.min(now + delay);
+    }
+
+    /// Whether an acknowledgment is being delayed.
+    pub(super) fn delays_ack(&self) -> bool {
+        self.ack != Instant::NEVER
     }
 
     pub(super) fn stop_ack(&mut self) {
@@ -79,6 +84,7 @@ impl Connection {
             self.timers.life = Instant::NEVER;
             self.on_life_timeout(cx);
         }
+        self.note_limit(cx);
         self.settle(cx.pool);
     }
 
@@ -88,7 +94,10 @@ impl Connection {
         let due = cx.now + self.retransmission_wait(cx);
         if self.is_stalled() {
             // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
-            self.flags.set(Flags::PERSIST);
+            if !self.flags.has(Flags::PERSIST) {
+                self.flags.set(Flags::PERSIST);
+                self.ledger.tally.waits_since = cx.now.tick();
+            }
             self.timers.retransmission = self.timers.retransmission.min(due);
             return;
         }
@@ -104,6 +113,9 @@ impl Connection {
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if self.timers.retransmission == Instant::NEVER {
+            if self.attempts == 0 {
+                self.ledger.tally.waits_since = cx.now.tick();
+            }
             self.timers.retransmission = cx.now + self.retransmission_wait(cx);
         }
     }
@@ -111,17 +123,30 @@ impl Connection {
     /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
     /// path's round trips.
     fn retransmission_wait(&self, cx: &Context<'_>) -> Duration {
-        match self.state {
+        let wait = match self.state {
             State::SynSent | State::SynReceived => {
                 cx.tunables.syn_retry.wait(self.attempts, cx.tunables)
             }
             _ => self.rtt.rto(cx.tunables),
+        };
+        match self.user_timeout(cx.tunables) {
+            // So that it is noticed when it is over, not up to a minute later.
+            Some(limit) if self.attempts > 0 || self.flags.has(Flags::PERSIST) => {
+                wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
+            }
+            _ => wait,
         }
+    }
+
+    /// The time since anything was acknowledged, or since something began to wait for it.
+    fn waited(&self, cx: &Context<'_>) -> Duration {
+        let millis = cx.now.tick().millis_since(self.ledger.tally.waits_since);
+        Duration::from_millis(u64::from(millis))
     }
 
     fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
         self.attempts = self.attempts.saturating_add(1);
-        if self.attempts > self.attempt_limit(cx) {
+        if self.gives_up(cx) || self.is_abandoned_stall(cx) {
             cx.counters.abort_on_timeout += 1;
             self.end(cx, CloseReason::TimedOut);
             return;
@@ -134,23 +159,60 @@ impl Connection {
         cx.counters.timeouts += 1;
         let flight = self.flight();
         self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
-        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
-        // TCP receiver", whatever the window says now (RFC 9293 3.8.6: a window may shrink). What
-        // follows it is sent again as the windows admit.
         self.snd.nxt = self.snd.una;
         // The small segment that Nagle's algorithm would wait for counts as lost, too.
         self.small_end = self.snd.una;
+        if self.attempts > 1 && self.snd.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
+            // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
+            // in the standard way (described below) (MUST-35)." What was in flight counts as
+            // unsent until the window opens; of it the probe is made. The first time it is sent
+            // again all the same (RFC 7323 2.4).
+            self.flags.set(Flags::PERSIST);
+            self.flags.set(Flags::PROBE);
+            return;
+        }
+        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
+        // TCP receiver". What follows it is sent again as the windows admit.
         self.flags.set(Flags::RETRANSMIT);
+    }
+
+    /// Whether RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
+    pub fn doubts_path(&self, tunables: &Tunables) -> bool {
+        let due = self.flags.has(Flags::RETRANSMIT) || self.flags.has(Flags::SYN);
+        due && self.attempts == tunables.doubt_after
+    }
+
+    /// RFC 9293 3.8.3's R2: a number of attempts, or the time that the application set instead
+    /// (RFC 5482 3). The first time-out never ends a connection.
+    fn gives_up(&self, cx: &Context<'_>) -> bool {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let asked = self.attempts > 1 || self.flags.has(Flags::PERSIST);
+        match self.user_timeout(cx.tunables) {
+            Some(limit) if asked && self.waited(cx) >= limit => true,
+            Some(_) if !opening => false,
+            _ => self.attempts > self.attempt_limit(cx),
+        }
+    }
+
+    /// Whether nobody owns the connection any more and its peer, which answers, keeps its window
+    /// closed: a stranger could make us hold text for ever (RFC 9293 3.8.6.1 has it stay open, and
+    /// warns of that). As Linux: after the retransmissions that such a connection is given, once
+    /// their interval does not grow any more.
+    fn is_abandoned_stall(&self, cx: &Context<'_>) -> bool {
+        self.flags.has(Flags::ORPHAN)
+            && self.flags.has(Flags::PERSIST)
+            && self.rtt.back_offs() >= cx.tunables.orphan_retries
+            && self.rtt.rto(cx.tunables) >= cx.tunables.max_rto
     }
 
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
         match self.state {
-            State::SynSent | State::SynReceived => cx.tunables.syn_retries,
+            State::SynSent | State::SynReceived => self.syn_retries(cx.tunables),
             // RFC 9293 3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments
             // in response to the probe segments, the sending TCP peer MUST allow the connection to
             // stay open (MUST-37)": `attempts` is reset by every answer.
             _ if self.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
-            _ => cx.tunables.retries,
+            _ => self.retries(cx.tunables),
         }
     }
 
@@ -162,8 +224,8 @@ impl Connection {
         }
         let probed = matches!(self.state, State::Established | State::CloseWait);
         if self.flags.has(Flags::KEEP_ALIVE) && probed {
-            self.attempts = if self.snd.una == self.snd.max { 0 } else { self.attempts };
-            self.timers.life = cx.now + cx.tunables.keepalive_time;
+            self.keep_alive_probes = 0;
+            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
         }
     }
 
@@ -171,14 +233,14 @@ impl Connection {
     pub fn start_keep_alive(&mut self, cx: &Context<'_>) {
         self.flags.set(Flags::KEEP_ALIVE);
         if self.state == State::Established {
-            self.timers.life = cx.now + cx.tunables.keepalive_time;
+            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
         }
     }
 
     /// FIN-WAIT-2 without an owner ends by itself.
     pub(super) fn start_fin_wait_2(&mut self, cx: &Context<'_>) {
         if self.flags.has(Flags::ORPHAN) {
-            self.timers.life = cx.now + cx.tunables.fin_timeout;
+            self.timers.life = cx.now + self.fin_timeout(cx.tunables);
         }
     }
 
@@ -197,19 +259,42 @@ impl Connection {
 
     /// RFC 9293 3.8.4: a segment that the peer must answer.
     fn probe_liveness(&mut self, cx: &mut Context<'_>) {
-        if self.snd.una != self.snd.max {
-            // Retransmission is already asking.
-            self.timers.life = cx.now + cx.tunables.keepalive_time;
+        if self.timers.asks_again() {
+            // Retransmission or window probing is already asking.
+            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
             return;
         }
-        if self.attempts >= cx.tunables.keepalive_probes {
+        let given_up = match self.user_timeout(cx.tunables) {
+            Some(limit) => self.keep_alive_probes > 0 && self.silence(cx) >= limit,
+            None => self.keep_alive_probes >= self.keepalive_probes(cx.tunables),
+        };
+        if given_up {
             cx.counters.abort_on_timeout += 1;
             self.end(cx, CloseReason::TimedOut);
             return;
         }
-        self.attempts += 1;
+        self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
         self.flags.set(Flags::KEEP_ALIVE_NOW);
         cx.counters.keep_alives += 1;
-        self.timers.life = cx.now + cx.tunables.keepalive_interval;
+        self.timers.life = cx.now + self.keepalive_interval(cx.tunables);
+    }
+
+    /// The time since the peer was last heard.
+    fn silence(&self, cx: &Context<'_>) -> Duration {
+        let (now, tally) = (cx.now.tick(), &self.ledger.tally);
+        let since = [tally.last_data_recv, tally.last_ack_recv].map(|at| now.millis_since(at));
+        Duration::from_millis(since.into_iter().min().map_or(0, u64::from))
+    }
+
+    /// The time that the connection may be silent became another one.
+    pub(super) fn restart_keep_alive(&mut self, cx: &Context<'_>) {
+        let probed = matches!(self.state, State::Established | State::CloseWait);
+        if self.flags.has(Flags::KEEP_ALIVE) && probed && self.keep_alive_probes == 0 {
+            let left = self.keepalive_time(cx.tunables).saturating_sub(self.silence(cx));
+            self.timers.life = cx.now + left;
+        }
     }
 }
+
+/// What is left of a user time-out is at least this.
+const LEAST_WAIT: Duration = Duration::from_millis(1);

@@ -144,9 +144,10 @@ impl RecvBuffer {
         self.ready.pieces()
     }
 
-    /// The peer's urgent data end `ahead` octets beyond RCV.NXT. Returns whether that is news.
+    /// The peer's urgent data end `ahead` octets (>= 1) beyond what was read. Returns whether that is
+    /// news.
     pub fn note_urgent(&mut self, ahead: u32) -> bool {
-        let end = self.nxt + u64::from(ahead);
+        let end = self.consumed() + u64::from(ahead);
         let news = self.urgent.is_none_or(|known| known < end);
         if news {
             self.urgent = Some(end);
@@ -156,8 +157,12 @@ impl RecvBuffer {
 
     /// Octets to be read up to the end of the urgent data.
     pub fn urgent_mark(&self) -> Option<u32> {
-        let read = self.nxt - u64::from(self.ready.len());
-        self.urgent.map(|end| (end - read) as u32)
+        self.urgent.map(|end| (end - self.consumed()) as u32)
+    }
+
+    /// The offset up to which the application read.
+    fn consumed(&self) -> u64 {
+        self.nxt - u64::from(self.ready.len())
     }
 
     /// The peer's FIN lies `ahead` octets beyond RCV.NXT.
@@ -169,9 +174,18 @@ impl RecvBuffer {
     pub fn take_fin(&mut self) -> bool {
         let due = self.fin == Some(self.nxt);
         if due {
-            self.fin = None;
+            self.end();
         }
         due
+    }
+
+    /// Nothing more will come: what is in order can be read, and what waits for more goes. Urgent
+    /// data end where the stream does, whatever the peer said.
+    pub fn end(&mut self) {
+        self.held.clear();
+        self.fin = None;
+        let consumed = self.consumed();
+        self.urgent = self.urgent.map(|end| end.min(self.nxt)).filter(|end| *end > consumed);
     }
 
     /// Whether text is held out of order.

@@ -20,6 +20,8 @@ pub struct SendBuffer {
     start: u64,
     /// The stream offset one past the last octet held.
     end: u64,
+    /// The stream offset one past the last urgent octet.
+    urgent: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,18 @@ impl SendBuffer {
         self.freeze_tail();
         self.end += len as u64;
         self.pieces.push_back(Piece { end: self.end, octets });
+    }
+
+    /// What was pushed so far is urgent.
+    pub fn note_urgent(&mut self) {
+        self.urgent = (!self.is_empty()).then_some(self.end);
+    }
+
+    /// Octets from SND.UNA to the end of the urgent data, if not all of them are acknowledged.
+    #[inline]
+    pub fn urgent(&self) -> Option<u32> {
+        let end = self.urgent.filter(|end| *end > self.start)?;
+        Some((end - self.start) as u32)
     }
 
     /// Drops the first `len` octets: they were acknowledged.
@@ -115,6 +129,7 @@ impl SendBuffer {
         self.tail.clear();
         self.start = 0;
         self.end = 0;
+        self.urgent = None;
     }
 
     /// Whether a small write would otherwise stand beside another small piece.

@@ -75,11 +75,22 @@ impl Identity {
     /// at once (RFC 6191 2).
     #[inline]
     pub fn timestamp_offset(&self, local: &Address, remote: &Address) -> u32 {
+        self.hash_hosts(local, remote) as u32
+    }
+
+    /// Where the identifications of fragments towards one host begin (RFC 7739 5.2): nobody else
+    /// can guess them, and spoil packets by fragments of his own.
+    pub fn fragment_offset(&self, local: &Address, remote: &Address) -> u32 {
+        // The other half of the hash, so that what a peer sees of one tells nothing of the other.
+        (self.hash_hosts(local, remote) >> 32) as u32
+    }
+
+    fn hash_hosts(&self, local: &Address, remote: &Address) -> u64 {
         let mut octets = [0; 32];
         let (front, back) = octets.split_at_mut(16);
         front.copy_from_slice(local.octets());
         back.copy_from_slice(remote.octets());
-        self.timestamps.hash(&octets) as u32
+        self.timestamps.hash(&octets)
     }
 
     /// TSval `now`, towards a peer with this [`Identity::timestamp_offset`].

@@ -12,6 +12,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use whimbrel_wire::{Address, Endpoint, Family};
 
 use super::Slab;
+use crate::conn::SocketOptions;
 
 /// The listeners of one shard.
 #[derive(Debug, Default)]
@@ -84,6 +85,13 @@ impl Listeners {
     pub fn set_backlog(&mut self, id: ListenerId, backlog: u32) -> bool {
         let listener = self.resolve_mut(id);
         listener.map(|listener| listener.backlog = backlog.max(1)).is_some()
+    }
+
+    /// Changes what connections that complete from now on inherit. Returns whether `id` names a
+    /// listener.
+    pub fn set_options(&mut self, id: ListenerId, options: &SocketOptions) -> bool {
+        let listener = self.resolve_mut(id);
+        listener.map(|listener| listener.options = *options).is_some()
     }
 
     /// Every listener, by port and address.
@@ -167,6 +175,7 @@ pub struct Listener {
     half_open: u32,
     accept_queue: VecDeque<u32>,
     stats: ListenerStats,
+    options: SocketOptions,
 }
 
 impl Listener {
@@ -184,6 +193,7 @@ impl Listener {
             half_open: 0,
             accept_queue: VecDeque::new(),
             stats: ListenerStats::default(),
+            options: SocketOptions::default(),
         }
     }
 
@@ -200,6 +210,16 @@ impl Listener {
     /// Whose addresses an unspecified one stands for.
     pub const fn families(&self) -> Families {
         self.families
+    }
+
+    /// What its connections inherit.
+    pub const fn options(&self) -> &SocketOptions {
+        &self.options
+    }
+
+    /// Whether a handshake whose SYN-ACK was repeated `retries` times has to wait for text.
+    pub const fn defers(&self, retries: u8) -> bool {
+        retries < self.options.defer_accept
     }
 
     /// The most connections that wait to be accepted (>= 1).

@@ -123,10 +123,11 @@ impl SynCache {
         let index = self.levels.get(level)?.head;
         let (retries, listener) =
             self.entries.get(index).map(|entry| (entry.retries, entry.listener()))?;
-        if listeners.get(listener).is_none() {
+        let Some(owner) = listeners.get(listener) else {
             return self.remove(index, listeners).map(|entry| Due::Orphaned(index, entry));
-        }
-        if retries >= self.rules.retries {
+        };
+        let most = owner.options().particulars.syn_retries.unwrap_or(self.rules.retries);
+        if retries >= most.min(LEVELS as u8 - 1) {
             return self.remove(index, listeners).map(|entry| Due::Expired(index, entry));
         }
         self.unlink(index)?;

@@ -14,7 +14,7 @@
 use core::time::Duration;
 
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Address, Endpoint, Family, Mss, SeqNum, WindowScale, WindowSize};
+use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
 
@@ -38,7 +38,8 @@ pub struct SynEntry {
     pub(super) next: u32,
     /// When it entered that level, by [`tick_rounded_up`].
     pub(super) since: Tick,
-    /// When it last challenged, if [`Negotiated::CHALLENGED`].
+    /// When it last challenged, if [`Negotiated::CHALLENGED`]; otherwise when our SYN was first
+    /// acknowledged, if [`Negotiated::ACKNOWLEDGED`].
     challenged: Tick,
     /// Snd.Wind.Shift in the lower four bits, Rcv.Wind.Shift in the upper.
     scales: u8,
@@ -60,6 +61,8 @@ pub struct PassiveOpen {
     pub listener: u32,
     /// Our initial sequence number.
     pub iss: SeqNum,
+    /// The window, octets, that our scale is chosen for.
+    pub scale_limit: u32,
     /// The TIME-WAIT record that comes back if the handshake fails (RFC 1122 4.2.2.13 b).
     pub time_wait: Option<u32>,
 }
@@ -101,14 +104,14 @@ impl SynEntry {
     /// and the SYN has them.
     pub fn from_syn(syn: &TcpHeader, open: PassiveOpen, tunables: &Tunables) -> Self {
         let options = &syn.options;
-        let own_scale = WindowScale::for_window(tunables.recv_buffer);
+        let own_scale = WindowScale::for_window(open.scale_limit);
         let peer_scale = options.window_scale.unwrap_or_default();
         Self {
             remote: open.remote,
             remote_port: syn.src_port,
             local_port: syn.dst_port,
             local_index: open.local_index,
-            mss: options.mss.unwrap_or(default_mss(&open.remote)),
+            mss: options.mss.unwrap_or(tunables.default_mss(&open.remote)),
             listener: open.listener,
             irs: syn.seq,
             iss: open.iss,
@@ -135,7 +138,7 @@ impl SynEntry {
         self.repeated = true;
         let options = &syn.options;
         let offered = Negotiated::offered_by(options);
-        self.negotiated = self.negotiated.and(offered.or(Negotiated::CHALLENGED));
+        self.negotiated = self.negotiated.and(offered.or(Negotiated::REMEMBERED));
         // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
         // SEG.TSval is copied to TS.Recent; otherwise, it is ignored." A SYN always lies before
         // what we acknowledged.
@@ -144,6 +147,14 @@ impl SynEntry {
         {
             self.ts_recent = timestamps.val;
         }
+    }
+
+    /// Our SYN was acknowledged by a segment without text, and the listener waits for text.
+    pub fn on_deferred(&mut self, now: Instant) {
+        if !self.negotiated.has(Negotiated::REMEMBERED) {
+            self.challenged = tick_rounded_up(now);
+        }
+        self.negotiated = self.negotiated.or(Negotiated::ACKNOWLEDGED);
     }
 
     /// Whether a challenge may be sent now, at most one per `interval`
@@ -299,7 +310,8 @@ impl SynEntry {
         }
     }
 
-    fn timestamps(&self, val: u32) -> Option<Timestamps> {
+    /// What each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
+    pub fn timestamps(&self, val: u32) -> Option<Timestamps> {
         self.ts_recent().map(|ecr| Timestamps { val, ecr })
     }
 }
@@ -386,6 +398,11 @@ impl SynEntry {
         (self.time_wait != NONE).then_some(self.time_wait)
     }
 
+    /// Whether our SYN was acknowledged, and the listener waits for text.
+    pub const fn is_deferred(&self) -> bool {
+        self.negotiated.has(Negotiated::ACKNOWLEDGED)
+    }
+
     /// How often the clock made us repeat the SYN-ACK.
     pub const fn retries(&self) -> u8 {
         self.retries
@@ -396,7 +413,9 @@ impl SynEntry {
     /// then nobody knows which is answered (RFC 6298 3: Karn's algorithm).
     pub fn round_trip(&self, now: Instant) -> Option<Duration> {
         let sent_once = self.retries == 0 && !self.repeated;
-        let millis = tick_rounded_up(now).millis_since(self.since);
+        let deferred = self.is_deferred() && !self.negotiated.has(Negotiated::CHALLENGED);
+        let answered = if deferred { self.challenged } else { tick_rounded_up(now) };
+        let millis = answered.millis_since(self.since);
         sent_once.then_some(Duration::from_millis(u64::from(millis)))
     }
 }
@@ -411,6 +430,10 @@ impl Negotiated {
     const SACK: Self = Self(1 << 2);
     /// [`SynEntry::challenged`] means something.
     const CHALLENGED: Self = Self(1 << 3);
+    /// Our SYN was acknowledged, and its listener waits for text.
+    const ACKNOWLEDGED: Self = Self(1 << 4);
+    /// What no SYN takes back.
+    const REMEMBERED: Self = Self::CHALLENGED.or(Self::ACKNOWLEDGED);
 
     fn offered_by(options: &TcpOptions) -> Self {
         Self::where_true([
@@ -454,14 +477,6 @@ pub(super) const fn tick_rounded_up(now: Instant) -> Tick {
 /// `val < recent` on the circle of timestamps (RFC 7323 5.2).
 const fn is_older(val: u32, recent: u32) -> bool {
     val.wrapping_sub(recent).cast_signed() < 0
-}
-
-/// What a peer of this family accepts if it does not say.
-fn default_mss(remote: &Address) -> Mss {
-    match remote.family() {
-        Family::V4 => Mss::DEFAULT_V4,
-        Family::V6 => Mss::DEFAULT_V6,
-    }
 }
 
 /// No record.

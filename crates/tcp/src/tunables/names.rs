@@ -29,6 +29,10 @@ pub enum Sharing {
     Each,
     /// The same value for all.
     Same,
+    /// Three numbers that do not fall, with blanks between them: least, usual, most. The first is
+    /// what Linux leaves a socket when memory is short; the tunables take the others in their
+    /// order.
+    Ascending,
 }
 
 /// Every group.
@@ -49,6 +53,18 @@ pub static TUNABLE_GROUPS: &[TunableGroup] = &[
         fields: &["port_first", "port_last"],
         sharing: Sharing::Each,
         help: "The first and the last ephemeral port.",
+    },
+    TunableGroup {
+        names: &[name("net.ipv4.tcp_rmem", Reading::Same)],
+        fields: &["recv_buffer", "recv_buffer_max"],
+        sharing: Sharing::Ascending,
+        help: "The receive buffer: at first, and the most that the window scale allows for.",
+    },
+    TunableGroup {
+        names: &[name("net.ipv4.tcp_wmem", Reading::Same)],
+        fields: &["send_buffer"],
+        sharing: Sharing::Ascending,
+        help: "The send buffer, which does not grow by itself: the third number has no tunable.",
     },
     TunableGroup {
         names: &[name("net.inet.tcp.rfc1323", Reading::Same)],
@@ -94,6 +110,11 @@ impl Named {
         match self {
             Self::One(info, reading) => set_one(tunables, info, Given { name, value }, *reading),
             Self::Group(group, reading) => {
+                if group.sharing == Sharing::Ascending && !is_ascending(value) {
+                    let last = group.members().last();
+                    let wrong = |info| InvalidTunable::new(info, name, value, Ordering::Equal);
+                    return last.map_or(Ok(()), |info| Err(wrong(info)));
+                }
                 let mut parts = group.share(value);
                 for info in group.members() {
                     // A value that is missing means nothing, and neither does one too many.
@@ -134,11 +155,21 @@ impl TunableGroup {
     fn share<'a>(&self, value: &'a str) -> impl Iterator<Item = &'a str> {
         let separates = |c: char| c.is_whitespace() || c == ',' || c == '-';
         let (each, same) = match self.sharing {
-            Sharing::Each => (Some(value.split(separates).filter(|part| !part.is_empty())), None),
+            Sharing::Each => (Some((value, 0)), None),
+            Sharing::Ascending => (Some((value, 1)), None),
             Sharing::Same => (None, Some(core::iter::repeat(value))),
         };
-        each.into_iter().flatten().chain(same.into_iter().flatten())
+        let parts = |(value, skip): (&'a str, usize)| {
+            value.split(separates).filter(|part| !part.is_empty()).skip(skip)
+        };
+        each.map(parts).into_iter().flatten().chain(same.into_iter().flatten())
     }
+}
+
+/// Whether these are three numbers, none less than the one before.
+fn is_ascending(value: &str) -> bool {
+    let parts: Option<Vec<u64>> = value.split_whitespace().map(|part| part.parse().ok()).collect();
+    parts.is_some_and(|parts| parts.len() == 3 && parts.is_sorted())
 }
 
 /// The tunable with this name, field or alias.

@@ -47,7 +47,7 @@ macro_rules! policies {
 }
 
 policies! {
-    /// Which SYN (without ACK, RST or FIN) opens a flow in TIME-WAIT again. `gap` is its sequence
+    /// Which SYN (without ACK and RST) opens a flow in TIME-WAIT again. `gap` is its sequence
     /// number less RCV.NXT, as a signed number.
     SynInTimeWait {
         /// A newer TSval; or an equal one, or none on either side, and gap > 0. At a gap of -2^31,

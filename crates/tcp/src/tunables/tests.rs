@@ -82,6 +82,13 @@ fn both_ends_of_every_range_are_valid_alone_and_one_beyond_is_not() {
         ("isn.tick", "0"),
         ("isn.step", "16777217"),
         ("max_out_of_order", "4097"),
+        ("net.ipv4.ip_default_ttl", "0"),
+        ("net.ipv4.tcp_retries1", "31"),
+        ("net.ipv4.tcp_min_snd_mss", "47"),
+        ("connect_timeout", "3601s"),
+        ("mss.default.v4", "47"),
+        ("mss.default.v6", "65476"),
+        ("buffers.recv.max", "2047"),
     ] {
         assert!(refusal(name, value).starts_with(name), "{name}={value}");
     }
@@ -99,10 +106,25 @@ fn values_are_read_with_the_unit_that_their_name_has() {
     assert_eq!(set("tcp_rto_min_us", "50000").min_rto, Duration::from_millis(50));
     assert_eq!(set("net.inet.tcp.recvspace", "64k").recv_buffer, 65_536);
     assert_eq!(set("TCP_WND", "131072").recv_buffer, 131_072);
+    assert_eq!(set("net.inet.tcp.delayed_ack", "0").ack_every, 1);
+    assert_eq!(set("net.inet.tcp.delayed_ack", "1").ack_every, 2);
+    assert_eq!(set("net.inet.tcp.keepinit", "75000").connect_timeout, secs(75));
+    assert_eq!(set("net.inet.tcp.rexmit_slop", "30").min_rto, Duration::from_millis(30));
+    assert_eq!(set("tcp_max_syn_backlog", "512").max_syn_entries, 512);
     assert_eq!(set("isn.tick", "4us").isn_tick_nanos, 4_000);
     assert_eq!(set("tcp_iss_incr", "25000").isn_step, 12_500, "illumos adds half of it");
     for (value, on) in [("on", true), ("0", false), ("yes", true), ("false", false)] {
         assert_eq!(set("net.inet.tcp.sack.enable", value).sack, on);
+    }
+}
+
+#[test]
+fn of_three_numbers_of_linux_the_first_counts_for_nothing() {
+    let tunables = set("net.ipv4.tcp_rmem", "4096 131072 6291456");
+    assert_eq!((tunables.recv_buffer, tunables.recv_buffer_max), (131_072, 6_291_456));
+    assert_eq!(set("tcp_wmem", "4096 16384 4194304").send_buffer, 16_384);
+    for value in ["131072", "4096 131072", "4096 131072 65536", "1 2 3 4", "a b c", ""] {
+        assert!(refusal("net.ipv4.tcp_rmem", value).starts_with("net.ipv4.tcp_rmem"), "{value}");
     }
 }
 

@@ -76,6 +76,12 @@ pub(super) fn parse_time(text: &str) -> Option<Duration> {
 }
 
 fn parse_number(text: &str, unit: Unit, reading: Reading) -> Option<u64> {
+    let text = match reading {
+        Reading::Words(words) => {
+            words.iter().find(|(theirs, _)| *theirs == text).map_or(text, |(_, ours)| ours)
+        }
+        _ => text,
+    };
     let number = match unit {
         Unit::Octets => parse_octets(text)?,
         Unit::Nanos => parse_nanos(text, Some(1))?,

@@ -117,6 +117,7 @@ fn group_line(group: &TunableGroup) -> String {
     let how = match group.sharing {
         Sharing::Each => "a value for each",
         Sharing::Same => "one value for all",
+        Sharing::Ascending => "three that do not fall; the last of them",
     };
     format!("| {} | {} | {how} | {} |\n", names.join(", "), members.join(", "), group.help)
 }

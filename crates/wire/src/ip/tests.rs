@@ -23,6 +23,21 @@ fn v4(total_len: u16) -> Ipv4Header {
     }
 }
 
+fn v6(payload_len: u16) -> Ipv6Header {
+    Ipv6Header {
+        src: Ipv6Addr::LOCALHOST,
+        dst: Ipv6Addr::LOCALHOST,
+        protocol: Protocol::TCP,
+        hop_limit: 64,
+        traffic_class: TrafficClass::default(),
+        flow_label: 0,
+        payload_len,
+        header_len: 40,
+        protocol_pointer: 6,
+        fragment: None,
+    }
+}
+
 #[test]
 fn the_version_nibble_chooses_the_family() {
     let mut packet = [0; 44];
@@ -32,18 +47,7 @@ fn the_version_nibble_chooses_the_family() {
     assert_eq!((header.payload_len, payload.len()), (24, 24));
     assert_eq!(header.src.to_ip(), Ipv4Addr::new(192, 0, 2, 1));
 
-    let v6 = Ipv6Header {
-        src: Ipv6Addr::LOCALHOST,
-        dst: Ipv6Addr::LOCALHOST,
-        protocol: Protocol::TCP,
-        hop_limit: 64,
-        traffic_class: TrafficClass::default(),
-        flow_label: 0,
-        payload_len: 4,
-        header_len: 40,
-        protocol_pointer: 6,
-        fragment: None,
-    };
+    let v6 = v6(4);
     v6.emit(&mut packet);
     let (header, payload) = IpHeader::parse(&packet).unwrap();
     assert_eq!(header, v6.into());
@@ -66,6 +70,21 @@ fn a_merged_packet_of_the_largest_length_passes() {
 fn marking_congestion_leaves_the_codepoint_alone() {
     let class = TrafficClass::new(46, Ecn::Ect1).with_ecn(Ecn::Ce);
     assert_eq!((class.dscp(), class.ecn()), (46, Ecn::Ce));
+}
+
+#[test]
+fn a_fragment_header_that_is_emitted_is_parsed() {
+    for (offset, more) in [(0, true), (1_480, true), (65_528, false)] {
+        let fragment = Fragment { identification: 0x0102_0304, offset, more };
+        let header = fragment.emit(Protocol::ICMPV6);
+        let mut packet = vec![0; Ipv6Header::LEN];
+        let ip = Ipv6Header { protocol: Protocol::FRAGMENT, ..v6(8) };
+        ip.emit(&mut packet);
+        packet.extend(header);
+        let (parsed, payload) = IpHeader::parse(&packet).unwrap();
+        assert_eq!((parsed.fragment, parsed.protocol), (Some(fragment), Protocol::ICMPV6));
+        assert!(payload.is_empty());
+    }
 }
 
 proptest! {

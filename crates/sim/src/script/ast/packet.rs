@@ -49,11 +49,14 @@ pub enum Ecn {
     Ect0,
     /// `ect1`.
     Ect1,
+    /// `ect01`: either of the two.
+    Ect0OrEct1,
     /// `ce`.
     Ce,
 }
 
-/// The two ends, in the order in which they were written.
+/// The two ends, in the order in which they were written. An unspecified address is the script's
+/// own: `8080 > 40000` names ports alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketEnds {
     /// Who sends.
@@ -74,7 +77,8 @@ pub enum PacketBody {
 /// A segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpPacket {
-    /// `S F R P . E W U`, and `A` for the AE bit. `-` is none of them.
+    /// `S F R P . E W U`, and `A` for the AE bit; a digit is the ACE field (AE, CWR, ECE). `-` is
+    /// none of them.
     pub flags: TcpFlags,
     /// Where it begins.
     pub seq: Seq,
@@ -143,14 +147,21 @@ pub enum TcpOption {
         /// TSecr.
         ecr: u32,
     },
+    /// `TS val ... ecr 0`, and the like: none is any (outbound only).
+    SomeTimestamps {
+        /// TSval.
+        val: Option<u32>,
+        /// TSecr.
+        ecr: Option<u32>,
+    },
     /// `FO hex`: an empty cookie asks for one.
     FastOpen(Vec<u8>),
     /// `FOEXP hex`.
     FastOpenExperimental(Vec<u8>),
     /// `md5` with or without a digest: the option is there.
     Md5,
-    /// Any other that the parser reads, by its kind and contents (`AccECN …`, `uto …`, `kind n
-    /// hex`).
+    /// Any other that the parser reads, by its kind and contents (`ECN e0b n ceb n e1b n`,
+    /// `kind n hex`).
     Other {
         /// Its kind.
         kind: u8,
@@ -168,7 +179,7 @@ pub struct IcmpPacket {
     pub code: Option<String>,
     /// `mtu n`.
     pub mtu: Option<u32>,
-    /// `[s:e(len)]`: the segment that is quoted; without it the first that the stack sent.
+    /// `[s:e(len)]`, in front of `icmp` or last: the segment that is quoted; without it the first that the stack sent.
     pub quoted: Option<Box<Quoted>>,
 }
 

@@ -11,7 +11,6 @@ use whimbrel_wire::{
 
 use super::IcmpOut;
 use crate::ip::Host;
-use crate::ip::input::is_martian;
 
 /// What a packet that was refused is answered with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +82,12 @@ impl Host {
         // the ICMP datagram exceeding 576 bytes". RFC 4443 2.4 (c): "as much of the IPv6
         // offending (invoking) packet (...) without making the error message packet exceed the
         // minimum IPv6 MTU".
-        let most = if ends.src.is_v4() { MOST_QUOTED_V4 } else { MOST_QUOTED_V6 };
+        let most = if ends.src.is_v4() {
+            let fits = usize::from(self.capabilities.mtu).saturating_sub(Ipv4Header::LEN + 8);
+            MOST_QUOTED_V4.min(fits)
+        } else {
+            MOST_QUOTED_V6
+        };
         let quoted = Bytes::copy_from_slice(packet.get(..most).unwrap_or(packet));
         Some(ErrorOut { local_index, remote: ends.src, answer, quoted })
     }
@@ -91,22 +95,10 @@ impl Host {
     /// RFC 1122 3.2.2, RFC 4443 2.4 (e): no error in answer to an error, to a packet for many, to
     /// a fragment other than the first, or to a source that is not one host.
     fn may_be_answered(&self, ends: &Ends, packet: &[u8]) -> bool {
-        let one_host = !is_martian(&ends.src)
-            && self.addresses.index_of(&ends.src).is_none()
-            && !self.is_network_broadcast(&ends.src);
+        let one_host = !self.is_martian(&ends.src);
         // Whoever cannot be read to the end (a bad option in front of it) is taken for no error:
         // errors of hosts that mean well have no extension headers.
         one_host && !QuotedSegment::parse(packet).is_ok_and(|it| is_error(&it))
-    }
-
-    /// Whether the address means all hosts of a network that we are on.
-    fn is_network_broadcast(&self, addr: &Address) -> bool {
-        let Some(route) = self.routes.find(addr).filter(|it| it.gateway.is_none()) else {
-            return false;
-        };
-        let hosts = u32::MAX.checked_shr(u32::from(route.prefix_len)).unwrap_or(0);
-        let bits = u32::from_be_bytes(addr.v4_octets());
-        addr.is_v4() && hosts > 1 && bits & hosts == hosts
     }
 
     /// Writes an ICMP error.

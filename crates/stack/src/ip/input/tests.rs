@@ -113,7 +113,7 @@ fn readdressed(src: Address, dst: Address) -> Vec<u8> {
 fn packets_for_others_and_from_impossible_sources_are_dropped_by_name() {
     let (us, them) = (local(Family::V4), peer(Family::V4));
     assert_eq!(refusal(&readdressed(them, addr("10.0.0.3"))), Some(FrameDrop::OtherHost));
-    for src in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "10.0.0.1"] {
+    for src in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "10.0.0.1", "10.0.0.255"] {
         assert_eq!(refusal(&readdressed(addr(src), us)), Some(FrameDrop::Martian), "{src}");
     }
 }

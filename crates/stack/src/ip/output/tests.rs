@@ -6,14 +6,19 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use whimbrel_tcp::TxSegment;
+use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Address, Family, IpHeader, Mss, Protocol, RawWindow, SeqNum, Sum};
+use whimbrel_wire::{
+    Address, Family, IpHeader, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass,
+};
 
 use super::TcpOut;
 use crate::ip::addresses::tests::addr;
 use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
 use crate::{Capabilities, InterfaceAddress, Medium, Steering};
+
+const MARKING: Marking = Marking { hop_limit: 64, class: TrafficClass(0) };
 
 pub(in crate::ip) fn host(tx_checksum: bool) -> Host {
     let own = [
@@ -71,7 +76,7 @@ pub(in crate::ip) fn write(
     }
     let (local_index, remote) = (u16::from(family == Family::V6), peer(family));
     let order = OptionOrder::Linux;
-    let out = TcpOut { local_index, remote: &remote, header, gso_size: 0, order };
+    let out = TcpOut { local_index, remote: &remote, header, gso_size: 0, marking: MARKING, order };
     assert!(host.write_tcp(&out, &mut tx));
     tx
 }
@@ -92,7 +97,14 @@ fn a_segment_from_an_address_that_is_not_ours_is_not_written() {
     let (mut host, mut tx) = (host(false), TxSegment::new());
     let (remote, header) = (peer(Family::V4), header(TcpOptions::default()));
     let order = OptionOrder::Linux;
-    let out = TcpOut { local_index: 2, remote: &remote, header: &header, gso_size: 0, order };
+    let out = TcpOut {
+        local_index: 2,
+        remote: &remote,
+        header: &header,
+        gso_size: 0,
+        marking: MARKING,
+        order,
+    };
     assert!(!host.write_tcp(&out, &mut tx));
     assert_eq!((tx.is_empty(), host.counters.out_requests), (true, 0));
 }

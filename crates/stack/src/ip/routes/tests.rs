@@ -47,6 +47,24 @@ fn a_prefix_longer_than_the_address_is_refused() {
     assert_eq!(refused, Err(ConfigError::PrefixLength { len: 33, bits: 32 }));
 }
 
+#[test]
+fn the_last_address_of_a_connected_network_means_all_its_hosts() {
+    let given = [
+        route("10.0.0.0", 24, None, 0),
+        route("10.0.1.0", 31, None, 0),
+        route("10.1.0.0", 16, Some("10.0.0.9"), 0),
+        route("10.2.0.0", 16, None, 0),
+        route("10.2.255.255", 32, Some("10.0.0.9"), 0),
+        route("fd00::", 64, None, 0),
+    ];
+    let routes = Routes::new(&[], &given).expect("valid routes");
+    assert!(routes.is_broadcast(&addr("10.0.0.255")));
+    for host in ["10.0.0.254", "10.0.1.1", "10.1.255.255", "fd00::ffff:ffff:ffff:ffff"] {
+        assert!(!routes.is_broadcast(&addr(host)), "{host}");
+    }
+    assert!(!routes.is_broadcast(&addr("10.2.255.255")), "a longer prefix makes it one host's");
+}
+
 /// The route to `remote` by looking at each.
 fn scan<'a>(given: &'a [Route], remote: &Address) -> Option<&'a Route> {
     let fitting = given.iter().filter(|it| share_prefix(&it.network, remote, it.prefix_len));

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::{CloseReason, Tunables};
-use whimbrel_wire::Endpoint;
+use whimbrel_tcp::{CloseReason, DropReason, Tunables};
+use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::{Endpoint, SeqNum};
 
 use super::hosts::{BOTH, Hosts, Over, client_addr, drain, events, send, server_at};
+use super::refuse::segment;
 use crate::shard::SendError;
 use crate::{Event, Recv};
 
@@ -119,4 +121,50 @@ fn megabytes_cross_whole_over_both_families_with_loss() {
         hosts.server.close(server);
         hosts.assert_no_leaks();
     }
+}
+
+/// A server in TIME-WAIT towards port 4000 of its client, without timestamps; and RCV.NXT.
+fn waiting(tunables: &Tunables) -> (Hosts, SeqNum) {
+    let mut hosts = Hosts::with(&Tunables { timestamps: false, ..tunables.clone() });
+    let listener = hosts.listen(Over::V4, 8);
+    let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
+    let client = hosts.client.connect(server_at(Over::V4), bound).expect("a free port");
+    hosts.settle();
+    let server = hosts.server.accept(listener).expect("a connection");
+    hosts.server.close(server);
+    hosts.settle();
+    let end = hosts.client.snapshot(client).expect("it is there").snd.max + 1;
+    hosts.client.close(client);
+    hosts.settle();
+    assert_eq!(hosts.server.census().time_wait, 1);
+    (hosts, end)
+}
+
+#[test]
+fn in_time_wait_a_syn_ack_and_a_syn_with_fin_are_challenged_and_open_nothing() {
+    for flags in [TcpFlags::SYN_ACK, TcpFlags::SYN | TcpFlags::FIN] {
+        let (mut hosts, rcv_nxt) = waiting(&Tunables::default());
+        let syn = segment(client_addr(Over::V4), flags, (rcv_nxt + 1_000).raw(), 77);
+        let answer = hosts.take_at_server(&syn).expect("a challenge");
+        assert_eq!((answer.flags, answer.ack), (TcpFlags::ACK, rcv_nxt));
+        assert!(hosts.take_at_server(&syn).is_none(), "one is enough");
+        assert_eq!(hosts.server.counters().dropped(DropReason::SynChallenged), 2);
+        // Nor does the answer invite a reset that ends the record (RFC 1337).
+        let reset = segment(client_addr(Over::V4), TcpFlags::RST, rcv_nxt.raw(), 0);
+        assert!(hosts.take_at_server(&reset).is_none());
+        let census = hosts.server.census();
+        assert_eq!((census.time_wait, census.syn_entries), (1, 0));
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn where_a_syn_with_fin_may_open_it_opens_a_port_in_time_wait_again() {
+    let (mut hosts, rcv_nxt) = waiting(&Tunables { drop_synfin: false, ..Tunables::default() });
+    let syn_fin = TcpFlags::SYN | TcpFlags::FIN;
+    let syn = segment(client_addr(Over::V4), syn_fin, (rcv_nxt + 1_000).raw(), 0);
+    let answer = hosts.take_at_server(&syn).expect("an answer");
+    assert_eq!((answer.flags, answer.ack), (TcpFlags::SYN_ACK, rcv_nxt + 1_001));
+    assert_eq!(hosts.server.counters().time_wait_recycled, 1);
+    hosts.assert_no_leaks();
 }

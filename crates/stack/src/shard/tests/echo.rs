@@ -65,5 +65,7 @@ fn echo_replies_wait_in_a_bounded_queue() {
         server.rx(Instant::ZERO, &[RxFrame::new(&request, SegMeta::SINGLE)]);
     }
     assert_eq!(server.census().replies, 1_024);
-    assert_eq!(server.ip_counters().dropped(FrameDrop::ReplyLimit), 976);
+    let counters = server.ip_counters();
+    assert_eq!((counters.in_receives, counters.in_delivers), (2_000, 1_024));
+    assert_eq!(counters.dropped(FrameDrop::ReplyLimit), 976);
 }

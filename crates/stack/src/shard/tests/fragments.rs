@@ -37,9 +37,16 @@ fn server() -> Shard {
     host(server_addr, 2, &Tunables::default())
 }
 
-/// Hands over packets at one time; returns how many answers came.
+/// Hands over packets at one time; returns how many answers came, each as many fragments as it is.
 fn take(server: &mut Shard, packets: &[Vec<u8>]) -> usize {
-    packets.iter().map(|packet| exchange(server, Instant::ZERO, packet).len()).sum()
+    let replies = packets.iter().flat_map(|packet| exchange(server, Instant::ZERO, packet));
+    replies.filter(|reply| place(reply).0 == 0).count()
+}
+
+/// Where a packet's payload belongs, and that payload.
+fn place(packet: &[u8]) -> (u16, Vec<u8>) {
+    let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
+    (ip.fragment.map_or(0, |fragment| fragment.offset), payload.to_vec())
 }
 
 #[test]
@@ -52,11 +59,30 @@ fn fragments_in_any_order_become_the_packet_they_were() {
             let in_order = order.map(|at| pieces[at].clone());
             assert_eq!(take(&mut server, &in_order[..2]), 0);
             assert_eq!(server.census().fragmented, 1);
-            let reply = exchange(&mut server, Instant::ZERO, &in_order[2]).remove(0);
-            assert_eq!(reply.len(), request(over).len());
+            let replies = exchange(&mut server, Instant::ZERO, &in_order[2]);
+            assert_eq!(replies.iter().map(|reply| place(reply).1.len()).sum::<usize>(), DATA + 8);
             assert_eq!(server.ip_counters().reassembled, 1);
             assert_eq!(server.census(), crate::shard::Census::default());
         }
+    }
+}
+
+#[test]
+fn a_reply_beyond_the_mtu_leaves_in_fragments_that_its_asker_makes_whole() {
+    for over in BOTH {
+        let (mut server, mut client) = (server(), host(client_addr, 1, &Tunables::default()));
+        let pieces = fragments(&request(over), 77, 1_280);
+        let replies: Vec<_> =
+            pieces.iter().flat_map(|it| exchange(&mut server, Instant::ZERO, it)).collect();
+        assert_eq!(replies.len(), 3);
+        assert!(replies.iter().all(|reply| reply.len() <= 1_500));
+        let counters = server.ip_counters();
+        assert_eq!((counters.fragmented, counters.fragments_created), (1, 3));
+        assert_eq!((counters.echo_replies, counters.out_requests), (1, 1));
+        assert_eq!(take(&mut client, &replies), 0);
+        assert_eq!(client.ip_counters().reassembled, 1);
+        // Its checksum was right, and nobody had asked for it.
+        assert_eq!(client.ip_counters().dropped(FrameDrop::IcmpType), 1);
     }
 }
 
@@ -231,7 +257,7 @@ fn marks_of_routers_survive_reassembly_where_the_sender_understands_them() {
         }
         let replies: Vec<_> =
             pieces.iter().flat_map(|it| exchange(&mut server, Instant::ZERO, it)).collect();
-        assert_eq!(replies.len(), answered);
+        assert_eq!(replies.iter().filter(|reply| place(reply).0 == 0).count(), answered);
         // An echo reply repeats the request's traffic class.
         assert!(replies.iter().all(|reply| reply[1] == mark));
     }

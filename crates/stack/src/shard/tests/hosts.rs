@@ -8,9 +8,10 @@ use bytes::Bytes;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::tcp::TcpHeader;
+use whimbrel_wire::{Address, Endpoint, IpHeader};
 
-use super::packets::{fragments, too_big};
+use super::packets::{exchange, fragments, too_big};
 use crate::shard::Census;
 use crate::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
@@ -151,7 +152,9 @@ impl Hosts {
             loop {
                 let shard = if over_there { &mut self.server } else { &mut self.client };
                 let more = shard.tx(&mut batch);
+                let mtu = usize::from(shard.host.capabilities.mtu) + shard.host.link_header_len();
                 for segment in batch.pending() {
+                    assert!(segment.gso_size > 0 || segment.len() <= mtu, "beyond the MTU");
                     self.carry_packet(over_there, segment.to_vec());
                 }
                 batch.consume(batch.pending().len());
@@ -196,6 +199,13 @@ impl Hosts {
                 packets.iter().map(|packet| RxFrame::new(packet, meta)).collect();
             shard.rx(self.now, &frames);
         }
+    }
+
+    /// Hands a packet to the server; returns the segment that it sends, if it sends one.
+    pub(super) fn take_at_server(&mut self, packet: &[u8]) -> Option<TcpHeader> {
+        let reply = exchange(&mut self.server, self.now, packet).pop()?;
+        let (_, payload) = IpHeader::parse(&reply).expect("an IP packet");
+        Some(TcpHeader::parse(payload).expect("a TCP header").0)
     }
 
     /// An established connection: the client's handle and the server's.

@@ -361,3 +361,35 @@ fn an_ipv6_peer_that_does_not_speak_tcp_refuses() {
     assert_eq!(events(&mut client), [Event::Closed(handle, CloseReason::Refused)]);
     client.close(handle);
 }
+
+#[test]
+fn what_paths_carry_can_be_forgotten() {
+    let mut hosts = Hosts::new();
+    hosts.wire = Wire::Narrow(1_400);
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, server) = hosts.connected(Over::V4, listener);
+    send(&mut hosts.client, client, &[0; 5_000]);
+    hosts.settle();
+    assert_eq!(drain(&mut hosts.server, server).0.len(), 5_000);
+    assert_eq!(hosts.client.path_mtu(&server_addr(Over::V4)), Some(1_400));
+    hosts.client.purge_paths();
+    assert_eq!(hosts.client.path_mtu(&server_addr(Over::V4)), None);
+    hosts.client.close(client);
+    hosts.server.close(server);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn hard_errors_end_no_attempt_if_they_may_not() {
+    let rules = Tunables { icmp_aborts: false, ..Tunables::default() };
+    for over in BOTH {
+        let mut client = host(client_addr, 1, &rules);
+        let handle = client.connect(server_at(over), None).expect("a free port");
+        let syn = sent(&mut client).remove(0);
+        let code = if over == Over::V4 { 3 } else { 4 };
+        exchange(&mut client, Instant::ZERO, &unreachable(&syn, code));
+        assert_eq!(client.state(handle), Some(State::SynSent));
+        assert_eq!(client.soft_error(handle), Some(SoftError::Prohibited));
+        assert_eq!(client.counters().icmp_aborts, 0);
+    }
+}

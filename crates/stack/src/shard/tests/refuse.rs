@@ -1,15 +1,26 @@
 //! What a host does not take: each refusal has its reason.
 
 use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
-use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
-use whimbrel_wire::{Address, Protocol, SeqNum, Sum};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::{Address, Endpoint, Protocol, SeqNum, Sum};
 
-use super::hosts::{Over, client_addr, host, server_addr, server_at};
+use super::hosts::{Over, client_addr, config, host, server_addr, server_at};
+use super::packets::packet_from;
 use crate::ip::FrameDrop;
+use crate::shard::{ConfigError, ConnectError};
 use crate::{RxFrame, Shard, TxBatch};
 
 /// A TCP segment as an IPv4 packet with right checksums.
-fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
+pub(super) fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
+    segment_with(src, flags, [seq, ack], TcpOptions::default())
+}
+
+fn segment_with(
+    src: Address,
+    flags: TcpFlags,
+    [seq, ack]: [u32; 2],
+    options: TcpOptions,
+) -> Vec<u8> {
     let dst = server_addr(Over::V4);
     let header = TcpHeader {
         src_port: 4_000,
@@ -17,22 +28,18 @@ fn segment(src: Address, flags: TcpFlags, seq: u32, ack: u32) -> Vec<u8> {
         seq: SeqNum::new(seq),
         ack: SeqNum::new(ack),
         flags,
+        options,
         ..TcpHeader::default()
     };
-    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, Protocol::TCP.0, 0, 0];
-    packet.extend(src.v4_octets());
-    packet.extend(dst.v4_octets());
-    let checksum = Sum::new().add_bytes(&packet).finish();
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-    let mut tcp = [0; 20];
+    let mut tcp = vec![0; header.header_len(OptionOrder::Linux)];
     header.emit(OptionOrder::Linux, &mut tcp);
-    let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, 20).add_bytes(&tcp);
+    let pseudo = Sum::pseudo_header(src, dst, Protocol::TCP.0, tcp.len() as u32);
+    let sum = pseudo.add_bytes(&tcp);
     TcpHeader::set_checksum(&mut tcp, sum.finish());
-    packet.extend(tcp);
-    packet
+    packet_from(src, dst, Protocol::TCP, &tcp)
 }
 
-fn take(server: &mut Shard, packet: &[u8]) -> Option<TcpHeader> {
+pub(super) fn take(server: &mut Shard, packet: &[u8]) -> Option<TcpHeader> {
     server.rx(Instant::ZERO, &[RxFrame::new(packet, SegMeta::SINGLE)]);
     let mut batch = TxBatch::new(4);
     server.tx(&mut batch);
@@ -71,6 +78,34 @@ fn a_listener_answers_syn_refuses_ack_and_ignores_the_rest() {
 }
 
 #[test]
+fn a_syn_with_fin_opens_a_connection_only_if_it_may() {
+    let mut server = host(server_addr, 2, &Tunables { drop_synfin: false, ..Tunables::default() });
+    server.listen(server_at(Over::V4), 8).expect("free");
+    let syn_fin = segment(client_addr(Over::V4), TcpFlags::SYN | TcpFlags::FIN, 100, 0);
+    let syn_ack = take(&mut server, &syn_fin).expect("an answer");
+    assert_eq!((syn_ack.flags, syn_ack.ack), (TcpFlags::SYN_ACK, SeqNum::new(101)));
+}
+
+#[test]
+fn a_reset_of_a_handshake_bears_its_timestamps_and_that_of_a_stranger_none() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    server.listen(server_at(Over::V4), 8).expect("free");
+    let client = client_addr(Over::V4);
+    let options =
+        TcpOptions { timestamps: Some(Timestamps { val: 7, ecr: 0 }), ..TcpOptions::default() };
+    let stray = segment_with(client, TcpFlags::ACK, [100, 55], options);
+    let reset = take(&mut server, &stray).expect("a reset");
+    assert_eq!((reset.flags, reset.options.timestamps), (TcpFlags::RST, None));
+    let syn_ack = take(&mut server, &segment_with(client, TcpFlags::SYN, [100, 0], options));
+    let stamps = syn_ack.expect("an answer").options.timestamps.expect("negotiated");
+    let wrong = segment_with(client, TcpFlags::ACK, [101, 55], options);
+    let reset = take(&mut server, &wrong).expect("a reset");
+    assert_eq!((reset.flags, reset.seq), (TcpFlags::RST, SeqNum::new(55)));
+    // Without ACK, nothing is echoed.
+    assert_eq!(reset.options.timestamps, Some(Timestamps { val: stamps.val, ecr: 0 }));
+}
+
+#[test]
 fn corrupt_foreign_and_impossible_packets_are_dropped_in_silence() {
     let mut server = host(server_addr, 2, &Tunables::default());
     let client = client_addr(Over::V4);
@@ -81,11 +116,13 @@ fn corrupt_foreign_and_impossible_packets_are_dropped_in_silence() {
     wrong_header[8] ^= 1;
     let multicast = segment(Address::from_v4_octets([224, 0, 0, 1]), TcpFlags::SYN, 1, 0);
     let own = segment(server_addr(Over::V4), TcpFlags::SYN, 1, 0);
-    let cases: [(&[u8], FrameDrop); 6] = [
+    let everybody = segment(Address::from_v4_octets([10, 0, 0, 255]), TcpFlags::SYN, 1, 0);
+    let cases: [(&[u8], FrameDrop); 7] = [
         (&wrong_sum, FrameDrop::TcpChecksum),
         (&wrong_header, FrameDrop::Checksum),
         (&multicast, FrameDrop::Martian),
         (&own, FrameDrop::Martian),
+        (&everybody, FrameDrop::Martian),
         (&good[..30], FrameDrop::Header),
         (&[], FrameDrop::Header),
     ];
@@ -111,4 +148,28 @@ fn every_segment_is_accepted_or_counted_under_one_reason() {
     let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
     assert_eq!(counters.in_segs, counters.accepted_segs + dropped);
     assert_eq!(counters.in_segs, 320);
+}
+
+#[test]
+fn nobody_connects_to_all_hosts_of_a_network() {
+    let mut client = host(client_addr, 1, &Tunables::default());
+    for octets in [[10, 0, 0, 255], [255; 4], [224, 0, 0, 1], [0; 4]] {
+        let all = Endpoint::new(Address::from_v4_octets(octets), 80);
+        assert_eq!(client.connect(all, None), Err(ConnectError::NotAPeer(all)));
+    }
+    assert_eq!(client.census(), crate::shard::Census::default());
+}
+
+#[test]
+fn a_link_that_carries_less_than_every_link_must_makes_no_host() {
+    let with = |mtu, addresses: usize| {
+        let mut config = config(server_addr, 2, &Tunables::default());
+        config.capabilities.mtu = mtu;
+        config.addresses.truncate(addresses);
+        Shard::new(config).map(|_| ())
+    };
+    assert_eq!(with(68, 1), Ok(()));
+    assert_eq!(with(67, 1), Err(ConfigError::Mtu { mtu: 67, least: 68 }));
+    assert_eq!(with(1_280, 2), Ok(()));
+    assert_eq!(with(1_279, 2), Err(ConfigError::Mtu { mtu: 1_279, least: 1_280 }));
 }

@@ -71,3 +71,15 @@ proptest! {
         prop_assert!(cwnd >= ssthresh || cc.cwnd - cwnd <= acked && cc.cwnd <= ssthresh);
     }
 }
+
+#[test]
+fn a_pause_leads_back_to_the_initial_window_and_never_above_it() {
+    let mut cc = NewReno { cwnd: 100_000, ssthresh: 40_000 };
+    cc.restart(1_000);
+    assert_eq!((cc.cwnd, cc.ssthresh), (10_000, 75_000));
+    cc.restart(1_000);
+    assert_eq!((cc.cwnd, cc.ssthresh), (10_000, 75_000));
+    let mut small = NewReno { cwnd: 1_000, ssthresh: 2_000 };
+    small.restart(1_000);
+    assert_eq!((small.cwnd, small.ssthresh), (1_000, 2_000));
+}

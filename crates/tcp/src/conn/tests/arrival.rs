@@ -90,6 +90,58 @@ fn urgent_data_stay_in_the_stream_and_a_read_stops_at_their_end() {
 }
 
 #[test]
+fn urgent_data_that_came_before_their_pointer_are_told_of_until_they_are_read() {
+    let mut pair = Pair::established(&Tunables::default());
+    let text = from_client(&mut pair, 0, b"now! later");
+    let _ = take(&mut pair, &text);
+    let mut pointer = from_client(&mut pair, -6, b"");
+    pointer.header.flags |= TcpFlags::URG;
+    let _ = take(&mut pair, &pointer);
+    assert!(pair.server.connection.signals_mut().take(Signals::URGENT));
+    assert_eq!(pair.server.connection.urgent_mark(), Some(4));
+    let _ = take(&mut pair, &pointer);
+    assert!(!pair.server.connection.signals_mut().take(Signals::URGENT), "told once");
+    let now = pair.now;
+    pair.server.drain(now);
+    assert_eq!(pair.server.received, b"now! later");
+    let _ = take(&mut pair, &pointer);
+    assert!(!pair.server.connection.signals_mut().take(Signals::URGENT), "it was read");
+    assert_eq!(pair.server.pool.lent(), 0);
+}
+
+#[test]
+fn urgent_data_end_with_the_stream_wherever_their_pointer_stands() {
+    for text in [&b"last"[..], b""] {
+        let mut pair = Pair::established(&Tunables::default());
+        let mut last = from_client(&mut pair, 0, text);
+        last.header.flags |= TcpFlags::URG | TcpFlags::FIN;
+        last.header.urgent = u16::MAX;
+        assert_eq!(take(&mut pair, &last), Verdict::Accepted);
+        assert!(pair.server.connection.signals_mut().take(Signals::URGENT));
+        let len = text.len() as u32;
+        assert_eq!(pair.server.connection.urgent_mark(), Some(len).filter(|len| *len > 0));
+        let now = pair.now;
+        pair.server.drain(now);
+        assert!(pair.server.ended);
+        assert_eq!((pair.server.connection.urgent_mark(), pair.server.pool.lent()), (None, 0));
+    }
+}
+
+#[test]
+fn a_reset_behind_an_urgent_pointer_and_a_gap_leaves_nothing_held() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mut beyond = from_client(&mut pair, 1_000, b"beyond a gap");
+    beyond.header.flags |= TcpFlags::URG;
+    beyond.header.urgent = 5_000;
+    assert_eq!(take(&mut pair, &beyond), Verdict::Accepted);
+    assert_eq!(pair.server.pool.lent(), 1);
+    let mut reset = from_client(&mut pair, 0, b"");
+    reset.header.flags = TcpFlags::RST;
+    assert!(matches!(take(&mut pair, &reset), Verdict::Closed(_)));
+    assert_eq!((pair.server.connection.urgent_mark(), pair.server.pool.lent()), (None, 0));
+}
+
+#[test]
 fn each_step_refuses_what_it_must() {
     let cases: [(TcpFlags, i32, Verdict); 7] = [
         (TcpFlags::RST, 1, Verdict::Drop(DropReason::ResetChallenged)),

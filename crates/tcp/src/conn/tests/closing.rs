@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use whimbrel_wire::tcp::{TcpFlags, Timestamps};
+
 use super::pair::{Pair, Which, pattern};
 use crate::conn::State;
-use crate::{CloseReason, Tunables};
+use crate::{CloseReason, DropReason, Tunables, Verdict};
 
 fn states(pair: &Pair) -> (State, State) {
     (pair.client.connection.state(), pair.server.connection.state())
@@ -60,6 +62,26 @@ fn data_after_close_is_refused_by_a_reset() {
 }
 
 #[test]
+fn a_reset_bears_the_timestamps_of_its_connection() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.close(Which::Client);
+    pair.run_until_quiet();
+    pair.write(Which::Server, b"too late");
+    let text = pair.poll(Which::Server).expect("text");
+    let now = pair.now;
+    let tsval = pair.bare(Which::Client).header.options.timestamps.expect("negotiated").val;
+    let verdict = pair.client.take(now, &text);
+    let Verdict::Reply(reset, DropReason::DataAfterClose) = verdict else {
+        panic!("{verdict:?} is no reset");
+    };
+    // RFC 7323 3.2: without ACK, TSecr is zero.
+    assert_eq!(reset.flags, TcpFlags::RST);
+    assert_eq!(reset.timestamps, Some(Timestamps { val: tsval, ecr: 0 }));
+    let aborted = pair.server.with(now, |connection, cx| connection.abort(cx)).expect("a reset");
+    assert!(aborted.timestamps.is_some_and(|stamps| stamps.ecr != 0));
+}
+
+#[test]
 fn closing_with_data_unread_resets() {
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Server, b"unread");
@@ -87,9 +109,59 @@ fn fin_wait_2_without_an_owner_ends_by_itself() {
 #[test]
 fn a_lost_fin_is_sent_again() {
     let mut pair = Pair::established(&Tunables::default());
-    pair.lose = |number, flying| flying.header.flags.is_fin() && number < 6;
+    pair.lose = |number, flying| flying.header.flags.is_fin() && number < 4;
     pair.close(Which::Client);
     pair.run_for(Duration::from_secs(3));
     assert_eq!(states(&pair), (State::FinWait2, State::CloseWait));
     assert!(pair.client.counters.timeouts >= 1);
+}
+
+/// The client closed behind the server's FIN; `text` and its own FIN are lost. Then the server's
+/// host resets.
+fn reset_in_last_ack(text: &[u8]) -> Pair {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.close(Which::Server);
+    pair.run_until_quiet();
+    let mut reset = pair.bare(Which::Server);
+    pair.write(Which::Client, text);
+    pair.close(Which::Client);
+    while pair.poll(Which::Client).is_some() {}
+    assert_eq!(pair.client.connection.state(), State::LastAck);
+    reset.header.flags = TcpFlags::RST;
+    let now = pair.now;
+    assert!(matches!(pair.client.take(now, &reset), Verdict::Closed(_)));
+    assert_eq!(pair.client.connection.state(), State::Closed);
+    pair
+}
+
+#[test]
+fn a_reset_in_last_ack_with_text_unacknowledged_is_an_error() {
+    let pair = reset_in_last_ack(b"never heard");
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::Reset));
+    assert_eq!(pair.client.counters.estab_resets, 1);
+}
+
+#[test]
+fn a_reset_in_last_ack_with_only_the_fin_unacknowledged_is_the_end() {
+    let pair = reset_in_last_ack(b"");
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::Finished));
+    assert_eq!(pair.client.counters.estab_resets, 0);
+}
+
+#[test]
+fn a_reset_in_closing_with_text_unacknowledged_is_an_error() {
+    for (text, reason) in [(&b"lost"[..], CloseReason::Reset), (b"", CloseReason::Finished)] {
+        let mut pair = Pair::established(&Tunables::default());
+        pair.write(Which::Client, text);
+        pair.close(Which::Client);
+        while pair.poll(Which::Client).is_some() {}
+        pair.close(Which::Server);
+        let now = pair.now;
+        let fin = pair.poll(Which::Server).expect("a FIN");
+        assert_eq!(pair.client.take(now, &fin), Verdict::Accepted);
+        assert_eq!(pair.client.connection.state(), State::Closing);
+        let mut reset = pair.bare(Which::Server);
+        reset.header.flags = TcpFlags::RST;
+        assert_eq!(pair.client.take(now, &reset), Verdict::Closed(reason));
+    }
 }

@@ -31,7 +31,7 @@ fn data_survives_the_loss_of_every_tenth_segment() {
 #[test]
 fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
     let mut pair = Pair::established(&Tunables::default());
-    pair.lose = |number, flying| !flying.text.is_empty() && number == 6;
+    pair.lose = |number, flying| !flying.text.is_empty() && number == 4;
     let octets = pattern(14_600);
     pair.write(Which::Client, &octets);
     pair.run_for(Duration::from_millis(150));
@@ -43,7 +43,7 @@ fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
 #[test]
 fn the_small_end_of_a_flight_that_was_lost_whole_does_not_wait_for_itself() {
     let mut pair = Pair::established(&Tunables::default());
-    pair.lose = |number, flying| !flying.text.is_empty() && number < 7;
+    pair.lose = |number, flying| !flying.text.is_empty() && number < 5;
     let octets = pattern(5_000);
     pair.write(Which::Client, &octets);
     pair.run_for(Duration::from_secs(5));
@@ -75,4 +75,35 @@ fn keep_alive_finds_out_that_the_peer_is_gone() {
     pair.lose = |_, _| true;
     pair.run_for(Duration::from_secs(7_200 + 10 * 75));
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+}
+
+#[test]
+fn unanswered_keep_alive_probes_do_not_shorten_what_text_is_given() {
+    let mut pair = Pair::established(&Tunables::default());
+    let now = pair.now;
+    pair.client.with(now, |connection, cx| connection.start_keep_alive(cx));
+    pair.lose = |_, _| true;
+    pair.run_for(Duration::from_secs(7_200 + 5 * 75));
+    assert_eq!(
+        pair.client.connection.snapshot(pair.now, &Tunables::default()).keep_alive_probes,
+        6
+    );
+    pair.write(Which::Client, &pattern(14_480));
+    pair.run_for(Duration::from_secs(1_200));
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+    assert_eq!(pair.client.counters.timeouts, 15, "each of net.ipv4.tcp_retries2");
+    assert_eq!(pair.client.counters.keep_alives, 6);
+}
+
+#[test]
+fn an_answered_keep_alive_probe_begins_the_count_anew() {
+    let mut pair = Pair::established(&Tunables::default());
+    let now = pair.now;
+    pair.client.with(now, |connection, cx| connection.start_keep_alive(cx));
+    pair.lose = |_, _| true;
+    pair.run_for(Duration::from_secs(7_200 + 7 * 75));
+    pair.lose = |_, _| false;
+    pair.run_for(Duration::from_secs(76));
+    let snapshot = pair.client.connection.snapshot(pair.now, &Tunables::default());
+    assert_eq!((snapshot.state, snapshot.keep_alive_probes), (State::Established, 0));
 }

@@ -97,3 +97,26 @@ fn an_acknowledgment_that_was_sent_before_ours_arrived_is_heard() {
     assert_eq!(pair.client.take(now, &ack), Verdict::Accepted);
     assert!(pair.client.connection.send_queued() < 3_000, "it acknowledged text");
 }
+
+#[test]
+fn a_handshake_ends_without_a_window_update() {
+    let mut pair = Pair::established(&Tunables::default());
+    for which in [Which::Client, Which::Server] {
+        assert!(pair.poll(which).is_none(), "{which:?} has nothing to say");
+    }
+}
+
+#[test]
+fn without_window_scaling_no_window_beyond_its_field_is_kept_or_told_of() {
+    let tunables = Tunables { window_scaling: false, ..Tunables::default() };
+    assert!(tunables.recv_buffer > 2 * 65_535);
+    let mut pair = Pair::established(&tunables);
+    for which in [Which::Client, Which::Server] {
+        assert!(pair.poll(which).is_none(), "{which:?} has nothing to say");
+        assert_eq!(pair.side(which).connection.rcv.wnd(), 65_535);
+    }
+    pair.write(Which::Client, &pattern(100));
+    pair.run_until_quiet();
+    assert_eq!(pair.server.received.len(), 100);
+    assert!(pair.server.connection.rcv.wnd() <= 65_535);
+}

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
-use crate::conn::{ActiveOpen, Connection, Handshake, Read, State};
+use crate::conn::{ActiveOpen, Connection, Handshake, Read, SocketOptions, State};
 use crate::context::ColdPool;
 use crate::segment::RxChecksum;
 use crate::{Context, Counters, Instant, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
@@ -141,7 +141,8 @@ impl Pair {
         assert_eq!(syn.header.flags, TcpFlags::SYN);
         let options = syn.header.options;
         let tunables = self.server.tunables.clone();
-        let recv_scale = crate::conn::open::recv_scale(&tunables, tunables.recv_buffer);
+        let scale_limit = SocketOptions::default().scale_limit(&tunables);
+        let recv_scale = crate::conn::open::recv_scale(&tunables, scale_limit);
         let handshake = Handshake {
             open: server_open,
             irs: syn.header.seq,

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use whimbrel_wire::WindowSize;
 use whimbrel_wire::tcp::TcpFlags;
 
-use super::pair::{Pair, Which, pattern};
+use super::pair::{Flying, Pair, Which, pattern};
 use crate::conn::State;
-use crate::{CloseReason, DropReason, Tunables, Verdict};
+use crate::{CloseReason, Counters, DropReason, Tunables, Verdict};
 
 /// Both ends as they would be after the client sent 2^30 octets more without a loss.
 fn skip_a_gigabyte(pair: &mut Pair) {
@@ -51,6 +52,54 @@ fn two_hosts_that_probe_each_other_hear_the_answers() {
     pair.run_for(Duration::from_secs(120));
     assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
     assert_eq!(pair.client.connection.send_queued(), 0, "and all is acknowledged");
+}
+
+/// Both time out, and what they send crosses on the wire.
+fn cross(pair: &mut Pair) -> [Flying; 2] {
+    let both = [Which::Client, Which::Server];
+    let due = both.map(|which| pair.side(which).connection.next_deadline());
+    let now = due[0].max(due[1]);
+    pair.now = now;
+    let sent = both.map(|which| {
+        pair.side(which).with(now, |connection, cx| connection.on_deadline(cx));
+        pair.poll(which).expect("something waits")
+    });
+    for (which, flying) in both.into_iter().zip(&sent) {
+        assert_eq!(pair.side(which.other()).take(now, flying), Verdict::Accepted);
+    }
+    sent
+}
+
+#[test]
+fn two_hosts_that_take_each_others_probes_hear_of_it() {
+    // In units of 8 octets one is never announced, and taken all the same.
+    let tunables = Tunables { recv_buffer: 4_001, send_buffer: 10_000, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    let octets = pattern(10_000);
+    for which in [Which::Client, Which::Server] {
+        pair.side(which).reads = false;
+        assert_eq!(pair.write(which, &octets), octets.len());
+    }
+    pair.run_for(Duration::from_millis(150));
+    // What fits the window first, then a probe, each from both at once.
+    for len in [1_104, 1] {
+        for flying in cross(&mut pair) {
+            assert_eq!(flying.text.len(), len);
+        }
+        pair.run_for(Duration::from_millis(50));
+    }
+    for which in [Which::Client, Which::Server] {
+        let now = pair.now;
+        let side = pair.side(which);
+        assert_eq!(side.connection.unread(), 4_001);
+        side.reads = true;
+        side.drain(now);
+    }
+    pair.run_for(Duration::from_secs(120));
+    for side in [&pair.client, &pair.server] {
+        assert!(side.received == octets, "{} octets", side.received.len());
+        assert_eq!(side.connection.send_queued(), 0);
+    }
 }
 
 #[test]
@@ -117,4 +166,110 @@ fn a_fin_behind_text_that_is_held_already_is_not_lost_with_it() {
     flying.text = pattern(100);
     assert_eq!(pair.server.take(now, &flying), Verdict::Accepted);
     assert_eq!(pair.server.connection.state(), State::CloseWait);
+}
+
+/// The client's flight is lost, and the server answers whatever comes with a window of `wnd`
+/// octets from where it stands.
+fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
+    let end = pair.now + limit;
+    while pair.now < end {
+        while pair.poll(Which::Client).is_some() {
+            let mut answer = pair.bare(Which::Server);
+            answer.header.window = WindowSize::new(wnd).to_raw(pair.client.connection.send_scale);
+            let now = pair.now;
+            assert_eq!(pair.client.take(now, &answer), Verdict::Accepted);
+        }
+        pair.now = pair.client.connection.next_deadline();
+        let now = pair.now;
+        pair.client.with(now, |connection, cx| connection.on_deadline(cx));
+    }
+}
+
+#[test]
+fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_for() {
+    let mut pair = Pair::established(&Tunables::default());
+    let octets = pattern(5_000);
+    pair.write(Which::Client, &octets);
+    answer_with_a_window_of(&mut pair, 0, Duration::from_secs(24 * 3600));
+    assert_eq!(pair.client.connection.state(), State::Established);
+    let Counters { timeouts, window_probes, .. } = pair.client.counters;
+    assert_eq!(timeouts, 2, "what follows are probes");
+    assert!((1_440..1_460).contains(&window_probes), "{window_probes}: one each minute");
+    let opened = pair.bare(Which::Server);
+    let now = pair.now;
+    assert_eq!(pair.client.take(now, &opened), Verdict::Accepted);
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+}
+
+#[test]
+fn a_peer_that_took_its_window_back_and_falls_silent_times_the_connection_out() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, &pattern(5_000));
+    answer_with_a_window_of(&mut pair, 0, Duration::from_secs(3600));
+    pair.lose = |_, _| true;
+    pair.run_for(Duration::from_secs(20 * 60));
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+}
+
+#[test]
+fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
+    let tunables = Tunables { window_scaling: false, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    pair.write(Which::Client, &pattern(5_000));
+    answer_with_a_window_of(&mut pair, 960, Duration::from_millis(1));
+    let una = pair.client.connection.send_sequence().una;
+    let again = pair.poll(Which::Client).expect("a retransmission");
+    assert_eq!((again.header.seq, again.text.len()), (una, 1_448), "the first one is whole");
+    answer_with_a_window_of(&mut pair, 960, Duration::from_millis(1));
+    let again = pair.poll(Which::Client).expect("a retransmission");
+    assert_eq!((again.header.seq, again.text.len()), (una, 960));
+    assert!(pair.poll(Which::Client).is_none(), "nothing else lies in the window");
+}
+
+#[test]
+fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_room_for() {
+    // In units of 8 octets the server's last 7 octets of window look like none.
+    let mut pair = Pair::established(&Tunables::default());
+    let edge = pair.server.connection.rcv.nxt + 7;
+    pair.write(Which::Client, b"seven..");
+    let lost = pair.poll(Which::Client).expect("text");
+    pair.server.connection.rcv.edge = edge;
+    answer_with_a_window_of(&mut pair, 0, Duration::from_secs(2));
+    let probe = pair.poll(Which::Client).expect("a probe");
+    assert_eq!((probe.header.seq, &probe.text), (lost.header.seq, &lost.text));
+    let now = pair.now;
+    assert_eq!(pair.server.take(now, &probe), Verdict::Accepted);
+    assert_eq!(pair.server.connection.unread(), 7);
+}
+
+#[test]
+fn a_closed_window_that_is_answered_for_ever_does_not_hold_a_connection_without_owner() {
+    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    pair.server.reads = false;
+    pair.write(Which::Client, &pattern(10_000));
+    pair.run_for(Duration::from_secs(3_600));
+    assert_eq!(pair.client.connection.state(), State::Established, "its owner may wait");
+    pair.close(Which::Client);
+    pair.run_for(Duration::from_secs(61));
+    assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
+    assert_eq!(pair.client.counters.abort_on_timeout, 1);
+}
+
+#[test]
+fn a_connection_without_owner_is_given_time_to_deliver_into_a_closed_window() {
+    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    pair.server.reads = false;
+    let octets = pattern(10_000);
+    pair.write(Which::Client, &octets);
+    pair.close(Which::Client);
+    pair.run_for(Duration::from_secs(60));
+    let now = pair.now;
+    pair.server.reads = true;
+    pair.server.drain(now);
+    pair.run_for(Duration::from_secs(60));
+    assert!(pair.server.received == octets && pair.server.ended);
+    assert_eq!(pair.client.counters.abort_on_timeout, 0);
 }

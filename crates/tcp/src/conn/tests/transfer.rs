@@ -4,7 +4,7 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use super::pair::{Pair, Which, pattern};
-use crate::Tunables;
+use crate::{Tunables, Verdict};
 
 /// Writes all of `octets`, running the pair whenever the buffer is full.
 fn transfer(pair: &mut Pair, octets: &[u8]) {
@@ -150,4 +150,48 @@ fn a_closed_window_is_probed_and_reopens() {
 fn deliver(pair: &mut Pair, to: Which, flying: &super::pair::Flying) {
     let now = pair.now;
     let _ = pair.side(to).take(now, flying);
+}
+
+#[test]
+fn after_a_pause_the_initial_window_is_sent_and_no_more_unless_told_otherwise() {
+    for slow_start_after_idle in [true, false] {
+        let mut pair =
+            Pair::established(&Tunables { slow_start_after_idle, ..Tunables::default() });
+        for _ in 0..4 {
+            pair.write(Which::Client, &pattern(100_000));
+            pair.run_for(Duration::from_millis(150));
+        }
+        let grown = pair.client.connection.cwnd();
+        assert!(grown > 100_000, "{grown}: pauses shorter than RTO change nothing");
+        pair.run_for(Duration::from_secs(1));
+        pair.write(Which::Client, &pattern(100_000));
+        let expected = if slow_start_after_idle { 10 * 1_448 } else { grown };
+        assert_eq!(pair.client.connection.cwnd(), expected);
+        pair.run_until_quiet();
+        assert_eq!(pair.server.received.len(), 500_000);
+    }
+}
+
+#[test]
+fn a_window_that_opens_after_long_is_not_filled_in_one_burst() {
+    let mut pair = Pair::established(&Tunables::default());
+    for _ in 0..4 {
+        pair.write(Which::Client, &pattern(100_000));
+        pair.run_for(Duration::from_millis(150));
+    }
+    pair.server.reads = false;
+    for _ in 0..6 {
+        pair.write(Which::Client, &pattern(100_000));
+        pair.run_for(Duration::from_millis(150));
+    }
+    pair.run_for(Duration::from_secs(30));
+    assert!(pair.client.connection.cwnd() > 100_000);
+    let now = pair.now;
+    pair.server.reads = true;
+    pair.server.drain(now);
+    let update = pair.poll(Which::Server).expect("a window update");
+    assert_eq!(pair.client.take(now, &update), Verdict::Accepted);
+    assert_eq!(pair.client.connection.cwnd(), 10 * 1_448);
+    pair.run_for(Duration::from_secs(2));
+    assert_eq!(pair.client.connection.send_queued(), 0);
 }

@@ -126,6 +126,16 @@ fn debug_output_prints_no_key() {
     assert_eq!(format!("{:?}", identity()), "Identity { policy: Rfc6528, .. }");
 }
 
+#[test]
+fn fragments_begin_elsewhere_for_each_pair_of_hosts_and_apart_from_timestamps() {
+    let identity = identity();
+    let there = identity.fragment_offset(&HOST, &PEER);
+    assert_ne!(there, identity.fragment_offset(&PEER, &HOST));
+    assert_ne!(there, identity.timestamp_offset(&HOST, &PEER));
+    let other = Identity::new(&Secrets::from_seed(2), &Tunables::default());
+    assert_ne!(there, other.fragment_offset(&HOST, &PEER));
+}
+
 proptest! {
     #[test]
     fn a_later_connection_of_the_same_hosts_never_shows_an_earlier_tsval(

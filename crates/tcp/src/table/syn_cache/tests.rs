@@ -32,6 +32,7 @@ impl Host {
             local_index: 0,
             listener: self.listener.index(),
             iss: SeqNum::new(1),
+            scale_limit: 65_535,
             time_wait: None,
         };
         SynEntry::from_syn(&syn, open, &Tunables::default())

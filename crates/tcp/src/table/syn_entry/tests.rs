@@ -34,7 +34,14 @@ fn syn(options: TcpOptions) -> TcpHeader {
 }
 
 fn open() -> PassiveOpen {
-    PassiveOpen { remote: PEER, local_index: 3, listener: 9, iss: ISS, time_wait: None }
+    PassiveOpen {
+        remote: PEER,
+        local_index: 3,
+        listener: 9,
+        iss: ISS,
+        scale_limit: Tunables::default().recv_buffer,
+        time_wait: None,
+    }
 }
 
 /// An entry with everything negotiated.
@@ -112,6 +119,17 @@ mod negotiation {
         assert_eq!((entry.ts_recent(), entry.mss()), (None, Mss::DEFAULT_V4));
         assert_eq!(entry.rcv_wind_shift(), WindowScale::ZERO);
         assert_eq!(entry.snd_wind_shift(), WindowScale::ZERO);
+    }
+
+    #[test]
+    fn what_a_peer_without_an_mss_option_takes_is_a_tunable() {
+        let tunables =
+            Tunables { default_mss_v4: 1_300, default_mss_v6: 1_100, ..Tunables::default() };
+        for (remote, mss) in [(PEER, 1_300), (Address::from_octets([0x20; 16]), 1_100)] {
+            let open = PassiveOpen { remote, ..open() };
+            let entry = SynEntry::from_syn(&syn(TcpOptions::default()), open, &tunables);
+            assert_eq!(entry.mss(), Mss::new(mss));
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::time::Tick;
 use crate::tunables::{AnswerInTimeWait, RstInTimeWait, SynInTimeWait};
 use crate::verdict::{DropReason, Reply};
 
-/// What to do about a SYN (without ACK, RST or FIN) that meets a record.
+/// What to do about a SYN that asks to open (without ACK and RST) and meets a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum SynVerdict {
@@ -141,9 +141,15 @@ impl TimeWait {
         if ends { RstVerdict::End } else { RstVerdict::Ignore }
     }
 
-    /// Judges a segment without SYN and RST.
+    /// Judges a segment that neither resets nor asks to open.
     pub fn judge_segment(&self, seg: &RxSegment<'_>) -> SegmentVerdict {
         let header = &seg.header;
+        if header.flags.contains(TcpFlags::SYN) {
+            // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
+            // send an ACK (also referred to as challenge ACK) to the remote peer". It is no honest
+            // client's, so its answer does not invite a reset.
+            return SegmentVerdict::Ack(DropReason::SynChallenged);
+        }
         if !header.flags.contains(TcpFlags::ACK) {
             // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return".
             return SegmentVerdict::Drop(DropReason::NoAck);

@@ -104,3 +104,46 @@ fn connecting_to_nobody_is_a_soft_error_and_the_neighbour_is_forgotten() {
     hosts.client.close(client);
     hosts.assert_no_leaks();
 }
+
+#[test]
+fn a_connection_that_hears_nothing_has_its_neighbour_asked_after_three_retransmissions() {
+    for over in BOTH {
+        let mut hosts = hosts();
+        let listener = hosts.listen(over, 8);
+        let (client, server) = hosts.connected(over, listener);
+        let state = |hosts: &Hosts| {
+            let neighbours = hosts.client.link().expect("an Ethernet").neighbours();
+            neighbours.get(&server_addr(over)).expect("known").0
+        };
+        hosts.lose = |_| true;
+        hosts.client.send(client, &mut Bytes::from_static(b"anybody?")).expect("open");
+        hosts.run(Duration::from_millis(1_200));
+        assert_eq!(state(&hosts), NeighbourState::Reachable, "two retransmissions");
+        hosts.run(Duration::from_millis(400));
+        assert_eq!(state(&hosts), NeighbourState::Delay);
+        assert_eq!(hosts.client.counters().paths_doubted, 1);
+        hosts.lose = |_| false;
+        hosts.run(Duration::from_secs(10));
+        assert_eq!(drain(&mut hosts.server, server).0, b"anybody?");
+        hosts.client.close(client);
+        hosts.server.close(server);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_syn_that_nobody_answers_has_the_neighbour_asked_too() {
+    let mut hosts = hosts();
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, server) = hosts.connected(Over::V4, listener);
+    hosts.lose = |_| true;
+    let second = hosts.client.connect(super::super::hosts::server_at(Over::V4), None);
+    hosts.run(Duration::from_secs(8));
+    assert_eq!(hosts.client.counters().paths_doubted, 1);
+    hosts.lose = |_| false;
+    for handle in [Ok(client), second] {
+        hosts.client.close(handle.expect("a free port"));
+    }
+    hosts.server.close(server);
+    hosts.assert_no_leaks();
+}

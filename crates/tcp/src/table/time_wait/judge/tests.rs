@@ -250,6 +250,18 @@ fn what_lies_outside_the_window_is_acknowledged() {
 }
 
 #[test]
+fn a_syn_that_asks_for_no_new_connection_is_challenged_wherever_it_lies() {
+    for flags in [TcpFlags::SYN_ACK, TcpFlags::SYN | TcpFlags::FIN] {
+        for seq in [RCV_NXT - 1, RCV_NXT, RCV_NXT + 1_000, RCV_NXT + (1 << 30)] {
+            let syn = segment(flags, seq, &[], None);
+            let challenged = SegmentVerdict::Ack(DropReason::SynChallenged);
+            assert_eq!(plain().judge_segment(&syn), challenged, "{flags:?}");
+            assert_eq!(with_timestamps().judge_segment(&syn), challenged, "{flags:?}");
+        }
+    }
+}
+
+#[test]
 fn what_lies_in_the_window_needs_no_answer() {
     let ack = TcpFlags::ACK;
     for (seq, text) in [(RCV_NXT, &b""[..]), (RCV_NXT, b"new"), (RCV_NXT + (1999 << 7), b"")] {

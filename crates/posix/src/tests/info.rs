@@ -1,0 +1,96 @@
+//! What `TCP_INFO` counts.
+
+use std::time::Duration;
+
+use super::world::{Side, World, nonblocking, recv_now, send_now};
+use crate::{Fd, TcpInfo};
+
+fn client(world: &World, fd: Fd) -> TcpInfo {
+    world.client.tcp_info(fd).expect("a socket")
+}
+
+fn server(world: &World, fd: Fd) -> TcpInfo {
+    world.server.tcp_info(fd).expect("a socket")
+}
+
+#[test]
+fn segments_and_octets_are_counted_on_both_sides() {
+    let (mut world, _, fd, peer) = World::joined();
+    let fresh = client(&world, fd);
+    assert_eq!((fresh.tcpi_segs_out, fresh.tcpi_segs_in, fresh.tcpi_delivered), (2, 1, 1));
+    send_now(&mut world.client, fd, &[0; 3_000]).expect("room");
+    world.settle();
+    let (sent, arrived) = (client(&world, fd), server(&world, peer));
+    assert_eq!((sent.tcpi_bytes_sent, sent.tcpi_bytes_acked), (3_000, 3_000));
+    assert_eq!((sent.tcpi_data_segs_out, sent.tcpi_segs_out), (3, 5));
+    assert_eq!((sent.tcpi_total_retrans, sent.tcpi_bytes_retrans), (0, 0));
+    assert_eq!((arrived.tcpi_bytes_received, arrived.tcpi_data_segs_in), (3_000, 3));
+    assert_eq!((arrived.tcpi_segs_in, arrived.tcpi_rcv_mss), (4, 1_448));
+    assert_eq!(u64::from(sent.tcpi_segs_in), world.sent_by(Side::Server).len() as u64);
+    assert_eq!(sent.tcpi_pmtu, 1_500);
+    assert_eq!((sent.tcpi_min_rtt, sent.tcpi_ato), (2_000, 40_000));
+    world.run(Duration::from_millis(400));
+    let later = client(&world, fd);
+    assert_eq!(later.tcpi_last_data_sent - sent.tcpi_last_data_sent, 400);
+    assert_eq!(later.tcpi_last_ack_recv - sent.tcpi_last_ack_recv, 400);
+    assert_eq!(sent.field("tcpi_bytes_acked"), Some(3_000));
+    assert_eq!(sent.field("tcpi_delivery_rate"), None, "nobody measures it");
+    world.end();
+}
+
+#[test]
+fn what_is_sent_again_is_counted_apart() {
+    let (mut world, _, fd, _) = World::joined();
+    world.cut = true;
+    send_now(&mut world.client, fd, &[0; 1_000]).expect("room");
+    world.run(Duration::from_millis(700));
+    world.cut = false;
+    let lost = client(&world, fd);
+    assert_eq!((lost.tcpi_total_retrans, lost.tcpi_bytes_retrans), (2, 2_000));
+    assert_eq!((lost.tcpi_bytes_sent, lost.tcpi_bytes_acked), (3_000, 0));
+    world.run(Duration::from_secs(2));
+    let mended = client(&world, fd);
+    assert_eq!((mended.tcpi_total_retrans, mended.tcpi_bytes_acked), (3, 1_000));
+    assert_eq!(mended.tcpi_bytes_sent, 4_000);
+    world.end();
+}
+
+#[test]
+fn what_limits_the_sender_is_timed() {
+    let (mut world, _, fd, peer) = World::joined();
+    nonblocking(&mut world.server, peer);
+    assert_eq!(client(&world, fd).tcpi_busy_time, 0);
+    let much = std::vec![0; 1 << 20];
+    let mut given = send_now(&mut world.client, fd, &much).expect("room");
+    world.settle();
+    given += send_now(&mut world.client, fd, &much).expect("room");
+    assert_eq!(given, 512 << 10, "the peer's buffer is full, and so is ours");
+    let before = client(&world, fd);
+    world.run(Duration::from_secs(1));
+    let closed = client(&world, fd);
+    assert_eq!(closed.tcpi_rwnd_limited - before.tcpi_rwnd_limited, 1_000_000);
+    assert_eq!(closed.tcpi_busy_time - before.tcpi_busy_time, 1_000_000);
+    assert_eq!(closed.tcpi_sndbuf_limited, before.tcpi_sndbuf_limited);
+    let mut read = 0;
+    for _ in 0..100 {
+        read += recv_now(&mut world.server, peer, 1 << 20).map_or(0, |text| text.len());
+        world.settle();
+    }
+    assert_eq!(read, given);
+    let idle = client(&world, fd);
+    world.run(Duration::from_secs(1));
+    assert_eq!(client(&world, fd).tcpi_busy_time, idle.tcpi_busy_time);
+    world.end();
+}
+
+#[test]
+fn a_full_send_buffer_is_what_limits_a_sender_that_was_refused_room() {
+    let (mut world, _, fd, _) = World::joined();
+    super::world::set(&mut world.client, fd, crate::SocketOption::SendBuffer, 5_000);
+    world.cut = true;
+    assert_eq!(send_now(&mut world.client, fd, &[0; 9_000]), Ok(5_000));
+    world.run(Duration::from_millis(100));
+    assert_eq!(client(&world, fd).tcpi_sndbuf_limited, 100_000);
+    world.cut = false;
+    world.end();
+}

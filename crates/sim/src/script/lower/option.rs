@@ -1,0 +1,82 @@
+//! `getsockopt` and `setsockopt`.
+
+use alloc::format;
+
+use whimbrel_posix::{Linger, OptionValue, SocketOption};
+
+use super::{LowerError, args, host_fd};
+use crate::script::ast::{Arg, CallStep, Field};
+use crate::script::call::Call;
+use crate::script::names::Names;
+use crate::script::value::{
+    bits, check_fields, describe, field, int, invalid, number, only, unsupported,
+};
+
+pub(super) fn read(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
+    let [fd, level, option, value, len] = args(step)?;
+    let option = find(level, option)?;
+    // What is written must make sense, though it is judged later.
+    if *value != Arg::Ellipsis
+        && only(value) != Some(&Arg::Ellipsis)
+        && option != SocketOption::Info
+    {
+        self::value(value)?;
+    }
+    match only(len).unwrap_or(len) {
+        Arg::Ellipsis => {}
+        len => drop(number(len)?),
+    }
+    Ok(Call::GetSockOpt { fd: host_fd(fd, names)?, option })
+}
+
+pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
+    let [fd, level, option, value, len] = args(step)?;
+    let option = find(level, option)?;
+    let value = self::value(value)?;
+    if *len != Arg::Ellipsis {
+        let len = number(len)?;
+        let fits = match &value {
+            OptionValue::Int(_) => len == 4,
+            OptionValue::Linger(_) => len == 8,
+            OptionValue::Text(text) => usize::try_from(len).is_ok_and(|len| len >= text.len()),
+            OptionValue::Info(_) => false,
+        };
+        if !fits {
+            return Err(unsupported(&format!("a value of {len} octets for {}", option.name())));
+        }
+    }
+    Ok(Call::SetSockOpt { fd: host_fd(fd, names)?, option, value })
+}
+
+/// The option, which must be of the level that is written.
+fn find(level: &Arg, option: &Arg) -> Result<SocketOption, LowerError> {
+    let level = int(level)?;
+    let found = match option {
+        Arg::Int(_) => SocketOption::by_number(level, int(option)?),
+        Arg::Name(name) => SocketOption::by_name(name).filter(|found| found.level() == level),
+        _ => None,
+    };
+    found.ok_or_else(|| unsupported(&format!("the option {} of level {level}", describe(option))))
+}
+
+/// `[1]`, `{onoff=1, linger=0}` (in brackets or not), `"reno"`.
+pub(in crate::script) fn value(arg: &Arg) -> Result<OptionValue, LowerError> {
+    match only(arg).unwrap_or(arg) {
+        Arg::Struct(fields) => linger(fields),
+        Arg::Text(text) => Ok(OptionValue::Text(text.clone())),
+        Arg::Name(name) if name == "NULL" => Err(unsupported("a value at NULL")),
+        arg => Ok(OptionValue::Int(int(arg)?)),
+    }
+}
+
+fn linger(written: &[Field]) -> Result<OptionValue, LowerError> {
+    const NAMES: &[&str] = &["onoff", "l_onoff", "linger", "l_linger"];
+    check_fields(written, NAMES)?;
+    let onoff = field(written, &["onoff", "l_onoff"]);
+    let onoff = onoff.ok_or_else(|| invalid("a struct linger without onoff"))?;
+    let seconds = field(written, &["linger", "l_linger"]).map_or(Ok(0), bits)?;
+    Ok(OptionValue::Linger(match int(onoff)? {
+        0 => Linger::Off,
+        _ => Linger::Seconds(seconds),
+    }))
+}

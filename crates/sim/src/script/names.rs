@@ -1,0 +1,72 @@
+//! What a script's numbers and `...` stand for on the host.
+
+use alloc::collections::BTreeMap;
+
+use whimbrel_posix::Domain;
+use whimbrel_wire::Endpoint;
+
+/// What a script's names stand for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Names {
+    /// The family of `socket(..., …)`: IPv6 for scripts of IPv4 in mapped addresses.
+    pub domain: Domain,
+    /// `...` of `bind`.
+    pub local: Endpoint,
+    /// `...` of `connect` and `sendto`.
+    pub remote: Endpoint,
+    /// The host's descriptors by the script's.
+    fds: BTreeMap<i32, i32>,
+}
+
+/// What a call taught about descriptors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Learned {
+    /// Nothing.
+    Nothing,
+    /// The script's descriptor is this one of the host's.
+    Opened {
+        /// The script's.
+        script: i32,
+        /// The host's.
+        host: i32,
+    },
+    /// The script's descriptor is no more.
+    Closed {
+        /// The script's.
+        script: i32,
+    },
+}
+
+impl Names {
+    /// The port of `...`, on either side.
+    pub const PORT: u16 = 8080;
+
+    /// Stands for a descriptor that the script has not opened: no host has it.
+    pub const NO_FD: i32 = i32::MAX;
+
+    /// No descriptors yet.
+    pub const fn new(domain: Domain, local: Endpoint, remote: Endpoint) -> Self {
+        Self { domain, local, remote, fds: BTreeMap::new() }
+    }
+
+    /// The host's descriptor. Negative ones are passed as they are.
+    pub fn host_fd(&self, script: i32) -> i32 {
+        if script < 0 {
+            return script;
+        }
+        self.fds.get(&script).copied().unwrap_or(Self::NO_FD)
+    }
+
+    /// Takes note of what a call taught.
+    pub fn learn(&mut self, learned: Learned) {
+        match learned {
+            Learned::Nothing => {}
+            Learned::Opened { script, host } => {
+                self.fds.insert(script, host);
+            }
+            Learned::Closed { script } => {
+                self.fds.remove(&script);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `icmp unreachable …`: an ICMP error about a segment.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+
+use super::lexer::Cursor;
+use super::{ParseError, packet};
+use crate::script::ast::{IcmpPacket, Quoted};
+
+/// Reads from `icmp` on; `quoted` is what was quoted in front of it. Gives back what of it is not
+/// supported.
+pub(super) fn read(
+    cursor: &mut Cursor<'_>,
+    mut quoted: Option<Quoted>,
+) -> Result<Result<IcmpPacket, String>, ParseError> {
+    if !cursor.eat_word("icmp") {
+        return Err(cursor.error("icmp behind a quoted segment"));
+    }
+    let kind = cursor.word("a type of ICMP message")?.to_string();
+    if kind.starts_with("echo_") {
+        return Ok(Err("icmp echo".to_string()));
+    }
+    let code = read_code(cursor);
+    let mtu = if cursor.eat_word("mtu") { Some(cursor.number("an MTU")?) } else { None };
+    if quoted.is_none() && cursor.sees("[") {
+        quoted = Some(read_quoted(cursor)?);
+    }
+    Ok(Ok(IcmpPacket { kind, code, mtu, quoted: quoted.map(Box::new) }))
+}
+
+/// A name or a number in the same line: a number in the next one is a time.
+fn read_code(cursor: &mut Cursor<'_>) -> Option<String> {
+    let mut ahead = cursor.clone();
+    ahead.take_while(|c| c == ' ' || c == '\t');
+    let code = ahead.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_code = !code.is_empty() && code != "mtu";
+    is_code.then(|| {
+        *cursor = ahead;
+        code.to_string()
+    })
+}
+
+/// `[1:1001(1000)]`, with ends and flags in front of the numbers if they are written. What follows
+/// the numbers in the quoted header is of no interest to whoever receives the error.
+pub(super) fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Quoted, ParseError> {
+    cursor.expect("[", "[ and a quoted segment")?;
+    cursor.eat_word("tcp");
+    let ends = packet::read_ends(cursor)?;
+    let mut ahead = cursor.clone();
+    let flags = match packet::read_seq(&mut ahead) {
+        Ok(_) => None,
+        Err(_) => Some(packet::read_flags(cursor)?),
+    };
+    let (seq, len) = packet::read_seq(cursor)?;
+    cursor.expect("]", "] behind the quoted segment")?;
+    Ok(Quoted { flags, seq, len, ends })
+}

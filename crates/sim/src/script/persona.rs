@@ -1,0 +1,83 @@
+//! Personas: the rules under which exact scripts of another stack are meant.
+//!
+//! A persona is a list of tunables, each by a name and as it would be typed; no branch of the code
+//! knows of them. What a stack does and no tunable says is no part of its persona.
+
+use whimbrel_tcp::{TunableError, Tunables};
+
+/// The rules of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Persona {
+    /// As it is typed.
+    pub name: &'static str,
+    /// Whom it imitates.
+    pub help: &'static str,
+    /// What differs from the defaults: names and values.
+    pub settings: &'static [(&'static str, &'static str)],
+}
+
+/// Every persona.
+pub const PERSONAS: &[Persona] = &[WHIMBREL, LINUX, FREEBSD];
+
+impl Persona {
+    /// The persona of this name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        PERSONAS.iter().find(|persona| persona.name == name)
+    }
+
+    /// The defaults, with what differs.
+    pub fn tunables(&self) -> Result<Tunables, TunableError> {
+        let mut tunables = Tunables::default();
+        for (name, value) in self.settings {
+            tunables.set_by_name(name, value)?;
+        }
+        Ok(tunables)
+    }
+}
+
+const WHIMBREL: Persona =
+    Persona { name: "whimbrel", help: "This stack's defaults.", settings: &[] };
+
+const LINUX: Persona = Persona {
+    name: "linux",
+    help: "Linux, with the variables that its packet scripts set before they begin.",
+    settings: &[
+        // What is announced at first: all that a SYN can say.
+        ("buffers.recv", "64k"),
+        ("net.ipv4.tcp_syn_retries", "5"),
+        ("msl", "30s"),
+        ("tw.syn", "linux"),
+        ("tw.rst", "at-rcv-nxt"),
+        ("ports", "even-first"),
+    ],
+};
+
+const FREEBSD: Persona = Persona {
+    name: "freebsd",
+    help: "FreeBSD 14 with its default stack.",
+    settings: &[
+        ("net.inet.tcp.sendspace", "32768"),
+        ("net.inet.tcp.recvspace", "65536"),
+        ("options.order", "freebsd"),
+        // Doubled, and `rexmit_slop` on top of each but the first.
+        ("syn.retry", "1s,2.2s,4.2s,8.2s,16.2s,32.2s,64s"),
+        ("net.ipv4.tcp_syn_retries", "12"),
+        ("net.inet.tcp.syncache.rexmtlimit", "3"),
+        // `rexmit_min` and `rexmit_slop`.
+        ("net.inet.tcp.rexmit_min", "230"),
+        ("net.ipv4.tcp_rto_max_ms", "64s"),
+        ("net.inet.tcp.retries", "12"),
+        ("net.inet.tcp.delacktime", "40"),
+        ("net.inet.tcp.keepcnt", "8"),
+        ("net.inet.tcp.msl", "30000"),
+        ("tw.syn", "by-sequence"),
+        ("tw.answer", "silence"),
+        ("tw.rst", "ignore"),
+        ("net.inet.ip.portrange.first", "10000"),
+        ("net.inet.ip.portrange.last", "65535"),
+        ("net.inet.ip.portrange.randomized", "1"),
+    ],
+};
+
+#[cfg(test)]
+mod tests;

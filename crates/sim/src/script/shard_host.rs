@@ -1,0 +1,267 @@
+//! A shard in virtual time as the host under test: calls go to BSD sockets over it, packets to and
+//! from its interface, and nothing happens by chance.
+//!
+//! Frames are IP packets. Segmentation and checksums are done, as on a wire.
+
+mod blocked;
+mod filter;
+mod immediate;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use whimbrel_link::cut;
+use whimbrel_posix::{Errno, Fd, Sockets, TcpInfo};
+use whimbrel_stack::shard::ConfigError;
+use whimbrel_stack::{
+    Capabilities, InterfaceAddress, Medium, Route, RxFrame, Shard, ShardConfig, Steering, TxBatch,
+};
+use whimbrel_tcp::table::Secrets;
+use whimbrel_tcp::{Instant, SegMeta, TunableError, Tunables};
+
+use self::blocked::{MayBlock, UnderWay};
+use super::call::{Call, Returned};
+use super::host::{Administration, CallId, Network, Progress, ScriptHost, SetError, SocketFilter};
+
+/// One process on one shard.
+#[derive(Debug)]
+pub struct ShardHost {
+    network: Network,
+    sockets: Sockets,
+    now: Duration,
+    /// Somebody called or sent something: the shard is not a new one any more.
+    touched: bool,
+    packets: VecDeque<(Duration, Vec<u8>)>,
+    under_way: BTreeMap<CallId, UnderWay>,
+    ended: BTreeMap<CallId, (Duration, Returned)>,
+    calls: u32,
+    batch: TxBatch,
+    /// A packet left, or a blocked call ended, since time last passed.
+    news: bool,
+}
+
+/// Making one.
+impl ShardHost {
+    /// A host at `network`, by these rules. The same script has the same run, always.
+    pub fn new(network: &Network, tunables: Tunables) -> Result<Self, ConfigError> {
+        Ok(Self {
+            network: network.clone(),
+            sockets: Sockets::new(shard(network, tunables)?),
+            now: Duration::ZERO,
+            touched: false,
+            packets: VecDeque::new(),
+            under_way: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            calls: 0,
+            batch: TxBatch::new(64),
+            news: false,
+        })
+    }
+
+    /// The sockets, to look at.
+    pub fn sockets(&self) -> &Sockets {
+        &self.sockets
+    }
+}
+
+impl ScriptHost for ShardHost {
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn run_until(&mut self, until: Duration) {
+        loop {
+            self.work();
+            if core::mem::take(&mut self.news) || self.now >= until {
+                return;
+            }
+            let next = self.next_deadline().unwrap_or(until);
+            self.now = next.clamp(self.now, until);
+        }
+    }
+
+    fn poll_packet(&mut self) -> Option<(Duration, Vec<u8>)> {
+        self.packets.pop_front()
+    }
+
+    fn inject(&mut self, packet: &[u8]) {
+        self.touched = true;
+        self.work();
+        let now = instant(self.now);
+        self.sockets.shard_mut().rx(now, &[RxFrame::new(packet, SegMeta::SINGLE)]);
+        self.work();
+    }
+
+    fn call(&mut self, call: Call) -> Progress {
+        self.touched = true;
+        // What is due now is due before the call.
+        self.work();
+        let progress = match MayBlock::read(call, instant(self.now)) {
+            Ok(call) => self.begin(call),
+            Err(call) => Progress::Done(immediate::make(&mut self.sockets, call)),
+        };
+        self.work();
+        progress
+    }
+
+    fn poll_call(&mut self, call: CallId) -> Option<(Duration, Returned)> {
+        self.ended.remove(&call)
+    }
+
+    fn tcp_info(&mut self, fd: i32) -> Result<TcpInfo, Errno> {
+        self.work();
+        self.sockets.tcp_info(Fd(fd))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), SetError> {
+        let mut tunables = self.sockets.shard().tunables().clone();
+        tunables.set_by_name(name, value).map_err(|error| match error {
+            TunableError::Unknown { .. } => SetError::Unknown,
+            invalid => SetError::Refused(invalid.to_string()),
+        })?;
+        self.retune(tunables)
+    }
+
+    fn administer(&mut self, what: &Administration) -> Result<(), SetError> {
+        match what {
+            // There is nothing to forget yet.
+            Administration::PurgeCaches if !self.touched => Ok(()),
+            _ => Err(SetError::Refused("this host cannot do so while it runs".into())),
+        }
+    }
+
+    fn count_sockets(&mut self, which: &SocketFilter) -> Result<usize, SetError> {
+        self.work();
+        filter::count(&self.sockets, which)
+    }
+}
+
+/// What goes on.
+impl ShardHost {
+    fn begin(&mut self, mut call: MayBlock) -> Progress {
+        match call.attempt(&mut self.sockets) {
+            Ok(returned) => Progress::Done(returned),
+            Err(wait) => {
+                let id = CallId(self.calls);
+                self.calls += 1;
+                self.under_way.insert(id, UnderWay { call, wait });
+                Progress::Blocked(id)
+            }
+        }
+    }
+
+    /// Everything that is due now: timers, calls that can go on, packets out.
+    fn work(&mut self) {
+        let now = instant(self.now);
+        loop {
+            while self.sockets.shard_mut().advance(now, ADVANCE_BUDGET) {}
+            self.sockets.drain_events();
+            // A call that went on may have opened a window, or made room for another call.
+            let went_on = self.retry();
+            self.send();
+            if !went_on && self.sockets.shard().next_deadline().is_none_or(|next| next > now) {
+                break;
+            }
+        }
+        debug_assert_eq!(self.sockets.shard().check_invariants(), Ok(()));
+    }
+
+    /// Makes each blocked call again whose wait may be over, in the order in which they were made.
+    /// Returns whether one ended.
+    fn retry(&mut self) -> bool {
+        let mut ended = Vec::new();
+        for (id, under_way) in &mut self.under_way {
+            if !self.sockets.may_go_on(&under_way.wait) {
+                continue;
+            }
+            match under_way.call.attempt(&mut self.sockets) {
+                Ok(returned) => {
+                    ended.push(*id);
+                    self.ended.insert(*id, (self.now, returned));
+                }
+                Err(wait) => under_way.wait = wait,
+            }
+        }
+        for id in &ended {
+            self.under_way.remove(id);
+        }
+        self.news |= !ended.is_empty();
+        !ended.is_empty()
+    }
+
+    fn send(&mut self) {
+        let (now, packets) = (self.now, &mut self.packets);
+        let before = packets.len();
+        loop {
+            let more = self.sockets.shard_mut().tx(&mut self.batch);
+            let pending = self.batch.pending();
+            for segment in pending {
+                cut(segment, |packet| packets.push_back((now, packet.to_vec())));
+            }
+            let count = pending.len();
+            self.batch.consume(count);
+            if !more {
+                break;
+            }
+        }
+        self.news |= packets.len() > before;
+    }
+
+    /// When something is due, if nothing arrives.
+    fn next_deadline(&self) -> Option<Duration> {
+        let waits = self.under_way.values().map(|under_way| under_way.wait.until());
+        let waits = waits.filter(|until| *until < Instant::NEVER);
+        let next = waits.chain(self.sockets.shard().next_deadline()).min()?;
+        Some(next.since(Instant::ZERO))
+    }
+
+    /// Other rules from now on.
+    fn retune(&mut self, tunables: Tunables) -> Result<(), SetError> {
+        if self.touched {
+            return Err(SetError::Refused("this host cannot be tuned while it runs".into()));
+        }
+        let made = shard(&self.network, tunables);
+        let shard = made.map_err(|error| SetError::Refused(error.to_string()))?;
+        self.sockets = Sockets::new(shard);
+        self.sockets.shard_mut().tell_time(instant(self.now));
+        Ok(())
+    }
+}
+
+/// A shard at `network`: one address, and everything else behind the gateway.
+fn shard(network: &Network, tunables: Tunables) -> Result<Shard, ConfigError> {
+    Shard::new(ShardConfig {
+        tunables,
+        secrets: Secrets::from_seed(SEED),
+        capabilities: Capabilities {
+            medium: Medium::Ip,
+            mtu: network.mtu,
+            max_super: u32::from(network.mtu),
+            tx_checksum: false,
+            steering: Steering::None,
+        },
+        addresses: [InterfaceAddress { addr: network.local, prefix_len: network.prefix_len }]
+            .to_vec(),
+        routes: [Route {
+            network: network.gateway,
+            prefix_len: 0,
+            gateway: Some(network.gateway),
+            metric: 0,
+        }]
+        .to_vec(),
+    })
+}
+
+fn instant(at: Duration) -> Instant {
+    Instant::ZERO + at
+}
+
+/// Work between two looks at the clock, which stands still here: any number does.
+const ADVANCE_BUDGET: usize = 64;
+/// Any number: runs repeat.
+const SEED: u64 = 0x5eed;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+mod calls;
+mod peer;
+mod rules;
+mod time;

@@ -1,0 +1,234 @@
+//! Evaluates `%{ … }%`: a few statements with Python's meaning, and nothing that a host could feel.
+//!
+//! What is outside of the subset is told apart from what is wrong: a script that needs more than
+//! this is skipped, not failed.
+
+mod arithmetic;
+mod functions;
+mod value;
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use whimbrel_posix::{TcpInfo, state};
+
+use self::arithmetic::{apply, compare, negate};
+use super::ast::{Operator, Snippet, Statement, Term, Unary};
+
+pub use self::value::Value;
+
+/// What a script's snippets keep from one to the next.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Variables {
+    values: BTreeMap<String, Value>,
+    printed: Vec<String>,
+}
+
+impl Variables {
+    /// The value of a variable.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// The lines that were printed so far.
+    pub fn printed(&self) -> &[String] {
+        &self.printed
+    }
+}
+
+/// Why a snippet came to no good end.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SnippetError {
+    /// Not of the subset, or a name that is not known here: the script is skipped.
+    #[error("{0} is not supported in a snippet")]
+    Unsupported(String),
+    /// An assertion that does not hold.
+    #[error("line {line}: assert {text}{}", .message.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
+    Assertion {
+        /// Where it stands (1 ..).
+        line: u32,
+        /// As written.
+        text: String,
+        /// What it says, and what was compared.
+        message: Option<String>,
+    },
+    /// Something that Python raises: a division by zero, text less than a number.
+    #[error("{0}")]
+    Raised(String),
+}
+
+/// Runs a snippet; `info` is what `TCP_INFO` says at this moment.
+pub fn evaluate(
+    snippet: &Snippet,
+    variables: &mut Variables,
+    info: &TcpInfo,
+) -> Result<(), SnippetError> {
+    let statements = snippet.statements.as_ref();
+    let statements = statements.map_err(|what| SnippetError::Unsupported(what.clone()))?;
+    for statement in statements {
+        run(statement, variables, info)?;
+    }
+    Ok(())
+}
+
+fn run(
+    statement: &Statement,
+    variables: &mut Variables,
+    info: &TcpInfo,
+) -> Result<(), SnippetError> {
+    let scope = Scope { variables, info };
+    match statement {
+        Statement::Assert { line, text, condition, message } => {
+            if scope.value(condition, 0)?.is_true() {
+                return Ok(());
+            }
+            let message = match message {
+                Some(message) => Some(format!("{}", scope.value(message, 0)?)),
+                None => scope.sides(condition)?,
+            };
+            Err(SnippetError::Assertion { line: *line, text: text.clone(), message })
+        }
+        Statement::Print(terms) => {
+            let shown: Result<Vec<String>, _> =
+                terms.iter().map(|term| Ok(format!("{}", scope.value(term, 0)?))).collect();
+            variables.printed.push(shown?.join(" "));
+            Ok(())
+        }
+        Statement::Set(name, term) => {
+            let value = scope.value(term, 0)?;
+            variables.values.insert(name.clone(), value);
+            Ok(())
+        }
+        Statement::Change(name, operator, term) => {
+            let value = apply(*operator, &scope.named(name)?, &scope.value(term, 0)?)?;
+            variables.values.insert(name.clone(), value);
+            Ok(())
+        }
+    }
+}
+
+/// What names stand for.
+struct Scope<'a> {
+    variables: &'a Variables,
+    info: &'a TcpInfo,
+}
+
+impl Scope<'_> {
+    fn value(&self, term: &Term, depth: u32) -> Result<Value, SnippetError> {
+        if depth > DEEPEST {
+            return Err(SnippetError::Unsupported("so deep an expression".into()));
+        }
+        let depth = depth + 1;
+        match term {
+            Term::Int(number) => Ok(Value::Int(i128::from(*number))),
+            Term::Float(number) => Ok(Value::Float(*number)),
+            Term::Text(text) => Ok(Value::Text(text.clone())),
+            Term::Bool(flag) => Ok(Value::Bool(*flag)),
+            Term::Name(name) => self.named(name),
+            Term::Unary(Unary::Not, of) => Ok(Value::Bool(!self.value(of, depth)?.is_true())),
+            Term::Unary(Unary::Minus, of) => negate(&self.value(of, depth)?),
+            Term::Unary(Unary::Invert, of) => arithmetic::invert(&self.value(of, depth)?),
+            Term::Binary(operator, left, right) => self.binary(*operator, (left, right), depth),
+            Term::Chain(first, rest) => self.chain(first, rest, depth),
+            Term::Apply(name, arguments) => functions::call(name, &self.values(arguments, depth)?),
+            Term::Tuple(terms) => Ok(Value::Tuple(self.values(terms, depth)?)),
+        }
+    }
+
+    fn values(&self, terms: &[Term], depth: u32) -> Result<Vec<Value>, SnippetError> {
+        terms.iter().map(|term| self.value(term, depth)).collect()
+    }
+
+    /// `and` and `or` give the side that decided, and look at the right one only if it does.
+    fn binary(
+        &self,
+        operator: Operator,
+        (left, right): (&Term, &Term),
+        depth: u32,
+    ) -> Result<Value, SnippetError> {
+        let left = self.value(left, depth)?;
+        match operator {
+            Operator::And if !left.is_true() => Ok(left),
+            Operator::Or if left.is_true() => Ok(left),
+            Operator::And | Operator::Or => self.value(right, depth),
+            _ => apply(operator, &left, &self.value(right, depth)?),
+        }
+    }
+
+    /// `a < b < c` is `a < b and b < c`, with `b` looked at once.
+    fn chain(
+        &self,
+        first: &Term,
+        rest: &[(Operator, Term)],
+        depth: u32,
+    ) -> Result<Value, SnippetError> {
+        let mut left = self.value(first, depth)?;
+        for (operator, term) in rest {
+            let right = self.value(term, depth)?;
+            if !compare(*operator, &left, &right)? {
+                return Ok(Value::Bool(false));
+            }
+            left = right;
+        }
+        Ok(Value::Bool(true))
+    }
+
+    fn named(&self, name: &str) -> Result<Value, SnippetError> {
+        if let Some(value) = self.variables.values.get(name) {
+            return Ok(value.clone());
+        }
+        let number = self.info.field(name).map(i128::from).or_else(|| constant(name));
+        number.map(Value::Int).ok_or_else(|| SnippetError::Unsupported(format!("the name {name}")))
+    }
+
+    /// Both sides of a comparison that failed, for people.
+    fn sides(&self, condition: &Term) -> Result<Option<String>, SnippetError> {
+        let (left, right) = match condition {
+            Term::Binary(Operator::And | Operator::Or, ..) => return Ok(None),
+            Term::Binary(_, left, right) => (&**left, &**right),
+            Term::Chain(first, rest) => match rest.as_slice() {
+                [(_, only)] => (&**first, only),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let (left, right) = (self.value(left, 0)?, self.value(right, 0)?);
+        Ok(Some(format!("{left} against {right}")))
+    }
+}
+
+/// What Linux' headers, or FreeBSD's, call numbers.
+fn constant(name: &str) -> Option<i128> {
+    let find = |table: &[(&str, u8)]| {
+        table.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
+    };
+    find(state::NUMBERS).or_else(|| find(TcpInfo::OPTIONS)).or_else(|| find(CONSTANTS))
+}
+
+/// `tcpi_ca_state`, and FreeBSD's names of states with the numbers that `tcpi_state` has here.
+const CONSTANTS: &[(&str, u8)] = &[
+    ("TCP_CA_Open", 0),
+    ("TCP_CA_Disorder", 1),
+    ("TCP_CA_CWR", 2),
+    ("TCP_CA_Recovery", 3),
+    ("TCP_CA_Loss", 4),
+    ("TCPS_ESTABLISHED", 1),
+    ("TCPS_SYN_SENT", 2),
+    ("TCPS_SYN_RECEIVED", 3),
+    ("TCPS_FIN_WAIT_1", 4),
+    ("TCPS_FIN_WAIT_2", 5),
+    ("TCPS_TIME_WAIT", 6),
+    ("TCPS_CLOSED", 7),
+    ("TCPS_CLOSE_WAIT", 8),
+    ("TCPS_LAST_ACK", 9),
+    ("TCPS_LISTEN", 10),
+    ("TCPS_CLOSING", 11),
+];
+
+/// Nobody nests so deep by hand.
+const DEEPEST: u32 = 100;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! What an administrator does to a host that runs: other rules, connections dropped by name, what
+//! is remembered of paths forgotten.
+
+use alloc::vec::Vec;
+use whimbrel_tcp::Tunables;
+
+use whimbrel_tcp::table::{Kind, PortRange};
+use whimbrel_tcp::tunables::TUNABLES;
+use whimbrel_wire::Flow;
+
+use super::{RetuneError, Shard, SocketEntry, SocketState};
+use crate::ip::FlowKey;
+use crate::replies::Pending;
+
+impl Shard {
+    /// Sets one tunable, or group, by any of its names, as
+    /// [`Tunables::set_by_name`] reads it, on the host that runs ([`Shard::retune`]).
+    pub fn set_tunable(&mut self, name: &str, value: &str) -> Result<(), RetuneError> {
+        let mut tunables = self.tunables.clone();
+        tunables.set_by_name(name, value)?;
+        self.retune(tunables)
+    }
+
+    /// Goes by these rules from now on; if any of them cannot be, nothing changes.
+    ///
+    /// Time-outs that are asked for when they run out (those of TIME-WAIT and of SYN-ACKs) follow at
+    /// once, the others when they are next started. What was negotiated, and the buffers of
+    /// connections that are there, stay. How sequence numbers and ports are chosen is
+    /// [fixed](RetuneError::Fixed): a flow's next number must follow from its last.
+    pub fn retune(&mut self, tunables: Tunables) -> Result<(), RetuneError> {
+        tunables.validate()?;
+        let range = PortRange::from_tunables(&tunables)?;
+        let fixed = TUNABLES.iter().filter(|info| FIXED.contains(&info.field));
+        for info in fixed {
+            if info.value(&tunables) != info.value(&self.tunables) {
+                return Err(RetuneError::Fixed { name: info.name.text });
+            }
+        }
+        self.ports.set_range(range);
+        self.records.syns.set_rules(&tunables);
+        self.tunables = tunables;
+        Ok(())
+    }
+
+    /// Drops whatever record a flow has, as `tcpdrop` does: a connection is reset and its
+    /// application told that it was aborted, a half-open entry and a record in TIME-WAIT go in
+    /// silence. Returns whether there was one.
+    pub fn abort_flow(&mut self, flow: &Flow) -> bool {
+        let Some(local_index) = self.host.addresses.index_of(&flow.local.addr) else {
+            return false;
+        };
+        let key = FlowKey {
+            remote: flow.remote.addr,
+            remote_port: flow.remote.port,
+            local_port: flow.local.port,
+            local_index,
+        };
+        let Some(record) = self.records.find(self.records.hash(&key), &key) else { return false };
+        let index = record.index();
+        match record.kind() {
+            Kind::Connection => self.drop_connection(index),
+            Kind::SynEntry => {
+                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+                    self.counters.attempt_fails += 1;
+                    self.forget_half_open(index, &entry);
+                }
+            }
+            Kind::TimeWait => {
+                if let Some(wait) = self.records.waits.remove(index) {
+                    self.forget_wait(index, &wait);
+                }
+            }
+        }
+        true
+    }
+
+    /// Drops whatever is in this state, as FreeBSD's `tcpdrop -s` does; listeners stay. Returns how
+    /// many there were. It walks all there are.
+    pub fn abort_state(&mut self, state: SocketState) -> usize {
+        let of_state = self.sockets().filter(|entry| entry.state == state);
+        let flow = |entry: SocketEntry| Some(Flow { local: entry.local, remote: entry.remote? });
+        let flows: Vec<Flow> = of_state.filter_map(flow).collect();
+        flows.iter().filter(|flow| self.abort_flow(flow)).count()
+    }
+
+    fn drop_connection(&mut self, index: u32) {
+        let Some((connection, mut cx)) = self.connection(index) else { return };
+        let key = FlowKey::of(connection);
+        let marking = connection.marking(cx.tunables);
+        if let Some(reset) = connection.drop_by_force(&mut cx) {
+            self.replies.push(Pending::Reply(key, reset, marking));
+        }
+        self.settle(index);
+    }
+
+    /// Forgets what paths were found to carry (Linux' `ip tcp_metrics flush`, FreeBSD's
+    /// `hostcache.purgenow`): connections that begin from now on find out anew.
+    pub fn purge_paths(&mut self) {
+        self.host.path_mtus.clear();
+    }
+}
+
+/// The fields that hold from the beginning of a host to its end.
+const FIXED: &[&str] = &["isn", "isn_tick_nanos", "isn_step", "port_order"];

@@ -1,0 +1,233 @@
+//! What an application asks for on one socket, where it differs from the rules of the stack.
+//!
+//! A listener hands it on to the connections that it accepts. What nearly no connection has set
+//! apart stands in a box of its own ([`Particulars`]), so that it costs the others nothing.
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use whimbrel_wire::TrafficClass;
+
+use super::open::recv_scale;
+use super::{Connection, Cork, Flags, KeepAlive, Nagle, State};
+use crate::{Context, Tunables};
+
+/// Everything that can be set on one socket.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SocketOptions {
+    /// Whether small segments wait for earlier ones.
+    pub nagle: Nagle,
+    /// Whether segments that are not full wait for more text.
+    pub cork: Cork,
+    /// Whether the connection is probed when it is silent.
+    pub keep_alive: KeepAlive,
+    /// The size of the send buffer, octets.
+    pub send_size: Option<u32>,
+    /// The size of the receive buffer, octets; the window scale that is offered follows from it.
+    pub recv_size: Option<u32>,
+    /// How often the SYN-ACK would be repeated until a handshake whose third segment has no text
+    /// counts as complete; 0: at once (`TCP_DEFER_ACCEPT`). Of a listener only.
+    pub defer_accept: u8,
+    /// The rest.
+    pub particulars: Particulars,
+}
+
+/// What few applications set. `None`: as the tunable of that name has it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Particulars {
+    /// The time to live of IPv4 packets, 1 ..= 255.
+    pub ttl: Option<u8>,
+    /// The type of service of IPv4 packets.
+    pub tos: TrafficClass,
+    /// The hop limit of IPv6 packets, 1 ..= 255.
+    pub hop_limit: Option<u8>,
+    /// The traffic class of IPv6 packets.
+    pub traffic_class: TrafficClass,
+    /// How long the connection may be silent before it is probed.
+    pub keepalive_time: Option<Duration>,
+    /// The time between two probes.
+    pub keepalive_interval: Option<Duration>,
+    /// How many unanswered probes end the connection.
+    pub keepalive_probes: Option<u8>,
+    /// How long what was sent may be unacknowledged, or what is to be sent may wait for the peer's
+    /// window, before the connection is given up (RFC 5482 3); no limit but `retries` without.
+    pub user_timeout: Option<Duration>,
+    /// How often a SYN is repeated; of a listener, a SYN-ACK.
+    pub syn_retries: Option<u8>,
+    /// How often text is retransmitted: R2 of RFC 9293 3.8.3.
+    pub retries: Option<u8>,
+    /// How long an orphan waits in FIN-WAIT-2 for the peer's FIN; zero: not at all.
+    pub fin_timeout: Option<Duration>,
+    /// The most that is announced as MSS, and taken from the peer's announcement, octets. It has an
+    /// effect until the SYN is out.
+    pub max_seg: Option<u16>,
+    /// Octets that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT`); without, what the
+    /// send buffer holds.
+    pub unsent_low_water: Option<u32>,
+    /// The largest window that is announced, octets.
+    pub window_clamp: Option<u32>,
+    /// When text is acknowledged.
+    pub acks: AckTiming,
+}
+
+/// When text that arrives in order is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum AckTiming {
+    /// After `delayed_ack`, or when `ack_every` segments came.
+    #[default]
+    Delayed,
+    /// Each segment at once (`TCP_QUICKACK`).
+    AtOnce,
+}
+
+/// What the packets of a connection say beside its segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Marking {
+    /// Time to live, or hop limit.
+    pub hop_limit: u8,
+    /// Type of service, or traffic class; its ECN field is 0.
+    pub class: TrafficClass,
+}
+
+impl Marking {
+    /// Where nobody asked for anything.
+    pub fn usual(tunables: &Tunables) -> Self {
+        Self { hop_limit: tunables.hop_limit, class: TrafficClass::default() }
+    }
+}
+
+impl SocketOptions {
+    /// The size of the receive buffer, octets.
+    pub fn recv_size(&self, tunables: &Tunables) -> u32 {
+        self.recv_size.unwrap_or(tunables.recv_buffer)
+    }
+
+    /// The window that the scale is chosen for, octets: unless the application fixed a size, the
+    /// largest that the buffer may come to have.
+    pub fn scale_limit(&self, tunables: &Tunables) -> u32 {
+        let most = self.recv_size.unwrap_or(tunables.recv_buffer.max(tunables.recv_buffer_max));
+        most.min(self.particulars.window_clamp.unwrap_or(u32::MAX))
+    }
+
+    /// The most that is announced at once, octets.
+    pub fn recv_limit(&self, tunables: &Tunables) -> u32 {
+        self.recv_size(tunables).min(self.particulars.window_clamp.unwrap_or(u32::MAX))
+    }
+}
+
+impl Particulars {
+    /// What packets to a peer of this family say.
+    pub fn marking(&self, is_v4: bool, tunables: &Tunables) -> Marking {
+        let (hop_limit, class) =
+            if is_v4 { (self.ttl, self.tos) } else { (self.hop_limit, self.traffic_class) };
+        Marking { hop_limit: hop_limit.unwrap_or(tunables.hop_limit), class }
+    }
+}
+
+/// What an application sets.
+impl Connection {
+    /// Takes all of `options`; the MSS only if our SYN is not out yet.
+    pub fn set_options(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
+        let particulars = &options.particulars;
+        let idle = self.keepalive_time(cx.tunables);
+        self.ledger.particulars =
+            (*particulars != Particulars::default()).then(|| Box::new(*particulars));
+        if self.is_before_syn() {
+            self.limit_mss(particulars.max_seg);
+        }
+        self.set_nodelay(options.nagle);
+        self.set_send_size(options.send_size.unwrap_or(cx.tunables.send_buffer));
+        self.set_recv_size(cx, options.recv_size(cx.tunables));
+        if self.is_before_syn() {
+            self.recv_scale = recv_scale(cx.tunables, options.scale_limit(cx.tunables));
+        }
+        if options.keep_alive != self.keep_alive() {
+            self.set_keep_alive(cx, options.keep_alive);
+        } else if idle != self.keepalive_time(cx.tunables) {
+            self.restart_keep_alive(cx);
+        }
+        self.set_cork(cx, options.cork);
+        if self.acks_at_once() && self.timers.delays_ack() {
+            self.owe_ack();
+        }
+    }
+
+    /// Whether nothing was announced to the peer yet.
+    pub(super) fn is_before_syn(&self) -> bool {
+        self.state == State::SynSent && self.snd.max == self.snd.una
+    }
+
+    fn limit_mss(&mut self, most: Option<u16>) {
+        if let Some(most) = most {
+            self.mss = self.mss.min(most);
+            self.advertised_mss = self.advertised_mss.min(most);
+        }
+    }
+
+    fn keep_alive(&self) -> KeepAlive {
+        if self.flags.has(Flags::KEEP_ALIVE) { KeepAlive::On } else { KeepAlive::Off }
+    }
+}
+
+/// What holds for this connection.
+impl Connection {
+    /// What its packets say.
+    pub fn marking(&self, tunables: &Tunables) -> Marking {
+        match self.particulars() {
+            Some(set) => set.marking(self.remote.is_v4(), tunables),
+            None => Marking::usual(tunables),
+        }
+    }
+
+    pub(super) fn particulars(&self) -> Option<&Particulars> {
+        self.ledger.particulars.as_deref()
+    }
+
+    pub(super) fn keepalive_time(&self, tunables: &Tunables) -> Duration {
+        self.particulars().and_then(|set| set.keepalive_time).unwrap_or(tunables.keepalive_time)
+    }
+
+    pub(super) fn keepalive_interval(&self, tunables: &Tunables) -> Duration {
+        let set = self.particulars().and_then(|set| set.keepalive_interval);
+        set.unwrap_or(tunables.keepalive_interval)
+    }
+
+    pub(super) fn keepalive_probes(&self, tunables: &Tunables) -> u8 {
+        let set = self.particulars().and_then(|set| set.keepalive_probes);
+        set.unwrap_or(tunables.keepalive_probes)
+    }
+
+    /// How long the peer may leave us without an acknowledgment, if that is limited by time.
+    pub(super) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
+        let own = self.particulars().and_then(|set| set.user_timeout);
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let usual = Some(tunables.connect_timeout).filter(|limit| opening && !limit.is_zero());
+        own.or(usual)
+    }
+
+    pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {
+        self.particulars().and_then(|set| set.syn_retries).unwrap_or(tunables.syn_retries)
+    }
+
+    pub(super) fn retries(&self, tunables: &Tunables) -> u8 {
+        self.particulars().and_then(|set| set.retries).unwrap_or(tunables.retries)
+    }
+
+    pub(super) fn fin_timeout(&self, tunables: &Tunables) -> Duration {
+        self.particulars().and_then(|set| set.fin_timeout).unwrap_or(tunables.fin_timeout)
+    }
+
+    pub(super) fn unsent_low_water(&self) -> Option<u32> {
+        self.particulars()?.unsent_low_water
+    }
+
+    /// The most octets that are announced at once.
+    pub(super) fn recv_limit(&self) -> u32 {
+        let clamp = self.particulars().and_then(|set| set.window_clamp);
+        self.recv_size.min(clamp.unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn acks_at_once(&self) -> bool {
+        self.particulars().is_some_and(|set| set.acks == AckTiming::AtOnce)
+    }
+}

@@ -1,0 +1,194 @@
+//! What happened on one connection, counted: what `TCP_INFO` tells beside the protocol's variables.
+//!
+//! The counts stand outside of the hot record, in the connection's [`Ledger`]: they are written and
+//! hardly ever read, so that nothing waits for the cache line that they cost.
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use super::{Connection, Flags, Particulars};
+use crate::{Context, Instant, RxSegment, Tick};
+
+/// What a connection keeps beside its hot record.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    pub(super) tally: Tally,
+    /// What was set for this connection alone.
+    pub(super) particulars: Option<Box<Particulars>>,
+}
+
+/// Counts of one connection.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Tally {
+    /// Octets of text that the peer acknowledged.
+    pub bytes_acked: u64,
+    /// Octets of text that arrived in order.
+    pub bytes_received: u64,
+    /// Octets of text sent again.
+    pub bytes_retrans: u64,
+    /// Segments that arrived.
+    pub segs_in: u32,
+    /// Segments sent, retransmissions included.
+    pub segs_out: u32,
+    /// Those that arrived with text.
+    pub data_segs_in: u32,
+    /// Those sent with text.
+    pub data_segs_out: u32,
+    /// Segments sent again.
+    pub total_retrans: u32,
+    /// What was acknowledged, in full segments, rounded up for each acknowledgment.
+    pub delivered: u32,
+    /// Acknowledgments that told of text that the peer had already (RFC 2883).
+    pub dsack_dups: u32,
+    /// When text was sent last; as the next two, when the connection began, before the first time.
+    pub last_data_sent: Tick,
+    /// When text arrived last.
+    pub last_data_recv: Tick,
+    /// When an acknowledgment arrived last.
+    pub last_ack_recv: Tick,
+    /// The least round trip since `min_rtt_since`, microseconds; `None` before the first.
+    min_rtt: Option<core::num::NonZeroU32>,
+    min_rtt_since: Tick,
+    /// Milliseconds under each [`Limit`] but the first.
+    limited: [u32; 3],
+    limit_since: Tick,
+    limit: Limit,
+    /// When something was acknowledged last, or began to wait for it.
+    pub(super) waits_since: Tick,
+    /// The most octets of text that one segment brought.
+    pub rcv_mss: u16,
+}
+
+/// What keeps the sender from sending more.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Limit {
+    /// The application: there is nothing to send, and all was acknowledged.
+    #[default]
+    Application,
+    /// The network: what is under way.
+    Network,
+    /// The peer's window.
+    Window,
+    /// Our send buffer: the application was refused room, and all that is in it was sent.
+    Buffer,
+}
+
+impl Tally {
+    /// Nothing happened yet.
+    pub(super) fn new(now: Instant) -> Self {
+        let now = now.tick();
+        Self {
+            last_data_sent: now,
+            last_data_recv: now,
+            last_ack_recv: now,
+            limit_since: now,
+            waits_since: now,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn on_segment(&mut self, seg: &RxSegment<'_>, now: Instant) {
+        let segs = u32::from(seg.meta.segs);
+        self.segs_in = self.segs_in.wrapping_add(segs);
+        if !seg.payload.is_empty() {
+            self.data_segs_in = self.data_segs_in.wrapping_add(segs);
+            self.last_data_recv = now.tick();
+            let each = if segs > 1 { u32::from(seg.meta.gso_size) } else { seg.payload.len() };
+            self.rcv_mss = self.rcv_mss.max(each.min(u32::from(u16::MAX)) as u16);
+        }
+    }
+
+    pub(super) fn on_ack(&mut self, octets: u32, segs: u32) {
+        self.bytes_acked += u64::from(octets);
+        self.delivered = self.delivered.wrapping_add(segs);
+    }
+
+    /// `segs` segments left with `octets` octets of text.
+    pub(super) fn on_sent(&mut self, octets: u32, segs: u64, now: Instant) {
+        self.segs_out = self.segs_out.wrapping_add(segs as u32);
+        if octets > 0 {
+            self.data_segs_out = self.data_segs_out.wrapping_add(segs as u32);
+            self.last_data_sent = now.tick();
+        }
+    }
+
+    pub(super) fn on_sent_again(&mut self, octets: u32, segs: u64) {
+        self.total_retrans = self.total_retrans.wrapping_add(segs as u32);
+        self.bytes_retrans += u64::from(octets);
+    }
+
+    /// A round trip was measured. The least counts for five minutes, as Linux' `tcp_min_rtt_wlen`
+    /// has it: a path may become longer.
+    pub(super) fn on_round_trip(&mut self, rtt: Duration, now: Instant) {
+        let now = now.tick();
+        let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
+        let old = now.millis_since(self.min_rtt_since) > MIN_RTT_MILLIS;
+        if old || self.min_rtt.is_none_or(|least| micros <= least.get()) {
+            self.min_rtt = core::num::NonZeroU32::new(micros);
+            self.min_rtt_since = now;
+        }
+    }
+
+    /// The least round trip of the last five minutes.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt.map(|micros| Duration::from_micros(u64::from(micros.get())))
+    }
+
+    /// From now on `limit` holds.
+    fn enter(&mut self, limit: Limit, now: Tick) {
+        if limit != self.limit {
+            self.count_limit(now);
+            (self.limit, self.limit_since) = (limit, now);
+        }
+    }
+
+    fn count_limit(&mut self, now: Tick) {
+        let place = (self.limit as usize).checked_sub(1);
+        if let Some(millis) = place.and_then(|place| self.limited.get_mut(place)) {
+            *millis = millis.wrapping_add(now.millis_since(self.limit_since));
+        }
+        self.limit_since = now;
+    }
+
+    /// How long this limit held, to a millisecond.
+    pub fn limited(&self, limit: Limit) -> Duration {
+        let place = (limit as usize).checked_sub(1);
+        let millis = place.and_then(|place| self.limited.get(place)).copied().unwrap_or_default();
+        Duration::from_millis(u64::from(millis))
+    }
+
+    /// The same counts, with the time up to `now`.
+    pub(super) fn until(mut self, now: Instant) -> Self {
+        self.count_limit(now.tick());
+        self
+    }
+}
+
+impl Connection {
+    /// Notes what keeps the sender from sending more, and for how long.
+    pub(super) fn note_limit(&mut self, cx: &Context<'_>) {
+        let limit = self.judge_limit();
+        self.ledger.tally.enter(limit, cx.now.tick());
+    }
+
+    fn judge_limit(&self) -> Limit {
+        let queued = self.send_queued();
+        if queued == 0 {
+            return Limit::Application;
+        }
+        let unsent = self.unsent();
+        if unsent == 0 {
+            let refused = self.flags.has(Flags::WANTS_ROOM);
+            return if refused { Limit::Buffer } else { Limit::Network };
+        }
+        let (usable, mss) = (self.snd.usable(), u32::from(self.mss));
+        let admitted = self.cc.cwnd.saturating_sub(self.snd.in_flight());
+        let window = usable < unsent.min(mss) && usable < admitted;
+        if window { Limit::Window } else { Limit::Network }
+    }
+}
+
+/// Linux' `tcp_min_rtt_wlen`.
+const MIN_RTT_MILLIS: u32 = 300_000;
+
+const _: () = assert!(size_of::<Ledger>() <= 104);

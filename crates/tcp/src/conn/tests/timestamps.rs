@@ -1,0 +1,144 @@
+//! What is done with TSval and TSecr (RFC 7323).
+
+use std::time::Duration;
+
+use whimbrel_wire::tcp::{TcpFlags, Timestamps};
+
+use super::pair::{Flying, Pair, Which, pattern};
+use crate::conn::State;
+use crate::{DropReason, Tunables, Verdict};
+
+/// A segment of the client's at what the server expects, its TSval `newer` than the last.
+fn stamped(pair: &mut Pair, newer: i32, text: &[u8]) -> Flying {
+    let seq = pair.server.connection.recv_sequence().nxt;
+    let recent = pair.server.connection.stamps.recent;
+    let mut flying = pair.bare(Which::Client);
+    flying.header.seq = seq;
+    flying.text = text.to_vec();
+    if let Some(stamps) = &mut flying.header.options.timestamps {
+        stamps.val = recent.wrapping_add_signed(newer);
+    }
+    flying
+}
+
+fn take(pair: &mut Pair, flying: &Flying) -> Verdict {
+    let now = pair.now;
+    pair.server.take(now, flying)
+}
+
+/// TSecr of the server's next segment.
+fn echoed(pair: &mut Pair) -> u32 {
+    let segment = pair.bare(Which::Server);
+    segment.header.options.timestamps.expect("timestamps").ecr
+}
+
+#[test]
+fn the_newest_timestamp_at_or_before_the_last_acknowledgment_is_echoed() {
+    let mut pair = Pair::established(&Tunables::default());
+    let before = echoed(&mut pair);
+    let next = stamped(&mut pair, 5, b"next");
+    assert_eq!(take(&mut pair, &next), Verdict::Accepted);
+    // Its acknowledgment is delayed: the segment behind it is not the earliest any more.
+    let behind = stamped(&mut pair, 9, b"behind");
+    assert_eq!(take(&mut pair, &behind), Verdict::Accepted);
+    assert_eq!(echoed(&mut pair), before.wrapping_add(5));
+    let mut beyond_a_gap = stamped(&mut pair, 20, b"beyond");
+    beyond_a_gap.header.seq += 1_000;
+    assert_eq!(take(&mut pair, &beyond_a_gap), Verdict::Accepted);
+    assert_eq!(echoed(&mut pair), before.wrapping_add(5), "it did not move RCV.NXT");
+}
+
+#[test]
+fn a_segment_that_is_refused_leaves_the_timestamp_to_echo_alone() {
+    let far = 1 << 30;
+    let cases: [(TcpFlags, u32, DropReason); 5] = [
+        (TcpFlags::ACK, far, DropReason::AckUnsentData),
+        (TcpFlags::ACK, far.wrapping_neg(), DropReason::TooOldAck),
+        (TcpFlags::PSH, 0, DropReason::NoAck),
+        (TcpFlags::SYN | TcpFlags::ACK, 0, DropReason::SynChallenged),
+        (TcpFlags::RST, 0, DropReason::ResetChallenged),
+    ];
+    for (flags, ahead, reason) in cases {
+        let mut pair = Pair::established(&Tunables::default());
+        let before = echoed(&mut pair);
+        let mut forged = stamped(&mut pair, 1 << 30, b"forged");
+        forged.header.flags = flags;
+        forged.header.ack += ahead;
+        if flags.is_rst() {
+            // At RCV.NXT it would be obeyed.
+            forged.header.seq += 1;
+        }
+        assert_eq!(take(&mut pair, &forged), Verdict::Drop(reason));
+        assert_eq!(echoed(&mut pair), before, "{flags:?}");
+        let honest = stamped(&mut pair, 0, b"honest");
+        assert_eq!(take(&mut pair, &honest), Verdict::Accepted);
+    }
+}
+
+#[test]
+fn an_old_acknowledgment_with_new_text_counts() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mut old = stamped(&mut pair, 7, b"new");
+    pair.write(Which::Server, &pattern(100));
+    pair.run_until_quiet();
+    old.header.seq = pair.server.connection.recv_sequence().nxt;
+    let recent = pair.server.connection.stamps.recent.wrapping_add(7);
+    old.header.options.timestamps = Some(Timestamps { val: recent, ecr: 0 });
+    assert_eq!(take(&mut pair, &old), Verdict::Accepted);
+    assert_eq!(echoed(&mut pair), recent);
+}
+
+#[test]
+fn an_older_timestamp_is_acknowledged_and_dropped_unless_it_is_a_resets() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mut old = stamped(&mut pair, -1, b"old");
+    assert_eq!(take(&mut pair, &old), Verdict::Drop(DropReason::Paws));
+    assert!(pair.poll(Which::Server).is_some());
+    assert_eq!(pair.server.connection.unread(), 0);
+    old.text.clear();
+    old.header.flags = TcpFlags::RST;
+    assert!(matches!(take(&mut pair, &old), Verdict::Closed(_)));
+}
+
+#[test]
+fn a_segment_without_timestamps_is_dropped_in_silence() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mut bare = stamped(&mut pair, 0, b"bare");
+    bare.header.options.timestamps = None;
+    assert_eq!(take(&mut pair, &bare), Verdict::Drop(DropReason::TimestampMissing));
+    assert!(pair.poll(Which::Server).is_none());
+    assert_eq!(pair.server.connection.state(), State::Established);
+}
+
+#[test]
+fn after_24_days_of_silence_any_timestamp_is_taken() {
+    let mut pair = Pair::established(&Tunables::default());
+    let day = Duration::from_secs(24 * 3600);
+    pair.now = pair.now + 23 * day;
+    let old = stamped(&mut pair, -1, b"old");
+    assert_eq!(take(&mut pair, &old), Verdict::Drop(DropReason::Paws));
+    pair.now = pair.now + day;
+    let old = stamped(&mut pair, -1, b"old");
+    assert_eq!(take(&mut pair, &old), Verdict::Accepted);
+    assert_eq!(pair.server.connection.stamps.recent, old_val(&old));
+}
+
+fn old_val(flying: &Flying) -> u32 {
+    flying.header.options.timestamps.expect("timestamps").val
+}
+
+#[test]
+fn an_echo_measures_what_a_retransmission_made_ambiguous() {
+    let mut pair = Pair::established(&Tunables::default());
+    let srtt = |pair: &Pair| pair.client.connection.rtt().srtt().expect("a measurement");
+    let before = srtt(&pair);
+    pair.write(Which::Client, b"text");
+    let lost = pair.poll(Which::Client).expect("text");
+    assert_eq!(lost.text, b"text");
+    // Sent again after a time-out, only the echo tells which copy is acknowledged.
+    pair.run_for(Duration::from_secs(2));
+    assert_eq!(pair.client.counters.timeouts, 1);
+    let sample = 8 * (srtt(&pair) - before) + before;
+    assert!((19..=62).contains(&sample.as_millis()), "{sample:?}: one round trip, not two");
+    assert_eq!(pair.client.connection.rtt().back_offs(), 0);
+}
