@@ -25,14 +25,14 @@ pub(crate) struct Backlog {
     pub(crate) families: Families,
     /// How many may wait (>= 1).
     pub(crate) most: u32,
-    /// What accepted streams inherit.
-    pub(crate) settings: Settings,
     state: Mutex<State>,
 }
 
 /// What the lock guards.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct State {
+    /// What accepted streams inherit.
+    pub(crate) settings: Settings,
     /// Tasks that wait for a connection.
     pub(crate) waiters: Waiters,
     ready: VecDeque<Accepted>,
@@ -57,7 +57,17 @@ pub(crate) struct Accepted {
 
 impl Backlog {
     pub(crate) fn new(at: Endpoint, families: Families, most: u32, settings: Settings) -> Self {
-        Self { at, families, most: most.max(1), settings, state: Mutex::default() }
+        let state = State {
+            settings,
+            waiters: Waiters::default(),
+            ready: VecDeque::new(),
+            id: None,
+            error: None,
+            told: 0,
+            posted: false,
+            dropped: false,
+        };
+        Self { at, families, most: most.max(1), state: Mutex::new(state) }
     }
 
     /// Nothing panics under the lock but an executor's cloning of a waker.

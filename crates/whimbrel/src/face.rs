@@ -129,6 +129,7 @@ impl Face {
         let mut state = backlog.lock();
         match listening {
             Ok(id) => {
+                shard.set_listener_options(id, &state.settings.options());
                 state.id = Some(id);
                 drop(state);
                 self.listeners.insert(id, backlog);
@@ -137,14 +138,15 @@ impl Face {
         }
     }
 
-    /// A listener has room again, or is gone.
+    /// A listener has room again, or other settings, or is gone.
     fn look_at(&mut self, shard: &mut Shard, backlog: &Backlog) {
-        let (id, dropped) = {
+        let (id, dropped, options) = {
             let state = backlog.lock();
-            (state.id, state.is_dropped())
+            (state.id, state.is_dropped(), state.settings.options())
         };
         let Some(id) = id else { return };
         if !dropped {
+            shard.set_listener_options(id, &options);
             return self.accept(shard, id);
         }
         self.listeners.remove(&id);
@@ -192,20 +194,19 @@ impl Face {
     /// Hands complete connections over, as many as the backlog has room for.
     fn accept(&mut self, shard: &mut Shard, id: ListenerId) {
         let Some(backlog) = self.listeners.get(&id).map(Arc::clone) else { return };
-        let room = backlog.lock().room(backlog.most);
+        let (room, settings) = {
+            let state = backlog.lock();
+            (state.room(backlog.most), state.settings)
+        };
         for _ in 0..room {
             let Some(handle) = shard.accept(id) else { break };
             let Some(flow) = shard.flow(handle) else {
                 shard.abort(handle);
                 continue;
             };
-            let cell = StreamCell::accepted(handle, backlog.settings);
-            {
-                let mut state = cell.lock();
-                state.settings.apply(shard, handle);
-                // What came with the handshake is read at once.
-                let _kept = state.exchange(shard, handle, &mut self.woken);
-            }
+            let cell = StreamCell::accepted(handle, settings);
+            // What came with the handshake is read at once.
+            let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
             self.keep(handle, Arc::clone(&cell));
             backlog.lock().push(Accepted { cell, flow }, &mut self.woken);
         }

@@ -116,10 +116,9 @@ pub(crate) fn bound_already(at: SocketAddr) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("the socket is bound to {at} already"))
 }
 
-/// A hop limit that cannot be had.
-pub(crate) fn hop_limit(asked: u32, fixed: u32) -> io::Error {
-    let text = format!("ttl {asked}: this stack sends every packet with {fixed}");
-    io::Error::new(ErrorKind::Unsupported, text)
+/// A hop limit that no packet has.
+pub(crate) fn hop_limit(asked: u32) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("ttl {asked}: give 1 to 255"))
 }
 
 /// No address came of a name.

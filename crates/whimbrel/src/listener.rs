@@ -16,7 +16,7 @@ use crate::backlog::Backlog;
 use crate::bound::{Reserved, Share};
 use crate::cell::Settings;
 use crate::mailbox::{Mailbox, Request};
-use crate::stream::{HOP_LIMIT, check_hop_limit};
+use crate::stream::hop_limit;
 use crate::waiters::Ticket;
 use crate::{Stack, TcpStream, fault, stack};
 
@@ -106,14 +106,18 @@ impl TcpListener {
         Ok(self.reserved.at().into())
     }
 
-    /// The hop limit of what is sent: 64.
+    /// The time to live (IPv4) or hop limit (IPv6) of what its connections send.
     pub fn ttl(&self) -> io::Result<u32> {
-        Ok(HOP_LIMIT)
+        Ok(self.backlog.lock().settings.hop_limit().into())
     }
 
-    /// Accepts 64 and refuses everything else as `Unsupported`: this stack has one hop limit.
+    /// Connections that come from now on are answered with this time to live, or hop limit
+    /// (1 ..= 255).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        check_hop_limit(ttl)
+        let hops = hop_limit(ttl)?;
+        self.backlog.lock().settings.set_hop_limit(hops);
+        self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
+        Ok(())
     }
 
     /// What happened so far, and how full it is. Tokio has no such method.

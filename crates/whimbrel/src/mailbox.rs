@@ -33,7 +33,7 @@ pub(crate) enum Request {
     Connect(Box<Connect>),
     /// Listen.
     Listen(Arc<Backlog>),
-    /// Look at a listener: it has room again, or is gone.
+    /// Look at a listener: it has room again, or other settings, or is gone.
     Backlog(Arc<Backlog>),
     /// Look around.
     Inspect(Look),

@@ -152,8 +152,8 @@ impl TcpSocket {
         Ok(self.lock().settings.recv_size())
     }
 
-    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint). On a
-    /// socket that connects the window scale follows; on one that listens that of the stack stays.
+    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint). The window
+    /// scale follows.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
     }

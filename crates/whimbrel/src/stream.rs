@@ -169,14 +169,16 @@ impl TcpStream {
         self.set_linger(Some(Duration::ZERO))
     }
 
-    /// The hop limit of what is sent: 64.
+    /// The time to live (IPv4) or hop limit (IPv6) of what is sent.
     pub fn ttl(&self) -> io::Result<u32> {
-        Ok(HOP_LIMIT)
+        Ok(self.cell.lock().settings.hop_limit().into())
     }
 
-    /// Accepts 64 and refuses everything else as `Unsupported`: this stack has one hop limit.
+    /// Sends with this time to live, or hop limit (1 ..= 255; by default as the tunable
+    /// `net.ipv4.ip_default_ttl` has it).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        check_hop_limit(ttl)
+        let hops = hop_limit(ttl)?;
+        self.set(|settings| settings.set_hop_limit(hops))
     }
 
     /// Whether the connection is probed when it is silent (`SO_KEEPALIVE`). Tokio has this on
@@ -264,10 +266,7 @@ impl Drop for TcpStream {
     }
 }
 
-/// Whether packets can be sent with this hop limit.
-pub(crate) fn check_hop_limit(ttl: u32) -> io::Result<()> {
-    if ttl == HOP_LIMIT { Ok(()) } else { Err(fault::hop_limit(ttl, HOP_LIMIT)) }
+/// A hop limit that packets can have.
+pub(crate) fn hop_limit(ttl: u32) -> io::Result<u8> {
+    u8::try_from(ttl).ok().filter(|hops| *hops > 0).ok_or_else(|| fault::hop_limit(ttl))
 }
-
-/// What the stack sends every packet with (RFC 1700's default).
-pub(crate) const HOP_LIMIT: u32 = 64;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::conn::{KeepAlive, Nagle};
+use whimbrel_tcp::conn::{KeepAlive, Nagle, Particulars, SocketOptions};
 
 /// Settings of a stream, 12 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct Settings {
     recv_size: u32,
     /// `SO_LINGER`, seconds; [`Settings::NO_LINGER`] if off.
     linger: u16,
+    /// Time to live, or hop limit.
+    hop_limit: u8,
     switches: u8,
 }
 
@@ -22,8 +24,8 @@ impl Settings {
     const NO_LINGER: u16 = u16::MAX;
     const NO_DELAY: u8 = 1;
     const KEEP_ALIVE: u8 = 1 << 1;
-    /// What was ever switched on must be switched off explicitly.
-    const KEEP_ALIVE_TOLD: u8 = 1 << 2;
+    /// The hop limit is not the stack's.
+    const HOP_LIMIT: u8 = 1 << 2;
     /// The send buffer is not the stack's.
     const SEND_SIZE: u8 = 1 << 3;
     /// The receive buffer is not the stack's.
@@ -35,31 +37,32 @@ impl Settings {
             send_size: tunables.send_buffer,
             recv_size: tunables.recv_buffer,
             linger: Self::NO_LINGER,
+            hop_limit: tunables.hop_limit,
             switches: 0,
         }
     }
 
-    /// Tells the shard.
-    pub(crate) fn apply(&mut self, shard: &mut Shard, handle: Handle) {
-        let nagle = if self.nodelay() { Nagle::Off } else { Nagle::On };
-        shard.set_nodelay(handle, nagle);
-        if self.keepalive() {
-            shard.set_keep_alive(handle, KeepAlive::On);
-            self.switches |= Self::KEEP_ALIVE_TOLD;
-        } else if self.switches & Self::KEEP_ALIVE_TOLD != 0 {
-            shard.set_keep_alive(handle, KeepAlive::Off);
-        }
-        if self.switches & Self::SEND_SIZE != 0 {
-            shard.set_send_size(handle, self.send_size);
-        }
-        if self.switches & Self::RECV_SIZE != 0 {
-            shard.set_recv_size(handle, self.recv_size);
+    /// Tells the shard, of a connection.
+    pub(crate) fn apply(&self, shard: &mut Shard, handle: Handle) {
+        shard.set_options(handle, &self.options());
+    }
+
+    /// What the shard calls them.
+    pub(crate) fn options(&self) -> SocketOptions {
+        let hop_limit = self.has(Self::HOP_LIMIT).then_some(self.hop_limit);
+        SocketOptions {
+            nagle: if self.nodelay() { Nagle::Off } else { Nagle::On },
+            keep_alive: if self.keepalive() { KeepAlive::On } else { KeepAlive::Off },
+            send_size: self.has(Self::SEND_SIZE).then_some(self.send_size),
+            recv_size: self.has(Self::RECV_SIZE).then_some(self.recv_size),
+            particulars: Particulars { ttl: hop_limit, hop_limit, ..Particulars::default() },
+            ..SocketOptions::default()
         }
     }
 
     /// Whether Nagle's algorithm is off.
     pub(crate) const fn nodelay(&self) -> bool {
-        self.switches & Self::NO_DELAY != 0
+        self.has(Self::NO_DELAY)
     }
 
     /// Switches Nagle's algorithm off, or on.
@@ -69,7 +72,7 @@ impl Settings {
 
     /// Whether the connection is probed when it is silent.
     pub(crate) const fn keepalive(&self) -> bool {
-        self.switches & Self::KEEP_ALIVE != 0
+        self.has(Self::KEEP_ALIVE)
     }
 
     /// Probes the connection when it is silent, or stops to.
@@ -111,6 +114,21 @@ impl Settings {
     pub(crate) fn set_recv_size(&mut self, octets: u32) {
         self.recv_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
         self.switches |= Self::RECV_SIZE;
+    }
+
+    /// Time to live, or hop limit.
+    pub(crate) const fn hop_limit(&self) -> u8 {
+        self.hop_limit
+    }
+
+    /// Sends with this time to live, or hop limit.
+    pub(crate) const fn set_hop_limit(&mut self, hops: u8) {
+        self.hop_limit = hops;
+        self.switches |= Self::HOP_LIMIT;
+    }
+
+    const fn has(&self, switch: u8) -> bool {
+        self.switches & switch != 0
     }
 
     const fn switch(&mut self, switch: u8, on: bool) {

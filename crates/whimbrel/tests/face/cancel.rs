@@ -18,7 +18,7 @@ async fn a_dropped_connect_ends_the_attempt() {
     for _ in 0..200 {
         // Dropped before the shard has heard of it, mostly.
         let mut connect = Box::pin(TcpStream::connect(&world.client, SERVER));
-        poll_fn(|cx| Poll::Ready(assert!(connect.as_mut().poll(cx).is_pending()))).await;
+        assert!(poll_fn(|cx| Poll::Ready(connect.as_mut().poll(cx).is_pending())).await);
     }
     for wait in 0..20 {
         let connect = TcpStream::connect(&world.client, SERVER);

@@ -216,8 +216,11 @@ async fn settings_reach_the_shard_and_accepted_streams_inherit_them() {
     })
     .await;
     assert_eq!(client.ttl().unwrap(), 64);
-    client.set_ttl(64).unwrap();
-    assert_eq!(client.set_ttl(3).unwrap_err().kind(), ErrorKind::Unsupported);
+    client.set_ttl(3).unwrap();
+    assert_eq!(client.ttl().unwrap(), 3);
+    for ttl in [0, 256] {
+        assert_eq!(client.set_ttl(ttl).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
     drop((client, server, listener));
     world.assert_empty().await;
 }
