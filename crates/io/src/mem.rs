@@ -1,211 +1,160 @@
-//! Two hosts in this process, and impaired links between them: in real time, or in virtual time
-//! that jumps to whatever is due next.
+//! A wire inside the process: two stacks, joined by a [`Link`] in each direction, in real time.
+//!
+//! What a link is like, its configuration says: by default it is perfect, with rate, delay and
+//! every impairment if asked. Needs no privilege and no system call while both workers are busy: a
+//! frame wakes the other worker as a command would, by its [`Waker`].
+//!
+//! Super-segments are cut into packets of the link's MTU, as a network card does it; frames begin
+//! with their IP header.
 
-use std::time::Duration;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use whimbrel_link::{Link, LinkConfig};
-use whimbrel_stack::{Capabilities, Medium, RxFrame, Shard, Steering, TxBatch};
+use bytes::Bytes;
+use whimbrel_link::{Link, LinkConfig, LinkCounters, cut};
+use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::{Instant, SegMeta};
 
-use crate::device::MAX_BURST;
-use crate::sys::{Interest, PollFd, ppoll};
-use crate::worker::WorkerError;
-use crate::{Activity, Clock, Port, Stop};
+use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
+use crate::{Clock, Waker};
 
-/// Two hosts, each with its application, and a link in each direction.
+/// One end of the wire. Its worker must have [`MemWire::clock`] and [`MemWire::waker`].
 #[derive(Debug)]
-pub struct MemPair<A, B> {
-    near: Host<A>,
-    far: Host<B>,
-    /// From the near host to the far one.
-    there: Link,
-    back: Link,
-    time: MemTime,
-    batch: TxBatch,
+pub struct MemWire {
+    clock: Clock,
+    own: Waker,
+    peer: Waker,
+    inward: Direction,
+    outward: Direction,
+    /// Packets on their way to the link: cut before the other end is locked out.
+    packets: Vec<Bytes>,
+    counters: DeviceCounters,
 }
 
-/// Which time a pair lives in.
-#[derive(Clone, Copy, Debug)]
-pub enum MemTime {
-    /// The machine's: it sleeps until something is due.
-    Real(Clock),
-    /// Its own, now at this instant: it never sleeps, and the same seed gives the same run.
-    Virtual(Instant),
-}
+/// A link that both ends reach.
+type Direction = Arc<Mutex<Link>>;
 
-#[derive(Debug)]
-struct Host<P> {
-    shard: Shard,
-    port: P,
-}
+impl MemWire {
+    /// Both ends of a wire. `there` is the way from the first to the second, `back` the other; the
+    /// same `seed` makes the same choices.
+    pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(Self, Self)> {
+        let clock = Clock::start();
+        let (first, second) = (Waker::new()?, Waker::new()?);
+        let there = Arc::new(Mutex::new(Link::new(there, seed)));
+        let back = Arc::new(Mutex::new(Link::new(back, !seed)));
+        let end = |own: &Waker, peer: &Waker, inward: &Direction, outward: &Direction| Self {
+            clock,
+            own: own.clone(),
+            peer: peer.clone(),
+            inward: Arc::clone(inward),
+            outward: Arc::clone(outward),
+            packets: Vec::new(),
+            counters: DeviceCounters::default(),
+        };
+        Ok((end(&first, &second, &back, &there), end(&second, &first, &there, &back)))
+    }
 
-impl MemTime {
-    /// What it is.
-    pub fn now(&self) -> Instant {
-        match self {
-            Self::Real(clock) => clock.now(),
-            Self::Virtual(now) => *now,
-        }
+    /// The clock of both ends, and of their workers.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// What wakes this end's worker.
+    pub fn waker(&self) -> Waker {
+        self.own.clone()
+    }
+
+    /// What happened on the way to the other end.
+    pub fn outward_counters(&self) -> LinkCounters {
+        *lock(&self.outward).counters()
     }
 }
 
-/// What the interface of a host on such a link can do: nothing for the host, so that it does all
-/// the work that it would on a plain wire, checksums included.
-pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
-    Capabilities {
-        medium: Medium::Ip,
-        mtu: link.mtu,
-        max_super: link.mtu as u32,
-        tx_checksum: false,
-        steering: Steering::None,
-    }
-}
-
-impl<A: Port, B: Port> MemPair<A, B> {
-    /// A pair; chance on the links comes from `seed`.
-    pub fn new(
-        link: &LinkConfig,
-        seed: u64,
-        (near, far): ((Shard, A), (Shard, B)),
-        time: MemTime,
-    ) -> Self {
-        Self {
-            near: Host { shard: near.0, port: near.1 },
-            far: Host { shard: far.0, port: far.1 },
-            there: Link::new(link.clone(), seed ^ THERE),
-            back: Link::new(link.clone(), seed ^ BACK),
-            time,
-            batch: TxBatch::new(MAX_BURST),
+impl Device for MemWire {
+    fn capabilities(&self) -> Capabilities {
+        let mtu = lock(&self.outward).config().mtu;
+        Capabilities {
+            medium: Medium::Ip,
+            mtu,
+            max_super: MAX_SUPER,
+            tx_checksum: true,
+            steering: Steering::None,
         }
     }
 
-    /// Runs until `until` is set. In virtual time it also ends when nothing is due any more.
-    pub fn run(&mut self, until: &Stop) -> Result<(), WorkerError> {
-        while !until.is_set() {
-            if self.turn() == Activity::Idle && !self.pass_time(until)? {
-                return Ok(());
+    fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
+        let mut packets = [const { Bytes::new() }; MAX_BURST];
+        let now = self.clock.now();
+        let mut taken = 0;
+        {
+            let mut link = lock(&self.inward);
+            for (place, packet) in packets.iter_mut().zip(std::iter::from_fn(|| link.pop(now))) {
+                *place = packet;
+                taken += 1;
             }
         }
-        Ok(())
+        if taken == 0 {
+            return Ok(0);
+        }
+        let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
+        for (frame, packet) in frames.iter_mut().zip(&packets).take(taken) {
+            *frame = RxFrame::new(packet, SegMeta::SINGLE);
+            self.counters.rx_octets += packet.len() as u64;
+        }
+        self.counters.rx_frames += taken as u64;
+        self.counters.rx_segments += taken as u64;
+        deliver(frames.get(..taken).unwrap_or_default());
+        Ok(taken)
     }
 
-    /// The time.
-    pub fn now(&self) -> Instant {
-        self.time.now()
-    }
-
-    /// The near host and its application.
-    pub fn near(&mut self) -> (&mut Shard, &mut A) {
-        (&mut self.near.shard, &mut self.near.port)
-    }
-
-    /// The far host and its application.
-    pub fn far(&mut self) -> (&mut Shard, &mut B) {
-        (&mut self.far.shard, &mut self.far.port)
-    }
-
-    /// The links: from the near host to the far one, and back.
-    pub const fn links(&self) -> [&Link; 2] {
-        [&self.there, &self.back]
-    }
-
-    /// The near host and its application, to keep.
-    pub fn into_near(self) -> (Shard, A) {
-        (self.near.shard, self.near.port)
-    }
-
-    fn turn(&mut self) -> Activity {
-        let Self { near, far, there, back, time, batch } = self;
-        let first = near.turn(time.now(), back, there, batch);
-        let second = far.turn(time.now(), there, back, batch);
-        first.or(second)
-    }
-
-    /// Waits for what is due next, or goes there. Returns whether there is anything.
-    fn pass_time(&mut self, until: &Stop) -> Result<bool, WorkerError> {
-        let deadlines = [
-            self.near.next_deadline(),
-            self.far.next_deadline(),
-            self.there.next_arrival(),
-            self.back.next_arrival(),
-        ];
-        let next = deadlines.into_iter().flatten().min();
-        match &mut self.time {
-            MemTime::Virtual(now) => {
-                if let Some(next) = next {
-                    // What is due at once and left nothing to do is no reason to stand still.
-                    *now = next.max(*now + Duration::from_nanos(1));
-                }
-                Ok(next.is_some())
-            }
-            MemTime::Real(clock) => {
-                let timeout = next.map(|next| clock.until(next));
-                let mut fds = [PollFd::new(until, Interest::Read)];
-                ppoll(&mut fds, timeout).map_err(WorkerError::Wait)?;
-                Ok(true)
+    fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
+        let pending = batch.pending();
+        for segment in pending {
+            self.counters.tx_frames += 1;
+            self.counters.tx_octets += segment.len() as u64;
+            let text = segment.payload.octets();
+            let is_super = segment.gso_size > 0 && text > segment.gso_size.into();
+            self.counters.tx_super += u64::from(is_super);
+            cut(segment, |packet| self.packets.push(packet));
+        }
+        batch.consume(pending.len());
+        let now = self.clock.now();
+        {
+            let mut link = lock(&self.outward);
+            for packet in self.packets.drain(..) {
+                link.push_frame(now, packet);
             }
         }
-    }
-}
-
-impl<P: Port> Host<P> {
-    /// Once round, as a worker goes: commands, frames, timers, events, segments.
-    fn turn(
-        &mut self,
-        now: Instant,
-        inward: &mut Link,
-        outward: &mut Link,
-        batch: &mut TxBatch,
-    ) -> Activity {
-        let Self { shard, port } = self;
-        shard.tell_time(now);
-        let commands = port.drain(now, shard);
-        let arrived = receive(now, shard, inward);
-        let timers = shard.advance(now, ADVANCE_BUDGET);
-        let events = port.flush(now, shard);
-        let mut sent = false;
-        for _ in 0..TX_ROUNDS {
-            let more = shard.tx(batch);
-            let pending = batch.pending();
-            pending.iter().for_each(|segment| outward.push(now, segment));
-            sent |= !pending.is_empty();
-            let count = pending.len();
-            batch.consume(count);
-            if !more {
-                break;
-            }
-        }
-        commands.or(Activity::busy_if(arrived || timers || sent)).or(events)
+        self.peer.wake();
+        Ok(TxOutcome::Drained)
     }
 
+    fn counters(&self) -> &DeviceCounters {
+        &self.counters
+    }
+
+    /// When the next frame arrives. A worker asks this after it announced its sleep, so that a
+    /// frame pushed before [`Waker::wake`] found it awake is not slept upon.
     fn next_deadline(&self) -> Option<Instant> {
-        [self.shard.next_deadline(), self.port.next_deadline()].into_iter().flatten().min()
+        lock(&self.inward).next_arrival()
     }
 }
 
-/// One burst of what has arrived.
-fn receive(now: Instant, shard: &mut Shard, inward: &mut Link) -> bool {
-    let mut frames = Vec::with_capacity(MAX_BURST);
-    while frames.len() < MAX_BURST
-        && let Some(frame) = inward.pop(now)
-    {
-        frames.push(frame);
+impl AsFd for MemWire {
+    /// Readable when the worker is to be woken: for frames, or for whatever else.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.own.as_fd()
     }
-    if frames.is_empty() {
-        return false;
-    }
-    let burst: Vec<_> = frames.iter().map(|frame| RxFrame::new(frame, SegMeta::SINGLE)).collect();
-    shard.rx(now, &burst);
-    true
 }
 
-/// Timers that expire in one turn.
-const ADVANCE_BUDGET: usize = 256;
-/// Batches sent in one turn, before the other host has its own.
-const TX_ROUNDS: usize = 4;
-/// Tells the chance of the two directions apart.
-const THERE: u64 = 0x5555_5555_5555_5555;
-const BACK: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+/// Nothing of ours panics while it holds the lock and leaves a link half changed.
+fn lock(link: &Direction) -> MutexGuard<'_, Link> {
+    link.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As large as an IP packet can be: the link cuts.
+const MAX_SUPER: u32 = 65_535;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Both hosts in this process.
 
-use whimbrel_io::mem::mem_capabilities;
+use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::{Clock, MemPair, MemTime, Stop, entropy};
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::{InterfaceAddress, Shard, ShardConfig};

@@ -1,107 +1,101 @@
-use bytes::Bytes;
-use whimbrel_stack::{Event, InterfaceAddress, Recv, ShardConfig};
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+
+use whimbrel_stack::{Event, InterfaceAddress, Shard, ShardConfig};
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
+use crate::{Activity, Port, Stop, Worker};
 
-/// Says something once it is connected, and ends when it was said back.
-struct Caller {
-    done: Stop,
-    heard: Vec<u8>,
-    at: Instant,
-}
+/// Tells what happened, and lets go of whatever is told of.
+struct Witness(Sender<Event>);
 
-/// Says back what it hears.
-struct Echo;
-
-impl Port for Caller {
-    fn drain(&mut self, _: Instant, shard: &mut Shard) -> Activity {
-        if shard.census().connections == 0 && self.heard.is_empty() {
-            shard.connect(Endpoint::new(address(2), 7), None).unwrap();
-        }
+impl Port for Witness {
+    fn drain(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
         Activity::Idle
     }
 
-    fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
+    fn flush(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
         while let Some(event) = shard.poll_event() {
-            match event {
-                Event::Connected(handle) => {
-                    shard.send(handle, &mut Bytes::from_static(b"hello")).unwrap();
-                }
-                Event::Readable(handle) => {
-                    while let Recv::Data(octets) = shard.recv(handle) {
-                        self.heard.extend_from_slice(&octets);
-                    }
-                    self.at = now;
-                    self.done.set();
-                }
-                _ => {}
-            }
+            self.0.send(event).unwrap();
         }
         Activity::Idle
     }
 }
 
-impl Port for Echo {
-    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
-        Activity::Idle
-    }
+#[test]
+fn a_handshake_takes_the_time_of_the_links_and_wakes_both_workers() {
+    let delay = |delay| LinkConfig { delay, ..LinkConfig::default() };
+    let (there, back) = (delay(Duration::from_millis(30)), delay(Duration::from_millis(20)));
+    let (client, server) = MemWire::pair(there, back, 1).unwrap();
+    let clock = client.clock();
+    let (stop, (told, tells)) = (Stop::new().unwrap(), mpsc::channel());
 
-    fn flush(&mut self, _: Instant, shard: &mut Shard) -> Activity {
-        while let Some(event) = shard.poll_event() {
-            if let Event::Accepted(listener) = event {
-                shard.accept(listener).unwrap();
-            } else if let Event::Readable(handle) = event {
-                while let Recv::Data(mut octets) = shard.recv(handle) {
-                    shard.send(handle, &mut octets).unwrap();
-                }
-            }
-        }
-        Activity::Idle
-    }
+    let mut listening = shard(&server, SERVER.addr);
+    listening.listen(SERVER, 1).unwrap();
+    let waker = server.waker();
+    let worker = Worker::new(server, listening, Witness(told.clone()), clock, waker);
+    let server = worker.spawn("server", stop.clone()).unwrap();
+    // Let it fall asleep: the SYN must wake it.
+    std::thread::sleep(Duration::from_millis(20));
+    let mut connecting = shard(&client, CLIENT);
+    connecting.tell_time(clock.now());
+    let begun = clock.now();
+    let handle = connecting.connect(SERVER, None).unwrap();
+    let waker = client.waker();
+    let worker = Worker::new(client, connecting, Witness(told), clock, waker);
+    let client = worker.spawn("client", stop.clone()).unwrap();
+
+    let wait = Duration::from_secs(10);
+    assert_eq!(tells.recv_timeout(wait), Ok(Event::Connected(handle)));
+    let took = clock.now().since(begun);
+    assert!(matches!(tells.recv_timeout(wait), Ok(Event::Accepted(_))));
+    assert!(took >= Duration::from_millis(50), "a round trip took {took:?}");
+    stop.set();
+    let (server, client) = (server.join().unwrap().0, client.join().unwrap().0);
+    assert_eq!(client.device().outward_counters().delivered, server.device().counters().rx_frames);
+    assert!(client.device().counters().rx_frames >= 1);
 }
 
-fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 0, 0, host])
+#[test]
+fn super_segments_arrive_as_packets_of_the_mtu() {
+    let (mut first, mut second) =
+        MemWire::pair(LinkConfig::default(), LinkConfig::default(), 1).unwrap();
+    let mut batch = TxBatch::new(1);
+    let filled = batch.fill(|segment| {
+        let octets = [0x45; 40];
+        segment.header_room()[..40].copy_from_slice(&octets);
+        segment.set_header_len(40);
+        segment.transport_offset = 20;
+        segment.gso_size = 1_000;
+        segment.payload.push(Bytes::from(vec![7; 2_500])).is_ok()
+    });
+    assert_eq!(filled, Some(true));
+    assert_eq!(first.tx_burst(&mut batch).unwrap(), TxOutcome::Drained);
+
+    let mut lens = Vec::new();
+    let taken = second.rx_burst(&mut |burst| {
+        lens.extend(burst.iter().map(|frame| frame.octets.len()));
+    });
+    assert_eq!(taken.unwrap(), 3);
+    assert_eq!(lens, [1_040, 1_040, 540]);
+    assert_eq!((first.counters().tx_frames, first.counters().tx_super), (1, 1));
+    assert_eq!(second.counters().rx_octets, 2_620);
+    assert_eq!(second.next_deadline(), None);
 }
 
-fn shard(host: u8, link: &LinkConfig) -> Shard {
+fn shard(wire: &MemWire, addr: Address) -> Shard {
     Shard::new(ShardConfig {
-        tunables: Default::default(),
-        secrets: Secrets::from_seed(host.into()),
-        capabilities: mem_capabilities(link),
-        addresses: vec![InterfaceAddress { addr: address(host), prefix_len: 24 }],
+        tunables: Tunables::default(),
+        secrets: Secrets::from_seed(1),
+        capabilities: wire.capabilities(),
+        addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
         routes: Vec::new(),
     })
     .unwrap()
 }
 
-fn call(link: &str, time: MemTime) -> (Vec<u8>, Instant) {
-    let link: LinkConfig = link.parse().unwrap();
-    let done = Stop::new().unwrap();
-    let caller = Caller { done: done.clone(), heard: Vec::new(), at: Instant::ZERO };
-    let mut server = shard(2, &link);
-    server.listen(Endpoint::new(address(2), 7), 4).unwrap();
-    let near = (shard(1, &link), caller);
-    let mut pair = MemPair::new(&link, 1, (near, (server, Echo)), time);
-    pair.run(&done).unwrap();
-    assert_eq!(pair.links()[0].counters().lost(), 0);
-    let (_, caller) = pair.into_near();
-    (caller.heard, caller.at)
-}
-
-#[test]
-fn in_virtual_time_two_round_trips_take_two_round_trips_and_no_more() {
-    let (heard, at) = call("delay=250ms", MemTime::Virtual(Instant::ZERO));
-    assert_eq!(heard, b"hello");
-    // SYN and SYN-ACK, hello and hello: the turns between them cost a nanosecond here and there.
-    assert_eq!(at.as_nanos() / 1_000_000, 1_000);
-}
-
-#[test]
-fn in_real_time_it_takes_as_long_as_the_link_says() {
-    let (heard, at) = call("delay=5ms", MemTime::Real(Clock::start()));
-    assert_eq!(heard, b"hello");
-    assert!(at.as_nanos() >= 20_000_000, "{at:?}");
-}
+const CLIENT: Address = Address::from_v4_octets([10, 0, 0, 1]);
+const SERVER: Endpoint = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);

@@ -1,0 +1,159 @@
+//! Who is bound where: the ends that sockets and listeners of one stack have reserved.
+//!
+//! `bind` and `listen` answer at once, so they cannot ask a shard. They ask this table, which is
+//! off every segment's path; what it grants, no shard refuses.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fastrand::Rng;
+use whimbrel_stack::InterfaceAddress;
+use whimbrel_tcp::Tunables;
+use whimbrel_wire::{Address, Endpoint, Family};
+
+use crate::fault;
+
+/// The ends that are taken.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    own: Vec<Address>,
+    first: u16,
+    last: u16,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug)]
+struct Table {
+    /// By port: mostly one.
+    ports: BTreeMap<u16, Vec<Holder>>,
+    next: u64,
+    chance: Rng,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    id: u64,
+    addr: Address,
+    share: Share,
+    listening: bool,
+}
+
+/// Whether an end may be bound twice (`SO_REUSEADDR`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Share {
+    /// By those that allow it, as long as none of them listens.
+    Allowed,
+    /// No.
+    Refused,
+}
+
+/// An end that is taken until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    bound: Arc<Bound>,
+    id: u64,
+    at: Endpoint,
+}
+
+impl Bound {
+    /// Nothing is taken. Ports are drawn in an order that repeats with `seed`.
+    pub(crate) fn new(addresses: &[InterfaceAddress], tunables: &Tunables, seed: u64) -> Self {
+        Self {
+            own: addresses.iter().map(|own| own.addr).collect(),
+            first: tunables.port_first,
+            last: tunables.port_last,
+            table: Mutex::new(Table {
+                ports: BTreeMap::new(),
+                next: 0,
+                chance: Rng::with_seed(seed),
+            }),
+        }
+    }
+
+    /// Takes `at`; port 0 is drawn from the ephemeral ports.
+    pub(crate) fn reserve(self: &Arc<Self>, at: Endpoint, share: Share) -> io::Result<Reserved> {
+        if !at.addr.is_unspecified() && !self.own.contains(&at.addr) {
+            return Err(fault::not_local(at));
+        }
+        let mut table = self.lock();
+        let port = match at.port {
+            0 => self.draw(&mut table, at.addr)?,
+            port => port,
+        };
+        let at = Endpoint::new(at.addr, port);
+        let holder = Holder { id: table.next, addr: at.addr, share, listening: false };
+        let others = table.ports.entry(port).or_default();
+        if others.iter().any(|other| excludes(other, &holder)) {
+            return Err(fault::in_use(at));
+        }
+        others.push(holder);
+        table.next += 1;
+        Ok(Reserved { bound: Arc::clone(self), id: holder.id, at })
+    }
+
+    fn draw(&self, table: &mut Table, addr: Address) -> io::Result<u16> {
+        let count = u32::from(self.last - self.first) + 1;
+        let from = table.chance.u32(0..count);
+        let mut ports = (0..count).map(|step| self.first + ((from + step) % count) as u16);
+        let free = |port: &u16| {
+            let holders = table.ports.get(port).map_or(&[][..], Vec::as_slice);
+            !holders.iter().any(|other| overlap(&other.addr, &addr))
+        };
+        ports.find(free).ok_or_else(|| fault::no_port(self.first, self.last))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reserved {
+    /// What is taken.
+    pub(crate) fn at(&self) -> Endpoint {
+        self.at
+    }
+
+    /// Somebody listens there from now on, and nobody else has it.
+    pub(crate) fn listen(&self) -> io::Result<()> {
+        let mut table = self.bound.lock();
+        let holders = table.ports.entry(self.at.port).or_default();
+        let mut others = holders.iter().filter(|other| other.id != self.id);
+        if others.any(|other| overlap(&other.addr, &self.at.addr)) {
+            return Err(fault::in_use(self.at));
+        }
+        for own in holders.iter_mut().filter(|holder| holder.id == self.id) {
+            own.listening = true;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let mut table = self.bound.lock();
+        if let Some(holders) = table.ports.get_mut(&self.at.port) {
+            holders.retain(|holder| holder.id != self.id);
+            if holders.is_empty() {
+                table.ports.remove(&self.at.port);
+            }
+        }
+    }
+}
+
+fn excludes(one: &Holder, other: &Holder) -> bool {
+    let shared = one.share == Share::Allowed && other.share == Share::Allowed;
+    overlap(&one.addr, &other.addr) && (!shared || one.listening || other.listening)
+}
+
+/// Whether a SYN could be for both. `::` takes IPv4 too, as a socket that did not ask for
+/// `IPV6_V6ONLY`.
+fn overlap(one: &Address, other: &Address) -> bool {
+    let covers = |wide: &Address, narrow: &Address| {
+        wide.is_unspecified() && (wide.family() == Family::V6 || narrow.family() == Family::V4)
+    };
+    one == other || covers(one, other) || covers(other, one)
+}
+
+#[cfg(test)]
+mod tests;

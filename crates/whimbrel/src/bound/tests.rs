@@ -1,0 +1,68 @@
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+use super::*;
+
+#[test]
+fn one_listener_to_an_end_and_any_address_counts_as_each() {
+    let bound = bound();
+    let first = bound.reserve(at("10.0.0.1:80"), Share::Allowed).unwrap();
+    first.listen().unwrap();
+    for taken in ["10.0.0.1:80", "0.0.0.0:80", "[::]:80"] {
+        let error = bound.reserve(at(taken), Share::Allowed).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrInUse, "{taken}");
+        assert!(error.to_string().contains(taken), "{error}");
+    }
+    let other = bound.reserve(at("[fd00::1]:80"), Share::Refused).unwrap();
+    other.listen().unwrap();
+    drop(first);
+    bound.reserve(at("0.0.0.0:80"), Share::Refused).unwrap();
+    drop(other);
+    assert!(bound.lock().ports.is_empty());
+}
+
+#[test]
+fn those_that_share_an_end_cannot_both_listen_there() {
+    let bound = bound();
+    let first = bound.reserve(at("10.0.0.1:80"), Share::Allowed).unwrap();
+    let second = bound.reserve(at("10.0.0.1:80"), Share::Allowed).unwrap();
+    assert!(bound.reserve(at("10.0.0.1:80"), Share::Refused).is_err());
+    assert_eq!(first.listen().unwrap_err().kind(), ErrorKind::AddrInUse);
+    drop(second);
+    first.listen().unwrap();
+}
+
+#[test]
+fn a_drawn_port_is_free_and_when_none_is_the_range_is_named() {
+    let bound = bound();
+    let mut drawn: Vec<Reserved> =
+        (0..4).map(|_| bound.reserve(at("10.0.0.1:0"), Share::Allowed).unwrap()).collect();
+    let mut ports: Vec<u16> = drawn.iter().map(|one| one.at().port).collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [40_000, 40_001, 40_002, 40_003]);
+    let error = bound.reserve(at("10.0.0.1:0"), Share::Allowed).unwrap_err();
+    assert!(error.to_string().contains("40000 to 40003"), "{error}");
+    // The other address has ports of its own.
+    bound.reserve(at("[fd00::1]:0"), Share::Allowed).unwrap();
+    let freed = drawn.pop().unwrap().at().port;
+    assert_eq!(bound.reserve(at("10.0.0.1:0"), Share::Allowed).unwrap().at().port, freed);
+}
+
+#[test]
+fn another_hosts_address_cannot_be_bound() {
+    let error = bound().reserve(at("10.0.0.9:80"), Share::Allowed).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
+}
+
+fn bound() -> Arc<Bound> {
+    let own = |addr: &str, prefix_len| InterfaceAddress {
+        addr: addr.parse::<std::net::IpAddr>().unwrap().into(),
+        prefix_len,
+    };
+    let tunables = Tunables { port_first: 40_000, port_last: 40_003, ..Tunables::default() };
+    Arc::new(Bound::new(&[own("10.0.0.1", 24), own("fd00::1", 64)], &tunables, 1))
+}
+
+fn at(text: &str) -> Endpoint {
+    text.parse::<SocketAddr>().unwrap().into()
+}

@@ -1,0 +1,227 @@
+//! How a stack is made: its wire, its addresses, its rules.
+
+use std::io;
+use std::sync::Arc;
+
+use whimbrel_io::{
+    Clock, Device, MemWire, Stop, Tun, TunError, UnixError, UnixWire, Waker, WireSpec, Worker,
+    entropy,
+};
+use whimbrel_link::LinkConfig;
+use whimbrel_stack::shard::ConfigError;
+use whimbrel_stack::{InterfaceAddress, Route, Shard, ShardConfig};
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::table::Secrets;
+use whimbrel_tcp::tunables::TunableError;
+use whimbrel_wire::Address;
+
+use crate::Stack;
+use crate::face::Face;
+use crate::mailbox::Mailbox;
+
+/// Configures a [`Stack`].
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stack = whimbrel::Stack::builder()
+///     .wire("tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".parse()?)
+///     .set("net.ipv4.tcp_syn_retries", "3")?
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct StackBuilder {
+    wire: Option<Wire>,
+    addresses: Vec<InterfaceAddress>,
+    routes: Vec<Route>,
+    tunables: Tunables,
+    seed: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Wire {
+    Spec(WireSpec),
+    Mem(MemEnd),
+}
+
+/// One end of a wire inside the process, from [`mem_wire`].
+#[derive(Debug)]
+pub struct MemEnd(MemWire);
+
+/// Both ends of a wire inside the process, which needs no privilege. `there` is the way from the
+/// first to the second, `back` the other; the same `seed` makes the same losses.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use whimbrel::{LinkConfig, Stack, mem_wire};
+///
+/// let far: LinkConfig = "rate=100M,delay=40ms,loss=0.1%".parse()?;
+/// let (left, right) = mem_wire(far.clone(), far, 7)?;
+/// let left = Stack::builder().mem(left).address("192.0.2.1", 24)?.build()?;
+/// let right = Stack::builder().mem(right).address("192.0.2.2", 24)?.build()?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn mem_wire(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(MemEnd, MemEnd)> {
+    let (first, second) = MemWire::pair(there, back, seed)?;
+    Ok((MemEnd(first), MemEnd(second)))
+}
+
+/// Why there is no stack.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No wire was given.
+    #[error(
+        "the stack has no wire: give one, as in .wire(\"tun:whim0,addr=10.9.0.2/24\".parse()?)"
+    )]
+    NoWire,
+    /// A wire with several queues.
+    #[error("queues={0}: the face has one shard, give queues=1")]
+    Queues(u16),
+    /// A wire that this version cannot serve.
+    #[error("the face knows only tun:, tap: and unix: wires, and mem_wire()")]
+    Wire,
+    /// An address that is none.
+    #[error("{0:?} is no address: give one, as in 10.9.0.2 or fd09::2")]
+    Address(String),
+    /// The interface could not be had.
+    #[error(transparent)]
+    Tun(#[from] TunError),
+    /// The socket could not be had.
+    #[error(transparent)]
+    Unix(#[from] UnixError),
+    /// The configuration makes no host.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A tunable that may not have its value.
+    #[error(transparent)]
+    Tunable(#[from] TunableError),
+    /// No keys.
+    #[error(transparent)]
+    Entropy(#[from] entropy::EntropyError),
+    /// No thread, or no descriptor.
+    #[error("the system gave no thread or descriptor: {0}")]
+    System(#[from] io::Error),
+}
+
+impl StackBuilder {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Frames go through `wire`: `tun:`, `tap:` or `unix:`, whose addresses and routes the stack
+    /// gets.
+    pub fn wire(mut self, wire: WireSpec) -> Self {
+        self.wire = Some(Wire::Spec(wire));
+        self
+    }
+
+    /// Frames go to the other end of a wire inside the process.
+    pub fn mem(mut self, end: MemEnd) -> Self {
+        self.wire = Some(Wire::Mem(end));
+        self
+    }
+
+    /// Adds an address, in a network with a prefix of `prefix_len` bits (0 ..= 32 for IPv4, 0 ..=
+    /// 128 for IPv6).
+    pub fn address(mut self, addr: &str, prefix_len: u8) -> Result<Self, BuildError> {
+        let parsed = addr.parse::<std::net::IpAddr>();
+        let addr: Address = parsed.map_err(|_| BuildError::Address(addr.into()))?.into();
+        self.addresses.push(InterfaceAddress { addr, prefix_len });
+        Ok(self)
+    }
+
+    /// Adds a route beyond those that addresses and wire imply.
+    pub fn route(mut self, route: Route) -> Self {
+        self.routes.push(route);
+        self
+    }
+
+    /// Replaces all rules.
+    pub fn tunables(mut self, tunables: Tunables) -> Self {
+        self.tunables = tunables;
+        self
+    }
+
+    /// Sets the tunable that has this name or alias: `.set("net.ipv4.tcp_syn_retries", "3")`.
+    pub fn set(mut self, name: &str, value: &str) -> Result<Self, BuildError> {
+        self.tunables.set_by_name(name, value)?;
+        Ok(self)
+    }
+
+    /// Keys, ports and sequence numbers repeat with `seed`. For tests only: whoever guesses it can
+    /// forge segments. Without it keys come from the system's entropy.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Opens the wire and starts the worker thread.
+    pub fn build(mut self) -> Result<Stack, BuildError> {
+        match self.wire.take().ok_or(BuildError::NoWire)? {
+            Wire::Mem(MemEnd(end)) => {
+                let (clock, waker) = (end.clock(), end.waker());
+                self.start(end, clock, waker)
+            }
+            Wire::Spec(spec) => {
+                self.addresses.splice(0..0, spec.addresses().iter().copied());
+                self.routes.extend(spec.routes());
+                let (clock, waker) = (Clock::start(), Waker::new()?);
+                match spec {
+                    WireSpec::Tun(config) | WireSpec::Tap(config) => match config.queues() {
+                        1 => self.start(Tun::open(&config)?, clock, waker),
+                        queues => Err(BuildError::Queues(queues)),
+                    },
+                    WireSpec::Unix(config) => self.start(UnixWire::open(&config)?, clock, waker),
+                    _ => Err(BuildError::Wire),
+                }
+            }
+        }
+    }
+
+    fn start<D: Device + Send + 'static>(
+        self,
+        device: D,
+        clock: Clock,
+        waker: Waker,
+    ) -> Result<Stack, BuildError> {
+        let secrets = match self.seed {
+            Some(seed) => Secrets::from_seed(seed),
+            None => entropy::secrets()?,
+        };
+        let shard = Shard::new(ShardConfig {
+            tunables: self.tunables.clone(),
+            secrets,
+            capabilities: device.capabilities(),
+            addresses: self.addresses.clone(),
+            routes: self.routes,
+        })?;
+        let mailbox = Arc::new(Mailbox::new(waker.clone()));
+        let stop = Stop::new()?;
+        let face = Face::new(Arc::clone(&mailbox), stop.clone());
+        let worker = Worker::new(device, shard, face, clock, waker);
+        std::thread::Builder::new().name("whimbrel-0".into()).spawn(move || run(worker, &stop))?;
+        let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
+        Ok(Stack::new([mailbox].into(), self.addresses, self.tunables, seed))
+    }
+}
+
+/// The life of a worker thread. If it panics, the face is dropped, and tells everybody.
+fn run<D: Device>(mut worker: Worker<D, Face>, stop: &Stop) {
+    let why = match worker.run(stop) {
+        Ok(()) => "nobody held it any more".into(),
+        Err(error) => error.to_string(),
+    };
+    let (_, _, mut face) = worker.into_parts();
+    face.end(why);
+}
+
+/// [`Stack::pair`].
+pub(crate) fn pair() -> Result<(Stack, Stack), BuildError> {
+    let (first, second) = mem_wire(LinkConfig::default(), LinkConfig::default(), 0)?;
+    let first = Stack::builder().mem(first).address("10.0.0.1", 24)?.address("fd00::1", 64)?;
+    let second = Stack::builder().mem(second).address("10.0.0.2", 24)?.address("fd00::2", 64)?;
+    Ok((first.build()?, second.build()?))
+}

@@ -1,0 +1,147 @@
+//! What an application sets on a stream, or on a socket before it is one.
+
+use std::time::Duration;
+
+use whimbrel_stack::{Handle, Shard};
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::{KeepAlive, Nagle, Particulars, SocketOptions};
+
+/// Settings of a stream, 12 octets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Settings {
+    /// The send buffer, octets.
+    send_size: u32,
+    /// The receive buffer, octets.
+    recv_size: u32,
+    /// `SO_LINGER`, seconds; [`Settings::NO_LINGER`] if off.
+    linger: u16,
+    /// Time to live, or hop limit.
+    hop_limit: u8,
+    switches: u8,
+}
+
+impl Settings {
+    const NO_LINGER: u16 = u16::MAX;
+    const NO_DELAY: u8 = 1;
+    const KEEP_ALIVE: u8 = 1 << 1;
+    /// The hop limit is not the stack's.
+    const HOP_LIMIT: u8 = 1 << 2;
+    /// The send buffer is not the stack's.
+    const SEND_SIZE: u8 = 1 << 3;
+    /// The receive buffer is not the stack's.
+    const RECV_SIZE: u8 = 1 << 4;
+
+    /// What a stack with these rules begins with.
+    pub(crate) fn new(tunables: &Tunables) -> Self {
+        Self {
+            send_size: tunables.send_buffer,
+            recv_size: tunables.recv_buffer,
+            linger: Self::NO_LINGER,
+            hop_limit: tunables.hop_limit,
+            switches: 0,
+        }
+    }
+
+    /// Tells the shard, of a connection.
+    pub(crate) fn apply(&self, shard: &mut Shard, handle: Handle) {
+        shard.set_options(handle, &self.options());
+    }
+
+    /// What the shard calls them.
+    pub(crate) fn options(&self) -> SocketOptions {
+        let hop_limit = self.has(Self::HOP_LIMIT).then_some(self.hop_limit);
+        SocketOptions {
+            nagle: if self.nodelay() { Nagle::Off } else { Nagle::On },
+            keep_alive: if self.keepalive() { KeepAlive::On } else { KeepAlive::Off },
+            send_size: self.has(Self::SEND_SIZE).then_some(self.send_size),
+            recv_size: self.has(Self::RECV_SIZE).then_some(self.recv_size),
+            particulars: Particulars { ttl: hop_limit, hop_limit, ..Particulars::default() },
+            ..SocketOptions::default()
+        }
+    }
+
+    /// Whether Nagle's algorithm is off.
+    pub(crate) const fn nodelay(&self) -> bool {
+        self.has(Self::NO_DELAY)
+    }
+
+    /// Switches Nagle's algorithm off, or on.
+    pub(crate) const fn set_nodelay(&mut self, off: bool) {
+        self.switch(Self::NO_DELAY, off);
+    }
+
+    /// Whether the connection is probed when it is silent.
+    pub(crate) const fn keepalive(&self) -> bool {
+        self.has(Self::KEEP_ALIVE)
+    }
+
+    /// Probes the connection when it is silent, or stops to.
+    pub(crate) const fn set_keepalive(&mut self, on: bool) {
+        self.switch(Self::KEEP_ALIVE, on);
+    }
+
+    /// How long closing lingers.
+    pub(crate) fn linger(&self) -> Option<Duration> {
+        (self.linger != Self::NO_LINGER).then(|| Duration::from_secs(self.linger.into()))
+    }
+
+    /// Lingers so long, rounded up to whole seconds, 65,534 at most. Only 0 makes a difference: it
+    /// resets.
+    pub(crate) fn set_linger(&mut self, linger: Option<Duration>) {
+        self.linger = linger.map_or(Self::NO_LINGER, |linger| {
+            let seconds = linger.as_secs() + u64::from(linger.subsec_nanos() > 0);
+            u16::try_from(seconds).unwrap_or(u16::MAX).min(Self::NO_LINGER - 1)
+        });
+    }
+
+    /// The send buffer, octets.
+    pub(crate) const fn send_size(&self) -> u32 {
+        self.send_size
+    }
+
+    /// Sets the send buffer, octets, within [`Settings::SIZES`] as Linux does.
+    pub(crate) fn set_send_size(&mut self, octets: u32) {
+        self.send_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+        self.switches |= Self::SEND_SIZE;
+    }
+
+    /// The receive buffer, octets.
+    pub(crate) const fn recv_size(&self) -> u32 {
+        self.recv_size
+    }
+
+    /// Sets the receive buffer, octets, within [`Settings::SIZES`] as Linux does.
+    pub(crate) fn set_recv_size(&mut self, octets: u32) {
+        self.recv_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+        self.switches |= Self::RECV_SIZE;
+    }
+
+    /// Time to live, or hop limit.
+    pub(crate) const fn hop_limit(&self) -> u8 {
+        self.hop_limit
+    }
+
+    /// Sends with this time to live, or hop limit.
+    pub(crate) const fn set_hop_limit(&mut self, hops: u8) {
+        self.hop_limit = hops;
+        self.switches |= Self::HOP_LIMIT;
+    }
+
+    const fn has(&self, switch: u8) -> bool {
+        self.switches & switch != 0
+    }
+
+    const fn switch(&mut self, switch: u8, on: bool) {
+        if on {
+            self.switches |= switch;
+        } else {
+            self.switches &= !switch;
+        }
+    }
+
+    /// The range of the tunables `buffers.send` and `buffers.recv`.
+    const SIZES: std::ops::RangeInclusive<u32> = 2 << 10..=1 << 30;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+use super::*;
+
+#[test]
+fn lingering_is_kept_in_whole_seconds_rounded_up() {
+    let mut settings = Settings::new(&Tunables::default());
+    assert_eq!(settings.linger(), None);
+    let cases = [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (u64::MAX, 65_534)];
+    for (millis, seconds) in cases {
+        settings.set_linger(Some(Duration::from_millis(millis)));
+        assert_eq!(settings.linger(), Some(Duration::from_secs(seconds)), "{millis} ms");
+    }
+    settings.set_linger(None);
+    assert_eq!(settings.linger(), None);
+}
+
+#[test]
+fn sizes_begin_as_the_stacks_and_are_kept_within_bounds() {
+    let tunables = Tunables { send_buffer: 50_000, ..Tunables::default() };
+    let mut settings = Settings::new(&tunables);
+    assert_eq!(settings.send_size(), 50_000);
+    settings.set_send_size(0);
+    settings.set_recv_size(u32::MAX);
+    assert_eq!((settings.send_size(), settings.recv_size()), (2 << 10, 1 << 30));
+}
+
+#[test]
+fn the_shard_is_told_what_was_set_and_nothing_else() {
+    let mut settings = Settings::new(&Tunables { hop_limit: 30, ..Tunables::default() });
+    assert_eq!(settings.hop_limit(), 30);
+    assert_eq!(settings.options(), SocketOptions::default());
+    settings.set_hop_limit(3);
+    settings.set_nodelay(true);
+    settings.set_keepalive(true);
+    settings.set_recv_size(100_000);
+    let options = settings.options();
+    let hops = (options.particulars.ttl, options.particulars.hop_limit);
+    assert_eq!(hops, (Some(3), Some(3)), "whichever family it is");
+    assert_eq!((options.nagle, options.keep_alive), (Nagle::Off, KeepAlive::On));
+    assert_eq!((options.send_size, options.recv_size), (None, Some(100_000)));
+}

@@ -1,0 +1,52 @@
+use whimbrel_tcp::Tunables;
+
+use super::*;
+
+#[test]
+fn what_crosses_outward_comes_in_order_in_the_pieces_asked_for_and_leaves_nothing() {
+    let cell = StreamCell::new(settings());
+    let mut state = cell.lock();
+    for chunk in ["whim", "brel", "!"] {
+        state.push_outward(Bytes::from_static(chunk.as_bytes()));
+    }
+    let mut peeked = [0; 6];
+    assert_eq!(state.peek(&mut peeked), 6);
+    assert_eq!(&peeked, b"whimbr");
+
+    let mut places = [const { Bytes::new() }; 4];
+    assert_eq!(state.take_outward(6, &mut places), 2);
+    assert_eq!((&places[0][..], &places[1][..]), (&b"whim"[..], &b"br"[..]));
+    assert_eq!(state.unread, 3);
+    assert_eq!(state.take_outward(usize::MAX, &mut places), 2);
+    assert_eq!((&places[0][..], &places[1][..]), (&b"el"[..], &b"!"[..]));
+    assert!(state.crossing.is_none(), "an idle cell holds no queue");
+}
+
+#[test]
+fn what_the_shard_has_no_room_for_waits_and_takes_credit() {
+    let cell = StreamCell::new(settings());
+    let mut state = cell.lock();
+    assert_eq!(state.leave(Bytes::from(vec![7; 1_000])), Duty::None, "the shard knows it not yet");
+    assert_eq!(state.room().unwrap(), (256 << 10) - 1_000);
+    state.settings.set_send_size(10_000);
+    assert_eq!(state.room().unwrap(), 9_000, "as much again as the send buffer");
+    state.drain_inward(|chunk| chunk.split_to(600).len());
+    assert_eq!(state.unsent, 400);
+    state.drain_inward(|chunk| chunk.split_to(chunk.len()).len());
+    assert_eq!(state.unsent, 0);
+    assert!(state.crossing.is_none(), "an idle cell holds no queue");
+}
+
+#[test]
+fn an_error_is_told_once_and_then_the_pipe_is_broken() {
+    let cell = StreamCell::new(settings());
+    let mut state = cell.lock();
+    let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+    state.on_over(Some(reset), &mut Vec::new());
+    assert_eq!(state.room().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(state.room().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+}
+
+fn settings() -> Settings {
+    Settings::new(&Tunables::default())
+}

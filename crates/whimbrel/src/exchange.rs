@@ -1,0 +1,166 @@
+//! The shard's side of a stream's cell: what happens to it, on the shard's own thread.
+
+use std::task::Waker;
+
+use bytes::Bytes;
+use whimbrel_stack::{Handle, Recv, Shard};
+use whimbrel_tcp::CloseReason;
+
+use crate::cell::{Flags, StreamState};
+use crate::fault;
+
+/// Whether the shard keeps the cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Fate {
+    /// It does.
+    Kept,
+    /// The stream is gone on both sides.
+    Parted,
+}
+
+/// Who is to be woken, after everything was unlocked.
+pub(crate) type Wakers = Vec<Waker>;
+
+impl StreamState {
+    /// Moves what crosses, in both directions, as far as room and credit last.
+    pub(crate) fn exchange(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> Fate {
+        self.flags.take(Flags::DIRTY);
+        if self.flags.take(Flags::SETTINGS) {
+            self.settings.apply(shard, handle);
+        }
+        if self.flags.has(Flags::DROPPED) {
+            self.part(shard, handle);
+            return Fate::Parted;
+        }
+        self.push(shard, handle, out);
+        self.pull(shard, handle, out);
+        Fate::Kept
+    }
+
+    /// The connection is established.
+    pub(crate) fn on_connected(&mut self, out: &mut Wakers) {
+        self.flags.set(Flags::OPEN);
+        self.writers.take_all(out);
+    }
+
+    /// The connection is over, or never was.
+    pub(crate) fn on_over(&mut self, error: Option<std::io::Error>, out: &mut Wakers) {
+        if self.flags.has(Flags::OVER) {
+            return;
+        }
+        self.flags.set(Flags::OVER);
+        self.error = error;
+        self.discard_inward();
+        self.readers.take_all(out);
+        self.writers.take_all(out);
+    }
+
+    /// Nothing more can be read, either: there is no shard any more, or it never knew the stream.
+    pub(crate) fn on_lost(&mut self, error: std::io::Error, out: &mut Wakers) {
+        self.on_over(Some(error), out);
+        self.flags.set(Flags::READ_END);
+        self.readers.take_all(out);
+    }
+
+    /// Inward: text, then the end of it.
+    fn push(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) {
+        let before = self.unsent;
+        self.send_all(shard, handle);
+        if self.unsent == 0 && self.flags.has(Flags::SHUT) && !self.flags.has(Flags::SHUT_TOLD) {
+            self.flags.set(Flags::SHUT_TOLD);
+            shard.shutdown(handle);
+        }
+        if self.unsent < before && self.unsent <= self.send_credit() / 2 {
+            self.writers.take_all(out);
+        }
+    }
+
+    /// Sends while there is room. If there is not enough, the shard tells when there is.
+    fn send_all(&mut self, shard: &mut Shard, handle: Handle) {
+        let mut refused = false;
+        self.drain_inward(|chunk| {
+            shard.send(handle, chunk).unwrap_or_else(|_| {
+                refused = true;
+                0
+            })
+        });
+        if refused {
+            // Why, the shard tells by an event of its own.
+            self.discard_inward();
+        }
+    }
+
+    /// Outward: as much as there is credit for.
+    fn pull(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) {
+        if self.flags.has(Flags::READ_END) || !self.flags.has(Flags::OPEN) {
+            return;
+        }
+        self.flags.take(Flags::STARVED);
+        let (before, credit) = (self.unread, self.recv_credit());
+        while self.unread < credit {
+            match shard.recv_up_to(handle, (credit - self.unread) as usize) {
+                Recv::Data(chunk) => self.push_outward(chunk),
+                Recv::Pending => break,
+                Recv::End => return self.on_read_end(out),
+                Recv::Closed(reason) => {
+                    self.on_closed(shard, handle, reason, out);
+                    return self.on_read_end(out);
+                }
+                Recv::Unknown => {
+                    return self.on_lost(fault::unknown(), out);
+                }
+            }
+        }
+        if self.unread >= credit {
+            self.flags.set(Flags::STARVED);
+        }
+        if self.unread > before {
+            self.readers.take_all(out);
+        }
+    }
+
+    fn on_read_end(&mut self, out: &mut Wakers) {
+        self.flags.set(Flags::READ_END);
+        self.readers.take_all(out);
+    }
+
+    /// The shard says that the connection is over.
+    pub(crate) fn on_closed(
+        &mut self,
+        shard: &Shard,
+        handle: Handle,
+        reason: CloseReason,
+        out: &mut Wakers,
+    ) {
+        let peer = shard.flow(handle).map(|flow| flow.remote);
+        let opened = self.flags.has(Flags::OPEN);
+        self.on_over(fault::closed(reason, peer, opened, shard.tunables()), out);
+        if !opened {
+            self.flags.set(Flags::READ_END);
+        }
+    }
+
+    /// The task let go: what it sent is delivered, then FIN, unless it is to be reset.
+    fn part(&mut self, shard: &mut Shard, handle: Handle) {
+        // RFC 9293 3.6.1: what was received and not read counts wherever it waits; the shard looks
+        // after its own part.
+        let resets = self.unread > 0 || self.settings.linger().is_some_and(|it| it.is_zero());
+        if resets {
+            return shard.abort(handle);
+        }
+        // The rest must not wait here for room: with it in the shard, the connection is an orphan,
+        // whose time is bounded.
+        if self.unsent > 0 {
+            shard.set_send_size(handle, ORPHAN_SEND_SIZE);
+            self.send_all(shard, handle);
+        }
+        shard.close(handle);
+    }
+}
+
+/// More than a send buffer and a credit together.
+const ORPHAN_SEND_SIZE: u32 = u32::MAX;
+
+/// An empty chunk, for arrays of places.
+pub(crate) const NO_CHUNK: Bytes = Bytes::new();

@@ -1,0 +1,295 @@
+//! The port of a shard's worker: requests in, events out, tasks woken.
+//!
+//! On its way in, a turn looks at each dirty cell; on its way out, at each connection that
+//! something happened to, once for a burst however many packets it had. Tasks are woken last, all
+//! together, when nothing is locked any more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use whimbrel_io::{Activity, Port, Stop};
+use whimbrel_stack::{Event, Handle, ListenerId, Shard};
+use whimbrel_tcp::{CloseReason, Instant};
+
+use crate::backlog::{Accepted, Backlog};
+use crate::cell::{Flags, StreamCell, StreamState};
+use crate::exchange::Fate;
+use crate::fault;
+use crate::mailbox::{Connect, Held, Mailbox, Request};
+use crate::waiters::wake_all;
+
+/// The face of one shard, on the shard's own thread.
+#[derive(Debug)]
+pub(crate) struct Face {
+    mailbox: Arc<Mailbox>,
+    stop: Stop,
+    /// By [`Handle::index`]: 8 octets a connection.
+    streams: Vec<Option<Arc<StreamCell>>>,
+    open: usize,
+    listeners: BTreeMap<ListenerId, Arc<Backlog>>,
+    /// Who is to be woken at the end of this step.
+    woken: Vec<Waker>,
+    /// Until when the last segments have time.
+    until: Option<Instant>,
+}
+
+impl Face {
+    /// Serves what comes through `mailbox`; sets `stop` when nobody needs it any more.
+    pub(crate) fn new(mailbox: Arc<Mailbox>, stop: Stop) -> Self {
+        Self {
+            mailbox,
+            stop,
+            streams: Vec::new(),
+            open: 0,
+            listeners: BTreeMap::new(),
+            woken: Vec::new(),
+            until: None,
+        }
+    }
+
+    fn held(&self) -> Held {
+        Held { streams: self.open, listeners: self.listeners.len() }
+    }
+
+    fn keep(&mut self, handle: Handle, cell: Arc<StreamCell>) {
+        let place = handle.index() as usize;
+        if self.streams.len() <= place {
+            self.streams.resize_with(place + 1, || None);
+        }
+        if let Some(slot) = self.streams.get_mut(place) {
+            *slot = Some(cell);
+            self.open += 1;
+        }
+    }
+
+    /// Does something with the cell of `handle`, if there is one still.
+    fn with(
+        &mut self,
+        shard: &mut Shard,
+        handle: Handle,
+        act: impl FnOnce(&mut StreamState, &mut Shard, &mut Vec<Waker>) -> Fate,
+    ) {
+        let Some(slot) = self.streams.get_mut(handle.index() as usize) else { return };
+        let Some(cell) = slot else { return };
+        let fate = {
+            let mut state = cell.lock();
+            if state.handle != Some(handle) {
+                return;
+            }
+            act(&mut state, shard, &mut self.woken)
+        };
+        if fate == Fate::Parted {
+            *slot = None;
+            self.open -= 1;
+        }
+    }
+
+    fn exchange(&mut self, shard: &mut Shard, handle: Handle) {
+        self.with(shard, handle, |state, shard, woken| state.exchange(shard, handle, woken));
+    }
+}
+
+/// Requests.
+impl Face {
+    fn serve(&mut self, shard: &mut Shard, request: Request) {
+        match request {
+            Request::Connect(connect) => self.connect(shard, *connect),
+            Request::Listen(backlog) => self.listen(shard, backlog),
+            Request::Backlog(backlog) => self.look_at(shard, &backlog),
+            Request::Inspect(look) => look(shard, self.held()),
+        }
+    }
+
+    fn connect(&mut self, shard: &mut Shard, connect: Connect) {
+        let Connect { cell, remote, local } = connect;
+        let handle = {
+            let mut state = cell.lock();
+            if state.flags.has(Flags::DROPPED) {
+                return;
+            }
+            let handle = match shard.connect(remote, local) {
+                Ok(handle) => handle,
+                Err(error) => return state.on_lost(fault::connect(error), &mut self.woken),
+            };
+            state.handle = Some(handle);
+            state.settings.apply(shard, handle);
+            if let Some(flow) = shard.flow(handle) {
+                state.local_port = flow.local.port;
+                state.local_index = shard.addresses().index_of(&flow.local.addr).unwrap_or(0);
+            }
+            handle
+        };
+        self.keep(handle, cell);
+    }
+
+    fn listen(&mut self, shard: &mut Shard, backlog: Arc<Backlog>) {
+        let listening = shard.listen_for(backlog.at, backlog.families, backlog.most);
+        let mut state = backlog.lock();
+        match listening {
+            Ok(id) => {
+                shard.set_listener_options(id, &state.settings.options());
+                state.id = Some(id);
+                drop(state);
+                self.listeners.insert(id, backlog);
+            }
+            Err(error) => state.on_lost(fault::listen(error), &mut self.woken),
+        }
+    }
+
+    /// A listener has room again, or other settings, or is gone.
+    fn look_at(&mut self, shard: &mut Shard, backlog: &Backlog) {
+        let (id, dropped, options) = {
+            let state = backlog.lock();
+            (state.id, state.is_dropped(), state.settings.options())
+        };
+        let Some(id) = id else { return };
+        if !dropped {
+            shard.set_listener_options(id, &options);
+            return self.accept(shard, id);
+        }
+        self.listeners.remove(&id);
+        shard.close_listener(id);
+        let ready = backlog.lock().take_ready();
+        for Accepted { cell, .. } in ready {
+            let handle = cell.lock().handle;
+            if let Some(handle) = handle {
+                self.with(shard, handle, |_, shard, _| {
+                    shard.abort(handle);
+                    Fate::Parted
+                });
+            }
+        }
+    }
+}
+
+/// Events.
+impl Face {
+    fn on_event(&mut self, shard: &mut Shard, event: Event) {
+        match event {
+            Event::Accepted(listener) => self.accept(shard, listener),
+            Event::Connected(handle) => {
+                self.with(shard, handle, |state, _, woken| {
+                    state.on_connected(woken);
+                    Fate::Kept
+                });
+                self.exchange(shard, handle);
+            }
+            Event::Readable(handle) | Event::Writable(handle) => self.exchange(shard, handle),
+            Event::Closed(handle, reason) => self.on_closed(shard, handle, reason),
+            // Urgent data are read inline, as by a socket with SO_OOBINLINE.
+            Event::Urgent(_) => {}
+        }
+    }
+
+    fn on_closed(&mut self, shard: &mut Shard, handle: Handle, reason: CloseReason) {
+        self.with(shard, handle, |state, shard, woken| {
+            state.on_closed(shard, handle, reason, woken);
+            Fate::Kept
+        });
+        self.exchange(shard, handle);
+    }
+
+    /// Hands complete connections over, as many as the backlog has room for.
+    fn accept(&mut self, shard: &mut Shard, id: ListenerId) {
+        let Some(backlog) = self.listeners.get(&id).map(Arc::clone) else { return };
+        let (room, settings) = {
+            let state = backlog.lock();
+            (state.room(backlog.most), state.settings)
+        };
+        for _ in 0..room {
+            let Some(handle) = shard.accept(id) else { break };
+            let Some(flow) = shard.flow(handle) else {
+                shard.abort(handle);
+                continue;
+            };
+            let cell = StreamCell::accepted(handle, settings);
+            // What came with the handshake is read at once.
+            let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
+            self.keep(handle, Arc::clone(&cell));
+            backlog.lock().push(Accepted { cell, flow }, &mut self.woken);
+        }
+        backlog.lock().tell(shard, id, backlog.most);
+    }
+}
+
+/// The end.
+impl Face {
+    /// Ends the worker once nobody holds anything of the stack, and the last segments are out.
+    fn judge_end(&mut self, now: Instant, shard: &Shard) {
+        if !self.mailbox.is_closing() {
+            return;
+        }
+        if self.open > 0 || !self.listeners.is_empty() || !self.mailbox.is_empty() {
+            self.until = None;
+            return;
+        }
+        let until = *self.until.get_or_insert(now + GRACE);
+        let census = shard.census();
+        let busy = census.connections + census.syn_entries + census.replies;
+        if busy == 0 || now >= until {
+            self.stop.set();
+        }
+    }
+
+    /// Tells every stream and listener that the stack has ended.
+    pub(crate) fn end(&mut self, why: String) {
+        self.mailbox.end(why);
+        for cell in self.streams.drain(..).flatten() {
+            cell.lock().on_lost(self.mailbox.ended(), &mut self.woken);
+        }
+        self.open = 0;
+        for backlog in std::mem::take(&mut self.listeners).into_values() {
+            backlog.lock().on_lost(self.mailbox.ended(), &mut self.woken);
+        }
+        wake_all(&mut self.woken);
+    }
+}
+
+impl Port for Face {
+    fn drain(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
+        let mut busy = false;
+        for _ in 0..BUDGET {
+            let Some(request) = self.mailbox.next_request() else { break };
+            self.serve(shard, request);
+            busy = true;
+        }
+        for _ in 0..BUDGET {
+            let Some(handle) = self.mailbox.next_stream() else { break };
+            self.exchange(shard, handle);
+            busy = true;
+        }
+        wake_all(&mut self.woken);
+        Activity::busy_if(busy)
+    }
+
+    fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
+        let mut left = BUDGET;
+        while left > 0
+            && let Some(event) = shard.poll_event()
+        {
+            self.on_event(shard, event);
+            left -= 1;
+        }
+        wake_all(&mut self.woken);
+        self.judge_end(now, shard);
+        Activity::busy_if(left == 0)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.until
+    }
+}
+
+impl Drop for Face {
+    /// After a panic on the shard's thread, too, nobody waits for ever.
+    fn drop(&mut self) {
+        self.end("its worker stopped".into());
+    }
+}
+
+/// Requests, dirty cells and events of one turn, each.
+const BUDGET: usize = 256;
+/// How long peers have to acknowledge the last segments of a stack that nobody holds.
+const GRACE: Duration = Duration::from_secs(5);

@@ -1,0 +1,219 @@
+//! A listener, as tokio's `TcpListener`.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+
+use futures_core::Stream;
+use tokio::net::{ToSocketAddrs, lookup_host};
+use tokio::task::coop::poll_proceed;
+use whimbrel_tcp::table::{Families, ListenerStats as ShardStats};
+
+use crate::backlog::Backlog;
+use crate::bound::{Reserved, Share};
+use crate::cell::Settings;
+use crate::mailbox::{Mailbox, Request};
+use crate::stream::hop_limit;
+use crate::waiters::Ticket;
+use crate::{Stack, TcpStream, fault, stack};
+
+/// A listener. Everything is named and behaves as in `tokio::net::TcpListener`.
+///
+/// Dropping it resets the connections that nobody accepted.
+#[derive(Debug)]
+pub struct TcpListener {
+    backlog: Arc<Backlog>,
+    mailbox: Arc<Mailbox>,
+    reserved: Reserved,
+}
+
+/// What happened at a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ListenerStats {
+    /// Connections that became complete.
+    pub accepted: u64,
+    /// Complete connections that found the backlog full; a handshake counts each time its last
+    /// segment arrives.
+    pub overflows: u64,
+    /// SYNs refused because the listener, or the SYN cache, had no room for another.
+    pub syn_drops: u64,
+    /// How many complete connections wait for `accept` now.
+    pub waiting: usize,
+    /// How many may.
+    pub backlog: u32,
+    /// How many handshakes are under way now.
+    pub half_open: u32,
+}
+
+impl TcpListener {
+    /// Listens at `addr`, port 0 for one that is drawn, with a backlog of 1,024 as tokio; if `addr`
+    /// has several addresses, at the first that can be had. At `::` it takes IPv4 too, and says so
+    /// by IPv4 addresses.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse`, `AddrNotAvailable` (none of the stack's).
+    pub async fn bind<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
+        let mut last = None;
+        for addr in lookup_host(addr).await? {
+            let settings = Settings::new(stack.tunables());
+            let listening = stack
+                .reserve(addr, Share::Allowed)
+                .and_then(|at| Self::listen(stack, at, BACKLOG, settings));
+            match listening {
+                Ok(listener) => return Ok(listener),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(fault::no_address))
+    }
+
+    pub(crate) fn listen(
+        stack: &Stack,
+        reserved: Reserved,
+        backlog: u32,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        reserved.listen()?;
+        let mailbox = Arc::clone(stack.home()?);
+        let backlog = Backlog::new(reserved.at(), Families::DualStack, backlog, settings);
+        let listener = Self { backlog: Arc::new(backlog), mailbox, reserved };
+        listener.mailbox.ask(Request::Listen(Arc::clone(&listener.backlog)));
+        Ok(listener)
+    }
+
+    /// The next connection. Dropping the future loses none.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        Accept { listener: self, ticket: None }.await
+    }
+
+    /// The next connection, if there is one. Of several tasks that poll, only the latest is woken.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        self.poll_with(cx, |backlog, waker| backlog.lock().waiters.register(waker))
+    }
+
+    /// The connections, one after the other, as a `Stream` that never ends by itself. What tokio
+    /// had as `incoming`, and now `tokio_stream::wrappers::TcpListenerStream`.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming { listener: self }
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.reserved.at().into())
+    }
+
+    /// The time to live (IPv4) or hop limit (IPv6) of what its connections send.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.backlog.lock().settings.hop_limit().into())
+    }
+
+    /// Connections that come from now on are answered with this time to live, or hop limit
+    /// (1 ..= 255).
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        let hops = hop_limit(ttl)?;
+        self.backlog.lock().settings.set_hop_limit(hops);
+        self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
+        Ok(())
+    }
+
+    /// What happened so far, and how full it is. Tokio has no such method.
+    pub async fn stats(&self) -> io::Result<ListenerStats> {
+        let backlog = Arc::clone(&self.backlog);
+        let look = move |shard: &whimbrel_stack::Shard, _| {
+            let state = backlog.lock();
+            let listener = shard.listener(state.id?)?;
+            let ShardStats { accepted, overflows, syn_drops } = listener.stats();
+            let (waiting, half_open) = (listener.waiting(), listener.half_open());
+            drop(state);
+            let waiting = waiting + backlog.waiting();
+            let backlog = backlog.most;
+            Some(ListenerStats { accepted, overflows, syn_drops, waiting, backlog, half_open })
+        };
+        stack::inspect(&self.mailbox, look).await?.ok_or_else(fault::unknown)
+    }
+
+    /// The next connection; if there is none, waits as `wait` does, and looks again: one may have
+    /// come in between.
+    fn poll_with(
+        &self,
+        cx: &mut Context<'_>,
+        wait: impl FnOnce(&Backlog, &Waker) -> Option<Waker>,
+    ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        let coop = ready!(poll_proceed(cx));
+        let mut next = self.take();
+        if matches!(next, Ok(None)) {
+            drop(wait(&self.backlog, cx.waker()));
+            next = self.take();
+        }
+        let Some(stream) = next? else { return Poll::Pending };
+        coop.made_progress();
+        let peer = stream.peer_addr()?;
+        Poll::Ready(Ok((stream, peer)))
+    }
+
+    fn take(&self) -> io::Result<Option<TcpStream>> {
+        let Some((accepted, tell)) = self.backlog.take()? else { return Ok(None) };
+        let mailbox = Arc::clone(&self.mailbox);
+        let stream = TcpStream::accepted(accepted.cell, mailbox, accepted.flow);
+        if tell {
+            self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
+        }
+        Ok(Some(stream))
+    }
+}
+
+impl Drop for TcpListener {
+    fn drop(&mut self) {
+        let wakers = self.backlog.lock().on_drop();
+        self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
+        drop(wakers);
+    }
+}
+
+/// The connections of a listener; see [`TcpListener::incoming`].
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    listener: &'a TcpListener,
+}
+
+impl Stream for Incoming<'_> {
+    type Item = io::Result<TcpStream>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let accepted = ready!(self.listener.poll_accept(cx));
+        Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
+    }
+}
+
+/// Somebody who waits for a connection, in line until it is dropped.
+#[derive(Debug)]
+struct Accept<'a> {
+    listener: &'a TcpListener,
+    ticket: Option<Ticket>,
+}
+
+impl Future for Accept<'_> {
+    type Output = io::Result<(TcpStream, SocketAddr)>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let listener = self.listener;
+        let ticket = &mut self.ticket;
+        listener.poll_with(cx, |backlog, waker| backlog.lock().waiters.line_up(ticket, waker))
+    }
+}
+
+impl Drop for Accept<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let waker = self.listener.backlog.lock().waiters.leave(ticket);
+            drop(waker);
+        }
+    }
+}
+
+/// Tokio's.
+const BACKLOG: u32 = 1_024;

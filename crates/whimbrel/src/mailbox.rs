@@ -1,0 +1,165 @@
+//! The way into a shard: a queue of streams to look at, one of requests, and what wakes it.
+
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering, fence};
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_queue::SegQueue;
+use whimbrel_io::Waker;
+use whimbrel_stack::{Handle, Shard};
+use whimbrel_wire::Endpoint;
+
+use crate::backlog::Backlog;
+use crate::cell::StreamCell;
+use crate::fault;
+use crate::waiters::wake_all;
+
+/// The way into one shard. Anybody puts something in, its worker alone takes out.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    /// Cells that are dirty, each once.
+    streams: SegQueue<Handle>,
+    /// Everything that happens once in a connection's life, or less often.
+    requests: SegQueue<Request>,
+    waker: Waker,
+    stage: AtomicU8,
+    /// Why the worker ended.
+    ended: OnceLock<String>,
+}
+
+/// What is asked of a shard.
+pub(crate) enum Request {
+    /// Open a connection.
+    Connect(Box<Connect>),
+    /// Listen.
+    Listen(Arc<Backlog>),
+    /// Look at a listener: it has room again, or other settings, or is gone.
+    Backlog(Arc<Backlog>),
+    /// Look around.
+    Inspect(Look),
+}
+
+/// What looks around.
+pub(crate) type Look = Box<dyn FnOnce(&Shard, Held) + Send>;
+
+/// A connection to be opened.
+#[derive(Debug)]
+pub(crate) struct Connect {
+    pub(crate) cell: Arc<StreamCell>,
+    pub(crate) remote: Endpoint,
+    pub(crate) local: Option<Endpoint>,
+}
+
+/// What the face itself holds of a shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Held {
+    /// Cells.
+    pub(crate) streams: usize,
+    /// Backlogs.
+    pub(crate) listeners: usize,
+}
+
+impl Mailbox {
+    /// The way to the worker that `waker` wakes.
+    pub(crate) fn new(waker: Waker) -> Self {
+        Self {
+            streams: SegQueue::new(),
+            requests: SegQueue::new(),
+            waker,
+            stage: AtomicU8::new(RUNNING),
+            ended: OnceLock::new(),
+        }
+    }
+
+    /// The cell of `handle` is dirty. Nothing may be locked.
+    pub(crate) fn post(&self, handle: Handle) {
+        // If the worker has ended, every cell that has a handle was told.
+        if self.stage.load(Ordering::Relaxed) == ENDED {
+            return;
+        }
+        self.streams.push(handle);
+        self.waker.wake();
+    }
+
+    /// Asks for something. Nothing may be locked.
+    pub(crate) fn ask(&self, request: Request) {
+        self.requests.push(request);
+        self.waker.wake();
+        // As in `Waker`: either this sees that the worker has ended, or the worker's last look
+        // into the queue sees the request.
+        fence(Ordering::SeqCst);
+        if self.stage.load(Ordering::Relaxed) == ENDED {
+            self.refuse_all();
+        }
+    }
+
+    /// Nobody holds the stack itself any more: the worker ends when nothing of it is left.
+    pub(crate) fn close(&self) {
+        // After the end nothing is left to close.
+        let _ = self.stage.compare_exchange(RUNNING, CLOSING, Ordering::Relaxed, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    /// Whether [`Mailbox::close`] was called.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.stage.load(Ordering::Relaxed) == CLOSING
+    }
+
+    /// The worker has ended: whatever was asked, or will be, is refused.
+    pub(crate) fn end(&self, why: String) {
+        let _ = self.ended.set(why);
+        self.stage.store(ENDED, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        self.refuse_all();
+    }
+
+    /// What to tell whoever wants something of a stack that has ended.
+    pub(crate) fn ended(&self) -> io::Error {
+        fault::ended(self.ended.get().map_or("its worker stopped", String::as_str))
+    }
+
+    pub(crate) fn next_stream(&self) -> Option<Handle> {
+        self.streams.pop()
+    }
+
+    pub(crate) fn next_request(&self) -> Option<Request> {
+        self.requests.pop()
+    }
+
+    /// Whether something waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.streams.is_empty() && self.requests.is_empty()
+    }
+
+    fn refuse_all(&self) {
+        let mut woken = Vec::new();
+        while let Some(request) = self.requests.pop() {
+            match request {
+                Request::Connect(connect) => {
+                    connect.cell.lock().on_lost(self.ended(), &mut woken);
+                }
+                Request::Listen(backlog) | Request::Backlog(backlog) => {
+                    backlog.lock().on_lost(self.ended(), &mut woken);
+                }
+                // Whoever waits for it sees that the answer never comes.
+                Request::Inspect(_) => {}
+            }
+        }
+        wake_all(&mut woken);
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Connect(_) => "Connect",
+            Self::Listen(_) => "Listen",
+            Self::Backlog(_) => "Backlog",
+            Self::Inspect(_) => "Inspect",
+        })
+    }
+}
+
+const RUNNING: u8 = 0;
+const CLOSING: u8 = 1;
+const ENDED: u8 = 2;

@@ -1,0 +1,177 @@
+//! A socket that is neither a stream nor a listener yet, as tokio's `TcpSocket`.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::bound::{Reserved, Share};
+use crate::cell::Settings;
+use crate::stream::Opening;
+use crate::{Stack, TcpListener, TcpStream, fault};
+
+/// A socket to be configured. Everything is named and behaves as in `tokio::net::TcpSocket`; what
+/// is set goes over to the stream, or to every stream that the listener accepts.
+#[derive(Debug)]
+pub struct TcpSocket {
+    stack: Stack,
+    any: IpAddr,
+    draft: Mutex<Draft>,
+}
+
+#[derive(Debug)]
+struct Draft {
+    settings: Settings,
+    share: Share,
+    bound: Option<Reserved>,
+}
+
+impl TcpSocket {
+    /// A socket for IPv4.
+    pub fn new_v4(stack: &Stack) -> io::Result<Self> {
+        Ok(Self::new(stack, Ipv4Addr::UNSPECIFIED.into()))
+    }
+
+    /// A socket for IPv6; bound to `::` and listening, it takes IPv4 too.
+    pub fn new_v6(stack: &Stack) -> io::Result<Self> {
+        Ok(Self::new(stack, Ipv6Addr::UNSPECIFIED.into()))
+    }
+
+    fn new(stack: &Stack, any: IpAddr) -> Self {
+        let settings = Settings::new(stack.tunables());
+        let draft = Draft { settings, share: Share::Refused, bound: None };
+        Self { stack: stack.clone(), any, draft: Mutex::new(draft) }
+    }
+
+    /// Takes `addr` for this side's end, port 0 for one that is drawn.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse`, `AddrNotAvailable` (none of the stack's), `InvalidInput` (the other family, or
+    /// bound already).
+    pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
+        self.check_family(addr)?;
+        let mut draft = self.lock();
+        if let Some(bound) = &draft.bound {
+            return Err(fault::bound_already(bound.at().into()));
+        }
+        draft.bound = Some(self.stack.reserve(addr, draft.share)?);
+        Ok(())
+    }
+
+    /// Opens a connection to `addr`. Errors and cancellation as [`TcpStream::connect`].
+    pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
+        self.check_family(addr)?;
+        let (stack, draft) = self.into_parts();
+        let opening = Opening { peer: addr, bound: draft.bound, settings: draft.settings };
+        TcpStream::open(&stack, opening).await
+    }
+
+    /// Listens, with room for `backlog` complete connections that wait for `accept`, and one more.
+    /// A socket that is not bound gets a port that is drawn.
+    pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+        let any = SocketAddr::new(self.any, 0);
+        let (stack, draft) = self.into_parts();
+        let bound = match draft.bound {
+            Some(bound) => bound,
+            None => stack.reserve(any, draft.share)?,
+        };
+        TcpListener::listen(&stack, bound, backlog, draft.settings)
+    }
+
+    /// This side's end: unspecified while it is not bound.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let bound = self.lock().bound.as_ref().map(|bound| bound.at().into());
+        Ok(bound.unwrap_or(SocketAddr::new(self.any, 0)))
+    }
+
+    /// Nothing goes wrong before there is a connection.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(None)
+    }
+
+    /// Whether the end may be bound by others that allow it too (`SO_REUSEADDR`).
+    pub fn reuseaddr(&self) -> io::Result<bool> {
+        Ok(self.lock().share == Share::Allowed)
+    }
+
+    /// Lets the end be bound by others that allow it too, as long as none of them listens. For
+    /// what TIME-WAIT left behind it is not needed: that never keeps anybody from binding here.
+    pub fn set_reuseaddr(&self, reuseaddr: bool) -> io::Result<()> {
+        self.lock().share = if reuseaddr { Share::Allowed } else { Share::Refused };
+        Ok(())
+    }
+
+    /// Whether the connection will be probed when it is silent (`SO_KEEPALIVE`).
+    pub fn keepalive(&self) -> io::Result<bool> {
+        Ok(self.lock().settings.keepalive())
+    }
+
+    /// Probes the connection when it is silent, as the tunables `net.ipv4.tcp_keepalive_*` say.
+    pub fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
+        self.set(|settings| settings.set_keepalive(keepalive))
+    }
+
+    /// Whether Nagle's algorithm will be off (`TCP_NODELAY`).
+    pub fn nodelay(&self) -> io::Result<bool> {
+        Ok(self.lock().settings.nodelay())
+    }
+
+    /// Switches Nagle's algorithm off (`true`).
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.set(|settings| settings.set_nodelay(nodelay))
+    }
+
+    /// How long closing lingers (`SO_LINGER`).
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        Ok(self.lock().settings.linger())
+    }
+
+    /// As [`TcpStream::set_linger`].
+    pub fn set_linger(&self, dur: Option<Duration>) -> io::Result<()> {
+        self.set(|settings| settings.set_linger(dur))
+    }
+
+    /// As [`TcpStream::set_zero_linger`].
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.set_linger(Some(Duration::ZERO))
+    }
+
+    /// The size of the send buffer, octets.
+    pub fn send_buffer_size(&self) -> io::Result<u32> {
+        Ok(self.lock().settings.send_size())
+    }
+
+    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint).
+    pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_send_size(size))
+    }
+
+    /// The size of the receive buffer, octets.
+    pub fn recv_buffer_size(&self) -> io::Result<u32> {
+        Ok(self.lock().settings.recv_size())
+    }
+
+    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint). The window
+    /// scale follows.
+    pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_recv_size(size))
+    }
+
+    fn set(&self, set: impl FnOnce(&mut Settings)) -> io::Result<()> {
+        set(&mut self.lock().settings);
+        Ok(())
+    }
+
+    fn check_family(&self, addr: SocketAddr) -> io::Result<()> {
+        if addr.is_ipv4() == self.any.is_ipv4() { Ok(()) } else { Err(fault::family(addr)) }
+    }
+
+    fn into_parts(self) -> (Stack, Draft) {
+        (self.stack, self.draft.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Draft> {
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

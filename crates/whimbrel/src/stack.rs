@@ -1,0 +1,163 @@
+//! A stack as a value: what sockets are made from.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use whimbrel_stack::{InterfaceAddress, Shard};
+use whimbrel_tcp::Tunables;
+use whimbrel_wire::Endpoint;
+
+use crate::bound::{Bound, Reserved, Share};
+use crate::builder::StackBuilder;
+use crate::mailbox::{Held, Mailbox, Request};
+
+pub use whimbrel_stack::shard::Census as ShardCensus;
+
+/// A TCP/IP stack with its worker threads. Clones are the same stack.
+///
+/// It runs for as long as anything of it is held: the stack, a listener or a stream. Then the last
+/// segments go out, for five seconds at most, and the threads end.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    mailboxes: Box<[Arc<Mailbox>]>,
+    bound: Arc<Bound>,
+    addresses: Box<[InterfaceAddress]>,
+    tunables: Tunables,
+}
+
+/// How much a stack holds.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Census {
+    /// Records of the shards, added up.
+    pub shards: ShardCensus,
+    /// Streams of this face: held, waiting to be accepted, or dropped a moment ago.
+    pub streams: usize,
+    /// Listeners of this face.
+    pub listeners: usize,
+}
+
+impl Stack {
+    /// Configures a stack.
+    pub fn builder() -> StackBuilder {
+        StackBuilder::new()
+    }
+
+    /// Two stacks, joined inside the process by a perfect wire: 10.0.0.1 and fd00::1, 10.0.0.2 and
+    /// fd00::2. For tests and examples; [`StackBuilder::mem`] makes other wires.
+    pub fn pair() -> Result<(Self, Self), crate::BuildError> {
+        crate::builder::pair()
+    }
+
+    pub(crate) fn new(
+        mailboxes: Box<[Arc<Mailbox>]>,
+        addresses: Vec<InterfaceAddress>,
+        tunables: Tunables,
+        seed: u64,
+    ) -> Self {
+        let bound = Arc::new(Bound::new(&addresses, &tunables, seed));
+        let inner = Inner { mailboxes, bound, addresses: addresses.into(), tunables };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Its addresses.
+    pub fn addresses(&self) -> &[InterfaceAddress] {
+        &self.inner.addresses
+    }
+
+    /// Its rules.
+    pub fn tunables(&self) -> &Tunables {
+        &self.inner.tunables
+    }
+
+    /// How many shards it has, each on a thread of its own. One, for now.
+    pub fn shards(&self) -> usize {
+        self.inner.mailboxes.len()
+    }
+
+    /// What it holds at this moment.
+    pub async fn census(&self) -> io::Result<Census> {
+        let mut all = Census::default();
+        for mailbox in &self.inner.mailboxes {
+            let (shard, held) = inspect(mailbox, |shard, held| (shard.census(), held)).await?;
+            all.add(&shard, held);
+        }
+        Ok(all)
+    }
+
+    /// Has `look` look at the shard numbered `which`, on the shard's own thread, where it must be
+    /// quick: while it looks, nothing arrives. An error if the stack has ended, or has no such
+    /// shard.
+    pub async fn inspect<T: Send + 'static>(
+        &self,
+        which: usize,
+        look: impl FnOnce(&Shard) -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let mailbox = self.inner.mailboxes.get(which).ok_or(io::ErrorKind::NotFound)?;
+        inspect(mailbox, |shard, _| look(shard)).await
+    }
+
+    /// Where a new connection or listener lives. With several shards: where its port comes home.
+    pub(crate) fn home(&self) -> io::Result<&Arc<Mailbox>> {
+        self.inner.mailboxes.first().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<Reserved> {
+        self.inner.bound.reserve(at.into(), share)
+    }
+
+    /// The stack's address with this index, and a port.
+    pub(crate) fn local_end(&self, index: u16, port: u16) -> Option<SocketAddr> {
+        let own = self.inner.addresses.get(usize::from(index))?;
+        Some(Endpoint::new(own.addr, port).into())
+    }
+}
+
+impl Census {
+    fn add(&mut self, shard: &ShardCensus, held: Held) {
+        let all = &mut self.shards;
+        all.connections += shard.connections;
+        all.syn_entries += shard.syn_entries;
+        all.time_wait += shard.time_wait;
+        all.listeners += shard.listeners;
+        all.cold_halves += shard.cold_halves;
+        all.flows += shard.flows;
+        all.timers += shard.timers;
+        all.replies += shard.replies;
+        all.fragmented += shard.fragmented;
+        all.fragment_octets += shard.fragment_octets;
+        self.streams += held.streams;
+        self.listeners += held.listeners;
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for mailbox in &self.mailboxes {
+            mailbox.close();
+        }
+    }
+}
+
+/// Has `look` look at a shard, on its own thread.
+pub(crate) async fn inspect<T: Send + 'static>(
+    mailbox: &Mailbox,
+    look: impl FnOnce(&Shard, Held) -> T + Send + 'static,
+) -> io::Result<T> {
+    let (tell, told) = oneshot::channel();
+    let look = move |shard: &Shard, held| {
+        // Whoever asked may have gone.
+        let _ = tell.send(look(shard, held));
+    };
+    mailbox.ask(Request::Inspect(Box::new(look)));
+    told.await.map_err(|_| mailbox.ended())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! A connection, as tokio's `TcpStream`.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::net::{ToSocketAddrs, lookup_host};
+use whimbrel_tcp::conn::Snapshot;
+use whimbrel_wire::{Endpoint, Flow};
+
+use crate::bound::Reserved;
+use crate::cell::{Duty, Flags, Settings, StreamCell};
+use crate::mailbox::{Connect, Mailbox, Request};
+use crate::split::{ReadHalf, WriteHalf};
+use crate::split_owned::{OwnedReadHalf, OwnedWriteHalf};
+use crate::waiters::wake_all;
+use crate::{Stack, fault, stack};
+
+mod readiness;
+mod transfer;
+
+/// The variables of a connection at one moment, as `ss -i` shows them.
+pub type TcpInfo = Snapshot;
+
+/// A connection. Everything is named and behaves as in `tokio::net::TcpStream`; what has no
+/// counterpart there says so.
+///
+/// # Dropping
+///
+/// What was written is still delivered, then the peer learns of the end, without anybody waiting.
+/// If something was received and not read, or [`TcpStream::set_linger`] said zero, the connection
+/// is reset instead.
+///
+/// # Buffers
+///
+/// A write is done once its octets are on their way to the shard. On top of the send buffer, as much
+/// again may be on its way, 256 KiB at most; and so many octets may wait here to be read, on top of
+/// the receive buffer.
+#[derive(Debug)]
+pub struct TcpStream {
+    cell: Arc<StreamCell>,
+    mailbox: Arc<Mailbox>,
+    local: SocketAddr,
+    peer: SocketAddr,
+    /// The end that a socket was bound to.
+    _reserved: Option<Reserved>,
+}
+
+/// What a connection is opened with.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) peer: SocketAddr,
+    pub(crate) bound: Option<Reserved>,
+    pub(crate) settings: Settings,
+}
+
+/// Opening and accepting.
+impl TcpStream {
+    /// Opens a connection to `addr`; if that has several addresses, to the first that answers.
+    /// Names are resolved by the machine's resolver.
+    ///
+    /// Dropping the future ends the attempt: nothing more is sent.
+    ///
+    /// # Errors
+    ///
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable` (no route),
+    /// `AddrNotAvailable` (ports exhausted), `QuotaExceeded` (`max_connections`), `Unsupported`
+    /// (one of the stack's own addresses): each names what was hit.
+    pub async fn connect<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
+        let mut last = None;
+        for peer in lookup_host(addr).await? {
+            let opening = Opening { peer, bound: None, settings: Settings::new(stack.tunables()) };
+            match Self::open(stack, opening).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(fault::no_address))
+    }
+
+    pub(crate) async fn open(stack: &Stack, opening: Opening) -> io::Result<Self> {
+        let Opening { peer, bound, settings } = opening;
+        let mailbox = stack.home()?;
+        let local = bound.as_ref().map(Reserved::at);
+        let mut stream = Self {
+            cell: StreamCell::new(settings),
+            mailbox: Arc::clone(mailbox),
+            local: local.map_or(peer, SocketAddr::from),
+            peer,
+            _reserved: bound,
+        };
+        let cell = Arc::clone(&stream.cell);
+        let connect = Connect { cell, remote: Endpoint::from(peer), local };
+        mailbox.ask(Request::Connect(Box::new(connect)));
+        // From here on `stream` ends the attempt if it is dropped.
+        let (index, port) = poll_fn(|cx| stream.poll_open(cx)).await?;
+        stream.local = stack.local_end(index, port).ok_or_else(fault::unknown)?;
+        Ok(stream)
+    }
+
+    /// This side's address, by its index, and port, once the connection is established.
+    fn poll_open(&self, cx: &Context<'_>) -> Poll<io::Result<(u16, u16)>> {
+        let mut replaced = None;
+        let mut state = self.cell.lock();
+        let result = if state.flags.has(Flags::OPEN) {
+            Poll::Ready(Ok((state.local_index, state.local_port)))
+        } else if state.flags.has(Flags::OVER) {
+            Poll::Ready(Err(state.error.take().unwrap_or_else(fault::unknown)))
+        } else {
+            replaced = state.writers.register(cx.waker());
+            Poll::Pending
+        };
+        drop(state);
+        drop(replaced);
+        result
+    }
+
+    /// What a shard accepted.
+    pub(crate) fn accepted(cell: Arc<StreamCell>, mailbox: Arc<Mailbox>, flow: Flow) -> Self {
+        let (local, peer) = (flow.local.into(), flow.remote.into());
+        Self { cell, mailbox, local, peer, _reserved: None }
+    }
+}
+
+/// What it is, and what is set.
+impl TcpStream {
+    /// This side's end.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.local)
+    }
+
+    /// The peer's end.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.peer)
+    }
+
+    /// Why the connection is over, if that is an error and nobody was told yet.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(self.cell.lock().error.take())
+    }
+
+    /// Whether Nagle's algorithm is off (`TCP_NODELAY`).
+    pub fn nodelay(&self) -> io::Result<bool> {
+        Ok(self.cell.lock().settings.nodelay())
+    }
+
+    /// Switches Nagle's algorithm off (`true`), so that small segments do not wait for earlier
+    /// ones to be acknowledged.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.set(|settings| settings.set_nodelay(nodelay))
+    }
+
+    /// How long closing lingers (`SO_LINGER`).
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        Ok(self.cell.lock().settings.linger())
+    }
+
+    /// With zero, dropping resets the connection and discards what was not sent. Any other value
+    /// changes nothing, since dropping never waits.
+    pub fn set_linger(&self, dur: Option<Duration>) -> io::Result<()> {
+        self.set(|settings| settings.set_linger(dur))
+    }
+
+    /// The same as `set_linger(Some(Duration::ZERO))`.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.set_linger(Some(Duration::ZERO))
+    }
+
+    /// The time to live (IPv4) or hop limit (IPv6) of what is sent.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.cell.lock().settings.hop_limit().into())
+    }
+
+    /// Sends with this time to live, or hop limit (1 ..= 255; by default as the tunable
+    /// `net.ipv4.ip_default_ttl` has it).
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        let hops = hop_limit(ttl)?;
+        self.set(|settings| settings.set_hop_limit(hops))
+    }
+
+    /// Whether the connection is probed when it is silent (`SO_KEEPALIVE`). Tokio has this on
+    /// `TcpSocket` alone.
+    pub fn keepalive(&self) -> io::Result<bool> {
+        Ok(self.cell.lock().settings.keepalive())
+    }
+
+    /// Probes the connection when it is silent, as the tunables `net.ipv4.tcp_keepalive_*` say.
+    /// Tokio has this on `TcpSocket` alone.
+    pub fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
+        self.set(|settings| settings.set_keepalive(keepalive))
+    }
+
+    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint).
+    /// Tokio has this on `TcpSocket` alone.
+    pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_send_size(size))
+    }
+
+    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint). A window
+    /// that was announced is not taken back. Tokio has this on `TcpSocket` alone.
+    pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_recv_size(size))
+    }
+
+    /// The connection's variables at this moment (`TCP_INFO`). Tokio has no such method.
+    pub async fn tcp_info(&self) -> io::Result<TcpInfo> {
+        let handle = self.cell.lock().handle.ok_or_else(fault::unknown)?;
+        let look = move |shard: &whimbrel_stack::Shard, _| shard.snapshot(handle);
+        stack::inspect(&self.mailbox, look).await?.ok_or_else(fault::unknown)
+    }
+
+    /// Lends a half for reading and one for writing.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        (ReadHalf::new(self), WriteHalf::new(self))
+    }
+
+    /// Makes a half for reading and one for writing, which can go to different tasks. Dropping the
+    /// latter shuts the direction down.
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        crate::split_owned::split(self)
+    }
+
+    /// Sends FIN after what was written; does nothing the second time.
+    pub(crate) fn shut_down(&self) {
+        let mut woken = Vec::new();
+        let duty = {
+            let mut state = self.cell.lock();
+            if state.flags.has(Flags::SHUT) {
+                Duty::None
+            } else {
+                state.flags.set(Flags::SHUT);
+                state.writers.take_all(&mut woken);
+                state.dirty()
+            }
+        };
+        self.fulfil(duty);
+        wake_all(&mut woken);
+    }
+
+    fn set(&self, set: impl FnOnce(&mut Settings)) -> io::Result<()> {
+        let duty = {
+            let mut state = self.cell.lock();
+            set(&mut state.settings);
+            state.flags.set(Flags::SETTINGS);
+            state.dirty()
+        };
+        self.fulfil(duty);
+        Ok(())
+    }
+
+    fn fulfil(&self, duty: Duty) {
+        if let Duty::Post(handle) = duty {
+            self.mailbox.post(handle);
+        }
+    }
+}
+
+impl Drop for TcpStream {
+    fn drop(&mut self) {
+        let (duty, wakers) = self.cell.lock().on_drop();
+        self.fulfil(duty);
+        drop(wakers);
+    }
+}
+
+/// A hop limit that packets can have.
+pub(crate) fn hop_limit(ttl: u32) -> io::Result<u8> {
+    u8::try_from(ttl).ok().filter(|hops| *hops > 0).ok_or_else(|| fault::hop_limit(ttl))
+}

@@ -1,0 +1,139 @@
+//! Waiting until something can be read or written, without doing it.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use tokio::io::{Interest, Ready};
+use tokio::task::coop::poll_proceed;
+
+use super::TcpStream;
+use crate::cell::{Flags, StreamState};
+use crate::waiters::Ticket;
+
+impl TcpStream {
+    /// Waits for any of what `interest` names. Any number of tasks may wait at once.
+    pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        Ok(Readiness { stream: self, interest, reader: None, writer: None }.await)
+    }
+
+    /// Waits until something, or the end, can be read.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.ready(Interest::READABLE).await.map(|_| ())
+    }
+
+    /// Waits until something can be written, or never again.
+    pub async fn writable(&self) -> io::Result<()> {
+        self.ready(Interest::WRITABLE).await.map(|_| ())
+    }
+
+    /// Whether something, or the end, can be read. Of several tasks that poll, only the latest is
+    /// woken.
+    pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_ready(cx, Interest::READABLE)
+    }
+
+    /// Whether something can be written, or never again. Of several tasks that poll, only the
+    /// latest is woken.
+    pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_ready(cx, Interest::WRITABLE)
+    }
+
+    fn poll_ready(&self, cx: &mut Context<'_>, interest: Interest) -> Poll<io::Result<()>> {
+        let coop = ready!(poll_proceed(cx));
+        let mut replaced = [None, None];
+        let mut state = self.cell.lock();
+        let pending = state.readiness(interest).is_empty();
+        if pending && interest.is_readable() {
+            replaced[0] = state.readers.register(cx.waker());
+        }
+        if pending && interest.is_writable() {
+            replaced[1] = state.writers.register(cx.waker());
+        }
+        drop(state);
+        drop(replaced);
+        if pending {
+            return Poll::Pending;
+        }
+        coop.made_progress();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl StreamState {
+    /// What of `interest` is the case.
+    fn readiness(&self, interest: Interest) -> Ready {
+        let mut ready = Ready::EMPTY;
+        let (ended, silent) = (
+            self.flags.has(Flags::READ_END),
+            self.flags.has(Flags::OVER) || self.flags.has(Flags::SHUT),
+        );
+        if interest.is_readable() {
+            ready |= when(ended || self.unread > 0, Ready::READABLE);
+            ready |= when(ended, Ready::READ_CLOSED);
+        }
+        if interest.is_writable() {
+            ready |= when(silent || self.unsent < self.send_credit(), Ready::WRITABLE);
+            ready |= when(silent, Ready::WRITE_CLOSED);
+        }
+        if interest.is_error() {
+            ready |= when(self.error.is_some(), Ready::ERROR);
+        }
+        ready
+    }
+}
+
+/// Somebody who waits, in line until it is dropped.
+#[derive(Debug)]
+struct Readiness<'a> {
+    stream: &'a TcpStream,
+    interest: Interest,
+    reader: Option<Ticket>,
+    writer: Option<Ticket>,
+}
+
+impl Future for Readiness<'_> {
+    type Output = Ready;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ready> {
+        let coop = ready!(poll_proceed(cx));
+        let (stream, interest) = (self.stream, self.interest);
+        let mut replaced: [Option<Waker>; 2] = [None, None];
+        let mut state = stream.cell.lock();
+        let ready = state.readiness(interest);
+        if ready.is_empty() {
+            // An error wakes both, so either line will do.
+            if interest.is_readable() || interest.is_error() {
+                replaced[0] = state.readers.line_up(&mut self.reader, cx.waker());
+            }
+            if interest.is_writable() {
+                replaced[1] = state.writers.line_up(&mut self.writer, cx.waker());
+            }
+        }
+        drop(state);
+        drop(replaced);
+        if ready.is_empty() {
+            return Poll::Pending;
+        }
+        coop.made_progress();
+        Poll::Ready(ready)
+    }
+}
+
+impl Drop for Readiness<'_> {
+    fn drop(&mut self) {
+        if self.reader.is_none() && self.writer.is_none() {
+            return;
+        }
+        let mut state = self.stream.cell.lock();
+        let reader = self.reader.and_then(|ticket| state.readers.leave(ticket));
+        let writer = self.writer.and_then(|ticket| state.writers.leave(ticket));
+        drop(state);
+        drop((reader, writer));
+    }
+}
+
+fn when(is: bool, ready: Ready) -> Ready {
+    if is { ready } else { Ready::EMPTY }
+}

@@ -1,0 +1,261 @@
+//! Octets between a task's buffers and the cell: at once, or when there are some.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop::poll_proceed;
+
+use super::TcpStream;
+use crate::cell::Readable;
+use crate::exchange::NO_CHUNK;
+use crate::fault;
+
+/// At once, or `WouldBlock`.
+impl TcpStream {
+    /// Reads what is there: 0 octets at the end of the stream.
+    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.try_read_vectored(&mut [IoSliceMut::new(buf)])
+    }
+
+    /// Reads what is there into several buffers, one after the other.
+    pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let most = bufs.iter().map(|buf| buf.len()).sum();
+        let mut room = bufs.iter_mut().flat_map(|buf| buf.iter_mut());
+        at_once(self.read(most, None, |octets| {
+            for (place, octet) in room.by_ref().zip(octets) {
+                *place = *octet;
+            }
+        }))
+    }
+
+    /// Reads what is there into the room that `buf` has, or makes.
+    pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+        let most = buf.chunk_mut().len();
+        at_once(self.read(most, None, |octets| buf.put_slice(octets)))
+    }
+
+    /// Writes as much as there is room for.
+    pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        at_once(self.write(&[IoSlice::new(buf)], None))
+    }
+
+    /// Writes as much of several buffers as there is room for.
+    pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        at_once(self.write(bufs, None))
+    }
+}
+
+/// Without taking it.
+impl TcpStream {
+    /// Waits until there is something to read, and copies it; it stays. Returns 0 at the end.
+    pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.readable().await?;
+            if let Poll::Ready(result) = self.look(buf, None) {
+                return result;
+            }
+        }
+    }
+
+    /// Copies what there is to read; it stays. Of several tasks that poll, only the latest is
+    /// woken.
+    pub fn poll_peek(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let coop = ready!(poll_proceed(cx));
+        let len = ready!(self.look(buf.initialize_unfilled(), Some(cx)))?;
+        coop.made_progress();
+        buf.advance(len);
+        Poll::Ready(Ok(len))
+    }
+
+    fn look(&self, buf: &mut [u8], cx: Option<&Context<'_>>) -> Poll<io::Result<usize>> {
+        let mut replaced = None;
+        let mut state = self.cell.lock();
+        let result = match state.readable() {
+            Readable::Octets => Poll::Ready(Ok(state.peek(buf))),
+            Readable::End => Poll::Ready(state.error.take().map_or(Ok(0), Err)),
+            Readable::Pending => {
+                replaced = cx.and_then(|cx| state.readers.register(cx.waker()));
+                Poll::Pending
+            }
+        };
+        drop(state);
+        drop(replaced);
+        result
+    }
+}
+
+impl TcpStream {
+    /// Hands up to `most` octets to `put`, piece by piece. Copying is done outside the lock, which
+    /// the shard may want.
+    fn read(
+        &self,
+        most: usize,
+        cx: Option<&Context<'_>>,
+        mut put: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
+        let mut done = 0;
+        while done < most {
+            let mut chunks = [NO_CHUNK; CHUNKS];
+            let count = match self.take(most - done, cx.filter(|_| done == 0), &mut chunks) {
+                Poll::Pending if done == 0 => return Poll::Pending,
+                Poll::Ready(Err(error)) if done == 0 => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(count)) => count,
+                _ => 0,
+            };
+            for chunk in chunks.iter().take(count) {
+                put(chunk);
+                done += chunk.len();
+            }
+            if count < CHUNKS {
+                break;
+            }
+        }
+        Poll::Ready(Ok(done))
+    }
+
+    /// Takes chunks of up to `most` octets out of the cell; returns how many, 0 at the end.
+    fn take(
+        &self,
+        most: usize,
+        cx: Option<&Context<'_>>,
+        chunks: &mut [Bytes; CHUNKS],
+    ) -> Poll<io::Result<usize>> {
+        let mut replaced = None;
+        let mut state = self.cell.lock();
+        let result = match state.readable() {
+            Readable::Octets => {
+                let count = state.take_outward(most, chunks);
+                let duty = state.return_credit();
+                drop(state);
+                self.fulfil(duty);
+                return Poll::Ready(Ok(count));
+            }
+            // As on Linux: what arrived is read first, then the error is told, once.
+            Readable::End => Poll::Ready(state.error.take().map_or(Ok(0), Err)),
+            Readable::Pending => {
+                replaced = cx.and_then(|cx| state.readers.register(cx.waker()));
+                Poll::Pending
+            }
+        };
+        drop(state);
+        drop(replaced);
+        result
+    }
+
+    /// Leaves a copy of the first octets of `bufs` in the cell, as many as there is room for.
+    fn write(&self, bufs: &[IoSlice<'_>], cx: Option<&Context<'_>>) -> Poll<io::Result<usize>> {
+        let all: usize = bufs.iter().map(|buf| buf.len()).sum();
+        let mut replaced = None;
+        let mut state = self.cell.lock();
+        let room = state.room();
+        if matches!(room, Ok(0)) && all > 0 {
+            replaced = cx.and_then(|cx| state.writers.register(cx.waker()));
+        }
+        drop(state);
+        drop(replaced);
+        let take = room?.min(all);
+        if take == 0 && all > 0 {
+            return Poll::Pending;
+        }
+        let chunk = gather(bufs, take);
+        let duty = self.cell.lock().leave(chunk);
+        self.fulfil(duty);
+        Poll::Ready(Ok(take))
+    }
+}
+
+impl AsyncRead for TcpStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.poll_read_by_ref(cx, buf)
+    }
+}
+
+impl AsyncWrite for TcpStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_by_ref(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_by_ref(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Ready at once: what was written is on its way.
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shut_down();
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// For the halves, which share a stream.
+impl TcpStream {
+    pub(crate) fn poll_read_by_ref(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let coop = ready!(poll_proceed(cx));
+        ready!(self.read(buf.remaining(), Some(cx), |octets| buf.put_slice(octets)))?;
+        coop.made_progress();
+        Poll::Ready(Ok(()))
+    }
+
+    pub(crate) fn poll_write_by_ref(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let coop = ready!(poll_proceed(cx));
+        let len = ready!(self.write(bufs, Some(cx)))?;
+        coop.made_progress();
+        Poll::Ready(Ok(len))
+    }
+}
+
+fn gather(bufs: &[IoSlice<'_>], len: usize) -> Bytes {
+    if let [only] = bufs {
+        return Bytes::copy_from_slice(only.split_at(len).0);
+    }
+    let mut chunk = BytesMut::with_capacity(len);
+    for buf in bufs {
+        let take = buf.len().min(len - chunk.len());
+        chunk.extend_from_slice(buf.split_at(take).0);
+    }
+    chunk.freeze()
+}
+
+fn at_once<T>(result: Poll<io::Result<T>>) -> io::Result<T> {
+    match result {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(fault::would_block()),
+    }
+}
+
+/// Chunks taken under one lock.
+const CHUNKS: usize = 16;

@@ -1,0 +1,191 @@
+//! What streams do when it does not go well: the kind tokio's users expect, and the limit by name.
+
+use std::io::ErrorKind;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream};
+
+use crate::world::{SERVER, World, until};
+
+#[tokio::test]
+async fn refused_timed_out_and_unreachable_are_told_apart() {
+    let world = World::new();
+    let expected = [
+        (SERVER, ErrorKind::ConnectionRefused, "nobody listens at 10.0.0.1:7"),
+        ("192.0.2.1:7", ErrorKind::NetworkUnreachable, "no route to 192.0.2.1:7"),
+        ("10.0.0.2:7", ErrorKind::Unsupported, "is this host itself"),
+        ("224.0.0.1:7", ErrorKind::InvalidInput, "unicast"),
+    ];
+    for (addr, kind, part) in expected {
+        let error = TcpStream::connect(&world.client, addr).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    world.assert_empty().await;
+
+    let lossy = World::with(
+        "loss=100%",
+        &[("net.ipv4.tcp_syn_retries", "0"), ("initial_rto", "50ms"), ("min_rto", "50ms")],
+    );
+    let error = TcpStream::connect(&lossy.client, SERVER).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    assert!(error.to_string().contains("net.ipv4.tcp_syn_retries = 0"), "{error}");
+    lossy.assert_empty().await;
+}
+
+#[tokio::test]
+async fn limits_are_named_when_they_are_hit() {
+    let rules = [("ports.first", "50000"), ("ports.last", "50001"), ("max_connections", "3")];
+    let world = World::with("delay=0ms", &rules);
+    let listener = world.listener().await;
+    let other = TcpListener::bind(&world.server, "10.0.0.1:8").await.unwrap();
+    let first = TcpStream::connect(&world.client, SERVER).await.unwrap();
+    let second = TcpStream::connect(&world.client, SERVER).await.unwrap();
+    let error = TcpStream::connect(&world.client, SERVER).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
+    assert!(error.to_string().contains("net.ipv4.ip_local_port_range"), "{error}");
+
+    let third = TcpStream::connect(&world.client, "10.0.0.1:8").await.unwrap();
+    let error = TcpStream::connect(&world.client, "10.0.0.1:8").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
+    assert!(error.to_string().contains("the limit is 3; raise max_connections"), "{error}");
+
+    let error = TcpListener::bind(&world.server, SERVER).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    let error = TcpListener::bind(&world.server, "10.0.0.9:7").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
+    drop((first, second, third, listener, other));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn a_full_backlog_keeps_clients_out_and_is_counted() {
+    let world = World::with(
+        "delay=0ms",
+        &[("net.ipv4.tcp_syn_retries", "0"), ("initial_rto", "50ms"), ("min_rto", "50ms")],
+    );
+    let socket = TcpSocket::new_v4(&world.server).unwrap();
+    socket.bind(SERVER.parse().unwrap()).unwrap();
+    let listener = socket.listen(4).unwrap();
+    let mut clients = Vec::new();
+    let refused = loop {
+        match TcpStream::connect(&world.client, SERVER).await {
+            Ok(client) => clients.push(client),
+            Err(error) => break error,
+        }
+        // One at a time: the face has taken it before the next one comes.
+        until("it waits", async || listener.stats().await.unwrap().waiting == clients.len()).await;
+    };
+    assert_eq!(refused.kind(), ErrorKind::TimedOut);
+    assert!(refused.to_string().contains("its backlog is full"), "{refused}");
+    assert_eq!(clients.len(), 5, "the backlog, and one more, as on Linux");
+    let stats = listener.stats().await.unwrap();
+    assert_eq!((stats.waiting, stats.backlog, stats.accepted), (5, 4, 5));
+    assert!(stats.overflows > 0);
+
+    // Each that is taken makes room for another.
+    for _ in 0..5 {
+        drop(listener.accept().await.unwrap());
+    }
+    clients.push(TcpStream::connect(&world.client, SERVER).await.unwrap());
+    assert_eq!(listener.accept().await.unwrap().1, clients[5].local_addr().unwrap());
+    drop((clients, listener));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn a_reset_is_told_once_after_what_arrived_before_it() {
+    let world = World::new();
+    let (mut server, mut client) = world.connection().await;
+    client.write_all(b"last words").await.unwrap();
+    server.readable().await.unwrap();
+    client.set_zero_linger().unwrap();
+    drop(client);
+    let mut words = [0; 10];
+    server.read_exact(&mut words).await.unwrap();
+    assert_eq!(&words, b"last words");
+    let error = server.read(&mut words).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert!(error.to_string().contains("10.0.0.2"), "{error}");
+    assert_eq!(server.read(&mut words).await.unwrap(), 0);
+    assert_eq!(server.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+    assert!(server.take_error().unwrap().is_none());
+    drop(server);
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn what_was_not_read_resets_the_peer_when_the_stream_is_dropped() {
+    let world = World::new();
+    let (server, mut client) = world.connection().await;
+    client.write_all(b"unread").await.unwrap();
+    server.readable().await.unwrap();
+    drop(server);
+    let error = client.read(&mut [0; 8]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    drop(client);
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn a_port_is_free_again_as_soon_as_its_holder_is_gone() {
+    let world = World::new();
+    for _ in 0..20 {
+        let listener = world.listener().await;
+        let client = TcpStream::connect(&world.client, SERVER).await.unwrap();
+        drop((listener.accept().await.unwrap(), client, listener));
+    }
+    let sockets = [TcpSocket::new_v4(&world.client), TcpSocket::new_v4(&world.client)];
+    let [first, second] = sockets.map(Result::unwrap);
+    first.bind("10.0.0.2:99".parse().unwrap()).unwrap();
+    assert_eq!(
+        second.bind("0.0.0.0:99".parse().unwrap()).unwrap_err().kind(),
+        ErrorKind::AddrInUse
+    );
+    assert_eq!(
+        second.bind("[::]:99".parse().unwrap()).unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
+    drop(first);
+    second.bind("0.0.0.0:99".parse().unwrap()).unwrap();
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn when_the_wire_is_lost_everybody_is_told_why() {
+    let folder = std::env::temp_dir().join(format!("whimbrel-face-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("wire");
+    let stack = |addr: &str| {
+        let wire = format!("unix:{},addr={addr}/24", path.display()).parse().unwrap();
+        Stack::builder().wire(wire).build().unwrap()
+    };
+    // Whoever comes first keeps the wire; it is the second that loses it.
+    let (server, client) = (stack("10.0.0.1"), stack("10.0.0.2"));
+    let listener = TcpListener::bind(&server, SERVER).await.unwrap();
+    let (connected, accepted) =
+        tokio::join!(TcpStream::connect(&client, SERVER), listener.accept());
+    let (mut connected, mut accepted) = (connected.unwrap(), accepted.unwrap().0);
+    connected.write_all(b"whimbrel").await.unwrap();
+    accepted.read_exact(&mut [0; 8]).await.unwrap();
+    let waiting = TcpListener::bind(&client, "10.0.0.2:7").await.unwrap();
+    let waiting = tokio::spawn(async move { waiting.accept().await });
+
+    accepted.set_zero_linger().unwrap();
+    drop((accepted, listener, server));
+    assert_eq!(connected.read(&mut [0; 8]).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let error = waiting.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotConnected);
+    assert!(error.to_string().contains("the device is lost"), "{error}");
+    assert_eq!(connected.read(&mut [0; 8]).await.unwrap(), 0);
+    // Nothing that is asked of it from now on waits for ever.
+    let late = [
+        TcpStream::connect(&client, SERVER).await.map(drop),
+        client.census().await.map(drop),
+        connected.tcp_info().await.map(drop),
+    ];
+    for result in late {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::NotConnected);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,12 @@
+//! Streams and listeners over an in-memory wire, as a program uses them. Every test ends with a
+//! look for what leaked.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
+
+mod cancel;
+mod errors;
+mod many;
+mod same;
+mod streams;
+mod tun;
+mod world;

@@ -1,0 +1,77 @@
+//! The face and the kernel's own sockets, over TUN.
+//!
+//! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
+
+use std::env;
+use std::process::Command;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use whimbrel::{Stack, TcpListener, TcpStream};
+
+use crate::world::{assert_empties, text};
+
+/// Runs itself once more, in a network namespace that ends with that process.
+#[test]
+fn tasks_on_both_sides_of_a_tun_device_talk_whoever_began() {
+    if env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let name = "tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began";
+    let mut command = Command::new("unshare");
+    command.arg("--net").arg(env::current_exe().unwrap()).args([name, "--exact", "--nocapture"]);
+    let output = command.env(INSIDE, "1").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("unshare failed") {
+        let required = env::var_os("WHIMBREL_REQUIRE_NET").is_some();
+        assert!(!required, "WHIMBREL_REQUIRE_NET is set, and there is no namespace: {errors}");
+        eprintln!("SKIPPED: cannot make a network namespace ({}); run as root", errors.trim());
+        return;
+    }
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && words.contains("1 passed"), "{words}{errors}");
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn inside() {
+    let wire = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1,addr=fd09::2/64,host=fd09::1";
+    let stack = Stack::builder().wire(wire.parse().unwrap()).build().unwrap();
+    for host in ["10.9.0.2", "fd09::2"] {
+        let listener = TcpListener::bind(&stack, (host, 80)).await.unwrap();
+        let (kernel, face) =
+            tokio::join!(tokio::net::TcpStream::connect((host, 80)), listener.accept());
+        talk(kernel.unwrap(), face.unwrap().0).await;
+    }
+    let listener = tokio::net::TcpListener::bind("10.9.0.1:81").await.unwrap();
+    let (face, kernel) = tokio::join!(TcpStream::connect(&stack, "10.9.0.1:81"), listener.accept());
+    talk(face.unwrap(), kernel.unwrap().0).await;
+    assert_empties(&stack).await;
+}
+
+/// Four megabytes there and back.
+async fn talk<A, B>(mut one: A, other: B)
+where
+    A: AsyncRead + AsyncWrite + Unpin,
+    B: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let echoing = tokio::spawn(async move {
+        let (mut read, mut write) = tokio::io::split(other);
+        tokio::io::copy(&mut read, &mut write).await?;
+        write.shutdown().await
+    });
+    let sent = text(4 << 20);
+    let mut received = Vec::new();
+    {
+        let (mut read, mut write) = tokio::io::split(&mut one);
+        let writing = async {
+            write.write_all(&sent).await?;
+            write.shutdown().await
+        };
+        let (written, read) = tokio::join!(writing, read.read_to_end(&mut received));
+        written.unwrap();
+        read.unwrap();
+    }
+    assert!(received == sent, "other octets came back");
+    echoing.await.unwrap().unwrap();
+}
+
+const INSIDE: &str = "WHIMBREL_INSIDE_NAMESPACE";

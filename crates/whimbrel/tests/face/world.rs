@@ -1,0 +1,85 @@
+//! What the tests begin with, and the leak check they end with.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use whimbrel::{Census, LinkConfig, ShardCensus, Stack, TcpListener, TcpStream, mem_wire};
+
+/// A host at 10.0.0.1 and one at 10.0.0.2, and the wire between them.
+pub(crate) struct World {
+    pub(crate) server: Stack,
+    pub(crate) client: Stack,
+}
+
+impl World {
+    /// Over a perfect wire.
+    pub(crate) fn new() -> Self {
+        let (server, client) = Stack::pair().unwrap();
+        Self { server, client }
+    }
+
+    /// Over this wire, with these rules at the client.
+    pub(crate) fn with(link: &str, rules: &[(&str, &str)]) -> Self {
+        let link: LinkConfig = link.parse().unwrap();
+        let (server, client) = mem_wire(link.clone(), link, 7).unwrap();
+        let mut builder = Stack::builder().mem(client).address("10.0.0.2", 24).unwrap();
+        for (name, value) in rules {
+            builder = builder.set(name, value).unwrap();
+        }
+        let server = Stack::builder().mem(server).address("10.0.0.1", 24).unwrap();
+        Self { server: server.build().unwrap(), client: builder.build().unwrap() }
+    }
+
+    /// A listener of the server.
+    pub(crate) async fn listener(&self) -> TcpListener {
+        TcpListener::bind(&self.server, SERVER).await.unwrap()
+    }
+
+    /// A connection: the server's end, the client's end. The listener is gone again.
+    pub(crate) async fn connection(&self) -> (TcpStream, TcpStream) {
+        let listener = self.listener().await;
+        let (connected, accepted) =
+            tokio::join!(TcpStream::connect(&self.client, SERVER), listener.accept());
+        (accepted.unwrap().0, connected.unwrap())
+    }
+
+    /// Nothing is left at either host but TIME-WAIT.
+    pub(crate) async fn assert_empty(&self) {
+        for stack in [&self.server, &self.client] {
+            assert_empties(stack).await;
+        }
+    }
+}
+
+/// The stack soon holds nothing but TIME-WAIT.
+pub(crate) async fn assert_empties(stack: &Stack) {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let census = stack.census().await.unwrap();
+        let waiting = census.shards.time_wait;
+        let shards = ShardCensus { time_wait: waiting, flows: waiting, ..ShardCensus::default() };
+        let empty = Census { shards, ..Census::default() };
+        if census == empty {
+            return;
+        }
+        assert!(Instant::now() < until, "something leaked: {census:#?}");
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Waits until `done` holds.
+pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !done().await {
+        assert!(Instant::now() < end, "waited too long until {what}");
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Octets of which every position can be told from every other within 250.
+pub(crate) fn text(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at % 251) as u8).collect()
+}
+
+/// Where the server listens.
+pub(crate) const SERVER: &str = "10.0.0.1:7";
