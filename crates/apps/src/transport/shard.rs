@@ -85,7 +85,7 @@ impl Transport for Shard {
 
 fn gauge(snapshot: &Snapshot) -> Gauge {
     Gauge {
-        retransmits: None,
+        retransmits: Some(snapshot.tally.total_retrans.into()),
         cwnd: snapshot.cwnd.into(),
         rwnd: snapshot.snd.wnd.get().into(),
         mss: snapshot.mss.into(),
