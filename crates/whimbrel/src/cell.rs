@@ -263,9 +263,9 @@ impl StreamState {
     }
 }
 
-/// The most octets that wait in a cell, each way. A quarter of it took 20 to 40 % more processor time
-/// for a stream of 2 GiB (1.29 and 1.55 against 1.04 and 1.14 s/GB, medians of three, `examples/
-/// echo_bench`), because its two ends wake each other so much more often.
+/// The most octets that wait in a cell, each way. With a quarter of it a stream of 2 GiB took 1.1 to
+/// 1.75 times the processor time, in five pairs of runs in turns (`examples/echo_bench`, 1.3 to 2.6
+/// against 1.0 to 1.5 s/GB), because its two ends wake each other so much more often.
 const CREDIT: u32 = 256 << 10;
 
 /// With the two counts in front of it, the cell has 128 octets: two cache lines.

@@ -40,19 +40,20 @@
 //!
 //! What that costs, by `cargo run --release -p whimbrel --example echo_bench`, against ports that run
 //! on the shards' own threads over the same in-memory wire. Processor time of the whole process, both
-//! ends included, medians of three; two such runs on two cores that others used too, so that time on
-//! the wall says little (55 and 82 us for the first line's round trip against 10 and 20):
+//! ends included: the least and the most of six runs, each the median of three, on two cores that
+//! others used too.
 //!
 //! | | tasks on tokio | ports |
 //! |---|---|---|
-//! | echo of 64 octets, 1 connection | 27 to 37 us | 7 to 8 us |
-//! | the same, 16 at once | 5.6 to 5.9 us | 1.4 to 1.6 us |
-//! | the same, 256 at once | 3.3 to 3.5 us | 1.2 us |
-//! | one flow, MTU 1500 | 1.0 to 1.1 s/GB | 0.6 s/GB |
-//! | an idle connection, each end, resident, its `TcpStream` not counted | 384 octets | |
+//! | echo of 64 octets, 1 connection | 27 to 111 us (48 to 112 us a round trip) | 7 to 11 us (10 to 20) |
+//! | the same, 16 at once | 5.6 to 6.9 us | 1.4 to 1.8 us |
+//! | the same, 256 at once | 3.3 to 6.3 us | 1.2 to 1.9 us |
+//! | one flow, MTU 1500 | 1.0 to 1.9 s/GB (2.7 to 9 Gbit/s) | 0.5 to 0.7 s/GB (4 to 13) |
+//! | an idle connection, each end, resident, its `TcpStream` of 120 not counted | 496 octets | |
 //!
-//! An echo wakes four threads where ports wake two; with many at once they are awake already. Who
-//! needs the shortest round trip writes a port.
+//! An echo wakes four threads where ports wake two; with many at once they are awake already. The
+//! spread is that of the runtime, whose threads look for work before they sleep, if a core is free.
+//! Who needs the shortest round trip writes a port.
 //!
 //! Nothing needs tokio's reactor. The streams work under any executor whose tasks are woken by
 //! `Waker`s; only names (`"example.org:80"`) are resolved on tokio's blocking threads.
