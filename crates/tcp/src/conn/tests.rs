@@ -10,3 +10,4 @@ mod icmp;
 mod stalls;
 mod timestamps;
 mod transfer;
+mod windows;

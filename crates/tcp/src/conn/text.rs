@@ -171,15 +171,18 @@ impl Connection {
     /// The right edge to announce now.
     pub(super) fn judge_edge(&self) -> SeqNum {
         let most = self.most_window();
-        let free = self.recv_size.saturating_sub(self.unread()).min(most);
-        self.rcv.judge_edge(free, self.recv_size.min(most), u32::from(self.mss))
+        let free = self.recv_size.max(most).saturating_sub(self.unread()).min(most);
+        self.rcv.judge_edge(free, most, u32::from(self.mss))
     }
 
-    /// The largest window that may be announced: what the application clamped it to, or what the
-    /// field can tell of (RFC 7323 2.3): an edge beyond it would never be announced, and forever be
-    /// news.
-    fn most_window(&self) -> u32 {
-        RawWindow::new(u16::MAX).scaled(self.recv_scale).get().min(self.recv_limit())
+    /// The largest window that may be announced: what buffer and application admit, and no more than
+    /// the field can tell of (RFC 7323 2.3), because an edge beyond it would never be announced, and
+    /// forever be news. At least two of the field's units: a buffer that is smaller, because the
+    /// scale was chosen for one that it may come to be, would otherwise be announced as closed.
+    pub(super) fn most_window(&self) -> u32 {
+        let [unit, field] =
+            [1, u16::MAX].map(|raw| RawWindow::new(raw).scaled(self.recv_scale).get());
+        field.min(self.recv_limit()).max(2 * unit)
     }
 
     /// Whether reading freed so much that the peer should hear of it without waiting for an
@@ -187,14 +190,16 @@ impl Connection {
     pub(super) fn owes_window_update(&self) -> bool {
         let mss = u32::from(self.mss);
         let edge = self.judge_edge();
-        let half = self.recv_size.min(self.most_window()) / 2;
+        let half = self.most_window() / 2;
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
         // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
-        // announce is plenty, too: else each handshake would end with an update.
+        // announce is plenty, too, else each handshake would end with an update: unless the peer's
+        // segments are longer, and it waits until it can send a whole one.
+        let plenty = half.min(u32::from(self.advertised_mss.max(u16::MAX / 2)));
         step > 0
-            && announced < half.min(u32::from(u16::MAX / 2))
+            && announced < plenty
             && (step >= 2 * mss || step >= half)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
