@@ -44,7 +44,11 @@ fn longest_hunger(sizes: Sizes) -> Duration {
             _ => hungry += PAUSE,
         }
         longest = longest.max(hungry);
-        assert!(hungry < Duration::from_secs(60), "{sizes:?}: {} octets", pair.server.received.len());
+        assert!(
+            hungry < Duration::from_secs(60),
+            "{sizes:?}: {} octets",
+            pair.server.received.len()
+        );
     }
     assert!(pair.server.received == octets);
     longest
