@@ -12,6 +12,8 @@ pub(crate) enum Failure {
     Run(String),
     /// The command line means nothing: 2.
     Usage(String),
+    /// It ran, and the answer, which is printed, is no: 3.
+    Answer,
     /// A privilege or a device is missing: 4.
     Missing(String),
 }
@@ -32,6 +34,7 @@ impl Failure {
         let (text, code) = match self {
             Self::Run(text) => (text, 1),
             Self::Usage(text) => (format!("{text}\n\nFor more information, try '--help'."), 2),
+            Self::Answer => return ExitCode::from(3),
             Self::Missing(text) => (text, 4),
         };
         eprintln!("error: {text}");

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod failure;
+mod script;
 mod serve;
 mod size;
 
 /// A TCP/IP stack in user space.
 ///
-/// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 4 a privilege or
-/// a device is missing.
+/// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 3 it ran and the
+/// answer is no, 4 a privilege or a device is missing.
 #[derive(Parser)]
 #[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
 struct Command {
@@ -24,11 +25,15 @@ struct Command {
 enum Tool {
     /// Serve HTTP/1.1 on the stack: a fixed body, or files.
     Serve(serve::Arguments),
+    /// Run packet scripts: what a peer sends, what an application calls, what must come of it.
+    #[command(subcommand)]
+    Script(script::Command),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse().tool {
         Tool::Serve(arguments) => serve::run(&arguments),
+        Tool::Script(command) => script::run(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

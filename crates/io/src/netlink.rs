@@ -12,6 +12,8 @@ use whimbrel_wire::{Address, Family};
 
 use crate::sys;
 
+pub mod diag;
+
 /// A way to ask the kernel for changes of the interfaces of this thread's network namespace.
 #[derive(Debug)]
 pub struct Netlink {
@@ -62,20 +64,38 @@ impl Netlink {
 
     /// Routes packets to `network` into the interface.
     pub fn add_route(&mut self, index: u32, network: InterfaceAddress) -> io::Result<()> {
+        self.route(index, network, None)
+    }
+
+    /// Routes packets to `network` to a neighbour on the interface.
+    pub fn add_route_by(
+        &mut self,
+        index: u32,
+        network: InterfaceAddress,
+        gateway: Address,
+    ) -> io::Result<()> {
+        self.route(index, network, Some(gateway))
+    }
+
+    fn route(
+        &mut self,
+        index: u32,
+        network: InterfaceAddress,
+        gateway: Option<Address>,
+    ) -> io::Result<()> {
+        let scope = gateway.map_or(libc::RT_SCOPE_LINK, |_| libc::RT_SCOPE_UNIVERSE);
         let mut request =
             Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         // struct rtmsg: family, lengths of destination and source, TOS, table, protocol, scope,
         // type, flags.
         request.put(&[family(network.addr), network.prefix_len, 0, 0]);
-        request.put(&[
-            libc::RT_TABLE_MAIN,
-            libc::RTPROT_STATIC,
-            libc::RT_SCOPE_LINK,
-            libc::RTN_UNICAST,
-        ]);
+        request.put(&[libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST]);
         request.put(&0u32.to_ne_bytes());
         request.address(libc::RTA_DST, network.addr);
         request.attribute(libc::RTA_OIF, &index.to_ne_bytes());
+        if let Some(gateway) = gateway {
+            request.address(libc::RTA_GATEWAY, gateway);
+        }
         self.send(request)
     }
 

@@ -1,11 +1,14 @@
 //! The system calls that the standard library does not have, each behind a safe wrapper.
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
-//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN, and
-//! sockets that keep the bounds of messages ([`seqpacket`]).
+//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN,
+//! sockets that keep the bounds of messages ([`seqpacket`]), and what scripts do to the kernel:
+//! network namespaces ([`namespace`]) and every call on a stream socket ([`stream`]).
 #![allow(unsafe_code)]
 
+pub mod namespace;
 pub mod seqpacket;
+pub mod stream;
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -108,9 +111,18 @@ pub fn ppoll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<us
 
 /// A socket to the kernel's routing tables. Blocking: the kernel answers within the request.
 pub fn route_socket() -> io::Result<File> {
+    netlink_socket(libc::NETLINK_ROUTE)
+}
+
+/// A socket to what the kernel says of its sockets. Blocking, as [`route_socket`].
+pub fn diag_socket() -> io::Result<File> {
+    netlink_socket(libc::NETLINK_SOCK_DIAG)
+}
+
+fn netlink_socket(protocol: c_int) -> io::Result<File> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: socket takes no pointer.
-    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
     Ok(File::from(own(fd)?))
 }
 
@@ -119,6 +131,14 @@ pub fn interface_index(name: &CStr) -> io::Result<u32> {
     // SAFETY: a `CStr` ends with a zero octet.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
+}
+
+/// Lets the calling thread, and those that it starts from now on, run before all that is not
+/// real-time (SCHED_RR, the least of its priorities). Needs CAP_SYS_NICE.
+pub fn run_in_real_time() -> io::Result<()> {
+    let least = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the kernel reads one structure, which outlives the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const least) }).map(|_| ())
 }
 
 /// TUNSETIFF: makes of `tun` (an open `/dev/net/tun`) a queue of the interface `name`, which is

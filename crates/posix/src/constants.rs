@@ -47,6 +47,20 @@ fn other(name: &str) -> Option<i64> {
         "F_SETFL" => Some(i64::from(Fcntl::SETFL)),
         "INADDR_ANY" => Some(0),
         "SOMAXCONN" => Some(4096),
-        _ => state.or(option).map(|(_, number)| i64::from(*number)),
+        _ => state.or(option).map(|(_, number)| i64::from(*number)).or_else(|| dscp(name)),
+    }
+}
+
+/// The octet with one of the code points that have names.
+// RFC 2474 4.2.2.2: class selectors; RFC 2597 6: assured forwarding; RFC 3246 2.7: expedited.
+fn dscp(name: &str) -> Option<i64> {
+    let class = name.strip_prefix("IPTOS_DSCP_").or_else(|| name.strip_prefix("IPTOS_CLASS_"))?;
+    match *class.as_bytes() {
+        [b'C', b'S', class @ b'0'..=b'7'] => Some(i64::from(class - b'0') << 5),
+        [b'A', b'F', class @ b'1'..=b'4', drop @ b'1'..=b'3'] => {
+            Some(i64::from(class - b'0') << 5 | i64::from(drop - b'0') << 3)
+        }
+        [b'E', b'F'] => Some(0xb8),
+        _ => None,
     }
 }

@@ -23,6 +23,11 @@ macro_rules! tcp_info {
             /// The names of its fields.
             pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
 
+            /// With the value that `value` has for each of them, by its name; it fits.
+            pub fn by_field(mut value: impl FnMut(&'static str) -> u64) -> Self {
+                Self { $($field: value(stringify!($field)) as $type,)* }
+            }
+
             /// A field by its name in C.
             pub fn field(&self, name: &str) -> Option<i64> {
                 match name {

@@ -32,7 +32,9 @@ use crate::table::PortRange;
 pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
-pub use self::policy::{AnswerInTimeWait, Isn, PortOrder, RstInTimeWait, SynInTimeWait};
+pub use self::policy::{
+    AnswerInTimeWait, Isn, PortOrder, ReceiveWindow, RstInTimeWait, SynInTimeWait,
+};
 pub use self::syn_retry::SynRetry;
 
 impl Tunables {
@@ -111,11 +113,16 @@ tunables! {
     /// The largest receive buffer that a connection may come to have, where its application fixed
     /// none: the window scale is chosen for it, once and for all.
     recv_buffer_max: u32 = 256 << 10, "buffers.recv.max", Unit::Octets => {
-        also: "net.core.rmem_max", "net.inet.tcp.recvbuf_max";
+        also: "net.core.rmem_max", "net.inet.tcp.recvbuf_max", "kern.ipc.maxsockbuf";
         range: 2 << 10 ..= 1 << 30;
         rfc: "RFC 7323 2.3";
         low: "a buffer that is enlarged later cannot be announced whole.";
         high: "windows in steps of up to 16 KiB.";
+    }
+
+    /// How the window follows the receive buffer.
+    recv_window: ReceiveWindow = ReceiveWindow::Rfc9293, "recv.window", ReceiveWindow::UNIT => {
+        rfc: "RFC 9293 3.8.6.2.2";
     }
 
     /// Window scaling is offered and accepted.

@@ -1,9 +1,14 @@
-//! The program as its user meets it: over real wires, with the kernel's tools at the other end.
+//! The program as its user meets it: over real wires, with the kernel's tools at the other end,
+//! or with scripts in virtual time.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod linux;
+#[cfg(test)]
 mod netns;
+#[cfg(test)]
+mod script;
 #[cfg(test)]
 mod serve;

@@ -43,10 +43,14 @@ pub struct Defines {
 }
 
 impl Defines {
-    /// `FreeBSD` for the persona `freebsd`, `STANDARD` for any other.
+    /// `FreeBSD` for the persona `freebsd`; `STANDARD` for any other, and `Linux` for `linux`.
     pub fn for_persona(name: &str) -> Self {
-        let dialect = if name.eq_ignore_ascii_case("freebsd") { "FreeBSD" } else { "STANDARD" };
-        Self::default().with_macro(dialect, dialect)
+        let names: &[&str] = match name {
+            "freebsd" => &["FreeBSD"],
+            "linux" => &["STANDARD", "Linux"],
+            _ => &["STANDARD"],
+        };
+        names.iter().fold(Self::default(), |defines, name| defines.with_macro(name, name))
     }
 
     /// Also `-D name=value`.

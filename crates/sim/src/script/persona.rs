@@ -44,7 +44,11 @@ const LINUX: Persona = Persona {
     settings: &[
         // What is announced at first: all that a SYN can say.
         ("buffers.recv", "64k"),
+        // The last number of `net.ipv4.tcp_rmem`: a scale of 8.
+        ("buffers.recv.max", "15M"),
         ("net.ipv4.tcp_syn_retries", "5"),
+        // Quick acknowledgments, as of a connection's first sixteen segments.
+        ("ack_every", "1"),
         ("msl", "30s"),
         ("tw.syn", "linux"),
         ("tw.rst", "at-rcv-nxt"),
@@ -58,13 +62,14 @@ const FREEBSD: Persona = Persona {
     settings: &[
         ("net.inet.tcp.sendspace", "32768"),
         ("net.inet.tcp.recvspace", "65536"),
+        ("kern.ipc.maxsockbuf", "2097152"),
+        ("recv.window", "full-segments"),
         ("options.order", "freebsd"),
         // Doubled, and `rexmit_slop` on top of each but the first.
         ("syn.retry", "1s,2.2s,4.2s,8.2s,16.2s,32.2s,64s"),
         ("net.ipv4.tcp_syn_retries", "12"),
         ("net.inet.tcp.syncache.rexmtlimit", "3"),
-        // `rexmit_min` and `rexmit_slop`.
-        ("net.inet.tcp.rexmit_min", "230"),
+        ("net.inet.tcp.keepinit", "75000"),
         ("net.ipv4.tcp_rto_max_ms", "64s"),
         ("net.inet.tcp.retries", "12"),
         ("net.inet.tcp.delacktime", "40"),

@@ -125,11 +125,17 @@ impl ScriptHost for ShardHost {
     }
 
     fn administer(&mut self, what: &Administration) -> Result<(), SetError> {
+        self.work();
         match what {
-            // There is nothing to forget yet.
-            Administration::PurgeCaches if !self.touched => Ok(()),
-            _ => Err(SetError::Refused("this host cannot do so while it runs".into())),
+            Administration::PurgeCaches => self.sockets.shard_mut().purge_paths(),
+            Administration::Drop(which) => {
+                for flow in filter::flows(self.sockets.shard(), which)? {
+                    self.sockets.shard_mut().abort_flow(&flow);
+                }
+            }
         }
+        self.work();
+        Ok(())
     }
 
     fn count_sockets(&mut self, which: &SocketFilter) -> Result<usize, SetError> {
@@ -217,10 +223,12 @@ impl ShardHost {
         Some(next.since(Instant::ZERO))
     }
 
-    /// Other rules from now on.
+    /// Other rules from now on. Before anything happened even those can change that a host keeps
+    /// for its life: how sequence numbers and ports are chosen.
     fn retune(&mut self, tunables: Tunables) -> Result<(), SetError> {
         if self.touched {
-            return Err(SetError::Refused("this host cannot be tuned while it runs".into()));
+            let retuned = self.sockets.shard_mut().retune(tunables);
+            return retuned.map_err(|error| SetError::Refused(error.to_string()));
         }
         let made = shard(&self.network, tunables);
         let shard = made.map_err(|error| SetError::Refused(error.to_string()))?;

@@ -10,6 +10,7 @@ use crate::cc::NewReno;
 use crate::recovery::Recovery;
 use crate::recv::RecvSequence;
 use crate::send::{AckPlace, RttEstimator, SendSequence};
+use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
 use crate::{Context, RxSegment, Tunables};
 
@@ -234,9 +235,14 @@ impl Connection {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         // Until here `mss` is what the link carries, and no packet may exceed that, however little
         // it is.
-        let mss = peer.get().max(tunables.least_mss).min(self.mss).saturating_sub(options).max(1);
+        let full = peer.get().max(tunables.least_mss).min(self.mss).max(1);
+        let mss = full.saturating_sub(options).max(1);
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
+        if tunables.recv_window == ReceiveWindow::FullSegments {
+            let full = u32::from(full);
+            self.recv_size = self.recv_size.div_ceil(full).saturating_mul(full);
+        }
     }
 
     /// Both SYNs are acknowledged.

@@ -297,7 +297,7 @@ impl Connection {
         let timestamps = self.own_timestamps(cx);
         let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
         if self.state != State::SynSent {
-            self.rcv.edge = self.judge_edge();
+            self.rcv.edge = self.judge_edge(self.least_step(cx.tunables));
             self.rcv.last_ack = self.rcv.nxt;
         }
         if self.name_held(&mut options, text) {

@@ -5,8 +5,9 @@ use whimbrel_wire::{RawWindow, SeqNum};
 
 use super::{Connection, Flags, Read, Signals, State};
 use crate::recv::{Held, Text};
+use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, RxSegment};
+use crate::{Context, RxSegment, Tunables};
 
 impl Connection {
     /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end
@@ -168,11 +169,15 @@ impl Connection {
         }
     }
 
-    /// The right edge to announce now.
-    pub(super) fn judge_edge(&self) -> SeqNum {
+    /// The right edge to announce now, if it moves by `least` octets.
+    pub(super) fn judge_edge(&self, least: u32) -> SeqNum {
+        self.rcv.judge_edge(self.recv_room(), self.most_window(), least)
+    }
+
+    /// The octets that the peer may be told are free.
+    fn recv_room(&self) -> u32 {
         let most = self.most_window();
-        let free = self.recv_size.max(most).saturating_sub(self.unread()).min(most);
-        self.rcv.judge_edge(free, most, u32::from(self.mss))
+        self.recv_size.max(most).saturating_sub(self.unread()).min(most)
     }
 
     /// The largest window that may be announced: what buffer and application admit, and no more than
@@ -185,11 +190,20 @@ impl Connection {
         field.min(self.recv_limit()).max(2 * unit)
     }
 
+    /// By how much the window grows at least when an acknowledgment can carry the news.
+    pub(super) fn least_step(&self, tunables: &Tunables) -> u32 {
+        let mss = u32::from(self.mss);
+        match tunables.recv_window {
+            ReceiveWindow::FullSegments if self.recv_room() >= mss.min(self.recv_size / 4) => 1,
+            ReceiveWindow::FullSegments | ReceiveWindow::Rfc9293 => mss,
+        }
+    }
+
     /// Whether reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
     pub(super) fn owes_window_update(&self) -> bool {
         let mss = u32::from(self.mss);
-        let edge = self.judge_edge();
+        let edge = self.judge_edge(mss);
         let half = self.most_window() / 2;
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
@@ -197,10 +211,13 @@ impl Connection {
         // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
         // announce is plenty, too, else each handshake would end with an update: unless the peer's
         // segments are longer, and it waits until it can send a whole one.
-        let plenty = half.min(u32::from(self.advertised_mss.max(u16::MAX / 2)));
+        let plenty = half.min(PLENTY.max(u32::from(self.advertised_mss)));
         step > 0
             && announced < plenty
             && (step >= 2 * mss || step >= half)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
 }
+
+/// Octets: half of the window that every SYN can announce.
+const PLENTY: u32 = 32_768;

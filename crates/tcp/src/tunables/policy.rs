@@ -90,6 +90,16 @@ policies! {
         End = "end",
     }
 
+    /// How the window follows the receive buffer.
+    ReceiveWindow {
+        /// The buffer as it is; a window grows by a full segment or half of the buffer at least
+        /// (RFC 9293 3.8.6.2.2), so that no sender is led to small segments.
+        Rfc9293 = "rfc9293",
+        /// The buffer, rounded up to full segments when their size is known; every octet that was
+        /// read is announced, while a full segment or a quarter of the buffer is free: FreeBSD.
+        FullSegments = "full-segments",
+    }
+
     /// How initial sequence numbers are chosen.
     Isn {
         /// A keyed hash of the flow and a clock (RFC 6528): no flow's number tells another's, and

@@ -54,7 +54,7 @@ pub enum Term {
     Binary(Operator, Box<Term>, Box<Term>),
     /// `a < b < c`: the first term and what it is compared with, from left to right.
     Chain(Box<Term>, Vec<(Operator, Term)>),
-    /// `abs(x)`, `min(a, b)`, …
+    /// `abs(x)`, `min(a, b)`, …; `'text'.format(a)` is `format('text', a)`.
     Apply(String, Vec<Term>),
     /// `(a, b)`.
     Tuple(Vec<Term>),

@@ -98,7 +98,7 @@ fn judge_info(value: &Arg, info: &TcpInfo) -> Result<(), Mismatch> {
             continue;
         }
         let expected = read(name, &part.value, number, &described)?;
-        if came.map(i64::from) != Some(expected) {
+        if came != Some(expected) {
             return Err(Mismatch::new(name, expected, described));
         }
     }

@@ -2,6 +2,7 @@
 
 use alloc::format;
 
+use whimbrel_posix::option::IPPROTO_IP;
 use whimbrel_posix::{Linger, OptionValue, SocketOption};
 
 use super::{LowerError, args, host_fd};
@@ -36,6 +37,8 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     if *len != Arg::Ellipsis {
         let len = number(len)?;
         let fits = match &value {
+            // Linux takes one octet for options of IP.
+            OptionValue::Int(0..=255) if option.level() == IPPROTO_IP => matches!(len, 1 | 4),
             OptionValue::Int(_) => len == 4,
             OptionValue::Linger(_) => len == 8,
             OptionValue::Text(text) => usize::try_from(len).is_ok_and(|len| len >= text.len()),

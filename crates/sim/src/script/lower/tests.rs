@@ -196,6 +196,8 @@ fn options_have_numbers_lingers_and_names_for_values() {
     assert_eq!(made(keep), set(SocketOption::KeepAlive, OptionValue::Int(1)));
     let most = "setsockopt(4, SOL_TCP, TCP_NOTSENT_LOWAT, [0xffffffff], 4) = 0";
     assert_eq!(made(most), set(SocketOption::NotSentLowAt, OptionValue::Int(-1)));
+    let tos = "setsockopt(4, SOL_IP, IP_TOS, [IPTOS_DSCP_CS1], 1) = 0";
+    assert_eq!(made(tos), set(SocketOption::Tos, OptionValue::Int(0x20)));
     let linger = OptionValue::Linger(Linger::Seconds(5));
     let written = "setsockopt(4, SOL_SOCKET, SO_LINGER, {onoff=1, linger=5}, 8) = 0";
     assert_eq!(made(written), set(SocketOption::Linger, linger));
@@ -231,4 +233,76 @@ fn poll_and_epoll_know_descriptors_events_and_times() {
     let wait = "epoll_wait(5, {events=EPOLLIN, ptr=4}, 1, 20) = 1";
     let time_out = TimeOut::After(Duration::from_millis(20));
     assert_eq!(made(wait), Call::EpollWait { epoll: 15, most: 1, time_out });
+}
+
+/// Every call of the language, to be made wrong.
+const CALLS: &[&str] = &[
+    "socket(..., SOCK_STREAM|SOCK_NONBLOCK, IPPROTO_TCP) = 3",
+    "bind(3, {sa_family = AF_INET, sin_port = htons(80), sin_addr = inet_addr(\"1.2.3.4\")}, ...) = 0",
+    "accept4(3, ..., [16], SOCK_NONBLOCK) = 4",
+    "fcntl(3, F_GETFL) = 0x2 (flags O_RDWR)",
+    "ioctl(3, SIOCINQ, [5]) = 0",
+    "getsockopt(3, SOL_SOCKET, SO_ERROR, [0], [4]) = 0",
+    "setsockopt(3, SOL_SOCKET, SO_LINGER, {onoff=1, linger=0}, 8) = 0",
+    "recvmsg(4, {msg_name(...)=..., msg_iov(1)=[{..., 7}], msg_flags=0}, 0) = 7",
+    "sendto(4, \"text\", 4, 0, ..., ...) = 4",
+    "poll([{fd=4, events=POLLIN, revents=0}], 1, -1) = 0",
+    "epoll_ctl(5, EPOLL_CTL_ADD, 4, {events=EPOLLIN, fd=4}) = 0",
+    "epoll_wait(5, [{events=EPOLLIN, fd=4}], 1, 0) = -1 EINTR",
+];
+
+/// What may stand instead of any word of them.
+const WORDS: &[&str] = &[
+    "...",
+    "-1",
+    "0",
+    "99999999999",
+    "0xffffffffffffffff",
+    "NULL",
+    "[]",
+    "{}",
+    "[...]",
+    "[1, 2]",
+    "\"x\"",
+    "1.5",
+    "(1|2)",
+    "f()",
+    "htons()",
+    "{a=1}",
+    "SO_ERROR",
+    "{1}",
+    "-9223372036854775807",
+];
+
+#[test]
+fn calls_with_faults_never_panic() {
+    use crate::script::call::{Filled, Returned};
+    use crate::script::judge_call::judge_call;
+
+    let mut random = fastrand::Rng::with_seed(4);
+    let outs = [
+        Filled::Nothing,
+        Filled::Number(1),
+        Filled::Peer(REMOTE),
+        Filled::Octets(vec![0; 7], MsgFlags::NONE),
+        Filled::Option(OptionValue::Int(0)),
+        Filled::Epoll(vec![(EpollEvents::EPOLLIN, 4)]),
+    ];
+    let mut made = 0;
+    for _ in 0..20_000 {
+        let call = random.choice(CALLS).unwrap();
+        let (from, len) = (random.usize(..call.len()), random.usize(..12));
+        let word = random.choice(WORDS).unwrap();
+        let to = (from + len).min(call.len());
+        let text = format!("0 {}{word}{}", &call[..from], &call[to..]);
+        let Ok(script) = parse(&text, &Defines::default()) else { continue };
+        let Some(Action::Call(step)) = script.steps.first().map(|step| &step.action) else {
+            continue;
+        };
+        made += usize::from(lower(step, &names()).is_ok());
+        for out in &outs {
+            let _ = judge_call(step, &Returned { value: Ok(random.i64(..9)), out: out.clone() });
+        }
+    }
+    assert!(made > 500, "hardly any call was made: {made}");
 }

@@ -189,10 +189,9 @@ impl<'a> Cursor<'a> {
         while !self.rest.is_empty() {
             self.take_while(|c| c != '\n');
             self.take_while(char::is_whitespace);
-            if self
-                .rest
-                .starts_with(|c: char| matches!(c, '+' | '.' | '*' | '`') || c.is_ascii_digit())
-            {
+            let digits = self.rest.strip_prefix('.').unwrap_or(self.rest);
+            let is_time = digits.starts_with(|c: char| c.is_ascii_digit());
+            if is_time || self.rest.starts_with(['+', '*', '`']) {
                 return;
             }
         }

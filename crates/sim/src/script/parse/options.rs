@@ -39,13 +39,24 @@ fn read_one(cursor: &mut Cursor<'_>) -> Result<Result<TcpOption, String>, ParseE
         "sackOK" | "sackok" => TcpOption::SackPermitted,
         "sack" => TcpOption::Sack(read_blocks(cursor)?),
         "TS" | "ts" => read_timestamps(cursor)?,
+        // A cookie by a name that nobody defined.
+        "FO" | "FOEXP" if !is_hex(cursor.peek_word()) => {
+            return Ok(Err(format!("FO {}", cursor.peek_word())));
+        }
         "FO" => TcpOption::FastOpen(read_hex(cursor)?),
         "FOEXP" => TcpOption::FastOpenExperimental(read_hex(cursor)?),
-        "md5" => {
-            // The digest depends on a key that a script does not have: present is all we ask.
-            read_hex(cursor)?;
-            TcpOption::Md5
-        }
+        "md5" => match cursor.peek_word() {
+            "valid" => {
+                cursor.eat_word("valid");
+                TcpOption::Md5
+            }
+            "invalid" => return Ok(Err("md5 invalid".to_string())),
+            _ => {
+                // The digest depends on a key that a script does not have: present is all we ask.
+                read_hex(cursor)?;
+                TcpOption::Md5
+            }
+        },
         "ECN" | "AccECN" => read_accurate_ecn(cursor)?,
         "kind" => TcpOption::Other {
             kind: cursor.number("the kind of an option, 0 to 255")?,
@@ -80,6 +91,10 @@ fn read_timestamps(cursor: &mut Cursor<'_>) -> Result<TcpOption, ParseError> {
         (Some(val), Some(ecr)) => TcpOption::Timestamps { val, ecr },
         (val, ecr) => TcpOption::SomeTimestamps { val, ecr },
     })
+}
+
+fn is_hex(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// Octets in hexadecimal digits, possibly none.

@@ -209,5 +209,7 @@ fn read_ack(cursor: &mut Cursor<'_>) -> Result<Ack, ParseError> {
 }
 
 /// What may stand where flags do, and is not TCP.
-const PROTOCOLS: &[&str] =
-    &["udp", "udplite", "sctp", "dccp", "ipv4", "ipv6", "gre", "mpls", "psp", "vxlan", "arp"];
+const PROTOCOLS: &[&str] = &[
+    "addr", "encap", "udp", "udplite", "sctp", "dccp", "ipv4", "ipv6", "gre", "mpls", "psp",
+    "vxlan", "arp",
+];

@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
         match kind {
             Some(Kind::Int(value)) => Ok(Term::Int(*value)),
             Some(Kind::Float(value)) => Ok(Term::Float(*value)),
-            Some(Kind::Text(text)) => Ok(Term::Text(text.clone())),
+            Some(Kind::Text(text)) => self.text(text, depth),
             Some(Kind::Sign("(")) => self.parenthesis(depth),
             Some(Kind::Name("True")) => Ok(Term::Bool(true)),
             Some(Kind::Name("False")) => Ok(Term::Bool(false)),
@@ -222,6 +222,20 @@ impl<'a> Reader<'a> {
             Some(Kind::Name(name)) => Ok(Term::Name(name.to_string())),
             _ => Err(format!("a value is missing at {found}")),
         }
+    }
+
+    /// `'text'`, or `'text {}'.format(a, b)`, which becomes a call of `format` with the text first.
+    fn text(&mut self, text: &str, depth: u8) -> Result<Term, String> {
+        let text = Term::Text(text.to_string());
+        if !self.eat(".") {
+            return Ok(text);
+        }
+        if !self.eat_word("format") || !self.eat("(") {
+            return Err(format!("the method at {} is not supported", self.found()));
+        }
+        let mut terms = vec![text];
+        terms.extend(self.list(depth)?.0);
+        Ok(Term::Apply("format".to_string(), terms))
     }
 
     /// Behind `(`: one term in brackets, or a tuple.

@@ -117,6 +117,9 @@ fn lines_of(text: &str, defines: &Defines) -> Vec<u32> {
 fn the_persona_chooses_the_branch_and_lines_keep_their_numbers() {
     assert_eq!(lines_of(BRANCHES, &Defines::for_persona("freebsd")), [2, 13]);
     assert_eq!(lines_of(BRANCHES, &Defines::for_persona("whimbrel")), [8, 13]);
+    let linux = "#ifdef Linux\n0 close(3) = 0\n#endif\n";
+    assert_eq!(lines_of(linux, &Defines::for_persona("linux")), [2]);
+    assert_eq!(lines_of(linux, &Defines::for_persona("whimbrel")), []);
 }
 
 #[test]

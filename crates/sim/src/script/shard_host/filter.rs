@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use whimbrel_posix::{Fd, Sockets, TcpInfo, state};
+use whimbrel_stack::Shard;
 use whimbrel_stack::shard::{SocketEntry, SocketState};
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Endpoint, Flow};
 
 use crate::script::host::{SetError, SocketFilter};
 
@@ -18,6 +19,13 @@ pub(super) fn count(sockets: &Sockets, which: &SocketFilter) -> Result<usize, Se
     }
     let shard = sockets.shard();
     Ok(closed + shard.sockets().filter(|entry| means(which, &states, entry)).count())
+}
+
+/// The connections that are meant, half-open and waiting ones included.
+pub(super) fn flows(shard: &Shard, which: &SocketFilter) -> Result<Vec<Flow>, SetError> {
+    let states = states(which)?;
+    let meant = shard.sockets().filter(|entry| means(which, &states, entry));
+    Ok(meant.filter_map(|entry| Some(Flow { local: entry.local, remote: entry.remote? })).collect())
 }
 
 /// The states that are meant, but for `CLOSE`; none means any.

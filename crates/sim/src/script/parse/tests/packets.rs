@@ -136,7 +136,7 @@ fn options_are_read_in_order() {
         [TcpOption::FastOpen(vec![]), TcpOption::FastOpen(vec![10, 255])]
     );
     assert_eq!(options("FOEXP cafe"), [TcpOption::FastOpenExperimental(vec![0xca, 0xfe])]);
-    assert_eq!(options("md5,md5 00ff"), [TcpOption::Md5, TcpOption::Md5]);
+    assert_eq!(options("md5,md5 00ff,md5 valid"), [TcpOption::Md5, TcpOption::Md5, TcpOption::Md5]);
     assert_eq!(options("kind 99 01"), [TcpOption::Other { kind: 99, data: vec![1] }]);
     assert_eq!(
         options("TS val ... ecr 4"),
@@ -159,6 +159,8 @@ fn options_that_cannot_be_are_refused_and_unknown_ones_named() {
     assert!(refuse("0 > . 1:1(0) <FO abc>").contains("pairs of hexadecimal digits"));
     assert!(refuse("0 > . 1:1(0) <nop nop>").contains("a comma or >"));
     assert!(refuse("0 > . 1:1(0) <nop,>").contains("an option"));
+    assert!(unsupported("0 > . 1:1(0) <FO COOKIE>").contains("the TCP option FO COOKIE"));
+    assert!(unsupported("0 > . 1:1(0) <md5 invalid>").contains("the TCP option md5 invalid"));
     let text = "0 > . 1:1(0) <mp_capable v1,\n nop>\n";
     assert_eq!(unsupported(text), "the TCP option mp_capable is not supported");
 }

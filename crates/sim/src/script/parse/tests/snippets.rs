@@ -86,6 +86,8 @@ fn values_are_numbers_texts_truths_tuples_and_calls() {
     assert_eq!(term("(1,)"), Term::Tuple(vec![Term::Int(1)]));
     assert_eq!(term("()"), Term::Tuple(vec![]));
     assert_eq!(term("abs(a,\n 1)"), Term::Apply("abs".into(), vec![*name("a"), Term::Int(1)]));
+    let format = vec![Term::Text("{}".into()), *name("a")];
+    assert_eq!(term("'{}'.format(a)"), Term::Apply("format".into(), format));
     assert_eq!(term("a \\\n + 1"), *binary(Operator::Add, name("a"), Box::new(Term::Int(1))));
 }
 
@@ -96,6 +98,7 @@ fn what_is_outside_the_subset_is_a_reason_to_skip() {
     assert!(reason("\nif (a)").contains("line 2: if is no statement"));
     assert!(reason("\nif a: b = 1").contains("line 2: the character : is not supported"));
     assert!(reason("x = a[1]").contains("[ is not supported"));
+    assert!(reason("x = ''.join(a)").contains("the method at \"join\""));
     assert!(reason("x = lambda").contains("lambda is not supported"));
     assert!(reason("x = 'a").contains("a text without an end"));
     assert!(reason("x = 1 2").contains("\"2\" is not understood"));

@@ -1,8 +1,10 @@
+use whimbrel_posix::{Errno, MsgFlags};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::peer::*;
 use crate::script::call::Call;
-use crate::script::host::{ScriptHost, SetError, SocketFilter};
+use crate::script::host::{Administration, ScriptHost, SetError, SocketFilter};
+use crate::script::shard_host::ShardHost;
 
 fn count(host: &mut impl ScriptHost, state: &'static str) -> usize {
     let which = SocketFilter { states: vec![state], ..SocketFilter::default() };
@@ -74,4 +76,41 @@ fn a_descriptor_without_a_connection_counts_as_closed() {
         assert_eq!(done(&mut host, Call::Close { fd }), Ok(0));
     }
     assert_eq!(count(&mut host, "CLOSE"), 0);
+}
+
+#[test]
+fn a_host_that_runs_is_tuned_but_for_what_it_keeps_for_life() {
+    let (mut host, _, fd, isn) = joined();
+    assert_eq!(host.set("delayed_ack", "100ms"), Ok(()));
+    let began = host.now();
+    inject(&mut host, TcpFlags::ACK, (1, isn + 1), b"x");
+    run(&mut host, began + ms(99));
+    assert!(seen(&mut host).is_empty(), "the acknowledgment waits longer than 40 ms");
+    run(&mut host, began + ms(110));
+    assert_eq!(only(&mut host).tcp.flags, TcpFlags::ACK);
+    assert!(matches!(host.set("isn", "host-wide"), Err(SetError::Refused(_))));
+    assert_eq!(done(&mut host, Call::Close { fd }), Ok(0));
+}
+
+#[test]
+fn connections_are_dropped_by_state_and_port() {
+    let (mut host, listening, fd, isn) = joined();
+    let drop = |host: &mut ShardHost, state| {
+        let which = SocketFilter { states: vec![state], ..SocketFilter::default() };
+        host.administer(&Administration::Drop(which))
+    };
+    assert_eq!(drop(&mut host, "TIME_WAIT"), Ok(()));
+    assert_eq!(count(&mut host, "ESTABLISHED"), 1, "it is in another state");
+    assert_eq!(drop(&mut host, "ESTABLISHED"), Ok(()));
+    let reset = only(&mut host).tcp;
+    assert!(reset.flags.contains(TcpFlags::RST));
+    assert_eq!(reset.seq.raw(), isn + 1);
+    assert_eq!((count(&mut host, "ESTABLISHED"), count(&mut host, "LISTEN")), (0, 1));
+    let read = recv(fd, &[10], MsgFlags::NONE);
+    assert_eq!(done(&mut host, read), Err(Errno::ECONNABORTED));
+    assert_eq!(host.administer(&Administration::PurgeCaches), Ok(()));
+    assert!(matches!(drop(&mut host, "NONE"), Err(SetError::Refused(_))));
+    for fd in [fd, listening] {
+        assert_eq!(done(&mut host, Call::Close { fd }), Ok(0));
+    }
 }

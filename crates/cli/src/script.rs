@@ -1,0 +1,120 @@
+//! `whimbrel script`: packet scripts, run against the stack in virtual time or against this
+//! machine's kernel.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand, ValueEnum};
+use whimbrel_sim::script::persona::{PERSONAS, Persona};
+
+use crate::failure::Failure;
+
+mod crew;
+mod files;
+mod host;
+mod json;
+mod plan;
+mod report;
+mod work;
+
+use plan::Plan;
+use report::{Output, Tally};
+
+/// What was typed.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run scripts in the language of packetdrill: exit code 3 if any fails.
+    ///
+    /// Options and shell lines that mean nothing here make a script be skipped, with the reason.
+    /// Shell lines are read for what they set; they are never executed.
+    Run(Arguments),
+}
+
+/// What was typed behind `script run`.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Scripts, and folders: of these, every file below that ends in .pkt.
+    #[arg(value_name = "FILE|DIR", required = true)]
+    paths: Vec<PathBuf>,
+    /// What is put to the test.
+    #[arg(long, value_enum, default_value_t = Against::Shard)]
+    against: Against,
+    /// Whose defaults the stack has, and whose dialect scripts are read in: whimbrel, linux or
+    /// freebsd.
+    #[arg(long, value_name = "NAME", default_value = "whimbrel", value_parser = persona)]
+    persona: &'static Persona,
+    /// What is written must come to the letter (default).
+    #[arg(long, conflicts_with = "semantic")]
+    strict: bool,
+    /// Ask whether behaviour is right where policy may differ: order of options, windows and buffers,
+    /// when pure acknowledgments come. A pass that needed a rule of these names it.
+    #[arg(long)]
+    semantic: bool,
+    /// The scripts were written for a runner that does not look behind the last line: packets that
+    /// are left over there are a warning.
+    #[arg(long)]
+    foreign: bool,
+    /// Print one JSON document (whimbrel.script/1) instead.
+    #[arg(long)]
+    json: bool,
+    /// Print only the scripts that failed, and the summary.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+    /// Replace a word in the scripts; may repeat.
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
+    define: Vec<String>,
+    /// Scripts under way at once [default: one for each processor; against the kernel, which lets
+    /// scripts wait in real time, four].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+/// What is put to the test.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Against {
+    /// The stack, in virtual time.
+    Shard,
+    /// This machine's kernel, in real time; needs root.
+    Kernel,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(arguments) => run_scripts(arguments),
+    }
+}
+
+fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
+    let plan = Plan::new(arguments)?;
+    let files = files::find(&arguments.paths)?;
+    host::check(&plan)?;
+    let begun = Instant::now();
+    let mut output = Output::new(&plan);
+    let mut tally = Tally::default();
+    crew::work(
+        plan.jobs,
+        &files,
+        |file| work::run_file(&plan, file),
+        |done| {
+            tally.count(&done);
+            output.add(done)
+        },
+    )?;
+    tally.seconds = begun.elapsed();
+    output.finish(&tally)?;
+    if tally.failed > 0 { Err(Failure::Answer) } else { Ok(()) }
+}
+
+/// The persona of that name.
+fn persona(name: &str) -> Result<&'static Persona, String> {
+    Persona::by_name(name).ok_or_else(|| {
+        let known: Vec<_> = PERSONAS.iter().map(|persona| persona.name).collect();
+        format!("give one of {}", known.join(", "))
+    })
+}
+
+/// Seconds for people and programs, to the millisecond.
+fn seconds(time: Duration) -> f64 {
+    time.as_millis() as f64 / 1000.0
+}

@@ -1,0 +1,68 @@
+//! Which files are scripts.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// A script's path, as it was reached, and its text.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+/// The files that were named, and those below the folders that were, each folder's in order.
+pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<File>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        let info = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if !info.is_dir() {
+            files.push(read(path.clone())?);
+            continue;
+        }
+        let before = files.len();
+        walk(path, &mut files)?;
+        if files.len() == before {
+            return Err(Failure::Run(format!(
+                "{}: no file below it ends in .pkt; name another folder, or the files themselves",
+                path.display()
+            )));
+        }
+    }
+    Ok(files)
+}
+
+/// Folders behind symbolic links are left out: they could lead back.
+fn walk(folder: &Path, files: &mut Vec<File>) -> Result<(), Failure> {
+    let refused = |error: io::Error| unreadable(folder, &error);
+    let entries = fs::read_dir(folder).map_err(refused)?;
+    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        if entry.file_type().map_err(refused)?.is_dir() {
+            walk(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "pkt") {
+            files.push(read(path)?);
+        }
+    }
+    Ok(())
+}
+
+fn read(path: PathBuf) -> Result<File, Failure> {
+    match fs::read(&path) {
+        // What is not UTF-8 stands in a comment, or the parser says where it stands.
+        Ok(octets) => Ok(File { text: String::from_utf8_lossy(&octets).into_owned(), path }),
+        Err(error) => Err(unreadable(&path, &error)),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    Failure::Run(format!("cannot read {path}: {error}; name a script (.pkt), or a folder of them"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! What a script is run against.
+
+use whimbrel_io::KernelHost;
+use whimbrel_sim::script::setup::{IpVersion, Setup};
+use whimbrel_sim::script::shard_host::ShardHost;
+
+use super::Against;
+use super::plan::Plan;
+use crate::failure::Failure;
+
+/// The stack as the plan's persona, at the script's addresses, in virtual time.
+pub(super) fn shard(plan: &Plan, setup: &Setup) -> Result<ShardHost, String> {
+    ShardHost::new(&setup.network, plan.tunables.clone()).map_err(|error| error.to_string())
+}
+
+/// This machine's kernel, at the script's addresses, in real time.
+pub(super) fn kernel(setup: &Setup) -> Result<KernelHost, String> {
+    // Where that is not allowed, a busy machine may make scripts fail that would pass.
+    KernelHost::take_precedence();
+    KernelHost::new(&setup.network).map_err(|error| error.to_string())
+}
+
+/// Whether there can be any host at all: a privilege or a device that is missing is missing for
+/// all of the scripts.
+pub(super) fn check(plan: &Plan) -> Result<(), Failure> {
+    if plan.against == Against::Shard {
+        return Ok(());
+    }
+    let setup = Setup::new(IpVersion::V4, plan.settings.dialect);
+    match KernelHost::new(&setup.network) {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_privilege_or_device() => Err(Failure::Missing(error.to_string())),
+        Err(error) => Err(Failure::Run(error.to_string())),
+    }
+}

@@ -1,0 +1,70 @@
+//! The document `whimbrel.script/1`.
+
+use serde_json::{Value, json};
+use whimbrel_sim::script::packet::Mode;
+use whimbrel_sim::script::report::{Report, Verdict};
+
+use super::plan::Plan;
+use super::report::Tally;
+use super::work::Done;
+use super::{Against, seconds};
+
+/// The document, being written.
+pub(super) struct Document {
+    config: Value,
+    files: Vec<Value>,
+}
+
+impl Document {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let config = json!({
+            "against": match plan.against {
+                Against::Shard => "shard",
+                Against::Kernel => "kernel",
+            },
+            "persona": plan.persona.name,
+            "mode": match plan.settings.mode {
+                Mode::Strict => "strict",
+                Mode::Semantic => "semantic",
+            },
+            "jobs": plan.jobs,
+        });
+        Self { config, files: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, done: &Done) {
+        let report = Report::new(&done.path.to_string_lossy(), &done.verdict);
+        self.files.push(json!({
+            "path": report.name,
+            "verdict": match done.verdict {
+                Verdict::Passed { .. } => "passed",
+                Verdict::Failed(_) => "failed",
+                Verdict::Skipped(_) => "skipped",
+            },
+            "rules": report.rules,
+            "line": report.line,
+            "expected": report.expected,
+            "came": report.came,
+            "packets": report.packets,
+            "reasons": report.reasons,
+            "warnings": report.warnings,
+            "seconds": seconds(done.took),
+        }));
+    }
+
+    pub(super) fn finish(self, tally: &Tally) -> Value {
+        json!({
+            "schema": "whimbrel.script/1",
+            "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+            "config": self.config,
+            "summary": {
+                "passed": tally.passed,
+                "by_rules": tally.by_rules,
+                "failed": tally.failed,
+                "skipped": tally.skipped,
+                "seconds": seconds(tally.seconds),
+            },
+            "files": self.files,
+        })
+    }
+}

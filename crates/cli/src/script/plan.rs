@@ -1,0 +1,95 @@
+//! What was typed becomes what is meant.
+
+use std::thread;
+
+use whimbrel_sim::script::packet::Mode;
+use whimbrel_sim::script::parse::Defines;
+use whimbrel_sim::script::persona::Persona;
+use whimbrel_sim::script::run::{Leftovers, Settings};
+use whimbrel_sim::script::setup::Dialect;
+use whimbrel_tcp::Tunables;
+
+use super::{Against, Arguments};
+use crate::failure::Failure;
+
+/// What is meant.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) against: Against,
+    pub(super) persona: &'static Persona,
+    /// The persona's.
+    pub(super) tunables: Tunables,
+    pub(super) settings: Settings,
+    pub(super) jobs: usize,
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+    /// Words to be replaced, and what by.
+    pub(super) macros: Vec<(String, String)>,
+}
+
+impl Plan {
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let settings = Settings {
+            mode: if arguments.semantic { Mode::Semantic } else { Mode::Strict },
+            dialect: match arguments.persona.name {
+                FREEBSD => Dialect::FreeBsd,
+                _ => Dialect::Linux,
+            },
+            leftovers: if arguments.foreign { Leftovers::Warn } else { Leftovers::Fail },
+        };
+        Ok(Self {
+            against: arguments.against,
+            persona: arguments.persona,
+            tunables: arguments.persona.tunables().map_err(Failure::run)?,
+            settings,
+            jobs: arguments.jobs.map_or_else(|| default_jobs(arguments.against), usize::from),
+            json: arguments.json,
+            quiet: arguments.quiet,
+            macros: arguments.define.iter().map(|it| definition(it)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What is defined in scripts.
+    pub(super) fn defines(&self) -> Defines {
+        self.defines_of(self.persona.name)
+    }
+
+    /// What would be defined in the other dialect: the other branch of each `#ifdef` is taken.
+    pub(super) fn other_defines(&self) -> Defines {
+        self.defines_of(match self.settings.dialect {
+            Dialect::FreeBsd => LINUX,
+            Dialect::Linux => FREEBSD,
+        })
+    }
+
+    fn defines_of(&self, persona: &str) -> Defines {
+        let defines = Defines::for_persona(persona);
+        self.macros.iter().fold(defines, |defines, (name, value)| defines.with_macro(name, value))
+    }
+}
+
+/// `NAME=VALUE`; a name alone exists and stands for itself.
+fn definition(text: &str) -> Result<(String, String), Failure> {
+    let (name, value) = text.split_once('=').unwrap_or((text, text));
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(is_word) {
+        let example = format!("{text:?} defines no word: give NAME=VALUE, as in PORT=8080");
+        return Err(Failure::usage("-D", example));
+    }
+    Ok((name.into(), value.into()))
+}
+
+fn default_jobs(against: Against) -> usize {
+    match against {
+        Against::Shard => thread::available_parallelism().map_or(1, usize::from),
+        Against::Kernel => KERNEL_JOBS,
+    }
+}
+
+const FREEBSD: &str = "freebsd";
+const LINUX: &str = "linux";
+/// Scripts against a kernel mostly wait; but with too many at once the times that they see suffer.
+const KERNEL_JOBS: usize = 4;
+
+#[cfg(test)]
+mod tests;

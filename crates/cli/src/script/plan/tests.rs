@@ -1,0 +1,18 @@
+use super::*;
+
+#[test]
+fn definitions_are_words_with_or_without_a_value() {
+    assert_eq!(definition("A=b=c").unwrap(), ("A".into(), "b=c".into()));
+    assert_eq!(definition("DEBUG").unwrap(), ("DEBUG".into(), "DEBUG".into()));
+    assert_eq!(definition("A=").unwrap(), ("A".into(), String::new()));
+    for wrong in ["", "=1", "a-b=1"] {
+        assert!(matches!(definition(wrong), Err(Failure::Usage(_))), "{wrong}");
+    }
+}
+
+#[test]
+fn the_dialects_are_those_of_personas_that_there_are() {
+    for name in [FREEBSD, LINUX] {
+        assert!(Persona::by_name(name).is_some_and(|persona| persona.tunables().is_ok()), "{name}");
+    }
+}

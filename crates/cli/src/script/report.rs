@@ -1,0 +1,86 @@
+//! What became of the scripts, for people and for programs.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use whimbrel_sim::script::report::{Report, Verdict};
+
+use super::json::Document;
+use super::plan::Plan;
+use super::seconds;
+use super::work::Done;
+use crate::failure::Failure;
+
+/// How many scripts had which verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Tally {
+    pub(super) passed: usize,
+    /// Passed, but not to the letter.
+    pub(super) by_rules: usize,
+    pub(super) failed: usize,
+    pub(super) skipped: usize,
+    /// How long all of them took.
+    pub(super) seconds: Duration,
+}
+
+impl Tally {
+    pub(super) fn count(&mut self, done: &Done) {
+        *match &done.verdict {
+            Verdict::Passed { rules, .. } if rules.is_empty() => &mut self.passed,
+            Verdict::Passed { .. } => &mut self.by_rules,
+            Verdict::Failed(_) => &mut self.failed,
+            Verdict::Skipped(_) => &mut self.skipped,
+        } += 1;
+    }
+}
+
+/// Where reports go.
+pub(super) enum Output {
+    /// A line for each, as it comes; only the failures if it is to be quiet.
+    Lines { quiet: bool },
+    /// One document at the end.
+    Json(Document),
+}
+
+impl Output {
+    pub(super) fn new(plan: &Plan) -> Self {
+        match plan.json {
+            true => Self::Json(Document::new(plan)),
+            false => Self::Lines { quiet: plan.quiet },
+        }
+    }
+
+    /// Takes in what became of a file.
+    pub(super) fn add(&mut self, done: Done) -> Result<(), Failure> {
+        match self {
+            Self::Json(document) => document.add(&done),
+            Self::Lines { quiet } => {
+                if !*quiet || matches!(done.verdict, Verdict::Failed(_)) {
+                    let report = Report::new(&done.path.to_string_lossy(), &done.verdict);
+                    print(format_args!("{report}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints what is left to be printed.
+    pub(super) fn finish(self, tally: &Tally) -> Result<(), Failure> {
+        match self {
+            Self::Json(document) => print(format_args!("{}", document.finish(tally))),
+            Self::Lines { .. } => {
+                let Tally { passed, by_rules, failed, skipped, .. } = tally;
+                print(format_args!(
+                    "{passed} passed, {by_rules} by semantic rules, {failed} failed, \
+                     {skipped} skipped in {:.3} s",
+                    seconds(tally.seconds)
+                ))
+            }
+        }
+    }
+}
+
+fn print(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    writeln!(io::stdout().lock(), "{line}")
+        .map_err(|error| Failure::Run(format!("cannot write to standard output: {error}")))
+}

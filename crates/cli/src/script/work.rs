@@ -1,0 +1,78 @@
+//! One script's way from its text to what became of it.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use whimbrel_sim::script::host::ScriptHost;
+use whimbrel_sim::script::packet::Mode;
+use whimbrel_sim::script::parse::{ParseError, parse};
+use whimbrel_sim::script::report::{Failure, Verdict};
+use whimbrel_sim::script::run;
+use whimbrel_sim::script::setup::Setup;
+
+use super::files::File;
+use super::plan::Plan;
+use super::{Against, host};
+
+/// What became of a file.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) path: PathBuf,
+    pub(super) verdict: Verdict,
+    /// How long that took, by the wall's clock.
+    pub(super) took: Duration,
+}
+
+/// Runs a file.
+pub(super) fn run_file(plan: &Plan, file: &File) -> Done {
+    let begun = Instant::now();
+    // One script that finds a way to make the stack panic is that script's failure.
+    let verdict = panic::catch_unwind(AssertUnwindSafe(|| match plan.against {
+        Against::Shard => judge(plan, &file.text, |setup| host::shard(plan, setup)),
+        Against::Kernel => judge(plan, &file.text, host::kernel),
+    }));
+    let verdict = verdict.unwrap_or_else(|panic| panicked(&*panic));
+    Done { path: file.path.clone(), verdict, took: begun.elapsed() }
+}
+
+fn judge<H: ScriptHost>(
+    plan: &Plan,
+    text: &str,
+    make_host: impl Fn(&Setup) -> Result<H, String>,
+) -> Verdict {
+    let script = match parse(text, &plan.defines()) {
+        Ok(script) => script,
+        Err(error) => return unreadable(error),
+    };
+    if plan.settings.mode == Mode::Semantic {
+        let other = parse(text, &plan.other_defines());
+        // Without conditionals both are the same; a branch that cannot be read is none.
+        let other = other.ok().filter(|other| *other != script);
+        let branches: Vec<_> = std::iter::once(script).chain(other).collect();
+        return run::run_semantic(&branches, &plan.settings, make_host);
+    }
+    let setup = match Setup::of(&script, plan.settings.dialect) {
+        Ok(setup) => setup,
+        Err(reasons) => return Verdict::Skipped(reasons),
+    };
+    match make_host(&setup) {
+        Ok(mut host) => run::run(&script, &plan.settings, &mut host),
+        Err(reason) => Verdict::Skipped(vec![reason]),
+    }
+}
+
+fn unreadable(error: ParseError) -> Verdict {
+    let ParseError { line, expected, found, .. } = error;
+    failed(line, expected, found)
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Verdict {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    failed(0, "no panic".into(), format!("a panic: {text}"))
+}
+
+fn failed(line: u32, expected: String, came: String) -> Verdict {
+    Verdict::Failed(Failure { line, expected, came, packets: Vec::new() })
+}

@@ -1,0 +1,258 @@
+//! `whimbrel script run`: against the stack in virtual time, and against the kernel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::netns::{fail, public_copy, succeed};
+
+const OPEN: &str = include_str!("../../../../tests/scripts/passive_open.pkt");
+
+/// A folder with scripts, removed at the end.
+struct Scripts(PathBuf);
+
+impl Scripts {
+    fn new(scripts: &[(&str, &str)]) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("whimbrel-scripts-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        for (name, text) in scripts {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// `whimbrel script run` with these words, in the folder.
+    fn run(&self, words: &str) -> (i32, String) {
+        let Output { status, stdout, stderr } = command(&self.0, words).output().unwrap();
+        let text = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
+        (status.code().unwrap(), text)
+    }
+}
+
+impl Drop for Scripts {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command(folder: &Path, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.current_dir(folder).args(["script", "run"]).args(words.split_whitespace());
+    command
+}
+
+/// Whether scripts can be run against the kernel here; says so if not. With `WHIMBREL_REQUIRE_NET=1`
+/// that is a failure.
+pub(crate) fn kernel_is_there() -> bool {
+    let scripts = Scripts::new(&[("open.pkt", OPEN)]);
+    let (code, text) = scripts.run("--against kernel open.pkt");
+    if code == 4 {
+        assert!(std::env::var_os("WHIMBREL_REQUIRE_NET").is_none(), "{text}");
+        eprintln!("SKIPPED: {text}");
+    }
+    code != 4
+}
+
+#[test]
+fn a_script_that_holds_is_ok_and_one_that_does_not_says_what_came() {
+    let wrong = OPEN.replace("> P. 1:501(500) ack 1", "> P. 1:501(500) ack 2");
+    let scripts = Scripts::new(&[("good.pkt", OPEN), ("wrong.pkt", &wrong)]);
+    let (code, text) = scripts.run("good.pkt");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("good.pkt: ok\n1 passed, 0 by semantic rules, 0 failed"), "{text}");
+    let (code, text) = scripts.run("good.pkt wrong.pkt");
+    assert_eq!(code, 3, "{text}");
+    let failure = text.lines().nth(1).unwrap();
+    assert!(failure.starts_with("wrong.pkt: FAILED line 11: expected "), "{text}");
+    assert!(failure.ends_with("acknowledgment number 2, came 1"), "{text}");
+    // The packets before it, the one that differs included.
+    let packets: Vec<_> = text.lines().filter(|line| line.starts_with("    0.")).collect();
+    assert_eq!(packets.len(), 4, "{text}");
+    assert!(packets[0].contains("< S 0:0(0)") && packets[3].contains("1:501(500)"), "{text}");
+    assert!(text.contains("1 passed, 0 by semantic rules, 1 failed, 0 skipped"), "{text}");
+    let (_, text) = scripts.run("--quiet good.pkt wrong.pkt");
+    assert!(text.starts_with("wrong.pkt: FAILED") && !text.contains("good.pkt"), "{text}");
+}
+
+#[test]
+fn a_failure_shows_the_last_ten_packets() {
+    let mut script = OPEN.lines().take(9).collect::<Vec<_>>().join("\n");
+    for number in 0..12 {
+        let (from, to) = (1 + number * 10, 11 + number * 10);
+        script.push_str(&format!(
+            "\n+0 write(4, ..., 10) = 10\n+0 > P. {from}:{to}(10) ack 1\n+0 < . 1:1(0) ack {to} win 32792"
+        ));
+    }
+    script.push_str("\n+0 write(4, ..., 10) = 10\n+0 > F. 121:121(0) ack 1\n");
+    let scripts = Scripts::new(&[("long.pkt", &script)]);
+    let (code, text) = scripts.run("long.pkt");
+    assert_eq!(code, 3, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("    ")).count(), 10, "{text}");
+}
+
+#[test]
+fn what_is_not_supported_is_skipped_with_its_reason_and_nothing_is_executed() {
+    let mark = "touch ran";
+    let shell = format!("`{mark}`\n{OPEN}`{mark}`\n");
+    let option = format!("--no_such_option=1\n{OPEN}");
+    let scripts = Scripts::new(&[("shell.pkt", &shell), ("option.pkt", &option)]);
+    let (code, text) = scripts.run(".");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("option.pkt: skipped: line 1: option --no_such_option"), "{text}");
+    assert!(text.contains("shell.pkt: skipped: ") && text.contains(mark), "{text}");
+    assert!(text.contains("0 passed, 0 by semantic rules, 0 failed, 2 skipped"), "{text}");
+    assert!(!scripts.path().join("ran").exists());
+}
+
+#[test]
+fn a_script_that_cannot_be_read_fails_at_its_line() {
+    let scripts = Scripts::new(&[("typo.pkt", "0 socket(\n+0 > ?\n")]);
+    let (code, text) = scripts.run("typo.pkt");
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("typo.pkt: FAILED line "), "{text}");
+}
+
+#[test]
+fn folders_are_walked_in_order_and_many_scripts_take_seconds() {
+    let names: Vec<_> =
+        (0..1000).map(|number| format!("{:02}/{number:03}.pkt", number / 50)).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), OPEN)).collect();
+    let scripts = Scripts::new(&files);
+    fs::write(scripts.path().join("notes.txt"), "not a script").unwrap();
+    let begun = Instant::now();
+    let (code, text) = scripts.run(".");
+    let took = begun.elapsed();
+    assert_eq!(code, 0, "{text}");
+    let came: Vec<_> = text.lines().filter_map(|line| line.strip_suffix(": ok")).collect();
+    let wanted: Vec<_> = names.iter().map(|name| format!("./{name}")).collect();
+    assert_eq!(came, wanted);
+    assert!(text.contains("1000 passed"), "{text}");
+    // 100 s on the scripts' clocks. Unoptimised, on a busy machine.
+    assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
+#[test]
+fn words_are_defined_and_branches_chosen() {
+    let script = OPEN.replace("write(4, ..., 500) = 500", "write(4, ..., SIZE) = SIZE");
+    let branch = format!("#ifdef FreeBSD\n0 no_such_call() = 0\n#else\n{OPEN}#endif\n");
+    let scripts = Scripts::new(&[("word.pkt", &script), ("branch.pkt", &branch)]);
+    assert_eq!(scripts.run("-D SIZE=500 word.pkt").0, 0);
+    assert_eq!(scripts.run("-D SIZE=499 word.pkt").0, 3);
+    assert_eq!(scripts.run("branch.pkt").0, 0);
+    let (_, text) = scripts.run("--persona freebsd branch.pkt");
+    assert!(text.contains("branch.pkt: skipped: ") || text.contains("FAILED"), "{text}");
+    // By its meaning, a script holds if one of its branches does.
+    assert_eq!(scripts.run("--semantic --persona freebsd branch.pkt").0, 0);
+}
+
+#[test]
+fn the_document_has_everything_that_the_lines_have() {
+    let wrong = OPEN.replace("ack 1 <mss 1460>", "ack 1 <mss 1461>");
+    let skipped = format!("--no_such_option\n{OPEN}");
+    let scripts = Scripts::new(&[("a.pkt", OPEN), ("b \"q\".pkt", &wrong), ("c.pkt", &skipped)]);
+    let (code, text) = scripts.run("--json -j 2 .");
+    assert_eq!(code, 3, "{text}");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["schema"], "whimbrel.script/1");
+    assert_eq!(document["config"]["against"], "shard");
+    let summary = &document["summary"];
+    let counts = ["passed", "by_rules", "failed", "skipped"].map(|name| summary[name].as_u64());
+    assert_eq!(counts, [1, 0, 1, 1].map(Some), "{text}");
+    let verdicts = document["files"].as_array().unwrap().iter().map(|file| &file["verdict"]);
+    assert!(verdicts.eq(["passed", "failed", "skipped"]), "{text}");
+    let failed = &document["files"][1];
+    assert_eq!((&failed["path"], &failed["line"]), (&"./b \"q\".pkt".into(), &7.into()), "{text}");
+    assert!(failed["expected"].is_string() && failed["came"].is_string(), "{text}");
+    assert_eq!(failed["packets"].as_array().unwrap().len(), 2, "{text}");
+    assert!(failed["seconds"].is_number(), "{text}");
+    assert_eq!(document["files"][0]["line"], Value::Null);
+    assert!(document["files"][2]["reasons"][0].as_str().unwrap().contains("no_such_option"));
+}
+
+#[test]
+fn what_cannot_be_run_is_said_in_a_line_with_a_remedy() {
+    let scripts = Scripts::new(&[("empty/notes.txt", "no script")]);
+    let says = |words: &str, code: i32, parts: &[&str]| {
+        let (came, text) = fail(&mut command(scripts.path(), words));
+        assert_eq!(came, code, "{text}");
+        for part in parts {
+            assert!(text.contains(part), "{part:?} is not in: {text}");
+        }
+        text
+    };
+    let missing = says("nowhere.pkt", 1, &["nowhere.pkt", "No such file", "name a script"]);
+    assert_eq!(missing.lines().count(), 1);
+    says("empty", 1, &["empty", ".pkt", "another folder"]);
+    says("", 2, &["FILE|DIR"]);
+    says("-D =1 empty", 2, &["-D", "NAME=VALUE"]);
+    says("--strict --semantic empty", 2, &["--semantic"]);
+    says("--persona plan9 empty", 2, &["freebsd"]);
+    says("-j 0 empty", 2, &["--jobs"]);
+}
+
+#[test]
+fn the_kernel_and_the_stack_pass_the_same_script() {
+    if !kernel_is_there() {
+        return;
+    }
+    let v6 = format!("--ip_version=ipv6\n{OPEN}");
+    let blocking = OPEN.replace("+0   close(4) = 0\n", "").replace(
+        "+.05 < . 1:1(0) ack 1 win 32792\n+0   accept(3, ..., ...) = 4\n",
+        "+0...0.05 accept(3, ..., ...) = 4\n+.05 < . 1:1(0) ack 1 win 32792\n",
+    );
+    let wrong = OPEN.replace("<mss 1460>", "<mss 1400>");
+    let scripts =
+        Scripts::new(&[("4.pkt", OPEN), ("6.pkt", &v6), ("b.pkt", &blocking), ("w.pkt", &wrong)]);
+    for against in ["shard", "kernel"] {
+        let (code, text) = scripts.run(&format!("--against {against} 4.pkt 6.pkt b.pkt"));
+        assert_eq!(code, 0, "{against}: {text}");
+        assert!(text.contains("3 passed"), "{against}: {text}");
+        let (code, text) = scripts.run(&format!("--against {against} w.pkt"));
+        assert_eq!(code, 3, "{against}: {text}");
+        assert!(text.contains("mss 1400") && text.contains("mss 1460"), "{against}: {text}");
+    }
+}
+
+#[test]
+fn many_scripts_run_against_the_kernel_at_once() {
+    if !kernel_is_there() {
+        return;
+    }
+    let names: Vec<_> = (0..40).map(|number| format!("{number:02}.pkt")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), OPEN)).collect();
+    let scripts = Scripts::new(&files);
+    let (code, text) = scripts.run("--against kernel .");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("40 passed"), "{text}");
+    // The kernel keeps none of what was made for them.
+    let links = succeed(Command::new("ip").args(["-o", "link", "show"]));
+    assert!(!links.contains("tun0"), "{links}");
+}
+
+#[test]
+fn without_rights_there_is_no_kernel_to_run_against() {
+    if !kernel_is_there() {
+        return;
+    }
+    let scripts = Scripts::new(&[("a.pkt", OPEN)]);
+    let copy = public_copy(scripts.path());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy);
+    command.args(["script", "run", "--against", "kernel"]).arg(scripts.path().join("a.pkt"));
+    let (code, text) = fail(&mut command);
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("no privilege") && text.contains("Run as root"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}

@@ -1,0 +1,113 @@
+//! What `ss` asks the kernel: which TCP sockets there are, and to end them (sock_diag(7)).
+
+use std::io::{self, Read, Write};
+
+use super::{HEADER_LEN, Netlink, Request};
+use crate::sys;
+
+/// A way to ask the kernel for the TCP sockets of a network namespace: that of the thread that
+/// opens it.
+#[derive(Debug)]
+pub struct SocketDiag(Netlink);
+
+/// A TCP socket, or a record of a connection that has none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiagSocket {
+    /// The state, by Linux' numbers.
+    pub state: u8,
+    /// Its port.
+    pub local_port: u16,
+    /// The peer's port; 0 if there is none.
+    pub remote_port: u16,
+    family: u8,
+    id: [u8; ID_LEN],
+}
+
+impl SocketDiag {
+    /// Opens it. Needs no privilege; ending sockets does.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self(Netlink { socket: sys::diag_socket()?, sequence: 0 }))
+    }
+
+    /// Every socket whose state's bit is set in `states` (`1 << state`), of both families.
+    pub fn sockets(&mut self, states: u32) -> io::Result<Vec<DiagSocket>> {
+        let mut found = self.sockets_of(libc::AF_INET as u8, states)?;
+        found.extend(self.sockets_of(libc::AF_INET6 as u8, states)?);
+        Ok(found)
+    }
+
+    /// Ends a socket: its user is told `ECONNABORTED`, and the peer by RST.
+    pub fn destroy(&mut self, socket: &DiagSocket) -> io::Result<()> {
+        self.0.send(request(SOCK_DESTROY, 0, socket.family, (ALL, &socket.id)))
+    }
+
+    fn sockets_of(&mut self, family: u8, states: u32) -> io::Result<Vec<DiagSocket>> {
+        let request =
+            request(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, family, (states, &[0; ID_LEN]));
+        self.0.sequence = self.0.sequence.wrapping_add(1);
+        self.0.socket.write_all(&request.finish(self.0.sequence))?;
+        let mut found = Vec::new();
+        let mut reply = vec![0; 1 << 16];
+        loop {
+            let len = self.0.socket.read(&mut reply)?;
+            for (kind, body) in messages(reply.get(..len).unwrap_or_default()) {
+                match i32::from(kind) {
+                    libc::NLMSG_DONE => return Ok(found),
+                    libc::NLMSG_ERROR => return Err(error_in(body)),
+                    _ => found.extend(socket_in(body)),
+                }
+            }
+        }
+    }
+}
+
+/// struct inet_diag_req_v2: family, protocol, extensions, padding, states, id.
+fn request(
+    kind: u16,
+    flags: libc::c_int,
+    family: u8,
+    (states, id): (u32, &[u8; ID_LEN]),
+) -> Request {
+    let mut request = Request::new(kind, flags);
+    request.put(&[family, libc::IPPROTO_TCP as u8, 0, 0]);
+    request.put(&states.to_ne_bytes());
+    request.put(id);
+    request
+}
+
+/// The kind and the body of each message in `reply`.
+fn messages(mut reply: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = u32::from_ne_bytes(*reply.first_chunk()?) as usize;
+        let kind = u16::from_ne_bytes(*reply.get(4..)?.first_chunk()?);
+        let body = reply.get(HEADER_LEN..len)?;
+        reply = reply.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
+}
+
+/// struct inet_diag_msg: family, state, timer, retransmissions, id, …; struct inet_diag_sockid
+/// begins with both ports.
+fn socket_in(body: &[u8]) -> Option<DiagSocket> {
+    let id: [u8; ID_LEN] = *body.get(4..)?.first_chunk()?;
+    Some(DiagSocket {
+        state: *body.get(1)?,
+        local_port: u16::from_be_bytes([id[0], id[1]]),
+        remote_port: u16::from_be_bytes([id[2], id[3]]),
+        family: *body.first()?,
+        id,
+    })
+}
+
+fn error_in(body: &[u8]) -> io::Error {
+    let errno = body.first_chunk().map_or(-libc::EPROTO, |octets| i32::from_ne_bytes(*octets));
+    io::Error::from_raw_os_error(errno.saturating_neg())
+}
+
+// From linux/sock_diag.h and linux/inet_diag.h.
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const SOCK_DESTROY: u16 = 21;
+/// struct inet_diag_sockid.
+const ID_LEN: usize = 48;
+/// Every state.
+const ALL: u32 = u32::MAX;

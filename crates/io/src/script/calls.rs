@@ -1,0 +1,57 @@
+//! Calls that block, each on a thread of its own.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Instant;
+
+use whimbrel_sim::script::call::Returned;
+use whimbrel_sim::script::host::CallId;
+
+use super::Machine;
+use super::at_once::Rest;
+use crate::sys::namespace;
+
+/// A call that ended, and when.
+pub(super) type Ended = (CallId, Instant, Returned);
+
+/// The thread of a call.
+#[derive(Debug)]
+pub(super) struct CallThread {
+    /// Its number in `/proc`; 0 until it runs.
+    id: Arc<AtomicI32>,
+}
+
+impl CallThread {
+    /// Makes the call. Its end is told to `ends`, and the machine's alarm goes.
+    pub(super) fn begin(
+        machine: &Arc<Machine>,
+        (number, rest): (CallId, Rest),
+        ends: Sender<Ended>,
+    ) -> io::Result<Self> {
+        let id = Arc::new(AtomicI32::new(0));
+        let (machine, known) = (Arc::clone(machine), Arc::clone(&id));
+        thread::Builder::new().name("script call".into()).spawn(move || {
+            known.store(namespace::thread_id(), Ordering::Release);
+            let returned = rest.perform(&machine);
+            // Nobody listens any more when the script is over.
+            let _ = ends.send((number, Instant::now(), returned));
+            machine.alarm.signal();
+        })?;
+        Ok(Self { id })
+    }
+
+    /// Whether it sleeps in the kernel until something happens: not when it merely waits for a
+    /// processor, as on a busy machine, and not once it has ended.
+    pub(super) fn is_asleep(&self) -> bool {
+        let id = self.id.load(Ordering::Acquire);
+        let Ok(stat) = fs::read_to_string(format!("/proc/self/task/{id}/stat")) else {
+            return false;
+        };
+        // Behind the name, which stands in parentheses and may hold anything.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+    }
+}

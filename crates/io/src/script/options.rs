@@ -1,0 +1,166 @@
+//! Socket options as C has them: numbers, names and structures of octets.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use whimbrel_posix::{Linger, OptionValue, SocketOption, TcpInfo};
+
+use super::descriptors::Descriptor;
+use crate::sys::stream;
+
+/// getsockopt(2).
+pub(super) fn read(descriptor: &Descriptor, option: SocketOption) -> io::Result<OptionValue> {
+    Ok(match option {
+        SocketOption::Info => OptionValue::Info(Box::new(tcp_info(descriptor)?)),
+        SocketOption::Linger => {
+            let octets = octets(descriptor, option)?;
+            let seconds = number_at(&octets, 4).cast_unsigned();
+            let on = number_at(&octets, 0) != 0;
+            OptionValue::Linger(if on { Linger::Seconds(seconds) } else { Linger::Off })
+        }
+        SocketOption::Congestion => {
+            let mut octets = octets(descriptor, option)?;
+            octets.truncate(octets.iter().position(|octet| *octet == 0).unwrap_or(octets.len()));
+            OptionValue::Text(String::from_utf8_lossy(&octets).into_owned())
+        }
+        _ => OptionValue::Int(number_at(&octets(descriptor, option)?, 0)),
+    })
+}
+
+/// setsockopt(2).
+pub(super) fn write(
+    descriptor: &Descriptor,
+    option: SocketOption,
+    value: &OptionValue,
+) -> io::Result<()> {
+    let octets = match value {
+        OptionValue::Int(number) => number.to_ne_bytes().to_vec(),
+        OptionValue::Linger(Linger::Off) => vec![0; 8],
+        OptionValue::Linger(Linger::Seconds(seconds)) => {
+            [1i32.to_ne_bytes(), seconds.to_ne_bytes()].concat()
+        }
+        OptionValue::Text(text) => text.clone().into_bytes(),
+        // There is nothing that one could be written to.
+        OptionValue::Info(_) => return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT)),
+    };
+    stream::setsockopt(descriptor.as_fd(), option.level(), option.number(), &octets)
+}
+
+/// Whether closing it may wait.
+pub(super) fn lingers(descriptor: &Descriptor) -> bool {
+    matches!(read(descriptor, SocketOption::Linger), Ok(OptionValue::Linger(Linger::Seconds(1..))))
+}
+
+/// `TCP_INFO`. Of what the kernel does not tell, being older, the value is 0.
+pub(super) fn tcp_info(descriptor: &Descriptor) -> io::Result<TcpInfo> {
+    let octets = octets(descriptor, SocketOption::Info)?;
+    Ok(TcpInfo::by_field(|name| field(&octets, name)))
+}
+
+fn octets(descriptor: &Descriptor, option: SocketOption) -> io::Result<Vec<u8>> {
+    let mut octets = vec![0; ROOM];
+    let fd = descriptor.as_fd();
+    let len = stream::getsockopt(fd, option.level(), option.number(), &mut octets)?;
+    octets.truncate(len);
+    Ok(octets)
+}
+
+/// The `int` that begins at `at`; a shorter value is a smaller number.
+fn number_at(octets: &[u8], at: usize) -> i32 {
+    let mut number = [0; 4];
+    for (place, octet) in number.iter_mut().zip(octets.get(at..).unwrap_or_default()) {
+        *place = *octet;
+    }
+    i32::from_ne_bytes(number)
+}
+
+fn field(info: &[u8], name: &str) -> u64 {
+    let Some(&(_, at, shape)) = FIELDS.iter().find(|(known, ..)| *known == name) else { return 0 };
+    let octet = || u64::from(info.get(at).copied().unwrap_or(0));
+    match shape {
+        Shape::Octet => octet(),
+        Shape::LowBits => octet() & 15,
+        Shape::HighBits => octet() >> 4,
+        Shape::Word => number_at(info, at).cast_unsigned().into(),
+        Shape::Long => {
+            let octets = info.get(at..).and_then(<[u8]>::first_chunk);
+            octets.map_or(0, |octets| u64::from_ne_bytes(*octets))
+        }
+    }
+}
+
+/// How a field of `struct tcp_info` is kept.
+#[derive(Clone, Copy)]
+enum Shape {
+    Octet,
+    LowBits,
+    HighBits,
+    Word,
+    Long,
+}
+
+/// Where each field stands (linux/tcp.h): the kernel only ever adds to the end.
+const FIELDS: &[(&str, usize, Shape)] = &[
+    ("tcpi_state", 0, Shape::Octet),
+    ("tcpi_ca_state", 1, Shape::Octet),
+    ("tcpi_retransmits", 2, Shape::Octet),
+    ("tcpi_probes", 3, Shape::Octet),
+    ("tcpi_backoff", 4, Shape::Octet),
+    ("tcpi_options", 5, Shape::Octet),
+    ("tcpi_snd_wscale", 6, Shape::LowBits),
+    ("tcpi_rcv_wscale", 6, Shape::HighBits),
+    ("tcpi_rto", 8, Shape::Word),
+    ("tcpi_ato", 12, Shape::Word),
+    ("tcpi_snd_mss", 16, Shape::Word),
+    ("tcpi_rcv_mss", 20, Shape::Word),
+    ("tcpi_unacked", 24, Shape::Word),
+    ("tcpi_sacked", 28, Shape::Word),
+    ("tcpi_lost", 32, Shape::Word),
+    ("tcpi_retrans", 36, Shape::Word),
+    ("tcpi_fackets", 40, Shape::Word),
+    ("tcpi_last_data_sent", 44, Shape::Word),
+    ("tcpi_last_ack_sent", 48, Shape::Word),
+    ("tcpi_last_data_recv", 52, Shape::Word),
+    ("tcpi_last_ack_recv", 56, Shape::Word),
+    ("tcpi_pmtu", 60, Shape::Word),
+    ("tcpi_rcv_ssthresh", 64, Shape::Word),
+    ("tcpi_rtt", 68, Shape::Word),
+    ("tcpi_rttvar", 72, Shape::Word),
+    ("tcpi_snd_ssthresh", 76, Shape::Word),
+    ("tcpi_snd_cwnd", 80, Shape::Word),
+    ("tcpi_advmss", 84, Shape::Word),
+    ("tcpi_reordering", 88, Shape::Word),
+    ("tcpi_rcv_rtt", 92, Shape::Word),
+    ("tcpi_rcv_space", 96, Shape::Word),
+    ("tcpi_total_retrans", 100, Shape::Word),
+    ("tcpi_pacing_rate", 104, Shape::Long),
+    ("tcpi_max_pacing_rate", 112, Shape::Long),
+    ("tcpi_bytes_acked", 120, Shape::Long),
+    ("tcpi_bytes_received", 128, Shape::Long),
+    ("tcpi_segs_out", 136, Shape::Word),
+    ("tcpi_segs_in", 140, Shape::Word),
+    ("tcpi_notsent_bytes", 144, Shape::Word),
+    ("tcpi_min_rtt", 148, Shape::Word),
+    ("tcpi_data_segs_in", 152, Shape::Word),
+    ("tcpi_data_segs_out", 156, Shape::Word),
+    ("tcpi_delivery_rate", 160, Shape::Long),
+    ("tcpi_busy_time", 168, Shape::Long),
+    ("tcpi_rwnd_limited", 176, Shape::Long),
+    ("tcpi_sndbuf_limited", 184, Shape::Long),
+    ("tcpi_delivered", 192, Shape::Word),
+    ("tcpi_delivered_ce", 196, Shape::Word),
+    ("tcpi_bytes_sent", 200, Shape::Long),
+    ("tcpi_bytes_retrans", 208, Shape::Long),
+    ("tcpi_dsack_dups", 216, Shape::Word),
+    ("tcpi_reord_seen", 220, Shape::Word),
+    ("tcpi_rcv_ooopack", 224, Shape::Word),
+    ("tcpi_snd_wnd", 228, Shape::Word),
+    ("tcpi_rcv_wnd", 232, Shape::Word),
+    ("tcpi_rehash", 236, Shape::Word),
+];
+
+/// More than any option's value here, also in kernels to come.
+const ROOM: usize = 1024;
+
+#[cfg(test)]
+mod tests;

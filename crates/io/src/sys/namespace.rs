@@ -1,0 +1,60 @@
+//! Network namespaces: a thread's interfaces, routes, sockets and `net.*` settings.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::thread;
+
+use super::check;
+
+/// A network namespace. It lives as long as this, a thread in it, or a socket or device of it.
+#[derive(Debug)]
+pub struct Namespace(File);
+
+impl Namespace {
+    /// A fresh one, with nothing in it but a loopback interface that is down. Needs CAP_SYS_ADMIN.
+    pub fn fresh() -> io::Result<Self> {
+        // It is made around a thread, which may then go.
+        let maker = thread::Builder::new().spawn(|| {
+            // SAFETY: unshare takes no pointer, and a network namespace is the thread's own.
+            check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+            Self::current()
+        })?;
+        maker.join().map_err(|_panic| io::Error::other("the maker of a namespace panicked"))?
+    }
+
+    /// Does `work` with the calling thread in this namespace; afterwards it is back in its own,
+    /// also if `work` panics.
+    ///
+    /// # Panics
+    /// If the thread may not go back, having given up its privileges in `work`.
+    pub fn within<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        let _back = Return(Self::current()?);
+        self.enter()?;
+        Ok(work())
+    }
+
+    fn current() -> io::Result<Self> {
+        File::open("/proc/thread-self/ns/net").map(Self)
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        // SAFETY: setns takes no pointer, and the descriptor is ours.
+        check(unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) }).map(|_| ())
+    }
+}
+
+/// Takes the thread back.
+struct Return(Namespace);
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        self.0.enter().expect("a thread may return to the namespace that it came from");
+    }
+}
+
+/// The number by which `/proc` knows the calling thread.
+pub fn thread_id() -> i32 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    unsafe { libc::gettid() }
+}

@@ -1,0 +1,263 @@
+//! The peer of a kernel under test, segment by segment.
+
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::time::{Duration, Instant};
+
+use whimbrel_io::{KernelHost, KernelHostError};
+use whimbrel_posix::{Domain, MsgFlags, Protocol, SocketFlags, SocketType};
+use whimbrel_sim::script::call::{Call, Filled, ReadCall, Reading, Returned, WriteCall, Writing};
+use whimbrel_sim::script::host::{CallId, Network, Progress, ScriptHost};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
+use whimbrel_wire::{
+    Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, RawWindow, SeqNum, Sum,
+    TrafficClass,
+};
+
+/// A kernel and the one connection that a test has with it.
+pub(crate) struct Peer {
+    pub(crate) host: KernelHost,
+    network: Network,
+    /// The port of ours and the kernel's.
+    pub(crate) ports: (u16, u16),
+    /// The number of the next octet of ours, and of the kernel's.
+    pub(crate) next: (u32, u32),
+}
+
+/// A segment that the kernel sent.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) at: Duration,
+    pub(crate) tcp: TcpHeader,
+    pub(crate) text: Vec<u8>,
+}
+
+/// A fresh kernel; `None`, after saying so, where the system does not allow it. With
+/// `WHIMBREL_REQUIRE_NET=1` that is a failure.
+pub(crate) fn kernel(network: &Network) -> Option<Peer> {
+    match KernelHost::new(network) {
+        Ok(host) => {
+            Some(Peer { host, network: network.clone(), ports: (40_000, 8080), next: (1000, 0) })
+        }
+        Err(error) => {
+            assert!(error.is_privilege_or_device(), "{error}");
+            let required = std::env::var_os("WHIMBREL_REQUIRE_NET").is_some();
+            assert!(!required, "WHIMBREL_REQUIRE_NET is set: {error}");
+            assert!(!matches!(error, KernelHostError::Network(_)), "{error}");
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+    }
+}
+
+/// The addresses of IPv4 scripts.
+pub(crate) fn v4() -> Network {
+    Network {
+        local: Address::from_v4_octets([192, 168, 0, 1]),
+        prefix_len: 16,
+        gateway: Address::from_v4_octets([192, 168, 0, 2]),
+        remote: Address::from_v4_octets([192, 0, 2, 1]),
+        mtu: 1500,
+    }
+}
+
+/// The addresses of IPv6 scripts.
+pub(crate) fn v6() -> Network {
+    let address = |text: &str| Address::from(text.parse::<std::net::Ipv6Addr>().unwrap());
+    Network {
+        local: address("fd3d:a0b:17d6::1"),
+        prefix_len: 48,
+        gateway: address("fd3d:a0b:17d6:8888::1"),
+        remote: address("fd3d:fa7b:d17d::1"),
+        mtu: 1520,
+    }
+}
+
+impl Peer {
+    /// A call that must not block, and what it returned.
+    pub(crate) fn call(&mut self, call: Call) -> Returned {
+        match self.host.call(call.clone()) {
+            Progress::Done(returned) => returned,
+            Progress::Blocked(_) => panic!("{call:?} blocks"),
+        }
+    }
+
+    /// The value of a call that must succeed.
+    pub(crate) fn value(&mut self, call: Call) -> i32 {
+        let returned = self.call(call.clone());
+        let value = returned.value.unwrap_or_else(|error| panic!("{call:?}: {error}"));
+        i32::try_from(value).unwrap()
+    }
+
+    /// A call that must block.
+    pub(crate) fn blocked(&mut self, call: Call) -> CallId {
+        match self.host.call(call.clone()) {
+            Progress::Blocked(number) => number,
+            Progress::Done(returned) => panic!("{call:?} does not block: {returned:?}"),
+        }
+    }
+
+    /// How a call ended that blocked, and when.
+    pub(crate) fn end(&mut self, call: CallId) -> (Duration, Returned) {
+        let begun = Instant::now();
+        loop {
+            if let Some(end) = self.host.poll_call(call) {
+                return end;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{call:?} does not end");
+            self.pass(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let until = self.host.now() + time;
+        self.host.run_until(until);
+    }
+
+    pub(crate) fn socket(&mut self, flags: SocketFlags) -> i32 {
+        let domain = match self.network.local.family() {
+            Family::V4 => Domain::Inet,
+            Family::V6 => Domain::Inet6,
+        };
+        let (kind, protocol) = (SocketType::Stream, Protocol::Tcp);
+        self.value(Call::Socket { domain, kind, flags, protocol })
+    }
+
+    /// A socket that listens at port 8080.
+    pub(crate) fn listener(&mut self) -> i32 {
+        let fd = self.socket(SocketFlags::NONE);
+        let to = Endpoint::new(self.network.local, 8080);
+        self.value(Call::Bind { fd, to });
+        self.value(Call::Listen { fd, backlog: 1 });
+        fd
+    }
+
+    pub(crate) fn remote(&self) -> Endpoint {
+        Endpoint::new(self.network.remote, self.ports.0)
+    }
+
+    /// Sends a segment that begins with our next number, and counts what it takes.
+    pub(crate) fn send(&mut self, flags: TcpFlags, text: &[u8]) {
+        let tcp = TcpHeader {
+            src_port: self.ports.0,
+            dst_port: self.ports.1,
+            seq: SeqNum::new(self.next.0),
+            ack: SeqNum::new(if flags.contains(TcpFlags::ACK) { self.next.1 } else { 0 }),
+            flags,
+            window: RawWindow::new(65_535),
+            ..TcpHeader::default()
+        };
+        self.host.inject(&self.packet(&tcp, text));
+        let control = flags.intersects(TcpFlags::SYN | TcpFlags::FIN);
+        self.next.0 += text.len() as u32 + u32::from(control);
+    }
+
+    /// The next segment, which must come; our next acknowledgment covers it.
+    pub(crate) fn receive(&mut self) -> Segment {
+        let begun = Instant::now();
+        loop {
+            if let Some((at, packet)) = self.host.poll_packet() {
+                let (ip, payload) = IpHeader::parse(&packet).unwrap();
+                assert_eq!((ip.src, ip.dst), (self.network.local, self.network.remote));
+                let (tcp, text_at) = TcpHeader::parse(payload).unwrap();
+                let pseudo = Sum::pseudo_header(ip.src, ip.dst, 6, payload.len() as u32);
+                assert_eq!(
+                    pseudo.add_bytes(payload).fold(),
+                    0xffff,
+                    "the checksum is not finished"
+                );
+                let text = payload[text_at..].to_vec();
+                let control = tcp.flags.intersects(TcpFlags::SYN | TcpFlags::FIN);
+                self.next.1 = tcp.seq.raw() + text.len() as u32 + u32::from(control);
+                return Segment { at, tcp, text };
+            }
+            assert!(begun.elapsed() < PATIENCE, "no segment comes");
+            self.pass(Duration::from_millis(10));
+        }
+    }
+
+    /// The three segments of a connection to port 8080.
+    pub(crate) fn shake_hands(&mut self) {
+        self.send(TcpFlags::SYN, &[]);
+        assert_eq!(self.receive().tcp.flags, TcpFlags::SYN_ACK);
+        self.send(TcpFlags::ACK, &[]);
+    }
+
+    fn packet(&self, tcp: &TcpHeader, text: &[u8]) -> Vec<u8> {
+        let mut segment = vec![0; TcpHeader::MAX_LEN];
+        let len = tcp.emit(OptionOrder::Linux, &mut segment);
+        segment.truncate(len);
+        segment.extend_from_slice(text);
+        let (from, to) = (self.network.remote, self.network.local);
+        let pseudo = Sum::pseudo_header(from, to, 6, segment.len() as u32);
+        let checksum = pseudo.add_bytes(&segment).finish();
+        TcpHeader::set_checksum(&mut segment, checksum);
+        let mut packet = ip_header(from, to, segment.len() as u16);
+        packet.extend_from_slice(&segment);
+        packet
+    }
+}
+
+/// `read(fd, …, size)`.
+pub(crate) fn read(fd: i32, size: usize) -> Call {
+    let with = Reading { call: ReadCall::Read, sizes: vec![size] };
+    Call::Receive { fd, with, flags: MsgFlags::NONE }
+}
+
+/// `write(fd, …, size)`.
+pub(crate) fn write(fd: i32, size: usize) -> Call {
+    let with = Writing { call: WriteCall::Write, pieces: vec![vec![7; size]], to: None };
+    Call::Send { fd, with, flags: MsgFlags::NONE }
+}
+
+/// What a call read.
+pub(crate) fn octets(returned: &Returned) -> &[u8] {
+    match &returned.out {
+        Filled::Octets(octets, _) => octets,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ip_header(from: Address, to: Address, payload_len: u16) -> Vec<u8> {
+    use std::net::IpAddr;
+    let protocol = whimbrel_wire::Protocol::TCP;
+    match (from.to_ip(), to.to_ip()) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let mut octets = vec![0; Ipv4Header::LEN];
+            Ipv4Header {
+                src,
+                dst,
+                protocol,
+                ttl: 64,
+                tos: TrafficClass::default(),
+                identification: 0,
+                dont_fragment: true,
+                fragment: None,
+                total_len: 20 + payload_len,
+                header_len: 20,
+            }
+            .emit(&mut octets);
+            octets
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let mut octets = vec![0; Ipv6Header::LEN];
+            Ipv6Header {
+                src,
+                dst,
+                protocol,
+                hop_limit: 64,
+                traffic_class: TrafficClass::default(),
+                flow_label: 0,
+                payload_len,
+                header_len: 40,
+                protocol_pointer: 6,
+                fragment: None,
+            }
+            .emit(&mut octets);
+            octets
+        }
+        _ => panic!("two families"),
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,173 @@
+use super::super::super::ast::Seq;
+use super::super::super::setup::{Dialect, IpVersion};
+use super::*;
+
+fn setup() -> Setup {
+    Setup::new(IpVersion::V4, Dialect::Linux)
+}
+
+fn flow() -> FlowState {
+    let setup = setup();
+    let remote = Endpoint::new(setup.network.remote, 40_001);
+    FlowState::new(Flow { local: setup.bind, remote })
+}
+
+fn segment(flow: &FlowState, flags: TcpFlags, numbers: (u32, u32), win: u16) -> Segment {
+    Segment {
+        src: flow.live.local,
+        dst: flow.live.remote,
+        traffic_class: Default::default(),
+        hop_limit: 64,
+        flags,
+        seq: SeqNum::new(numbers.0),
+        ack: SeqNum::new(numbers.1),
+        win,
+        urg: 0,
+        options: Vec::new(),
+        text: Vec::new(),
+    }
+}
+
+fn written(flags: TcpFlags, win: u16, options: &[TcpOption]) -> TcpPacket {
+    TcpPacket {
+        flags,
+        seq: Seq::Relative(0),
+        len: 0,
+        ack: Some(Ack::Relative(1)),
+        win: Some(win),
+        urg: None,
+        options: OptionList::These(options.to_vec()),
+    }
+}
+
+/// A connection whose host's ISN is 5000 and whose peer's is 100.
+fn open(scripted: u16, live: u16) -> FlowState {
+    let mut flow = flow();
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
+    let syn_ack = segment(&flow, TcpFlags::SYN_ACK, (5000, 101), live);
+    flow.on_sent(&written(TcpFlags::SYN_ACK, scripted, &[]), &syn_ack);
+    flow
+}
+
+#[test]
+fn isns_are_learned_from_the_syns() {
+    let flow = open(1, 1);
+    assert_eq!((flow.local(1).raw(), flow.remote(1).raw()), (5001, 101));
+    assert_eq!(flow.local_relative(SeqNum::new(5010)), 10);
+    assert_eq!(flow.remote_relative(SeqNum::new(101)), 1);
+}
+
+#[test]
+fn a_syn_that_is_refused_changes_nothing() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (900, 0), 9));
+    let challenge = segment(&flow, TcpFlags::ACK, (5001, 101), 9);
+    flow.on_sent(&written(TcpFlags::ACK, 9, &[]), &challenge);
+    assert_eq!((flow.local(1).raw(), flow.remote(1).raw()), (5001, 101));
+}
+
+#[test]
+fn a_syn_that_is_answered_opens_another_connection() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (900, 0), 9));
+    let syn_ack = segment(&flow, TcpFlags::SYN_ACK, (7000, 901), 9);
+    flow.on_sent(&written(TcpFlags::SYN_ACK, 9, &[]), &syn_ack);
+    assert_eq!((flow.local(1).raw(), flow.remote(1).raw()), (7001, 901));
+}
+
+#[test]
+fn a_repeated_syn_asks_for_the_same_answer() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
+    assert!(!flow.may_learn);
+}
+
+#[test]
+fn a_syn_behind_a_reset_may_be_answered_anew() {
+    let mut flow = open(1, 1);
+    flow.on_received(&segment(&flow, TcpFlags::RST, (101, 0), 9));
+    flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
+    assert!(flow.may_learn);
+}
+
+#[test]
+fn an_echo_stands_for_the_segment_that_was_written_so() {
+    let mut flow = flow();
+    for (script, live) in [(100, 7000), (110, 7300)] {
+        let stamps = |val| [TcpOption::Timestamps { val, ecr: 0 }];
+        let sent =
+            Segment { options: stamps(live).to_vec(), ..segment(&flow, TcpFlags::ACK, (1, 1), 1) };
+        flow.on_sent(&written(TcpFlags::ACK, 1, &stamps(script)), &sent);
+    }
+    let live = |ecr| flow.live_ecr(ecr, &setup());
+    assert_eq!((live(100), live(110)), (7000, 7300));
+    // Next to one that was written, as far from it; before all, as far from the first.
+    assert_eq!((live(112), live(99)), (7302, 6999));
+    assert_eq!(live(0), 0);
+    let scaled = Setup { scaled_ecr: true, ..setup() };
+    assert_eq!(flow.live_ecr(110, &scaled), 7010);
+}
+
+#[test]
+fn without_timestamps_an_echo_is_as_written() {
+    assert_eq!(flow().live_ecr(7, &setup()), 7);
+}
+
+#[test]
+fn aims_at_the_edge_are_moved_and_others_are_not() {
+    let flow = open(1000, 3000);
+    // The scripted edge is 1001, ours 3001.
+    assert_eq!(flow.aim(1001, 0), Some(2000));
+    assert_eq!(flow.aim(1000, 0), Some(2000));
+    assert_eq!(flow.aim(1500, 10), Some(2000));
+    assert_eq!(flow.aim(999, 0), None);
+    assert_eq!(flow.aim(1, 2000), None);
+    assert_eq!(open(1000, 1000).aim(1001, 0), None);
+}
+
+#[test]
+fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
+    let mut flow = open(65_535, 3_000);
+    flow.on_buffer(66_240);
+    assert_eq!(flow.aim(66_240, 0), Some(3_000_u32.wrapping_sub(66_240)));
+    assert_eq!(flow.aim(66_000, 0), None);
+}
+
+#[test]
+fn a_probe_of_a_closed_window_is_not_moved() {
+    let flow = open(0, 3000);
+    assert_eq!(flow.aim(1, 1), None);
+    assert_eq!(flow.aim(0, 0), None);
+}
+
+#[test]
+fn beyond_a_scaled_edge_means_beyond_what_cannot_be_announced() {
+    let mut flow = flow();
+    let scale = |shift| [TcpOption::Mss(9), TcpOption::WindowScale(shift)];
+    let syn = Segment { options: scale(2).to_vec(), ..segment(&flow, TcpFlags::SYN, (100, 0), 9) };
+    flow.on_received(&syn);
+    let syn_ack = Segment {
+        options: scale(4).to_vec(),
+        ..segment(&flow, TcpFlags::SYN_ACK, (5000, 101), 100)
+    };
+    flow.on_sent(&written(TcpFlags::SYN_ACK, 100, &scale(0)), &syn_ack);
+    let ack = segment(&flow, TcpFlags::ACK, (5001, 101), 100);
+    flow.on_sent(&written(TcpFlags::ACK, 200, &[]), &ack);
+    // The scripted edge is 1 + 200, ours 1 + 100 * 16 and up to 15 more.
+    assert_eq!(flow.aim(200, 0), Some(1400));
+    assert_eq!(flow.aim(201, 0), Some(1415));
+}
+
+#[test]
+fn each_listener_gets_a_connection_from_a_port_of_its_own() {
+    let mut flows = Flows::new(&setup());
+    flows.on_listen(8080);
+    let first = flows.receiving(None, TcpFlags::SYN);
+    assert_eq!(flows.receiving(None, TcpFlags::ACK), first);
+    assert_eq!(flows.receiving(None, TcpFlags::SYN), first);
+    flows.on_listen(8081);
+    let second = flows.receiving(None, TcpFlags::SYN);
+    assert_ne!(flows.at(first).live.remote, flows.at(second).live.remote);
+    assert_eq!(flows.at(second).live.local.port, 8081);
+    assert_eq!(flows.current(), Some(second));
+}

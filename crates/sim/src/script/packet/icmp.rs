@@ -1,0 +1,210 @@
+//! ICMP errors as written: by name, about a segment that the host sent.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::{Flow, IcmpMessage, Icmpv6Message, IpHeader, Protocol, SeqNum, TrafficClass};
+
+use super::super::ast::{IcmpPacket, IpMarks, Seq};
+use super::build::{HOP_LIMIT, traffic_class};
+use super::segment::IpFields;
+use super::{FlowState, Segment};
+
+/// Type and code.
+type Kind = (u8, u8);
+
+/// The packet that carries the error from the peer's address to the host. An error says what
+/// cannot be sent.
+pub fn error(packet: &IcmpPacket, marks: IpMarks, flow: &FlowState) -> Result<Vec<u8>, String> {
+    let quoted = quote(packet, flow);
+    let is_v4 = flow.live.local.addr.is_v4();
+    let (icmp_type, code) = kind(packet, is_v4)?;
+    let (protocol, message) = if is_v4 {
+        let mtu = packet.mtu.unwrap_or(0) as u16;
+        (Protocol::ICMP, v4_message(icmp_type, code, mtu, &quoted))
+    } else {
+        let mtu = packet.mtu.unwrap_or(0);
+        (Protocol::ICMPV6, v6_message(icmp_type, code, (mtu, flow), &quoted))
+    };
+    let ip = IpFields {
+        flow: Flow { local: flow.live.remote, remote: flow.live.local },
+        protocol,
+        traffic_class: traffic_class(marks),
+        hop_limit: marks.ttl.unwrap_or(HOP_LIMIT),
+    };
+    Ok(ip.wrap(&message))
+}
+
+/// Whether an outbound packet is the error that was written: an error says how it differs.
+pub fn judge(expected: &IcmpPacket, packet: &[u8]) -> Result<(), (String, String)> {
+    let Ok((ip, payload)) = IpHeader::parse(packet) else {
+        return Err(("an ICMP message".into(), "a packet that cannot be read".into()));
+    };
+    let is_v4 = ip.src.is_v4();
+    let wanted = kind(expected, is_v4).map_err(|why| (why, "an ICMP message".into()))?;
+    let protocol = if is_v4 { Protocol::ICMP } else { Protocol::ICMPV6 };
+    let name = |(icmp_type, code): Kind| format!("ICMP type {icmp_type} code {code}");
+    match payload {
+        [icmp_type, code, ..] if ip.protocol == protocol => {
+            let came = (*icmp_type, *code);
+            if came == wanted { Ok(()) } else { Err((name(wanted), name(came))) }
+        }
+        _ => Err((name(wanted), format!("protocol {}", ip.protocol.0))),
+    }
+}
+
+/// What a router repeats: the IP header, and a TCP header with nothing of the text.
+fn quote(packet: &IcmpPacket, flow: &FlowState) -> Vec<u8> {
+    let (seq, len, flags) = match packet.quoted.as_deref() {
+        None => (flow.local(0), 0, TcpFlags::SYN),
+        Some(quoted) => {
+            let seq = match quoted.seq {
+                Seq::Relative(n) => flow.local(n),
+                Seq::Absolute(n) => SeqNum::new(n),
+                Seq::Any => flow.local(0),
+            };
+            (seq, quoted.len as usize, quoted.flags.unwrap_or(TcpFlags::ACK))
+        }
+    };
+    let segment = Segment {
+        src: flow.live.local,
+        dst: flow.live.remote,
+        traffic_class: TrafficClass(0),
+        hop_limit: HOP_LIMIT,
+        flags,
+        seq,
+        ack: flow.remote(0),
+        win: 0,
+        urg: 0,
+        options: Vec::new(),
+        text: vec![0; len],
+    };
+    let mut whole = segment.emit();
+    whole.truncate(whole.len() - len);
+    whole
+}
+
+fn v4_message(icmp_type: u8, code: u8, mtu: u16, quoted: &[u8]) -> Vec<u8> {
+    let message = match (icmp_type, code) {
+        (3, 4) => IcmpMessage::FragmentationNeeded { next_hop_mtu: mtu, quoted },
+        (3, code) => IcmpMessage::DestinationUnreachable { code, quoted },
+        (4, _) => IcmpMessage::SourceQuench { quoted },
+        (5, code) => IcmpMessage::Redirect { code, gateway: [192, 168, 0, 3].into(), quoted },
+        (12, code) => IcmpMessage::ParameterProblem { code, pointer: 0, quoted },
+        (_, code) => IcmpMessage::TimeExceeded { code, quoted },
+    };
+    let mut octets = vec![0; message.wire_len()];
+    message.emit(&mut octets);
+    octets
+}
+
+fn v6_message(icmp_type: u8, code: u8, (mtu, flow): (u32, &FlowState), quoted: &[u8]) -> Vec<u8> {
+    let message = match icmp_type {
+        1 => Icmpv6Message::DestinationUnreachable { code, quoted },
+        2 => Icmpv6Message::PacketTooBig { mtu, quoted },
+        4 => Icmpv6Message::ParameterProblem { code, pointer: 0, quoted },
+        _ => Icmpv6Message::TimeExceeded { code, quoted },
+    };
+    let mut octets = vec![0; message.wire_len()];
+    let src = flow.live.remote.addr.octets();
+    message.emit((*src).into(), (*flow.live.local.addr.octets()).into(), &mut octets);
+    octets
+}
+
+fn kind(packet: &IcmpPacket, is_v4: bool) -> Result<Kind, String> {
+    let codes = if is_v4 { V4_KINDS } else { V6_KINDS };
+    let Some((_, icmp_type, codes)) = codes.iter().find(|(name, ..)| *name == packet.kind) else {
+        return Err(format!("ICMP {} is not supported for this family", packet.kind));
+    };
+    let code = match packet.code.as_deref() {
+        None => Ok(0),
+        Some(code) => match codes.iter().find(|(name, _)| *name == code) {
+            Some((_, number)) => Ok(*number),
+            None => code.parse(),
+        },
+    };
+    match code {
+        Ok(code) => Ok((*icmp_type, code)),
+        Err(_) => {
+            let code = packet.code.as_deref().unwrap_or_default();
+            Err(format!("ICMP {} has no code {code}", packet.kind))
+        }
+    }
+}
+
+/// A name, its type, and the names of its codes.
+type Named = (&'static str, u8, &'static [(&'static str, u8)]);
+
+/// RFC 792, RFC 1122 3.2.2.1, RFC 1812 5.2.7.1.
+const V4_KINDS: &[Named] = &[
+    (
+        "unreachable",
+        3,
+        &[
+            ("net_unreachable", 0),
+            ("host_unreachable", 1),
+            ("protocol_unreachable", 2),
+            ("port_unreachable", 3),
+            ("frag_needed", 4),
+            ("source_route_failed", 5),
+            ("net_unknown", 6),
+            ("host_unknown", 7),
+            ("source_host_isolated", 8),
+            ("net_prohibited", 9),
+            ("host_prohibited", 10),
+            ("net_unreachable_for_tos", 11),
+            ("host_unreachable_for_tos", 12),
+            ("packet_filtered", 13),
+            ("comm_prohibited", 13),
+            ("host_precedence_violation", 14),
+            ("precedence_violation", 14),
+            ("precedence_cutoff", 15),
+        ],
+    ),
+    ("source_quench", 4, &[]),
+    (
+        "redirect",
+        5,
+        &[
+            ("net_redirect", 0),
+            ("host_redirect", 1),
+            ("net_redirect_for_tos", 2),
+            ("host_redirect_for_tos", 3),
+        ],
+    ),
+    ("time_exceeded", 11, &[("ttl_exceeded", 0), ("reassembly_time_exceeded", 1)]),
+    ("parameter_problem", 12, &[("pointer", 0), ("missing_option", 1), ("bad_length", 2)]),
+];
+
+/// RFC 4443 3.
+const V6_KINDS: &[Named] = &[
+    (
+        "unreachable",
+        1,
+        &[
+            ("no_route", 0),
+            ("net_unreachable", 0),
+            ("admin_prohibited", 1),
+            ("beyond_scope", 2),
+            ("not_neighbour", 2),
+            ("address_unreachable", 3),
+            ("host_unreachable", 3),
+            ("port_unreachable", 4),
+            ("policy_fail", 5),
+            ("reject_route", 6),
+        ],
+    ),
+    ("packet_too_big", 2, &[]),
+    ("time_exceeded", 3, &[("exceeded_hop_limit", 0), ("exceeded_reassembly_time", 1)]),
+    (
+        "parameter_problem",
+        4,
+        &[("erroneous_header", 0), ("unknown_next_header", 1), ("unknown_option", 2)],
+    ),
+];
+
+#[cfg(test)]
+mod tests;

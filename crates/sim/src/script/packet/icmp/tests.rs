@@ -1,0 +1,74 @@
+use whimbrel_wire::{Address, Endpoint, QuotedSegment};
+
+use super::super::super::ast::Quoted;
+use super::*;
+
+fn flow(v6: bool) -> FlowState {
+    let address = |last| match v6 {
+        false => Address::from_v4_octets([10, 0, 0, last]),
+        true => core::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(last)).into(),
+    };
+    let (local, remote) = (Endpoint::new(address(1), 80), Endpoint::new(address(2), 4000));
+    let mut flow = FlowState::new(Flow { local, remote });
+    flow.local_isn = Some(SeqNum::new(1000));
+    flow
+}
+
+fn written(kind: &str, code: Option<&str>) -> IcmpPacket {
+    let quoted = Quoted { flags: None, seq: Seq::Relative(1), len: 1460, ends: None };
+    IcmpPacket {
+        kind: kind.into(),
+        code: code.map(String::from),
+        mtu: Some(1300),
+        quoted: Some(quoted.into()),
+    }
+}
+
+#[test]
+fn frag_needed_quotes_the_live_segment() {
+    let packet =
+        error(&written("unreachable", Some("frag_needed")), IpMarks::default(), &flow(false));
+    let packet = packet.unwrap();
+    let (ip, payload) = IpHeader::parse(&packet).unwrap();
+    assert_eq!(ip.src, flow(false).live.remote.addr);
+    let Ok(IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted }) = IcmpMessage::parse(payload)
+    else {
+        panic!("{payload:?}")
+    };
+    let segment = QuotedSegment::parse(quoted).unwrap();
+    assert_eq!((next_hop_mtu, segment.seq), (1300, Some(SeqNum::new(1001))));
+    assert_eq!((segment.src_port, segment.dst_port), (80, 4000));
+}
+
+#[test]
+fn packet_too_big_has_a_correct_checksum() {
+    let packet = error(&written("packet_too_big", None), IpMarks::default(), &flow(true)).unwrap();
+    let (_, payload) = IpHeader::parse(&packet).unwrap();
+    let [src, dst] = [flow(true).live.remote, flow(true).live.local].map(|end| *end.addr.octets());
+    let Ok(Icmpv6Message::PacketTooBig { mtu, quoted }) =
+        Icmpv6Message::parse(src.into(), dst.into(), payload)
+    else {
+        panic!("{payload:?}")
+    };
+    assert_eq!((mtu, QuotedSegment::parse(quoted).unwrap().dst_port), (1300, 4000));
+}
+
+#[test]
+fn names_of_one_family_mean_nothing_in_the_other() {
+    let refused = |kind, code, v6| error(&written(kind, code), IpMarks::default(), &flow(v6));
+    assert!(refused("packet_too_big", None, false).is_err());
+    assert!(refused("source_quench", None, true).is_err());
+    let why = refused("unreachable", Some("no_such_thing"), false).unwrap_err();
+    assert_eq!(why, "ICMP unreachable has no code no_such_thing");
+    assert!(refused("unreachable", Some("13"), false).is_ok());
+}
+
+#[test]
+fn an_error_that_comes_out_is_judged_by_type_and_code() {
+    let wanted = written("unreachable", Some("port_unreachable"));
+    let packet = error(&wanted, IpMarks::default(), &flow(false)).unwrap();
+    assert_eq!(judge(&wanted, &packet), Ok(()));
+    let other = written("time_exceeded", None);
+    let differs = ("ICMP type 11 code 0".into(), "ICMP type 3 code 3".into());
+    assert_eq!(judge(&other, &packet), Err(differs));
+}

@@ -1,0 +1,124 @@
+//! TCP options as a script writes them, one by one and in order, to octets and back.
+//!
+//! [`whimbrel_wire::TcpOptions`] holds what a receiver makes of them; here the order, the padding
+//! and the mistakes count.
+
+use alloc::vec::Vec;
+
+use super::super::ast::TcpOption;
+
+/// The options' octets, in order as written. A list whose length is no multiple of 4 is padded
+/// with end-of-list octets, so that a script may leave the padding to us; nothing else is mended.
+pub fn encode(options: &[TcpOption]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    for option in options {
+        encode_one(option, &mut octets);
+    }
+    octets.resize(octets.len().next_multiple_of(4), END_OF_LIST);
+    octets
+}
+
+fn encode_one(option: &TcpOption, octets: &mut Vec<u8>) {
+    match option {
+        TcpOption::Eol => octets.push(END_OF_LIST),
+        TcpOption::Nop => octets.push(NOP),
+        TcpOption::Mss(mss) => put(octets, MSS, &mss.to_be_bytes()),
+        TcpOption::WindowScale(shift) => put(octets, WINDOW_SCALE, &[*shift]),
+        TcpOption::SackPermitted => put(octets, SACK_PERMITTED, &[]),
+        TcpOption::Sack(blocks) => {
+            let edges = blocks.iter().flat_map(|(left, right)| [left, right]);
+            let body: Vec<u8> = edges.flat_map(|edge| edge.to_be_bytes()).collect();
+            put(octets, SACK, &body);
+        }
+        TcpOption::Timestamps { val, ecr } => {
+            let body: Vec<u8> = [val, ecr].into_iter().flat_map(|it| it.to_be_bytes()).collect();
+            put(octets, TIMESTAMPS, &body);
+        }
+        TcpOption::SomeTimestamps { val, ecr } => {
+            let (val, ecr) = (val.unwrap_or(0), ecr.unwrap_or(0));
+            encode_one(&TcpOption::Timestamps { val, ecr }, octets);
+        }
+        TcpOption::FastOpen(cookie) => put(octets, FAST_OPEN, cookie),
+        TcpOption::FastOpenExperimental(cookie) => {
+            put(octets, EXPERIMENT, &[&FAST_OPEN_MAGIC, cookie.as_slice()].concat());
+        }
+        TcpOption::Md5 => put(octets, MD5, &[0; 16]),
+        TcpOption::Other { kind, data } => put(octets, *kind, data),
+    }
+}
+
+fn put(octets: &mut Vec<u8>, kind: u8, body: &[u8]) {
+    octets.extend([kind, (body.len() + 2) as u8]);
+    octets.extend(body);
+}
+
+/// The options that `octets` hold. What a length leads beyond the end is one option of its kind
+/// with all that is left.
+pub fn decode(mut octets: &[u8]) -> Vec<TcpOption> {
+    let mut options = Vec::new();
+    while let [kind, rest @ ..] = octets {
+        octets = match *kind {
+            END_OF_LIST => {
+                options.push(TcpOption::Eol);
+                rest
+            }
+            NOP => {
+                options.push(TcpOption::Nop);
+                rest
+            }
+            kind => {
+                let (body, next) = split_body(rest).unwrap_or((rest, &[]));
+                options.push(decode_one(kind, body));
+                next
+            }
+        };
+    }
+    options
+}
+
+fn split_body(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = rest.split_first()?;
+    rest.split_at_checked(usize::from(len.checked_sub(2)?))
+}
+
+fn decode_one(kind: u8, body: &[u8]) -> TcpOption {
+    match (kind, body) {
+        (MSS, &[a, b]) => TcpOption::Mss(u16::from_be_bytes([a, b])),
+        (WINDOW_SCALE, &[shift]) => TcpOption::WindowScale(shift),
+        (SACK_PERMITTED, []) => TcpOption::SackPermitted,
+        (SACK, body) if body.len() % 8 == 0 => {
+            let blocks = body.as_chunks::<8>().0.iter().copied();
+            TcpOption::Sack(blocks.map(two_numbers).collect())
+        }
+        (TIMESTAMPS, body) if body.len() == 8 => {
+            let (val, ecr) = body.first_chunk().copied().map_or((0, 0), two_numbers);
+            TcpOption::Timestamps { val, ecr }
+        }
+        (FAST_OPEN, cookie) => TcpOption::FastOpen(cookie.to_vec()),
+        (EXPERIMENT, [0xf9, 0x89, cookie @ ..]) => TcpOption::FastOpenExperimental(cookie.to_vec()),
+        (MD5, body) if body.len() == 16 => TcpOption::Md5,
+        (kind, body) => TcpOption::Other { kind, data: body.to_vec() },
+    }
+}
+
+fn two_numbers([a, b, c, d, e, f, g, h]: [u8; 8]) -> (u32, u32) {
+    (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
+}
+
+/// The most octets that a header has room for (RFC 9293 3.1: the data offset has four bits).
+pub const MAX_LEN: usize = 40;
+
+const END_OF_LIST: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+const MD5: u8 = 19;
+const FAST_OPEN: u8 = 34;
+const EXPERIMENT: u8 = 254;
+const FAST_OPEN_MAGIC: [u8; 2] = [0xf9, 0x89];
+
+#[cfg(test)]
+mod tests;

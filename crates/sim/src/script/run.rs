@@ -1,0 +1,269 @@
+//! A script's way through a host: what is written happens at its time, and what the host does must
+//! be written.
+//!
+//! Relative times count from when the event before was to happen, not from when it did, so that
+//! small delays do not add up; behind `*` and ranges they count from when it did.
+
+mod asides;
+mod calls;
+mod clock;
+mod lenient;
+mod packets;
+
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::ast::{Action, Direction, Script, Step};
+use super::host::ScriptHost;
+use super::packet::judge::Text;
+use super::packet::{Flows, Mode, Rule, Rules};
+use super::report::{Failure, Fault, LOGGED, LoggedPacket, Verdict};
+use super::setup::{Dialect, Setup};
+use super::snippet::Variables;
+use calls::Calls;
+use clock::Clock;
+use lenient::Forgiven;
+use packets::Arrival;
+
+/// How a script is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// To the letter, or by its meaning.
+    pub mode: Mode,
+    /// Whose defaults apply.
+    pub dialect: Dialect,
+    /// What packets behind the last line mean.
+    pub leftovers: Leftovers,
+}
+
+/// What packets behind the last line mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Leftovers {
+    /// The script is ours: it failed.
+    #[default]
+    Fail,
+    /// It was written for a runner that does not look: a warning.
+    Warn,
+}
+
+/// Runs `script` against a host that has the addresses of its [`Setup`] and nothing open.
+pub fn run<H: ScriptHost>(script: &Script, settings: &Settings, host: &mut H) -> Verdict {
+    let setup = match Setup::of(script, settings.dialect) {
+        Ok(setup) => setup,
+        Err(reasons) => return Verdict::Skipped(reasons),
+    };
+    let reasons = asides::unsupported(script);
+    if !reasons.is_empty() {
+        return Verdict::Skipped(reasons);
+    }
+    let mut run = Run::new(settings, setup, host);
+    match run.play(script) {
+        Ok(()) => Verdict::Passed { rules: run.rules, warnings: run.warnings },
+        Err(Stop::Unsupported(reason)) => Verdict::Skipped(Vec::from([reason])),
+        Err(Stop::Failed(Fault { line, expected, came })) => {
+            Verdict::Failed(Failure { line, expected, came, packets: run.log.into() })
+        }
+    }
+}
+
+/// Runs a script in semantic mode: any of its `#ifdef` branches may be met, each by a new host.
+/// The verdict is the first that passed, or else the first branch's.
+///
+/// An error of `make_host` skips the branch with that sentence.
+pub fn run_semantic<H: ScriptHost>(
+    branches: &[Script],
+    settings: &Settings,
+    mut make_host: impl FnMut(&Setup) -> Result<H, String>,
+) -> Verdict {
+    let settings = Settings { mode: Mode::Semantic, ..*settings };
+    let mut first = None;
+    for (index, script) in branches.iter().enumerate() {
+        let mut verdict = match Setup::of(script, settings.dialect) {
+            Err(reasons) => Verdict::Skipped(reasons),
+            Ok(setup) => match make_host(&setup) {
+                Err(reason) => Verdict::Skipped(Vec::from([reason])),
+                Ok(mut host) => run(script, &settings, &mut host),
+            },
+        };
+        if let Verdict::Passed { rules, .. } = &mut verdict {
+            rules.extend((index > 0).then_some(Rule::OtherBranch));
+            return verdict;
+        }
+        first.get_or_insert(verdict);
+    }
+    first.unwrap_or_else(|| Verdict::Skipped(Vec::from([String::from("there is no script")])))
+}
+
+/// Why a run ends before the script does.
+enum Stop {
+    Failed(Fault),
+    Unsupported(String),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+type Played = Result<(), Stop>;
+
+/// A run under way.
+struct Run<'a, H> {
+    settings: &'a Settings,
+    setup: Setup,
+    host: &'a mut H,
+    /// The line that is at work.
+    line: u32,
+    clock: Clock,
+    flows: Flows,
+    /// Packets that came out and are not accounted for.
+    queue: VecDeque<Arrival>,
+    calls: Calls,
+    forgiven: Forgiven,
+    variables: Variables,
+    text: Text,
+    log: VecDeque<LoggedPacket>,
+    rules: Rules,
+    warnings: Vec<String>,
+}
+
+impl<'a, H: ScriptHost> Run<'a, H> {
+    fn new(settings: &'a Settings, setup: Setup, host: &'a mut H) -> Self {
+        Self {
+            settings,
+            line: 0,
+            clock: Clock::default(),
+            flows: Flows::new(&setup),
+            queue: VecDeque::new(),
+            calls: Calls::new(&setup),
+            forgiven: Forgiven::default(),
+            variables: Variables::default(),
+            text: Text::Zeros,
+            log: VecDeque::new(),
+            rules: Rules::new(),
+            warnings: Vec::new(),
+            setup,
+            host,
+        }
+    }
+
+    fn play(&mut self, script: &Script) -> Played {
+        if let Some(shell) = &script.setup {
+            self.shell(shell)?;
+        }
+        for step in &script.steps {
+            self.line = step.line;
+            self.step(step)?;
+        }
+        self.finish(script.steps.last().map_or(0, |step| step.line))?;
+        script.cleanup.as_ref().map_or(Ok(()), |shell| self.shell(shell))
+    }
+
+    fn step(&mut self, step: &Step) -> Played {
+        let moment = self.clock.moment(step.when, self.host.now());
+        if let Action::Packet(packet) = &step.action
+            && packet.direction == Direction::Out
+        {
+            let at = self.expect(step.line, packet, moment)?;
+            self.clock.on_event(moment, at);
+            return Ok(());
+        }
+        self.wait_until(moment.from)?;
+        self.clock.on_event(moment, self.host.now());
+        match &step.action {
+            Action::Packet(packet) => self.inject(step.line, packet),
+            Action::Call(call) => self.call(step.line, call, moment),
+            Action::Snippet(snippet) => self.snippet(snippet),
+            Action::Shell(shell) => self.shell(shell),
+            Action::Unsupported(reason) => {
+                Err(Stop::Unsupported(format!("line {}: {reason}", step.line)))
+            }
+        }
+    }
+
+    /// What is still under way comes to its end; then nothing may be left.
+    fn finish(&mut self, line: u32) -> Played {
+        while let Some(deadline) = self.next_deadline().filter(|it| *it > self.host.now()) {
+            self.wait_until(deadline)?;
+            if self.host.now() < deadline {
+                let came = "a host whose time stands still";
+                return Err(Fault::new(line, "time to pass", came).into());
+            }
+        }
+        let grace = self.host.now() + self.setup.tolerance;
+        self.wait_until(grace)?;
+        self.settle_early(Duration::MAX)?;
+        while let Some(arrival) = self.queue.pop_front() {
+            if self.is_redundant(&arrival) {
+                self.rules.insert(Rule::RedundantAck);
+                continue;
+            }
+            let came = arrival.text(&self.flows);
+            match self.settings.leftovers {
+                Leftovers::Fail => return Err(Fault::new(line, "nothing more", came).into()),
+                Leftovers::Warn => self.warnings.push(format!("left over: {came}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets time pass to `until`; what the host does meanwhile is noted.
+    fn wait_until(&mut self, until: Duration) -> Played {
+        self.pump(until, |_| false)
+    }
+
+    /// Lets time pass to `until`, or until `enough`.
+    fn pump(&mut self, until: Duration, enough: impl Fn(&Self) -> bool) -> Played {
+        let mut idle = 0;
+        loop {
+            let goal = self.next_deadline().map_or(until, |deadline| deadline.min(until));
+            let before = self.host.now();
+            self.host.run_until(goal);
+            let progress = self.collect()? || self.host.now() > before;
+            self.judge_deadlines()?;
+            idle = if progress { 0 } else { idle + 1 };
+            if enough(self) || self.host.now() >= until || idle > IDLE_ROUNDS {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what the host has to say; whether there was anything.
+    fn collect(&mut self) -> Result<bool, Stop> {
+        let mut progress = false;
+        while let Some((at, packet)) = self.host.poll_packet() {
+            progress = true;
+            self.on_packet(at, packet)?;
+        }
+        Ok(self.collect_calls()? || progress)
+    }
+
+    /// The next time at which something is overdue.
+    fn next_deadline(&self) -> Option<Duration> {
+        self.calls.deadline().into_iter().chain(self.forgiven.deadline()).min()
+    }
+
+    fn judge_deadlines(&mut self) -> Played {
+        let now = self.host.now();
+        self.calls.judge_deadlines(now)?;
+        self.forgiven.judge_deadlines(now)?;
+        self.settle_early(now)
+    }
+
+    fn log(&mut self, at: Duration, direction: Direction, text: String) {
+        if self.log.len() == LOGGED {
+            self.log.pop_front();
+        }
+        self.log.push_back(LoggedPacket { at, direction, text });
+    }
+}
+
+/// A host that lets no time pass and does nothing, so often, is taken to be done.
+const IDLE_ROUNDS: u32 = 10_000;
+
+#[cfg(test)]
+mod tests;

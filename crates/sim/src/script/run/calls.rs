@@ -1,0 +1,207 @@
+//! Calls of a run: made at their time, and over at theirs.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use whimbrel_posix::{Domain, MsgFlags, SocketOption};
+
+use super::super::ast::{Arg, CallStep, Ending};
+use super::super::call::{Call, Returned};
+use super::super::host::{CallId, Progress, ScriptHost};
+use super::super::judge_call::judge_call;
+use super::super::lower::{LowerError, lower};
+use super::super::names::{Learned, Names};
+use super::super::packet::judge::Text;
+use super::super::packet::{Mode, Rule};
+use super::super::report::{Fault, seconds};
+use super::super::setup::{IpVersion, Setup};
+use super::clock::Moment;
+use super::{Played, Run, Stop};
+
+/// What the calls of a run have led to.
+#[derive(Debug)]
+pub(super) struct Calls {
+    names: Names,
+    under_way: Vec<(CallId, Made)>,
+    /// The host's ports by its descriptors.
+    bound: BTreeMap<i32, u16>,
+    /// The host's descriptor that snippets ask about: the last that was opened or connected.
+    pub(super) under_test: Option<i32>,
+}
+
+/// A call that was made.
+#[derive(Debug)]
+struct Made {
+    line: u32,
+    step: CallStep,
+    call: Call,
+    /// When it is to be over.
+    end: Duration,
+    tolerance: Duration,
+}
+
+impl Calls {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let domain = match setup.ip_version {
+            IpVersion::V4 => Domain::Inet,
+            IpVersion::V6 | IpVersion::V4MappedV6 => Domain::Inet6,
+        };
+        Self {
+            names: Names::new(domain, setup.bind, setup.connect),
+            under_way: Vec::new(),
+            bound: BTreeMap::new(),
+            under_test: None,
+        }
+    }
+
+    fn is_under_way(&self, id: CallId) -> bool {
+        self.under_way.iter().any(|(other, _)| *other == id)
+    }
+
+    /// When the next call must be over.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.under_way.iter().map(|(_, made)| made.deadline()).min()
+    }
+
+    pub(super) fn judge_deadlines(&self, now: Duration) -> Played {
+        match self.under_way.iter().find(|(_, made)| made.deadline() <= now) {
+            Some((_, made)) => {
+                let expected = format!("{} to end at {}", made.step.name, seconds(made.end));
+                Err(Fault::new(made.line, expected, "nothing: it blocks").into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Made {
+    fn deadline(&self) -> Duration {
+        self.end + self.tolerance
+    }
+}
+
+impl<H: ScriptHost> Run<'_, H> {
+    /// Makes a call. One that is not written to block is over before the script goes on.
+    pub(super) fn call(&mut self, line: u32, step: &CallStep, moment: Moment) -> Played {
+        let call = lower(step, &self.calls.names).map_err(|error| match error {
+            LowerError::Unsupported(_) => Stop::Unsupported(format!("line {line}: {error}")),
+            LowerError::Invalid(why) => Fault::new(line, "a call that can be made", why).into(),
+        })?;
+        self.before(&call);
+        let (end, gap) = match step.ends {
+            Some(Ending::Absolute(end)) => (end, end.saturating_sub(moment.from)),
+            Some(Ending::Relative(gap)) => (moment.from + gap, gap),
+            None => (self.host.now(), Duration::ZERO),
+        };
+        let tolerance = self.setup.tolerance_after(gap);
+        let made = Made { line, step: step.clone(), call: call.clone(), end, tolerance };
+        match self.host.call(call) {
+            Progress::Done(returned) => self.after(&made, self.host.now(), &returned)?,
+            Progress::Blocked(id) => {
+                let deadline = made.deadline();
+                self.calls.under_way.push((id, made));
+                if step.ends.is_none() {
+                    self.pump(deadline, |run| !run.calls.is_under_way(id))?;
+                }
+            }
+        }
+        self.collect().map(|_| ())
+    }
+
+    /// What a call means for packets to come, before it is made.
+    fn before(&mut self, call: &Call) {
+        match call {
+            Call::Connect { .. } => self.flows.on_connect(),
+            Call::Send { with, flags, .. } => {
+                if flags.has(MsgFlags::MSG_FASTOPEN) {
+                    self.flows.on_connect();
+                }
+                if with.pieces.iter().flatten().any(|octet| *octet != 0) {
+                    self.text = Text::Any;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A call is over.
+    fn after(&mut self, made: &Made, at: Duration, returned: &Returned) -> Played {
+        let Made { line, step, call, end, tolerance } = made;
+        let learned = match judge_call(step, returned) {
+            Ok(learned) => learned,
+            Err(_) if self.is_policy(call, returned) => {
+                self.rules.insert(Rule::BufferSize);
+                Learned::Nothing
+            }
+            Err(mismatch) => {
+                let expected = format!("{}: {} {}", step.name, mismatch.what, mismatch.expected);
+                return Err(Fault::new(*line, expected, mismatch.came).into());
+            }
+        };
+        if at.abs_diff(*end) > *tolerance {
+            let expected = format!("{} to end at {}", step.name, seconds(*end));
+            return Err(Fault::new(*line, expected, format!("its end at {}", seconds(at))).into());
+        }
+        self.calls.names.learn(learned);
+        if returned.value.is_err() && !matches!(call, Call::Connect { .. }) {
+            return Ok(());
+        }
+        match (call, learned) {
+            (Call::Bind { fd, to }, _) => {
+                self.calls.bound.insert(*fd, to.port);
+            }
+            (Call::Listen { fd, .. }, _) => {
+                let port = self.calls.bound.get(fd).copied().unwrap_or(self.setup.bind.port);
+                self.flows.on_listen(port);
+            }
+            (Call::GetSockOpt { option: SocketOption::RecvBuffer, .. }, _) => {
+                if let Some(octets) = written_number(step) {
+                    self.flows.on_buffer(octets);
+                }
+            }
+            (Call::Connect { fd, .. }, _) => self.calls.under_test = Some(*fd),
+            (Call::Socket { .. } | Call::Accept { .. }, Learned::Opened { host, .. }) => {
+                self.calls.under_test = Some(host);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether semantic mode leaves the value that a call read to the host.
+    fn is_policy(&self, call: &Call, returned: &Returned) -> bool {
+        let Call::GetSockOpt { option, .. } = call else { return false };
+        let is_buffer = matches!(option, SocketOption::RecvBuffer | SocketOption::SendBuffer);
+        self.settings.mode == Mode::Semantic && is_buffer && returned.value.is_ok()
+    }
+
+    /// Takes note of calls that are over; whether there was one.
+    pub(super) fn collect_calls(&mut self) -> Result<bool, Stop> {
+        let mut progress = false;
+        let mut index = 0;
+        while let Some((id, _)) = self.calls.under_way.get(index) {
+            match self.host.poll_call(*id) {
+                None => index += 1,
+                Some((at, returned)) => {
+                    progress = true;
+                    let (_, made) = self.calls.under_way.remove(index);
+                    self.after(&made, at, &returned)?;
+                }
+            }
+        }
+        Ok(progress)
+    }
+}
+
+/// The value that `getsockopt(…, [value], [4])` is to fill in.
+fn written_number(step: &CallStep) -> Option<u32> {
+    match step.args.get(3)? {
+        Arg::List(values) => match values.as_slice() {
+            [Arg::Int(number)] => u32::try_from(*number).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,42 @@
+//! When the events of a script are to happen.
+
+use core::time::Duration;
+
+use super::super::ast::When;
+
+/// The script's clock: it knows the event before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    /// What relative times count from.
+    base: Duration,
+}
+
+/// When an event is to happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Moment {
+    /// Not before.
+    pub(super) from: Duration,
+    /// Not after; `None` for whenever it does.
+    pub(super) until: Option<Duration>,
+    /// Since the event before.
+    pub(super) gap: Duration,
+}
+
+impl Clock {
+    /// What `when` means; `now` is what `*` means for what we do ourselves.
+    pub(super) fn moment(&self, when: When, now: Duration) -> Moment {
+        let (from, until) = match when {
+            When::Any => (now, None),
+            When::Absolute(at) => (at, Some(at)),
+            When::Relative(gap) => (self.base + gap, Some(self.base + gap)),
+            When::AbsoluteRange(from, until) => (from, Some(until)),
+            When::RelativeRange(from, until) => (self.base + from, Some(self.base + until)),
+        };
+        Moment { from, until, gap: from.saturating_sub(self.base) }
+    }
+
+    /// The event of `moment` happened at `at`.
+    pub(super) fn on_event(&mut self, moment: Moment, at: Duration) {
+        self.base = if moment.until == Some(moment.from) { moment.from } else { at };
+    }
+}

@@ -1,0 +1,189 @@
+//! Pure acknowledgments in semantic mode: when a host sends them, and how many, is policy.
+//!
+//! One that is written and does not come is owed for a while, and later ones pay for it. One that
+//! comes and is not written may be early: a later line may claim it.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use whimbrel_wire::tcp::TcpFlags;
+
+use super::super::ast::{Ack, Packet, TcpPacket};
+use super::super::host::ScriptHost;
+use super::super::packet::{Mode, Rule, Segment};
+use super::super::report::Fault;
+use super::packets::{Arrival, Came, Wanted, written};
+use super::{Played, Run, Stop};
+
+/// What is forgiven for now.
+#[derive(Debug, Default)]
+pub(super) struct Forgiven {
+    owed: Vec<Debt>,
+    early: Vec<Early>,
+}
+
+/// An acknowledgment that is written and did not come.
+#[derive(Debug)]
+struct Debt {
+    line: u32,
+    packet: Packet,
+    body: TcpPacket,
+    flow: usize,
+    /// It is to say what was said before, as an answer to something: only itself will do.
+    repeats: bool,
+    deadline: Duration,
+}
+
+/// An acknowledgment that came and is not written so far.
+#[derive(Debug)]
+struct Early {
+    arrival: Arrival,
+    /// It said nothing new, so that a line must claim it.
+    repeats: bool,
+}
+
+impl Forgiven {
+    /// When the first debt must be paid.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.owed.iter().map(|debt| debt.deadline).min()
+    }
+
+    pub(super) fn judge_deadlines(&self, now: Duration) -> Played {
+        match self.owed.iter().find(|debt| debt.deadline <= now) {
+            Some(debt) => {
+                let expected = alloc::format!("> {}", written(&debt.body));
+                Err(Fault::new(debt.line, expected, "nothing").into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl<H: ScriptHost> Run<'_, H> {
+    /// How much earlier or later than other packets this one may come.
+    pub(super) fn slack(&self, body: &TcpPacket) -> Duration {
+        if self.is_lenient() && is_pure_ack(body) { SLACK } else { Duration::ZERO }
+    }
+
+    fn is_lenient(&self) -> bool {
+        self.settings.mode == Mode::Semantic
+    }
+
+    /// An acknowledgment that came before its line was reached, and when.
+    pub(super) fn came_early(&mut self, wanted: &Wanted<'_>, body: &TcpPacket) -> Option<Duration> {
+        if !is_pure_ack(body) {
+            return None;
+        }
+        let since = wanted.moment.from.saturating_sub(SLACK);
+        let fits = |early: &Early| {
+            early.arrival.at >= since && self.judge(wanted.packet, body, &early.arrival).is_ok()
+        };
+        let index = self.forgiven.early.iter().position(fits)?;
+        self.rules.insert(Rule::EarlyAck);
+        Some(self.forgiven.early.remove(index).arrival.at)
+    }
+
+    /// A written acknowledgment did not come in time: whether it may come later.
+    pub(super) fn owe(&mut self, wanted: &Wanted<'_>, body: &TcpPacket) -> bool {
+        let (Some(flow), Some(until)) = (self.flows.current(), wanted.moment.until) else {
+            return false;
+        };
+        if !self.is_lenient() || !is_pure_ack(body) {
+            return false;
+        }
+        let deadline = until + SLACK + self.setup.tolerance;
+        let (line, packet, body) = (wanted.line, wanted.packet.clone(), body.clone());
+        let repeats = self.flows.at(flow).repeats(&body);
+        self.flows.at_mut(flow).on_owed(&body);
+        self.forgiven.owed.push(Debt { line, packet, body, flow, repeats, deadline });
+        true
+    }
+
+    /// Whether a packet is one that was owed. One that says more pays as well, and is still to be
+    /// judged itself.
+    pub(super) fn pays_debt(&mut self, arrival: &Arrival) -> bool {
+        let Came::Segment(index, segment) = &arrival.body else { return false };
+        let exact = |debt: &Debt| self.judge(&debt.packet, &debt.body, arrival).is_ok();
+        if let Some(paid) = self.forgiven.owed.iter().position(exact) {
+            let debt = self.forgiven.owed.remove(paid);
+            self.flows.at_mut(*index).on_sent(&debt.body, segment);
+            self.rules.insert(Rule::LateAck);
+            return true;
+        }
+        let before = self.forgiven.owed.len();
+        let mut owed = core::mem::take(&mut self.forgiven.owed);
+        let covered = |debt: &Debt| debt.flow == *index && self.covers(&debt.body, *index, segment);
+        owed.retain(|debt| debt.repeats || !covered(debt));
+        if owed.len() < before {
+            self.rules.insert(Rule::LateAck);
+        }
+        self.forgiven.owed = owed;
+        false
+    }
+
+    /// Whether a segment says all that a pure acknowledgment was to say.
+    fn covers(&self, body: &TcpPacket, index: usize, segment: &Segment) -> bool {
+        let Some(Ack::Relative(ack)) = body.ack else { return false };
+        let further = segment.ack.distance_from(self.flows.at(index).remote(ack));
+        let says_more = if segment.is_pure_ack() { further > 0 } else { further >= 0 };
+        segment.flags.is_ack() && !segment.flags.is_syn() && says_more
+    }
+
+    /// Whether the acknowledgment that is written has become needless by the packet at hand.
+    pub(super) fn is_made_needless(&self, body: &TcpPacket, arrival: &Arrival) -> bool {
+        let Came::Segment(index, segment) = &arrival.body else { return false };
+        self.is_lenient()
+            && is_pure_ack(body)
+            && self.flows.current() == Some(*index)
+            && !self.flows.at(*index).repeats(body)
+            && self.covers(body, *index, segment)
+    }
+
+    /// Whether the packet at hand may be passed over.
+    pub(super) fn may_skip(&self, arrival: &Arrival) -> bool {
+        let Came::Segment(_, segment) = &arrival.body else { return false };
+        self.is_lenient() && segment.is_pure_ack()
+    }
+
+    /// Passes over a pure acknowledgment.
+    pub(super) fn skip(&mut self, arrival: Arrival) {
+        let repeats = !self.is_redundant(&arrival);
+        if let Came::Segment(index, segment) = &arrival.body {
+            self.flows.at_mut(*index).on_skipped(segment);
+        }
+        self.rules.insert(Rule::RedundantAck);
+        self.forgiven.early.push(Early { arrival, repeats });
+    }
+
+    /// Whether a packet is a pure acknowledgment of something new, or of a new window: as many of
+    /// those as a host likes. One that repeats the last is an answer to something.
+    pub(super) fn is_redundant(&self, arrival: &Arrival) -> bool {
+        let Came::Segment(index, segment) = &arrival.body else { return false };
+        self.may_skip(arrival) && self.flows.at(*index).is_news(segment)
+    }
+
+    /// Forgets early acknowledgments that no line can claim any more; those that repeated another
+    /// were one too many.
+    pub(super) fn settle_early(&mut self, now: Duration) -> Played {
+        let over = |early: &Early| now.saturating_sub(SLACK) > early.arrival.at;
+        if let Some(early) = self.forgiven.early.iter().find(|it| over(it) && it.repeats) {
+            let came = early.arrival.text(&self.flows);
+            return Err(Stop::from(Fault::new(
+                self.line,
+                "no acknowledgment that repeats the last",
+                came,
+            )));
+        }
+        self.forgiven.early.retain(|early| !over(early));
+        Ok(())
+    }
+}
+
+/// Whether what is written says nothing but what has arrived.
+pub(super) fn is_pure_ack(body: &TcpPacket) -> bool {
+    let ecn = TcpFlags::ECE | TcpFlags::CWR | TcpFlags::AE;
+    body.len == 0 && body.flags.without(ecn) == TcpFlags::ACK
+}
+
+/// How much earlier or later a pure acknowledgment may come.
+const SLACK: Duration = Duration::from_millis(200);

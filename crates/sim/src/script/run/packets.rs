@@ -1,0 +1,370 @@
+//! Packets of a run: the peer's go in, the host's come out and are held against the script.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use whimbrel_wire::{Flow, IpHeader, Protocol};
+
+use super::super::ast::{
+    Direction, IcmpPacket, IpMarks, Packet, PacketBody, PacketEnds, Seq, TcpPacket,
+};
+use super::super::host::ScriptHost;
+use super::super::packet::judge::{Judge, mismatch};
+use super::super::packet::segment::NotASegment;
+use super::super::packet::{
+    Fit, Flows, Mismatch, Mode, Rule, Rules, Segment, build, icmp, notation,
+};
+use super::super::report::{Fault, seconds};
+use super::clock::Moment;
+use super::{Played, Run, Stop};
+
+/// A packet that came out.
+#[derive(Clone, Debug)]
+pub(super) struct Arrival {
+    pub(super) at: Duration,
+    pub(super) body: Came,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub(super) enum Came {
+    /// A segment, and the index of its connection.
+    Segment(usize, Segment),
+    /// Another protocol.
+    Other(Vec<u8>),
+    /// Nothing that a peer would take.
+    Broken(&'static str),
+}
+
+impl Arrival {
+    /// In the language of scripts.
+    pub(super) fn text(&self, flows: &Flows) -> String {
+        match &self.body {
+            Came::Segment(flow, segment) => {
+                notation::segment(segment, Direction::Out, flows.at(*flow))
+            }
+            Came::Other(packet) => other(packet),
+            Came::Broken(what) => (*what).into(),
+        }
+    }
+}
+
+fn other(packet: &[u8]) -> String {
+    match IpHeader::parse(packet) {
+        Ok((ip, [icmp_type, code, ..]))
+            if [Protocol::ICMP, Protocol::ICMPV6].contains(&ip.protocol) =>
+        {
+            format!("icmp type {icmp_type} code {code}")
+        }
+        Ok((ip, _)) => format!("packet of protocol {}", ip.protocol.0),
+        Err(_) => "packet that cannot be read".into(),
+    }
+}
+
+impl<H: ScriptHost> Run<'_, H> {
+    /// A packet came out.
+    pub(super) fn on_packet(&mut self, at: Duration, packet: Vec<u8>) -> Played {
+        let body = match Segment::parse(&packet) {
+            Ok(segment) => Came::Segment(self.flows.sending(segment.flow()), segment),
+            Err(NotASegment::Protocol(_)) if is_housekeeping(&packet) => return Ok(()),
+            Err(NotASegment::Protocol(_)) => Came::Other(packet),
+            Err(NotASegment::Broken) => Came::Broken("a packet with a broken header"),
+            Err(NotASegment::Checksum) => Came::Broken("a segment with a wrong checksum"),
+        };
+        let arrival = Arrival { at, body };
+        self.log(at, Direction::Out, arrival.text(&self.flows));
+        if !self.pays_debt(&arrival) {
+            self.queue.push_back(arrival);
+        }
+        Ok(())
+    }
+
+    /// A packet of the peer's goes in.
+    pub(super) fn inject(&mut self, line: u32, packet: &Packet) -> Played {
+        let unsupported = |why| Stop::Unsupported(format!("line {line}: {why}"));
+        let (text, octets) = match &packet.body {
+            PacketBody::Tcp(body) => {
+                let ends = packet.ends.map(|ends| self.setup.ends(ends, Direction::In));
+                let index = self.flows.receiving(ends, body.flags);
+                let moved = self.aim(index, body);
+                let flow = self.flows.at_mut(index);
+                let segment = build::segment(body, packet.marks, flow, &self.setup, moved)
+                    .map_err(unsupported)?;
+                flow.on_received(&segment);
+                (notation::segment(&segment, Direction::In, flow), segment.emit())
+            }
+            PacketBody::Icmp(body) => {
+                let error = self.icmp_error(body, packet.marks).map_err(unsupported)?;
+                (format!("icmp {} {}", body.kind, body.code.as_deref().unwrap_or("")), error)
+            }
+        };
+        self.log(self.host.now(), Direction::In, text.trim_end().into());
+        self.host.inject(&octets);
+        self.collect().map(|_| ())
+    }
+
+    /// How far a segment is moved to where our window ends; only in semantic mode.
+    fn aim(&mut self, index: usize, body: &TcpPacket) -> u32 {
+        let Seq::Relative(begin) = body.seq else { return 0 };
+        if self.settings.mode == Mode::Strict || body.flags.is_syn() {
+            return 0;
+        }
+        let flow = self.flows.at_mut(index);
+        let Some(by) = flow.aim(begin, body.len) else { return 0 };
+        flow.on_moved(begin, body.len, by);
+        self.rules.insert(Rule::ReAimed);
+        by
+    }
+
+    fn icmp_error(&self, body: &IcmpPacket, marks: IpMarks) -> Result<Vec<u8>, String> {
+        let ends = body.quoted.as_deref().and_then(|quoted| quoted.ends);
+        let written = |ends| {
+            let PacketEnds { from, to } = self.setup.ends(ends, Direction::Out);
+            Flow { local: from, remote: to }
+        };
+        let index = ends.map(written).and_then(|flow| self.flows.written(flow));
+        let index = index.or(self.flows.current());
+        let index = index.ok_or("an ICMP error before anything was sent")?;
+        icmp::error(body, marks, self.flows.at(index))
+    }
+
+    /// Waits for what is written; returns when it came.
+    pub(super) fn expect(
+        &mut self,
+        line: u32,
+        packet: &Packet,
+        moment: Moment,
+    ) -> Result<Duration, Stop> {
+        match &packet.body {
+            PacketBody::Icmp(body) => self.expect_icmp(line, body, moment),
+            PacketBody::Tcp(body) => {
+                let wanted = Wanted { line, packet, moment };
+                self.expect_segment(wanted, body.clone())
+            }
+        }
+    }
+
+    fn expect_icmp(
+        &mut self,
+        line: u32,
+        body: &IcmpPacket,
+        moment: Moment,
+    ) -> Result<Duration, Stop> {
+        self.await_packet(moment)?;
+        let Some(arrival) = self.queue.pop_front() else {
+            return Err(self.nothing_came(line, &format!("icmp {}", body.kind), moment));
+        };
+        let judged = match &arrival.body {
+            Came::Other(packet) => icmp::judge(body, packet),
+            _ => Err((format!("icmp {}", body.kind), arrival.text(&self.flows))),
+        };
+        judged.map_err(|(expected, came)| Fault::new(line, expected, came))?;
+        self.judge_time(line, &arrival, moment, Duration::ZERO)?;
+        Ok(arrival.at)
+    }
+
+    fn expect_segment(
+        &mut self,
+        wanted: Wanted<'_>,
+        mut body: TcpPacket,
+    ) -> Result<Duration, Stop> {
+        if let Some(at) = self.came_early(&wanted, &body) {
+            return Ok(at);
+        }
+        loop {
+            self.await_packet(wanted.moment)?;
+            let Some(arrival) = self.queue.pop_front() else {
+                if self.owe(&wanted, &body) {
+                    return Ok(wanted.moment.from);
+                }
+                let text = written(&body);
+                return Err(self.nothing_came(wanted.line, &text, wanted.moment));
+            };
+            match self.judge(wanted.packet, &body, &arrival) {
+                Ok((index, fit, rules)) => {
+                    self.rules.extend(rules);
+                    self.accept(index, &body, &arrival, &wanted)?;
+                    match fit {
+                        Fit::Whole => return Ok(arrival.at),
+                        Fit::Part(rest) => body = rest,
+                        Fit::More(rest) => {
+                            let body = Came::Segment(index, rest);
+                            self.queue.push_front(Arrival { at: arrival.at, body });
+                            return Ok(arrival.at);
+                        }
+                    }
+                }
+                Err(_) if self.is_made_needless(&body, &arrival) => {
+                    self.queue.push_front(arrival);
+                    self.rules.insert(Rule::LateAck);
+                    return Ok(wanted.moment.from);
+                }
+                Err(_) if self.may_skip(&arrival) => self.skip(arrival),
+                Err(mismatch) => return Err(Fault::of(wanted.line, mismatch).into()),
+            }
+        }
+    }
+
+    /// The packet at hand is what was written: whether it came in time, and what it teaches.
+    fn accept(
+        &mut self,
+        index: usize,
+        body: &TcpPacket,
+        arrival: &Arrival,
+        wanted: &Wanted<'_>,
+    ) -> Played {
+        self.judge_time(wanted.line, arrival, wanted.moment, self.slack(body))?;
+        let Came::Segment(_, segment) = &arrival.body else { return Ok(()) };
+        self.flows.go_on_with(index);
+        let flow = self.flows.at_mut(index);
+        if let Some(ends) = wanted.packet.ends {
+            let PacketEnds { from, to } = self.setup.ends(ends, Direction::Out);
+            flow.written.get_or_insert(Flow { local: from, remote: to });
+        }
+        flow.on_sent(body, segment);
+        Ok(())
+    }
+
+    /// Whether what came is what is written, nothing said of its time.
+    pub(super) fn judge(
+        &self,
+        packet: &Packet,
+        body: &TcpPacket,
+        arrival: &Arrival,
+    ) -> Result<(usize, Fit, Rules), Mismatch> {
+        let (index, segment) = match &arrival.body {
+            Came::Segment(index, segment) => (*index, segment),
+            Came::Broken(what) => return Err(mismatch("packet", "a correct segment", what)),
+            Came::Other(_) => {
+                return Err(mismatch("packet", written(body), arrival.text(&self.flows)));
+            }
+        };
+        self.judge_connection(packet, index, segment)?;
+        let flow = self.flows.at(index);
+        let (setup, mode, text) = (&self.setup, self.settings.mode, self.text);
+        let judge = Judge { flow, setup, mode, text };
+        judge.judge(packet, body, segment).map(|(fit, rules)| (index, fit, rules))
+    }
+
+    /// Without ends, a packet belongs to the connection of the packets before, or opens one.
+    fn judge_connection(
+        &self,
+        packet: &Packet,
+        index: usize,
+        segment: &Segment,
+    ) -> Result<(), Mismatch> {
+        let opens = segment.flags.is_syn() && !segment.flags.is_ack();
+        match self.flows.current() {
+            Some(current) if packet.ends.is_none() && current != index && !opens => {
+                let name = |index| {
+                    let Flow { local, remote } = self.flows.at(index).live;
+                    format!("{local} > {remote}")
+                };
+                Err(mismatch("connection", name(current), name(index)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets time pass until there is a packet, or `moment` is over.
+    fn await_packet(&mut self, moment: Moment) -> Played {
+        let until = match moment.until {
+            Some(until) => until + self.setup.tolerance_after(moment.gap),
+            None => self.host.now() + PATIENCE,
+        };
+        // Calls that end, and packets that the moment itself brings, are noticed first.
+        self.collect()?;
+        if self.queue.is_empty() { self.pump(until, |run| !run.queue.is_empty()) } else { Ok(()) }
+    }
+
+    fn judge_time(
+        &mut self,
+        line: u32,
+        arrival: &Arrival,
+        moment: Moment,
+        slack: Duration,
+    ) -> Played {
+        let Some(until) = moment.until else { return Ok(()) };
+        let tolerance = self.setup.tolerance_after(moment.gap);
+        let (early, late) = (arrival.at + tolerance < moment.from, arrival.at > until + tolerance);
+        let within = arrival.at + tolerance + slack >= moment.from
+            && arrival.at <= until + tolerance + slack;
+        if !within {
+            let expected = format!("time {}", interval(moment.from, until, tolerance));
+            let came = format!("{} ({})", seconds(arrival.at), arrival.text(&self.flows));
+            return Err(Fault::new(line, expected, came).into());
+        }
+        self.rules.extend(early.then_some(Rule::EarlyAck));
+        self.rules.extend(late.then_some(Rule::LateAck));
+        Ok(())
+    }
+
+    fn nothing_came(&self, line: u32, expected: &str, moment: Moment) -> Stop {
+        let at = match moment.until {
+            Some(until) => {
+                let tolerance = self.setup.tolerance_after(moment.gap);
+                format!(" at {}", interval(moment.from, until, tolerance))
+            }
+            None => String::new(),
+        };
+        Fault::new(line, format!("> {expected}{at}"), "nothing").into()
+    }
+}
+
+/// A `>` of the script.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) line: u32,
+    pub(super) packet: &'a Packet,
+    pub(super) moment: Moment,
+}
+
+/// A segment as it is written.
+pub(super) fn written(body: &TcpPacket) -> String {
+    use super::super::ast::{Ack, OptionList};
+    let seq = match body.seq {
+        Seq::Any => format!("...({})", body.len),
+        Seq::Relative(n) => format!("{n}:{}({})", n.wrapping_add(body.len), body.len),
+        Seq::Absolute(n) => format!("{n}:{}({})!", n.wrapping_add(body.len), body.len),
+    };
+    let mut text = format!("{} {seq}", notation::flags(body.flags));
+    match body.ack {
+        None => {}
+        Some(Ack::Any) => text += " ack ...",
+        Some(Ack::Relative(n)) => text += &format!(" ack {n}"),
+        Some(Ack::Absolute(n)) => text += &format!(" ack {n}!"),
+    }
+    if let Some(win) = body.win {
+        text += &format!(" win {win}");
+    }
+    match &body.options {
+        OptionList::These(list) if list.is_empty() => {}
+        OptionList::These(list) => text += &format!(" <{}>", notation::options(list)),
+        OptionList::Any => text += " <...>",
+    }
+    text
+}
+
+fn interval(from: Duration, until: Duration, tolerance: Duration) -> String {
+    let tolerance = seconds(tolerance);
+    if from == until {
+        return format!("{} (give or take {tolerance})", seconds(from));
+    }
+    format!("{}~{} (give or take {tolerance})", seconds(from), seconds(until))
+}
+
+/// Neighbour discovery and multicast listener reports, which hosts send unasked.
+fn is_housekeeping(packet: &[u8]) -> bool {
+    match IpHeader::parse(packet) {
+        Ok((ip, [icmp_type, ..])) => {
+            ip.protocol == Protocol::ICMPV6 && (130..=143).contains(icmp_type)
+                || ip.dst.is_multicast_or_broadcast()
+        }
+        _ => false,
+    }
+}
+
+/// How long `*` waits.
+const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,0 +1,203 @@
+//! What semantic mode forgives, and what not.
+
+use super::*;
+
+fn semantically(text: &str) -> Verdict {
+    verdict(text, &Settings { mode: Mode::Semantic, ..Settings::default() })
+}
+
+/// Asserts that a script is met once these rules are applied, and not without them.
+#[track_caller]
+fn passes_by(text: &str, expected: &[Rule]) {
+    assert!(!strictly(text).is_passed(), "it passes without any rule");
+    match semantically(text) {
+        Verdict::Passed { rules, .. } => {
+            assert_eq!(rules.into_iter().collect::<Vec<_>>(), expected);
+        }
+        other => panic!("{}", super::super::super::report::Report::new("script", &other)),
+    }
+}
+
+#[test]
+fn order_of_options_and_scale() {
+    let text = |options: &str| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,wscale 2,nop>
++0 > S. 0:0(0) ack 1 {options}
+"
+        )
+    };
+    passes_by(&text("<mss 1460,nop,wscale 3,sackOK,eol,eol>"), &[Rule::OptionsAsSet]);
+    passes_by(&text("<mss 1460,nop,nop,sackOK,nop,wscale 9>"), &[Rule::WindowScale]);
+    assert!(!semantically(&text("<mss 1460,nop,nop,sackOK>")).is_passed());
+    assert!(!semantically(&text("<mss 1400,nop,nop,sackOK,nop,wscale 6>")).is_passed());
+}
+
+#[test]
+fn window_but_not_a_closed_one() {
+    let text =
+        |win| accepted(&format!("+.1 write(4, ..., 9) = 9\n+0 > P. 1:10(9) ack 1 win {win}\n"));
+    passes_by(&text(17), &[Rule::WindowSize]);
+    assert!(!semantically(&text(0)).is_passed());
+}
+
+#[test]
+fn size_of_buffers() {
+    passes_by(
+        &accepted("+0 getsockopt(4, SOL_SOCKET, SO_RCVBUF, [777], [4]) = 0\n"),
+        &[Rule::BufferSize],
+    );
+    let text = accepted("+0 getsockopt(4, SOL_SOCKET, SO_KEEPALIVE, [1], [4]) = 0\n");
+    assert!(!semantically(&text).is_passed());
+}
+
+#[test]
+fn push() {
+    passes_by(&accepted("+.1 write(4, ..., 9) = 9\n+0 > . 1:10(9) ack 1\n"), &[Rule::Push]);
+}
+
+#[test]
+fn acknowledgment_later_than_written() {
+    passes_by(
+        &accepted(
+            "+.1 < P. 1:101(100) ack 1 win 32792
++0 > . 1:1(0) ack 101
++0 read(4, ..., 100) = 100
+",
+        ),
+        &[Rule::LateAck],
+    );
+}
+
+#[test]
+fn acknowledgment_made_needless_by_text() {
+    passes_by(
+        &accepted(
+            "+.1 < P. 1:101(100) ack 1 win 32792
++0 > . 1:1(0) ack 101
++.01 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 101
+",
+        ),
+        &[Rule::LateAck],
+    );
+}
+
+#[test]
+fn acknowledgment_that_is_owed_must_come() {
+    let text = accepted("+.1 > . 1:1(0) ack 1\n+.1 < . 1:1(0) ack 1 win 9\n");
+    let Verdict::Failed(failure) = semantically(&text) else { panic!("it should fail") };
+    assert_eq!((failure.line, failure.came.as_str()), (8, "nothing"));
+}
+
+#[test]
+fn an_answer_that_repeats_the_last_is_not_made_needless() {
+    let text = accepted(
+        "+.1 > . 1:1(0) ack 1
++.1 < P. 1:101(100) ack 1 win 32792
++.04 > . 1:1(0) ack 101
+",
+    );
+    let Verdict::Failed(failure) = semantically(&text) else { panic!("it should fail") };
+    assert_eq!((failure.line, failure.came.as_str()), (8, "nothing"));
+}
+
+#[test]
+fn acknowledgment_that_is_not_written() {
+    passes_by(
+        &accepted(
+            "+.1 < P. 1:101(100) ack 1 win 32792
++.1 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 101
+",
+        ),
+        &[Rule::RedundantAck],
+    );
+}
+
+#[test]
+fn acknowledgment_earlier_than_written() {
+    passes_by(
+        &accepted(
+            "+.1 < P. 1:101(100) ack 1 win 32792
++.1 > . 1:1(0) ack 101
+",
+        ),
+        &[Rule::EarlyAck],
+    );
+}
+
+#[test]
+fn an_answer_that_repeats_the_last_is_not_redundant() {
+    let text = accepted(
+        "+.1 < S 9:9(0) win 32792
++.1 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 1
++.5 < . 1:1(0) ack 10 win 32792
+",
+    );
+    let Verdict::Failed(failure) = semantically(&text) else { panic!("it should fail") };
+    assert_eq!(failure.expected, "no acknowledgment that repeats the last");
+}
+
+#[test]
+fn simultaneous_close_by_another_segment() {
+    passes_by(
+        &accepted(
+            "+.1 close(4) = 0
++0 > F. 1:1(0) ack 1
++.01 < F. 1:1(0) ack 1 win 32792
++0 > F. 1:1(0) ack 2
+",
+        ),
+        &[Rule::SimultaneousClose],
+    );
+}
+
+#[test]
+fn a_reset_beyond_the_window_is_aimed_at_ours() {
+    passes_by(
+        &accepted(
+            "+.1 < P. 1:11(10) ack 1 win 32792
++.04 > . 1:1(0) ack 11 win 20000
++.1 < R. 20011:20011(0) ack 1 win 0
++.1 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 11
+",
+        ),
+        &[Rule::WindowSize, Rule::ReAimed],
+    );
+}
+
+#[test]
+fn a_reset_at_the_last_octet_of_the_window_is_aimed_at_ours() {
+    let text = accepted(
+        "+.1 < P. 1:11(10) ack 1 win 32792
++.04 > . 1:1(0) ack 11 win 200
++.1 < R. 210:210(0) ack 1 win 0
++0 > . 1:1(0) ack 11
+",
+    );
+    passes_by(&text, &[Rule::WindowSize, Rule::ReAimed]);
+}
+
+#[test]
+fn either_branch_may_be_met() {
+    let text = accepted(
+        "+.1 write(4, ..., 9) = 9
+#ifdef FreeBSD
++0 > P. 1:10(9) ack 1
+#else
++0 > P. 1:10(9) ack 2
+#endif
+",
+    );
+    let branches =
+        ["linux", "freebsd"].map(|name| parse(&text, &Defines::for_persona(name)).unwrap());
+    let verdict = run_semantic(&branches, &Settings::default(), |setup| Ok(host(setup)));
+    let Verdict::Passed { rules, .. } = verdict else { panic!("{verdict:?}") };
+    assert_eq!(rules, Rules::from([Rule::OtherBranch]));
+}

@@ -1,0 +1,274 @@
+//! What a script's `--name=value` lines configure: addresses, sizes, tolerances.
+//!
+//! An option that is not known here is reported, and whoever runs the script skips it: a test that
+//! means something else than it says is worth less than none.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use whimbrel_wire::{Address, Endpoint};
+
+use super::ast::{Direction, OptionLine, PacketEnds, Script};
+use super::host::Network;
+
+/// What a script asks for before its first line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// The addresses as the application names them.
+    pub ip_version: IpVersion,
+    /// Where the host under test and its peer live.
+    pub network: Network,
+    /// Where the application binds: the host's address, and the port of a passive open.
+    pub bind: Endpoint,
+    /// Where the application connects to.
+    pub connect: Endpoint,
+    /// How far off a packet may be, at the least.
+    pub tolerance: Duration,
+    /// The share of the gap since the event before by which a packet may be off, in thousandths.
+    pub tolerance_permille: u32,
+    /// Microseconds in a tick of the host's timestamps, if they are to be checked.
+    pub timestamp_tick_usecs: Option<u32>,
+    /// An inbound TSecr keeps its distance to the first one, instead of standing for the segment
+    /// that had it.
+    pub scaled_ecr: bool,
+    /// Whether a segment as written may come in pieces.
+    pub segments: Segments,
+    /// A failed assertion of a snippet is a warning.
+    pub non_fatal: bool,
+}
+
+/// The family, as sockets see it and as the wire does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IpVersion {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+    /// Sockets of IPv6, packets of IPv4.
+    V4MappedV6,
+}
+
+/// Whether a segment as written may come in pieces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Segments {
+    /// Several smaller ones will do for a longer one, and the other way round.
+    #[default]
+    Any,
+    /// `--strict_segments`: one by one.
+    Strict,
+}
+
+/// Whose way of writing scripts is followed where they differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Dialect {
+    /// Tolerances of 12.5 %; the MTU is 1,520 on IPv6, which makes the MSS 1,460.
+    #[default]
+    Linux,
+    /// Tolerances of 5 %; the MTU is 1,500 on both families.
+    FreeBsd,
+}
+
+impl Setup {
+    /// What `script` asks for; an error has a sentence for each line that is not supported.
+    pub fn of(script: &Script, dialect: Dialect) -> Result<Self, Vec<String>> {
+        let mut unsupported = Vec::new();
+        let ip_version = ip_version(&script.options, &mut unsupported);
+        let mut setup = Self::new(ip_version, dialect);
+        let mut mss = None;
+        for option in &script.options {
+            let outcome = match option.name.as_str() {
+                "mss" => number(option).map(|size: u16| mss = Some(size)),
+                _ => setup.apply(option),
+            };
+            if let Err(why) = outcome {
+                unsupported.push(format!("line {}: {why}", option.line));
+            }
+        }
+        if let Some(mss) = mss {
+            setup.network.mtu = mss.saturating_add(setup.headers());
+        }
+        if unsupported.is_empty() { Ok(setup) } else { Err(unsupported) }
+    }
+
+    /// The defaults.
+    pub fn new(ip_version: IpVersion, dialect: Dialect) -> Self {
+        let network = default_network(ip_version, dialect);
+        Self {
+            ip_version,
+            bind: Endpoint::new(network.local, PORT),
+            connect: Endpoint::new(network.remote, PORT),
+            network,
+            tolerance: Duration::from_micros(4_000),
+            tolerance_permille: match dialect {
+                Dialect::Linux => 125,
+                Dialect::FreeBsd => 50,
+            },
+            timestamp_tick_usecs: None,
+            scaled_ecr: false,
+            segments: Segments::Any,
+            non_fatal: false,
+        }
+    }
+
+    /// How far off an event may be that comes `gap` behind the one before.
+    pub fn tolerance_after(&self, gap: Duration) -> Duration {
+        self.tolerance.max(gap * self.tolerance_permille / 1_000)
+    }
+
+    /// The ends of a packet, with the script's own addresses where it names ports alone.
+    pub fn ends(&self, ends: PacketEnds, direction: Direction) -> PacketEnds {
+        let Network { local, remote, .. } = self.network;
+        let (from, to) = match direction {
+            Direction::In => (remote, local),
+            Direction::Out => (local, remote),
+        };
+        let named = |end: Endpoint, own: Address| {
+            if end.addr.is_unspecified() { Endpoint::new(own, end.port) } else { end }
+        };
+        PacketEnds { from: named(ends.from, from), to: named(ends.to, to) }
+    }
+
+    fn apply(&mut self, option: &OptionLine) -> Result<(), String> {
+        match option.name.as_str() {
+            "ip_version" => {}
+            "tolerance_usecs" => self.tolerance = Duration::from_micros(number(option)?),
+            "mtu" => self.network.mtu = number(option)?,
+            "local_ip" => {
+                (self.network.local, self.network.prefix_len) = self.network_of(option)?;
+                self.bind.addr = self.network.local;
+            }
+            "remote_ip" => {
+                self.network.remote = self.network_of(option)?.0;
+                self.connect.addr = self.network.remote;
+            }
+            "gateway_ip" => self.network.gateway = self.network_of(option)?.0,
+            "netmask_ip" => self.network.prefix_len = prefix_len(value(option)?)?,
+            "local_port" | "bind_port" => self.bind.port = number(option)?,
+            "connect_port" => self.connect.port = number(option)?,
+            "tcp_ts_tick_usecs" => {
+                self.timestamp_tick_usecs = Some(number(option)?).filter(|tick| *tick != 0);
+            }
+            "tcp_ts_ecr_scaled" => self.scaled_ecr = switch(option)?,
+            "strict_segments" => {
+                self.segments = if switch(option)? { Segments::Strict } else { Segments::Any };
+            }
+            "non_fatal" => self.non_fatal = non_fatal(option)?,
+            // How fast the original's own link is, and 0 for "as a link is".
+            "speed" if option.value.as_deref() == Some("0") => {}
+            name => return Err(format!("option --{name} is not supported")),
+        }
+        Ok(())
+    }
+
+    /// An address with or without a prefix length behind a slash.
+    fn network_of(&self, option: &OptionLine) -> Result<(Address, u8), String> {
+        let text = value(option)?;
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, prefix.parse().ok()),
+            None => (text, Some(self.network.prefix_len)),
+        };
+        let address = address.parse::<IpAddr>().ok().map(Address::from);
+        let (Some(address), Some(prefix)) = (address, prefix) else {
+            return Err(format!("--{}={text} is no address", option.name));
+        };
+        if address.family() != self.network.local.family() {
+            return Err(format!("--{}={text} is of another family", option.name));
+        }
+        Ok((address, prefix))
+    }
+
+    /// Octets of the headers around a full segment.
+    fn headers(&self) -> u16 {
+        if self.network.local.is_v4() { 40 } else { 60 }
+    }
+}
+
+fn default_network(ip_version: IpVersion, dialect: Dialect) -> Network {
+    let address = |octets| Address::from_v4_octets(octets);
+    match ip_version {
+        IpVersion::V4 | IpVersion::V4MappedV6 => Network {
+            local: address([192, 168, 0, 1]),
+            prefix_len: 16,
+            gateway: address([192, 168, 0, 2]),
+            remote: address([192, 0, 2, 1]),
+            mtu: 1_500,
+        },
+        IpVersion::V6 => Network {
+            local: v6([0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1]),
+            prefix_len: 48,
+            gateway: v6([0xfd3d, 0x0a0b, 0x17d6, 0x8888, 0, 0, 0, 1]),
+            remote: v6([0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1]),
+            mtu: match dialect {
+                Dialect::Linux => 1_520,
+                Dialect::FreeBsd => 1_500,
+            },
+        },
+    }
+}
+
+fn v6(groups: [u16; 8]) -> Address {
+    core::net::Ipv6Addr::from(groups).into()
+}
+
+fn ip_version(options: &[OptionLine], unsupported: &mut Vec<String>) -> IpVersion {
+    let Some(option) = options.iter().rfind(|option| option.name == "ip_version") else {
+        return IpVersion::V4;
+    };
+    match option.value.as_deref() {
+        Some("ipv4") => IpVersion::V4,
+        Some("ipv6") => IpVersion::V6,
+        Some("ipv4-mapped-ipv6") => IpVersion::V4MappedV6,
+        other => {
+            let other = other.unwrap_or_default();
+            unsupported.push(format!("line {}: there is no --ip_version={other}", option.line));
+            IpVersion::V4
+        }
+    }
+}
+
+fn value(option: &OptionLine) -> Result<&str, String> {
+    option.value.as_deref().ok_or_else(|| format!("--{} wants a value", option.name))
+}
+
+fn number<N: core::str::FromStr>(option: &OptionLine) -> Result<N, String> {
+    let text = value(option)?;
+    text.parse().map_err(|_| format!("--{}={text} is out of range", option.name))
+}
+
+/// `--name`, `--name=1` or `--name=0`.
+fn switch(option: &OptionLine) -> Result<bool, String> {
+    match option.value.as_deref() {
+        None | Some("1" | "true") => Ok(true),
+        Some("0" | "false") => Ok(false),
+        Some(other) => Err(format!("--{}={other} is neither 0 nor 1", option.name)),
+    }
+}
+
+/// What need not end a run: of the kinds that the language knows, only snippets here.
+fn non_fatal(option: &OptionLine) -> Result<bool, String> {
+    match option.value.as_deref() {
+        Some("code") => Ok(true),
+        other => Err(format!("--non_fatal={} is not supported", other.unwrap_or_default())),
+    }
+}
+
+/// `255.255.0.0`, or `16`.
+fn prefix_len(text: &str) -> Result<u8, String> {
+    if let Ok(IpAddr::V4(mask)) = text.parse() {
+        let bits = mask.to_bits();
+        if bits.leading_ones() + bits.trailing_zeros() >= 32 {
+            return Ok(bits.leading_ones() as u8);
+        }
+    }
+    text.parse().map_err(|_| "--netmask_ip is no mask".to_string())
+}
+
+/// The port of both sides' services.
+const PORT: u16 = 8080;
+
+#[cfg(test)]
+mod tests;
