@@ -6,6 +6,7 @@
 //! the seed, so it knows at once what should have arrived.
 
 mod app;
+mod plan;
 mod scenario;
 mod stream;
 
@@ -13,14 +14,14 @@ use std::fmt;
 use std::time::Duration;
 
 use whimbrel_stack::shard::Census;
-use whimbrel_tcp::Instant;
+use whimbrel_tcp::{Counters, Instant};
 
 use crate::pair::Pair;
 use crate::world::{Checks, Limits, Stuck};
 
 pub use app::Oracle;
+pub use plan::Plan;
 pub use scenario::Scenario;
-pub use stream::Plan;
 
 /// What became of a seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,6 +34,11 @@ pub struct Outcome {
     pub steps: u64,
     /// Virtual time until nothing was due any more.
     pub lasted: Duration,
+    /// Of every octet on the wires, and when it was sent ([`World::digest`](crate::World::digest)).
+    pub digest: u64,
+    /// What the hosts met, by name, and how often: seeds that never meet something prove nothing
+    /// about it.
+    pub met: [(&'static str, u64); 7],
     /// What went wrong, with the state of everything.
     pub failure: Option<String>,
 }
@@ -52,9 +58,11 @@ impl Outcome {
 /// One line if all is well; otherwise the line that repeats the run, then what went wrong.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, octets, steps, lasted, failure } = self;
+        let Self { seed, octets, steps, lasted, digest, met: _, failure } = self;
         match failure {
-            None => write!(f, "seed={seed}: {octets} octets, {steps} steps, {lasted:?}"),
+            None => {
+                write!(f, "seed={seed}: {octets} octets, {steps} steps, {lasted:?}, {digest:016x}")
+            }
             Some(failure) => write!(f, "{}\n{}\n{failure}", self.repeat(), Scenario::new(*seed)),
         }
     }
@@ -78,22 +86,44 @@ pub fn run_seed(seed: u64) -> Outcome {
         octets: octets.iter().sum(),
         steps: pair.world.steps(),
         lasted: pair.world.now().since(Instant::ZERO),
+        digest: pair.world.digest(),
+        met: meetings(&scenario, &pair),
         failure,
     }
 }
 
 fn refused(seed: u64, failure: String) -> Outcome {
-    Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, failure: Some(failure) }
+    let failure = Some(failure);
+    let met = [("nothing", 0); 7];
+    Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, digest: 0, met, failure }
+}
+
+fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 7] {
+    let hosts = [pair.client, pair.server].map(|host| pair.world.host(host));
+    let counted = |count: fn(&Counters) -> u64| {
+        hosts.iter().map(|(shard, _)| count(shard.counters())).sum::<u64>()
+    };
+    [
+        ("connections from both ends", scenario.crossed() as u64),
+        ("urgent marks", hosts.iter().map(|(_, oracle)| oracle.alarms()).sum()),
+        ("narrow paths", counted(|it| it.path_mtu_lowered)),
+        ("keep-alive probes", counted(|it| it.keep_alives)),
+        ("window probes", counted(|it| it.window_probes)),
+        ("fast retransmissions", counted(|it| it.fast_retrans)),
+        ("connections given up", counted(|it| it.abort_on_timeout + it.estab_resets)),
+    ]
 }
 
 /// Over links that lose, hold back and reorder nothing, nobody has a reason to send anything
 /// twice, but for window probes: a refused octet is sent again, and one that crosses others can
-/// cost a time-out.
-fn judge_perfection(pair: &Pair<Oracle>) -> Result<(), Stuck> {
+/// cost a time-out. Where both ends open a connection, each SYN is sent again with an ACK.
+fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), Stuck> {
     let counters = [pair.client, pair.server].map(|host| pair.world.host(host).0.counters());
     let repeated = counters.map(|it| it.retrans_segs + it.timeouts + it.fast_retrans);
     let probes = counters.map(|it| 2 * it.window_probes);
-    let (repeated, excused): (u64, u64) = (repeated.iter().sum(), probes.iter().sum());
+    let crossed = 2 * scenario.crossed() as u64;
+    let (repeated, excused): (u64, u64) =
+        (repeated.iter().sum(), probes.iter().sum::<u64>() + crossed);
     if repeated <= excused {
         return Ok(());
     }
@@ -105,7 +135,7 @@ fn play(scenario: &Scenario, pair: &mut Pair<Oracle>) -> Result<(), Stuck> {
     let limits = Limits::default();
     pair.world.run(&limits)?;
     if scenario.is_perfect() {
-        judge_perfection(pair)?;
+        judge_perfection(scenario, pair)?;
     }
     pair.world.run_to_silence(&limits)?;
     for host in [pair.client, pair.server] {

@@ -30,8 +30,11 @@ pub struct Pair<A> {
 pub struct PairConfig {
     /// The rules of the client and of the server.
     pub tunables: [Tunables; 2],
-    /// What their devices can do; the MTU is the links' own.
-    pub offload: Offload,
+    /// What the device of each can do.
+    pub offload: [Offload; 2],
+    /// The MTU of each device, octets. Where a link's is less, a router says so. Below 1,280 there
+    /// is no IPv6.
+    pub mtu: [u16; 2],
     /// From the client to the server, and back.
     pub links: [LinkConfig; 2],
     /// Keys and chance of everything in this world.
@@ -40,12 +43,12 @@ pub struct PairConfig {
     pub checks: Checks,
 }
 
-/// What the devices of both hosts do for them.
+/// What the device of a host does for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offload {
     /// Nothing.
     None,
-    /// They complete checksums and cut super-segments of up to 65,535 octets.
+    /// It completes checksums and cuts super-segments of up to 65,535 octets.
     Full,
 }
 
@@ -53,7 +56,8 @@ impl Default for PairConfig {
     fn default() -> Self {
         Self {
             tunables: Default::default(),
-            offload: Offload::None,
+            offload: [Offload::None; 2],
+            mtu: [1_500; 2],
             links: Default::default(),
             seed: 1,
             checks: Checks::default(),
@@ -104,7 +108,7 @@ fn addr(family: Family, host: u8) -> Address {
 
 fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     let place = usize::from(number);
-    let mtu = config.links[place].mtu;
+    let (mtu, offload) = (config.mtu[place], config.offload[place]);
     let address =
         |family, prefix_len| InterfaceAddress { addr: addr(family, number + 1), prefix_len };
     Shard::new(ShardConfig {
@@ -113,15 +117,20 @@ fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
         capabilities: Capabilities {
             medium: Medium::Ip,
             mtu,
-            max_super: if config.offload == Offload::Full { 65_535 } else { u32::from(mtu) },
-            tx_checksum: config.offload == Offload::Full,
+            max_super: if offload == Offload::Full { 65_535 } else { u32::from(mtu) },
+            tx_checksum: offload == Offload::Full,
             steering: Steering::None,
         },
-        addresses: vec![address(Family::V4, 24), address(Family::V6, 64)],
+        addresses: [address(Family::V4, 24), address(Family::V6, 64)]
+            .into_iter()
+            .filter(|it| it.addr.is_v4() || mtu >= V6_LEAST_MTU)
+            .collect(),
         routes: Vec::new(),
     })
 }
 
+/// RFC 8200 5.
+const V6_LEAST_MTU: u16 = 1_280;
 /// Tells the chance of the two directions apart.
 const UP: u64 = 0x5555_5555_5555_5555;
 const DOWN: u64 = 0xaaaa_aaaa_aaaa_aaaa;

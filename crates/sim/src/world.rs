@@ -10,13 +10,14 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_link::{Link, LinkConfig, LinkState, cut};
+use whimbrel_link::{Fate, Link, LinkConfig, LinkState, Loss, cut};
 use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, IpHeader};
 
 use crate::capture::Capture;
 use crate::host::{Application, Host, HostId};
+use crate::router;
 use crate::watch::Watch;
 
 /// A world of hosts that all run applications of type `A`.
@@ -37,6 +38,8 @@ pub struct World<A> {
     progress: (u64, Instant),
     /// Packets that no link leads for.
     unrouted: u64,
+    /// Of everything that was sent, and when.
+    digest: u64,
 }
 
 /// A link and the host at its far end.
@@ -107,6 +110,7 @@ impl<A: Application> World<A> {
             steps: 0,
             progress: (0, Instant::ZERO),
             unrouted: 0,
+            digest: 0,
         }
     }
 
@@ -155,6 +159,11 @@ impl<A: Application> World<A> {
     /// Packets dropped because no link leads to their receiver.
     pub fn unrouted(&self) -> u64 {
         self.unrouted
+    }
+
+    /// A digest of every octet that was sent, by whom and when: equal runs have equal ones.
+    pub fn digest(&self) -> u64 {
+        self.digest
     }
 
     /// A link.
@@ -275,15 +284,43 @@ impl<A: Application> World<A> {
         if let Err(broken) = self.watch.on_packet(&frame) {
             return Err(self.stuck(&broken.to_string()));
         }
+        self.digest = digest(self.digest ^ self.now.as_nanos() ^ from as u64, &frame);
         let receiver = IpHeader::parse(&frame).ok().map(|(header, _)| header.dst);
-        let route = receiver.and_then(|receiver| self.routes.get(&(from, receiver)));
-        let fate = route.map(|link| self.links[*link].link.push_frame(self.now, frame.clone()));
+        let route = receiver.and_then(|receiver| self.routes.get(&(from, receiver))).copied();
+        let fate = route.map(|link| self.links[link].link.push_frame(self.now, frame.clone()));
         self.unrouted += u64::from(fate.is_none());
         if let Some(capture) = &mut self.capture {
             capture.on_sent(self.now, from, &frame, fate);
         }
+        if let Some(link) = route.filter(|_| fate == Some(Fate::lost(Loss::TooLong))) {
+            self.send_back(link, &frame);
+        }
         Ok(())
     }
+
+    /// The router in front of a link that is too narrow for a packet says so, over whatever leads
+    /// back to the sender.
+    fn send_back(&mut self, link: usize, frame: &[u8]) {
+        let Line { link, to } = &self.links[link];
+        let Some(error) = router::too_long(frame, link.config().mtu) else { return };
+        let sender = IpHeader::parse(frame).ok().map(|(header, _)| header.src);
+        let back = sender.and_then(|sender| self.routes.get(&(*to, sender)));
+        if let Some(back) = back {
+            self.links[*back].link.push_frame(self.now, error);
+        }
+    }
+}
+
+/// What `before` becomes with these octets (FNV-1a's step, over words).
+fn digest(before: u64, octets: &[u8]) -> u64 {
+    let words = octets.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let step =
+        |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    words.fold(before.wrapping_add(octets.len() as u64), step)
 }
 
 /// Giving up.

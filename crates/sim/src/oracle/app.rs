@@ -1,6 +1,6 @@
 //! The application of both ends: it acts on events alone, so that one that is missing shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -9,14 +9,21 @@ use whimbrel_stack::{Event, Handle, Shard};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
-use super::stream::{End, Plan, Stream};
+use super::plan::{End, Plan, mix};
+use super::stream::Stream;
 use crate::host::Application;
 
 /// One end of every connection of a scenario.
 #[derive(Debug)]
 pub struct Oracle {
-    role: Role,
+    end: End,
     draw: Draw,
+    /// Connections to open, by time.
+    calls: VecDeque<Call>,
+    /// Where it listens, once it is woken for the first time.
+    listens_at: Option<Endpoint>,
+    /// Connections accepted, by port.
+    accepted: BTreeMap<u16, u16>,
     streams: BTreeMap<Handle, Stream>,
     /// Connections opened or accepted.
     begun: usize,
@@ -25,38 +32,58 @@ pub struct Oracle {
     /// Octets of the streams that are gone.
     sent: u64,
     verified: u64,
+    /// How often urgent text was announced.
+    alarms: u64,
     failure: Option<String>,
 }
 
-/// What it does beside sending and receiving.
-#[derive(Debug)]
-enum Role {
-    /// It connects from `from`, one port a connection, each at its time.
-    Client { from: Address, to: Endpoint, starts: Vec<Instant> },
-    /// It listens, once it is woken for the first time; connections accepted, by port.
-    Server { at: Endpoint, listening: bool, accepted: BTreeMap<u16, u16> },
+/// A connection to be opened.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    number: u16,
+    at: Instant,
+    local: Endpoint,
+    remote: Endpoint,
 }
 
 impl Oracle {
     /// The client: connections from ports [`FIRST_PORT`] on, begun at these times.
-    pub(super) fn client(draw: Draw, from: Address, to: Endpoint, starts: Vec<Instant>) -> Self {
-        Self::new(draw, Role::Client { from, to, starts })
+    pub(super) fn client(draw: Draw, hosts: [Address; 2], starts: &[Instant]) -> Self {
+        let calls = draw.calls(starts).map(|(number, at, called)| Call {
+            number,
+            at,
+            local: Endpoint::new(hosts[0], FIRST_PORT + draw.slot(number)),
+            remote: Endpoint::new(hosts[1], called),
+        });
+        Self::new(draw, End::Client, calls.collect(), None)
     }
 
-    /// The server.
-    pub(super) fn server(draw: Draw, at: Endpoint) -> Self {
-        Self::new(draw, Role::Server { at, listening: false, accepted: BTreeMap::new() })
+    /// The server: it listens, and calls back those clients that do not call its listener.
+    pub(super) fn server(draw: Draw, hosts: [Address; 2], starts: &[Instant]) -> Self {
+        let crossed = draw.calls(starts).filter(|(number, ..)| draw.is_crossed(*number));
+        let calls = crossed.map(|(number, at, called)| Call {
+            number,
+            at,
+            local: Endpoint::new(hosts[1], called),
+            remote: Endpoint::new(hosts[0], FIRST_PORT + draw.slot(number)),
+        });
+        let listens_at = Some(Endpoint::new(hosts[1], LISTENER_PORT));
+        Self::new(draw, End::Server, calls.collect(), listens_at)
     }
 
-    fn new(draw: Draw, role: Role) -> Self {
+    fn new(draw: Draw, end: End, calls: VecDeque<Call>, listens_at: Option<Endpoint>) -> Self {
         Self {
-            role,
+            end,
             draw,
+            calls,
+            listens_at,
+            accepted: BTreeMap::new(),
             streams: BTreeMap::new(),
             begun: 0,
             over: 0,
             sent: 0,
             verified: 0,
+            alarms: 0,
             failure: None,
         }
     }
@@ -64,6 +91,11 @@ impl Oracle {
     /// Octets that arrived and were right.
     pub fn verified(&self) -> u64 {
         self.verified + self.streams.values().map(|stream| stream.received).sum::<u64>()
+    }
+
+    /// How often urgent text was announced.
+    pub(super) const fn alarms(&self) -> u64 {
+        self.alarms
     }
 
     fn act(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
@@ -84,50 +116,51 @@ impl Oracle {
     }
 
     fn begin(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
-        match &mut self.role {
-            Role::Server { listening: true, .. } => Ok(()),
-            Role::Server { at, listening, .. } => {
-                *listening = true;
-                shard.listen(*at, BACKLOG).map(|_| ()).map_err(|error| error.to_string())
-            }
-            Role::Client { .. } => {
-                while self.next_start().is_some_and(|start| start <= now) {
-                    self.connect(shard, now)?;
-                }
-                Ok(())
-            }
+        if let Some(at) = self.listens_at.take() {
+            shard.listen(at, BACKLOG).map_err(|error| error.to_string())?;
         }
+        while let Some(call) = self.next_call().filter(|call| call.at <= now) {
+            self.call(shard, call, now)?;
+        }
+        Ok(())
     }
 
-    /// When the next connection begins: not before that which has its port is over.
-    fn next_start(&self) -> Option<Instant> {
-        let Role::Client { starts, .. } = &self.role else { return None };
-        let slot = self.draw.slot(self.begun as u16);
+    /// The next connection to open: not before that which has its port is over.
+    fn next_call(&self) -> Option<Call> {
+        let call = *self.calls.front()?;
+        let slot = self.draw.slot(call.number);
         let busy = self.streams.values().any(|stream| self.draw.slot(stream.number) == slot);
-        starts.get(self.begun).copied().filter(|_| !busy)
+        (!busy).then_some(call)
     }
 
-    fn connect(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
-        let Role::Client { from, to, starts } = &mut self.role else { return Ok(()) };
-        let number = self.begun as u16;
-        let bound = Endpoint::new(*from, FIRST_PORT + self.draw.slot(number));
-        match shard.connect(*to, Some(bound)) {
+    fn call(&mut self, shard: &mut Shard, call: Call, now: Instant) -> Result<(), String> {
+        let Call { number, local, remote, .. } = call;
+        let plans = self.plans(number);
+        match shard.connect_with(remote, Some(local), &plans[0].options) {
             Ok(handle) => {
-                self.begun += 1;
-                self.enter(shard, Stream::new(handle, number, self.draw.plans(number)), now);
+                self.calls.pop_front();
+                self.enter(Stream::new(handle, number, plans), now);
                 Ok(())
             }
             Err(ConnectError::InUse { .. }) if self.draw.slots < self.draw.connections => {
                 // The earlier connection of this port is in TIME-WAIT, or not quite over.
-                starts[self.begun] = now + Duration::from_millis(777);
+                let later = now + Duration::from_millis(777);
+                self.calls.iter_mut().take(1).for_each(|call| call.at = later);
                 Ok(())
             }
             Err(error) => Err(error.to_string()),
         }
     }
 
-    fn enter(&mut self, shard: &mut Shard, mut stream: Stream, now: Instant) {
-        stream.on_event(shard, now);
+    /// Our plan and the peer's.
+    fn plans(&self, number: u16) -> [Plan; 2] {
+        let [client, server] = self.draw.plans(number);
+        if self.end == End::Client { [client, server] } else { [server, client] }
+    }
+
+    fn enter(&mut self, mut stream: Stream, now: Instant) {
+        self.begun += 1;
+        stream.on_event(now);
         self.streams.insert(stream.handle, stream);
     }
 
@@ -139,40 +172,36 @@ impl Oracle {
                 }
                 Ok(())
             }
-            Event::Connected(handle) => self.note(shard, handle, now, |_| ()),
-            Event::Readable(handle) => self.note(shard, handle, now, |it| it.readable = true),
-            Event::Writable(handle) => self.note(shard, handle, now, |it| it.writable = true),
-            Event::Urgent(_) => Err("urgent text that nobody sent".to_owned()),
-            Event::Closed(handle, reason) => self.note(shard, handle, now, |it| {
+            Event::Connected(handle) => self.note(handle, now).map(|_| ()),
+            Event::Readable(handle) => self.note(handle, now).map(|it| it.readable = true),
+            Event::Writable(handle) => self.note(handle, now).map(|it| it.writable = true),
+            Event::Urgent(handle) => {
+                self.alarms += 1;
+                self.note(handle, now)?.on_urgent(shard)
+            }
+            Event::Closed(handle, reason) => self.note(handle, now).map(|it| {
                 it.readable = true;
                 it.closed = Some(reason);
             }),
         }
     }
 
-    fn note(
-        &mut self,
-        shard: &mut Shard,
-        handle: Handle,
-        now: Instant,
-        set: impl FnOnce(&mut Stream),
-    ) -> Result<(), String> {
+    /// The connection that an event is for.
+    fn note(&mut self, handle: Handle, now: Instant) -> Result<&mut Stream, String> {
         let stream = self.streams.get_mut(&handle).ok_or("an event for none of ours")?;
-        set(stream);
-        stream.on_event(shard, now);
-        Ok(())
+        stream.on_event(now);
+        Ok(stream)
     }
 
     fn accepted(&mut self, shard: &mut Shard, handle: Handle, now: Instant) -> Result<(), String> {
         let flow = shard.flow(handle).ok_or("an accepted connection has no flow")?;
-        let Role::Server { accepted, .. } = &mut self.role else { return Ok(()) };
         let slot = flow.remote.port.wrapping_sub(FIRST_PORT);
-        let earlier = accepted.entry(slot).or_default();
+        let earlier = self.accepted.entry(slot).or_default();
         let number = slot + *earlier * self.draw.slots;
         *earlier += 1;
-        let [client, server] = self.draw.plans(number);
-        self.begun += 1;
-        self.enter(shard, Stream::new(handle, number, [server, client]), now);
+        let plans = self.plans(number);
+        shard.set_options(handle, &plans[0].options);
+        self.enter(Stream::new(handle, number, plans), now);
         Ok(())
     }
 }
@@ -185,7 +214,7 @@ impl Application for Oracle {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let start = self.next_start();
+        let start = self.next_call().map(|call| call.at);
         self.streams.values().filter_map(Stream::next_deadline).chain(start).min()
     }
 
@@ -221,6 +250,15 @@ pub(super) struct Draw {
     /// How many ports the client has: with fewer than connections, each serves several in turn.
     pub(super) slots: u16,
     pub(super) patience: Patience,
+    pub(super) crossing: Crossing,
+}
+
+/// Whether some connections are opened by both ends at once (RFC 9293 figure 7). Only where each
+/// has a port of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Crossing {
+    None,
+    Some,
 }
 
 /// Whether some applications let go before the streams end. Not where ports are used again: the
@@ -237,6 +275,26 @@ impl Draw {
         [End::Client, End::Server].map(|end| Plan::new(self, number, end))
     }
 
+    /// Number, time, and the server's port of each connection.
+    fn calls<'a>(&self, starts: &'a [Instant]) -> impl Iterator<Item = (u16, Instant, u16)> + 'a {
+        let draw = *self;
+        (0..).zip(starts).map(move |(number, at)| {
+            let crossed = draw.is_crossed(number);
+            (number, *at, if crossed { CROSSED_PORT + number } else { LISTENER_PORT })
+        })
+    }
+
+    /// Whether both ends open this connection.
+    fn is_crossed(&self, number: u16) -> bool {
+        self.crossing == Crossing::Some
+            && mix(self.seed.rotate_left(31) ^ u64::from(number)).is_multiple_of(2)
+    }
+
+    /// How many connections both ends open.
+    pub(super) fn crossed(&self) -> usize {
+        (0..self.connections).filter(|number| self.is_crossed(*number)).count()
+    }
+
     fn slot(&self, number: u16) -> u16 {
         number % self.slots
     }
@@ -250,4 +308,6 @@ impl Draw {
 
 /// The client's port tells the server which connection it is.
 const FIRST_PORT: u16 = 10_000;
+const LISTENER_PORT: u16 = 80;
+const CROSSED_PORT: u16 = 20_000;
 const BACKLOG: u32 = 64;

@@ -9,8 +9,8 @@ use whimbrel_tcp::{Instant, Tunables};
 use whimbrel_wire::Family;
 
 use super::Oracle;
-use super::app::{Draw, Patience};
-use super::stream::mix;
+use super::app::{Crossing, Draw, Patience};
+use super::plan::mix;
 use crate::pair::{Offload, PairConfig, client_addr, server_at};
 use crate::world::Checks;
 
@@ -19,7 +19,9 @@ use crate::world::Checks;
 pub struct Scenario {
     seed: u64,
     family: Family,
-    offload: Offload,
+    offload: [Offload; 2],
+    /// The MTU of each host's device.
+    mtu: [u16; 2],
     tunables: [Tunables; 2],
     links: [LinkConfig; 2],
     /// When both directions of the link are down.
@@ -33,17 +35,26 @@ impl Scenario {
     /// The scenario of a seed.
     pub fn new(seed: u64) -> Self {
         let chance = &mut Rng::with_seed(mix(seed));
-        let mtu = [1_280, 1_500, 4_352, 9_000][chance.usize(..4)];
+        let family = if chance.bool() { Family::V4 } else { Family::V6 };
+        let mtu = [draw_mtu(chance, family), draw_mtu(chance, family)];
         let draw = draw_connections(chance, seed);
         let tunables = [draw_tunables(chance), draw_tunables(chance)];
-        let links = [draw_link(chance, mtu), draw_link(chance, mtu)];
+        let links = mtu.map(|mtu| {
+            let narrow = if chance.u32(..4) == 0 { draw_mtu(chance, family) } else { mtu };
+            draw_link(chance, mtu.min(narrow))
+        });
         let start = |chance: &mut Rng| Instant::from_millis(chance.u64(..500));
         let mut starts: Vec<Instant> = (0..draw.connections).map(|_| start(chance)).collect();
         starts.sort_unstable();
+        let offload = |chance: &mut Rng| match chance.u32(..3) {
+            0 => Offload::Full,
+            _ => Offload::None,
+        };
         let mut scenario = Self {
             seed,
-            family: if chance.bool() { Family::V4 } else { Family::V6 },
-            offload: if chance.u32(..4) == 0 { Offload::Full } else { Offload::None },
+            family,
+            offload: [offload(chance), offload(chance)],
+            mtu,
             tunables,
             links,
             outages: draw_outages(chance),
@@ -60,8 +71,8 @@ impl Scenario {
     fn make_perfect(&mut self) {
         self.outages.clear();
         self.draw.patience = Patience::Endless;
-        for link in &mut self.links {
-            let LinkConfig { delay, mtu, queue, .. } = *link;
+        for (link, mtu) in self.links.iter_mut().zip(self.mtu) {
+            let LinkConfig { delay, queue, .. } = *link;
             *link = LinkConfig { delay, mtu, queue, ..LinkConfig::default() };
         }
         for rules in &mut self.tunables {
@@ -71,22 +82,28 @@ impl Scenario {
 
     /// Both applications: the client's first.
     pub fn applications(&self) -> [Oracle; 2] {
-        let draw = self.draw;
-        let server = server_at(self.family, 80);
-        let client = Oracle::client(draw, client_addr(self.family), server, self.starts.clone());
-        [client, Oracle::server(draw, server)]
+        let hosts = [client_addr(self.family), server_at(self.family, 0).addr];
+        let (draw, starts) = (self.draw, &self.starts);
+        [Oracle::client(draw, hosts, starts), Oracle::server(draw, hosts, starts)]
+    }
+
+    /// How many connections both ends open.
+    pub(super) fn crossed(&self) -> usize {
+        self.draw.crossed()
     }
 
     /// Whether the links neither lose nor hold back anything, and nobody lets go early.
     pub(super) fn is_perfect(&self) -> bool {
-        let perfect = |link: &LinkConfig| {
-            let LinkConfig { delay, mtu, queue, .. } = *link;
+        let perfect = |(link, mtu): (&LinkConfig, u16)| {
+            let LinkConfig { delay, queue, .. } = *link;
             *link == LinkConfig { delay, mtu, queue, ..LinkConfig::default() }
         };
         // With the longest round trip, 120 ms, this stays below the least time-out.
         let prompt = |rules: &Tunables| rules.delayed_ack <= Duration::from_millis(40);
         let undisturbed = self.outages.is_empty() && self.draw.patience == Patience::Endless;
-        undisturbed && self.links.iter().all(perfect) && self.tunables.iter().all(prompt)
+        undisturbed
+            && self.links.iter().zip(self.mtu).all(perfect)
+            && self.tunables.iter().all(prompt)
     }
 
     /// The hosts and links.
@@ -94,6 +111,7 @@ impl Scenario {
         PairConfig {
             tunables: self.tunables.clone(),
             offload: self.offload,
+            mtu: self.mtu,
             links: self.links.clone(),
             seed: mix(self.seed),
             checks,
@@ -104,12 +122,11 @@ impl Scenario {
 /// The lines that a person needs to know what was played.
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { family, offload, tunables, links, outages, draw, .. } = self;
+        let Self { family, offload, mtu, tunables, links, outages, draw, .. } = self;
         let Draw { connections, slots, most_octets, patience, .. } = draw;
-        write!(
-            f,
-            "{family:?}, offload {offload:?}, {connections} connections on {slots} ports of "
-        )?;
+        let crossed = self.crossed();
+        writeln!(f, "{family:?}, offload {offload:?}, MTU {mtu:?}")?;
+        write!(f, "{connections} connections ({crossed} from both ends) on {slots} ports of ")?;
         writeln!(f, "at most {most_octets} octets, patience {patience:?}, outages {outages:?}")?;
         for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
             let Tunables { send_buffer, recv_buffer, timestamps, sack, window_scaling, .. } =
@@ -129,14 +146,27 @@ fn draw_connections(chance: &mut Rng, seed: u64) -> Draw {
     let patience = if chance.u32(..4) == 0 { Patience::Short } else { Patience::Endless };
     let fewer = patience == Patience::Endless && chance.u32(..3) == 0;
     let slots = if fewer { chance.u16(1..=connections) } else { connections };
-    Draw { seed, most_octets: 1 << chance.u32(8..=19), connections, slots, patience }
+    let crossed = slots == connections && chance.u32(..3) == 0;
+    let crossing = if crossed { Crossing::Some } else { Crossing::None };
+    Draw { seed, most_octets: 1 << chance.u32(8..=19), connections, slots, patience, crossing }
+}
+
+/// IPv6 needs 1,280.
+fn draw_mtu(chance: &mut Rng, family: Family) -> u16 {
+    let usual = [1_280, 1_500, 4_352, 9_000];
+    match family {
+        Family::V4 => [576, 1_006, usual[chance.usize(..4)]][chance.usize(..3)],
+        Family::V6 => usual[chance.usize(..4)],
+    }
 }
 
 fn draw_tunables(chance: &mut Rng) -> Tunables {
-    let buffer = |chance: &mut Rng| (1u32 << chance.u32(11..=20)) + chance.u32(..1_000);
+    let buffer = |chance: &mut Rng| (1u32 << chance.u32(11..=22)) + chance.u32(..1_000);
+    let recv_buffer = buffer(chance);
     Tunables {
         send_buffer: buffer(chance),
-        recv_buffer: buffer(chance),
+        recv_buffer,
+        recv_buffer_max: if chance.u32(..4) == 0 { 1 << 30 } else { recv_buffer },
         window_scaling: chance.u32(..4) != 0,
         timestamps: chance.u32(..4) != 0,
         sack: chance.u32(..4) != 0,

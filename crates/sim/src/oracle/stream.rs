@@ -6,83 +6,9 @@ use bytes::Bytes;
 use fastrand::Rng;
 use whimbrel_stack::shard::SendError;
 use whimbrel_stack::{Handle, Recv, Shard};
-use whimbrel_tcp::conn::Nagle;
 use whimbrel_tcp::{CloseReason, Instant};
 
-use super::app::{Draw, Patience};
-
-/// What one end does on a connection. Both ends compute it for both.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plan {
-    /// From which the octets are computed.
-    key: u64,
-    /// How many are sent before the end of the stream.
-    pub octets: u64,
-    /// The most octets of one write.
-    most: usize,
-    /// The longest pause between two writes; zero for none.
-    write_pause: Duration,
-    /// The longest pause between two reads; zero reads all there is at once.
-    read_pause: Duration,
-    /// What follows the end of both streams.
-    ending: Ending,
-    /// At how many octets received it lets go without waiting for any end.
-    gives_up_at: Option<u64>,
-    nagle: Nagle,
-}
-
-/// What an application does once both directions have ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ending {
-    /// It lets go.
-    LetGo,
-    /// It waits to hear that the connection is over.
-    Wait,
-}
-
-/// Which end of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
-    Client,
-    Server,
-}
-
-impl Plan {
-    /// The plan of one end of connection `number`.
-    pub(super) fn new(draw: &Draw, number: u16, end: End) -> Self {
-        let key = mix(draw.seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
-        let mut chance = Rng::with_seed(key);
-        let most_octets = draw.most_octets;
-        let gives_up = draw.patience == Patience::Short && chance.u32(..3) == 0;
-        let pause = |chance: &mut Rng, most: u64| match chance.u32(..4) {
-            0 => Duration::from_millis(chance.u64(1..=most)),
-            _ => Duration::ZERO,
-        };
-        Self {
-            key,
-            octets: if chance.u32(..8) == 0 { 0 } else { chance.u64(1..=most_octets) },
-            most: 1 << chance.u32(4..=16),
-            write_pause: pause(&mut chance, 50),
-            read_pause: pause(&mut chance, 400),
-            ending: if chance.bool() { Ending::LetGo } else { Ending::Wait },
-            gives_up_at: gives_up.then(|| chance.u64(0..=most_octets)),
-            nagle: if chance.bool() { Nagle::On } else { Nagle::Off },
-        }
-    }
-
-    /// Whether it keeps to the end of both streams.
-    pub(super) const fn is_patient(&self) -> bool {
-        self.gives_up_at.is_none()
-    }
-
-    /// The octets from `at` on, `len` of them.
-    fn text(&self, at: u64, len: usize) -> Vec<u8> {
-        let last = at + len as u64;
-        let words = (at / 8)..=(last / 8);
-        let octets = words.flat_map(|word| mix(self.key.wrapping_add(word)).to_le_bytes());
-        octets.skip((at % 8) as usize).take(len).collect()
-    }
-}
+use super::plan::{Beginning, Ending, Parting, Plan};
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -105,6 +31,8 @@ pub(super) struct Stream {
     write_at: Instant,
     /// When an application whose peer may vanish gives up waiting for it.
     patience: Instant,
+    /// Urgent text was announced.
+    alarmed: bool,
 }
 
 /// How far the two directions are.
@@ -112,6 +40,8 @@ pub(super) struct Stream {
 struct Phase {
     shut: bool,
     ended: bool,
+    /// It gave up, and lingers.
+    lingers: bool,
     over: bool,
 }
 
@@ -134,6 +64,7 @@ impl Stream {
             read_at: Instant::ZERO,
             write_at: Instant::ZERO,
             patience: if undisturbed { Instant::NEVER } else { Instant::ZERO },
+            alarmed: false,
         }
     }
 
@@ -143,11 +74,30 @@ impl Stream {
     }
 
     /// Something happened: a peer that may vanish is still there.
-    pub(super) fn on_event(&mut self, shard: &mut Shard, now: Instant) {
-        if !self.is_undisturbed() {
+    pub(super) fn on_event(&mut self, now: Instant) {
+        if !self.is_undisturbed() && !self.phase.lingers {
             self.patience = now + PATIENCE;
         }
-        shard.set_nodelay(self.handle, self.own.nagle);
+    }
+
+    /// Urgent text is announced: the peer has some, and its end lies where the peer put it.
+    pub(super) fn on_urgent(&mut self, shard: &Shard) -> Result<(), String> {
+        self.alarmed = true;
+        if !self.peer.has_urgent() {
+            return Err(self.describe("urgent text that nobody sent"));
+        }
+        self.judge_mark(shard.urgent_mark(self.handle))
+    }
+
+    /// The end of urgent text that is so many octets ahead.
+    fn judge_mark(&self, mark: Option<u32>) -> Result<(), String> {
+        let Some(mark) = mark else { return Ok(()) };
+        let end = self.received + u64::from(mark);
+        // What lies beyond the reach of the urgent pointer is announced as far as it reaches.
+        let exact = self.peer.octets <= u64::from(u16::MAX);
+        let right =
+            end <= self.peer.octets && (!exact || end.is_multiple_of(self.peer.urgent_every));
+        if right { Ok(()) } else { Err(self.describe(&format!("urgent text ends at {end}"))) }
     }
 
     /// Whether the application let go of it.
@@ -156,10 +106,15 @@ impl Stream {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let write = (self.writable && !self.phase.shut).then_some(self.write_at);
+        let write = self.may_write().then_some(self.write_at);
         let read = (self.readable && !self.phase.ended).then_some(self.read_at);
         let patience = (!self.is_undisturbed()).then_some(self.patience);
         [write, read, patience].into_iter().flatten().min().filter(|_| !self.phase.over)
+    }
+
+    fn may_write(&self) -> bool {
+        let begun = self.own.beginning == Beginning::AtOnce || self.phase.ended;
+        self.writable && begun && !self.phase.shut
     }
 
     /// Does what can be done now.
@@ -190,24 +145,37 @@ impl Stream {
         if !lost {
             self.read_some(shard)?;
         }
-        if lost
-            || now >= self.patience
-            || self.own.gives_up_at.is_some_and(|at| self.received >= at)
-        {
-            // The chance of an abort is that of an even key: as good as any.
-            if self.own.key.is_multiple_of(2) {
-                shard.abort(self.handle);
-            } else {
-                shard.close(self.handle);
-            }
-            return Ok(true);
+        let has_enough = |(at, _): (u64, Parting)| self.received >= at;
+        if self.phase.lingers && !lost && !self.phase.ended && now < self.patience {
+            return Ok(false);
         }
-        Ok(false)
+        if lost || self.phase.lingers || now >= self.patience {
+            self.part(shard, Parting::Abort, now);
+        } else if let Some((_, parting)) = self.own.gives_up_at.filter(|it| has_enough(*it)) {
+            self.part(shard, parting, now);
+        } else {
+            return Ok(false);
+        }
+        Ok(!self.phase.lingers)
+    }
+
+    fn part(&mut self, shard: &mut Shard, parting: Parting, now: Instant) {
+        self.phase.lingers = false;
+        match parting {
+            Parting::Close => shard.close(self.handle),
+            Parting::Abort => shard.abort(self.handle),
+            Parting::Linger(pause) => {
+                shard.shutdown(self.handle);
+                self.phase.lingers = true;
+                self.phase.shut = true;
+                self.patience = now + pause;
+            }
+        }
     }
 
     fn read_some(&mut self, shard: &mut Shard) -> Result<(), String> {
         while self.readable && !self.phase.ended {
-            match shard.recv(self.handle) {
+            match self.recv(shard)? {
                 Recv::Data(data) => self.verify(&data)?,
                 Recv::End => self.phase.ended = true,
                 Recv::Pending | Recv::Closed(_) | Recv::Unknown => self.readable = false,
@@ -216,19 +184,37 @@ impl Stream {
         Ok(())
     }
 
+    /// Reads; no read crosses the end of urgent text (RFC 9293 3.9.1.3).
+    fn recv(&mut self, shard: &mut Shard) -> Result<Recv, String> {
+        let mark = shard.urgent_mark(self.handle);
+        self.judge_mark(mark)?;
+        let read = shard.recv(self.handle);
+        match (&read, mark) {
+            (Recv::Data(data), Some(mark)) if data.len() > mark as usize => {
+                Err(self.describe("a read crosses the urgent mark"))
+            }
+            _ => Ok(read),
+        }
+    }
+
     fn write(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
-        while self.writable && now >= self.write_at && !self.phase.shut {
+        while self.may_write() && now >= self.write_at {
             let left = self.own.octets - self.sent;
             if left == 0 {
                 shard.shutdown(self.handle);
                 self.phase.shut = true;
                 return Ok(());
             }
+            let until_urgent = self.own.until_urgent(self.sent);
             if self.pending.is_empty() {
-                let len = self.chance.usize(1..=self.own.most).min(left as usize);
+                let most = until_urgent.map_or(left, |until| until.max(1)).min(left) as usize;
+                let len = self.chance.usize(1..=self.own.most).min(most);
                 self.pending = Bytes::from(self.own.text(self.sent, len));
             }
-            let taken = shard.send(self.handle, &mut self.pending);
+            let taken = match until_urgent {
+                Some(0) => shard.send_urgent(self.handle, &mut self.pending),
+                _ => shard.send(self.handle, &mut self.pending),
+            };
             self.sent += taken.map_err(|error| self.describe_refusal(error))? as u64;
             self.writable = self.pending.is_empty();
             if self.writable && self.own.write_pause > Duration::ZERO {
@@ -240,7 +226,7 @@ impl Stream {
 
     fn read(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
         while self.readable && now >= self.read_at && !self.phase.ended {
-            match shard.recv(self.handle) {
+            match self.recv(shard)? {
                 Recv::Data(data) => {
                     self.verify(&data)?;
                     if self.own.read_pause > Duration::ZERO {
@@ -248,7 +234,12 @@ impl Stream {
                     }
                 }
                 Recv::Pending => self.readable = false,
-                Recv::End if self.received == self.peer.octets => self.phase.ended = true,
+                Recv::End if self.received == self.peer.octets => {
+                    if self.peer.has_urgent() && !self.alarmed {
+                        return Err(self.describe("nobody told of urgent text"));
+                    }
+                    self.phase.ended = true;
+                }
                 other => {
                     let (received, octets) = (self.received, self.peer.octets);
                     return Err(self.describe(&format!("{other:?} at {received} of {octets}")));
@@ -294,11 +285,3 @@ impl Stream {
 
 /// How long an application waits for a peer that may have vanished.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// SplitMix64's output function: every bit of the result depends on every bit of `seed`.
-pub(super) fn mix(seed: u64) -> u64 {
-    let mut word = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
-}

@@ -45,7 +45,8 @@ impl Connection {
             return Err("what was acknowledged lies beyond RCV.NXT");
         }
         // The peer's FIN takes a number and no room.
-        if u64::from(self.rcv.wnd()) + u64::from(self.unread()) > u64::from(self.recv_size) + 1 {
+        let buffer = self.recv_size.max(self.most_window());
+        if u64::from(self.rcv.wnd()) + u64::from(self.unread()) > u64::from(buffer) + 1 {
             return Err("window and unread text exceed the receive buffer");
         }
         Ok(())

@@ -6,6 +6,7 @@ mod pair;
 mod arrival;
 mod closing;
 mod faults;
+mod hunger;
 mod icmp;
 mod stalls;
 mod timestamps;

@@ -171,19 +171,23 @@ impl Connection {
 
     /// The right edge to announce now, if it moves by `least` octets.
     pub(super) fn judge_edge(&self, least: u32) -> SeqNum {
-        self.rcv.judge_edge(self.recv_room(), self.recv_size.min(self.most_window()), least)
+        self.rcv.judge_edge(self.recv_room(), self.most_window(), least)
     }
 
     /// The octets that the peer may be told are free.
     fn recv_room(&self) -> u32 {
-        self.recv_size.saturating_sub(self.unread()).min(self.most_window())
+        let most = self.most_window();
+        self.recv_size.max(most).saturating_sub(self.unread()).min(most)
     }
 
-    /// The largest window that may be announced: what the application clamped it to, or what the
-    /// field can tell of (RFC 7323 2.3): an edge beyond it would never be announced, and forever be
-    /// news.
-    fn most_window(&self) -> u32 {
-        RawWindow::new(u16::MAX).scaled(self.recv_scale).get().min(self.recv_limit())
+    /// The largest window that may be announced: what buffer and application admit, and no more than
+    /// the field can tell of (RFC 7323 2.3), because an edge beyond it would never be announced, and
+    /// forever be news. At least two of the field's units: a buffer that is smaller, because the
+    /// scale was chosen for one that it may come to be, would otherwise be announced as closed.
+    pub(super) fn most_window(&self) -> u32 {
+        let [unit, field] =
+            [1, u16::MAX].map(|raw| RawWindow::new(raw).scaled(self.recv_scale).get());
+        field.min(self.recv_limit()).max(2 * unit)
     }
 
     /// By how much the window grows at least when an acknowledgment can carry the news.
@@ -200,14 +204,16 @@ impl Connection {
     pub(super) fn owes_window_update(&self) -> bool {
         let mss = u32::from(self.mss);
         let edge = self.judge_edge(mss);
-        let half = self.recv_size.min(self.most_window()) / 2;
+        let half = self.most_window() / 2;
         let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
         // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
-        // announce is plenty, too: else each handshake would end with an update.
+        // announce is plenty, too, else each handshake would end with an update: unless the peer's
+        // segments are longer, and it waits until it can send a whole one.
+        let plenty = half.min(PLENTY.max(u32::from(self.advertised_mss)));
         step > 0
-            && announced < half.min(PLENTY)
+            && announced < plenty
             && (step >= 2 * mss || step >= half)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }

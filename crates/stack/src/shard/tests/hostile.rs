@@ -12,7 +12,7 @@ use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Endpoint, IpHeader, Protocol, RawWindow, SeqNum};
 
-use super::hosts::{Over, client_addr, host, server_addr, server_at};
+use super::hosts::{Device, Over, client_addr, host_on, server_addr, server_at};
 use super::packets::packet;
 use crate::shard::Census;
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
@@ -87,6 +87,7 @@ struct Known {
 /// The server, and what its peer knows.
 struct Siege {
     over: Over,
+    device: Device,
     now: Instant,
     server: Shard,
     listener: ListenerId,
@@ -98,15 +99,16 @@ const PORTS: [u16; 3] = [5_000, 5_001, 5_002];
 const ISN: u32 = u32::MAX - 3_000;
 
 impl Siege {
-    fn new(over: Over, tunables: &Tunables) -> Self {
-        let mut server = host(server_addr, 2, tunables);
+    fn new(device: Device, over: Over, tunables: &Tunables) -> Self {
+        let over = device.family(over);
+        let mut server = host_on(device, server_addr, 2, tunables);
         let listener = server.listen(server_at(over), 2).expect("the port is free");
         let flows = PORTS.map(|port| {
             let isn = SeqNum::new(ISN);
             Known { next: isn, edge: isn, ports: (port, 80), ..Known::default() }
         });
         let (now, handles) = (Instant::from_millis(1), Vec::new());
-        Self { over, now, server, listener, handles, flows: flows.to_vec() }
+        Self { over, device, now, server, listener, handles, flows: flows.to_vec() }
     }
 
     fn take(&mut self, step: &Step) {
@@ -157,7 +159,7 @@ impl Siege {
         self.arrive(&header, &options, if syn { 0 } else { len });
     }
 
-    /// A segment reaches the server. Its checksum is taken for verified.
+    /// A segment reaches the server, as one that was merged if the device does that. Its checksum is taken for verified.
     fn arrive(&mut self, header: &TcpHeader, options: &[u8], len: u16) {
         let mut tcp = vec![0; 20];
         header.emit(OptionOrder::Linux, &mut tcp);
@@ -166,7 +168,7 @@ impl Siege {
         tcp[12] = (tcp[12] & 0x0f) | ((tcp.len() / 4) as u8) << 4;
         tcp.extend((0..len).map(|at| at as u8));
         let packet = packet(self.over, Protocol::TCP, &tcp);
-        let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
+        let meta = SegMeta { checksum: RxChecksum::Verified, ..self.device.merged(len) };
         self.server.rx(self.now, &[RxFrame::new(&packet, meta)]);
     }
 
@@ -288,6 +290,17 @@ impl Siege {
     }
 }
 
+impl Device {
+    /// Segments of 1,000 octets are merged.
+    fn merged(self, len: u16) -> SegMeta {
+        const SIZE: u16 = 1_000;
+        if !self.offload || len <= SIZE {
+            return SegMeta::SINGLE;
+        }
+        SegMeta { segs: len.div_ceil(SIZE), gso_size: SIZE, ..SegMeta::SINGLE }
+    }
+}
+
 impl Known {
     fn near(&self, near: Near) -> SeqNum {
         let base = match near.to {
@@ -369,6 +382,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just((TcpFlags::SYN_ACK, 0)),
         4 => Just((ack, 0)),
         3 => (1u16..=1_400).prop_map(move |len| (ack | TcpFlags::PSH, len)),
+        1 => (1u16..=30_000).prop_map(move |len| (ack | TcpFlags::PSH, len)),
         2 => (0u16..=10).prop_map(move |len| (ack | TcpFlags::FIN, len)),
     ];
     let act = prop_oneof![
@@ -381,7 +395,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Act::Abort),
         1 => Just(Act::Relisten),
     ];
-    let len = prop_oneof![3 => Just(0u16), 2 => 1u16..=3, 2 => 0u16..=1_400];
+    let len = prop_oneof![6 => Just(0u16), 4 => 1u16..=3, 4 => 0u16..=1_400, 1 => 0u16..=30_000];
     let millis = prop_oneof![0u64..=50, 0u64..=2_000, 0u64..=130_000];
     prop_oneof![
         6 => (0u8..8, polite)
@@ -398,7 +412,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn the_number_of_a_syn_that_was_not_sent_cannot_be_acknowledged() {
-    let mut siege = Siege::new(Over::V4, &Tunables::default());
+    let mut siege = Siege::new(Device::PLAIN, Over::V4, &Tunables::default());
     siege.connect(0);
     let (known, handle) = (siege.flows[3], siege.handles[0]);
     let connection = &siege.server.records.connections.0.get(handle.index()).expect("it is new");
@@ -422,11 +436,12 @@ proptest! {
     fn every_segment_has_one_verdict_and_nothing_outlives_its_end(
         v6 in any::<bool>(),
         small in any::<bool>(),
+        device in proptest::sample::select(Device::ALL.to_vec()),
         steps in vec(step(), 1..120),
     ) {
         let recv_buffer = if small { 2_048 } else { 256 << 10 };
         let tunables = Tunables { recv_buffer, max_time_wait: 2, ..Tunables::default() };
-        let mut siege = Siege::new(if v6 { Over::V6 } else { Over::V4 }, &tunables);
+        let mut siege = Siege::new(device, if v6 { Over::V6 } else { Over::V4 }, &tunables);
         for step in &steps {
             siege.take(step);
         }

@@ -72,8 +72,51 @@ pub(super) fn server_at(over: Over) -> Endpoint {
     Endpoint::new(server_addr(over), 80)
 }
 
+/// What a host's device can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Device {
+    /// Octets; below 1,280 the host has no IPv6 address.
+    pub(super) mtu: u16,
+    /// Whether it takes super-segments and completes checksums.
+    pub(super) offload: bool,
+}
+
+impl Device {
+    pub(super) const PLAIN: Self = Self { mtu: 1_500, offload: false };
+
+    /// With every MTU from the least of IPv4's hosts to a jumbo frame's.
+    pub(super) const ALL: [Self; 6] = [
+        Self::PLAIN,
+        Self { mtu: 576, offload: false },
+        Self { mtu: 9_000, offload: false },
+        Self { mtu: 1_500, offload: true },
+        Self { mtu: 576, offload: true },
+        Self { mtu: 9_000, offload: true },
+    ];
+
+    /// The family to use where `wish` would be: IPv6 needs 1,280 octets.
+    pub(super) fn family(self, wish: Over) -> Over {
+        if self.mtu < 1_280 { Over::V4 } else { wish }
+    }
+}
+
 pub(super) fn host(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) -> Shard {
-    Shard::new(config(addr, seed, tunables)).expect("a valid configuration")
+    host_on(Device::PLAIN, addr, seed, tunables)
+}
+
+pub(super) fn host_on(
+    device: Device,
+    addr: fn(Over) -> Address,
+    seed: u64,
+    tunables: &Tunables,
+) -> Shard {
+    let mut config = config(addr, seed, tunables);
+    let capabilities = &mut config.capabilities;
+    capabilities.mtu = device.mtu;
+    capabilities.max_super = if device.offload { 65_535 } else { u32::from(device.mtu) };
+    capabilities.tx_checksum = device.offload;
+    config.addresses.retain(|it| device.family(Over::V6) == Over::V6 || it.addr.is_v4());
+    Shard::new(config).expect("a valid configuration")
 }
 
 pub(super) fn config(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) -> ShardConfig {

@@ -1,4 +1,5 @@
-//! Two hosts over a wire that loses, doubles and reorders, and applications that do as they
+//! Two hosts over a wire of some MTU that loses, doubles and reorders, with devices that merge and
+//! cut segments or do not, and applications that do as they
 //! please: what arrives is what was sent, in order, and nothing is left in the end.
 
 use std::collections::BTreeMap;
@@ -7,10 +8,11 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
+use whimbrel_tcp::{Instant, SegMeta, Tunables, TxSegment};
 use whimbrel_wire::Endpoint;
 
-use super::hosts::{BOTH, Over, client_addr, host, server_addr, server_at};
+use super::hosts::{BOTH, Device, Over, client_addr, host_on, server_addr, server_at};
 use crate::shard::{Census, SendError};
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
 
@@ -57,11 +59,13 @@ const SERVER: usize = 1;
 struct Storm {
     dice: Dice,
     over: Over,
+    /// Of each host; the MTUs are the same.
+    devices: [Device; 2],
     now: Instant,
     shards: [Shard; 2],
     listener: ListenerId,
     /// Packets by arrival, a serial number keeping them apart, and to whom.
-    wire: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
+    wire: BTreeMap<(Instant, u64), (usize, Vec<u8>, SegMeta)>,
     serial: u64,
     /// Chances in percent.
     loss: u64,
@@ -75,9 +79,10 @@ impl Storm {
     fn new(seed: u64) -> Self {
         let mut dice = Dice(seed);
         let tunables = tunables(&mut dice);
-        let over = BOTH[dice.below(2) as usize];
-        let client = host(client_addr, seed ^ 1, &tunables);
-        let mut server = host(server_addr, seed ^ 2, &tunables);
+        let devices = devices(seed);
+        let over = devices[0].family(BOTH[dice.below(2) as usize]);
+        let client = host_on(devices[CLIENT], client_addr, seed ^ 1, &tunables);
+        let mut server = host_on(devices[SERVER], server_addr, seed ^ 2, &tunables);
         let listener = server.listen(server_at(over), 4).expect("the port is free");
         let calm = dice.percent(20);
         let mut chance = |most| if calm { 0 } else { dice.below(most) };
@@ -85,6 +90,7 @@ impl Storm {
         let now = Instant::from_millis(1);
         Self {
             over,
+            devices,
             now,
             shards: [client, server],
             listener,
@@ -108,7 +114,8 @@ impl Storm {
                 let more = self.shards[from].tx(&mut batch);
                 for segment in batch.pending() {
                     let packet = segment.to_vec();
-                    assert!(packet.len() <= 1_500, "{} octets exceed the MTU", packet.len());
+                    self.devices[from].judge(segment);
+                    let meta = arrived(segment);
                     let copies = u64::from(self.dice.percent(self.double)) + 1;
                     for _ in 0..copies {
                         let late = self.dice.percent(self.reorder);
@@ -117,7 +124,8 @@ impl Storm {
                         if !self.dice.percent(self.loss) {
                             self.serial += 1;
                             let to = 1 - from;
-                            self.wire.insert((arrives, self.serial), (to, packet.clone()));
+                            let packet = (to, packet.clone(), meta);
+                            self.wire.insert((arrives, self.serial), packet);
                         }
                     }
                 }
@@ -158,12 +166,12 @@ impl Storm {
     fn arrive(&mut self) {
         let mut bursts = [Vec::new(), Vec::new()];
         while let Some(entry) = self.wire.first_entry().filter(|it| it.key().0 <= self.now) {
-            let (to, packet) = entry.remove();
-            bursts[to].push(packet);
+            let (to, packet, meta) = entry.remove();
+            bursts[to].push((packet, meta));
         }
         for (shard, burst) in self.shards.iter_mut().zip(&bursts) {
             let frames: Vec<RxFrame<'_>> =
-                burst.iter().map(|packet| RxFrame::new(packet, SegMeta::SINGLE)).collect();
+                burst.iter().map(|(packet, meta)| RxFrame::new(packet, *meta)).collect();
             shard.rx(self.now, &frames);
         }
     }
@@ -334,6 +342,38 @@ impl Storm {
         self.check_events();
         for shard in &self.shards {
             assert_eq!(shard.census(), Census::default());
+        }
+    }
+}
+
+/// Two devices of one MTU.
+fn devices(seed: u64) -> [Device; 2] {
+    let mut dice = Dice(!seed);
+    let mut device = || Device::ALL[dice.below(6) as usize];
+    let [client, server] = [device(), device()];
+    [client, Device { mtu: client.mtu, ..server }]
+}
+
+impl Device {
+    /// A packet that fits the MTU, or pieces that will.
+    fn judge(self, segment: &TxSegment) {
+        let (headers, text) = (segment.header().len(), segment.payload.octets() as usize);
+        let pieces = usize::from(segment.gso_size);
+        let longest = headers + if pieces > 0 { pieces } else { text };
+        assert!(longest <= usize::from(self.mtu), "{longest} octets exceed {self:?}");
+        assert!(self.offload || pieces == 0 && segment.checksum == TxChecksum::Done);
+    }
+}
+
+/// As the other device hands it over: merged, if it left so.
+fn arrived(segment: &TxSegment) -> SegMeta {
+    let partial = matches!(segment.checksum, TxChecksum::Partial(_));
+    let checksum = if partial { RxChecksum::Partial } else { RxChecksum::Unknown };
+    match u32::from(segment.gso_size) {
+        0 => SegMeta { checksum, ..SegMeta::SINGLE },
+        size => {
+            let segs = segment.payload.octets().div_ceil(size) as u16;
+            SegMeta { segs, gso_size: segment.gso_size, checksum, ..SegMeta::SINGLE }
         }
     }
 }

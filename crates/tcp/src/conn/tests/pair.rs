@@ -112,6 +112,11 @@ impl Side {
 impl Pair {
     /// An established pair; the server's half-open entry is played by this function.
     pub(super) fn established(tunables: &Tunables) -> Self {
+        Self::established_with(tunables, 1460)
+    }
+
+    /// The same, where each announces this MSS.
+    pub(super) fn established_with(tunables: &Tunables, mss: u16) -> Self {
         let open = |local_port, remote_port, iss, last| ActiveOpen {
             remote: Address::from_v4_octets([10, 0, 0, last]),
             remote_port,
@@ -119,7 +124,7 @@ impl Pair {
             local_index: 0,
             iss: SeqNum::new(iss),
             timestamp_offset: iss,
-            mss: Mss::new(1460),
+            mss: Mss::new(mss),
         };
         let client_open = open(CLIENT_PORT, SERVER_PORT, CLIENT_ISS, 2);
         let server_open = open(SERVER_PORT, CLIENT_PORT, SERVER_ISS, 1);

@@ -1,0 +1,175 @@
+//! What one end does on a connection.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, Particulars, SocketOptions};
+
+use super::app::{Draw, Patience};
+
+/// What one end does on a connection. Both ends compute it for both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// From which the octets are computed.
+    pub(super) key: u64,
+    /// How many are sent before the end of the stream.
+    pub octets: u64,
+    /// The most octets of one write.
+    pub(super) most: usize,
+    /// The longest pause between two writes; zero for none.
+    pub(super) write_pause: Duration,
+    /// The longest pause between two reads; zero reads all there is at once.
+    pub(super) read_pause: Duration,
+    /// When it sends its first octet.
+    pub(super) beginning: Beginning,
+    /// The last of so many octets is urgent, each time; 0: none is.
+    pub(super) urgent_every: u64,
+    /// What follows the end of both streams.
+    pub(super) ending: Ending,
+    /// At how many octets received it lets go without waiting for any end, and how.
+    pub(super) gives_up_at: Option<(u64, Parting)>,
+    /// What it sets on its socket.
+    pub(super) options: SocketOptions,
+}
+
+/// When an application begins to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Beginning {
+    /// At once.
+    AtOnce,
+    /// After the end of the peer's stream: its answer goes over a connection that is half closed.
+    AfterPeersEnd,
+}
+
+/// What an application does once both directions have ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// It lets go.
+    LetGo,
+    /// It waits to hear that the connection is over.
+    Wait,
+}
+
+/// How an application lets go before the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Parting {
+    /// It closes.
+    Close,
+    /// It aborts.
+    Abort,
+    /// It ends its stream, waits a while for the peer's end, and then aborts.
+    Linger(Duration),
+}
+
+/// Which end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Client,
+    Server,
+}
+
+impl Plan {
+    /// The plan of one end of connection `number`.
+    pub(super) fn new(draw: &Draw, number: u16, end: End) -> Self {
+        let key = mix(draw.seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
+        let mut chance = Rng::with_seed(key);
+        let most_octets = draw.most_octets;
+        let gives_up = draw.patience == Patience::Short && chance.u32(..3) == 0;
+        let patience = if gives_up { Patience::Short } else { Patience::Endless };
+        let pause = |chance: &mut Rng, most: u64| match chance.u32(..4) {
+            0 => Duration::from_millis(chance.u64(1..=most)),
+            _ => Duration::ZERO,
+        };
+        Self {
+            key,
+            octets: if chance.u32(..8) == 0 { 0 } else { chance.u64(1..=most_octets) },
+            most: 1 << chance.u32(4..=16),
+            write_pause: pause(&mut chance, 50),
+            read_pause: pause(&mut chance, 400),
+            beginning: draw_beginning(draw, number, end),
+            urgent_every: if chance.u32(..6) == 0 { chance.u64(1..=30_000) } else { 0 },
+            ending: if chance.bool() { Ending::LetGo } else { Ending::Wait },
+            gives_up_at: gives_up.then(|| (chance.u64(0..=most_octets), draw_parting(&mut chance))),
+            options: draw_options(&mut chance, patience),
+        }
+    }
+
+    /// Whether it keeps to the end of both streams.
+    pub(super) const fn is_patient(&self) -> bool {
+        self.gives_up_at.is_none()
+    }
+
+    /// The octets from `at` on, `len` of them.
+    pub(super) fn text(&self, at: u64, len: usize) -> Vec<u8> {
+        let last = at + len as u64;
+        let words = (at / 8)..=(last / 8);
+        let octets = words.flat_map(|word| mix(self.key.wrapping_add(word)).to_le_bytes());
+        octets.skip((at % 8) as usize).take(len).collect()
+    }
+
+    /// Octets from `at` on until the next that is urgent; 0 if that is the one at `at`.
+    pub(super) fn until_urgent(&self, at: u64) -> Option<u64> {
+        (self.urgent_every > 0).then(|| self.urgent_every - 1 - at % self.urgent_every)
+    }
+
+    /// Whether any octet is urgent.
+    pub(super) const fn has_urgent(&self) -> bool {
+        self.urgent_every > 0 && self.octets >= self.urgent_every
+    }
+}
+
+/// At most one end waits for the other. In one connection of four, one does.
+fn draw_beginning(draw: &Draw, number: u16, end: End) -> Beginning {
+    let waits = match mix(draw.seed.rotate_left(17) ^ u64::from(number)) % 8 {
+        0 => Some(End::Client),
+        1 => Some(End::Server),
+        _ => None,
+    };
+    if waits == Some(end) { Beginning::AfterPeersEnd } else { Beginning::AtOnce }
+}
+
+fn draw_parting(chance: &mut Rng) -> Parting {
+    match chance.u32(..3) {
+        0 => Parting::Close,
+        1 => Parting::Abort,
+        _ => Parting::Linger(Duration::from_millis(chance.u64(0..=20_000))),
+    }
+}
+
+/// An end that is not to give up sets no time-out that is shorter than all outages in a row.
+fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
+    let sometimes = |chance: &mut Rng| chance.u32(..6) == 0;
+    let time_limit = match patience {
+        Patience::Endless => Duration::from_secs(300),
+        Patience::Short => Duration::from_millis(chance.u64(500..=40_000)),
+    };
+    let keep_alive = sometimes(chance);
+    SocketOptions {
+        nagle: if chance.bool() { Nagle::On } else { Nagle::Off },
+        cork: if sometimes(chance) { Cork::On } else { Cork::Off },
+        keep_alive: if keep_alive { KeepAlive::On } else { KeepAlive::Off },
+        particulars: Particulars {
+            keepalive_time: keep_alive.then(|| Duration::from_secs(chance.u64(1..=10))),
+            keepalive_interval: keep_alive.then(|| Duration::from_secs(chance.u64(3..=9))),
+            keepalive_probes: keep_alive.then_some(match patience {
+                Patience::Endless => 100,
+                Patience::Short => chance.u8(1..=3),
+            }),
+            user_timeout: sometimes(chance).then_some(time_limit),
+            max_seg: sometimes(chance).then(|| chance.u16(88..=9_000)),
+            unsent_low_water: sometimes(chance).then(|| chance.u32(1..=50_000)),
+            window_clamp: sometimes(chance).then(|| chance.u32(1_000..=100_000)),
+            acks: if sometimes(chance) { AckTiming::AtOnce } else { AckTiming::Delayed },
+            ..Particulars::default()
+        },
+        ..SocketOptions::default()
+    }
+}
+
+/// SplitMix64's output function: every bit of the result depends on every bit of `seed`.
+pub(super) fn mix(seed: u64) -> u64 {
+    let mut word = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}

@@ -1,0 +1,40 @@
+//! What a router says, and when it is silent.
+
+use whimbrel_wire::{IcmpMessage, IpHeader, Ipv4Header, Protocol, TrafficClass};
+
+use super::too_long;
+
+fn packet(dont_fragment: bool) -> Vec<u8> {
+    let mut packet = vec![0; 600];
+    let header = Ipv4Header {
+        src: [10, 0, 0, 1].into(),
+        dst: [10, 0, 0, 2].into(),
+        protocol: Protocol::TCP,
+        ttl: 64,
+        tos: TrafficClass::default(),
+        identification: 0,
+        dont_fragment,
+        fragment: None,
+        total_len: 600,
+        header_len: 20,
+    };
+    header.emit(&mut packet);
+    packet
+}
+
+#[test]
+fn the_sender_hears_of_the_mtu_with_the_start_of_its_packet() {
+    let packet = packet(true);
+    let error = too_long(&packet, 576).expect("an error");
+    let (ip, payload) = IpHeader::parse(&error).expect("a packet");
+    let (sender, _) = IpHeader::parse(&packet).expect("a packet");
+    assert_eq!((ip.dst, ip.protocol), (sender.src, Protocol::ICMP));
+    let expected = IcmpMessage::FragmentationNeeded { next_hop_mtu: 576, quoted: &packet[..28] };
+    assert_eq!(IcmpMessage::parse(payload), Ok(expected));
+}
+
+#[test]
+fn of_what_may_be_fragmented_and_of_noise_nothing_is_said() {
+    assert_eq!(too_long(&packet(false), 576), None);
+    assert_eq!(too_long(&[0xff; 600], 576), None);
+}
