@@ -109,6 +109,24 @@ fn no_error_answers_an_error_or_a_packet_that_is_not_of_one_host() {
 }
 
 #[test]
+fn messages_of_an_unknown_type_are_dropped_in_silence() {
+    for over in BOTH {
+        let mut server = host(server_addr, 2, &Tunables::default());
+        // Sent as if by a router, about a packet that the server sent.
+        let about = packet_from(server_addr(over), client_addr(over), Protocol::TCP, &[0; 20]);
+        // Unassigned, and for private experiments (RFC 4727 4, RFC 4443 2.1).
+        for icmp_type in [44, 200, 253] {
+            let message = match over {
+                Over::V4 => icmp(&about, &IcmpMessage::Other { icmp_type, code: 0 }),
+                Over::V6 => icmpv6(&about, &Icmpv6Message::Other { icmp_type, code: 0 }),
+            };
+            assert!(exchange(&mut server, Instant::ZERO, &message).is_empty());
+        }
+        assert_eq!(server.ip_counters().dropped(FrameDrop::IcmpType), 3, "{over:?}");
+    }
+}
+
+#[test]
 fn errors_out_are_limited_to_a_burst_and_a_rate() {
     let mut server = host(server_addr, 2, &Tunables::default());
     let packet = packet(Over::V4, Protocol::UDP, &[0; 8]);
