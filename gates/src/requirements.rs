@@ -38,6 +38,8 @@ struct Requirement {
     #[serde(default)]
     tests: Vec<String>,
     #[serde(default)]
+    scripts: Vec<String>,
+    #[serde(default)]
     reason: String,
 }
 
@@ -107,6 +109,7 @@ fn judge_table(name: &str, text: &str, table: &Table, tree: &Tree) -> Vec<Findin
         }
         messages.extend(reference::judge_all(Kind::Code, &requirement.code, tree));
         messages.extend(reference::judge_all(Kind::Test, &requirement.tests, tree));
+        messages.extend(reference::judge_all(Kind::Script, &requirement.scripts, tree));
         let place = |(message, remedy)| Finding::at(name, line, format!("{id}: {message}"), remedy);
         findings.extend(messages.into_iter().map(place));
     }
@@ -115,7 +118,7 @@ fn judge_table(name: &str, text: &str, table: &Table, tree: &Tree) -> Vec<Findin
 
 /// What a requirement lacks, with the remedy.
 fn judge_requirement(requirement: &Requirement) -> Vec<(String, &'static str)> {
-    let Requirement { section, text, status, code, tests, reason, .. } = requirement;
+    let Requirement { section, text, status, code, tests, scripts, reason, .. } = requirement;
     let mut messages = Vec::new();
     if section.trim().is_empty() || text.trim().is_empty() {
         messages.push(("a requirement has a section and a text".to_owned(), FILL_IN));
@@ -124,8 +127,9 @@ fn judge_requirement(requirement: &Requirement) -> Vec<(String, &'static str)> {
         if code.is_empty() {
             messages.push(("what is done stands somewhere, and no code is named".to_owned(), NAME));
         }
-        if tests.is_empty() {
-            messages.push(("what is done is tested, and no test is named".to_owned(), NAME));
+        if tests.is_empty() && scripts.is_empty() {
+            let message = "what is done is tested, and no test and no script is named";
+            messages.push((message.to_owned(), NAME));
         }
     } else if reason.trim().is_empty() {
         messages.push(("what is not done has a reason, and there is none".to_owned(), FILL_IN));

@@ -75,6 +75,23 @@ fn a_test_is_a_function_and_not_talk_of_one() {
 }
 
 #[test]
+fn a_script_is_a_test_if_it_is_there() {
+    let script = |to: &str| DONE.replace("tests = [\"src/a.rs#check_sequence", to);
+    let files = [("tests/scripts/close/fin.pkt", ""), ("docs/fin.pkt", "")];
+    let found = |reference: &str| {
+        let table = script(&format!("scripts = [\"{reference}"));
+        let tree = [("docs/rfc/1.toml", table.as_str()), ("src/a.rs", CODE), files[0], files[1]];
+        judge(&Tree::of(&tree)).1.into_iter().map(|it| it.message).collect::<Vec<_>>()
+    };
+    assert_eq!(found("tests/scripts/close/fin.pkt"), Vec::<String>::new());
+    assert_eq!(found("tests/scripts/close/"), Vec::<String>::new());
+    for wrong in ["tests/scripts/close/rst.pkt", "tests/scripts/clo", "docs/fin.pkt", "docs/", ""] {
+        let expected = format!("MUST-1: `{wrong}` is no script of `tests/scripts/`, and no folder of them");
+        assert_eq!(found(wrong), [expected]);
+    }
+}
+
+#[test]
 fn what_is_no_table_is_found_with_its_line() {
     assert_found(&DONE.replace("MUST\"\ntext", "OUGHT\"\ntext"), 5, "not a requirement table");
     assert_found(&DONE.replace("section", "chapter"), 4, "not a requirement table");

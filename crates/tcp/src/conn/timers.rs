@@ -93,12 +93,17 @@ impl Connection {
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
         let due = cx.now + self.retransmission_wait(cx);
         if self.is_stalled() {
-            // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
-            if !self.flags.has(Flags::PERSIST) {
+            if self.flags.has(Flags::PERSIST) {
+                // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
+                self.timers.retransmission = self.timers.retransmission.min(due);
+            } else {
+                // RFC 9293 3.8.6.1: the first probe goes "when a zero window has existed for the
+                // retransmission timeout period (SHLD-29)", not when what was acknowledged would
+                // have been sent again.
                 self.flags.set(Flags::PERSIST);
                 self.ledger.tally.waits_since = cx.now.tick();
+                self.timers.retransmission = due;
             }
-            self.timers.retransmission = self.timers.retransmission.min(due);
             return;
         }
         self.flags.clear(Flags::PERSIST);

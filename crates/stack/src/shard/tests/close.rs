@@ -168,3 +168,22 @@ fn where_a_syn_with_fin_may_open_it_opens_a_port_in_time_wait_again() {
     assert_eq!(hosts.server.counters().time_wait_recycled, 1);
     hosts.assert_no_leaks();
 }
+
+#[test]
+fn a_syn_that_its_sender_disowns_was_an_old_duplicate_and_time_wait_goes_on() {
+    let (mut hosts, rcv_nxt) = waiting(&Tunables::default());
+    let client = client_addr(Over::V4);
+    let syn = segment(client, TcpFlags::SYN, (rcv_nxt + 1_000).raw(), 0);
+    let answer = hosts.take_at_server(&syn).expect("an answer");
+    assert_eq!((answer.flags, answer.ack), (TcpFlags::SYN_ACK, rcv_nxt + 1_001));
+    // Whoever sent no such SYN answers so (RFC 9293 3.10.7.1).
+    let reset = segment(client, TcpFlags::RST, answer.ack.raw(), 0);
+    assert!(hosts.take_at_server(&reset).is_none());
+    let census = hosts.server.census();
+    assert_eq!((census.time_wait, census.syn_entries, census.connections), (1, 0, 0));
+    // The record is the old connection's: it acknowledges what that received.
+    let fin = TcpFlags::FIN | TcpFlags::ACK;
+    let again = segment(client, fin, (rcv_nxt - 1).raw(), answer.seq.raw());
+    assert_eq!(hosts.take_at_server(&again).expect("an acknowledgment").ack, rcv_nxt);
+    hosts.assert_no_leaks();
+}

@@ -4,7 +4,7 @@ use whimbrel_tcp::{Instant, SegMeta};
 use whimbrel_wire::{IcmpMessage, Icmpv6Message, IpHeader, Protocol};
 
 use super::hosts::{Over, client_addr, host, server_addr};
-use super::packets::packet;
+use super::packets::{exchange, fix_checksum, packet};
 use crate::ip::FrameDrop;
 use crate::{RxFrame, TxBatch};
 use whimbrel_tcp::Tunables;
@@ -41,6 +41,20 @@ fn answer(over: Over, protocol: Protocol, message: &[u8]) -> Vec<u8> {
     assert!(!server.tx(&mut batch));
     assert_eq!(batch.pending().len(), 1);
     batch.pending()[0].to_vec()
+}
+
+#[test]
+fn a_time_to_live_that_ran_out_here_does_no_harm() {
+    // RFC 1122 3.2.1.7: it is the gateways' to look at.
+    let mut message = [0; 64];
+    IcmpMessage::EchoRequest { identifier: 5, sequence: 9, data: &[7; 56] }.emit(&mut message);
+    for ttl in [0, 1] {
+        let mut server = host(server_addr, 2, &Tunables::default());
+        let mut request = packet(Over::V4, Protocol::ICMP, &message);
+        request[8] = ttl;
+        fix_checksum(&mut request);
+        assert_eq!(exchange(&mut server, Instant::ZERO, &request).len(), 1, "{ttl}");
+    }
 }
 
 #[test]

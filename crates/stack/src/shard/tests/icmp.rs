@@ -10,7 +10,9 @@ use whimbrel_wire::{Address, IcmpMessage, Icmpv6Message, IpHeader, Protocol};
 use super::hosts::{
     BOTH, Hosts, Over, Wire, client_addr, drain, events, host, send, server_addr, server_at,
 };
-use super::packets::{exchange, icmp, icmpv6, packet, packet_from, sent, too_big, unreachable, v6};
+use super::packets::{
+    exchange, fix_checksum, icmp, icmpv6, packet, packet_from, sent, too_big, unreachable, v6,
+};
 use crate::ip::FrameDrop;
 use crate::{Event, Handle, Shard};
 
@@ -106,6 +108,35 @@ fn no_error_answers_an_error_or_a_packet_that_is_not_of_one_host() {
         assert!(exchange(&mut server, Instant::ZERO, packet).is_empty(), "{packet:x?}");
     }
     assert_eq!(server.ip_counters().icmp_errors_sent, 0);
+}
+
+#[test]
+fn an_error_has_no_class_whatever_it_is_about() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let mut packet = packet(Over::V4, UNKNOWN, &[0; 8]);
+    packet[1] = 0x28;
+    fix_checksum(&mut packet);
+    let replies = exchange(&mut server, Instant::ZERO, &packet);
+    assert_eq!(read_error(Over::V4, &replies[0]).3, packet);
+    assert_eq!(replies[0][1], 0, "RFC 1122 3.2.2");
+}
+
+#[test]
+fn messages_of_an_unknown_type_are_dropped_in_silence() {
+    for over in BOTH {
+        let mut server = host(server_addr, 2, &Tunables::default());
+        // Sent as if by a router, about a packet that the server sent.
+        let about = packet_from(server_addr(over), client_addr(over), Protocol::TCP, &[0; 20]);
+        // IPv4 timestamp and address mask, unassigned, for experiments (RFC 4727 4, RFC 4443 2.1).
+        for icmp_type in [13, 17, 44, 200, 253] {
+            let message = match over {
+                Over::V4 => icmp(&about, &IcmpMessage::Other { icmp_type, code: 0 }),
+                Over::V6 => icmpv6(&about, &Icmpv6Message::Other { icmp_type, code: 0 }),
+            };
+            assert!(exchange(&mut server, Instant::ZERO, &message).is_empty());
+        }
+        assert_eq!(server.ip_counters().dropped(FrameDrop::IcmpType), 5, "{over:?}");
+    }
 }
 
 #[test]

@@ -1,15 +1,20 @@
 //! Opening, from either side.
 
+use std::net::Ipv6Addr;
 use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::{CloseReason, DropReason, Tunables};
-use whimbrel_wire::Endpoint;
+use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
+use whimbrel_wire::tcp::TcpHeader;
+use whimbrel_wire::{Address, Endpoint};
 
-use super::hosts::{BOTH, Hosts, Over, client_addr, drain, events, send, server_at};
+use super::hosts::{
+    BOTH, Hosts, Over, client_addr, config, drain, events, host, send, server_addr, server_at,
+};
+use super::packets::sent;
 use crate::shard::{ConnectError, ListenError};
-use crate::{Event, Recv};
+use crate::{Event, InterfaceAddress, Recv, RxFrame, Shard};
 
 #[test]
 fn a_connection_opens_carries_data_both_ways_and_closes_without_a_trace() {
@@ -187,7 +192,7 @@ fn errors_say_what_was_wrong() {
     assert_eq!(hosts.server.listen(at, 8), Err(ListenError::InUse(at)));
     let foreign = Endpoint::new(client_addr(Over::V4), 80);
     assert_eq!(hosts.server.listen(foreign, 8), Err(ListenError::NotLocal(foreign)));
-    let beyond = Endpoint::new(whimbrel_wire::Address::from_v4_octets([192, 0, 2, 1]), 80);
+    let beyond = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
     assert_eq!(hosts.client.connect(beyond, None), Err(ConnectError::NoRoute(beyond)));
     let bound = Endpoint::new(client_addr(Over::V4), 4_000);
     let first = hosts.client.connect(at, Some(bound)).expect("the port is free");
@@ -213,4 +218,88 @@ fn every_port_can_be_used_towards_one_server_and_then_the_error_names_the_limit(
         hosts.client.abort(client);
     }
     hosts.assert_no_leaks();
+}
+
+#[test]
+fn one_can_listen_on_a_port_while_a_connection_opens_from_it() {
+    let mut hosts = Hosts::new();
+    hosts.listen(Over::V4, 8);
+    let here = Endpoint::new(client_addr(Over::V4), 4_000);
+    let opening = hosts.client.connect(server_at(Over::V4), Some(here)).expect("a free port");
+    let listener = hosts.client.listen(here, 8).expect("nobody listens there");
+    assert_eq!(hosts.client.state(opening), Some(State::SynSent));
+    let incoming = hosts.server.connect(here, None).expect("a free port");
+    hosts.settle();
+    let accepted = hosts.client.accept(listener).expect("a complete connection");
+    for handle in [opening, accepted] {
+        assert_eq!(hosts.client.state(handle), Some(State::Established));
+    }
+    assert_eq!(hosts.server.state(incoming), Some(State::Established));
+}
+
+#[test]
+fn of_several_addresses_a_connection_keeps_the_one_it_began_with() {
+    let second = |over| match over {
+        Over::V4 => Address::from_v4_octets([10, 0, 0, 7]),
+        Over::V6 => Address::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 7)),
+    };
+    for over in BOTH {
+        let mut config = config(client_addr, 1, &Tunables::default());
+        let prefix_len = if over == Over::V4 { 24 } else { 64 };
+        config.addresses.push(InterfaceAddress { addr: second(over), prefix_len });
+        let client = Shard::new(config).expect("a valid configuration");
+        let mut hosts = Hosts::of(client, host(server_addr, 2, &Tunables::default()));
+        let listener = hosts.listen(over, 8);
+        let from_second = Some(Endpoint::new(second(over), 0));
+        let client = hosts.client.connect(server_at(over), from_second).expect("a free port");
+        hosts.settle();
+        let server = hosts.server.accept(listener).expect("a complete connection");
+        send(&mut hosts.client, client, b"question");
+        hosts.settle();
+        send(&mut hosts.server, server, b"answer");
+        hosts.settle();
+        assert_eq!(drain(&mut hosts.server, server).0, b"question");
+        assert_eq!(drain(&mut hosts.client, client).0, b"answer");
+        // And the one that somebody else chose.
+        let there = Endpoint::new(second(over), 81);
+        let listener = hosts.client.listen(there, 8).expect("the port is free");
+        let caller = hosts.server.connect(there, None).expect("a free port");
+        hosts.settle();
+        let called = hosts.client.accept(listener).expect("a complete connection");
+        send(&mut hosts.client, called, b"welcome");
+        hosts.settle();
+        assert_eq!(drain(&mut hosts.server, caller).0, b"welcome");
+        for handle in [client, called] {
+            hosts.client.close(handle);
+        }
+        for handle in [server, caller] {
+            hosts.server.close(handle);
+        }
+        hosts.settle();
+        for shard in [&hosts.client, &hosts.server] {
+            assert_eq!(shard.counters().dropped(DropReason::NoSocket), 0, "a stranger's address");
+        }
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_burst_is_processed_whole_before_any_of_it_is_acknowledged() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, server) = hosts.connected(Over::V4, listener);
+    send(&mut hosts.client, client, &[7; 4 * 1_448]);
+    let mut packets = sent(&mut hosts.client);
+    assert_eq!(packets.len(), 4);
+    // The first comes last: what came before it was out of order, and is acknowledged each.
+    packets.rotate_left(1);
+    let frames: Vec<_> = packets.iter().map(|it| RxFrame::new(it, SegMeta::SINGLE)).collect();
+    hosts.server.rx(hosts.now, &frames);
+    let acks: Vec<_> = sent(&mut hosts.server)
+        .iter()
+        .map(|packet| TcpHeader::parse(&packet[20..]).expect("a TCP header").0.ack)
+        .collect();
+    let end = hosts.client.snapshot(client).expect("it is there").snd.max;
+    assert!(!acks.is_empty() && acks.iter().all(|ack| *ack == end), "{acks:?}, not {end:?}");
+    assert_eq!(drain(&mut hosts.server, server).0.len(), 4 * 1_448);
 }

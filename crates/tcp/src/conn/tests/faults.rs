@@ -56,7 +56,8 @@ fn a_peer_that_falls_silent_times_the_connection_out() {
     let mut pair = Pair::established(&Tunables::default());
     pair.lose = |_, _| true;
     pair.write(Which::Client, b"anyone?");
-    pair.run_for(Duration::from_secs(60));
+    // RFC 9293 3.8.3, SHLD-11.
+    pair.run_for(Duration::from_secs(100));
     assert_eq!(pair.client.connection.state(), State::Established);
     pair.run_for(Duration::from_secs(1_200));
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
@@ -69,7 +70,10 @@ fn keep_alive_finds_out_that_the_peer_is_gone() {
     let mut pair = Pair::established(&Tunables::default());
     let now = pair.now;
     pair.client.with(now, |connection, cx| connection.start_keep_alive(cx));
-    pair.run_for(Duration::from_secs(7_300));
+    // RFC 9293 3.8.4, MUST-28: two hours at least.
+    pair.run_for(Duration::from_secs(7_199));
+    assert_eq!(pair.client.counters.keep_alives, 0);
+    pair.run_for(Duration::from_secs(101));
     assert_eq!(pair.client.connection.state(), State::Established, "the peer answered");
     assert_eq!(pair.client.counters.keep_alives, 1);
     pair.lose = |_, _| true;
