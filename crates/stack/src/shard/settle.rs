@@ -61,13 +61,14 @@ impl Shard {
             let waits = slot.connection.state() == State::TimeWait;
             // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
             let owes_ack = slot.connection.owes_ack();
+            let tsval = slot.connection.tsval(self.now);
             let ended = ended(&slot.connection, generation);
             let hash = self.records.hash(&key);
             let record = Record::new(Kind::Connection, index);
             let found = if waits {
                 let waiting = self.start_waiting(ended);
                 if owes_ack {
-                    self.acknowledge_from_wait(waiting);
+                    self.acknowledge_from_wait(waiting, tsval);
                 }
                 self.records.flows.replace(hash, record, waiting)
             } else {

@@ -5,7 +5,8 @@ use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Mss, WindowScale};
 
 use super::{Connection, Flags, State};
-use crate::{Context, Slices};
+use crate::table::Identity;
+use crate::{Context, Instant, Slices};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, Debug)]
@@ -383,11 +384,16 @@ impl Connection {
     /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).
     pub(super) fn own_timestamps(&self, cx: &Context<'_>) -> Option<Timestamps> {
         self.flags.has(Flags::TIMESTAMPS).then(|| Timestamps {
-            val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
+            val: self.tsval(cx.now),
             // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
             // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
         })
+    }
+
+    /// TSval now; shown if timestamps were negotiated.
+    pub fn tsval(&self, now: Instant) -> u32 {
+        Identity::tsval(now, self.stamps.offset)
     }
 
     /// Window scaling was negotiated (only asked while opening).
