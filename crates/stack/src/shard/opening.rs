@@ -239,7 +239,9 @@ impl Shard {
     }
 
     fn build(&mut self, entry: &SynEntry) -> Connection {
-        let options = self.inherited(entry);
+        // Most listeners have nothing to hand down, and it need not be copied.
+        let inherited = self.inherited(entry);
+        let options = inherited.filter(|it| **it != SocketOptions::default()).copied();
         let handshake = Handshake {
             open: ActiveOpen {
                 remote: entry.remote().addr,
@@ -248,7 +250,7 @@ impl Shard {
                 local_index: entry.local_index(),
                 iss: entry.iss(),
                 timestamp_offset: self.timestamp_offset(entry),
-                mss: self.own_mss(entry, &options),
+                mss: self.own_mss(entry),
             },
             irs: entry.irs(),
             peer_mss: self.host.path_mss(self.now, entry.mss(), &entry.remote().addr),
@@ -259,7 +261,7 @@ impl Shard {
         };
         let mut cx = self.context();
         let mut connection = Connection::from_handshake(&mut cx, &handshake);
-        if options != SocketOptions::default() {
+        if let Some(options) = options {
             connection.inherit(&mut cx, &options);
         }
         connection
@@ -275,30 +277,33 @@ impl Shard {
     }
 
     fn announced(&self, entry: &SynEntry) -> Announced {
-        let options = self.inherited(entry);
+        let limit = self.inherited(entry).map(|options| options.recv_limit(&self.tunables));
         Announced {
             tsval: Identity::tsval(self.now, self.timestamp_offset(entry)),
-            mss: self.own_mss(entry, &options),
-            window: initial_window(options.recv_limit(&self.tunables)),
+            mss: self.own_mss(entry),
+            window: initial_window(limit.unwrap_or(self.tunables.recv_buffer)),
         }
     }
 
     /// What the connection of a half-open entry will have of its listener.
-    fn inherited(&self, entry: &SynEntry) -> SocketOptions {
-        let listener = self.listeners.get(entry.listener());
-        listener.map(|listener| *listener.options()).unwrap_or_default()
+    fn inherited(&self, entry: &SynEntry) -> Option<&SocketOptions> {
+        self.listeners.get(entry.listener()).map(|listener| listener.options())
     }
 
     /// The MSS to announce.
-    fn own_mss(&self, entry: &SynEntry, options: &SocketOptions) -> Mss {
+    fn own_mss(&self, entry: &SynEntry) -> Mss {
         let fitting = self.host.mss(entry.remote().addr.family());
-        options.particulars.max_seg.map_or(fitting, |most| fitting.min(Mss::new(most)))
+        let most = self.inherited(entry).and_then(|options| options.particulars.max_seg);
+        most.map_or(fitting, |most| fitting.min(Mss::new(most)))
     }
 
     /// What packets for a half-open entry say.
     pub(super) fn half_open_marking(&self, entry: &SynEntry) -> Marking {
         let is_v4 = entry.remote().addr.is_v4();
-        self.inherited(entry).particulars.marking(is_v4, &self.tunables)
+        match self.inherited(entry) {
+            Some(options) => options.particulars.marking(is_v4, &self.tunables),
+            None => Marking::usual(&self.tunables),
+        }
     }
 
     fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
