@@ -43,6 +43,7 @@ struct Piece {
 /// What is judged and made.
 impl Connection {
     /// Whether there is something to send now.
+    #[inline]
     pub fn wants_transmit(&self, max_text: u32) -> bool {
         self.judge_transmit(max_text).is_some()
     }
@@ -94,7 +95,9 @@ impl Connection {
                     admitted => Plan::Text(self.oldest_piece(admitted)),
                 });
             }
-            if let Some(piece) = self.judge_text(max_text) {
+            if self.has_unsent()
+                && let Some(piece) = self.judge_text(max_text)
+            {
                 return Some(Plan::Text(piece));
             }
         }
@@ -104,9 +107,10 @@ impl Connection {
         (self.acks_owed > 0 || self.owes_window_update()).then_some(Plan::Ack)
     }
 
-    /// The next piece that windows and Nagle's algorithm admit.
+    /// The next piece of what is unsent that windows and Nagle's algorithm admit.
     fn judge_text(&self, max_text: u32) -> Option<Piece> {
-        if !self.has_unsent() || self.flags.has(Flags::PERSIST) && self.snd.wnd.get() == 0 {
+        debug_assert!(self.has_unsent());
+        if self.flags.has(Flags::PERSIST) && self.snd.wnd.get() == 0 {
             return None;
         }
         let mss = u32::from(self.mss);
@@ -363,6 +367,7 @@ impl Connection {
     }
 
     /// Whether text or FIN lies beyond SND.NXT.
+    #[inline]
     pub(super) fn has_unsent(&self) -> bool {
         let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
         self.snd.nxt.before(self.text_end() + fin)

@@ -198,16 +198,19 @@ impl Connection {
     /// Whether reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
     pub(super) fn owes_window_update(&self) -> bool {
-        let mss = u32::from(self.mss);
-        let edge = self.judge_edge(mss);
-        let half = self.recv_size.min(self.most_window()) / 2;
-        let step = edge.offset_from(self.rcv.edge);
         let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
         // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
         // announce is plenty, too: else each handshake would end with an update.
+        if announced >= PLENTY {
+            return false;
+        }
+        let mss = u32::from(self.mss);
+        let edge = self.judge_edge(mss);
+        let half = self.recv_size.min(self.most_window()) / 2;
+        let step = edge.offset_from(self.rcv.edge);
         step > 0
-            && announced < half.min(PLENTY)
+            && announced < half
             && (step >= 2 * mss || step >= half)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
