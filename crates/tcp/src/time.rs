@@ -55,7 +55,9 @@ impl Add<Duration> for Instant {
     type Output = Self;
     #[inline]
     fn add(self, duration: Duration) -> Self {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        // By 64 bits: `Duration::as_nanos` has 128, which each timer would pay for.
+        let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+        let nanos = seconds.saturating_add(u64::from(duration.subsec_nanos()));
         Self(self.0.saturating_add(nanos))
     }
 }

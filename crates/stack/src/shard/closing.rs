@@ -9,6 +9,7 @@ use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 
 use super::Shard;
+use super::input::Located;
 use super::opening::Opening;
 use crate::ip::{Arrival, FlowKey};
 
@@ -23,16 +24,18 @@ impl Shard {
         Record::new(Kind::TimeWait, index)
     }
 
-    /// Acknowledges the peer's FIN in place of the connection that received it.
-    pub(super) fn acknowledge_from_wait(&mut self, waiting: Record) {
-        if let Some(wait) = self.records.waits.get(waiting.index()).copied() {
-            let ack = self.wait_ack(&wait);
-            self.reply(FlowKey::of_waiting(&wait), ack);
+    /// Acknowledges the peer's FIN in place of the connection that received it and that showed this
+    /// TSval.
+    pub(super) fn acknowledge_from_wait(&mut self, waiting: Record, tsval: u32) {
+        if let Some(wait) = self.records.waits.get(waiting.index()) {
+            let (key, ack) = (FlowKey::of_waiting(wait), wait.ack_reply(Some(tsval)));
+            self.reply(key, ack);
         }
     }
 
     /// A segment for a flow in TIME-WAIT.
-    pub(super) fn on_waiting_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+    pub(super) fn on_waiting_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
+        let arrival = &located.arrival;
         let Some(wait) = self.records.waits.get(index).copied() else {
             return Verdict::Drop(DropReason::TimeWait);
         };
@@ -41,11 +44,11 @@ impl Shard {
             return self.on_reset_in_time_wait(index, &wait, header);
         }
         if self.asks_to_open(header.flags) {
-            return self.on_syn_in_time_wait(index, &wait, arrival);
+            return self.on_syn_in_time_wait(index, &wait, located);
         }
         match wait.judge_segment(&arrival.segment) {
             SegmentVerdict::AckAndRestart => {
-                self.restart_wait(index, arrival);
+                self.restart_wait(index, located);
                 self.reply(arrival.key, self.wait_ack(&wait));
                 Verdict::Accepted
             }
@@ -84,8 +87,9 @@ impl Shard {
         &mut self,
         index: u32,
         wait: &TimeWait,
-        arrival: &Arrival<'_>,
+        located: &Located<'_>,
     ) -> Verdict {
+        let arrival = &located.arrival;
         let header = &arrival.segment.header;
         let stamps = header.options.timestamps;
         let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {
@@ -96,7 +100,7 @@ impl Shard {
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket);
         };
         let opening = Opening { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
-        let verdict = self.on_syn(listener, arrival, opening);
+        let verdict = self.on_syn(listener, located, opening);
         if verdict == Verdict::Accepted {
             self.counters.time_wait_recycled += 1;
         }
@@ -147,13 +151,12 @@ impl Shard {
     }
 
     /// The peer repeated its FIN: 2 MSL begin again.
-    fn restart_wait(&mut self, index: u32, arrival: &Arrival<'_>) {
-        let tsval = arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
+    fn restart_wait(&mut self, index: u32, located: &Located<'_>) {
+        let tsval = located.arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
         let moved = self.records.waits.restart(index, self.now.tick(), tsval);
         let Some(moved) = moved else { return };
-        let hash = self.records.hash(&arrival.key);
         let (old, new) = (Record::new(Kind::TimeWait, index), Record::new(Kind::TimeWait, moved));
-        self.records.flows.replace(hash, old, new);
+        self.records.flows.replace(located.hash, old, new);
     }
 
     pub(super) fn forget_wait(&mut self, index: u32, wait: &TimeWait) {

@@ -19,9 +19,9 @@ use crate::replies::Pending;
 const BURST: usize = 64;
 
 /// An arrived segment and where its record was found.
-struct Located<'a> {
-    arrival: Arrival<'a>,
-    hash: FlowHash,
+pub(super) struct Located<'a> {
+    pub(super) arrival: Arrival<'a>,
+    pub(super) hash: FlowHash,
     record: Option<Record>,
 }
 
@@ -152,9 +152,9 @@ impl Shard {
         let arrival = &located.arrival;
         let verdict = match located.record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_segment(index, arrival),
-            Some((Kind::SynEntry, index)) => self.on_half_open_segment(index, arrival),
-            Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, arrival),
-            None => self.on_stray_segment(arrival),
+            Some((Kind::SynEntry, index)) => self.on_half_open_segment(index, located),
+            Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, located),
+            None => self.on_stray_segment(located),
         };
         match verdict {
             Verdict::Accepted | Verdict::Closed(_) => self.counters.accepted_segs += segs,
@@ -177,7 +177,8 @@ impl Shard {
     }
 
     /// No record: a SYN may open one, everything else is refused (RFC 9293 3.10.7.1 and .2).
-    fn on_stray_segment(&mut self, arrival: &Arrival<'_>) -> Verdict {
+    fn on_stray_segment(&mut self, located: &Located<'_>) -> Verdict {
+        let arrival = &located.arrival;
         let flags = arrival.segment.header.flags;
         if flags.contains(TcpFlags::RST) {
             // RFC 9293 3.10.7.1: "An incoming segment containing a RST is discarded."
@@ -188,7 +189,7 @@ impl Shard {
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {
                 if self.asks_to_open(flags) {
-                    self.on_syn(listener, arrival, Opening::FRESH)
+                    self.on_syn(listener, located, Opening::FRESH)
                 } else {
                     Verdict::Drop(DropReason::Flags)
                 }

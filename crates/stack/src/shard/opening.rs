@@ -10,9 +10,10 @@ use whimbrel_tcp::{DropReason, TxSegment, Verdict};
 use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 
 use super::commands::LettingGo;
+use super::input::Located;
 use super::{ConnectError, ListenError, Shard, Source};
 use crate::connections::Slot;
-use crate::ip::{Arrival, FlowKey};
+use crate::ip::FlowKey;
 use crate::replies::Pending;
 use crate::{Handle, ListenerId};
 
@@ -81,7 +82,7 @@ impl Shard {
     pub(super) fn on_syn(
         &mut self,
         listener: u32,
-        arrival: &Arrival<'_>,
+        located: &Located<'_>,
         opening: Opening,
     ) -> Verdict {
         let Some(place) = self.listeners.get_mut(listener) else {
@@ -96,7 +97,7 @@ impl Shard {
             return Verdict::Drop(DropReason::ListenOverflow);
         }
         let scale_limit = place.options().scale_limit(&self.tunables);
-        let key = arrival.key;
+        let (key, hash) = (located.arrival.key, located.hash);
         let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
@@ -108,11 +109,10 @@ impl Shard {
             scale_limit,
             time_wait: opening.kept(),
         };
-        let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.tunables);
+        let entry = SynEntry::from_syn(&located.arrival.segment.header, open, &self.tunables);
         match self.records.syns.insert(entry, &mut self.listeners, self.now) {
             Ok(index) => {
                 self.counters.syn_received += 1;
-                let hash = self.records.hash(&key);
                 let record = Record::new(Kind::SynEntry, index);
                 match opening.replaces {
                     Some((wait, by)) => {
@@ -144,7 +144,8 @@ impl Shard {
     }
 
     /// A segment that hit a half-open entry.
-    pub(super) fn on_half_open_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+    pub(super) fn on_half_open_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
+        let arrival = &located.arrival;
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -152,7 +153,7 @@ impl Shard {
         let limit = listener.map(|listener| listener.options().recv_limit(&self.tunables));
         let window = initial_window(limit.unwrap_or(self.tunables.recv_buffer));
         match entry.judge(&arrival.segment, window) {
-            SynStep::Complete => self.complete(index, arrival),
+            SynStep::Complete => self.complete(index, located),
             SynStep::Repeat => {
                 entry.on_repeated_syn(&arrival.segment.header);
                 self.replies.push(Pending::SynAck(index));
@@ -187,7 +188,8 @@ impl Shard {
 
     /// The third segment: the connection is built whole, enters its listener's accept queue, and
     /// only then sees the segment.
-    fn complete(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+    fn complete(&mut self, index: u32, located: &Located<'_>) -> Verdict {
+        let arrival = &located.arrival;
         let Some(entry) = self.records.syns.get(index).copied() else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -225,7 +227,7 @@ impl Shard {
         }
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
-        self.records.flows.replace(self.records.hash(&arrival.key), half_open, whole);
+        self.records.flows.replace(located.hash, half_open, whole);
         self.records.syns.remove(index, &mut self.listeners);
         self.end_kept_wait(&entry);
         let Some((connection, mut cx)) = self.connection(place) else {
@@ -237,7 +239,9 @@ impl Shard {
     }
 
     fn build(&mut self, entry: &SynEntry) -> Connection {
-        let options = self.inherited(entry);
+        // Most listeners have nothing to hand down, and it need not be copied.
+        let inherited = self.inherited(entry);
+        let options = inherited.filter(|it| **it != SocketOptions::default()).copied();
         let handshake = Handshake {
             open: ActiveOpen {
                 remote: entry.remote().addr,
@@ -246,7 +250,7 @@ impl Shard {
                 local_index: entry.local_index(),
                 iss: entry.iss(),
                 timestamp_offset: self.timestamp_offset(entry),
-                mss: self.own_mss(entry, &options),
+                mss: self.own_mss(entry),
             },
             irs: entry.irs(),
             peer_mss: self.host.path_mss(self.now, entry.mss(), &entry.remote().addr),
@@ -257,7 +261,7 @@ impl Shard {
         };
         let mut cx = self.context();
         let mut connection = Connection::from_handshake(&mut cx, &handshake);
-        if options != SocketOptions::default() {
+        if let Some(options) = options {
             connection.inherit(&mut cx, &options);
         }
         connection
@@ -273,30 +277,33 @@ impl Shard {
     }
 
     fn announced(&self, entry: &SynEntry) -> Announced {
-        let options = self.inherited(entry);
+        let limit = self.inherited(entry).map(|options| options.recv_limit(&self.tunables));
         Announced {
             tsval: Identity::tsval(self.now, self.timestamp_offset(entry)),
-            mss: self.own_mss(entry, &options),
-            window: initial_window(options.recv_limit(&self.tunables)),
+            mss: self.own_mss(entry),
+            window: initial_window(limit.unwrap_or(self.tunables.recv_buffer)),
         }
     }
 
     /// What the connection of a half-open entry will have of its listener.
-    fn inherited(&self, entry: &SynEntry) -> SocketOptions {
-        let listener = self.listeners.get(entry.listener());
-        listener.map(|listener| *listener.options()).unwrap_or_default()
+    fn inherited(&self, entry: &SynEntry) -> Option<&SocketOptions> {
+        self.listeners.get(entry.listener()).map(|listener| listener.options())
     }
 
     /// The MSS to announce.
-    fn own_mss(&self, entry: &SynEntry, options: &SocketOptions) -> Mss {
+    fn own_mss(&self, entry: &SynEntry) -> Mss {
         let fitting = self.host.mss(entry.remote().addr.family());
-        options.particulars.max_seg.map_or(fitting, |most| fitting.min(Mss::new(most)))
+        let most = self.inherited(entry).and_then(|options| options.particulars.max_seg);
+        most.map_or(fitting, |most| fitting.min(Mss::new(most)))
     }
 
     /// What packets for a half-open entry say.
     pub(super) fn half_open_marking(&self, entry: &SynEntry) -> Marking {
         let is_v4 = entry.remote().addr.is_v4();
-        self.inherited(entry).particulars.marking(is_v4, &self.tunables)
+        match self.inherited(entry) {
+            Some(options) => options.particulars.marking(is_v4, &self.tunables),
+            None => Marking::usual(&self.tunables),
+        }
     }
 
     fn timestamp_offset(&self, entry: &SynEntry) -> u32 {

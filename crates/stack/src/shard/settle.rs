@@ -26,20 +26,14 @@ impl Shard {
         let deadline = slot.connection.next_deadline();
         match slot.connection.state() {
             State::TimeWait | State::Closed => self.unlink(index),
-            _ => self.rearm(index, deadline),
-        }
-    }
-
-    /// Arms the wheel for the earliest deadline. A deadline that moved away leaves the node where
-    /// it is: it fires early, finds nothing due and is armed again, which is cheaper than moving
-    /// it with every acknowledgment.
-    fn rearm(&mut self, index: u32, deadline: Instant) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if deadline == Instant::NEVER {
-            self.disarm(index);
-        } else if deadline < slot.armed {
-            slot.armed = deadline;
-            self.wheel.arm(&mut self.records.connections, index, deadline);
+            _ if deadline < slot.armed => {
+                slot.armed = deadline;
+                self.wheel.arm(&mut self.records.connections, index, deadline);
+            }
+            // A deadline that moved away leaves the node where it is: it fires early, finds nothing
+            // due and is armed again, which is cheaper than moving it with every acknowledgment.
+            _ if deadline == Instant::NEVER => self.disarm(index),
+            _ => {}
         }
     }
 
@@ -61,13 +55,14 @@ impl Shard {
             let waits = slot.connection.state() == State::TimeWait;
             // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
             let owes_ack = slot.connection.owes_ack();
+            let tsval = slot.connection.tsval(self.now);
             let ended = ended(&slot.connection, generation);
             let hash = self.records.hash(&key);
             let record = Record::new(Kind::Connection, index);
             let found = if waits {
                 let waiting = self.start_waiting(ended);
                 if owes_ack {
-                    self.acknowledge_from_wait(waiting);
+                    self.acknowledge_from_wait(waiting, tsval);
                 }
                 self.records.flows.replace(hash, record, waiting)
             } else {

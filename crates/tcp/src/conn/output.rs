@@ -5,7 +5,8 @@ use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Mss, WindowScale};
 
 use super::{Connection, Flags, State};
-use crate::{Context, Slices};
+use crate::table::Identity;
+use crate::{Context, Instant, Slices};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,7 @@ struct Piece {
 /// What is judged and made.
 impl Connection {
     /// Whether there is something to send now.
+    #[inline]
     pub fn wants_transmit(&self, max_text: u32) -> bool {
         self.judge_transmit(max_text).is_some()
     }
@@ -93,7 +95,9 @@ impl Connection {
                     admitted => Plan::Text(self.oldest_piece(admitted)),
                 });
             }
-            if let Some(piece) = self.judge_text(max_text) {
+            if self.has_unsent()
+                && let Some(piece) = self.judge_text(max_text)
+            {
                 return Some(Plan::Text(piece));
             }
         }
@@ -103,9 +107,10 @@ impl Connection {
         (self.acks_owed > 0 || self.owes_window_update()).then_some(Plan::Ack)
     }
 
-    /// The next piece that windows and Nagle's algorithm admit.
+    /// The next piece of what is unsent that windows and Nagle's algorithm admit.
     fn judge_text(&self, max_text: u32) -> Option<Piece> {
-        if !self.has_unsent() || self.flags.has(Flags::PERSIST) && self.snd.wnd.get() == 0 {
+        debug_assert!(self.has_unsent());
+        if self.flags.has(Flags::PERSIST) && self.snd.wnd.get() == 0 {
             return None;
         }
         let mss = u32::from(self.mss);
@@ -362,6 +367,7 @@ impl Connection {
     }
 
     /// Whether text or FIN lies beyond SND.NXT.
+    #[inline]
     pub(super) fn has_unsent(&self) -> bool {
         let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
         self.snd.nxt.before(self.text_end() + fin)
@@ -383,11 +389,16 @@ impl Connection {
     /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).
     pub(super) fn own_timestamps(&self, cx: &Context<'_>) -> Option<Timestamps> {
         self.flags.has(Flags::TIMESTAMPS).then(|| Timestamps {
-            val: cx.now.tick().raw().wrapping_add(self.stamps.offset),
+            val: self.tsval(cx.now),
             // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
             // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
         })
+    }
+
+    /// TSval now; shown if timestamps were negotiated.
+    pub fn tsval(&self, now: Instant) -> u32 {
+        Identity::tsval(now, self.stamps.offset)
     }
 
     /// Window scaling was negotiated (only asked while opening).

@@ -91,8 +91,8 @@ impl Connection {
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
-        let due = cx.now + self.retransmission_wait(cx);
         if self.is_stalled() {
+            let due = cx.now + self.retransmission_wait(cx);
             if self.flags.has(Flags::PERSIST) {
                 // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
                 self.timers.retransmission = self.timers.retransmission.min(due);
@@ -106,13 +106,13 @@ impl Connection {
             }
             return;
         }
+        self.timers.retransmission = if self.snd.una == self.snd.max {
+            Instant::NEVER
+        } else {
+            cx.now + self.retransmission_wait(cx)
+        };
         self.flags.clear(Flags::PERSIST);
         self.flags.clear(Flags::PROBE);
-        if self.snd.una == self.snd.max {
-            self.timers.stop_retransmission();
-        } else {
-            self.timers.retransmission = due;
-        }
     }
 
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).

@@ -66,6 +66,10 @@ impl ChunkQueue {
             Some(first) if first.len() > most => first.split_to(most),
             Some(_) => self.full.pop_front()?,
             None if self.tail.is_empty() => return None,
+            // Without room to go on in, it goes whole: to share the chunk would allocate.
+            None if self.tail.capacity() <= most && self.tail.capacity() == self.tail.len() => {
+                core::mem::take(&mut self.tail).freeze()
+            }
             None => self.tail.split_to(self.tail.len().min(most)).freeze(),
         };
         self.octets -= chunk.len() as u32;

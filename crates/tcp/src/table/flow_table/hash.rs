@@ -1,9 +1,7 @@
 //! The keyed hash of a flow.
 
-use core::hash::Hasher;
-
 use siphasher::sip::SipHasher13;
-use whimbrel_wire::Address;
+use whimbrel_wire::{Address, Family};
 
 use crate::table::secrets::Key;
 
@@ -34,19 +32,24 @@ impl FlowHasher {
         local_port: u16,
         local_index: u16,
     ) -> FlowHash {
-        let ports = u64::from(remote_port) | u64::from(local_port) << 16;
-        let [low, high] = halves(remote);
-        let mut hasher = self.keyed;
-        hasher.write_u64(low);
-        hasher.write_u64(high);
-        hasher.write_u64(ports | u64::from(local_index) << 32);
-        FlowHash((hasher.finish() >> 32) as u32)
+        let [a, b] = remote_port.to_ne_bytes();
+        let [c, d] = local_port.to_ne_bytes();
+        let [e, f] = local_index.to_ne_bytes();
+        // Octets that all IPv4 addresses share are left out: two rounds of seven less. No two flows
+        // have the same octets, as the length is hashed as well.
+        let hash = match remote.family() {
+            Family::V4 => {
+                let [g, h, i, j] = remote.v4_octets();
+                self.keyed.hash(&[g, h, i, j, a, b, c, d, e, f])
+            }
+            Family::V6 => {
+                let mut octets = [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+                octets[6..].copy_from_slice(remote.octets());
+                self.keyed.hash(&octets)
+            }
+        };
+        FlowHash((hash >> 32) as u32)
     }
-}
-
-fn halves(address: &Address) -> [u64; 2] {
-    let octets = u128::from_le_bytes(*address.octets());
-    [octets as u64, (octets >> 64) as u64]
 }
 
 impl core::fmt::Debug for FlowHasher {
