@@ -147,8 +147,8 @@ pub struct Connection {
     recv_size: u32,
     /// When text was last sent.
     text_sent: Tick,
-    /// When the last challenge acknowledgment went out.
-    challenged: Tick,
+    /// When as many challenge acknowledgments as ever may go out at once.
+    challenges: Tick,
     timers: Timers,
     ledger: Box<Ledger>,
     cold: Option<Box<Cold>>,
@@ -219,12 +219,10 @@ impl Flags {
     const KEEP_ALIVE_NOW: Self = Self(1 << 11);
     /// Our SYN is not acknowledged; it is to be sent while SND.NXT stands on it.
     const SYN: Self = Self(1 << 12);
-    /// A challenge acknowledgment was sent before: `challenged` means something.
-    const CHALLENGED: Self = Self(1 << 13);
     /// The peer's FIN was taken: RCV.NXT is beyond it.
-    const FIN_RECEIVED: Self = Self(1 << 14);
+    const FIN_RECEIVED: Self = Self(1 << 13);
     /// The retransmission timer probes a closed window rather than resending.
-    const PERSIST: Self = Self(1 << 15);
+    const PERSIST: Self = Self(1 << 14);
 
     #[inline]
     const fn has(self, flag: Self) -> bool {

@@ -80,15 +80,32 @@ impl Recovery {
                 Remedy::Wait
             }
             // RFC 6582 3.2 step 2: "the Cumulative Acknowledgment field covers more than recover"
-            Phase::Open if self.dup_acks == 3 && una.after(self.recover) => {
-                self.phase = Phase::FastRecovery;
-                self.recover = at.max;
-                let ssthresh = cc.on_loss(at.octets, at.mss);
-                cc.cwnd = ssthresh + 3 * at.mss;
-                Remedy::Retransmit
+            Phase::Open if u32::from(self.dup_acks) == DUP_THRESH && una.after(self.recover) => {
+                self.enter(cc, at)
             }
             Phase::Open | Phase::AfterTimeout => Remedy::Wait,
         }
+    }
+
+    /// An acknowledgment of `una` names `sacked` octets beyond it as held: what several duplicates
+    /// would have told may have come in this one (some were lost, or merged by a device).
+    pub fn on_sacked(&mut self, cc: &mut NewReno, una: SeqNum, sacked: u32, at: Flight) -> Remedy {
+        // RFC 6675 4, IsLost: true when "more than (DupThresh - 1) * SMSS bytes with sequence
+        // numbers greater than 'SeqNum' have been SACKed"
+        let lost = sacked > (DUP_THRESH - 1) * at.mss;
+        // RFC 6675 5.1: after a time-out no recovery begins until what was out then is acknowledged.
+        if self.phase != Phase::Open || !lost || una.before(self.recover) {
+            return Remedy::Wait;
+        }
+        self.enter(cc, at)
+    }
+
+    fn enter(&mut self, cc: &mut NewReno, at: Flight) -> Remedy {
+        self.phase = Phase::FastRecovery;
+        self.recover = at.max;
+        let ssthresh = cc.on_loss(at.octets, at.mss);
+        cc.cwnd = ssthresh + DUP_THRESH * at.mss;
+        Remedy::Retransmit
     }
 
     /// New data up to `ack` was acknowledged, `acked` octets of it; afterwards `at` is in flight.
@@ -166,6 +183,9 @@ pub struct Flight {
     /// Octets of text in a full segment.
     pub mss: u32,
 }
+
+/// RFC 5681 3.2: the third duplicate acknowledgment tells of a loss.
+const DUP_THRESH: u32 = 3;
 
 #[cfg(test)]
 mod tests;

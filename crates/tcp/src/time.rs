@@ -83,6 +83,22 @@ impl Tick {
         self.0
     }
 
+    /// Takes one out of a bucket of `burst` that gets one back each `interval`; `self` is when it is
+    /// full again. Returns whether there was one.
+    ///
+    /// A bucket that was left alone for a whole circle seems in use once, for `burst` intervals.
+    pub(crate) fn take_one(&mut self, now: Self, interval: Duration, burst: u8) -> bool {
+        let interval = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
+        let all = interval.saturating_mul(u32::from(burst));
+        // Farther ahead than all of them is behind.
+        let taken = Some(self.millis_since(now)).filter(|ahead| *ahead <= all).unwrap_or(0);
+        let left = taken <= all.saturating_sub(interval);
+        if left {
+            *self = Self(now.0.wrapping_add(taken).wrapping_add(interval));
+        }
+        left
+    }
+
     /// Milliseconds from `earlier` to `self`, walking upward on the circle.
     #[inline]
     pub const fn millis_since(self, earlier: Self) -> u32 {

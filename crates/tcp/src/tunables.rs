@@ -33,7 +33,7 @@ pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
-    AnswerInTimeWait, Isn, PortOrder, ReceiveWindow, RstInTimeWait, SynInTimeWait,
+    AnswerInTimeWait, Isn, PortOrder, ReceiveWindow, RstInTimeWait, SynInTimeWait, ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -119,6 +119,9 @@ tunables! {
         low: "a buffer that is enlarged later cannot be announced whole.";
         high: "windows in steps of up to 16 KiB.";
     }
+
+    /// How `getsockopt` tells the sizes of buffers.
+    told_buffers: ToldBuffers = ToldBuffers::Doubled, "buffers.told", ToldBuffers::UNIT => {}
 
     /// How the window follows the receive buffer.
     recv_window: ReceiveWindow = ReceiveWindow::Rfc9293, "recv.window", ReceiveWindow::UNIT => {
@@ -499,7 +502,8 @@ tunables! {
         high: "the counter is half round within TIME-WAIT at fewer connections a second.";
     }
 
-    /// The least time between two challenge acknowledgments of one record.
+    /// The time between two challenge acknowledgments of one connection in the long run; in
+    /// TIME-WAIT, the least time between two.
     challenge_interval: Duration = millis(500), "net.ipv4.tcp_invalid_ratelimit" (Reading::Millis),
     Unit::Time => {
         also: "net.inet.tcp.ack_war_timewindow" (Reading::Millis);
@@ -507,6 +511,16 @@ tunables! {
         rfc: "RFC 5961 7";
         low: "forged segments make us send as many.";
         high: "a peer that lost its state waits.";
+    }
+
+    /// How many challenge acknowledgments a connection may send in quick succession. RFC 5961 has 10
+    /// in 5 s for the whole host; here each connection has them.
+    challenge_burst: u8 = 10, "challenge.burst", Unit::Count("acknowledgments") => {
+        also: "net.inet.tcp.ack_war_cnt";
+        range: 1 ..= 255;
+        rfc: "RFC 5961 7";
+        low: "a peer that tries again at once is not answered.";
+        high: "forged segments make us send as many.";
     }
 
     /// The most separate ranges that a connection holds out of order.

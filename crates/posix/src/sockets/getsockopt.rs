@@ -3,7 +3,9 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle};
+use whimbrel_tcp::tunables::ToldBuffers;
 
 use super::Sockets;
 use super::setsockopt::lasting;
@@ -13,7 +15,7 @@ use crate::{Domain, Errno, Fd, OptionValue, Protocol, SocketOption, SocketType, 
 
 impl Sockets {
     /// `getsockopt(2)`. Buffers are told at twice their octets, as on Linux, which counts its own
-    /// overhead.
+    /// overhead, unless `Tunables::told_buffers` says otherwise.
     pub fn getsockopt(&mut self, fd: Fd, option: SocketOption) -> Result<OptionValue, Errno> {
         if option == SocketOption::Error {
             self.get(fd)?;
@@ -76,10 +78,10 @@ impl Sockets {
             SocketOption::ProtocolOf => Some(Protocol::Tcp.number()),
             SocketOption::DomainOf => Some(socket.domain.number()),
             SocketOption::SendBuffer => {
-                Some(doubled(options.send_size.unwrap_or(rules.send_buffer)))
+                Some(told(options.send_size.unwrap_or(rules.send_buffer), rules))
             }
             SocketOption::RecvBuffer => {
-                Some(doubled(options.recv_size.unwrap_or(rules.recv_buffer)))
+                Some(told(options.recv_size.unwrap_or(rules.recv_buffer), rules))
             }
             SocketOption::MaxSeg => Some(self.max_seg(socket)),
             SocketOption::NotSentLowAt => {
@@ -145,8 +147,11 @@ fn number(octets: u32) -> i32 {
     i32::try_from(octets).unwrap_or(i32::MAX)
 }
 
-fn doubled(octets: u32) -> i32 {
-    number(octets.saturating_mul(2))
+fn told(octets: u32, rules: &Tunables) -> i32 {
+    match rules.told_buffers {
+        ToldBuffers::Doubled => number(octets.saturating_mul(2)),
+        ToldBuffers::AsSet => number(octets),
+    }
 }
 
 fn seconds(duration: Duration) -> i32 {

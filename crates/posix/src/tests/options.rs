@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::tunables::ToldBuffers;
 
 use super::world::{Side, World, get, nonblocking, send_now, server_at, set, stream};
 use crate::state::number_of;
@@ -90,6 +91,17 @@ fn buffer_sizes_are_told_doubled_and_hold_for_the_windows() {
     let mut into = Incoming::new(12_000);
     let read = world.call(Side::Server, |it| it.recv(server, &mut into, MsgFlags::MSG_WAITALL));
     assert_eq!(read, Ok(12_000));
+    world.end();
+}
+
+#[test]
+fn where_sizes_are_not_doubled_they_are_told_as_they_were_set() {
+    let rules = Tunables { told_buffers: ToldBuffers::AsSet, ..Tunables::default() };
+    let mut world = World::with(&rules);
+    let fd = stream(&mut world.client);
+    set(&mut world.client, fd, SocketOption::RecvBuffer, 5_000);
+    assert_eq!(get(&mut world.client, fd, SocketOption::RecvBuffer), 5_000);
+    assert_eq!(get(&mut world.client, fd, SocketOption::SendBuffer), 256 << 10);
     world.end();
 }
 

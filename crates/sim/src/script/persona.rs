@@ -53,6 +53,8 @@ const LINUX: Persona = Persona {
         ("tw.syn", "linux"),
         ("tw.rst", "at-rcv-nxt"),
         ("ports", "even-first"),
+        // A connection answers one invalid segment in each `tcp_invalid_ratelimit`.
+        ("challenge.burst", "1"),
     ],
 };
 
@@ -63,6 +65,7 @@ const FREEBSD: Persona = Persona {
         ("net.inet.tcp.sendspace", "32768"),
         ("net.inet.tcp.recvspace", "65536"),
         ("kern.ipc.maxsockbuf", "2097152"),
+        ("buffers.told", "as-set"),
         ("recv.window", "full-segments"),
         ("options.order", "freebsd"),
         // Doubled, and `rexmit_slop` on top of each but the first.
@@ -78,6 +81,9 @@ const FREEBSD: Persona = Persona {
         ("tw.syn", "by-sequence"),
         ("tw.answer", "silence"),
         ("tw.rst", "ignore"),
+        // Five in each second.
+        ("net.inet.tcp.ack_war_timewindow", "200"),
+        ("net.inet.tcp.ack_war_cnt", "5"),
         ("net.inet.ip.portrange.first", "10000"),
         ("net.inet.ip.portrange.last", "65535"),
         ("net.inet.ip.portrange.randomized", "1"),

@@ -167,7 +167,7 @@ impl Shard {
                 Verdict::Accepted
             }
             SynStep::Challenge(reason) => {
-                if entry.may_challenge(self.now, self.tunables.challenge_interval) {
+                if entry.may_challenge(self.now, &self.tunables) {
                     let entry = *entry;
                     let reply = entry.challenge_reply(self.announced(&entry));
                     self.counters.challenge_acks += 1;

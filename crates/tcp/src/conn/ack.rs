@@ -49,16 +49,9 @@ impl Connection {
     fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
         let tally = &mut self.ledger.tally;
         tally.last_ack_recv = cx.now.tick();
-        if let [first, others @ ..] = seg.header.options.sack.as_slice() {
-            // RFC 2883 4: the first block reports a duplicate if it lies below the acknowledgment,
-            // or within the second block.
-            let within = |outer: &SackBlock| {
-                first.left.at_or_after(outer.left) && first.right.at_or_before(outer.right)
-            };
-            let duplicate =
-                first.right.at_or_before(seg.header.ack) || others.first().is_some_and(within);
-            tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(duplicate));
-        }
+        let blocks = seg.header.options.sack.as_slice();
+        let duplicate = reports_duplicate(blocks, seg.header.ack);
+        tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(duplicate));
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
@@ -100,6 +93,7 @@ impl Connection {
         if self.recovery.on_new_ack(&mut self.cc, ack, octets, flight) == Remedy::Retransmit {
             self.flags.set(Flags::RETRANSMIT);
         }
+        self.judge_sacked(cx, seg);
         self.rearm_retransmission(cx);
         self.tell_room();
         if fin_acked { self.on_fin_acked(cx) } else { Continue(()) }
@@ -112,15 +106,48 @@ impl Connection {
         // The answers to window probes look alike and say nothing of a loss.
         let outstanding = self.snd.max != self.snd.una && !self.flags.has(Flags::PERSIST);
         let changed = self.take_window(cx, seg);
-        if outstanding && seg.is_empty() && !changed {
+        if outstanding && self.judge_sacked(cx, seg) == Remedy::Wait && seg.is_empty() && !changed {
             let flight = self.flight();
             let remedy = self.recovery.on_duplicate(&mut self.cc, self.snd.una, flight);
-            if remedy == Remedy::Retransmit {
-                cx.counters.fast_retrans += 1;
-                self.rtt.stop_timing();
-                self.flags.set(Flags::RETRANSMIT);
-            }
+            self.take_remedy(cx, remedy);
         }
+    }
+
+    /// Whether the SACK blocks alone tell of a loss, duplicate or not.
+    fn judge_sacked(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Remedy {
+        let sacked = self.sacked_octets(seg);
+        if sacked == 0 {
+            return Remedy::Wait;
+        }
+        let flight = self.flight();
+        let remedy = self.recovery.on_sacked(&mut self.cc, self.snd.una, sacked, flight);
+        self.take_remedy(cx, remedy);
+        remedy
+    }
+
+    fn take_remedy(&mut self, cx: &mut Context<'_>, remedy: Remedy) {
+        if remedy == Remedy::Retransmit {
+            cx.counters.fast_retrans += 1;
+            self.rtt.stop_timing();
+            self.flags.set(Flags::RETRANSMIT);
+        }
+    }
+
+    /// How many octets beyond SND.UNA the blocks of `seg` name. A first block that reports a
+    /// duplicate (RFC 2883 4) lies below, or within the second.
+    fn sacked_octets(&self, seg: &RxSegment<'_>) -> u32 {
+        let blocks = seg.header.options.sack.as_slice();
+        if !self.flags.has(Flags::SACK) {
+            return 0;
+        }
+        let held = |block: &&SackBlock| {
+            block.left.after(self.snd.una)
+                && block.left.before(block.right)
+                && block.right.at_or_before(self.snd.max)
+        };
+        let skipped = usize::from(reports_duplicate(blocks, seg.header.ack));
+        let octets = blocks.iter().skip(skipped).filter(held);
+        octets.map(|block| block.right.offset_from(block.left)).sum()
     }
 
     /// Takes SEG.WND. Returns whether it changed.
@@ -219,3 +246,13 @@ impl Connection {
 
 /// An echo older than this was never ours: 2^31 ms would be ambiguous, ten minutes are absurd.
 const ECHO_LIMIT_MILLIS: u32 = 600_000;
+
+/// RFC 2883 4: the first block reports a duplicate if it lies below the acknowledgment, or within
+/// the second block.
+fn reports_duplicate(blocks: &[SackBlock], ack: SeqNum) -> bool {
+    let [first, others @ ..] = blocks else { return false };
+    let within = |outer: &SackBlock| {
+        first.left.at_or_after(outer.left) && first.right.at_or_before(outer.right)
+    };
+    first.right.at_or_before(ack) || others.first().is_some_and(within)
+}

@@ -66,9 +66,13 @@ impl Connection {
             return IcmpVerdict::Ignored;
         }
         // RFC 5927 4.1: "the TCP sequence number contained in the payload of the ICMP error
-        // message is within the range SND.UNA =< SEG.SEQ < SND.NXT". A bare acknowledgment stands
-        // at SND.NXT itself, and SND.NXT may have gone back: SND.MAX it is.
-        if seq.offset_from(self.snd.una) > self.snd.max.offset_from(self.snd.una) {
+        // message is within the range SND.UNA =< SEG.SEQ < SND.NXT". SND.NXT may have gone back:
+        // SND.MAX it is. A bare acknowledgment stands at SND.MAX itself, and may be undeliverable,
+        // but neither too big nor refused by whoever is to have sent no SYN yet.
+        let beyond = seq.offset_from(self.snd.una);
+        let sent = self.snd.max.offset_from(self.snd.una);
+        let bare = self.is_synchronized() && !matches!(error, IcmpError::TooBig { .. });
+        if beyond > sent || beyond == sent && !bare {
             cx.counters.icmp_out_of_window += 1;
             return IcmpVerdict::OutOfWindow;
         }
@@ -90,13 +94,16 @@ impl Connection {
     /// one then gains nothing, and a host that restarted or a firewall that changed its mind is
     /// found out by retransmissions.
     fn on_hard_error(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> IcmpVerdict {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        if !opening || !cx.tunables.icmp_aborts {
+        if self.is_synchronized() || !cx.tunables.icmp_aborts {
             return self.note_soft_error(cx, SoftError::Prohibited);
         }
         cx.counters.icmp_aborts += 1;
         self.end(cx, reason);
         IcmpVerdict::Closed(reason)
+    }
+
+    fn is_synchronized(&self) -> bool {
+        !matches!(self.state, State::SynSent | State::SynReceived)
     }
 
     fn note_soft_error(&mut self, cx: &mut Context<'_>, error: SoftError) -> IcmpVerdict {

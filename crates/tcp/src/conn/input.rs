@@ -217,20 +217,16 @@ impl Connection {
         }
     }
 
-    /// Sends a challenge acknowledgment, at most one per interval: by a clock of this record's
+    /// Sends a challenge acknowledgment, unless too many went out: several in quick succession, so
+    /// that a peer that tries again is answered, and few in the long run. The count is this record's
     /// own (RFC 5961 7), because one shared by all lets a third party count what others provoke
     /// (CVE-2016-5696).
     pub(super) fn challenge(&mut self, cx: &mut Context<'_>) {
-        let now = cx.now.tick();
-        let interval = cx.tunables.challenge_interval.as_millis();
-        let recent = self.flags.has(Flags::CHALLENGED)
-            && u128::from(now.millis_since(self.challenged)) < interval;
-        if recent {
+        let (interval, burst) = (cx.tunables.challenge_interval, cx.tunables.challenge_burst);
+        if !self.challenges.take_one(cx.now.tick(), interval, burst) {
             cx.counters.challenge_acks_skipped += 1;
             return;
         }
-        self.challenged = now;
-        self.flags.set(Flags::CHALLENGED);
         self.owe_ack();
         cx.counters.challenge_acks += 1;
     }

@@ -135,7 +135,7 @@ impl Connection {
             send_size: cx.tunables.send_buffer,
             recv_size: cx.tunables.recv_buffer,
             text_sent: cx.now.tick(),
-            challenged: cx.now.tick(),
+            challenges: cx.now.tick(),
             timers: Timers::default(),
             ledger,
             cold: None,

@@ -36,6 +36,11 @@ impl Sender {
         self.recovery.on_duplicate(&mut self.cc, self.una, flight)
     }
 
+    fn sacked(&mut self, octets: u32) -> Remedy {
+        let flight = self.flight();
+        self.recovery.on_sacked(&mut self.cc, self.una, octets, flight)
+    }
+
     fn acknowledge(&mut self, octets: u32) -> Remedy {
         self.una += octets;
         let flight = self.flight();
@@ -119,6 +124,20 @@ fn after_a_timeout_duplicates_wait_until_all_that_was_sent_is_acknowledged() {
     let _ = sender.acknowledge(MSS);
     let remedies = [sender.duplicate(), sender.duplicate(), sender.duplicate()];
     assert_eq!(remedies, [Remedy::Wait, Remedy::Wait, Remedy::Retransmit]);
+}
+
+#[test]
+fn more_than_two_segments_held_beyond_a_hole_tell_of_a_loss_at_once() {
+    let mut sender = Sender::with(10);
+    assert_eq!(sender.sacked(2 * MSS), Remedy::Wait);
+    assert_eq!(sender.sacked(2 * MSS + 1), Remedy::Retransmit);
+    assert_eq!((sender.cc.ssthresh, sender.cc.cwnd), (5 * MSS, 8 * MSS));
+    assert_eq!(sender.sacked(9 * MSS), Remedy::Wait, "once");
+    sender.max += 5 * MSS;
+    assert_eq!(sender.acknowledge(10 * MSS), Remedy::Wait);
+    assert_eq!(sender.sacked(4 * MSS), Remedy::Retransmit, "the next window");
+    sender.time_out(1);
+    assert_eq!(sender.sacked(4 * MSS), Remedy::Wait, "what was out then is sent again anyway");
 }
 
 #[test]

@@ -38,7 +38,8 @@ pub struct SynEntry {
     pub(super) next: u32,
     /// When it entered that level, by [`tick_rounded_up`].
     pub(super) since: Tick,
-    /// When it last challenged, if [`Negotiated::CHALLENGED`]; otherwise when our SYN was first
+    /// When as many challenges as ever may go out at once, if [`Negotiated::CHALLENGED`]; otherwise
+    /// when our SYN was first
     /// acknowledged, if [`Negotiated::ACKNOWLEDGED`].
     challenged: Tick,
     /// Snd.Wind.Shift in the lower four bits, Rcv.Wind.Shift in the upper.
@@ -157,17 +158,15 @@ impl SynEntry {
         self.negotiated = self.negotiated.or(Negotiated::ACKNOWLEDGED);
     }
 
-    /// Whether a challenge may be sent now, at most one per `interval`
-    /// (`Tunables::challenge_interval`); if so, it counts as sent.
-    pub fn may_challenge(&mut self, now: Instant, interval: Duration) -> bool {
-        let tick = now.tick();
-        let recently = self.negotiated.has(Negotiated::CHALLENGED)
-            && u128::from(tick.millis_since(self.challenged)) < interval.as_millis();
-        if !recently {
+    /// Whether a challenge may be sent now (`challenge_interval`, `challenge_burst`); if so, it
+    /// counts as sent.
+    pub fn may_challenge(&mut self, now: Instant, tunables: &Tunables) -> bool {
+        if !self.negotiated.has(Negotiated::CHALLENGED) {
             self.negotiated = self.negotiated.or(Negotiated::CHALLENGED);
-            self.challenged = tick;
+            self.challenged = now.tick();
         }
-        !recently
+        let (interval, burst) = (tunables.challenge_interval, tunables.challenge_burst);
+        self.challenged.take_one(now.tick(), interval, burst)
     }
 }
 

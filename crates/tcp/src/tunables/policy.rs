@@ -100,6 +100,14 @@ policies! {
         FullSegments = "full-segments",
     }
 
+    /// How `getsockopt` tells the size of a buffer.
+    ToldBuffers {
+        /// Twice the octets that it holds: Linux, which counts its own overhead.
+        Doubled = "doubled",
+        /// As it was set: FreeBSD, macOS, illumos.
+        AsSet = "as-set",
+    }
+
     /// How initial sequence numbers are chosen.
     Isn {
         /// A keyed hash of the flow and a clock (RFC 6528): no flow's number tells another's, and

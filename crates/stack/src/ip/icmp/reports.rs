@@ -129,7 +129,8 @@ fn judge_v4_mtu(next_hop_mtu: u16, quoted: &[u8]) -> Result<IcmpError, FrameDrop
         0 => PLATEAUS.into_iter().find(|plateau| u32::from(*plateau) < len).unwrap_or(0),
         mtu => mtu,
     };
-    judge_mtu(u32::from(mtu), LEAST_MTU_V4, len)
+    // RFC 1191 3: whoever receives one reduces its estimate; below the least it does not help.
+    judge_mtu(u32::from(mtu.max(LEAST_MTU_V4)), u32::from(LEAST_MTU_V4), len)
 }
 
 /// Packet too big (RFC 8201 4).
@@ -157,8 +158,8 @@ fn field(octets: &[u8], at: usize) -> Option<u32> {
 /// RFC 1191 7.1's common sizes, those below what is believed left out.
 const PLATEAUS: [u16; 7] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006];
 
-/// The least path MTU that is believed for IPv4 (Linux' `min_pmtu`). RFC 791 promises only 68, and
+/// The least path MTU for IPv4 (Linux' `min_pmtu`): less is taken for this. RFC 791 promises only 68, and
 /// segments of 28 octets would be a forger's delight; links below 552 are extinct.
-const LEAST_MTU_V4: u32 = 552;
+const LEAST_MTU_V4: u16 = 552;
 /// RFC 8200 5: every IPv6 link carries this.
 const LEAST_MTU_V6: u32 = 1_280;

@@ -354,7 +354,7 @@ fn a_sibling_learns_of_the_narrow_path_when_its_timer_runs_out() {
 #[test]
 fn impossible_path_mtus_are_not_believed() {
     for (over, mtus) in [
-        (Over::V4, &[68, 551, 1_500, 9_000, u16::MAX][..]),
+        (Over::V4, &[1_500, 9_000, u16::MAX][..]),
         (Over::V6, &[0, 68, 1_279, 1_500, 9_000, u16::MAX][..]),
     ] {
         let mut hosts = Hosts::new();
@@ -368,6 +368,20 @@ fn impossible_path_mtus_are_not_believed() {
         let believed = hosts.client.ip_counters().dropped(FrameDrop::PathMtu);
         assert_eq!(believed, mtus.len() as u64);
         assert_eq!(hosts.client.path_mtu(&server_addr(over)), None);
+        hosts.client.abort(client);
+    }
+}
+
+#[test]
+fn a_path_mtu_below_the_least_is_taken_for_the_least() {
+    for mtu in [1, 68, 551, 552] {
+        let mut hosts = Hosts::new();
+        let listener = hosts.listen(Over::V4, 8);
+        let (client, _) = hosts.connected(Over::V4, listener);
+        send(&mut hosts.client, client, &[1; 1_428]);
+        let full = sent(&mut hosts.client).remove(0);
+        exchange(&mut hosts.client, hosts.now, &too_big(&full, mtu));
+        assert_eq!(hosts.client.path_mtu(&server_addr(Over::V4)), Some(552), "{mtu}");
         hosts.client.abort(client);
     }
 }

@@ -1,5 +1,6 @@
 //! What single segments do: duplicates, gaps, urgent marks, data on a SYN-ACK.
 
+use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_wire::SeqNum;
@@ -162,6 +163,25 @@ fn each_step_refuses_what_it_must() {
             !matches!(verdict, Verdict::Drop(DropReason::ResetOutsideWindow | DropReason::NoAck));
         assert_eq!(pair.poll(Which::Server).is_some(), challenged, "{flags:?} {ahead}");
     }
+}
+
+#[test]
+fn ten_challenges_go_out_at_once_and_then_one_in_each_interval() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mut syn = from_client(&mut pair, 0, b"");
+    syn.header.flags = TcpFlags::SYN;
+    let mut challenged = |millis: u64| {
+        pair.now = pair.now + Duration::from_millis(millis);
+        assert_eq!(take(&mut pair, &syn), Verdict::Drop(DropReason::SynChallenged));
+        pair.poll(Which::Server).is_some()
+    };
+    assert!((0..10).all(|_| challenged(0)));
+    assert!(!challenged(0));
+    assert!(!challenged(499));
+    assert!(challenged(1));
+    assert!(!challenged(1));
+    assert!((0..10).all(|number| challenged(if number == 0 { 60_000 } else { 0 })));
+    assert!(!challenged(0));
 }
 
 #[test]

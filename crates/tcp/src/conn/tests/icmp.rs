@@ -68,7 +68,7 @@ fn a_soft_error_is_noted_and_the_attempt_goes_on() {
 
 #[test]
 fn an_error_about_what_is_not_in_flight_is_discarded() {
-    for seq in [ISS.wrapping_sub(1), ISS.wrapping_add(2), ISS ^ (1 << 31)] {
+    for seq in [ISS.wrapping_sub(1), ISS.wrapping_add(1), ISS.wrapping_add(2), ISS ^ (1 << 31)] {
         let (connection, verdict, counters) = opening(seq, IcmpError::Refused);
         assert_eq!(verdict, IcmpVerdict::OutOfWindow, "{seq}");
         assert_eq!(connection.state(), State::SynSent);
@@ -117,6 +117,10 @@ fn what_was_too_big_for_the_path_is_cut_anew_at_once_and_without_a_congestion_re
 #[test]
 fn the_path_is_never_taken_to_be_wider_nor_absurdly_narrow() {
     let mut pair = Pair::established(&Tunables::default());
+    let nothing_sent = tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 });
+    assert_eq!(nothing_sent, IcmpVerdict::OutOfWindow);
+    pair.write(Which::Client, &pattern(500));
+    assert!(pair.poll(Which::Client).is_some(), "it is lost");
     let mss = pair.client.connection.mss();
     for mtu in [1_500, 9_000, u16::MAX] {
         assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu }), IcmpVerdict::Ignored);
@@ -124,7 +128,6 @@ fn the_path_is_never_taken_to_be_wider_nor_absurdly_narrow() {
     }
     assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 0 }), IcmpVerdict::Lowered);
     assert_eq!(pair.client.connection.mss(), 36);
-    pair.write(Which::Client, &pattern(500));
     pair.run_until_quiet();
     assert_eq!(pair.server.received, pattern(500));
 }

@@ -354,24 +354,25 @@ mod challenges {
     }
 
     #[test]
-    fn challenges_come_at_most_once_in_the_interval() {
+    fn ten_challenges_come_at_once_and_then_one_in_each_interval() {
         let mut entry = entry();
-        let interval = Duration::from_millis(500);
-        let mut may = |millis| entry.may_challenge(Instant::from_millis(millis), interval);
-        assert!(may(0), "the first is free, at the shard's start too");
+        let tunables = Tunables::default();
+        let mut may = |millis| entry.may_challenge(Instant::from_millis(millis), &tunables);
+        assert!((0..10).all(|_| may(0)), "at the shard's start too");
         assert!(!may(499));
         assert!(may(500));
         assert!(!may(501));
-        assert!(may(2000));
+        assert!((0..3).all(|_| may(2000)));
+        assert!(!may(2000));
     }
 
     #[test]
     fn a_repeated_syn_does_not_free_another_challenge() {
         let mut entry = entry();
-        let interval = Duration::from_millis(500);
-        assert!(entry.may_challenge(Instant::ZERO, interval));
+        let tunables = Tunables { challenge_burst: 1, ..Tunables::default() };
+        assert!(entry.may_challenge(Instant::ZERO, &tunables));
         entry.on_repeated_syn(&syn(syn_options()));
-        assert!(!entry.may_challenge(Instant::from_millis(1), interval));
+        assert!(!entry.may_challenge(Instant::from_millis(1), &tunables));
     }
 }
 
