@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ADDR:PORT")]
     target: Option<String>,
     #[command(flatten)]
-    ground: GroundOptions,
+    pub(crate) ground: GroundOptions,
     /// End after that time [default: 10s].
     #[arg(short = 't', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     time: Option<Duration>,

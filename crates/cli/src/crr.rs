@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ADDR:PORT")]
     target: Option<String>,
     #[command(flatten)]
-    ground: GroundOptions,
+    pub(crate) ground: GroundOptions,
     /// What a transaction is.
     #[arg(long, value_enum, default_value_t = Mode::Crr)]
     mode: Mode,

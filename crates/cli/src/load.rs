@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "URL")]
     url: Option<String>,
     #[command(flatten)]
-    ground: GroundOptions,
+    pub(crate) ground: GroundOptions,
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,

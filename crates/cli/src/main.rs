@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use failure::Failure;
+use rules::RuleOptions;
+
 mod bulk;
 mod crr;
 mod drive;
@@ -14,6 +17,7 @@ mod options;
 mod output;
 mod progress;
 mod quantity;
+mod rules;
 mod script;
 mod serve;
 mod size;
@@ -44,17 +48,36 @@ enum Tool {
     Bulk(bulk::Arguments),
 }
 
+impl Tool {
+    /// By which rules its stack goes, if it has one.
+    const fn rules(&self) -> Option<&RuleOptions> {
+        match self {
+            Self::Serve(arguments) => Some(&arguments.rules),
+            Self::Script(script::Command::Run(arguments)) => Some(&arguments.rules),
+            Self::Load(arguments) => Some(&arguments.ground.rules),
+            Self::Crr(arguments) => Some(&arguments.ground.rules),
+            Self::Bulk(arguments) => Some(&arguments.ground.rules),
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let result = match Command::parse().tool {
-        Tool::Serve(arguments) => serve::run(&arguments),
-        Tool::Script(command) => script::run(&command),
-        Tool::Load(arguments) => load::run(&arguments),
-        Tool::Crr(arguments) => crr::run(&arguments),
-        Tool::Bulk(arguments) => bulk::run(&arguments),
-    };
-    match result {
+    match run(&Command::parse().tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+fn run(tool: &Tool) -> Result<(), Failure> {
+    if let Some(rules) = tool.rules().filter(|rules| rules.is_question()) {
+        return output::write(&rules.rules()?.to_string(), None);
+    }
+    match tool {
+        Tool::Serve(arguments) => serve::run(arguments),
+        Tool::Script(command) => script::run(command),
+        Tool::Load(arguments) => load::run(arguments),
+        Tool::Crr(arguments) => crr::run(arguments),
+        Tool::Bulk(arguments) => bulk::run(arguments),
     }
 }
 

@@ -8,9 +8,9 @@ use super::Against;
 use super::plan::Plan;
 use crate::failure::Failure;
 
-/// The stack as the plan's persona, at the script's addresses, in virtual time.
+/// The stack by the plan's rules, at the script's addresses, in virtual time.
 pub(super) fn shard(plan: &Plan, setup: &Setup) -> Result<ShardHost, String> {
-    ShardHost::new(&setup.network, plan.tunables.clone()).map_err(|error| error.to_string())
+    ShardHost::new(&setup.network, plan.rules.tunables.clone()).map_err(|error| error.to_string())
 }
 
 /// This machine's kernel, at the script's addresses, in real time.
