@@ -10,6 +10,7 @@ use rules::RuleOptions;
 
 mod bulk;
 mod crr;
+mod doctor;
 mod drive;
 mod failure;
 mod load;
@@ -27,7 +28,13 @@ mod size;
 /// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 3 it ran and the
 /// answer is no, 4 a privilege or a device is missing.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "whimbrel",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 struct Command {
     #[command(subcommand)]
     tool: Tool,
@@ -46,6 +53,8 @@ enum Tool {
     Crr(crr::Arguments),
     /// Measure bulk transfer, as ttcp and iperf3 do.
     Bulk(bulk::Arguments),
+    /// Look at what commands need of this machine, and say how to get what is missing.
+    Doctor(doctor::Arguments),
 }
 
 impl Tool {
@@ -57,6 +66,7 @@ impl Tool {
             Self::Load(arguments) => Some(&arguments.ground.rules),
             Self::Crr(arguments) => Some(&arguments.ground.rules),
             Self::Bulk(arguments) => Some(&arguments.ground.rules),
+            Self::Doctor(_) => None,
         }
     }
 }
@@ -78,6 +88,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Load(arguments) => load::run(arguments),
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
+        Tool::Doctor(arguments) => doctor::run(arguments),
     }
 }
 

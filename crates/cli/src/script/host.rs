@@ -27,9 +27,6 @@ pub(super) fn check(plan: &Plan) -> Result<(), Failure> {
         return Ok(());
     }
     let setup = Setup::new(IpVersion::V4, plan.settings.dialect);
-    match KernelHost::new(&setup.network) {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_privilege_or_device() => Err(Failure::Missing(error.to_string())),
-        Err(error) => Err(Failure::Run(error.to_string())),
-    }
+    KernelHost::new(&setup.network)?;
+    Ok(())
 }

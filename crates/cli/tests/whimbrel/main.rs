@@ -5,7 +5,11 @@
 #[cfg(test)]
 mod bulk;
 #[cfg(test)]
+mod config;
+#[cfg(test)]
 mod crr;
+#[cfg(test)]
+mod doctor;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
