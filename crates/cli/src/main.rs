@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::Failure;
 use rules::RuleOptions;
@@ -16,6 +16,7 @@ mod failure;
 mod load;
 mod options;
 mod output;
+mod pages;
 mod progress;
 mod quantity;
 mod rules;
@@ -55,6 +56,10 @@ enum Tool {
     Bulk(bulk::Arguments),
     /// Look at what commands need of this machine, and say how to get what is missing.
     Doctor(doctor::Arguments),
+    /// Print what a shell reads to complete commands and options.
+    Completions(pages::Completions),
+    /// Print the manual page, or write the pages of all commands.
+    Man(pages::Manual),
 }
 
 impl Tool {
@@ -66,7 +71,7 @@ impl Tool {
             Self::Load(arguments) => Some(&arguments.ground.rules),
             Self::Crr(arguments) => Some(&arguments.ground.rules),
             Self::Bulk(arguments) => Some(&arguments.ground.rules),
-            Self::Doctor(_) => None,
+            Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => None,
         }
     }
 }
@@ -89,6 +94,8 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
         Tool::Doctor(arguments) => doctor::run(arguments),
+        Tool::Completions(arguments) => pages::completions(arguments, Command::command()),
+        Tool::Man(arguments) => pages::manual(arguments, Command::command()),
     }
 }
 
