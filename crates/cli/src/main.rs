@@ -9,6 +9,7 @@ use failure::Failure;
 use rules::RuleOptions;
 
 mod bulk;
+mod crew;
 mod crr;
 mod doctor;
 mod drive;
@@ -22,6 +23,7 @@ mod quantity;
 mod rules;
 mod script;
 mod serve;
+mod sim;
 mod size;
 
 /// A TCP/IP stack in user space.
@@ -54,6 +56,9 @@ enum Tool {
     Crr(crr::Arguments),
     /// Measure bulk transfer, as ttcp and iperf3 do.
     Bulk(bulk::Arguments),
+    /// Play random scenarios in virtual time, and check every octet of every stream.
+    #[command(subcommand)]
+    Sim(sim::Command),
     /// Look at what commands need of this machine, and say how to get what is missing.
     Doctor(doctor::Arguments),
     /// Print what a shell reads to complete commands and options.
@@ -71,7 +76,7 @@ impl Tool {
             Self::Load(arguments) => Some(&arguments.ground.rules),
             Self::Crr(arguments) => Some(&arguments.ground.rules),
             Self::Bulk(arguments) => Some(&arguments.ground.rules),
-            Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => None,
+            Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => None,
         }
     }
 }
@@ -93,6 +98,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Load(arguments) => load::run(arguments),
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
+        Tool::Sim(command) => sim::run(command),
         Tool::Doctor(arguments) => doctor::run(arguments),
         Tool::Completions(arguments) => pages::completions(arguments, Command::command()),
         Tool::Man(arguments) => pages::manual(arguments, Command::command()),

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::crew;
 use crate::failure::Failure;
 use crate::rules::RuleOptions;
 
-mod crew;
 mod files;
 mod host;
 mod json;

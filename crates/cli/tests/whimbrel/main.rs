@@ -19,6 +19,10 @@ mod load;
 #[cfg(test)]
 mod netns;
 #[cfg(test)]
+mod pages;
+#[cfg(test)]
 mod script;
 #[cfg(test)]
 mod serve;
+#[cfg(test)]
+mod sim;
