@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::Failure;
-use rules::RuleOptions;
+use rules::{RuleOptions, Shorthand};
 
 mod bulk;
 mod crew;
@@ -69,15 +69,15 @@ enum Tool {
 
 impl Tool {
     /// By which rules its stack goes, if it has one.
-    const fn rules(&self) -> Option<&RuleOptions> {
-        match self {
-            Self::Serve(arguments) => Some(&arguments.rules),
-            Self::Script(script::Command::Run(arguments)) => Some(&arguments.rules),
-            Self::Load(arguments) => Some(&arguments.ground.rules),
-            Self::Crr(arguments) => Some(&arguments.ground.rules),
-            Self::Bulk(arguments) => Some(&arguments.ground.rules),
-            Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => None,
-        }
+    fn rules(&self) -> Option<(&RuleOptions, Vec<Shorthand>)> {
+        Some(match self {
+            Self::Serve(arguments) => (&arguments.rules, Vec::new()),
+            Self::Script(script::Command::Run(arguments)) => (&arguments.rules, Vec::new()),
+            Self::Load(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Crr(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Bulk(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => return None,
+        })
     }
 }
 
@@ -89,8 +89,8 @@ fn main() -> ExitCode {
 }
 
 fn run(tool: &Tool) -> Result<(), Failure> {
-    if let Some(rules) = tool.rules().filter(|rules| rules.is_question()) {
-        return output::write(&rules.rules()?.to_string(), None);
+    if let Some((rules, shorthands)) = tool.rules().filter(|(rules, _)| rules.is_question()) {
+        return output::write(&rules.rules(&shorthands)?.to_string(), None);
     }
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),

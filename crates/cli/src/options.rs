@@ -7,7 +7,7 @@ use whimbrel_apps::Condition;
 use whimbrel_io::WireSpec;
 
 use crate::failure::Failure;
-use crate::rules::{RuleOptions, Rules};
+use crate::rules::{RuleOptions, Rules, Shorthand};
 
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
@@ -76,7 +76,11 @@ pub(crate) struct Ground {
 
 impl GroundOptions {
     /// What they mean for a command with a target, or with none.
-    pub(crate) fn ground(&self, target: Option<&str>) -> Result<Ground, Failure> {
+    pub(crate) fn ground(
+        &self,
+        target: Option<&str>,
+        shorthands: &[Shorthand],
+    ) -> Result<Ground, Failure> {
         let typed = match (&self.wire, target) {
             (Some(wire), _) => wire.clone(),
             (None, None) => "mem:".into(),
@@ -91,8 +95,8 @@ impl GroundOptions {
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
         self.check(&wire, target)?;
         let rules = match wire {
-            WireSpec::Kernel => self.rules.none_for_the_kernel()?,
-            _ => self.rules.rules()?,
+            WireSpec::Kernel => self.rules.none_for_the_kernel(shorthands)?,
+            _ => self.rules.rules(shorthands)?,
         };
         Ok(Ground { rules, wire, typed, seed: self.seed, clock: self.clock })
     }

@@ -39,6 +39,17 @@ pub(crate) struct RuleOptions {
     print_config: bool,
 }
 
+/// A command's own option that is short for `-S`, and prevails over it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Shorthand {
+    /// The option.
+    pub(crate) option: &'static str,
+    /// What it sets.
+    pub(crate) name: &'static str,
+    /// To what.
+    pub(crate) value: String,
+}
+
 /// What is meant.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
@@ -67,18 +78,19 @@ enum Origin {
 
 impl RuleOptions {
     /// What they mean, with the environment and the file that they name.
-    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+    pub(crate) fn rules(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             // What is not UTF-8 is none of ours: our names and values are ASCII.
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        self.rules_in(&Environment::new(variables)?)
+        self.rules_in(&Environment::new(variables)?, shorthands)
     }
 
     /// The rules of this stack for one whose stack is the kernel's: there is nothing to set.
-    pub(crate) fn none_for_the_kernel(&self) -> Result<Rules, Failure> {
+    pub(crate) fn none_for_the_kernel(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
         let text = "the kernel's sockets go by the kernel's rules: use sysctl";
         let set = self.set_option().or(self.profile.map(|_| "--profile"));
+        let set = set.or(shorthands.first().map(|short| short.option));
         set.map_or(Ok(Rules::default()), |option| Err(Failure::usage(option, text)))
     }
 
@@ -93,7 +105,11 @@ impl RuleOptions {
         self.print_config
     }
 
-    fn rules_in(&self, environment: &Environment) -> Result<Rules, Failure> {
+    fn rules_in(
+        &self,
+        environment: &Environment,
+        shorthands: &[Shorthand],
+    ) -> Result<Rules, Failure> {
         let path = self.config.as_ref().or(environment.config.as_ref());
         let file = path.map(|path| File::read(path)).transpose()?.unwrap_or_default();
         let mut rules = Rules::of_profile(
@@ -116,6 +132,9 @@ impl RuleOptions {
                 Failure::usage("--set", format!("{text:?} has no value: {example}"))
             })?;
             rules.set(name.trim(), value, Origin::Option("--set"))?;
+        }
+        for short in shorthands {
+            rules.set(short.name, &short.value, Origin::Option(short.option))?;
         }
         rules.validate()?;
         Ok(rules)
@@ -175,6 +194,14 @@ impl Default for Rules {
             profile_origin: None,
             origins: BTreeMap::new(),
         }
+    }
+}
+
+impl Shorthand {
+    /// `--local-ports`.
+    pub(crate) fn local_ports(typed: &str) -> Self {
+        let name = "net.ipv4.ip_local_port_range";
+        Self { option: "--local-ports", name, value: typed.into() }
     }
 }
 

@@ -14,7 +14,7 @@ struct Line {
 fn rules_of(words: &[&str], variables: &[(&str, &str)]) -> Result<Rules, Failure> {
     let line = Line::try_parse_from([&["whimbrel"], words].concat()).unwrap();
     let owned = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    line.rules.rules_in(&Environment::new(owned)?)
+    line.rules.rules_in(&Environment::new(owned)?, &[])
 }
 
 fn refusal(words: &[&str], variables: &[(&str, &str)]) -> String {
@@ -143,10 +143,13 @@ fn a_program_reads_what_is_not_the_default() {
 fn the_kernel_takes_no_rules_of_ours() {
     for words in [&["--profile", "linux"][..], &["-S", "msl=1s"], &["--config", "x.toml"]] {
         let line = Line::try_parse_from([&["whimbrel"], words].concat()).unwrap();
-        let Err(Failure::Usage(text)) = line.rules.none_for_the_kernel() else {
+        let Err(Failure::Usage(text)) = line.rules.none_for_the_kernel(&[]) else {
             panic!("{words:?}")
         };
         assert!(text.contains("sysctl"), "{text}");
     }
-    assert!(RuleOptions::default().none_for_the_kernel().is_ok());
+    let options = RuleOptions::default();
+    assert!(options.none_for_the_kernel(&[]).is_ok());
+    let short = Shorthand { option: "--window", name: "buffers.send", value: "64k".into() };
+    assert!(options.none_for_the_kernel(&[short]).is_err());
 }

@@ -33,7 +33,7 @@ impl Plan {
             let text = "the kernel goes by its own rules: give none, or --against shard";
             return Err(Failure::usage(option, text));
         }
-        let rules = arguments.rules.rules()?;
+        let rules = arguments.rules.rules(&[])?;
         let settings = Settings {
             mode: if arguments.semantic { Mode::Semantic } else { Mode::Strict },
             dialect: match rules.profile.name {

@@ -125,8 +125,8 @@ impl Plan {
         }
         let content = content(arguments)?;
         let rules = match wire {
-            WireSpec::Kernel => arguments.rules.none_for_the_kernel()?,
-            _ => arguments.rules.rules()?,
+            WireSpec::Kernel => arguments.rules.none_for_the_kernel(&[])?,
+            _ => arguments.rules.rules(&[])?,
         };
         Ok(Self {
             rules,
