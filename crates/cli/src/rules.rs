@@ -22,20 +22,19 @@ mod file;
 
 /// What was typed.
 #[derive(Args, Clone, Default, Debug)]
-#[command(next_help_heading = "Rules of the stack")]
 pub(crate) struct RuleOptions {
     /// Begin with the rules of another stack: whimbrel, linux or freebsd [default: whimbrel].
-    #[arg(long, value_name = "NAME", alias = "persona", value_parser = profile)]
+    #[arg(help_heading = HEADING, long, value_name = "NAME", alias = "persona", value_parser = profile)]
     profile: Option<&'static Profile>,
     /// Read rules from this file: profile = "NAME", and tunables below [tunables].
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(help_heading = HEADING, long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
     /// Set a tunable of the stack.
-    #[arg(short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
+    #[arg(help_heading = HEADING, short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
     set: Vec<String>,
     /// Print the rules that follow from all of this, each with its origin, and do nothing else.
     /// What is printed can be given to --config.
-    #[arg(long)]
+    #[arg(help_heading = HEADING, long)]
     print_config: bool,
 }
 
@@ -239,6 +238,8 @@ fn profile(name: &str) -> Result<&'static Profile, String> {
     })
 }
 
+/// Where they stand in a command's help: behind what it is for.
+const HEADING: &str = "Rules of the stack";
 const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
                          -S tw.syn=linux; may repeat. docs/reference/tunables.md lists them; names \
                          of Linux, FreeBSD, illumos and lwIP are known";

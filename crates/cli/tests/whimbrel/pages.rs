@@ -37,6 +37,20 @@ fn each_command_has_a_help_and_the_first_names_all_of_them() {
 }
 
 #[test]
+fn rules_of_the_stack_stand_apart_behind_what_a_command_is_for() {
+    for command in ["serve", "load", "crr", "bulk", "script run"] {
+        let help = whimbrel(&format!("{command} --help"));
+        let (own, rules) = help.split_once("Rules of the stack:").unwrap();
+        assert!(own.contains("--quiet") && !own.contains("--print-config"), "{help}");
+        assert_eq!(
+            rules.matches("\n      --").count() + rules.matches("\n  -").count(),
+            4,
+            "{help}"
+        );
+    }
+}
+
+#[test]
 fn shells_are_told_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = whimbrel(&format!("completions {shell}"));
