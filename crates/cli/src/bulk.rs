@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::load::verdict;
 use crate::options::{Ground, GroundOptions, OutputOptions};
 use crate::progress::{self, Progress};
+use crate::rules::Shorthand;
 use crate::{output, quantity, size};
 
 mod iperf3;
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ADDR:PORT")]
     target: Option<String>,
     #[command(flatten)]
-    ground: GroundOptions,
+    pub(crate) ground: GroundOptions,
     /// End after that time [default: 10s].
     #[arg(short = 't', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     time: Option<Duration>,
@@ -43,9 +44,16 @@ pub(crate) struct Arguments {
     /// Streams side by side.
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
     parallel: u32,
+    /// The other way round: send receives, and recv sends.
+    #[arg(short = 'R', long, conflicts_with = "bidir")]
+    reverse: bool,
     /// Both ways at once, on each stream.
     #[arg(long)]
     bidir: bool,
+    /// Octets of each send buffer, and of each receive buffer and so of the window; one number is
+    /// for both. Short for -S buffers.send=… -S buffers.recv=… -S buffers.recv.max=….
+    #[arg(long, value_name = "SNDBUF/RCVBUF", value_parser = window)]
+    window: Option<(u64, u64)>,
     /// Octets handed over at a time.
     #[arg(short = 'l', long, value_name = "SIZE", default_value = "128k", value_parser = size::parse)]
     length: u64,
@@ -130,14 +138,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     verdict(condition.as_ref(), arguments.output.fail_if.as_deref(), &figure)
 }
 
+impl Arguments {
+    /// What its own options set among the rules of the stack.
+    pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
+        let Some((send, recv)) = self.window else { return Vec::new() };
+        let set = |(name, octets): (_, u64)| Shorthand {
+            option: "--window",
+            name,
+            value: octets.to_string(),
+        };
+        let buffers = [("buffers.send", send), ("buffers.recv", recv), ("buffers.recv.max", recv)];
+        buffers.map(set).into()
+    }
+}
+
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let target = arguments.target.as_deref().map(crr::end).transpose()?;
-        let ground = arguments.ground.ground(arguments.target.as_deref())?;
-        let direction = match (arguments.bidir, arguments.way) {
+        let ground =
+            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands())?;
+        let sends = (arguments.way == Way::Send) != arguments.reverse;
+        let direction = match (arguments.bidir, sends) {
             (true, _) => Direction::Both,
-            (false, Way::Send) => Direction::Send,
-            (false, Way::Recv) => Direction::Receive,
+            (false, true) => Direction::Send,
+            (false, false) => Direction::Receive,
         };
         if arguments.bitrate.is_some() && direction == Direction::Receive {
             let text = "the other side sends, as fast as it goes: limit it there, or give send";
@@ -281,6 +305,12 @@ impl Job for BulkJob<'_> {
             retransmits: self.retransmits,
         }
     }
+}
+
+/// `SIZE`, or `SNDBUF/RCVBUF`.
+fn window(text: &str) -> Result<(u64, u64), String> {
+    let (send, recv) = text.split_once('/').unwrap_or((text, text));
+    Ok((size::parse(send)?, size::parse(recv)?))
 }
 
 /// What `--fail-if` can name.

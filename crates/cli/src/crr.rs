@@ -19,6 +19,7 @@ use crate::load::{Closer, Outcome, done, errors, figure, figure_names, json, pha
 use crate::load::{verdict, watch_line};
 use crate::options::{Ground, GroundOptions, OutputOptions};
 use crate::progress::Progress;
+use crate::rules::Shorthand;
 use crate::{output, quantity, size};
 
 mod table;
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ADDR:PORT")]
     target: Option<String>,
     #[command(flatten)]
-    ground: GroundOptions,
+    pub(crate) ground: GroundOptions,
     /// What a transaction is.
     #[arg(long, value_enum, default_value_t = Mode::Crr)]
     mode: Mode,
@@ -44,6 +45,10 @@ pub(crate) struct Arguments {
     /// Octets of the request and of the response, as in 1,1 or 64,16k.
     #[arg(short = 'r', long, value_name = "REQ,RESP", default_value = "1,1", value_parser = sizes)]
     sizes: (u64, u64),
+    /// The ports that connections begin from, as in 49152-65535: short for
+    /// -S net.ipv4.ip_local_port_range=….
+    #[arg(long, value_name = "FIRST-LAST")]
+    local_ports: Option<String>,
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
@@ -59,6 +64,13 @@ pub(crate) struct Arguments {
     timeout: Duration,
     #[command(flatten)]
     output: OutputOptions,
+}
+
+impl Arguments {
+    /// What its own options set among the rules of the stack.
+    pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
+        self.local_ports.as_deref().map(Shorthand::local_ports).into_iter().collect()
+    }
 }
 
 /// What a transaction is.
@@ -110,7 +122,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let target = arguments.target.as_deref().map(end).transpose()?;
-        let ground = arguments.ground.ground(arguments.target.as_deref())?;
+        let ground =
+            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands())?;
         let sizes = match arguments.mode {
             Mode::Cc => (0, 0),
             Mode::Crr | Mode::Rr => arguments.sizes,

@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use whimbrel_io::{TunError, UnixError};
+use whimbrel_io::{KernelHostError, TunError, UnixError};
+
+use crate::doctor::Need;
 
 /// Why a command failed. The text names what was wrong, the limit or value, and the remedy.
 #[derive(Clone, Debug)]
@@ -17,7 +19,12 @@ pub(crate) enum Failure {
     /// It ran, and what was measured is what --fail-if names: 3.
     Verdict(String),
     /// A privilege or a device is missing: 4.
-    Missing(String),
+    Missing {
+        /// What, and how to get it.
+        text: String,
+        /// The lines of `whimbrel doctor` that look at it.
+        needs: &'static [Need],
+    },
 }
 
 impl Failure {
@@ -38,7 +45,7 @@ impl Failure {
             Self::Usage(text) => (format!("{text}\n\nFor more information, try '--help'."), 2),
             Self::Answer => return ExitCode::from(3),
             Self::Verdict(text) => (text, 3),
-            Self::Missing(text) => (text, 4),
+            Self::Missing { text, needs } => (text + &lines(needs), 4),
         };
         eprintln!("error: {text}");
         ExitCode::from(code)
@@ -47,10 +54,24 @@ impl Failure {
 
 impl From<TunError> for Failure {
     fn from(error: TunError) -> Self {
-        if error.is_privilege_or_device() {
-            Self::Missing(error.to_string())
-        } else {
-            Self::Run(error.to_string())
+        let text = error.to_string();
+        match error {
+            TunError::NoDevice(_) => Self::Missing { text, needs: &[Need::Tun] },
+            TunError::Privilege { .. } => Self::Missing { text, needs: TUN },
+            _ => Self::Run(text),
+        }
+    }
+}
+
+impl From<KernelHostError> for Failure {
+    fn from(error: KernelHostError) -> Self {
+        match error {
+            KernelHostError::Tun(error) => error.into(),
+            KernelHostError::Privilege { .. } => Self::Missing {
+                text: error.to_string(),
+                needs: &[Need::Namespaces, Need::NetAdmin],
+            },
+            _ => Self::Run(error.to_string()),
         }
     }
 }
@@ -58,9 +79,24 @@ impl From<TunError> for Failure {
 impl From<UnixError> for Failure {
     fn from(error: UnixError) -> Self {
         if error.is_privilege() {
-            Self::Missing(error.to_string())
+            // It is about a folder of the user's: nothing to look up.
+            Self::Missing { text: error.to_string(), needs: &[] }
         } else {
             Self::Run(error.to_string())
         }
     }
 }
+
+fn lines(needs: &[Need]) -> String {
+    match needs {
+        [] => String::new(),
+        [need] => format!(" (see the line {} of `whimbrel doctor`)", need.name()),
+        needs => {
+            let names: Vec<_> = needs.iter().map(|need| need.name()).collect();
+            format!(" (see the lines {} of `whimbrel doctor`)", names.join(" and "))
+        }
+    }
+}
+
+/// What opening a device takes.
+const TUN: &[Need] = &[Need::Tun, Need::NetAdmin];

@@ -9,6 +9,7 @@ use whimbrel_apps::condition::Figure;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{GroundOptions, OutputOptions};
+use crate::rules::Shorthand;
 use crate::{output, quantity, size};
 
 mod figures;
@@ -31,7 +32,11 @@ pub(crate) struct Arguments {
     #[arg(value_name = "URL")]
     url: Option<String>,
     #[command(flatten)]
-    ground: GroundOptions,
+    pub(crate) ground: GroundOptions,
+    /// The ports that connections begin from, as in 49152-65535: short for
+    /// -S net.ipv4.ip_local_port_range=….
+    #[arg(long, value_name = "FIRST-LAST")]
+    local_ports: Option<String>,
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
@@ -86,6 +91,13 @@ pub(crate) struct Arguments {
     body: u64,
     #[command(flatten)]
     output: OutputOptions,
+}
+
+impl Arguments {
+    /// What its own options set among the rules of the stack.
+    pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
+        self.local_ports.as_deref().map(Shorthand::local_ports).into_iter().collect()
+    }
 }
 
 /// Who ends a connection.

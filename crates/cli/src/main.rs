@@ -3,19 +3,27 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use failure::Failure;
+use rules::{RuleOptions, Shorthand};
 
 mod bulk;
+mod crew;
 mod crr;
+mod doctor;
 mod drive;
 mod failure;
 mod load;
 mod options;
 mod output;
+mod pages;
 mod progress;
 mod quantity;
+mod rules;
 mod script;
 mod serve;
+mod sim;
 mod size;
 
 /// A TCP/IP stack in user space.
@@ -23,7 +31,13 @@ mod size;
 /// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 3 it ran and the
 /// answer is no, 4 a privilege or a device is missing.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "whimbrel",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 struct Command {
     #[command(subcommand)]
     tool: Tool,
@@ -42,19 +56,52 @@ enum Tool {
     Crr(crr::Arguments),
     /// Measure bulk transfer, as ttcp and iperf3 do.
     Bulk(bulk::Arguments),
+    /// Play random scenarios in virtual time, and check every octet of every stream.
+    #[command(subcommand)]
+    Sim(sim::Command),
+    /// Look at what commands need of this machine, and say how to get what is missing.
+    Doctor(doctor::Arguments),
+    /// Print what a shell reads to complete commands and options.
+    Completions(pages::Completions),
+    /// Print the manual page, or write the pages of all commands.
+    Man(pages::Manual),
+}
+
+impl Tool {
+    /// By which rules its stack goes, if it has one.
+    fn rules(&self) -> Option<(&RuleOptions, Vec<Shorthand>)> {
+        Some(match self {
+            Self::Serve(arguments) => (&arguments.rules, Vec::new()),
+            Self::Script(script::Command::Run(arguments)) => (&arguments.rules, Vec::new()),
+            Self::Load(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Crr(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Bulk(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => return None,
+        })
+    }
 }
 
 fn main() -> ExitCode {
-    let result = match Command::parse().tool {
-        Tool::Serve(arguments) => serve::run(&arguments),
-        Tool::Script(command) => script::run(&command),
-        Tool::Load(arguments) => load::run(&arguments),
-        Tool::Crr(arguments) => crr::run(&arguments),
-        Tool::Bulk(arguments) => bulk::run(&arguments),
-    };
-    match result {
+    match run(&Command::parse().tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+fn run(tool: &Tool) -> Result<(), Failure> {
+    if let Some((rules, shorthands)) = tool.rules().filter(|(rules, _)| rules.is_question()) {
+        return output::write(&rules.rules(&shorthands)?.to_string(), None);
+    }
+    match tool {
+        Tool::Serve(arguments) => serve::run(arguments),
+        Tool::Script(command) => script::run(command),
+        Tool::Load(arguments) => load::run(arguments),
+        Tool::Crr(arguments) => crr::run(arguments),
+        Tool::Bulk(arguments) => bulk::run(arguments),
+        Tool::Sim(command) => sim::run(command),
+        Tool::Doctor(arguments) => doctor::run(arguments),
+        Tool::Completions(arguments) => pages::completions(arguments, Command::command()),
+        Tool::Man(arguments) => pages::manual(arguments, Command::command()),
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use whimbrel_apps::Condition;
 use whimbrel_io::WireSpec;
-use whimbrel_tcp::Tunables;
 
 use crate::failure::Failure;
+use crate::rules::{RuleOptions, Rules, Shorthand};
 
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
@@ -15,10 +15,6 @@ pub(crate) struct GroundOptions {
     /// Where frames go [default: mem: if there is no target].
     #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
     pub(crate) wire: Option<String>,
-    /// Set a tunable of the stack, as in -S msl=5s; may repeat. docs/reference/tunables.md lists
-    /// them.
-    #[arg(short = 'S', long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
     /// Draw keys, ports and the chance of mem: links from this number: the same number gives the
     /// same run in virtual time [default: 1 there, else from the system's entropy].
     #[arg(long, value_name = "N")]
@@ -26,6 +22,9 @@ pub(crate) struct GroundOptions {
     /// Which time a mem: wire lives in.
     #[arg(long, value_enum, default_value_t = ClockKind::Real)]
     pub(crate) clock: ClockKind,
+    /// By which rules.
+    #[command(flatten)]
+    pub(crate) rules: RuleOptions,
 }
 
 /// Which time a wire in memory lives in.
@@ -68,7 +67,7 @@ pub(crate) struct Ground {
     /// As it was typed.
     pub(crate) typed: String,
     /// The rules of the stack.
-    pub(crate) tunables: Tunables,
+    pub(crate) rules: Rules,
     /// Where chance comes from, if not from the system.
     pub(crate) seed: Option<u64>,
     /// Which time.
@@ -77,7 +76,11 @@ pub(crate) struct Ground {
 
 impl GroundOptions {
     /// What they mean for a command with a target, or with none.
-    pub(crate) fn ground(&self, target: Option<&str>) -> Result<Ground, Failure> {
+    pub(crate) fn ground(
+        &self,
+        target: Option<&str>,
+        shorthands: &[Shorthand],
+    ) -> Result<Ground, Failure> {
         let typed = match (&self.wire, target) {
             (Some(wire), _) => wire.clone(),
             (None, None) => "mem:".into(),
@@ -91,13 +94,11 @@ impl GroundOptions {
         };
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
         self.check(&wire, target)?;
-        Ok(Ground {
-            wire,
-            typed,
-            tunables: tunables(&self.set).map_err(|error| Failure::usage("--set", error))?,
-            seed: self.seed,
-            clock: self.clock,
-        })
+        let rules = match wire {
+            WireSpec::Kernel => self.rules.none_for_the_kernel(shorthands)?,
+            _ => self.rules.rules(shorthands)?,
+        };
+        Ok(Ground { rules, wire, typed, seed: self.seed, clock: self.clock })
     }
 
     fn check(&self, wire: &WireSpec, target: Option<&str>) -> Result<(), Failure> {
@@ -113,10 +114,6 @@ impl GroundOptions {
             (WireSpec::Tun(_) | WireSpec::Tap(_) | WireSpec::Unix(_), None) => {
                 let text = "on this wire the other side is another program: give its address";
                 return Err(Failure::usage("--wire", text));
-            }
-            (WireSpec::Kernel, _) if !self.set.is_empty() => {
-                let text = "the kernel's sockets go by the kernel's rules: use sysctl";
-                return Err(Failure::usage("--set", text));
             }
             _ => {}
         }
@@ -152,19 +149,6 @@ impl OutputOptions {
             }
         }
     }
-}
-
-/// The defaults, changed by what was typed, in its order.
-pub(crate) fn tunables(typed: &[String]) -> Result<Tunables, String> {
-    let mut tunables = Tunables::default();
-    for text in typed {
-        let (key, value) = text.split_once('=').ok_or_else(|| {
-            format!("{text:?} has no value: give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3")
-        })?;
-        tunables.set_by_name(key.trim(), value).map_err(|error| error.to_string())?;
-    }
-    tunables.validate().map_err(|error| error.to_string())?;
-    Ok(tunables)
 }
 
 const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\

@@ -45,6 +45,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "clock": if ground.clock == crate::options::ClockKind::Virtual { "virtual" } else { "real" },
         }),
     );
+    document.insert("rules".into(), ground.rules.document());
     document.insert("seed".into(), ran.seed.map_or(Value::Null, Value::from));
     document.insert("target".into(), ran.target.to_string().into());
     document.insert(

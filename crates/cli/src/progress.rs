@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::failure::Failure;
+use crate::output;
+
 /// A line on the standard error that says how far a run is, if that is a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -31,6 +34,12 @@ impl Progress {
             bar.set_position(done);
             bar.set_message(text());
         }
+    }
+
+    /// Prints `text` on the standard output, above the line.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        let print = || output::write(text, None);
+        self.bar.as_ref().map_or_else(print, |bar| bar.suspend(print))
     }
 
     /// The line goes.

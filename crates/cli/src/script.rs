@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
-use whimbrel_sim::script::persona::{PERSONAS, Persona};
 
+use crate::crew;
 use crate::failure::Failure;
+use crate::rules::RuleOptions;
 
-mod crew;
 mod files;
 mod host;
 mod json;
@@ -39,10 +39,6 @@ pub(crate) struct Arguments {
     /// What is put to the test.
     #[arg(long, value_enum, default_value_t = Against::Shard)]
     against: Against,
-    /// Whose defaults the stack has, and whose dialect scripts are read in: whimbrel, linux or
-    /// freebsd.
-    #[arg(long, value_name = "NAME", default_value = "whimbrel", value_parser = persona)]
-    persona: &'static Persona,
     /// What is written must come to the letter (default).
     #[arg(long, conflicts_with = "semantic")]
     strict: bool,
@@ -67,6 +63,9 @@ pub(crate) struct Arguments {
     /// scripts wait in real time, four].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// The profile says in whose dialect scripts are read, too.
+    #[command(flatten)]
+    pub(crate) rules: RuleOptions,
 }
 
 /// What is put to the test.
@@ -104,14 +103,6 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
     tally.seconds = begun.elapsed();
     output.finish(&tally)?;
     if tally.failed > 0 { Err(Failure::Answer) } else { Ok(()) }
-}
-
-/// The persona of that name.
-fn persona(name: &str) -> Result<&'static Persona, String> {
-    Persona::by_name(name).ok_or_else(|| {
-        let known: Vec<_> = PERSONAS.iter().map(|persona| persona.name).collect();
-        format!("give one of {}", known.join(", "))
-    })
 }
 
 /// Seconds for people and programs, to the millisecond.

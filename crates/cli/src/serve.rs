@@ -8,6 +8,7 @@ use whimbrel_io::{
 use whimbrel_stack::{ListenerId, Medium, Shard, ShardConfig};
 
 use crate::failure::Failure;
+use crate::rules::RuleOptions;
 use crate::size;
 
 mod closing;
@@ -50,9 +51,6 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
-    /// Set a tunable of the stack.
-    #[arg(short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
-    set: Vec<String>,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     /// By default the web's server does, and a server of octets does not.
     #[arg(long, value_enum)]
@@ -65,6 +63,8 @@ pub(crate) struct Arguments {
     /// Print nothing but errors.
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    pub(crate) rules: RuleOptions,
 }
 
 /// What to serve instead of the web: at most one of them.
@@ -155,7 +155,7 @@ fn serve<D: Device>(
 
 fn open_shard(plan: &Plan, device: &impl Device) -> Result<(Shard, Vec<ListenerId>), Failure> {
     let mut shard = Shard::new(ShardConfig {
-        tunables: plan.tunables.clone(),
+        tunables: plan.rules.tunables.clone(),
         secrets: entropy::secrets().map_err(Failure::run)?,
         capabilities: device.capabilities(),
         addresses: plan.wire.addresses().to_vec(),
@@ -183,8 +183,5 @@ const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADD
                          [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames) or \
                          unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process); \
                          addr and host may repeat; or kernel: (the kernel's sockets, to compare)";
-const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
-                         -S tw.syn=linux; may repeat. docs/reference/tunables.md lists them; names \
-                         of Linux, FreeBSD, illumos and lwIP are known";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: the port of what is served, on every address of the stack]";

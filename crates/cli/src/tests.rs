@@ -1,8 +1,118 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use clap::CommandFactory;
+use clap::error::ErrorKind;
+use whimbrel_io::WireSpec;
 
 use super::*;
 
 #[test]
 fn the_command_line_contradicts_itself_nowhere() {
     Command::command().debug_assert();
+}
+
+#[test]
+fn short_options_of_the_whole_program_mean_the_same_everywhere() {
+    let reserved = [('w', "wire"), ('S', "set"), ('v', "verbose"), ('o', "output")];
+    for command in every_command(Command::command()) {
+        for option in command.get_arguments() {
+            let Some(short) = option.get_short() else { continue };
+            let meaning = reserved.iter().find(|(letter, _)| *letter == short);
+            let expected = meaning.map_or(option.get_long(), |(_, long)| Some(*long));
+            assert_eq!(option.get_long(), expected, "-{short} of {}", command.get_name());
+        }
+    }
+}
+
+#[test]
+fn every_example_of_the_documentation_parses() {
+    let mut examples = 0;
+    for file in documents() {
+        let text = fs::read_to_string(&file).unwrap();
+        for words in commands(&text) {
+            let shown = format!("{}: whimbrel {}", file.display(), words.join(" "));
+            let line = std::iter::once("whimbrel".to_owned()).chain(words.iter().cloned());
+            match Command::try_parse_from(line) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::DisplayHelp => {}
+                Err(error) => panic!("{shown}\n{error}"),
+            }
+            let wires = words.windows(2).filter(|pair| pair[0] == "-w" || pair[0] == "--wire");
+            for wire in wires {
+                wire[1].parse::<WireSpec>().unwrap_or_else(|error| panic!("{shown}\n{error}"));
+            }
+            examples += 1;
+        }
+    }
+    assert!(examples > 15, "{examples} examples were found");
+}
+
+#[test]
+fn examples_are_found_in_blocks_of_the_shell_alone() {
+    let text = "whimbrel no\n```sh\n$ sudo whimbrel load \\\n  -H 'A: b c'  # all\ncurl x\n\
+                A=1 cargo run --release -- crr\n```\n```text\nwhimbrel no\n```\n";
+    assert_eq!(commands(text), [vec!["load", "-H", "A: b c"], vec!["crr"]]);
+}
+
+fn every_command(command: clap::Command) -> Vec<clap::Command> {
+    let inner: Vec<_> = command.get_subcommands().cloned().flat_map(every_command).collect();
+    std::iter::once(command).chain(inner).collect()
+}
+
+/// What a user reads.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md"].iter().map(|name| root.join(name)).collect();
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|it| it == "md") => files.push(path),
+                false => {}
+            }
+        }
+    }
+    files
+}
+
+/// The words behind the program's name on each of its lines in the blocks of the shell.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let joined = text.replace("\\\n", " ");
+    let mut in_shell = false;
+    let mut commands = Vec::new();
+    for line in joined.lines() {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            in_shell = !in_shell && matches!(language.trim(), "sh" | "console");
+            continue;
+        }
+        let words = words(line);
+        let ours = words.iter().position(|word| word == "whimbrel").map(|at| at + 1);
+        let built = words.windows(2).position(|pair| pair == ["run", "--release"]).map(|at| at + 3);
+        if let Some(from) = ours.or(built).filter(|_| in_shell) {
+            commands.push(words[from.min(words.len())..].to_vec());
+        }
+    }
+    commands
+}
+
+/// The words of a line as a shell parts them, as far as our examples go: blanks, quotes, comments.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for letter in line.chars() {
+        let word = words.last_mut().unwrap();
+        match (quote, letter) {
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            (None, '#') if word.is_empty() => break,
+            (None, ' ' | '|' | '>') => words.push(String::new()),
+            _ => word.push(letter),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }

@@ -19,7 +19,6 @@ pub mod lower;
 pub mod names;
 pub mod packet;
 pub mod parse;
-pub mod persona;
 pub mod report;
 pub mod run;
 pub mod setup;

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use whimbrel_sim::script::parse::{Defines, parse};
-use whimbrel_sim::script::persona::Persona;
 use whimbrel_sim::script::report::{Report, Verdict};
 use whimbrel_sim::script::run::{Settings, run};
 use whimbrel_sim::script::setup::Setup;
 use whimbrel_sim::script::shard_host::ShardHost;
+use whimbrel_stack::Profile;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
 
@@ -45,11 +45,11 @@ fn play(dress: impl Fn(&str) -> Option<String>) {
 }
 
 fn verdict(text: &str) -> Verdict {
-    let persona = Persona::by_name("whimbrel").unwrap();
-    let script = parse(text, &Defines::for_persona(persona.name)).unwrap();
+    let profile = Profile::by_name("whimbrel").unwrap();
+    let script = parse(text, &Defines::for_persona(profile.name)).unwrap();
     let settings = Settings::default();
     let setup = Setup::of(&script, settings.dialect).unwrap();
-    let mut host = ShardHost::new(&setup.network, persona.tunables().unwrap()).unwrap();
+    let mut host = ShardHost::new(&setup.network, profile.tunables().unwrap()).unwrap();
     run(&script, &settings, &mut host)
 }
 

@@ -22,6 +22,7 @@ pub mod frame;
 pub mod handle;
 pub mod ip;
 pub mod link;
+pub mod profile;
 mod records;
 mod replies;
 pub mod shard;
@@ -32,5 +33,6 @@ pub use config::{Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Ste
 pub use event::{Event, Recv};
 pub use frame::RxFrame;
 pub use handle::Handle;
+pub use profile::{PROFILES, Profile};
 pub use shard::Shard;
 pub use whimbrel_tcp::table::ListenerId;

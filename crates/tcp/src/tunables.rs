@@ -9,6 +9,8 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::time::Duration;
 
@@ -74,6 +76,16 @@ impl Tunables {
     /// The MSS of a peer that announces none.
     pub fn default_mss(&self, peer: &Address) -> Mss {
         Mss::new(if peer.is_v4() { self.default_mss_v4 } else { self.default_mss_v6 })
+    }
+
+    /// The tunables that [`Tunables::set_by_name`] would set under this name: one, those of a group,
+    /// or none.
+    pub fn named(name: &str) -> Vec<&'static TunableInfo> {
+        match Named::find(name) {
+            Some(Named::One(info, _)) => vec![info],
+            Some(Named::Group(group, _)) => group.members().collect(),
+            None => Vec::new(),
+        }
     }
 
     /// The value of the tunable, or the values of the group, with this name, as it would be typed.

@@ -19,12 +19,11 @@ use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketTy
 use whimbrel_sim::script::ast::{Snippet, Statement, Term};
 use whimbrel_sim::script::call::{Call, Returned};
 use whimbrel_sim::script::host::{Network, Progress, ScriptHost};
-use whimbrel_sim::script::persona::Persona;
 use whimbrel_sim::script::shard_host::ShardHost;
 use whimbrel_sim::script::shell::{self, ShellAct};
 use whimbrel_sim::script::snippet::{self, Variables};
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, Steering, TxBatch,
+    Capabilities, InterfaceAddress, Medium, Profile, RxFrame, Shard, ShardConfig, Steering, TxBatch,
 };
 use whimbrel_tcp::table::{FlowHasher, Secrets};
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
@@ -126,7 +125,7 @@ pub extern "C" fn probe_script(millis: u64, last: u8) -> usize {
         remote: peer.addr,
         mtu: 1500,
     };
-    let Some(Ok(tunables)) = Persona::by_name("freebsd").map(Persona::tunables) else { return 0 };
+    let Some(Ok(tunables)) = Profile::by_name("freebsd").map(Profile::tunables) else { return 0 };
     let Ok(mut host) = ShardHost::new(&network, tunables) else { return 0 };
     let Ok(acts) = shell::read("sysctl -w net.inet.tcp.sack.enable=1") else { return 0 };
     for act in acts {

@@ -62,7 +62,7 @@ fn start(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     };
     let gauges = ran.outcome.streams.iter().flat_map(|stream| &stream.samples);
     let mss = gauges.filter_map(|sample| sample.gauge).map(|gauge| gauge.mss).next_back();
-    let tunables = &plan.ground.tunables;
+    let tunables = &plan.ground.rules.tunables;
     json!({
         "connected": connected.collect::<Vec<_>>(),
         "version": format!("whimbrel {}", env!("CARGO_PKG_VERSION")),

@@ -109,7 +109,7 @@ fn advice(plan: &Plan, outcome: &Outcome) -> String {
     if let Some(rtt) = gauge.rtt.filter(|rtt| !rtt.is_zero()) {
         let window = match limit {
             Limit::Rwnd => gauge.rwnd,
-            Limit::Sndbuf => plan.ground.tunables.send_buffer.into(),
+            Limit::Sndbuf => plan.ground.rules.tunables.send_buffer.into(),
             Limit::Cwnd => gauge.cwnd,
             Limit::App => 0,
         };

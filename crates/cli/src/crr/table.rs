@@ -58,7 +58,7 @@ fn buffers(plan: &Plan, ran: &Ran<Outcome>) -> (String, String) {
     match ran.client {
         None => ("auto".into(), "auto".into()),
         Some(_) => {
-            let tunables = &plan.ground.tunables;
+            let tunables = &plan.ground.rules.tunables;
             (tunables.send_buffer.to_string(), tunables.recv_buffer.to_string())
         }
     }

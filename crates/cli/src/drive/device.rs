@@ -39,7 +39,7 @@ fn drive<J: Job, D: Device>(
     stop: &Stop,
 ) -> Result<Ran<J::Outcome>, Failure> {
     let shard = Shard::new(ShardConfig {
-        tunables: ground.tunables.clone(),
+        tunables: ground.rules.tunables.clone(),
         secrets: match ground.seed {
             Some(seed) => Secrets::from_seed(seed),
             None => entropy::secrets().map_err(Failure::run)?,

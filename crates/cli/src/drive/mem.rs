@@ -58,7 +58,7 @@ pub(super) fn run<J: Job>(
 
 fn shard(ground: &Ground, link: &LinkConfig, seed: u64, host: u8) -> Result<Shard, Failure> {
     Shard::new(ShardConfig {
-        tunables: ground.tunables.clone(),
+        tunables: ground.rules.tunables.clone(),
         // Nobody but this process is there to guess what the keys keep.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
         capabilities: mem_capabilities(link),

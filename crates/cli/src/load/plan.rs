@@ -40,7 +40,7 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let url = arguments.url.as_deref().map(Url::parse).transpose();
         let url = url.map_err(|error| Failure::usage("URL", error))?;
-        let ground = arguments.ground.ground(arguments.url.as_deref())?;
+        let ground = arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands())?;
         let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
         let target = target.transpose().map_err(|error| Failure::usage("URL", error))?;
         let close_by = match arguments.close {

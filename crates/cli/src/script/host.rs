@@ -8,9 +8,9 @@ use super::Against;
 use super::plan::Plan;
 use crate::failure::Failure;
 
-/// The stack as the plan's persona, at the script's addresses, in virtual time.
+/// The stack by the plan's rules, at the script's addresses, in virtual time.
 pub(super) fn shard(plan: &Plan, setup: &Setup) -> Result<ShardHost, String> {
-    ShardHost::new(&setup.network, plan.tunables.clone()).map_err(|error| error.to_string())
+    ShardHost::new(&setup.network, plan.rules.tunables.clone()).map_err(|error| error.to_string())
 }
 
 /// This machine's kernel, at the script's addresses, in real time.
@@ -27,9 +27,6 @@ pub(super) fn check(plan: &Plan) -> Result<(), Failure> {
         return Ok(());
     }
     let setup = Setup::new(IpVersion::V4, plan.settings.dialect);
-    match KernelHost::new(&setup.network) {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_privilege_or_device() => Err(Failure::Missing(error.to_string())),
-        Err(error) => Err(Failure::Run(error.to_string())),
-    }
+    KernelHost::new(&setup.network)?;
+    Ok(())
 }

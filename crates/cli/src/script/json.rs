@@ -22,7 +22,7 @@ impl Document {
                 Against::Shard => "shard",
                 Against::Kernel => "kernel",
             },
-            "persona": plan.persona.name,
+            "rules": plan.rules.document(),
             "mode": match plan.settings.mode {
                 Mode::Strict => "strict",
                 Mode::Semantic => "semantic",

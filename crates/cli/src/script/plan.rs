@@ -4,21 +4,19 @@ use std::thread;
 
 use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::parse::Defines;
-use whimbrel_sim::script::persona::Persona;
 use whimbrel_sim::script::run::{Leftovers, Settings};
 use whimbrel_sim::script::setup::Dialect;
-use whimbrel_tcp::Tunables;
 
 use super::{Against, Arguments};
 use crate::failure::Failure;
+use crate::rules::Rules;
 
 /// What is meant.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) against: Against,
-    pub(super) persona: &'static Persona,
-    /// The persona's.
-    pub(super) tunables: Tunables,
+    /// The stack's; their profile says in which dialect scripts are.
+    pub(super) rules: Rules,
     pub(super) settings: Settings,
     pub(super) jobs: usize,
     pub(super) json: bool,
@@ -29,9 +27,16 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        if arguments.against == Against::Kernel
+            && let Some(option) = arguments.rules.set_option()
+        {
+            let text = "the kernel goes by its own rules: give none, or --against shard";
+            return Err(Failure::usage(option, text));
+        }
+        let rules = arguments.rules.rules(&[])?;
         let settings = Settings {
             mode: if arguments.semantic { Mode::Semantic } else { Mode::Strict },
-            dialect: match arguments.persona.name {
+            dialect: match rules.profile.name {
                 FREEBSD => Dialect::FreeBsd,
                 _ => Dialect::Linux,
             },
@@ -39,8 +44,7 @@ impl Plan {
         };
         Ok(Self {
             against: arguments.against,
-            persona: arguments.persona,
-            tunables: arguments.persona.tunables().map_err(Failure::run)?,
+            rules,
             settings,
             jobs: arguments.jobs.map_or_else(|| default_jobs(arguments.against), usize::from),
             json: arguments.json,
@@ -51,7 +55,7 @@ impl Plan {
 
     /// What is defined in scripts.
     pub(super) fn defines(&self) -> Defines {
-        self.defines_of(self.persona.name)
+        self.defines_of(self.rules.profile.name)
     }
 
     /// What would be defined in the other dialect: the other branch of each `#ifdef` is taken.
@@ -62,8 +66,8 @@ impl Plan {
         })
     }
 
-    fn defines_of(&self, persona: &str) -> Defines {
-        let defines = Defines::for_persona(persona);
+    fn defines_of(&self, profile: &str) -> Defines {
+        let defines = Defines::for_persona(profile);
         self.macros.iter().fold(defines, |defines, (name, value)| defines.with_macro(name, value))
     }
 }

@@ -11,6 +11,7 @@ use super::Plan;
 use super::port::{BUDGET, Dates};
 use super::report::Report;
 use super::server::Server;
+use crate::doctor::Need;
 use crate::drive::KernelNet;
 use crate::failure::Failure;
 
@@ -47,10 +48,13 @@ fn refused(error: &io::Error, at: &str) -> Failure {
         io::ErrorKind::AddrInUse => Failure::run(format!(
             "address in use: another program listens at {at}; choose another port with --listen"
         )),
-        io::ErrorKind::PermissionDenied => Failure::Missing(format!(
-            "no privilege to listen at {at}: choose a port from 1024 on, or run it with \
-             CAP_NET_BIND_SERVICE"
-        )),
+        io::ErrorKind::PermissionDenied => Failure::Missing {
+            text: format!(
+                "no privilege to listen at {at}: choose a port from 1024 on, or run it with \
+                 CAP_NET_BIND_SERVICE"
+            ),
+            needs: &[Need::LowPorts],
+        },
         io::ErrorKind::AddrNotAvailable => Failure::run(format!(
             "{at} is not an address of this machine: listen on one of its own, or on 0.0.0.0"
         )),

@@ -7,12 +7,11 @@ use whimbrel_apps::http::{CloseBy, Limits};
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::WireSpec;
 use whimbrel_stack::InterfaceAddress;
-use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
 use crate::failure::Failure;
-use crate::options;
+use crate::rules::Rules;
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
@@ -32,7 +31,7 @@ pub(crate) struct Plan {
     /// The bounds of each connection.
     pub(crate) limits: Limits,
     /// The rules of the stack.
-    pub(crate) tunables: Tunables,
+    pub(crate) rules: Rules,
     /// What to print.
     pub(crate) volume: Volume,
 }
@@ -125,14 +124,17 @@ impl Plan {
             return Err(Failure::usage("--wire", text));
         }
         let content = content(arguments)?;
+        let rules = match wire {
+            WireSpec::Kernel => arguments.rules.none_for_the_kernel(&[])?,
+            _ => arguments.rules.rules(&[])?,
+        };
         Ok(Self {
+            rules,
             listen: listen(&arguments.listen, &wire, content.port())?,
             wire,
             backlog: arguments.backlog,
             content,
             limits: limits(arguments),
-            tunables: options::tunables(&arguments.set)
-                .map_err(|error| Failure::usage("--set", error))?,
             volume: volume(arguments),
         })
     }

@@ -99,3 +99,29 @@ fn our_stack_and_the_kernel_send_to_each_other_over_tun() {
     assert!(document["summary"]["received"].as_u64().unwrap() > 1 << 20);
     kernel.end();
 }
+
+#[test]
+fn reversed_it_goes_the_other_way() {
+    let document = parse(&whimbrel("bulk send -R -n 1M --json"));
+    assert_eq!(document["config"]["direction"], "recv");
+    // A block under way may come on top.
+    assert!(document["summary"]["received"].as_u64() >= Some(1 << 20), "{}", document["summary"]);
+    let document = parse(&whimbrel("bulk recv -R -n 1M --json"));
+    assert_eq!(document["config"]["direction"], "send");
+    assert_eq!(document["summary"]["sent"], 1 << 20);
+}
+
+#[test]
+fn a_window_bounds_what_goes_in_a_round_trip() {
+    let line = "-t 20 -w mem:rate=1G,delay=50ms --clock virtual --json";
+    let rate = |window: &str| {
+        let document = parse(&whimbrel(&format!("bulk send --window {window} {line}")));
+        assert_eq!(document["rules"]["tunables"]["buffers.recv"]["origin"], "--window");
+        document["summary"]["sent_rate"].as_f64().unwrap()
+    };
+    // 64 KiB in each round trip of 100 ms are 5.2 Mbit/s.
+    let narrow = rate("1M/64k");
+    assert!((4.7e6..5.6e6).contains(&narrow), "{narrow}");
+    let wide = rate("512k");
+    assert!(wide > 5.0 * narrow, "{wide} is not above {narrow}");
+}

@@ -28,6 +28,10 @@ fn a_command_line_that_means_nothing_exits_with_2() {
     assert_says(&whimbrel("serve -S msl=soon"), 2, &["--set", "msl.remote", "0s to 255s"]);
     assert_says(&whimbrel("serve --set tcp_syn_retrys=3"), 2, &["net.ipv4.tcp_syn_retries"]);
     assert_says(&whimbrel("serve -S tcp_retries2=31"), 2, &["1 to 30 retransmissions"]);
+    assert_says(&whimbrel("serve -w kernel: -S msl=1s"), 2, &["--set", "sysctl"]);
+    assert_says(&whimbrel("serve --profile plan9"), 2, &["--profile", "freebsd"]);
+    assert_says(&whimbrel("serve --config /nowhere.toml"), 1, &["/nowhere.toml", "No such file"]);
+    assert_says(&whimbrel("script run --against kernel -S msl=1s x"), 2, &["--set", "shard"]);
     assert_says(&whimbrel("serve --upload"), 2, &["--file-root"]);
     assert_says(&whimbrel("sevre"), 2, &["serve"]);
     assert_says(&whimbrel(""), 2, &["Usage"]);
@@ -43,6 +47,11 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load -w kernel: --clock virtual"), 2, &["--clock", "mem:"]);
     assert_says(&whimbrel("load -w kernel: -S msl=1s"), 2, &["--set", "sysctl"]);
     assert_says(&whimbrel("load -w kernel: --seed 1"), 2, &["--seed"]);
+    assert_says(&whimbrel("load -w kernel: --local-ports 1-2"), 2, &["--local-ports", "sysctl"]);
+    assert_says(&whimbrel("load --local-ports 9-1"), 2, &["--local-ports", "ports.last=1"]);
+    assert_says(&whimbrel("bulk send -w kernel: --window 1M"), 2, &["--window", "sysctl"]);
+    assert_says(&whimbrel("bulk send --window 1"), 2, &["--window", "buffers.send", "octets"]);
+    assert_says(&whimbrel("bulk send -R --bidir"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("load -n 5 -z 1s"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("load -z soon"), 2, &["500ms"]);
     assert_says(&whimbrel("load -q 0"), 2, &["above 0", "2.5k"]);

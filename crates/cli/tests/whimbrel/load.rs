@@ -59,6 +59,19 @@ fn a_connection_for_each_request_is_opened_and_closed_for_it() {
 }
 
 #[test]
+fn connections_begin_from_the_ports_that_are_given() {
+    for command in ["load -n 12 -K", "crr -n 12"] {
+        let document = document(&format!("{command} -c 2 --local-ports 50000-50003 --json"));
+        let rules = &document["rules"]["tunables"];
+        assert_eq!(rules["ports.last"]["value"], "50003");
+        assert_eq!(rules["ports.first"]["origin"], "--local-ports");
+    }
+    let text = whimbrel("load -n 12 -c 2 -K --local-ports 50000-50003");
+    let ports = text.lines().find(|line| line.contains("ports to draw from"));
+    assert!(ports.is_some_and(|line| line.ends_with(" 4")), "{text}");
+}
+
+#[test]
 fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
     let words = "load -n 100 -c 2 -K --close client --repeat 3 --gap 5s \
                  -w mem:delay=1ms --clock virtual --json";

@@ -5,7 +5,11 @@
 #[cfg(test)]
 mod bulk;
 #[cfg(test)]
+mod config;
+#[cfg(test)]
 mod crr;
+#[cfg(test)]
+mod doctor;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
@@ -15,6 +19,10 @@ mod load;
 #[cfg(test)]
 mod netns;
 #[cfg(test)]
+mod pages;
+#[cfg(test)]
 mod script;
 #[cfg(test)]
 mod serve;
+#[cfg(test)]
+mod sim;

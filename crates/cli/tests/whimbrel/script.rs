@@ -151,10 +151,10 @@ fn words_are_defined_and_branches_chosen() {
     assert_eq!(scripts.run("-D SIZE=500 word.pkt").0, 0);
     assert_eq!(scripts.run("-D SIZE=499 word.pkt").0, 3);
     assert_eq!(scripts.run("branch.pkt").0, 0);
-    let (_, text) = scripts.run("--persona freebsd branch.pkt");
+    let (_, text) = scripts.run("--profile freebsd branch.pkt");
     assert!(text.contains("branch.pkt: skipped: ") || text.contains("FAILED"), "{text}");
     // By its meaning, a script holds if one of its branches does.
-    assert_eq!(scripts.run("--semantic --persona freebsd branch.pkt").0, 0);
+    assert_eq!(scripts.run("--semantic --profile freebsd branch.pkt").0, 0);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn what_cannot_be_run_is_said_in_a_line_with_a_remedy() {
     says("", 2, &["FILE|DIR"]);
     says("-D =1 empty", 2, &["-D", "NAME=VALUE"]);
     says("--strict --semantic empty", 2, &["--semantic"]);
-    says("--persona plan9 empty", 2, &["freebsd"]);
+    says("--profile plan9 empty", 2, &["freebsd"]);
     says("-j 0 empty", 2, &["--jobs"]);
 }
 

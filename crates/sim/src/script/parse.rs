@@ -43,7 +43,7 @@ pub struct Defines {
 }
 
 impl Defines {
-    /// `FreeBSD` for the persona `freebsd`; `STANDARD` for any other, and `Linux` for `linux`.
+    /// `FreeBSD` for the profile `freebsd`; `STANDARD` for any other, and `Linux` for `linux`.
     pub fn for_persona(name: &str) -> Self {
         let names: &[&str] = match name {
             "freebsd" => &["FreeBSD"],

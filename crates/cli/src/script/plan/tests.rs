@@ -1,3 +1,5 @@
+use whimbrel_stack::Profile;
+
 use super::*;
 
 #[test]
@@ -11,8 +13,8 @@ fn definitions_are_words_with_or_without_a_value() {
 }
 
 #[test]
-fn the_dialects_are_those_of_personas_that_there_are() {
+fn the_dialects_are_those_of_profiles_that_there_are() {
     for name in [FREEBSD, LINUX] {
-        assert!(Persona::by_name(name).is_some_and(|persona| persona.tunables().is_ok()), "{name}");
+        assert!(Profile::by_name(name).is_some_and(|profile| profile.tunables().is_ok()), "{name}");
     }
 }

@@ -1,4 +1,5 @@
 use clap::Parser;
+use whimbrel_tcp::Tunables;
 
 use super::*;
 
@@ -52,10 +53,10 @@ fn a_wire_that_means_nothing_is_refused() {
 #[test]
 fn tunables_are_set_in_the_order_in_which_they_are_typed() {
     let typed = ["-S", "msl=5s", "--set", "TCP_MSL=2000", "-S", "ip_local_port_range=1024 2047"];
-    let tunables = plan(&typed).unwrap().tunables;
+    let tunables = plan(&typed).unwrap().rules.tunables;
     assert_eq!(tunables.value_of("msl").as_deref(), Some("2s"));
     assert_eq!((tunables.port_first, tunables.port_last), (1_024, 2_047));
-    assert_eq!(plan(&[]).unwrap().tunables, Tunables::default());
+    assert_eq!(plan(&[]).unwrap().rules.tunables, Tunables::default());
 }
 
 #[test]

@@ -1,4 +1,5 @@
 mod calls;
 mod peer;
+mod profiles;
 mod rules;
 mod time;

@@ -44,7 +44,7 @@ fn plain(name: &str, arguments: &[String]) -> Option<Vec<ShellAct>> {
         "sysctl" => sysctl::acts(&words),
         // Values in the manner of `/proc/sys/net/ipv4/tcp_sack=1`.
         "set_sysctls.py" => words.iter().map(|word| file_and_value(word)).collect(),
-        // Linux' defaults, which the persona of that name has; and no memory of paths.
+        // Linux' defaults, which the profile of that name has; and no memory of paths.
         "defaults.sh" if words.is_empty() => {
             Some(vec![ShellAct::Administer(Administration::PurgeCaches)])
         }

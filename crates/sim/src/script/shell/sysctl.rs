@@ -108,7 +108,7 @@ const UNSEEN: &[&str] = &[
 ];
 
 /// Variables that no tunable stands for, with the value that their system has unless told
-/// otherwise: what its persona is made to do. Any other value is for the host to refuse.
+/// otherwise: what its profile is made to do. Any other value is for the host to refuse.
 const DEFAULTS: &[(&str, &str)] = &[
     ("kern.ipc.soacceptqueue", "128"),
     ("net.inet.tcp.abc_l_var", "2"),

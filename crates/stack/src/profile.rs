@@ -1,13 +1,13 @@
-//! Personas: the rules under which exact scripts of another stack are meant.
+//! Profiles: the rules of other stacks, as far as tunables can say them.
 //!
-//! A persona is a list of tunables, each by a name and as it would be typed; no branch of the code
-//! knows of them. What a stack does and no tunable says is no part of its persona.
+//! A profile is a list of tunables, each by a name and as it would be typed; no branch of the code
+//! knows of them. What a stack does and no tunable says is no part of its profile.
 
 use whimbrel_tcp::{TunableError, Tunables};
 
 /// The rules of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Persona {
+pub struct Profile {
     /// As it is typed.
     pub name: &'static str,
     /// Whom it imitates.
@@ -16,13 +16,13 @@ pub struct Persona {
     pub settings: &'static [(&'static str, &'static str)],
 }
 
-/// Every persona.
-pub const PERSONAS: &[Persona] = &[WHIMBREL, LINUX, FREEBSD];
+/// Every profile.
+pub const PROFILES: &[Profile] = &[WHIMBREL, LINUX, FREEBSD];
 
-impl Persona {
-    /// The persona of this name.
+impl Profile {
+    /// The profile of this name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
-        PERSONAS.iter().find(|persona| persona.name == name)
+        PROFILES.iter().find(|profile| profile.name == name)
     }
 
     /// The defaults, with what differs.
@@ -35,10 +35,10 @@ impl Persona {
     }
 }
 
-const WHIMBREL: Persona =
-    Persona { name: "whimbrel", help: "This stack's defaults.", settings: &[] };
+const WHIMBREL: Profile =
+    Profile { name: "whimbrel", help: "This stack's defaults.", settings: &[] };
 
-const LINUX: Persona = Persona {
+const LINUX: Profile = Profile {
     name: "linux",
     help: "Linux, with the variables that its packet scripts set before they begin.",
     settings: &[
@@ -58,7 +58,7 @@ const LINUX: Persona = Persona {
     ],
 };
 
-const FREEBSD: Persona = Persona {
+const FREEBSD: Profile = Profile {
     name: "freebsd",
     help: "FreeBSD 14 with its default stack.",
     settings: &[

@@ -1,17 +1,16 @@
-use std::time::Duration;
+//! A host shows by its SYN whose profile it has.
 
 use whimbrel_posix::{Domain, Protocol, SocketFlags, SocketType};
-use whimbrel_tcp::tunables::RstInTimeWait;
+use whimbrel_stack::Profile;
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint, IpHeader};
 
-use super::*;
 use crate::script::call::Call;
 use crate::script::host::{Network, Progress, ScriptHost};
 use crate::script::shard_host::ShardHost;
 
-/// The window, its scale and the order of options on the SYN of a persona.
-fn syn(persona: &str) -> (u16, u8, Vec<u8>) {
+/// The window, its scale and the order of options on the SYN of a profile.
+fn syn(profile: &str) -> (u16, u8, Vec<u8>) {
     let v4 = Address::from_v4_octets;
     let network = Network {
         local: v4([192, 168, 0, 1]),
@@ -20,7 +19,7 @@ fn syn(persona: &str) -> (u16, u8, Vec<u8>) {
         remote: v4([192, 0, 2, 1]),
         mtu: 1500,
     };
-    let tunables = Persona::by_name(persona).unwrap().tunables().unwrap();
+    let tunables = Profile::by_name(profile).unwrap().tunables().unwrap();
     let mut host = ShardHost::new(&network, tunables).unwrap();
     let socket = Call::Socket {
         domain: Domain::Inet,
@@ -55,28 +54,4 @@ fn a_syn_shows_whose_it_would_be() {
     assert_eq!(syn("linux"), (65_535, 8, vec![mss, sack, stamps, nop, scale]));
     assert_eq!(syn("freebsd"), (65_535, 6, vec![mss, nop, scale, sack, stamps]));
     assert_eq!(syn("whimbrel").0, 65_535);
-}
-
-#[test]
-fn every_setting_of_every_persona_has_a_meaning() {
-    for persona in PERSONAS {
-        let tunables =
-            persona.tunables().unwrap_or_else(|error| panic!("{}: {error}", persona.name));
-        assert_eq!(tunables.validate(), Ok(()), "{}", persona.name);
-        assert_eq!(Persona::by_name(persona.name), Some(persona));
-        let differs = tunables != Tunables::default();
-        assert_eq!(differs, !persona.settings.is_empty(), "{}", persona.name);
-    }
-    assert_eq!(Persona::by_name("plan9"), None);
-}
-
-#[test]
-fn a_persona_is_what_its_settings_say() {
-    let freebsd = Persona::by_name("freebsd").unwrap().tunables().unwrap();
-    assert_eq!((freebsd.recv_buffer, freebsd.send_buffer), (65_536, 32_768));
-    assert_eq!(freebsd.tw_rst, RstInTimeWait::Ignore);
-    let waits = [0, 1, 2].map(|repeats| freebsd.syn_retry.wait(repeats, &freebsd));
-    assert_eq!(waits, [1_000, 2_200, 4_200].map(Duration::from_millis));
-    let linux = Persona::by_name("linux").unwrap().tunables().unwrap();
-    assert_eq!(linux.msl_remote, Duration::from_secs(30));
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 /// Does `job` for each of `inputs`, `most` at a time, and hands each result to `sink` in the order
 /// of the inputs, as soon as all before it are there. Stops early if `sink` fails.
-pub(super) fn work<I: Sync, O: Send, E>(
+pub(crate) fn work<I: Sync, O: Send, E>(
     most: usize,
     inputs: &[I],
     job: impl Fn(&I) -> O + Sync,

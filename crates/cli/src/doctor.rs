@@ -1,0 +1,64 @@
+//! `whimbrel doctor`: what this machine gives and what it lacks, and how to get it.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output;
+use machine::Machine;
+pub(crate) use need::Need;
+use need::{Finding, Verdict};
+
+mod machine;
+mod need;
+
+/// What was typed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Print one JSON document (whimbrel.doctor/1) instead.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks at everything; fails if there is a command that would exit with 4.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let machine = Machine::look();
+    let findings: Vec<_> = Need::ALL.iter().map(|need| (*need, need.judge(&machine))).collect();
+    let text = match arguments.json {
+        true => format!("{:#}\n", document(&findings)),
+        false => findings.iter().map(|(need, finding)| line(*need, finding)).collect(),
+    };
+    output::write(&text, None)?;
+    let failed = findings.iter().filter(|(_, finding)| finding.verdict == Verdict::Fail);
+    let failed: Vec<_> = failed.map(|(need, _)| need.name()).collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let text =
+        format!("missing: {}; each line that begins with fail says its fix", failed.join(", "));
+    Err(Failure::Missing { text, needs: &[] })
+}
+
+/// One need, for people.
+fn line(need: Need, finding: &Finding) -> String {
+    let Finding { verdict, found, fix } = finding;
+    let fix = fix.as_ref().map_or_else(String::new, |fix| format!(". Fix: {fix}"));
+    format!("{:5} {:18} {found} ({}){fix}\n", verdict.name(), need.name(), need.purpose())
+}
+
+fn document(findings: &[(Need, Finding)]) -> Value {
+    let needs = findings.iter().map(|(need, finding)| {
+        json!({
+            "name": need.name(),
+            "verdict": finding.verdict.name(),
+            "found": finding.found,
+            "purpose": need.purpose(),
+            "fix": finding.fix,
+        })
+    });
+    json!({
+        "schema": "whimbrel.doctor/1",
+        "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+        "needs": needs.collect::<Vec<_>>(),
+    })
+}

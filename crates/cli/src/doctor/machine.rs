@@ -1,0 +1,99 @@
+//! What there is on this machine, as far as it can be seen without changing anything.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+
+use whimbrel_io::sys::stream::socket;
+
+use crate::output::first_line;
+
+/// What there is on this machine.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    /// This program.
+    pub(super) program: PathBuf,
+    /// Why `/dev/net/tun` cannot be opened, if it cannot.
+    pub(super) tun: Result<(), io::ErrorKind>,
+    /// The effective capabilities of this process, a bit each.
+    pub(super) capabilities: u64,
+    /// The most network namespaces that its user may have.
+    pub(super) namespaces: u64,
+    /// The first port that needs no privilege.
+    pub(super) first_free_port: u16,
+    /// The kernel's ephemeral ports, the last one included.
+    pub(super) ports: Option<(u16, u16)>,
+    /// The kernel's congestion control.
+    pub(super) congestion_control: String,
+    /// The most open files; `None`: no limit.
+    pub(super) files: Option<u64>,
+    /// The most locked memory, octets; `None`: no limit.
+    pub(super) locked: Option<u64>,
+    /// Why no packet socket can be had, if none can.
+    pub(super) packet: Result<(), io::ErrorKind>,
+    /// Why no XDP socket can be had, if none can.
+    pub(super) xdp: Result<(), io::ErrorKind>,
+}
+
+impl Machine {
+    /// This one.
+    pub(super) fn look() -> Self {
+        let kernel = |name: &str| first_line(&format!("/proc/sys/{name}"));
+        let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let has = |family| socket(family, SOCK_RAW, 0).map(drop).map_err(|error| error.kind());
+        let tun = File::options().read(true).write(true).open("/dev/net/tun");
+        Self {
+            program: std::env::current_exe().unwrap_or_else(|_| "whimbrel".into()),
+            tun: tun.map(drop).map_err(|error| error.kind()),
+            capabilities: capabilities(&status),
+            namespaces: kernel("user/max_net_namespaces").parse().unwrap_or(0),
+            first_free_port: kernel("net/ipv4/ip_unprivileged_port_start").parse().unwrap_or(1024),
+            ports: port_range(&kernel("net/ipv4/ip_local_port_range")),
+            congestion_control: kernel("net/ipv4/tcp_congestion_control"),
+            files: limit(&limits, "Max open files"),
+            locked: limit(&limits, "Max locked memory"),
+            packet: has(AF_PACKET),
+            xdp: has(AF_XDP),
+        }
+    }
+
+    /// Whether the process has the capability of this number.
+    pub(super) const fn may(&self, capability: Capability) -> bool {
+        self.capabilities >> capability as u64 & 1 == 1
+    }
+}
+
+/// capabilities(7): the numbers of those that matter here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Capability {
+    NetBindService = 10,
+    NetAdmin = 12,
+    NetRaw = 13,
+    IpcLock = 14,
+    SysAdmin = 21,
+}
+
+fn capabilities(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn port_range(line: &str) -> Option<(u16, u16)> {
+    let mut ports = line.split_whitespace().map(str::parse);
+    Some((ports.next()?.ok()?, ports.next()?.ok()?))
+}
+
+/// The soft limit of this name; `None` if there is no such limit.
+fn limit(limits: &str, name: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// socket(2) of Linux.
+const AF_PACKET: i32 = 17;
+const AF_XDP: i32 = 44;
+const SOCK_RAW: i32 = 3;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! What commands need of the machine, and whether it is there.
+
+use std::io::ErrorKind;
+
+use super::machine::{Capability, Machine};
+use crate::quantity::thousands;
+use crate::size;
+
+/// Something that a command needs, or is better with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Need {
+    /// The driver of TUN and TAP.
+    Tun,
+    /// Interfaces may be made.
+    NetAdmin,
+    /// Network namespaces may be made.
+    Namespaces,
+    /// Ports below 1,024 may be listened at.
+    LowPorts,
+    /// Raw frames may be had.
+    NetRaw,
+    /// Sockets for raw frames.
+    Packet,
+    /// Sockets for frames that pass the kernel by.
+    Xdp,
+    /// Memory may be locked.
+    LockedMemory,
+    /// A socket is an open file.
+    OpenFiles,
+    /// The kernel's ephemeral ports.
+    KernelPorts,
+    /// How the kernel avoids congestion.
+    KernelCongestion,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Finding {
+    pub(super) verdict: Verdict,
+    /// What is there, or is not.
+    pub(super) found: String,
+    /// What to do, unless all is well.
+    pub(super) fix: Option<String>,
+}
+
+/// How that is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Something is slower, or compares badly.
+    Warn,
+    /// A command exits with 4 for want of it.
+    Fail,
+}
+
+impl Verdict {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl Need {
+    /// All of them: what is needed first.
+    pub(super) const ALL: [Self; 11] = [
+        Self::Tun,
+        Self::NetAdmin,
+        Self::Namespaces,
+        Self::LowPorts,
+        Self::NetRaw,
+        Self::Packet,
+        Self::Xdp,
+        Self::LockedMemory,
+        Self::OpenFiles,
+        Self::KernelPorts,
+        Self::KernelCongestion,
+    ];
+
+    /// The name of its line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tun => "tun-device",
+            Self::NetAdmin => "net-admin",
+            Self::Namespaces => "net-namespaces",
+            Self::LowPorts => "low-ports",
+            Self::NetRaw => "net-raw",
+            Self::Packet => "af-packet",
+            Self::Xdp => "af-xdp",
+            Self::LockedMemory => "locked-memory",
+            Self::OpenFiles => "open-files",
+            Self::KernelPorts => "kernel-ports",
+            Self::KernelCongestion => "kernel-congestion",
+        }
+    }
+
+    /// What it is for.
+    pub(super) const fn purpose(self) -> &'static str {
+        match self {
+            Self::Tun | Self::NetAdmin => "-w tun: and tap:, script run --against kernel",
+            Self::Namespaces => "script run --against kernel",
+            Self::LowPorts => "serve -w kernel: at ports below 1024",
+            Self::NetRaw | Self::Packet => "frames of a real interface, which no wire takes yet",
+            Self::Xdp | Self::LockedMemory => "frames past the kernel, which no wire takes yet",
+            Self::OpenFiles => "connections over -w kernel:, one file each",
+            Self::KernelPorts => "connections over -w kernel: to one server",
+            Self::KernelCongestion => "comparing bulk with bulk -w kernel:",
+        }
+    }
+
+    /// Whether `machine` has it.
+    pub(super) fn judge(self, machine: &Machine) -> Finding {
+        match self {
+            Self::Tun => tun(machine),
+            Self::NetAdmin => capability(machine, Capability::NetAdmin, Verdict::Fail),
+            Self::Namespaces => namespaces(machine),
+            Self::LowPorts => low_ports(machine),
+            Self::NetRaw => capability(machine, Capability::NetRaw, Verdict::Warn),
+            Self::Packet => family("AF_PACKET", "af_packet", machine.packet),
+            Self::Xdp => family("AF_XDP", "xdp_diag", machine.xdp),
+            Self::LockedMemory => locked_memory(machine),
+            Self::OpenFiles => open_files(machine),
+            Self::KernelPorts => kernel_ports(machine),
+            Self::KernelCongestion => kernel_congestion(machine),
+        }
+    }
+}
+
+fn ok(found: impl Into<String>) -> Finding {
+    Finding { verdict: Verdict::Ok, found: found.into(), fix: None }
+}
+
+fn warn(found: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { verdict: Verdict::Warn, found: found.into(), fix: Some(fix.into()) }
+}
+
+fn fail(found: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { verdict: Verdict::Fail, found: found.into(), fix: Some(fix.into()) }
+}
+
+fn tun(machine: &Machine) -> Finding {
+    match machine.tun {
+        Ok(()) => ok("/dev/net/tun can be opened"),
+        Err(ErrorKind::PermissionDenied) => {
+            fail("/dev/net/tun is not for this user", "sudo chmod 666 /dev/net/tun, or run as root")
+        }
+        Err(ErrorKind::NotFound) => fail(
+            "no /dev/net/tun",
+            "sudo modprobe tun; in a container, start it with --device /dev/net/tun",
+        ),
+        Err(kind) => fail(format!("/dev/net/tun: {kind}"), "sudo modprobe tun"),
+    }
+}
+
+fn capability(machine: &Machine, capability: Capability, without: Verdict) -> Finding {
+    let name = match capability {
+        Capability::NetBindService => "CAP_NET_BIND_SERVICE",
+        Capability::NetAdmin => "CAP_NET_ADMIN",
+        Capability::NetRaw => "CAP_NET_RAW",
+        Capability::IpcLock => "CAP_IPC_LOCK",
+        Capability::SysAdmin => "CAP_SYS_ADMIN",
+    };
+    if machine.may(capability) {
+        return ok(name);
+    }
+    Finding { verdict: without, found: format!("no {name}"), fix: Some(grant(machine, name)) }
+}
+
+fn grant(machine: &Machine, name: &str) -> String {
+    let (small, program) = (name.to_ascii_lowercase(), machine.program.display());
+    let container = name.trim_start_matches("CAP_");
+    format!(
+        "run as root, or sudo setcap {small}+ep {program}; in a container, start it with --cap-add \
+         {container}"
+    )
+}
+
+fn namespaces(machine: &Machine) -> Finding {
+    match (machine.may(Capability::SysAdmin), machine.namespaces) {
+        (true, 1..) => ok(format!("{} may be made", thousands(machine.namespaces))),
+        (true, 0) => fail("none may be made", "sudo sysctl -w user.max_net_namespaces=1024"),
+        (false, _) => capability(machine, Capability::SysAdmin, Verdict::Fail),
+    }
+}
+
+fn low_ports(machine: &Machine) -> Finding {
+    let first = machine.first_free_port;
+    if machine.may(Capability::NetBindService) {
+        return ok("CAP_NET_BIND_SERVICE");
+    }
+    if first <= 1 {
+        return ok("all ports are free to use");
+    }
+    let fix =
+        "choose a port from there on, or sudo sysctl -w net.ipv4.ip_unprivileged_port_start=0";
+    fail(format!("ports below {first} need CAP_NET_BIND_SERVICE"), fix)
+}
+
+fn family(name: &str, module: &str, had: Result<(), ErrorKind>) -> Finding {
+    match had {
+        Ok(()) => ok(format!("{name} sockets can be had")),
+        Err(ErrorKind::PermissionDenied) => {
+            warn(format!("{name} sockets are not for this user"), "run as root")
+        }
+        Err(_) => {
+            let fix = format!("sudo modprobe {module}, or a kernel that has {name}");
+            warn(format!("the kernel has no {name} sockets"), fix)
+        }
+    }
+}
+
+fn locked_memory(machine: &Machine) -> Finding {
+    match machine.locked {
+        _ if machine.may(Capability::IpcLock) => ok("CAP_IPC_LOCK: no limit"),
+        None => ok("RLIMIT_MEMLOCK: no limit"),
+        Some(octets) if octets >= ENOUGH_LOCKED => {
+            ok(format!("RLIMIT_MEMLOCK {}", size::display(octets)))
+        }
+        Some(octets) => warn(
+            format!("RLIMIT_MEMLOCK {}", size::display(octets)),
+            "ulimit -l unlimited, as root",
+        ),
+    }
+}
+
+fn open_files(machine: &Machine) -> Finding {
+    match machine.files {
+        None => ok("RLIMIT_NOFILE: no limit"),
+        Some(files) if files >= ENOUGH_FILES => ok(format!("RLIMIT_NOFILE {}", thousands(files))),
+        Some(files) => {
+            warn(format!("RLIMIT_NOFILE {}", thousands(files)), format!("ulimit -n {ENOUGH_FILES}"))
+        }
+    }
+}
+
+fn kernel_ports(machine: &Machine) -> Finding {
+    let fix = "sudo sysctl -w net.ipv4.ip_local_port_range='32768 60999', or more";
+    let Some((first, last)) = machine.ports else {
+        return warn("ip_local_port_range cannot be read", "mount /proc");
+    };
+    let count = u64::from(last.saturating_sub(first)) + 1;
+    let found = format!("ip_local_port_range {first} to {last}: {} ports", thousands(count));
+    if count >= USUAL_PORTS { ok(found) } else { warn(found, fix) }
+}
+
+fn kernel_congestion(machine: &Machine) -> Finding {
+    let name = &machine.congestion_control;
+    if name == OURS {
+        return ok(format!("tcp_congestion_control {name}, as this stack"));
+    }
+    warn(
+        format!("tcp_congestion_control {name}; this stack has {OURS}"),
+        format!("sudo sysctl -w net.ipv4.tcp_congestion_control={OURS} while you compare"),
+    )
+}
+
+/// Connections at a time that loads are often asked for, octets of a queue of frames, Linux' own
+/// range of ports, and what this stack does about congestion.
+const ENOUGH_FILES: u64 = 16_384;
+const ENOUGH_LOCKED: u64 = 64 << 20;
+const USUAL_PORTS: u64 = 28_232;
+const OURS: &str = "reno";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+use super::*;
+
+/// A machine that has everything.
+fn rich() -> Machine {
+    Machine {
+        program: "/usr/bin/whimbrel".into(),
+        tun: Ok(()),
+        capabilities: u64::MAX,
+        namespaces: 1_000,
+        first_free_port: 1_024,
+        ports: Some((32_768, 60_999)),
+        congestion_control: "reno".into(),
+        files: None,
+        locked: None,
+        packet: Ok(()),
+        xdp: Ok(()),
+    }
+}
+
+/// One that has nothing.
+fn poor() -> Machine {
+    Machine {
+        tun: Err(ErrorKind::NotFound),
+        capabilities: 0,
+        ports: Some((40_000, 40_099)),
+        congestion_control: "cubic".into(),
+        files: Some(1_024),
+        locked: Some(64 << 10),
+        packet: Err(ErrorKind::PermissionDenied),
+        xdp: Err(ErrorKind::Unsupported),
+        ..rich()
+    }
+}
+
+#[test]
+fn where_everything_is_there_nothing_is_to_be_done() {
+    for need in Need::ALL {
+        let finding = need.judge(&rich());
+        assert_eq!((finding.verdict, finding.fix), (Verdict::Ok, None), "{need:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_comes_with_the_command_that_mends_it() {
+    let expected = [
+        (Need::Tun, Verdict::Fail, "modprobe tun"),
+        (Need::NetAdmin, Verdict::Fail, "setcap cap_net_admin+ep /usr/bin/whimbrel"),
+        (Need::Namespaces, Verdict::Fail, "--cap-add SYS_ADMIN"),
+        (Need::LowPorts, Verdict::Fail, "ip_unprivileged_port_start=0"),
+        (Need::NetRaw, Verdict::Warn, "setcap cap_net_raw+ep"),
+        (Need::Packet, Verdict::Warn, "root"),
+        (Need::Xdp, Verdict::Warn, "kernel that has AF_XDP"),
+        (Need::LockedMemory, Verdict::Warn, "ulimit -l"),
+        (Need::OpenFiles, Verdict::Warn, "ulimit -n 16384"),
+        (Need::KernelPorts, Verdict::Warn, "ip_local_port_range="),
+        (Need::KernelCongestion, Verdict::Warn, "tcp_congestion_control=reno"),
+    ];
+    assert_eq!(expected.map(|(need, _, _)| need), Need::ALL);
+    for (need, verdict, part) in expected {
+        let finding = need.judge(&poor());
+        assert_eq!(finding.verdict, verdict, "{need:?}");
+        let fix = finding.fix.unwrap();
+        assert!(fix.contains(part), "{part:?} is not in: {fix}");
+    }
+}
+
+#[test]
+fn each_obstacle_to_a_device_has_its_own_remedy() {
+    let tun = |kind| Need::Tun.judge(&Machine { tun: Err(kind), ..rich() });
+    assert!(tun(ErrorKind::PermissionDenied).fix.unwrap().contains("chmod"));
+    assert!(tun(ErrorKind::NotFound).fix.unwrap().contains("--device"));
+    let none = Machine { namespaces: 0, ..rich() };
+    assert!(Need::Namespaces.judge(&none).fix.unwrap().contains("max_net_namespaces"));
+    let free = Machine { first_free_port: 0, ..poor() };
+    assert_eq!(Need::LowPorts.judge(&free).verdict, Verdict::Ok);
+}

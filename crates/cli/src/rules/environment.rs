@@ -1,0 +1,87 @@
+//! Rules from the environment: `WHIMBREL_PROFILE`, `WHIMBREL_CONFIG`, and for each tunable its name
+//! in capitals with `_` for every dot, `net.ipv4.` left out or not: `WHIMBREL_TCP_SYN_RETRIES=3`.
+
+use std::path::PathBuf;
+
+use whimbrel_stack::Profile;
+use whimbrel_tcp::tunables::TUNABLE_GROUPS;
+use whimbrel_tcp::{TUNABLES, Tunables};
+
+use super::{Origin, profile};
+use crate::failure::Failure;
+
+/// What the environment says.
+#[derive(Default, Debug)]
+pub(super) struct Environment {
+    pub(super) profile: Option<(&'static Profile, Origin)>,
+    pub(super) config: Option<PathBuf>,
+    pub(super) tunables: Vec<Variable>,
+}
+
+/// A variable that sets a tunable.
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub(super) variable: String,
+    pub(super) name: &'static str,
+    pub(super) value: String,
+}
+
+impl Environment {
+    /// What these variables say. One that begins like ours and means nothing is an error: its
+    /// owner believes that it does something.
+    pub(super) fn new(
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, Failure> {
+        let mut environment = Self::default();
+        for (variable, value) in variables {
+            match variable.strip_prefix("WHIMBREL_") {
+                None | Some(OF_TESTS_NET | OF_TESTS_BLESS) => {}
+                Some("CONFIG") => environment.config = Some(value.into()),
+                Some("PROFILE") => {
+                    let named =
+                        profile(&value).map_err(|error| Failure::usage(&variable, error))?;
+                    environment.profile = Some((named, Origin::Environment(variable)));
+                }
+                Some(word) => {
+                    let name = name_of(word).ok_or_else(|| unknown(&variable, word))?;
+                    environment.tunables.push(Variable { variable, name, value });
+                }
+            }
+        }
+        // The environment has no order that anybody chose.
+        environment.tunables.sort_by(|a, b| a.variable.cmp(&b.variable));
+        Ok(environment)
+    }
+}
+
+/// The name that is written `word` in a variable.
+fn name_of(word: &str) -> Option<&'static str> {
+    names().find(|name| {
+        let short = name.strip_prefix("net.ipv4.").unwrap_or(name);
+        in_capitals(name) == word || in_capitals(short) == word
+    })
+}
+
+/// Every tunable and group, by its first name alone: other systems' would collide here.
+fn names() -> impl Iterator<Item = &'static str> {
+    let groups = TUNABLE_GROUPS.iter().filter_map(|group| group.names.first());
+    TUNABLES.iter().map(|info| info.name.text).chain(groups.map(|name| name.text))
+}
+
+fn in_capitals(name: &str) -> String {
+    name.replace('.', "_").to_ascii_uppercase()
+}
+
+fn unknown(variable: &str, word: &str) -> Failure {
+    let tried = Tunables::default().set_by_name(&word.to_ascii_lowercase(), "");
+    let error = tried.err().map_or_else(String::new, |error| error.to_string());
+    let text = format!("{error} (in capitals, _ for each dot); or unset {variable}");
+    Failure::usage(variable, text)
+}
+
+/// What the tests of this project are told by.
+const OF_TESTS_NET: &str = "REQUIRE_NET";
+const OF_TESTS_BLESS: &str = "BLESS";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Rules from a file of TOML: `profile = "linux"`, and below `[tunables]` names and values.
+//!
+//! A name may be quoted (`"tw.syn" = "linux"`) or not (`tw.syn = "linux"`); only quoted can one name
+//! begin like another, as `ports` and `ports.first` do.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use whimbrel_stack::Profile;
+
+use super::{Origin, profile};
+use crate::failure::Failure;
+
+/// What a file says.
+#[derive(Default, Debug)]
+pub(super) struct File {
+    pub(super) profile: Option<(&'static Profile, Origin)>,
+    pub(super) tunables: Vec<Line>,
+}
+
+/// A tunable that the file sets.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Line {
+    /// The file and the number of the line.
+    pub(super) place: String,
+    /// The octets of the file before it.
+    start: usize,
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+impl File {
+    /// What the file at `path` says.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::run(format!("--config {shown}: {error}; give a file that can be read"))
+        })?;
+        Self::parse(&shown, &text)
+    }
+
+    /// What `text`, which stands in `path`, says.
+    pub(super) fn parse(path: &str, text: &str) -> Result<Self, Failure> {
+        let source = Source { path, text };
+        let table = DeTable::parse(text).map_err(|error| {
+            let what = error.message().trim_end().replace('\n', ", ");
+            let remedy = "names that begin alike must be quoted, as in \"ports.first\" = 40000";
+            source.wrong(&error.span().unwrap_or_default(), format!("{what}; {remedy}"))
+        })?;
+        let mut file = Self::default();
+        for (key, value) in table.get_ref() {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("profile", DeValue::String(name)) => {
+                    let wrong = |error| source.wrong(&value.span(), format!("profile: {error}"));
+                    let named = profile(name).map_err(wrong)?;
+                    file.profile = Some((named, Origin::File(source.place(&key.span()))));
+                }
+                ("tunables", DeValue::Table(table)) => file.take_in(&source, "", table)?,
+                (key_text, _) => {
+                    let text = format!(
+                        "{key_text} means nothing there: give profile = \"NAME\", or tunables \
+                         below [tunables]"
+                    );
+                    return Err(source.wrong(&key.span(), text));
+                }
+            }
+        }
+        // Tables come sorted by name; who comes later in the file shall prevail.
+        file.tunables.sort_by_key(|line| line.start);
+        Ok(file)
+    }
+
+    /// Takes in a table of tunables whose names all begin with `prefix`.
+    fn take_in(
+        &mut self,
+        source: &Source<'_>,
+        prefix: &str,
+        table: &DeTable<'_>,
+    ) -> Result<(), Failure> {
+        for (key, value) in table {
+            let name = format!("{prefix}{}", key.get_ref());
+            if let DeValue::Table(inner) = value.get_ref() {
+                self.take_in(source, &format!("{name}."), inner)?;
+                continue;
+            }
+            let value = scalar(value).ok_or_else(|| {
+                let text = format!("{name}: give a text, a whole number, true or false");
+                source.wrong(&value.span(), text)
+            })?;
+            let span = key.span();
+            let place = source.place(&span);
+            self.tunables.push(Line { place, start: span.start, name, value });
+        }
+        Ok(())
+    }
+}
+
+/// A value as it would be typed behind `-S NAME=`.
+fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().into()),
+        DeValue::Boolean(on) => Some(if *on { "on" } else { "off" }.into()),
+        _ => None,
+    }
+}
+
+/// Where a piece of text stands.
+struct Source<'t> {
+    path: &'t str,
+    text: &'t str,
+}
+
+impl Source<'_> {
+    fn place(&self, span: &Range<usize>) -> String {
+        let before = self.text.as_bytes().iter().take(span.start);
+        format!("{}:{}", self.path, before.filter(|octet| **octet == b'\n').count() + 1)
+    }
+
+    fn wrong(&self, span: &Range<usize>, text: String) -> Failure {
+        Failure::usage(&self.place(span), text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

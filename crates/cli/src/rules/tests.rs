@@ -1,0 +1,155 @@
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    rules: RuleOptions,
+}
+
+fn rules_of(words: &[&str], variables: &[(&str, &str)]) -> Result<Rules, Failure> {
+    let line = Line::try_parse_from([&["whimbrel"], words].concat()).unwrap();
+    let owned = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    line.rules.rules_in(&Environment::new(owned)?, &[])
+}
+
+fn refusal(words: &[&str], variables: &[(&str, &str)]) -> String {
+    let Err(Failure::Usage(text)) = rules_of(words, variables) else { panic!("{words:?}") };
+    text
+}
+
+/// A file of the test's own, removed at the end.
+struct TestFile(PathBuf);
+
+impl TestFile {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("whim-{}-{name}.toml", std::process::id()));
+        fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn whoever_speaks_last_prevails() {
+    let file =
+        TestFile::new("order", "[tunables]\nack_every = 3\nmsl = \"7s\"\ntw.syn = \"linux\"\n");
+    let file_words = ["--config", file.path(), "--profile", "linux"];
+    let origin = |rules: &Rules, name: &str| rules.origin(Tunables::named(name)[0]);
+
+    let rules = rules_of(&["--profile", "linux"], &[]).unwrap();
+    assert_eq!(
+        (rules.tunables.ack_every, origin(&rules, "ack_every")),
+        (1, "profile linux".into())
+    );
+
+    let rules = rules_of(&file_words, &[]).unwrap();
+    let place = format!("{}:2", file.path());
+    assert_eq!((rules.tunables.ack_every, origin(&rules, "ack_every")), (3, place));
+
+    let variables = [("WHIMBREL_ACK_EVERY", "4"), ("HOME", "/")];
+    let rules = rules_of(&file_words, &variables).unwrap();
+    let expected = (4, "WHIMBREL_ACK_EVERY".into());
+    assert_eq!((rules.tunables.ack_every, origin(&rules, "ack_every")), expected);
+
+    let words = [&file_words[..], &["-S", "ack_every=5"]].concat();
+    let rules = rules_of(&words, &variables).unwrap();
+    assert_eq!((rules.tunables.ack_every, origin(&rules, "ack_every")), (5, "--set".into()));
+    assert_eq!(origin(&rules, "msl.link"), format!("{}:3", file.path()), "a group's members too");
+    assert_eq!(origin(&rules, "retries"), "default");
+}
+
+#[test]
+fn a_profile_is_named_by_the_option_before_the_environment_before_the_file() {
+    let file = TestFile::new("profile", "profile = \"freebsd\"\n");
+    let name = |words: &[&str], variables: &[(&str, &str)]| {
+        rules_of(words, variables).unwrap().profile.name
+    };
+    let config = ("WHIMBREL_CONFIG", file.path());
+    assert_eq!(name(&[], &[]), "whimbrel");
+    assert_eq!(name(&[], &[config]), "freebsd");
+    assert_eq!(name(&[], &[config, ("WHIMBREL_PROFILE", "linux")]), "linux");
+    let all = [config, ("WHIMBREL_PROFILE", "linux")];
+    assert_eq!(name(&["--profile", "whimbrel"], &all), "whimbrel");
+}
+
+#[test]
+fn what_is_printed_is_a_file_that_means_the_same() {
+    let words = ["--profile", "freebsd", "-S", "msl=5s", "-S", "ports.first=40000"];
+    let rules = rules_of(&words, &[]).unwrap();
+    let text = rules.to_string();
+    for (rule, origin) in [
+        ("profile = \"freebsd\"", "# --profile"),
+        ("\"msl.remote\" = \"5s\"", "# --set"),
+        ("\"tw.syn\" = \"by-sequence\"", "# profile freebsd"),
+        ("\"isn\" = \"rfc6528\"", "# default"),
+    ] {
+        let is = |line: &str| line.starts_with(rule) && line.ends_with(origin);
+        assert!(text.lines().any(is), "{rule} {origin} is not in:\n{text}");
+    }
+    let file = TestFile::new("printed", &text);
+    let again = rules_of(&["--config", file.path()], &[]).unwrap();
+    assert_eq!(again.tunables, rules.tunables);
+    assert_eq!(again.profile, rules.profile);
+}
+
+#[test]
+fn an_error_names_the_file_the_line_the_key_the_value_and_the_remedy() {
+    let file =
+        TestFile::new("wrong", "profile = \"linux\"\n[tunables]\n\nnet.ipv4.tcp_retries2 = 31\n");
+    let text = refusal(&["--config", file.path()], &[]);
+    let said = format!("{}:4: net.ipv4.tcp_retries2=31: give 1 to 30", file.path());
+    assert!(text.starts_with(&said), "{text}");
+    let file = TestFile::new("typo", "[tunables]\ntcp_syn_retrys = 3\n");
+    let text = refusal(&["--config", file.path()], &[]);
+    assert!(text.contains(":2: ") && text.contains("net.ipv4.tcp_syn_retries"), "{text}");
+    let text = refusal(&[], &[("WHIMBREL_TCP_RETRIES2", "31")]);
+    assert!(text.starts_with("WHIMBREL_TCP_RETRIES2: ") && text.contains("1 to 30"), "{text}");
+    let text = refusal(&["-S", "msl"], &[]);
+    assert!(text.starts_with("--set: ") && text.contains("KEY=VALUE"), "{text}");
+}
+
+#[test]
+fn values_that_contradict_each_other_name_who_said_so() {
+    let file = TestFile::new("ports", "[tunables]\n\"ports.last\" = 2000\n");
+    let text = refusal(&["--config", file.path()], &[]);
+    assert!(text.starts_with(&format!("{}:2: ports.last=2000", file.path())), "{text}");
+}
+
+#[test]
+fn a_program_reads_what_is_not_the_default() {
+    let document = rules_of(&["-S", "ack_every=2"], &[]).unwrap().document();
+    let expected = json!({
+        "profile": "whimbrel",
+        "tunables": {"ack_every": {"value": "2", "origin": "--set"}},
+    });
+    assert_eq!(document, expected);
+}
+
+#[test]
+fn the_kernel_takes_no_rules_of_ours() {
+    for words in [&["--profile", "linux"][..], &["-S", "msl=1s"], &["--config", "x.toml"]] {
+        let line = Line::try_parse_from([&["whimbrel"], words].concat()).unwrap();
+        let Err(Failure::Usage(text)) = line.rules.none_for_the_kernel(&[]) else {
+            panic!("{words:?}")
+        };
+        assert!(text.contains("sysctl"), "{text}");
+    }
+    let options = RuleOptions::default();
+    assert!(options.none_for_the_kernel(&[]).is_ok());
+    let short = Shorthand { option: "--window", name: "buffers.send", value: "64k".into() };
+    assert!(options.none_for_the_kernel(&[short]).is_err());
+}

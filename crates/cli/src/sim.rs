@@ -1,0 +1,187 @@
+//! `whimbrel sim`: the stream oracle, from a seed: two stacks over links that lose, hold back and
+//! reorder, in virtual time, every octet checked.
+
+use std::ops::Range;
+use std::panic;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use whimbrel_sim::oracle::Scenario;
+use whimbrel_sim::{Outcome, run_seed};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{crew, output, quantity, size};
+
+/// What was typed.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Play what seeds stand for, with every check: exit code 3 if any fails.
+    Run(Arguments),
+}
+
+/// What was typed behind `sim run`.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The seeds from A to before B.
+    #[arg(long, value_name = "A..B", default_value = "0..200", value_parser = range)]
+    seeds: Range<u64>,
+    /// That seed alone.
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Seeds under way at once [default: one for each processor].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Print one JSON document (whimbrel.sim/1) instead.
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but seeds that failed.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+}
+
+/// What became of all.
+#[derive(Default, Debug)]
+struct Tally {
+    passed: u64,
+    failed: Vec<Outcome>,
+    octets: u64,
+    steps: u64,
+    /// Virtual time of all together.
+    lasted: Duration,
+}
+
+/// Plays seeds, and says what became of them.
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    let Command::Run(arguments) = command;
+    let seeds = arguments.seed.map_or_else(|| arguments.seeds.clone(), |seed| seed..seed + 1);
+    let seeds: Vec<u64> = seeds.collect();
+    let jobs = arguments.jobs.map(usize::from);
+    let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let began = Instant::now();
+    let progress = Progress::new(seeds.len() as u64, arguments.json || arguments.quiet);
+    let mut tally = Tally::default();
+    crew::work(
+        jobs,
+        &seeds,
+        |seed| play(*seed),
+        |outcome| {
+            if !outcome.is_ok() && !arguments.json {
+                progress.print(&failure(&outcome))?;
+            }
+            tally.count(outcome);
+            progress.show(tally.played(), || format!("{} failed", tally.failed.len()));
+            Ok::<_, Failure>(())
+        },
+    )?;
+    progress.finish();
+    match (arguments.json, arguments.quiet) {
+        (true, _) => output::write(&format!("{:#}\n", tally.document(began.elapsed())), None)?,
+        (false, false) => output::write(&tally.summary(began.elapsed()), None)?,
+        (false, true) => {}
+    }
+    if tally.failed.is_empty() { Ok(()) } else { Err(Failure::Answer) }
+}
+
+/// A seed's outcome, whatever it brings about.
+fn play(seed: u64) -> Outcome {
+    // Where it was, the panic itself says on the standard error.
+    panic::catch_unwind(|| run_seed(seed)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let failure = Some(format!("a panic: {text}"));
+        Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, failure }
+    })
+}
+
+/// What went wrong, and the line that repeats it.
+fn failure(outcome: &Outcome) -> String {
+    let Outcome { seed, failure, .. } = outcome;
+    let failure = failure.as_deref().unwrap_or_default();
+    let repeat = repeat(*seed);
+    format!("seed {seed}: FAILED\n{}\n{failure}\nrepeat it: {repeat}\n", Scenario::new(*seed))
+}
+
+fn repeat(seed: u64) -> String {
+    format!("whimbrel sim run --seed {seed}")
+}
+
+impl Tally {
+    fn count(&mut self, outcome: Outcome) {
+        self.octets += outcome.octets;
+        self.steps += outcome.steps;
+        self.lasted += outcome.lasted;
+        if outcome.is_ok() {
+            self.passed += 1;
+        } else {
+            self.failed.push(outcome);
+        }
+    }
+
+    fn played(&self) -> u64 {
+        self.passed + self.failed.len() as u64
+    }
+
+    fn summary(&self, took: Duration) -> String {
+        let mut text = format!(
+            "{} passed, {} failed: {} verified in {} steps, {} of virtual time in {}\n",
+            quantity::thousands(self.passed),
+            quantity::thousands(self.failed.len() as u64),
+            size::display(self.octets),
+            quantity::thousands(self.steps),
+            quantity::show(self.lasted),
+            quantity::show(took),
+        );
+        for outcome in &self.failed {
+            text += &format!("failed: {}\n", repeat(outcome.seed));
+        }
+        text
+    }
+
+    fn document(&self, took: Duration) -> Value {
+        let failed = self.failed.iter().map(|outcome| {
+            json!({
+                "seed": outcome.seed,
+                "scenario": Scenario::new(outcome.seed).to_string(),
+                "failure": outcome.failure,
+                "repeat": repeat(outcome.seed),
+            })
+        });
+        json!({
+            "schema": "whimbrel.sim/1",
+            "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+            "summary": {
+                "passed": self.passed,
+                "failed": self.failed.len(),
+                "octets": self.octets,
+                "steps": self.steps,
+                "virtual_seconds": self.lasted.as_secs_f64(),
+                "seconds": took.as_secs_f64(),
+            },
+            "failed": failed.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// `A..B`, of at least one seed and at most ten million.
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let ends = text
+        .split_once("..")
+        .and_then(|(from, until)| Some(from.trim().parse().ok()?..until.trim().parse().ok()?));
+    let range: Range<u64> = ends.ok_or("give A..B, as in 0..1000: from A to before B")?;
+    match range.end.checked_sub(range.start) {
+        None | Some(0) => Err(format!("{text} holds no seed: give B greater than A")),
+        Some(count) if count > MOST_SEEDS => {
+            Err(format!("{text} holds {count} seeds: give {MOST_SEEDS} at most"))
+        }
+        Some(_) => Ok(range),
+    }
+}
+
+/// The most seeds of a run: their numbers are listed before it begins.
+const MOST_SEEDS: u64 = 10_000_000;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+use super::*;
+
+fn broken() -> Outcome {
+    let lasted = Duration::from_secs(3);
+    Outcome { seed: 17, octets: 5, steps: 9, lasted, failure: Some("leaked: one".into()) }
+}
+
+#[test]
+fn a_range_holds_its_first_seed_and_not_its_last() {
+    assert_eq!(range("3..5"), Ok(3..5));
+    for (wrong, part) in [
+        ("5", "A..B"),
+        ("5..5", "no seed"),
+        ("5..3", "no seed"),
+        ("0..99999999", "10000000 at most"),
+    ] {
+        let error = range(wrong).unwrap_err();
+        assert!(error.contains(part), "{part:?} is not in: {error}");
+    }
+}
+
+#[test]
+fn a_seed_that_fails_is_told_with_the_line_that_repeats_it() {
+    let text = failure(&broken());
+    assert!(text.starts_with("seed 17: FAILED\n"), "{text}");
+    assert!(text.ends_with("leaked: one\nrepeat it: whimbrel sim run --seed 17\n"), "{text}");
+    let mut tally = Tally::default();
+    tally.count(broken());
+    tally.count(Outcome { failure: None, ..broken() });
+    let text = tally.summary(Duration::from_secs(1));
+    assert!(text.starts_with("1 passed, 1 failed: 10 B verified in 18 steps, 6.00s"), "{text}");
+    assert!(text.ends_with("\nfailed: whimbrel sim run --seed 17\n"), "{text}");
+    let document = tally.document(Duration::from_secs(1));
+    assert_eq!(document["failed"][0]["repeat"], "whimbrel sim run --seed 17");
+    assert_eq!(document["summary"]["passed"], 1);
+}

@@ -1,0 +1,63 @@
+//! The rules of the stack from profile, file, environment and `-S`, as commands take them.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::netns::{fail, succeed};
+
+fn whimbrel(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(words.split_whitespace());
+    command
+}
+
+#[test]
+fn every_command_that_builds_a_stack_prints_its_rules_with_their_origins() {
+    for command in ["serve", "load", "crr", "bulk send", "script run x.pkt"] {
+        let words = format!("{command} --profile freebsd -S msl=5s --print-config");
+        let text = succeed(whimbrel(&words).env("WHIMBREL_TCP_SYN_RETRIES", "3"));
+        for (rule, origin) in [
+            ("profile = \"freebsd\"", "--profile"),
+            ("\"msl.link\" = \"5s\"", "--set"),
+            ("\"net.ipv4.tcp_syn_retries\" = \"3\"", "WHIMBREL_TCP_SYN_RETRIES"),
+            ("\"tw.rst\" = \"ignore\"", "profile freebsd"),
+            ("\"net.ipv4.tcp_sack\" = \"on\"", "default"),
+        ] {
+            let is = |line: &str| line.starts_with(rule) && line.ends_with(&format!("# {origin}"));
+            assert!(text.lines().any(is), "{rule} of {origin} is not in:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_file_rules_a_run_and_its_document_says_so() {
+    let file = std::env::temp_dir().join(format!("whimbrel-config-{}.toml", std::process::id()));
+    fs::write(&file, "profile = \"linux\"\n\n[tunables]\n\"ports.first\" = 50000\n").unwrap();
+    let words = format!("load -n 20 -c 2 -K --json --config {}", file.display());
+    let document: Value = serde_json::from_str(&succeed(&mut whimbrel(&words))).unwrap();
+    let rules = &document["rules"];
+    assert_eq!(rules["profile"], "linux");
+    assert_eq!(rules["tunables"]["ports.first"]["origin"], format!("{}:4", file.display()));
+    assert_eq!(rules["tunables"]["tw.syn"]["origin"], "profile linux");
+    let text = succeed(&mut whimbrel(&words.replace("--json", "")));
+    // From 50000 to 60999.
+    assert!(text.contains("11,000"), "the stack itself has these ports: {text}");
+
+    fs::write(&file, "[tunables]\nmsl = 300\n").unwrap();
+    let (code, error) = fail(&mut whimbrel(&words));
+    assert_eq!(code, 2);
+    assert!(error.contains(&format!("{}:2: msl", file.display())), "{error}");
+    fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_variable_that_means_nothing_is_an_error() {
+    let (code, error) = fail(whimbrel("load -n 1").env("WHIMBREL_TCP_SYN_RETRYS", "3"));
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("WHIMBREL_TCP_SYN_RETRYS") && error.contains("tcp_syn_retries"),
+        "{error}"
+    );
+}

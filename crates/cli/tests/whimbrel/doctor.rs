@@ -1,0 +1,64 @@
+//! `whimbrel doctor`, and what commands that lack something say of it.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::netns::{Net, fail, public_copy};
+
+#[test]
+fn each_need_has_a_line_and_a_program_reads_the_same() {
+    let run = |words: &[&str]| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_whimbrel")).arg("doctor").args(words).output();
+        let output = output.unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, text) = run(&[]);
+    let (same_code, json) = run(&["--json"]);
+    let document: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["schema"], "whimbrel.doctor/1");
+    let needs = document["needs"].as_array().unwrap();
+    assert_eq!(text.lines().count(), needs.len(), "{text}");
+    for (line, need) in text.lines().zip(needs) {
+        let [verdict, name] = ["verdict", "name"].map(|key| need[key].as_str().unwrap());
+        let mut words = line.split_whitespace();
+        assert_eq!((words.next(), words.next()), (Some(verdict), Some(name)), "{line}");
+        assert_eq!(line.contains(". Fix: "), verdict != "ok", "{line}");
+    }
+    let failed = needs.iter().any(|need| need["verdict"] == "fail");
+    assert_eq!((code, same_code), if failed { (4, 4) } else { (0, 0) }, "{text}");
+}
+
+#[test]
+fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
+    let Some(net) = Net::new() else { return };
+    let copy = public_copy(net.folder());
+    let nobody = |words: &[&str]| {
+        let mut command = net.command("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(words);
+        command
+    };
+    let output = nobody(&["doctor"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    let setcap = format!("sudo setcap cap_net_admin+ep {}", copy.display());
+    assert!(
+        text.lines().any(|it| it.starts_with("fail  net-admin") && it.contains(&setcap)),
+        "{text}"
+    );
+    for (words, lines) in [
+        (&["serve"][..], &["tun-device", "net-admin"][..]),
+        (&["serve", "-w", "kernel:", "-l", "127.0.0.1:80"], &["low-ports"]),
+        (&["script", "run", "--against", "kernel", "/dev/null"], &["net-namespaces", "net-admin"]),
+    ] {
+        let (code, error) = fail(&mut nobody(words));
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains("of `whimbrel doctor`"), "{error}");
+        for line in lines {
+            assert!(error.contains(line), "{line} is not in: {error}");
+            let failed = |it: &str| it.starts_with(&format!("fail  {line} "));
+            assert!(text.lines().any(failed), "{line} did not fail in:\n{text}");
+        }
+    }
+}

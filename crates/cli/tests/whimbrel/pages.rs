@@ -1,0 +1,90 @@
+//! `whimbrel completions`, `whimbrel man`, and the help of every command.
+
+use std::fs;
+use std::process::Command;
+
+use crate::netns::{fail, succeed};
+
+const COMMANDS: [&str; 11] = [
+    "serve",
+    "script",
+    "script run",
+    "load",
+    "crr",
+    "bulk",
+    "sim",
+    "sim run",
+    "doctor",
+    "completions",
+    "man",
+];
+
+fn whimbrel(words: &str) -> String {
+    succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
+}
+
+#[test]
+fn each_command_has_a_help_and_the_first_names_all_of_them() {
+    let all = whimbrel("--help");
+    for command in COMMANDS {
+        let help = whimbrel(&format!("{command} --help"));
+        assert!(help.contains(&format!("Usage: whimbrel {command}")), "{help}");
+        let says_what = |line: &str| line.contains(' ') && !line.starts_with("Usage");
+        assert!(help.lines().next().is_some_and(says_what), "{command}: {help}");
+        let first = command.split(' ').next().unwrap();
+        assert!(all.contains(&format!("\n  {first} ")), "{first} is not in: {all}");
+    }
+}
+
+#[test]
+fn rules_of_the_stack_stand_apart_behind_what_a_command_is_for() {
+    for command in ["serve", "load", "crr", "bulk", "script run"] {
+        let help = whimbrel(&format!("{command} --help"));
+        let (own, rules) = help.split_once("Rules of the stack:").unwrap();
+        assert!(own.contains("--quiet") && !own.contains("--print-config"), "{help}");
+        assert_eq!(
+            rules.matches("\n      --").count() + rules.matches("\n  -").count(),
+            4,
+            "{help}"
+        );
+    }
+}
+
+#[test]
+fn shells_are_told_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = whimbrel(&format!("completions {shell}"));
+        for word in ["doctor", "print-config", "no-keepalive"] {
+            assert!(script.contains(word), "{word} is not in what {shell} reads");
+        }
+    }
+    let (code, error) =
+        fail(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(["completions", "ed"]));
+    assert_eq!(code, 2);
+    assert!(error.contains("bash"), "{error}");
+}
+
+#[test]
+fn bash_reads_its_script() {
+    let script = whimbrel("completions bash");
+    let check = format!("{script}\ncomplete -p whimbrel");
+    let told = succeed(Command::new("bash").args(["-c", &check]));
+    assert!(told.contains("_whimbrel"), "{told}");
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    assert!(whimbrel("man").contains(".TH whimbrel 1"));
+    let folder = std::env::temp_dir().join(format!("whimbrel-man-{}", std::process::id()));
+    whimbrel(&format!("man {}", folder.display()));
+    for command in COMMANDS {
+        let page = folder.join(format!("whimbrel-{}.1", command.replace(' ', "-")));
+        let text = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page:?}: {error}"));
+        assert!(text.contains(".SH SYNOPSIS"), "{text}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    let mut nowhere = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    let (code, error) = fail(nowhere.args(["man", "/proc/nowhere"]));
+    assert_eq!(code, 1);
+    assert!(error.contains("/proc/nowhere") && error.contains("give a directory"), "{error}");
+}
