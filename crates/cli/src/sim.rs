@@ -92,7 +92,7 @@ fn play(seed: u64) -> Outcome {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         let failure = Some(format!("a panic: {text}"));
-        Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, failure }
+        Outcome { seed, failure, ..Outcome::default() }
     })
 }
 

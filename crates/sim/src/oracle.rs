@@ -24,7 +24,7 @@ pub use plan::Plan;
 pub use scenario::Scenario;
 
 /// What became of a seed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Default, Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,

@@ -1,8 +1,8 @@
 use super::*;
 
 fn broken() -> Outcome {
-    let lasted = Duration::from_secs(3);
-    Outcome { seed: 17, octets: 5, steps: 9, lasted, failure: Some("leaked: one".into()) }
+    let (lasted, failure) = (Duration::from_secs(3), Some("leaked: one".into()));
+    Outcome { seed: 17, octets: 5, steps: 9, lasted, failure, ..Outcome::default() }
 }
 
 #[test]
