@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bulk;
+mod capture;
 mod crr;
 mod drive;
 mod failure;

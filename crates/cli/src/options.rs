@@ -7,6 +7,7 @@ use whimbrel_apps::Condition;
 use whimbrel_io::WireSpec;
 use whimbrel_tcp::Tunables;
 
+use crate::capture::{CaptureOption, CapturePlan};
 use crate::failure::Failure;
 
 /// Where frames go, and by which rules.
@@ -26,6 +27,8 @@ pub(crate) struct GroundOptions {
     /// Which time a mem: wire lives in.
     #[arg(long, value_enum, default_value_t = ClockKind::Real)]
     pub(crate) clock: ClockKind,
+    #[command(flatten)]
+    pub(crate) capture: CaptureOption,
 }
 
 /// Which time a wire in memory lives in.
@@ -73,6 +76,8 @@ pub(crate) struct Ground {
     pub(crate) seed: Option<u64>,
     /// Which time.
     pub(crate) clock: ClockKind,
+    /// The capture to be written.
+    pub(crate) pcap: Option<CapturePlan>,
 }
 
 impl GroundOptions {
@@ -92,11 +97,12 @@ impl GroundOptions {
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
         self.check(&wire, target)?;
         Ok(Ground {
-            wire,
             typed,
             tunables: tunables(&self.set).map_err(|error| Failure::usage("--set", error))?,
             seed: self.seed,
             clock: self.clock,
+            pcap: self.capture.pcap(&wire)?,
+            wire,
         })
     }
 

@@ -11,6 +11,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
+use crate::capture::CapturePlan;
 use crate::failure::Failure;
 use crate::options;
 
@@ -35,6 +36,10 @@ pub(crate) struct Plan {
     pub(crate) tunables: Tunables,
     /// What to print.
     pub(crate) volume: Volume,
+    /// The wire as it was typed.
+    pub(crate) typed: String,
+    /// The capture to be written.
+    pub(crate) pcap: Option<CapturePlan>,
 }
 
 /// What to serve.
@@ -127,6 +132,7 @@ impl Plan {
         let content = content(arguments)?;
         Ok(Self {
             listen: listen(&arguments.listen, &wire, content.port())?,
+            pcap: arguments.capture.pcap(&wire)?,
             wire,
             backlog: arguments.backlog,
             content,
@@ -134,6 +140,7 @@ impl Plan {
             tunables: options::tunables(&arguments.set)
                 .map_err(|error| Failure::usage("--set", error))?,
             volume: volume(arguments),
+            typed: arguments.wire.clone(),
         })
     }
 }

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod bulk;
 #[cfg(test)]
+mod capture;
+#[cfg(test)]
 mod crr;
 #[cfg(test)]
 mod errors;
