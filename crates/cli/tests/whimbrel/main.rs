@@ -15,6 +15,8 @@ mod linux;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod long;
+#[cfg(test)]
 mod netns;
 #[cfg(test)]
 mod script;
