@@ -9,6 +9,7 @@ use failure::Failure;
 use rules::{RuleOptions, Shorthand};
 
 mod bulk;
+mod capture;
 mod crew;
 mod crr;
 mod doctor;

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use whimbrel_apps::Condition;
 use whimbrel_io::WireSpec;
 
+use crate::capture::{CaptureOption, CapturePlan};
 use crate::failure::Failure;
 use crate::rules::{RuleOptions, Rules, Shorthand};
 
@@ -25,6 +26,8 @@ pub(crate) struct GroundOptions {
     /// By which rules.
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
+    #[command(flatten)]
+    pub(crate) capture: CaptureOption,
 }
 
 /// Which time a wire in memory lives in.
@@ -72,6 +75,8 @@ pub(crate) struct Ground {
     pub(crate) seed: Option<u64>,
     /// Which time.
     pub(crate) clock: ClockKind,
+    /// The capture to be written.
+    pub(crate) pcap: Option<CapturePlan>,
 }
 
 impl GroundOptions {
@@ -98,7 +103,8 @@ impl GroundOptions {
             WireSpec::Kernel => self.rules.none_for_the_kernel(shorthands)?,
             _ => self.rules.rules(shorthands)?,
         };
-        Ok(Ground { rules, wire, typed, seed: self.seed, clock: self.clock })
+        let pcap = self.capture.pcap(&wire)?;
+        Ok(Ground { rules, typed, seed: self.seed, clock: self.clock, pcap, wire })
     }
 
     fn check(&self, wire: &WireSpec, target: Option<&str>) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use whimbrel_io::{
 };
 use whimbrel_stack::{ListenerId, Medium, Shard, ShardConfig};
 
+use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::failure::Failure;
 use crate::rules::RuleOptions;
 use crate::size;
@@ -55,6 +56,8 @@ pub(crate) struct Arguments {
     /// By default the web's server does, and a server of octets does not.
     #[arg(long, value_enum)]
     close: Option<Closer>,
+    #[command(flatten)]
+    capture: CaptureOption,
     #[command(flatten)]
     role: RoleOptions,
     /// Print a line of statistics every second even if the output is not a terminal.
@@ -133,12 +136,16 @@ fn serve<D: Device>(
     (stop, headline): (&Stop, &str),
 ) -> Result<(), Failure> {
     let (shard, listeners) = open_shard(plan, &device)?;
+    let medium = device.capabilities().medium;
     let report = Report::begin(plan, headline);
     let port = ServePort::new(server, report);
     let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
-    let mut worker = Worker::new(device, shard, port, clock, waker.clone());
+    let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
+    let tap = plan.pcap.as_ref().map(open).transpose()?;
+    let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
     worker.run(stop).map_err(Failure::run)?;
 
+    let tap = worker.take_tap();
     let (device, mut shard, mut port) = worker.into_parts();
     for listener in listeners {
         shard.close_listener(listener);
@@ -146,8 +153,9 @@ fn serve<D: Device>(
     port.server.shut_down(&mut shard);
     let released = Stop::new().map_err(Failure::run)?;
     let closing = Closing::new(port, clock.now(), released.clone());
-    let mut worker = Worker::new(device, shard, closing, clock, waker);
+    let mut worker = Worker::new(device, shard, closing, clock, waker).with_tap(tap);
     worker.run(&released).map_err(Failure::run)?;
+    capture::finish(worker.take_tap())?;
     let served = &worker.port().served;
     served.report.summarize(&served.server.statistics(), Some(worker.shard()));
     Ok(())

@@ -1,6 +1,6 @@
 //! The one place where time is read.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use whimbrel_tcp::Instant;
 
@@ -20,6 +20,13 @@ impl Clock {
     /// What it shows.
     pub fn now(&self) -> Instant {
         Instant::ZERO + self.origin.elapsed()
+    }
+
+    /// The time of day at which it showed zero, nanoseconds since 1970: what captures are dated by.
+    /// 0 if the machine's calendar is before that.
+    pub fn zero_since_1970(&self) -> u64 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        since.saturating_sub(self.origin.elapsed()).as_nanos() as u64
     }
 
     /// How long until it shows `deadline`; zero if it did.

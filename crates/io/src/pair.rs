@@ -10,7 +10,7 @@ use whimbrel_tcp::{Instant, SegMeta};
 use crate::device::MAX_BURST;
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::worker::WorkerError;
-use crate::{Activity, Clock, Port, Stop};
+use crate::{Activity, Clock, Port, Stop, Tap};
 
 /// Two hosts, each with its application, and a link in each direction.
 #[derive(Debug)]
@@ -37,6 +37,7 @@ pub enum MemTime {
 struct Host<P> {
     shard: Shard,
     port: P,
+    tap: Option<Box<Tap>>,
 }
 
 impl MemTime {
@@ -70,13 +71,24 @@ impl<A: Port, B: Port> MemPair<A, B> {
         time: MemTime,
     ) -> Self {
         Self {
-            near: Host { shard: near.0, port: near.1 },
-            far: Host { shard: far.0, port: far.1 },
+            near: Host { shard: near.0, port: near.1, tap: None },
+            far: Host { shard: far.0, port: far.1, tap: None },
             there: Link::new(link.clone(), seed ^ THERE),
             back: Link::new(link.clone(), seed ^ BACK),
             time,
             batch: TxBatch::new(MAX_BURST),
         }
+    }
+
+    /// The same with a capture of what the near host receives and sends.
+    pub fn with_tap(mut self, tap: Option<Tap>) -> Self {
+        self.near.tap = tap.map(Box::new);
+        self
+    }
+
+    /// The capture, to end it.
+    pub fn take_tap(&mut self) -> Option<Tap> {
+        self.near.tap.take().map(|tap| *tap)
     }
 
     /// Runs until `until` is set. In virtual time it also ends when nothing is due any more.
@@ -157,20 +169,26 @@ impl<P: Port> Host<P> {
         outward: &mut Link,
         batch: &mut TxBatch,
     ) -> Activity {
-        let Self { shard, port } = self;
+        let Self { shard, port, tap } = self;
         shard.tell_time(now);
         let commands = port.drain(now, shard);
-        let arrived = receive(now, shard, inward);
+        let arrived = receive(now, shard, tap.as_deref_mut(), inward);
         let timers = shard.advance(now, ADVANCE_BUDGET);
         let events = port.flush(now, shard);
         let mut sent = false;
         for _ in 0..TX_ROUNDS {
             let more = shard.tx(batch);
+            if let Some(tap) = tap {
+                tap.tx(now, shard, batch);
+            }
             let pending = batch.pending();
             pending.iter().for_each(|segment| outward.push(now, segment));
             sent |= !pending.is_empty();
             let count = pending.len();
             batch.consume(count);
+            if let Some(tap) = tap {
+                tap.keep(batch);
+            }
             if !more {
                 break;
             }
@@ -184,7 +202,7 @@ impl<P: Port> Host<P> {
 }
 
 /// One burst of what has arrived.
-fn receive(now: Instant, shard: &mut Shard, inward: &mut Link) -> bool {
+fn receive(now: Instant, shard: &mut Shard, tap: Option<&mut Tap>, inward: &mut Link) -> bool {
     let mut frames = Vec::with_capacity(MAX_BURST);
     while frames.len() < MAX_BURST
         && let Some(frame) = inward.pop(now)
@@ -195,7 +213,10 @@ fn receive(now: Instant, shard: &mut Shard, inward: &mut Link) -> bool {
         return false;
     }
     let burst: Vec<_> = frames.iter().map(|frame| RxFrame::new(frame, SegMeta::SINGLE)).collect();
-    shard.rx(now, &burst);
+    match tap {
+        None => shard.rx(now, &burst),
+        Some(tap) => tap.rx(now, shard, &burst),
+    }
     true
 }
 

@@ -9,7 +9,7 @@ use whimbrel_tcp::Instant;
 
 use crate::device::{Device, TxOutcome};
 use crate::sys::{Interest, PollFd, ppoll};
-use crate::{Clock, Stop, Waker};
+use crate::{Clock, Stop, Tap, Waker};
 
 /// The application's side of a shard, called on the shard's own thread.
 ///
@@ -65,6 +65,7 @@ pub struct Worker<D, P> {
     waker: Waker,
     batch: TxBatch,
     stuck: Option<Stuck>,
+    tap: Option<Box<Tap>>,
 }
 
 /// Why segments wait in the batch.
@@ -95,7 +96,19 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// port were given, if they were; `waker` is the one that the port's other half wakes.
     pub fn new(device: D, shard: Shard, port: P, clock: Clock, waker: Waker) -> Self {
         let batch = TxBatch::new(BATCH);
-        Self { device, shard, port, clock, waker, batch, stuck: None }
+        Self { device, shard, port, clock, waker, batch, stuck: None, tap: None }
+    }
+
+    /// The same with a capture of every frame between device and shard; without one it costs
+    /// nothing.
+    pub fn with_tap(mut self, tap: Option<Tap>) -> Self {
+        self.tap = tap.map(Box::new);
+        self
+    }
+
+    /// The capture, to end it, or to go on with it in another worker.
+    pub fn take_tap(&mut self) -> Option<Tap> {
+        self.tap.take().map(|tap| *tap)
     }
 
     /// Runs on this thread until `until` is set or the device is lost. Uses no CPU while there is
@@ -151,9 +164,13 @@ impl<D: Device, P: Port> Worker<D, P> {
         let now = self.clock.now();
         self.shard.tell_time(now);
         let commands = self.port.drain(now, &mut self.shard);
+        let (shard, tap) = (&mut self.shard, &mut self.tap);
         let frames = self
             .device
-            .rx_burst(&mut |burst| self.shard.rx(now, burst))
+            .rx_burst(&mut |burst| match tap {
+                None => shard.rx(now, burst),
+                Some(tap) => tap.rx(now, shard, burst),
+            })
             .map_err(WorkerError::Device)?;
         let timers = self.shard.advance(now, ADVANCE_BUDGET);
         let events = self.port.flush(now, &mut self.shard);
@@ -171,7 +188,13 @@ impl<D: Device, P: Port> Worker<D, P> {
                 self.stuck = None;
                 return Ok(Activity::Idle);
             }
+            if let Some(tap) = &mut self.tap {
+                tap.tx(self.clock.now(), &self.shard, &self.batch);
+            }
             let outcome = self.device.tx_burst(&mut self.batch).map_err(WorkerError::Device)?;
+            if let Some(tap) = &mut self.tap {
+                tap.keep(&self.batch);
+            }
             self.stuck = match outcome {
                 TxOutcome::Drained => None,
                 TxOutcome::Blocked => Some(Stuck::UntilWritable),

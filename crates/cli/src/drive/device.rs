@@ -12,6 +12,7 @@ use whimbrel_wire::Endpoint;
 
 use super::port::ClientPort;
 use super::{Job, Ran, StackState};
+use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::Ground;
 
@@ -49,11 +50,15 @@ fn drive<J: Job, D: Device>(
         routes: ground.wire.routes(),
     })
     .map_err(Failure::run)?;
+    let medium = device.capabilities().medium;
     let client = job.client(target);
     let port = ClientPort::new(job, client, stop.clone());
     let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
-    let mut worker = Worker::new(device, shard, port, clock, waker.clone());
+    let open = |plan: &CapturePlan| plan.open(&ground.typed, medium, Some(clock));
+    let tap = ground.pcap.as_ref().map(open).transpose()?;
+    let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
     worker.run(stop).map_err(Failure::run)?;
+    let tap = worker.take_tap();
 
     let (device, mut shard, ClientPort { job, mut client, .. }) = worker.into_parts();
     let now = clock.now();
@@ -61,7 +66,9 @@ fn drive<J: Job, D: Device>(
     let state = StackState::of(&shard);
     let gone = Stop::new().map_err(Failure::run)?;
     let parting = Parting { until: now + GRACE, gone: gone.clone() };
-    Worker::new(device, shard, parting, clock, waker).run(&gone).map_err(Failure::run)?;
+    let mut worker = Worker::new(device, shard, parting, clock, waker).with_tap(tap);
+    worker.run(&gone).map_err(Failure::run)?;
+    capture::finish(worker.take_tap())?;
     Ok(Ran {
         outcome: job.outcome(client),
         client: Some(state),

@@ -3,13 +3,14 @@
 use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::{Clock, MemPair, MemTime, Stop, entropy};
 use whimbrel_link::LinkConfig;
-use whimbrel_stack::{InterfaceAddress, Shard, ShardConfig};
+use whimbrel_stack::{InterfaceAddress, Medium, Shard, ShardConfig};
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::{ClientPort, ServerPort};
 use super::{Job, Ran, StackState};
+use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, Ground};
 
@@ -29,15 +30,22 @@ pub(super) fn run<J: Job>(
     let mut far = shard(ground, link, seed, SERVER)?;
     let target = Endpoint::new(address(SERVER), PORT);
     far.listen(target, BACKLOG).map_err(Failure::run)?;
-    let time = match ground.clock {
-        ClockKind::Real => MemTime::Real(Clock::start()),
-        ClockKind::Virtual => MemTime::Virtual(Instant::ZERO),
+    let (time, clock) = match ground.clock {
+        ClockKind::Real => {
+            let clock = Clock::start();
+            (MemTime::Real(clock), Some(clock))
+        }
+        ClockKind::Virtual => (MemTime::Virtual(Instant::ZERO), None),
     };
+    let open = |plan: &CapturePlan| plan.open(&ground.typed, Medium::Ip, clock);
+    let tap = ground.pcap.as_ref().map(open).transpose()?;
     let server = ServerPort(job.server());
     let client = job.client(target);
     let client = ClientPort::new(job, client, stop.clone());
-    let mut pair = MemPair::new(link, seed, ((near, client), (far, server)), time);
+    let hosts = ((near, client), (far, server));
+    let mut pair = MemPair::new(link, seed, hosts, time).with_tap(tap);
     pair.run(stop).map_err(Failure::run)?;
+    capture::finish(pair.take_tap())?;
 
     let now = pair.now();
     let (shard, port) = pair.near();

@@ -10,6 +10,7 @@ use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
+use crate::capture::CapturePlan;
 use crate::failure::Failure;
 use crate::rules::Rules;
 
@@ -34,6 +35,10 @@ pub(crate) struct Plan {
     pub(crate) rules: Rules,
     /// What to print.
     pub(crate) volume: Volume,
+    /// The wire as it was typed.
+    pub(crate) typed: String,
+    /// The capture to be written.
+    pub(crate) pcap: Option<CapturePlan>,
 }
 
 /// What to serve.
@@ -131,11 +136,13 @@ impl Plan {
         Ok(Self {
             rules,
             listen: listen(&arguments.listen, &wire, content.port())?,
+            pcap: arguments.capture.pcap(&wire)?,
             wire,
             backlog: arguments.backlog,
             content,
             limits: limits(arguments),
             volume: volume(arguments),
+            typed: arguments.wire.clone(),
         })
     }
 }

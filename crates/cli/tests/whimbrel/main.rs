@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod bulk;
 #[cfg(test)]
+mod capture;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod crr;
@@ -16,6 +18,8 @@ mod errors;
 mod linux;
 #[cfg(test)]
 mod load;
+#[cfg(test)]
+mod long;
 #[cfg(test)]
 mod netns;
 #[cfg(test)]

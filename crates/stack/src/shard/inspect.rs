@@ -1,10 +1,13 @@
 //! What a shard holds, for `ss` and its like: copied out, nothing changed.
 
+use core::fmt;
+
 use whimbrel_tcp::conn::{Snapshot, State};
 use whimbrel_tcp::table::{Kind, Listener, Record};
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::{Address, Endpoint, Flow};
 
 use super::Shard;
+use crate::ip::FlowKey;
 use crate::{Handle, ListenerId};
 
 /// The states of RFC 9293 3.3.2 that a socket of a shard can be in.
@@ -30,6 +33,24 @@ pub enum SocketState {
     LastAck,
     /// Both closed, and the peer may still repeat its FIN.
     TimeWait,
+}
+
+/// As RFC 9293 writes it: `SYN-SENT`.
+impl fmt::Display for SocketState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Listen => "LISTEN",
+            Self::SynSent => "SYN-SENT",
+            Self::SynReceived => "SYN-RECEIVED",
+            Self::Established => "ESTABLISHED",
+            Self::FinWait1 => "FIN-WAIT-1",
+            Self::FinWait2 => "FIN-WAIT-2",
+            Self::CloseWait => "CLOSE-WAIT",
+            Self::Closing => "CLOSING",
+            Self::LastAck => "LAST-ACK",
+            Self::TimeWait => "TIME-WAIT",
+        })
+    }
 }
 
 /// One line of `ss`.
@@ -63,6 +84,19 @@ impl Shard {
             remote: None,
         });
         listeners.chain(self.records.flows.records().filter_map(|record| self.entry(record)))
+    }
+
+    /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT
+    /// record included; `None` if nothing. One probe of the flow table.
+    pub fn state_between(&self, flow: &Flow) -> Option<SocketState> {
+        let key = FlowKey {
+            remote: flow.remote.addr,
+            remote_port: flow.remote.port,
+            local_port: flow.local.port,
+            local_index: self.host.addresses.index_of(&flow.local.addr)?,
+        };
+        let record = self.records.find(self.records.hash(&key), &key)?;
+        self.entry(record).map(|entry| entry.state)
     }
 
     fn entry(&self, record: Record) -> Option<SocketEntry> {

@@ -1,0 +1,89 @@
+//! What takes the kernel's tools a while: a GiB each way, and hundreds of connections at a time.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::netns::{Net, has, succeed};
+
+const MIB: usize = 1 << 20;
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "4 GiB take minutes in a debug build: give --release")]
+fn curl_moves_a_gibibyte_down_and_up_over_both_families() {
+    let Some(net) = Net::new() else { return };
+    let root = net.folder().join("root");
+    fs::create_dir(&root).unwrap();
+    let file = root.join("gibibyte");
+    write_gibibyte(&file);
+    let sum = sha256(&file);
+    let serve = net.serve(&["--file-root", root.to_str().unwrap(), "--upload"]);
+    for host in ["10.9.0.2", "[fd09::2]"] {
+        assert_eq!(sha256_of_download(&net, &format!("http://{host}/gibibyte")), sum, "{host}");
+        let up = root.join("up");
+        let line = format!("-T {} http://{host}/up", file.display());
+        net.run(&format!("curl -sS -g --fail --max-time 60 {line}"));
+        assert_eq!(sha256(&up), sum, "{host}");
+        fs::remove_file(up).unwrap();
+    }
+    let text = serve.stop();
+    assert!(text.contains("4 requests (0 refused); 0 connections failed"), "{text}");
+}
+
+/// 1,024 different MiB, none of which can be taken for another.
+fn write_gibibyte(path: &Path) {
+    let mut block: Vec<u8> = (0..MIB as u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    for number in 0..1024_u32 {
+        block[..4].copy_from_slice(&number.to_be_bytes());
+        file.write_all(&block).unwrap();
+    }
+    file.flush().unwrap();
+}
+
+fn sha256(path: &Path) -> String {
+    digest(&succeed(Command::new("sha256sum").arg(path)))
+}
+
+/// Hashed on its way: nothing is written that is not looked at.
+fn sha256_of_download(net: &Net, url: &str) -> String {
+    let mut curl = net.command("curl");
+    curl.args(["-sS", "-g", "--fail", "--max-time", "60", url]).stdout(Stdio::piped());
+    let mut curl = curl.spawn().unwrap();
+    let text = succeed(Command::new("sha256sum").stdin(curl.stdout.take().unwrap()));
+    assert!(curl.wait().unwrap().success());
+    digest(&text)
+}
+
+fn digest(text: &str) -> String {
+    text.split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn wrk_with_30_and_500_connections_meets_no_error() {
+    if !has("wrk") {
+        return;
+    }
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&[]);
+    for connections in ["-c30", "-c500"] {
+        for fields in [&[][..], &["-H", "Connection: close"]] {
+            let mut wrk = net.command("wrk");
+            wrk.args(["-t1", "-d3s", connections]).args(fields).arg("http://10.9.0.2/");
+            let text = succeed(&mut wrk);
+            // It prints these two lines only if there is something to say.
+            let failed = text.contains("Socket errors") || text.contains("Non-2xx");
+            assert!(!failed, "{connections} {fields:?}: {text}");
+            assert!(requests(&text) > 100, "{connections} {fields:?}: {text}");
+        }
+    }
+    let text = serve.stop();
+    assert!(text.contains("(0 refused)"), "{text}");
+}
+
+/// Of `  83412 requests in 3.00s, 18.06MB read`.
+fn requests(text: &str) -> u64 {
+    let line = text.lines().find(|line| line.contains(" requests in ")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}

@@ -1,0 +1,158 @@
+use std::sync::{Arc, Mutex};
+
+use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
+use whimbrel_link::LinkConfig;
+use whimbrel_stack::{InterfaceAddress, ShardConfig};
+use whimbrel_tcp::SegMeta;
+use whimbrel_tcp::table::Secrets;
+use whimbrel_wire::Address;
+
+use super::*;
+use crate::pair::mem_capabilities;
+use crate::{Activity, MemPair, MemTime, Port, Stop};
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A disk that is full.
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Knocks once at a port where nobody listens.
+struct Caller {
+    called: bool,
+}
+
+/// Does nothing.
+struct Nobody;
+
+impl Port for Caller {
+    fn drain(&mut self, _: Instant, shard: &mut Shard) -> Activity {
+        if !std::mem::replace(&mut self.called, true) {
+            shard.connect(Endpoint::new(address(2), 7), None).unwrap();
+        }
+        Activity::Idle
+    }
+
+    fn flush(&mut self, _: Instant, _: &mut Shard) -> Activity {
+        Activity::Idle
+    }
+}
+
+impl Port for Nobody {
+    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
+        Activity::Idle
+    }
+
+    fn flush(&mut self, _: Instant, _: &mut Shard) -> Activity {
+        Activity::Idle
+    }
+}
+
+fn address(host: u8) -> Address {
+    Address::from_v4_octets([10, 0, 0, host])
+}
+
+fn shard(host: u8) -> Shard {
+    Shard::new(ShardConfig {
+        tunables: Default::default(),
+        secrets: Secrets::from_seed(host.into()),
+        capabilities: mem_capabilities(&LinkConfig::default()),
+        addresses: vec![InterfaceAddress { addr: address(host), prefix_len: 24 }],
+        routes: Vec::new(),
+    })
+    .unwrap()
+}
+
+fn tap(out: impl Write + Send + 'static, snap: usize) -> Tap {
+    Tap::begin(TapConfig { name: "wire".into(), medium: Medium::Ip, snap, zero: 1_000 }, out)
+}
+
+/// A packet as it was read back: nanoseconds, octets there and on the wire, flags, comment.
+type Line = (u64, u32, u32, u32, String);
+
+fn packets(file: &Shared) -> Vec<Line> {
+    let file = file.0.lock().unwrap();
+    let (mut rest, mut lines) = (file.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let (after, block) = parse_block_le(rest).unwrap();
+        rest = after;
+        let Block::EnhancedPacket(packet) = block else { continue };
+        let option = |code| packet.options.iter().find(|option| option.code == code);
+        let flags = &option(OptionCode(2)).unwrap().value;
+        let comment = option(OptionCode(1)).map_or("", |comment| {
+            std::str::from_utf8(&comment.value[..comment.len.into()]).unwrap()
+        });
+        lines.push((
+            (u64::from(packet.ts_high) << 32) | u64::from(packet.ts_low),
+            packet.caplen,
+            packet.origlen,
+            u32::from_le_bytes(flags[..4].try_into().unwrap()),
+            comment.to_owned(),
+        ));
+    }
+    lines
+}
+
+#[test]
+fn a_call_that_nobody_takes_is_shown_with_its_states() {
+    let file = Shared::default();
+    let hosts = ((shard(1), Caller { called: false }), (shard(2), Nobody));
+    let link = "delay=1ms".parse().unwrap();
+    let mut pair = MemPair::new(&link, 1, hosts, MemTime::Virtual(Instant::ZERO))
+        .with_tap(Some(tap(file.clone(), 40)));
+    pair.run(&Stop::new().unwrap()).unwrap();
+    assert_eq!(pair.take_tap().unwrap().finish().unwrap(), 2);
+
+    let lines = packets(&file);
+    let [(sent, caplen, origlen, out, opened), (heard, _, _, inward, closed)] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    assert_eq!((*sent, *caplen, *out), (1_000, 40, 2));
+    assert!(*origlen > 40, "a SYN has options");
+    assert_eq!(opened, "state: SYN-SENT");
+    assert_eq!((heard - sent, *inward), (2_000_000, 1));
+    assert_eq!(closed, "state: SYN-SENT -> CLOSED");
+}
+
+#[test]
+fn each_frame_of_a_burst_bears_the_reason_of_its_own_drop() {
+    let file = Shared::default();
+    let (mut tap, mut shard) = (tap(file.clone(), 64), shard(1));
+    let frames: [&[u8]; 3] = [&[0x45], &[0x45; 24], &[]];
+    tap.rx(Instant::ZERO, &mut shard, &frames.map(|octets| RxFrame::new(octets, SegMeta::SINGLE)));
+    tap.finish().unwrap();
+    let lines = packets(&file);
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        assert_eq!(line.4.matches("drop: ").count(), 1, "{line:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_capture_and_not_the_stack() {
+    let (mut tap, mut shard) = (tap(Full, 64), shard(1));
+    tap.rx(Instant::ZERO, &mut shard, &[RxFrame::new(&[0x45], SegMeta::SINGLE)]);
+    assert_eq!(shard.ip_counters().in_receives, 1);
+    assert_eq!(tap.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
+}
