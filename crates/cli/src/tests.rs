@@ -91,7 +91,9 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         }
         let words = words(line);
         let ours = words.iter().position(|word| word == "whimbrel").map(|at| at + 1);
-        let built = words.windows(2).position(|pair| pair == ["run", "--release"]).map(|at| at + 3);
+        // Of another workspace's program, `--manifest-path` stands between.
+        let built =
+            words.windows(3).position(|run| run == ["run", "--release", "--"]).map(|at| at + 3);
         if let Some(from) = ours.or(built).filter(|_| in_shell) {
             commands.push(words[from.min(words.len())..].to_vec());
         }
