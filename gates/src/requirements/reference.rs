@@ -30,9 +30,8 @@ fn judge(kind: Kind, reference: &str, tree: &Tree) -> Option<String> {
 }
 
 fn judge_script(reference: &str, tree: &Tree) -> Option<String> {
-    let is_meant = |path: &str| {
-        path == reference || (reference.ends_with('/') && path.starts_with(reference))
-    };
+    let is_meant =
+        |path: &str| path == reference || (reference.ends_with('/') && path.starts_with(reference));
     let mut scripts = tree.files_ending(".pkt").filter(|(path, _)| path.starts_with(SCRIPTS));
     let found = scripts.any(|(path, _)| is_meant(path));
     (!found).then(|| format!("`{reference}` is no script of `{SCRIPTS}`, and no folder of them"))

@@ -86,7 +86,8 @@ fn a_script_is_a_test_if_it_is_there() {
     assert_eq!(found("tests/scripts/close/fin.pkt"), Vec::<String>::new());
     assert_eq!(found("tests/scripts/close/"), Vec::<String>::new());
     for wrong in ["tests/scripts/close/rst.pkt", "tests/scripts/clo", "docs/fin.pkt", "docs/", ""] {
-        let expected = format!("MUST-1: `{wrong}` is no script of `tests/scripts/`, and no folder of them");
+        let expected =
+            format!("MUST-1: `{wrong}` is no script of `tests/scripts/`, and no folder of them");
         assert_eq!(found(wrong), [expected]);
     }
 }
