@@ -3,11 +3,11 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::netns::{Net, fail, has, succeed};
+use crate::netns::{Net, await_that, fail, has, interrupt, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -91,10 +91,7 @@ fn over_a_socket_it_loads_another_process() {
     let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     serve.args(["serve", "-w", &wire(1)]).stdout(Stdio::null());
     let mut serve = serve.spawn().unwrap();
-    let began = Instant::now();
-    while !path.exists() && began.elapsed() < Duration::from_secs(10) {
-        thread::sleep(Duration::from_millis(10));
-    }
+    await_that("the socket is there", || path.exists());
     let document = document(&format!("load http://10.7.0.1/ -n 200 -c 4 -w {} --json", wire(2)));
     succeed(Command::new("kill").args(["-TERM", &serve.id().to_string()]));
     assert!(serve.wait().unwrap().success());
@@ -164,7 +161,7 @@ fn an_interrupted_load_says_what_was_done_so_far() {
     command.args(["load", "-z", "1h"]).stdout(Stdio::piped());
     let child = command.spawn().unwrap();
     thread::sleep(Duration::from_millis(700));
-    succeed(Command::new("kill").args(["-INT", &child.id().to_string()]));
+    interrupt(child.id());
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("Success rate:  100.00%"), "{text}");
@@ -190,11 +187,7 @@ impl Nginx {
         let mut command = net.command("nginx");
         command.arg("-c").arg(folder.join("nginx.conf"));
         let nginx = Self(command.stderr(Stdio::null()).spawn().unwrap());
-        let began = Instant::now();
-        while !net.run("ss -tln").contains(":8080") {
-            assert!(began.elapsed() < Duration::from_secs(10), "nginx does not listen");
-            thread::sleep(Duration::from_millis(20));
-        }
+        await_that("nginx listens", || net.run("ss -tln").contains(":8080"));
         nginx
     }
 }

@@ -95,6 +95,28 @@ impl Drop for Net {
     }
 }
 
+/// Waits until process `id` handles SIGINT by itself, then sends it.
+pub(crate) fn interrupt(id: u32) {
+    // SigCgt is a mask in hexadecimal digits, signal 1 its lowest bit.
+    let handles = |status: &str| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?.trim();
+        Some(u64::from_str_radix(mask, 16).unwrap() & 0b10 != 0)
+    };
+    await_that("it handles SIGINT", || {
+        handles(&fs::read_to_string(format!("/proc/{id}/status")).unwrap()) == Some(true)
+    });
+    succeed(Command::new("kill").args(["-INT", &id.to_string()]));
+}
+
+/// Waits until `holds`, 10 seconds at most.
+pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(10), "waited for: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A `whimbrel serve` that runs; killed at the end.
 pub(crate) struct Serve {
     child: Child,
@@ -167,14 +189,12 @@ pub(crate) fn fail(command: &mut Command) -> (i32, String) {
 }
 
 fn wait(child: &mut Child) -> ExitStatus {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(began.elapsed() < Duration::from_secs(10), "SIGTERM does not end it");
-        thread::sleep(Duration::from_millis(10));
-    }
+    let mut status = None;
+    await_that("SIGTERM ends it", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    status.unwrap()
 }
 
 fn obstacle() -> Result<(), String> {
