@@ -199,9 +199,8 @@ impl Typed {
                 bad("host", value, "an address without prefix, as in host=10.9.0.1")
             })?),
             "gw" => {
-                self.gateways.push(address(value).ok_or_else(|| {
-                    bad("gw", value, "an address without prefix, as in gw=10.9.0.1")
-                })?)
+                let allowed = "an address without prefix, as in gw=10.9.0.1";
+                self.gateways.push(address(value).ok_or_else(|| bad("gw", value, allowed))?);
             }
             "fanout" => once(
                 &mut self.fanout,
