@@ -158,19 +158,23 @@ impl Connection {
         let scale = if syn { WindowScale::ZERO } else { self.send_scale };
         let wnd = seg.header.window.scaled(scale);
         let changed = self.snd.update_window(seg.header.seq, seg.header.ack, wnd);
-        if changed && self.flags.has(Flags::PERSIST) {
-            // Once more is admitted than was probed with, it is no longer a stall.
-            self.rearm_retransmission(cx);
-            if !self.flags.has(Flags::PERSIST) {
-                self.ledger.tally.waits_since = cx.now.tick();
-                self.attempts = 0;
-                self.rtt.end_back_off();
-                self.restart_after_idle(cx);
-            }
-        } else if changed && self.snd.una == self.snd.max {
-            self.rearm_retransmission(cx);
+        if changed && (self.flags.has(Flags::PERSIST) || self.is_stalled()) {
+            self.on_stalled_window(cx);
         }
         changed
+    }
+
+    /// The window of a stalled connection changed, or one that changed stalls it.
+    fn on_stalled_window(&mut self, cx: &Context<'_>) {
+        let stalled = self.flags.has(Flags::PERSIST);
+        self.rearm_retransmission(cx);
+        // Once more is admitted than was probed with, it is no longer a stall.
+        if stalled && !self.flags.has(Flags::PERSIST) {
+            self.ledger.tally.waits_since = cx.now.tick();
+            self.attempts = 0;
+            self.rtt.end_back_off();
+            self.restart_after_idle(cx);
+        }
     }
 
     /// Our FIN is acknowledged.
