@@ -49,9 +49,10 @@ impl Connection {
     fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
         let tally = &mut self.ledger.tally;
         tally.last_ack_recv = cx.now.tick();
-        let blocks = seg.header.options.sack.as_slice();
-        let duplicate = reports_duplicate(blocks, seg.header.ack);
-        tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(duplicate));
+        if let Some(blocks) = seg.header.options.sack() {
+            let duplicate = reports_duplicate(blocks.as_slice(), seg.header.ack);
+            tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(duplicate));
+        }
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
@@ -136,10 +137,10 @@ impl Connection {
     /// How many octets beyond SND.UNA the blocks of `seg` name. A first block that reports a
     /// duplicate (RFC 2883 4) lies below, or within the second.
     fn sacked_octets(&self, seg: &RxSegment<'_>) -> u32 {
-        let blocks = seg.header.options.sack.as_slice();
-        if !self.flags.has(Flags::SACK) {
+        let Some(blocks) = seg.header.options.sack().filter(|_| self.flags.has(Flags::SACK)) else {
             return 0;
-        }
+        };
+        let blocks = blocks.as_slice();
         let held = |block: &&SackBlock| {
             block.left.after(self.snd.una)
                 && block.left.before(block.right)
