@@ -49,10 +49,7 @@ impl Connection {
     fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
         let tally = &mut self.ledger.tally;
         tally.last_ack_recv = cx.now.tick();
-        if let Some(blocks) = seg.header.options.sack() {
-            let duplicate = reports_duplicate(blocks.as_slice(), seg.header.ack);
-            tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(duplicate));
-        }
+        tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(tells_of_duplicate(seg)));
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
@@ -208,7 +205,7 @@ impl Connection {
         // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
         // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
         // trip makes the next one longer still.
-        let repeated = reports_duplicate(seg.header.options.sack.as_slice(), ack);
+        let repeated = tells_of_duplicate(seg);
         let echoed = match seg.header.options.timestamps.filter(|_| !repeated) {
             // RFC 7323 4.1: "A TSecr value received in a segment MAY be used to update the averaged
             // RTT measurement only if the segment advances the left edge of the send window, i.e.,
@@ -255,6 +252,13 @@ impl Connection {
 
 /// An echo older than this was never ours: 2^31 ms would be ambiguous, ten minutes are absurd.
 const ECHO_LIMIT_MILLIS: u32 = 600_000;
+
+/// Whether a segment tells of text that came twice.
+#[inline]
+fn tells_of_duplicate(seg: &RxSegment<'_>) -> bool {
+    let blocks = seg.header.options.sack();
+    blocks.is_some_and(|blocks| reports_duplicate(blocks.as_slice(), seg.header.ack))
+}
 
 /// RFC 2883 4: the first block reports a duplicate if it lies below the acknowledgment, or within
 /// the second block.
