@@ -24,6 +24,7 @@ mod quantity;
 mod rules;
 mod script;
 mod serve;
+mod shards;
 mod sim;
 mod size;
 

@@ -85,7 +85,7 @@ impl<D: Device + Send + 'static> Running<D> {
             assert_eq!(capabilities.steering, Steering::Computable { queue, queues: SHARDS });
             let mut shard = Shard::new(ShardConfig {
                 tunables: Tunables::default(),
-                secrets: secrets.clone(),
+                secrets,
                 capabilities,
                 addresses: wire.addresses().to_vec(),
                 routes: wire.routes(),
