@@ -10,7 +10,7 @@ use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
-pub use gauge::{Gauge, Limit};
+pub use gauge::{Gauge, Limit, Limited};
 pub use trouble::Trouble;
 
 mod gauge;

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::Snapshot;
+use whimbrel_tcp::conn::{Limit, Snapshot};
 use whimbrel_wire::Endpoint;
 
-use super::{Gauge, Happening, Limit, Reading, Transport, Trouble};
+use super::{Gauge, Happening, Limited, Reading, Transport, Trouble};
 
 impl Transport for Shard {
     type Id = Handle;
@@ -91,22 +91,10 @@ fn gauge(snapshot: &Snapshot) -> Gauge {
         mss: snapshot.mss.into(),
         rtt: snapshot.srtt,
         rttvar: snapshot.rttvar,
-        limit: limit(snapshot),
-    }
-}
-
-/// What keeps the sender from another full segment.
-fn limit(snapshot: &Snapshot) -> Limit {
-    let mss = u32::from(snapshot.mss);
-    let in_flight = snapshot.snd.in_flight();
-    let room = |window: u32| window.saturating_sub(in_flight);
-    if snapshot.unsent > 0 && room(snapshot.snd.wnd.get()) < mss {
-        Limit::Rwnd
-    } else if snapshot.unsent > 0 && room(snapshot.cwnd) < mss {
-        Limit::Cwnd
-    } else if snapshot.send_room() == 0 {
-        Limit::Sndbuf
-    } else {
-        Limit::App
+        limited: Limited {
+            cwnd: snapshot.tally.limited(Limit::Network),
+            rwnd: snapshot.tally.limited(Limit::Window),
+            sndbuf: snapshot.tally.limited(Limit::Buffer),
+        },
     }
 }

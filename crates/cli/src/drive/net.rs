@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
-use whimbrel_apps::transport::{Gauge, Limit};
+use whimbrel_apps::transport::{Gauge, Limited};
 use whimbrel_apps::{Happening, Reading, Transport, Trouble};
 use whimbrel_io::KernelSockets;
 use whimbrel_io::kernel::{KernelEvent, KernelInfo, KernelListener, Received, SocketId};
@@ -112,16 +112,6 @@ impl Transport for KernelNet {
 }
 
 fn gauge(info: &KernelInfo) -> Gauge {
-    let in_flight = u64::from(info.unacked) * u64::from(info.mss);
-    let limit = if info.unsent == 0 {
-        Limit::App
-    } else if in_flight + u64::from(info.mss) > info.rwnd.into() {
-        Limit::Rwnd
-    } else if info.unacked >= info.cwnd {
-        Limit::Cwnd
-    } else {
-        Limit::Sndbuf
-    };
     Gauge {
         retransmits: Some(info.retransmits.into()),
         cwnd: u64::from(info.cwnd) * u64::from(info.mss),
@@ -129,7 +119,11 @@ fn gauge(info: &KernelInfo) -> Gauge {
         mss: info.mss,
         rtt: (!info.rtt.is_zero()).then_some(info.rtt),
         rttvar: info.rttvar,
-        limit,
+        limited: Limited {
+            cwnd: info.busy.saturating_sub(info.rwnd_limited + info.sndbuf_limited),
+            rwnd: info.rwnd_limited,
+            sndbuf: info.sndbuf_limited,
+        },
     }
 }
 
