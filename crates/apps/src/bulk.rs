@@ -11,7 +11,7 @@ use bytes::Bytes;
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
-use crate::transport::{Happening, Model, Reading, Transport, Trouble};
+use crate::transport::{Happening, Model, Opening, Reading, Transport, Trouble};
 use series::Series;
 
 pub use series::{Sample, Shares};
@@ -40,6 +40,8 @@ pub struct Plan {
     pub interval: Duration,
     /// How long a connection may take to open, and to end.
     pub timeout: Duration,
+    /// What is set on each connection.
+    pub opening: Opening,
 }
 
 /// Which way octets go.
