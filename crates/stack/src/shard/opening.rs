@@ -109,7 +109,8 @@ impl Shard {
             scale_limit,
             time_wait: opening.kept(),
         };
-        let entry = SynEntry::from_syn(&located.arrival.segment.header, open, &self.tunables);
+        let syn = located.arrival.segment.header.whole();
+        let entry = SynEntry::from_syn(&syn, open, &self.tunables);
         match self.records.syns.insert(entry, &mut self.listeners, self.now) {
             Ok(index) => {
                 self.counters.syn_received += 1;
@@ -155,7 +156,7 @@ impl Shard {
         match entry.judge(&arrival.segment, window) {
             SynStep::Complete => self.complete(index, located),
             SynStep::Repeat => {
-                entry.on_repeated_syn(&arrival.segment.header);
+                entry.on_repeated_syn(&arrival.segment.header.whole());
                 self.replies.push(Pending::SynAck(index));
                 Verdict::Accepted
             }
