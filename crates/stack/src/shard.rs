@@ -11,6 +11,7 @@ mod administer;
 mod clock;
 mod closing;
 mod commands;
+mod cookies;
 mod error;
 mod icmp;
 mod input;
@@ -25,7 +26,7 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
-use whimbrel_tcp::table::{Identity, Listeners, PortRange, Ports};
+use whimbrel_tcp::table::{Cookies, Identity, Listeners, PortRange, Ports};
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
@@ -48,6 +49,7 @@ pub struct Shard {
     now: Instant,
     tunables: Tunables,
     identity: Identity,
+    cookies: Cookies,
     host: Host,
     records: Records,
     listeners: Listeners,
@@ -97,6 +99,7 @@ impl Shard {
         Ok(Self {
             now: Instant::ZERO,
             identity: Identity::new(&secrets, &tunables),
+            cookies: Cookies::new(&secrets),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
             ports: Ports::new(&secrets, range, tunables.port_order),
