@@ -11,6 +11,7 @@ mod administer;
 mod clock;
 mod closing;
 mod commands;
+mod connecting;
 mod cookies;
 mod error;
 mod icmp;
