@@ -50,7 +50,8 @@ impl Records {
         let index = record.index();
         let found = match record.kind() {
             Kind::Connection => {
-                self.connections.0.get(index).map(|slot| FlowKey::of(&slot.connection))
+                let slot = self.connections.0.get(index).filter(|slot| slot.linked);
+                slot.map(|slot| FlowKey::of(&slot.connection))
             }
             Kind::SynEntry => self.syns.get(index).map(FlowKey::of_half_open),
             Kind::TimeWait => self.waits.get(index).map(FlowKey::of_waiting),

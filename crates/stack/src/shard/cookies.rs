@@ -84,7 +84,7 @@ impl Shard {
             scale_limit,
             time_wait: None,
         };
-        let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.tunables)
+        let entry = SynEntry::from_syn(&arrival.segment.header.whole(), open, &self.tunables)
             .into_cookie(|terms, mss| self.cookies.issue(&flow, terms, mss, self.now));
         if let Some(place) = self.listeners.get_mut(listener) {
             place.on_cookie_sent(self.now);
@@ -159,7 +159,7 @@ impl Shard {
             scale_limit: limit,
             time_wait: None,
         };
-        Some(SynEntry::from_cookie(header, open, mss, &terms))
+        Some(SynEntry::from_cookie(&header.whole(), open, mss, &terms))
     }
 
     /// The timestamp offset under which TSval goes on from what the peer echoes. Another host of

@@ -118,7 +118,8 @@ impl Shard {
             scale_limit,
             time_wait: opening.kept(),
         };
-        let entry = SynEntry::from_syn(&located.arrival.segment.header, open, &self.tunables);
+        let syn = located.arrival.segment.header.whole();
+        let entry = SynEntry::from_syn(&syn, open, &self.tunables);
         let Ok(index) = self.records.syns.insert(entry, &mut self.listeners, self.now) else {
             debug_assert!(false, "room was found above");
             return Verdict::Drop(DropReason::SynCacheFull);
@@ -159,7 +160,7 @@ impl Shard {
         match entry.judge(&arrival.segment, window) {
             SynStep::Complete => self.complete(index, located),
             SynStep::Repeat => {
-                entry.on_repeated_syn(&arrival.segment.header);
+                entry.on_repeated_syn(&arrival.segment.header.whole());
                 self.replies.push(Pending::SynAck(index));
                 Verdict::Accepted
             }

@@ -54,11 +54,14 @@ impl Shard {
             _ => return false,
         }
         let Some((connection, mut cx)) = self.connection(index) else { return false };
-        let outgoing = connection.poll_transmit(&mut cx, &mut tx.payload);
+        // It may have been listed for what windows do not admit, or for what was withdrawn since.
+        let Some(outgoing) = connection.poll_transmit(&mut cx, &mut tx.payload) else {
+            return false;
+        };
+        let Outgoing { header, gso_size } = outgoing;
         let (remote, local_index) = (*connection.remote(), connection.local_index());
         let marking = connection.marking(cx.tunables);
         self.settle(index);
-        let Some(Outgoing { header, gso_size }) = outgoing else { return false };
         let order = self.tunables.option_order;
         let out =
             TcpOut { local_index, remote: &remote, header: &header, gso_size, marking, order };

@@ -215,7 +215,7 @@ impl Connection {
         // be scaled."
         self.snd.wnd = header.window.scaled(WindowScale::ZERO);
         self.snd.max_wnd = self.snd.wnd;
-        self.negotiate(cx, &header.options);
+        self.negotiate(cx, &header.options.whole());
     }
 
     /// The window on our SYN, where it cannot be scaled.

@@ -234,7 +234,7 @@ impl SynEntry {
     /// began anew answers the challenge by a reset at RCV.NXT.
     pub fn judge(&self, seg: &RxSegment<'_>, window: WindowSize) -> SynStep {
         let flags = seg.header.flags;
-        if self.is_repeated_syn(&seg.header) {
+        if self.is_repeated_syn(seg) {
             return SynStep::Repeat;
         }
         if flags.is_rst() {
@@ -245,7 +245,7 @@ impl SynEntry {
             // send an ACK (also referred to as challenge ACK) to the remote peer"
             return SynStep::Challenge(DropReason::SynChallenged);
         }
-        if let Some(refusal) = self.judge_timestamps(&seg.header.options) {
+        if let Some(refusal) = self.judge_timestamps(seg.header.options.timestamps) {
             return refusal;
         }
         if !self.is_acceptable(seg, window) {
@@ -282,11 +282,11 @@ impl SynEntry {
     }
 
     /// PAWS, if timestamps were negotiated; the refusal, if there is one.
-    fn judge_timestamps(&self, options: &TcpOptions) -> Option<SynStep> {
+    fn judge_timestamps(&self, timestamps: Option<Timestamps>) -> Option<SynStep> {
         if !self.has_timestamps() {
             return None;
         }
-        match options.timestamps {
+        match timestamps {
             // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
             // silently drop the segment."
             None => Some(SynStep::Drop(DropReason::TimestampMissing)),
@@ -313,9 +313,10 @@ impl SynEntry {
         }
     }
 
-    fn is_repeated_syn(&self, header: &TcpHeader) -> bool {
+    fn is_repeated_syn(&self, seg: &RxSegment<'_>) -> bool {
         let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
-        header.flags.is_syn() && !header.flags.intersects(others) && header.seq == self.irs
+        let flags = seg.header.flags;
+        flags.is_syn() && !flags.intersects(others) && seg.header.seq == self.irs
     }
 
     /// The test of RFC 9293 3.10.7.4 ("There are four cases for the acceptability test"), but for a

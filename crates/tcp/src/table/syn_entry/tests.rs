@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use proptest::prelude::*;
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, WindowSize};
 
 use super::{Announced, PassiveOpen, SynEntry, SynStep};
@@ -65,6 +65,9 @@ fn at_tsval(val: u32) -> TcpOptions {
 
 fn judge(entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
     let payload = Payload::Borrowed(text);
+    let mut octets = [0; TcpHeader::MAX_LEN];
+    let len = header.emit(OptionOrder::Linux, &mut octets);
+    let (header, _) = TcpView::parse(&octets[..len]).unwrap();
     entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE }, WINDOW)
 }
 
