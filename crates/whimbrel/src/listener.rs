@@ -40,7 +40,7 @@ pub struct ListenerStats {
     pub overflows: u64,
     /// SYNs refused because the listener, or the SYN cache, had no room for another.
     pub syn_drops: u64,
-    /// SYNs answered by a cookie.
+    /// SYNs answered by a cookie, without an entry in the SYN cache.
     pub cookies_sent: u64,
     /// How many complete connections wait for `accept` now.
     pub waiting: usize,
@@ -131,13 +131,15 @@ impl TcpListener {
             let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();
             let (waiting, half_open) = (listener.waiting(), listener.half_open());
             drop(state);
+            let waiting = waiting + backlog.waiting();
+            let backlog = backlog.most;
             Some(ListenerStats {
                 accepted,
                 overflows,
                 syn_drops,
                 cookies_sent,
-                waiting: waiting + backlog.waiting(),
-                backlog: backlog.most,
+                waiting,
+                backlog,
                 half_open,
             })
         };
