@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use whimbrel_io::{KernelHostError, TunError, UnixError};
+use whimbrel_io::{KernelHostError, PacketError, TunError, UnixError};
 
 use crate::doctor::Need;
 
@@ -58,6 +58,18 @@ impl From<TunError> for Failure {
         match error {
             TunError::NoDevice(_) => Self::Missing { text, needs: &[Need::Tun] },
             TunError::Privilege { .. } => Self::Missing { text, needs: TUN },
+            _ => Self::Run(text),
+        }
+    }
+}
+
+impl From<PacketError> for Failure {
+    fn from(error: PacketError) -> Self {
+        let text = error.to_string();
+        match error {
+            PacketError::Privilege { .. } => Self::Missing { text, needs: &[Need::NetRaw] },
+            PacketError::NoFamily(_) => Self::Missing { text, needs: &[Need::Packet] },
+            PacketError::MachinesAddress(_) => Self::Run(text + &lines(&[Need::KernelAddresses])),
             _ => Self::Run(text),
         }
     }

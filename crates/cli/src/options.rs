@@ -117,7 +117,7 @@ impl GroundOptions {
                 );
                 return Err(Failure::usage("--wire", text));
             }
-            (WireSpec::Tun(_) | WireSpec::Tap(_) | WireSpec::Unix(_), None) => {
+            (wire, None) if !in_memory && *wire != WireSpec::Kernel => {
                 let text = "on this wire the other side is another program: give its address";
                 return Err(Failure::usage("--wire", text));
             }
@@ -160,5 +160,6 @@ impl OutputOptions {
 const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\
                          [,burst-loss=][,reorder=][,dup=][,queue=100p][,mtu=] (both hosts in this \
                          process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS], tap:NAME,…, \
+                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC], \
                          unix:PATH,addr=ADDRESS/PREFIX, or kernel: (no stack of ours, but the \
                          kernel's sockets) [default: mem: if there is no target]";

@@ -3,9 +3,10 @@
 use clap::Args;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
-    Clock, Device, Stop, Tun, TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
+    Clock, Device, PacketConfig, PacketWire, Stop, Tun, TunConfig, UnixWire, Waker, WireSpec,
+    Worker, entropy,
 };
-use whimbrel_stack::{ListenerId, Medium, Shard, ShardConfig};
+use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
 
 use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::failure::Failure;
@@ -117,6 +118,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let headline = about_interface(config, &tun);
             serve(&plan, server, tun, (&stop, &headline))
         }
+        WireSpec::Packet(config) => {
+            let wire = PacketWire::open(config)?;
+            let headline = about_place(config, &wire);
+            serve(&plan, server, wire, (&stop, &headline))
+        }
         WireSpec::Unix(config) => {
             let wire = UnixWire::open(config)?;
             let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
@@ -124,7 +130,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
             serve(&plan, server, wire, (&stop, &headline))
         }
-        _ => Err(Failure::usage("--wire", "nobody can be served there: give tun:, tap: or unix:")),
+        _ => {
+            let text = "nobody can be served there: give tun:, tap:, packet: or unix:";
+            Err(Failure::usage("--wire", text))
+        }
     }
 }
 
@@ -187,9 +196,22 @@ fn about_interface(config: &TunConfig, tun: &Tun) -> String {
     format!("{kind}:{name} ({mac}offloads: {offloads}; mtu {})", config.mtu())
 }
 
+/// A place on an interface, for people: `packet:eth0 (mac 02:…; offload on; mtu 1500)`.
+fn about_place(config: &PacketConfig, wire: &PacketWire) -> String {
+    let Capabilities { medium, mtu, tx_checksum, .. } = wire.capabilities();
+    let mac = match medium {
+        Medium::Ip => String::new(),
+        Medium::Ethernet { mac } => format!("mac {mac}; "),
+    };
+    let offload = if tx_checksum { "on" } else { "off" };
+    format!("packet:{} ({mac}offload {offload}; mtu {mtu})", config.name().to_string_lossy())
+}
+
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
-                         [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames) or \
+                         [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames), \
+                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,offload=on|off] (a \
+                         station of its own on this machine's interface IF), or \
                          unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process); \
-                         addr and host may repeat; or kernel: (the kernel's sockets, to compare)";
+                         addr, host and gw may repeat; or kernel: (the kernel's sockets, to compare)";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: the port of what is served, on every address of the stack]";

@@ -1,5 +1,6 @@
 //! What wires of all kinds have in common: the addresses of a stack, and what is wrong with them.
 
+use std::ffi::CString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
@@ -50,6 +51,11 @@ pub enum ConfigError {
         "host address {0} lies in the network of none of the stack's addresses: choose one of the same prefix, as in addr=10.9.0.2/24,host=10.9.0.1"
     )]
     HostOutside(Address),
+    /// A router that cannot be reached.
+    #[error(
+        "gateway {0} lies in the network of none of the stack's addresses: choose one of the same prefix, as in addr=10.9.0.2/24,gw=10.9.0.1"
+    )]
+    GatewayOutside(Address),
     /// Too small an MTU, or too large a one.
     #[error("mtu {mtu}: give {least} to {most} octets")]
     Mtu {
@@ -63,6 +69,9 @@ pub enum ConfigError {
     /// No, or too many queues.
     #[error("queues {0}: give 1 to 256")]
     Queues(u16),
+    /// No, or too many sockets.
+    #[error("fanout {0}: give 1 to 256")]
+    Fanout(u16),
     /// Several queues for Ethernet frames.
     #[error(
         "queues {0} for Ethernet frames: give 1, since only the shard of one queue would hear where a neighbour is"
@@ -149,6 +158,29 @@ pub(crate) fn check_address(address: InterfaceAddress) -> Result<(), ConfigError
         return Err(ConfigError::NotAHost(addr));
     }
     Ok(())
+}
+
+/// Whether it can be the stack's own station.
+pub(crate) fn check_station(mac: MacAddress) -> Result<(), ConfigError> {
+    if mac.is_multicast() || mac == MacAddress::default() {
+        return Err(ConfigError::Station(mac));
+    }
+    Ok(())
+}
+
+/// A name that the kernel takes for an interface, and takes literally.
+pub(crate) fn interface_name(name: &str) -> Result<CString, ConfigError> {
+    if name.len() > 15 {
+        return Err(ConfigError::NameTooLong { name: name.into(), len: name.len() });
+    }
+    // The kernel takes more, '%' among them, which it replaces by a number: then what was typed
+    // would not be what is there.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let wrong = name.is_empty() || name == "." || name == ".." || !name.chars().all(plain);
+    match CString::new(name) {
+        Ok(name) if !wrong => Ok(name),
+        _ => Err(ConfigError::Name(name.into())),
+    }
 }
 
 /// The host numbered `which` of a network, from 0 on; `None` if it has not so many.

@@ -78,6 +78,8 @@ pub struct DeviceCounters {
     pub rx_malformed: u64,
     /// Frames skipped because they exceed what one buffer holds.
     pub rx_oversized: u64,
+    /// Frames that the system dropped before they could be taken: nobody did in time.
+    pub rx_missed: u64,
     /// Segments sent, super-segments counted once.
     pub tx_frames: u64,
     /// Segments sent that the system is to cut.

@@ -17,6 +17,7 @@ use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
 use crate::config::ConfigError;
+use crate::packet::PacketConfig;
 use crate::tun::{Layer, Offload, TunConfig};
 use crate::unix::UnixConfig;
 
@@ -35,6 +36,10 @@ pub enum WireSpec {
     /// `tap:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mac=MAC][,offload=on|off][,mtu=N]`: the same
     /// with Ethernet frames. Without `mac` the stack's station is drawn at random.
     Tap(TunConfig),
+    /// `packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N][,offload=on|off]`: a
+    /// station of the stack's own on the interface IF; `addr` and `gw` may repeat. Without `mac`
+    /// the station is drawn at random.
+    Packet(PacketConfig),
     /// `unix:PATH,addr=ADDRESS/PREFIX[,mtu=N]`: a socket to another process; `addr` may repeat.
     Unix(UnixConfig),
     /// `mem:[rate=45M][,delay=35ms][,…]`: both hosts in this process, and a link between them in
@@ -49,8 +54,18 @@ impl WireSpec {
     pub fn addresses(&self) -> &[InterfaceAddress] {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.addresses(),
+            Self::Packet(config) => config.addresses(),
             Self::Unix(config) => config.addresses(),
             Self::Mem(_) | Self::Kernel => &[],
+        }
+    }
+
+    /// The queues that frames come in by: one for each shard.
+    pub fn queues(&self) -> u16 {
+        match self {
+            Self::Tun(config) | Self::Tap(config) => config.queues(),
+            Self::Packet(config) => config.fanout(),
+            Self::Unix(_) | Self::Mem(_) | Self::Kernel => 1,
         }
     }
 
@@ -58,6 +73,7 @@ impl WireSpec {
     pub fn routes(&self) -> Vec<Route> {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.routes(),
+            Self::Packet(config) => config.routes(),
             Self::Unix(config) => config.routes(),
             Self::Mem(_) | Self::Kernel => Vec::new(),
         }
@@ -86,6 +102,7 @@ impl FromStr for WireSpec {
                 let layer = Layer::Ethernet(typed.mac);
                 Self::Tap(typed.interface(target, layer)?)
             }
+            Kind::Packet => Self::Packet(typed.place(target)?),
             Kind::Unix => {
                 let config = UnixConfig::new(target, typed.addresses)?;
                 Self::Unix(match typed.mtu {
@@ -129,7 +146,7 @@ pub enum SpecError {
         allowed: &'static str,
     },
     /// A key that must not repeat.
-    #[error("{0} is given twice: only addr and host may repeat")]
+    #[error("{0} is given twice: only addr, host and gw may repeat")]
     Repeated(&'static str),
     /// Something behind `kernel:`.
     #[error("kernel:{0} says too much: kernel: stands alone, the kernel knows its addresses")]
@@ -147,8 +164,10 @@ pub enum SpecError {
 struct Typed {
     addresses: Vec<InterfaceAddress>,
     hosts: Vec<Address>,
+    gateways: Vec<Address>,
     mac: Option<MacAddress>,
     queues: Option<u16>,
+    fanout: Option<u16>,
     offload: Option<Offload>,
     mtu: Option<u16>,
 }
@@ -179,6 +198,15 @@ impl Typed {
             "host" => self.hosts.push(address(value).ok_or_else(|| {
                 bad("host", value, "an address without prefix, as in host=10.9.0.1")
             })?),
+            "gw" => {
+                let allowed = "an address without prefix, as in gw=10.9.0.1";
+                self.gateways.push(address(value).ok_or_else(|| bad("gw", value, allowed))?);
+            }
+            "fanout" => once(
+                &mut self.fanout,
+                "fanout",
+                value.parse().map_err(|_| bad("fanout", value, "1 to 256, as in fanout=2"))?,
+            )?,
             "queues" => once(
                 &mut self.queues,
                 "queues",
@@ -218,6 +246,13 @@ impl Typed {
         if let Some(queues) = self.queues {
             config = config.with_queues(queues)?;
         }
+        Ok(config.with_offload(self.offload.unwrap_or_default()))
+    }
+
+    /// The place on the interface called `name` that it means.
+    fn place(self, name: &str) -> Result<PacketConfig, ConfigError> {
+        let config = PacketConfig::new(name, self.addresses)?.with_gateways(&self.gateways)?;
+        let config = config.with_mac(self.mac)?.with_fanout(self.fanout.unwrap_or(1))?;
         Ok(config.with_offload(self.offload.unwrap_or_default()))
     }
 }
@@ -265,8 +300,8 @@ fn bad(key: &'static str, value: &str, allowed: &'static str) -> SpecError {
 }
 
 /// Kinds of wire that later versions have.
-const PLANNED: [&str; 3] = ["packet", "xdp", "pcap"];
-const KINDS: &str = "tun:, tap:, unix:, mem: and kernel:";
+const PLANNED: [&str; 2] = ["xdp", "pcap"];
+const KINDS: &str = "tun:, tap:, packet:, unix:, mem: and kernel:";
 const EXAMPLE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 
 #[cfg(test)]

@@ -2,19 +2,20 @@
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
 //! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN,
-//! sockets that keep the bounds of messages ([`seqpacket`]), epoll and `TCP_INFO` ([`epoll`]), and
-//! what scripts do to the kernel: network namespaces ([`namespace`]) and every call on a stream
+//! sockets that keep the bounds of messages ([`seqpacket`]) or carry whole frames ([`packet`]),
+//! epoll and `TCP_INFO` ([`epoll`]), and what scripts do to the kernel: network namespaces ([`namespace`]) and every call on a stream
 //! socket ([`stream`]).
 #![allow(unsafe_code)]
 
 pub mod epoll;
 pub mod namespace;
+pub mod packet;
 pub mod seqpacket;
 pub mod stream;
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -146,13 +147,7 @@ pub fn run_in_real_time() -> io::Result<()> {
 /// TUNSETIFF: makes of `tun` (an open `/dev/net/tun`) a queue of the interface `name`, which is
 /// made if there is none.
 pub fn tun_set_iff(tun: &File, name: &CStr, flags: c_int) -> io::Result<()> {
-    // SAFETY: `ifreq` is a C structure of integers and arrays, for which zeroes are a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // One place stays zero, so the name is terminated.
-    let room = request.ifr_name.len() - 1;
-    for (place, octet) in request.ifr_name[..room].iter_mut().zip(name.to_bytes()) {
-        *place = octet.cast_signed();
-    }
+    let mut request = interface_request(name);
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one `ifreq`, which is lent exclusively.
     check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
@@ -172,6 +167,36 @@ pub fn tun_set_offload(tun: &File, features: c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value.
     check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETOFFLOAD, features) })?;
     Ok(())
+}
+
+/// A request of ioctl(2) about the interface called `name`.
+fn interface_request(name: &CStr) -> libc::ifreq {
+    // SAFETY: `ifreq` is a C structure of integers and arrays, for which zeroes are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // One place stays zero, so the name is terminated.
+    let room = request.ifr_name.len() - 1;
+    for (place, octet) in request.ifr_name[..room].iter_mut().zip(name.to_bytes()) {
+        *place = octet.cast_signed();
+    }
+    request
+}
+
+/// sendmmsg(2): sends messages, each of several slices, and none of more than `seqpacket::MOST`.
+/// Returns how many were taken: one at least.
+fn send_messages(socket: BorrowedFd<'_>, messages: &[&[IoSlice<'_>]]) -> io::Result<usize> {
+    // SAFETY: `mmsghdr` is a C structure of integers and pointers, for which zeroes are a value.
+    let mut headers: [libc::mmsghdr; seqpacket::MOST] = unsafe { std::mem::zeroed() };
+    let mut count = 0;
+    for (header, slices) in headers.iter_mut().zip(messages) {
+        // `IoSlice` is an `iovec` on Unix; the kernel reads what it is given to send.
+        header.msg_hdr.msg_iov = slices.as_ptr().cast_mut().cast();
+        header.msg_hdr.msg_iovlen = slices.len();
+        count += 1;
+    }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the first `count` headers lead to slices that are borrowed beyond the call.
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags) };
+    check(sent).map(|sent| sent.unsigned_abs() as usize)
 }
 
 fn check(result: c_int) -> io::Result<c_int> {

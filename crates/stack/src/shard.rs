@@ -11,6 +11,7 @@ mod administer;
 mod clock;
 mod closing;
 mod commands;
+mod connecting;
 mod error;
 mod icmp;
 mod input;

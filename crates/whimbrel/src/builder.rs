@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use whimbrel_io::{
-    Clock, Device, MemWire, Stop, Tun, TunError, UnixError, UnixWire, Waker, WireSpec, Worker,
-    entropy,
+    Clock, Device, MemWire, PacketError, PacketWire, Stop, Tun, TunError, UnixError, UnixWire,
+    Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::ConfigError;
@@ -78,10 +78,10 @@ pub enum BuildError {
     )]
     NoWire,
     /// A wire with several queues.
-    #[error("queues={0}: the face has one shard, give queues=1")]
+    #[error("{0} queues: the face has one shard, give one queue")]
     Queues(u16),
     /// A wire that this version cannot serve.
-    #[error("the face knows only tun:, tap: and unix: wires, and mem_wire()")]
+    #[error("the face knows only tun:, tap:, packet: and unix: wires, and mem_wire()")]
     Wire,
     /// An address that is none.
     #[error("{0:?} is no address: give one, as in 10.9.0.2 or fd09::2")]
@@ -89,6 +89,9 @@ pub enum BuildError {
     /// The interface could not be had.
     #[error(transparent)]
     Tun(#[from] TunError),
+    /// There is no place on the interface.
+    #[error(transparent)]
+    Packet(#[from] PacketError),
     /// The socket could not be had.
     #[error(transparent)]
     Unix(#[from] UnixError),
@@ -111,8 +114,8 @@ impl StackBuilder {
         Self::default()
     }
 
-    /// Frames go through `wire`: `tun:`, `tap:` or `unix:`, whose addresses and routes the stack
-    /// gets.
+    /// Frames go through `wire`: `tun:`, `tap:`, `packet:` or `unix:`, whose addresses and routes
+    /// the stack gets.
     pub fn wire(mut self, wire: WireSpec) -> Self {
         self.wire = Some(Wire::Spec(wire));
         self
@@ -170,10 +173,13 @@ impl StackBuilder {
                 self.routes.extend(spec.routes());
                 let (clock, waker) = (Clock::start(), Waker::new()?);
                 match spec {
-                    WireSpec::Tun(config) | WireSpec::Tap(config) => match config.queues() {
-                        1 => self.start(Tun::open(&config)?, clock, waker),
-                        queues => Err(BuildError::Queues(queues)),
-                    },
+                    spec if spec.queues() > 1 => Err(BuildError::Queues(spec.queues())),
+                    WireSpec::Tun(config) | WireSpec::Tap(config) => {
+                        self.start(Tun::open(&config)?, clock, waker)
+                    }
+                    WireSpec::Packet(config) => {
+                        self.start(PacketWire::open(&config)?, clock, waker)
+                    }
                     WireSpec::Unix(config) => self.start(UnixWire::open(&config)?, clock, waker),
                     _ => Err(BuildError::Wire),
                 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use whimbrel_io::sys::stream::socket;
@@ -29,6 +30,10 @@ pub(super) struct Machine {
     pub(super) files: Option<u64>,
     /// The most locked memory, octets; `None`: no limit.
     pub(super) locked: Option<u64>,
+    /// The kernel's own addresses.
+    pub(super) addresses: Vec<String>,
+    /// Whether it forwards packets.
+    pub(super) forwards: bool,
     /// Why no packet socket can be had, if none can.
     pub(super) packet: Result<(), io::ErrorKind>,
     /// Why no XDP socket can be had, if none can.
@@ -53,6 +58,11 @@ impl Machine {
             congestion_control: kernel("net/ipv4/tcp_congestion_control"),
             files: limit(&limits, "Max open files"),
             locked: limit(&limits, "Max locked memory"),
+            addresses: addresses(
+                &fs::read_to_string("/proc/net/fib_trie").unwrap_or_default(),
+                &fs::read_to_string("/proc/net/if_inet6").unwrap_or_default(),
+            ),
+            forwards: kernel("net/ipv4/ip_forward") == "1",
             packet: has(AF_PACKET),
             xdp: has(AF_XDP),
         }
@@ -77,6 +87,23 @@ pub(super) enum Capability {
 fn capabilities(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The machine's own addresses, from the kernel's table of IPv4 routes and its list of IPv6.
+fn addresses(routes: &str, v6: &str) -> Vec<String> {
+    let mut addresses = Vec::new();
+    let mut last = "";
+    for line in routes.lines().map(str::trim) {
+        if let Some(addr) = line.strip_prefix("|-- ") {
+            last = addr;
+        } else if line == "/32 host LOCAL" && !addresses.iter().any(|known| known == last) {
+            addresses.push(last.to_owned());
+        }
+    }
+    let digits = v6.lines().filter_map(|line| line.split_whitespace().next());
+    let v6 = digits.filter_map(|digits| u128::from_str_radix(digits, 16).ok());
+    addresses.extend(v6.map(|bits| Ipv6Addr::from_bits(bits).to_string()));
+    addresses
 }
 
 fn port_range(line: &str) -> Option<(u16, u16)> {

@@ -25,6 +25,8 @@ pub(crate) enum Need {
     Xdp,
     /// Memory may be locked.
     LockedMemory,
+    /// What the kernel answers for itself.
+    KernelAddresses,
     /// A socket is an open file.
     OpenFiles,
     /// The kernel's ephemeral ports.
@@ -66,13 +68,14 @@ impl Verdict {
 
 impl Need {
     /// All of them: what is needed first.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Tun,
         Self::NetAdmin,
         Self::Namespaces,
         Self::LowPorts,
         Self::NetRaw,
         Self::Packet,
+        Self::KernelAddresses,
         Self::Xdp,
         Self::LockedMemory,
         Self::OpenFiles,
@@ -91,6 +94,7 @@ impl Need {
             Self::Packet => "af-packet",
             Self::Xdp => "af-xdp",
             Self::LockedMemory => "locked-memory",
+            Self::KernelAddresses => "kernel-addresses",
             Self::OpenFiles => "open-files",
             Self::KernelPorts => "kernel-ports",
             Self::KernelCongestion => "kernel-congestion",
@@ -103,7 +107,8 @@ impl Need {
             Self::Tun | Self::NetAdmin => "-w tun: and tap:, script run --against kernel",
             Self::Namespaces => "script run --against kernel",
             Self::LowPorts => "serve -w kernel: at ports below 1024",
-            Self::NetRaw | Self::Packet => "frames of a real interface, which no wire takes yet",
+            Self::NetRaw | Self::Packet => "-w packet:",
+            Self::KernelAddresses => "-w packet:, whose addresses must be others",
             Self::Xdp | Self::LockedMemory => "frames past the kernel, which no wire takes yet",
             Self::OpenFiles => "connections over -w kernel:, one file each",
             Self::KernelPorts => "connections over -w kernel: to one server",
@@ -118,9 +123,10 @@ impl Need {
             Self::NetAdmin => capability(machine, Capability::NetAdmin, Verdict::Fail),
             Self::Namespaces => namespaces(machine),
             Self::LowPorts => low_ports(machine),
-            Self::NetRaw => capability(machine, Capability::NetRaw, Verdict::Warn),
-            Self::Packet => family("AF_PACKET", "af_packet", machine.packet),
-            Self::Xdp => family("AF_XDP", "xdp_diag", machine.xdp),
+            Self::NetRaw => capability(machine, Capability::NetRaw, Verdict::Fail),
+            Self::Packet => family("AF_PACKET", "af_packet", machine.packet, Verdict::Fail),
+            Self::KernelAddresses => kernel_addresses(machine),
+            Self::Xdp => family("AF_XDP", "xdp_diag", machine.xdp, Verdict::Warn),
             Self::LockedMemory => locked_memory(machine),
             Self::OpenFiles => open_files(machine),
             Self::KernelPorts => kernel_ports(machine),
@@ -199,17 +205,32 @@ fn low_ports(machine: &Machine) -> Finding {
     fail(format!("ports below {first} need CAP_NET_BIND_SERVICE"), fix)
 }
 
-fn family(name: &str, module: &str, had: Result<(), ErrorKind>) -> Finding {
-    match had {
-        Ok(()) => ok(format!("{name} sockets can be had")),
+fn family(name: &str, module: &str, had: Result<(), ErrorKind>, without: Verdict) -> Finding {
+    let (found, fix) = match had {
+        Ok(()) => return ok(format!("{name} sockets can be had")),
         Err(ErrorKind::PermissionDenied) => {
-            warn(format!("{name} sockets are not for this user"), "run as root")
+            (format!("{name} sockets are not for this user"), "run as root".into())
         }
         Err(_) => {
             let fix = format!("sudo modprobe {module}, or a kernel that has {name}");
-            warn(format!("the kernel has no {name} sockets"), fix)
+            (format!("the kernel has no {name} sockets"), fix)
         }
+    };
+    Finding { verdict: without, found, fix: Some(fix) }
+}
+
+/// For these the kernel answers ARP, and segments with RST. It also forwards, if told to, what comes
+/// to its own station for others: the stack's, were that the stack's station too.
+fn kernel_addresses(machine: &Machine) -> Finding {
+    let found = match machine.addresses.as_slice() {
+        [] => "the kernel has no addresses".into(),
+        addresses => format!("the kernel answers for {}", addresses.join(", ")),
+    };
+    if machine.forwards {
+        let found = found + "; it forwards, so that mac= must not be the interface's own";
+        return warn(found, "leave mac= out, or sudo sysctl -w net.ipv4.ip_forward=0");
     }
+    ok(found)
 }
 
 fn locked_memory(machine: &Machine) -> Finding {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use whimbrel_io::{
-    Activity, Clock, Device, Port, Stop, Tun, UnixWire, Waker, WireSpec, Worker, entropy,
+    Activity, Clock, Device, PacketWire, Port, Stop, Tun, UnixWire, Waker, WireSpec, Worker,
+    entropy,
 };
 use whimbrel_stack::{Shard, ShardConfig};
 use whimbrel_tcp::Instant;
@@ -27,6 +28,7 @@ pub(super) fn run<J: Job>(
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
             drive(job, ground, Tun::open(config)?, target, stop)
         }
+        WireSpec::Packet(config) => drive(job, ground, PacketWire::open(config)?, target, stop),
         WireSpec::Unix(config) => drive(job, ground, UnixWire::open(config)?, target, stop),
         _ => Err(Failure::usage("--wire", "this wire has no device to drive")),
     }

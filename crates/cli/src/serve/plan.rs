@@ -118,10 +118,8 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let wire: WireSpec =
             arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        if let WireSpec::Tun(tun) = &wire
-            && tun.queues() > 1
-        {
-            let text = format!("queues={}: serve has one shard, give queues=1", tun.queues());
+        if wire.queues() > 1 {
+            let text = format!("{} queues: serve has one shard, give one queue", wire.queues());
             return Err(Failure::usage("--wire", text));
         }
         if let WireSpec::Mem(_) = wire {

@@ -49,6 +49,7 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
     );
     for (words, lines) in [
         (&["serve"][..], &["tun-device", "net-admin"][..]),
+        (&["serve", "-w", "packet:vstack,addr=10.9.0.2/24"], &["net-raw"]),
         (&["serve", "-w", "kernel:", "-l", "127.0.0.1:80"], &["low-ports"]),
         (&["script", "run", "--against", "kernel", "/dev/null"], &["net-namespaces", "net-admin"]),
     ] {

@@ -97,6 +97,19 @@ fn a_file_root_that_cannot_be_read_exits_with_1() {
 }
 
 #[test]
+fn an_interface_that_cannot_carry_the_stack_exits_with_1_and_says_why() {
+    let Some(net) = Net::with_veth() else { return };
+    let refused =
+        |spec: &str| fail(net.command(env!("CARGO_BIN_EXE_whimbrel")).args(["serve", "-w", spec]));
+    assert_says(&refused("packet:eth7,addr=10.9.0.2/24"), 1, &["no interface eth7", "ip link"]);
+    assert_says(&refused("packet:lo,addr=10.9.0.2/24"), 1, &["lo carries no Ethernet"]);
+    let own = refused("packet:vstack,addr=10.9.0.1/24");
+    assert_says(&own, 1, &["10.9.0.1 is an address of this machine's own", "kernel-addresses"]);
+    net.run("ip link set vstack down");
+    assert_says(&refused("packet:vstack,addr=10.9.0.2/24"), 1, &["ip link set vstack up"]);
+}
+
+#[test]
 fn a_path_that_is_no_sockets_exits_with_1() {
     let error = whimbrel("serve -w unix:/etc/passwd,addr=10.9.0.2/24");
     assert_says(&error, 1, &["/etc/passwd exists and is no socket", "another path"]);

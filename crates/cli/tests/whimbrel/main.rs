@@ -23,6 +23,8 @@ mod long;
 #[cfg(test)]
 mod netns;
 #[cfg(test)]
+mod packet;
+#[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod script;

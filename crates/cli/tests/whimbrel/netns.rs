@@ -36,6 +36,18 @@ impl Net {
         Some(net)
     }
 
+    /// The same with a veth pair: the kernel has 10.9.0.1 and fd09::1 on the one end, `vkernel`;
+    /// nobody has anything on the other, `vstack`.
+    pub(crate) fn with_veth() -> Option<Self> {
+        let net = Self::new()?;
+        net.run("ip link add vkernel type veth peer name vstack");
+        net.run("ip address add 10.9.0.1/24 dev vkernel");
+        net.run("ip address add fd09::1/64 dev vkernel nodad");
+        net.run("ip link set vkernel up");
+        net.run("ip link set vstack up");
+        Some(net)
+    }
+
     /// A folder of the test's own.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

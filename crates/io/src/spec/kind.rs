@@ -10,26 +10,31 @@ pub enum Kind {
     Tun,
     /// An interface of Ethernet frames.
     Tap,
+    /// A place on an interface of the machine's.
+    Packet,
     /// A socket between two processes.
     Unix,
 }
 
 impl Kind {
     pub(super) fn named(name: &str) -> Option<Self> {
-        [Self::Tun, Self::Tap, Self::Unix].into_iter().find(|kind| kind.name() == name)
+        [Self::Tun, Self::Tap, Self::Packet, Self::Unix]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Tun => "tun",
             Self::Tap => "tap",
+            Self::Packet => "packet",
             Self::Unix => "unix",
         }
     }
 
     pub(super) fn target(self) -> &'static str {
         match self {
-            Self::Tun | Self::Tap => "an interface name",
+            Self::Tun | Self::Tap | Self::Packet => "an interface name",
             Self::Unix => "the path of a socket",
         }
     }
@@ -38,6 +43,7 @@ impl Kind {
         match self {
             Self::Tun => &["addr", "host", "queues", "offload", "mtu"],
             Self::Tap => &["addr", "host", "mac", "offload", "mtu"],
+            Self::Packet => &["addr", "gw", "mac", "fanout", "offload"],
             Self::Unix => &["addr", "mtu"],
         }
     }
@@ -54,6 +60,7 @@ impl Kind {
         match self {
             Self::Tun => super::EXAMPLE,
             Self::Tap => "tap:whim0,addr=10.9.0.2/24,host=10.9.0.1",
+            Self::Packet => "packet:eth0,addr=10.9.0.2/24,gw=10.9.0.1",
             Self::Unix => "unix:/run/whimbrel.sock,addr=10.9.0.2/24",
         }
     }

@@ -60,8 +60,8 @@ fn ethernet_frames_and_a_socket_are_typed_alike() {
 fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
     let cases = [
         ("whim0", ["\"whim0\"", "KIND:TARGET", "tun:whim0,addr="]),
-        ("tum:whim0", ["\"tum\"", "this version has tun:, tap:, unix:, mem: and kernel:", "as in"]),
-        ("packet:eth0", ["packet:", "planned", "only tun:"]),
+        ("tum:whim0", ["\"tum\"", "this version has tun:, tap:, packet:, unix:,", "as in"]),
+        ("xdp:eth0", ["xdp:", "planned", "only tun:"]),
         ("tun:", ["interface name", "tun:whim0", "addr="]),
         ("tun:t,adr=10.9.0.2/24", ["\"adr\"", "addr, host, queues, offload and mtu", "as in"]),
         ("tun:t,addr", ["\"addr\"", "no key=value", "as in"]),
@@ -81,6 +81,13 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
         ("tap:t,addr=10.9.0.2/24,mac=2:0", ["mac=2:0", "hexadecimal", "mac=02:00:00:00:00:01"]),
         ("tap:t,addr=10.9.0.2/24,mac=01:00:00:00:00:01", ["01:00:00", "no single", "mac=02:"]),
         ("tap:t,addr=10.9.0.2/24,mtu=65522", ["mtu 65522", "68 to 65521", "octets"]),
+        ("packet:,addr=10.9.0.2/24", ["an interface name", "packet:eth0", "gw="]),
+        ("packet:e,mtu=1500", ["\"mtu\"", "addr, gw, mac, fanout and offload", "packet:eth0"]),
+        ("packet:e,addr=10.9.0.2/24,gw=10.8.0.1", ["gateway 10.8.0.1", "same prefix", "gw="]),
+        ("packet:e,addr=10.9.0.2/24,gw=x", ["gw=x", "without prefix", "gw=10.9.0.1"]),
+        ("packet:e,addr=10.9.0.2/24,gw=10.9.0.2", ["10.9.0.2", "given twice", "each"]),
+        ("packet:e,addr=10.9.0.2/24,fanout=0", ["fanout 0", "1 to 256", "give"]),
+        ("packet:e,addr=10.9.0.2/24,mac=00:00:00:00:00:00", ["00:00", "no single", "mac=02:"]),
         ("unix:,addr=10.9.0.2/24", ["the path of a socket", "unix:/run", "addr="]),
         ("unix:/tmp/w,host=10.9.0.1", ["\"host\"", "addr and mtu", "unix:/run"]),
         ("unix:/tmp/w", ["needs an address", "at least one", "addr=10.9.0.2/24"]),
@@ -97,7 +104,7 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
 proptest! {
     #[test]
     fn anything_typed_gives_a_wire_or_an_error(rest in "[a-z0-9:=,./]{0,60}") {
-        for kind in ["tun", "tap", "unix"] {
+        for kind in ["tun", "tap", "packet", "unix"] {
             let _ = format!("{kind}:t,{rest}").parse::<WireSpec>();
         }
         let _ = rest.parse::<WireSpec>();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use libc::{c_int, c_uint};
 
-use super::{check, own};
+use super::{check, own, send_messages};
 
 /// A socket. Non-blocking.
 #[derive(Debug)]
@@ -60,20 +60,7 @@ impl SeqPacket {
     /// Sends messages, each of several slices and none of more than [`MOST`]. Returns how many were
     /// taken: one at least.
     pub fn send(&self, messages: &[&[IoSlice<'_>]]) -> io::Result<usize> {
-        // SAFETY: `mmsghdr` is a C structure of integers and pointers, for which zeroes are a value.
-        let mut headers: [libc::mmsghdr; MOST] = unsafe { std::mem::zeroed() };
-        let mut count = 0;
-        for (header, slices) in headers.iter_mut().zip(messages) {
-            // `IoSlice` is an `iovec` on Unix; the kernel reads what it is given to send.
-            header.msg_hdr.msg_iov = slices.as_ptr().cast_mut().cast();
-            header.msg_hdr.msg_iovlen = slices.len();
-            count += 1;
-        }
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: the first `count` headers lead to slices that are borrowed beyond the call.
-        let sent =
-            unsafe { libc::sendmmsg(self.0.as_raw_fd(), headers.as_mut_ptr(), count, flags) };
-        check(sent).map(|sent| sent.unsigned_abs() as usize)
+        send_messages(self.0.as_fd(), messages)
     }
 
     /// Takes up to `received.len()` messages, at most [`MOST`], into `arena`: the first into its

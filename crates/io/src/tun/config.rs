@@ -7,7 +7,8 @@ use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, EthernetHeader, MacAddress};
 
 use crate::config::{
-    ConfigError, check_address, check_addresses, check_mtu, contains, default_routes, member,
+    ConfigError, check_address, check_addresses, check_mtu, check_station, contains,
+    default_routes, interface_name, member,
 };
 
 /// A TUN or TAP interface: its name, the stack's addresses behind it, and the machine's before it.
@@ -166,10 +167,7 @@ impl TunConfig {
 
     fn check_layer(self) -> Result<Self, ConfigError> {
         if let Layer::Ethernet(mac) = self.layer {
-            let wrong = |mac: &MacAddress| mac.is_multicast() || *mac == MacAddress::default();
-            if let Some(mac) = mac.filter(wrong) {
-                return Err(ConfigError::Station(mac));
-            }
+            mac.map_or(Ok(()), check_station)?;
             if self.queues() > 1 {
                 return Err(ConfigError::EthernetQueues(self.queues()));
             }
@@ -203,20 +201,6 @@ impl Layer {
             Self::Ip => u16::MAX,
             Self::Ethernet(_) => u16::MAX - EthernetHeader::LEN as u16,
         }
-    }
-}
-
-fn interface_name(name: &str) -> Result<CString, ConfigError> {
-    if name.len() > 15 {
-        return Err(ConfigError::NameTooLong { name: name.into(), len: name.len() });
-    }
-    // The kernel takes more, '%' among them, which it replaces by a number: then what was typed
-    // would not be what is there.
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let wrong = name.is_empty() || name == "." || name == ".." || !name.chars().all(plain);
-    match CString::new(name) {
-        Ok(name) if !wrong => Ok(name),
-        _ => Err(ConfigError::Name(name.into())),
     }
 }
 

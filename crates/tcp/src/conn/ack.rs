@@ -200,7 +200,11 @@ impl Connection {
     /// Measures the round trip that this acknowledgment ends.
     fn measure(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>, ack: SeqNum) {
         let timed = self.rtt.finish_timing(ack, cx.now);
-        let echoed = match seg.header.options.timestamps {
+        // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
+        // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
+        // trip makes the next one longer still.
+        let repeated = reports_duplicate(seg.header.options.sack.as_slice(), ack);
+        let echoed = match seg.header.options.timestamps.filter(|_| !repeated) {
             // RFC 7323 4.1: "A TSecr value received in a segment MAY be used to update the averaged
             // RTT measurement only if the segment advances the left edge of the send window, i.e.,
             // SND.UNA is increased."

@@ -142,3 +142,21 @@ fn an_echo_measures_what_a_retransmission_made_ambiguous() {
     assert!((19..=62).contains(&sample.as_millis()), "{sample:?}: one round trip, not two");
     assert_eq!(pair.client.connection.rtt().back_offs(), 0);
 }
+
+#[test]
+fn the_echo_for_text_that_came_twice_is_not_measured() {
+    let mut pair = Pair::established(&Tunables::default());
+    let rtt =
+        |pair: &Pair| (pair.client.connection.rtt().srtt(), pair.client.connection.rtt().rttvar());
+    let before = rtt(&pair);
+    pair.write(Which::Client, b"text");
+    pair.lose = |_, flying| flying.text.is_empty();
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(pair.server.received, b"text", "only its acknowledgment was lost");
+    // The second copy lies below the window: what it says does not become TS.Recent, and its
+    // acknowledgment echoes the first, a whole time-out ago.
+    pair.lose = |_, _| false;
+    pair.run_until_quiet();
+    assert_eq!((pair.client.counters.timeouts, pair.client.connection.send_queued()), (1, 0));
+    assert_eq!((rtt(&pair), pair.client.connection.rtt().back_offs()), (before, 1));
+}

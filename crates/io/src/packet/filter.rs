@@ -1,0 +1,52 @@
+//! What the kernel is to pass to a packet socket, in classic BPF.
+
+use libc::sock_filter;
+use whimbrel_wire::{EtherType, MacAddress};
+
+/// Takes ARP, IPv4 and IPv6 sent to `mac` or to a group, without a VLAN's tag: what carries one
+/// belongs to another network, and the kernel has taken the tag off.
+pub fn own_frames(mac: MacAddress) -> [sock_filter; 14] {
+    let [m0, m1, m2, m3, m4, m5] = mac.0;
+    let (front, back) = (u16::from_be_bytes([m0, m1]), u32::from_be_bytes([m2, m3, m4, m5]));
+    let tag = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT).cast_unsigned();
+    [
+        load(libc::BPF_W, tag),
+        skip(libc::BPF_JEQ, 0, (0, 10)),
+        // A group's stations have the lowest bit of the first octet.
+        load(libc::BPF_B, 0),
+        skip(libc::BPF_JSET, 1, (4, 0)),
+        load(libc::BPF_W, 2),
+        skip(libc::BPF_JEQ, back, (0, 6)),
+        load(libc::BPF_H, 0),
+        skip(libc::BPF_JEQ, front.into(), (0, 4)),
+        load(libc::BPF_H, TYPE_AT),
+        skip(libc::BPF_JEQ, EtherType::ARP.0.into(), (3, 0)),
+        skip(libc::BPF_JEQ, EtherType::IPV4.0.into(), (2, 0)),
+        skip(libc::BPF_JEQ, EtherType::IPV6.0.into(), (1, 0)),
+        operation(libc::BPF_RET, NOTHING),
+        operation(libc::BPF_RET, ALL),
+    ]
+}
+
+/// Loads a number of this size from there.
+pub(crate) const fn load(size: u32, at: u32) -> sock_filter {
+    operation(libc::BPF_LD | size | libc::BPF_ABS, at)
+}
+
+/// Compares with `value`, and skips the one number of operations if it is so, else the other.
+pub(crate) const fn skip(test: u32, value: u32, (so, not): (u8, u8)) -> sock_filter {
+    sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: so, jf: not, k: value }
+}
+
+/// Any other operation.
+pub(crate) const fn operation(code: u32, value: u32) -> sock_filter {
+    sock_filter { code: code as u16, jt: 0, jf: 0, k: value }
+}
+
+const TYPE_AT: u32 = 12;
+const NOTHING: u32 = 0;
+/// The octets to keep: more than any frame has.
+const ALL: u32 = 1 << 18;
+
+#[cfg(test)]
+mod tests;

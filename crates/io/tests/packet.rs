@@ -1,0 +1,289 @@
+//! A whole stack with a station of its own on an interface of the machine's, each test in a network
+//! namespace of its own: one end of a veth pair has the kernel's addresses, the other the stack.
+//!
+//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
+use std::io::Read;
+use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::process::Command;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant as WallInstant};
+
+use bytes::Bytes;
+use common::in_namespace;
+use whimbrel_io::packet::RING_FRAMES;
+use whimbrel_io::worker::{Ended, WorkerError};
+use whimbrel_io::{
+    Activity, Clock, Device, PacketConfig, PacketError, PacketWire, Port, Stop, Waker, WireSpec,
+    Worker, entropy,
+};
+use whimbrel_stack::ip::FrameDrop;
+use whimbrel_stack::{Event, Handle, Shard, ShardConfig};
+use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_wire::Endpoint;
+
+mod common;
+
+const SPEC: &str = "packet:vstack,addr=10.9.0.2/24,addr=fd09::2/64,mac=02:77:68:69:6d:02";
+const MAC: &str = "02:77:68:69:6d:02";
+const PATIENCE: Duration = Duration::from_secs(10);
+const MIB: usize = 1 << 20;
+
+/// An application that sends a mebibyte to each of its peers.
+struct Sender {
+    peers: Vec<Endpoint>,
+    open: Vec<(Handle, Bytes)>,
+}
+
+impl Sender {
+    fn send(&mut self, shard: &mut Shard) {
+        for (handle, rest) in &mut self.open {
+            if !rest.is_empty() && shard.send(*handle, rest).is_ok() && rest.is_empty() {
+                shard.close(*handle);
+            }
+        }
+    }
+}
+
+impl Port for Sender {
+    fn drain(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
+        for peer in self.peers.drain(..) {
+            let handle = shard.connect(peer, None).unwrap();
+            self.open.push((handle, Bytes::from(vec![7; MIB])));
+        }
+        Activity::Idle
+    }
+
+    fn flush(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
+        let mut activity = Activity::Idle;
+        while let Some(event) = shard.poll_event() {
+            activity = Activity::Busy;
+            if let Event::Connected(_) | Event::Writable(_) = event {
+                self.send(shard);
+            }
+        }
+        activity
+    }
+}
+
+struct Running {
+    thread: JoinHandle<Ended<PacketWire, Sender>>,
+    stop: Stop,
+}
+
+fn config(spec: &str) -> PacketConfig {
+    match spec.parse() {
+        Ok(WireSpec::Packet(config)) => config,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The stack on the interface, driven by a thread in this one's namespace.
+fn run(spec: &str, peers: Vec<Endpoint>) -> Running {
+    let config = config(spec);
+    let wire = PacketWire::open(&config).unwrap();
+    let shard = Shard::new(ShardConfig {
+        tunables: Tunables::default(),
+        secrets: entropy::secrets().unwrap(),
+        capabilities: wire.capabilities(),
+        addresses: config.addresses().to_vec(),
+        routes: config.routes(),
+    })
+    .unwrap();
+    let stop = Stop::new().unwrap();
+    let waker = Waker::new().unwrap();
+    let port = Sender { peers, open: Vec::new() };
+    let worker = Worker::new(wire, shard, port, Clock::start(), waker);
+    Running { thread: worker.spawn("packet-shard", stop.clone()).unwrap(), stop }
+}
+
+impl Running {
+    fn stop(self) -> Worker<PacketWire, Sender> {
+        self.stop.set();
+        let (worker, result) = self.thread.join().unwrap();
+        result.unwrap();
+        let counters = worker.device().counters();
+        assert_eq!((counters.rx_malformed, counters.rx_oversized), (0, 0), "{counters:?}");
+        worker
+    }
+}
+
+/// What a line of words prints, and whether it succeeded.
+fn attempt(line: &str) -> (bool, String) {
+    let mut words = line.split_whitespace();
+    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
+    (output.status.success(), text.concat())
+}
+
+/// What a line of words prints; it must succeed.
+fn command(line: &str) -> String {
+    let (success, text) = attempt(line);
+    assert!(success, "{line}: {text}");
+    text
+}
+
+/// Runs `test` where the kernel has addresses on one end of a veth pair, and nobody on the other.
+fn beside_the_kernel(test: impl FnOnce() + Send + 'static) {
+    in_namespace(|| {
+        command("ip link add vkernel type veth peer name vstack");
+        command("ip address add 10.9.0.1/24 dev vkernel");
+        command("ip address add fd09::1/64 dev vkernel nodad");
+        command("ip link set vkernel up");
+        command("ip link set vstack up");
+        test();
+    });
+}
+
+/// A ping that is answered, at once or once the interface carries again.
+fn ping(whom: &str) {
+    let began = WallInstant::now();
+    while !attempt(&format!("ping -c 1 -W 1 {whom}")).0 {
+        assert!(began.elapsed() < PATIENCE, "{whom} does not answer");
+    }
+}
+
+#[test]
+fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
+    beside_the_kernel(|| {
+        let running = run(SPEC, Vec::new());
+        ping("10.9.0.2");
+        ping("-6 fd09::2");
+        for neighbour in ["10.9.0.2", "fd09::2"] {
+            let text = command(&format!("ip neigh show {neighbour} dev vkernel"));
+            assert!(text.contains(MAC), "{text}");
+        }
+        ping("-s 1400 10.9.0.2");
+        let worker = running.stop();
+        let link = worker.shard().link().unwrap();
+        assert_eq!(link.mac().to_string(), MAC);
+        assert_eq!(link.counters().conflicts, 0);
+        assert!(worker.shard().ip_counters().echo_replies >= 3);
+        assert_eq!(worker.device().counters().tx_dropped, 0);
+    });
+}
+
+/// Sends a mebibyte to the kernel over both families; returns how many segments were super.
+fn send_to_the_kernel(spec: &str) -> u64 {
+    let listeners = ["0.0.0.0:0", "[::]:0"].map(|any| TcpListener::bind(any).unwrap());
+    let peers = ["10.9.0.1", "fd09::1"].iter().zip(&listeners).map(|(addr, listener)| {
+        let addr: IpAddr = addr.parse().unwrap();
+        Endpoint::new(addr.into(), listener.local_addr().unwrap().port())
+    });
+    let running = run(spec, peers.collect());
+    for listener in &listeners {
+        let (mut stream, from) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).unwrap();
+        assert_eq!((received.len(), received.iter().all(|octet| *octet == 7)), (MIB, true));
+        assert!(["10.9.0.2", "fd09::2"].contains(&from.ip().to_string().as_str()), "{from}");
+    }
+    let counters = running.stop().device().counters().clone();
+    assert_eq!(counters.tx_dropped, 0, "{counters:?}");
+    counters.tx_super
+}
+
+#[test]
+fn the_kernel_cuts_what_the_stack_sends_in_super_segments() {
+    beside_the_kernel(|| assert!(send_to_the_kernel(SPEC) > 0));
+}
+
+#[test]
+fn without_offloads_the_stack_cuts_and_sums_itself() {
+    beside_the_kernel(|| assert_eq!(send_to_the_kernel(&format!("{SPEC},offload=off")), 0));
+}
+
+#[test]
+fn an_interface_that_goes_down_and_up_again_carries_on() {
+    beside_the_kernel(|| {
+        let running = run(SPEC, Vec::new());
+        ping("10.9.0.2");
+        command("ip link set vstack down");
+        assert!(!attempt("ping -c 1 -W 1 10.9.0.2").0);
+        command("ip link set vstack up");
+        ping("10.9.0.2");
+        running.stop();
+    });
+}
+
+#[test]
+fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
+    beside_the_kernel(|| {
+        let running = run(SPEC, Vec::new());
+        ping("10.9.0.2");
+        command("ip link delete vkernel");
+        let (_, result) = running.thread.join().unwrap();
+        let Err(WorkerError::Device(error)) = result else { panic!("{result:?}") };
+        assert!(error.to_string().contains("interface is gone"), "{error}");
+    });
+}
+
+#[test]
+fn frames_that_nobody_took_in_time_are_counted() {
+    beside_the_kernel(|| {
+        let mut wire = PacketWire::open(&config(SPEC)).unwrap();
+        command(&format!("ip neigh add 10.9.0.2 lladdr {MAC} dev vkernel"));
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        let most = RING_FRAMES as u64;
+        for _ in 0..most + 500 {
+            socket.send_to(&[7; 64], "10.9.0.2:9").unwrap();
+        }
+        let mut taken = 0;
+        let mut drain = |wire: &mut PacketWire| {
+            while let count @ 1.. = wire.rx_burst(&mut |_| {}).unwrap() {
+                taken += count as u64;
+            }
+            taken
+        };
+        assert_eq!(drain(&mut wire), most);
+        // The ring tells of its drops by the next frame that it has room for.
+        socket.send_to(&[7; 64], "10.9.0.2:9").unwrap();
+        assert_eq!(drain(&mut wire), most + 1);
+        let missed = wire.counters().rx_missed;
+        assert!((500..600).contains(&missed), "{:?}", wire.counters());
+    });
+}
+
+#[test]
+fn two_stations_share_an_interface_and_hear_their_own_frames_alone() {
+    beside_the_kernel(|| {
+        let first = run(SPEC, Vec::new());
+        let second = run("packet:vstack,addr=10.9.0.3/24", Vec::new());
+        ping("10.9.0.2");
+        ping("10.9.0.3");
+        for (running, others) in [(first, "10.9.0.3"), (second, "10.9.0.2")] {
+            let worker = running.stop();
+            assert_eq!(worker.shard().link().unwrap().counters().conflicts, 0, "{others}");
+            let strays = worker.shard().ip_counters().dropped(FrameDrop::OtherStation);
+            assert_eq!(strays, 0, "{:?}", worker.shard().ip_counters());
+        }
+    });
+}
+
+#[test]
+fn what_stands_in_the_way_is_named() {
+    beside_the_kernel(|| {
+        let refused = |spec: &str| PacketWire::open(&config(spec)).unwrap_err();
+        let nowhere = refused("packet:nowhere,addr=10.9.0.2/24");
+        assert!(matches!(&nowhere, PacketError::NoInterface(name) if name == "nowhere"));
+        assert!(nowhere.to_string().contains("no interface nowhere"), "{nowhere}");
+        let taken = refused("packet:vstack,addr=10.9.0.1/24").to_string();
+        assert!(taken.contains("10.9.0.1 is an address of this machine's own"), "{taken}");
+        assert!(matches!(
+            refused("packet:vstack,addr=fd09::1/64"),
+            PacketError::MachinesAddress(_)
+        ));
+        assert!(matches!(refused(&format!("{SPEC},fanout=2")), PacketError::Fanout(2)));
+        command("ip link set vstack down");
+        let down = refused(SPEC).to_string();
+        assert!(down.contains("ip link set vstack up"), "{down}");
+        command("ip link set lo up");
+        command("ip link set vstack mtu 1000");
+        command("ip link set vstack up");
+        let small = refused(SPEC).to_string();
+        assert!(small.contains("mtu 1000: give 1280"), "{small}");
+    });
+}
