@@ -35,6 +35,12 @@ impl Slot {
             linked: true,
         }
     }
+
+    /// Whether there is something to tell, and an application to tell it to.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        !self.connection.signals().is_empty() && !self.unaccepted && !self.connection.is_orphan()
+    }
 }
 
 /// The slab of connections, whose slots hold the wheel's nodes.

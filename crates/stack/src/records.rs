@@ -23,7 +23,7 @@ impl Records {
         Self {
             hasher: FlowHasher::new(key),
             flows: FlowTable::new(),
-            syns: SynCache::new(tunables),
+            syns: SynCache::new(tunables, key),
             connections: Connections::default(),
             waits: TimeWaits::new(),
         }
@@ -50,7 +50,8 @@ impl Records {
         let index = record.index();
         let found = match record.kind() {
             Kind::Connection => {
-                self.connections.0.get(index).map(|slot| FlowKey::of(&slot.connection))
+                let slot = self.connections.0.get(index).filter(|slot| slot.linked);
+                slot.map(|slot| FlowKey::of(&slot.connection))
             }
             Kind::SynEntry => self.syns.get(index).map(FlowKey::of_half_open),
             Kind::TimeWait => self.waits.get(index).map(FlowKey::of_waiting),

@@ -37,7 +37,7 @@ use crate::{Context, Tick};
 
 pub use close::{Remains, WriteClosed};
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
-pub use open::{ActiveOpen, Handshake, initial_window};
+pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, Particulars, SocketOptions};
 pub use output::Outgoing;
 pub use settings::{Cork, KeepAlive, Nagle};
@@ -224,9 +224,17 @@ impl Flags {
     /// The retransmission timer probes a closed window rather than resending.
     const PERSIST: Self = Self(1 << 14);
 
+    /// Those that ask for a segment.
+    const DUE: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::KEEP_ALIVE_NOW.0);
+
     #[inline]
     const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
+    }
+
+    #[inline]
+    const fn has_any(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
     }
 
     #[inline]
@@ -290,6 +298,12 @@ impl Connection {
     #[inline]
     pub const fn local_index(&self) -> u16 {
         self.local_index
+    }
+
+    /// What the application is to be told.
+    #[inline]
+    pub const fn signals(&self) -> Signals {
+        self.signals
     }
 
     /// What the application is to be told.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_wire::SeqNum;
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::tcp::{TcpFlags, TcpView};
 
 /// The most slices that one outgoing segment is made of: with the device's header and ours, 20
 /// buffers of a gathering write, and 4 kB of application writes each for a full super-segment.
@@ -22,7 +22,7 @@ pub const MAX_HEADER: usize = 128;
 #[derive(Debug)]
 pub struct RxSegment<'a> {
     /// The parsed header.
-    pub header: TcpHeader,
+    pub header: TcpView<'a>,
     /// What follows it.
     pub payload: Payload<'a>,
     /// What is known of how it came.

@@ -63,8 +63,7 @@ impl Sum {
         // 2^64-1 is a multiple of 2^16-1, so turning all four words at once by one octet
         // multiplies the sum by 2^8, as the shifted position does.
         let words = if self.odd { words.rotate_left(8) } else { words };
-        let (sum, carry) = self.sum.overflowing_add(words);
-        Self { sum: sum.wrapping_add(carry as u64), odd: self.odd }
+        Self { sum: add_with_carry(self.sum, words), odd: self.odd }
     }
 
     /// The sum in 16 bits, not complemented: over a pseudo-header, what the checksum field holds
@@ -106,11 +105,58 @@ pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !(sum as u16)
 }
 
-/// Halves of 64-bit words, in lanes of their own: no lane overflows below 2^32 blocks. 1,480 octets
-/// take 40 ns so, against 70 ns by 32-bit words and 63 ns by a 128-bit sum (baseline x86-64).
+/// The sum of two sums: modulo 2^64-1.
+#[inline]
+const fn add_with_carry(a: u64, b: u64) -> u64 {
+    let (sum, carry) = a.overflowing_add(b);
+    sum.wrapping_add(carry as u64)
+}
+
 #[inline]
 fn sum_in_memory_order(bytes: &[u8]) -> u64 {
     let (blocks, rest) = bytes.as_chunks::<32>();
+    let blocks =
+        if blocks.len() < LANES_FROM { sum_by_carry(blocks) } else { sum_in_lanes(blocks) };
+    let (words, rest) = rest.as_chunks::<8>();
+    let sum = words.iter().fold(blocks, |sum, word| add_with_carry(sum, u64::from_ne_bytes(*word)));
+    add_with_carry(sum, sum_of_tail(rest))
+}
+
+/// Fewer than eight octets: each half begins where the parts before it, of even length, end.
+#[inline]
+fn sum_of_tail(tail: &[u8]) -> u64 {
+    let mut sum = 0u64;
+    let mut rest = tail;
+    if let Some((word, behind)) = rest.split_first_chunk::<4>() {
+        sum = u64::from(u32::from_ne_bytes(*word));
+        rest = behind;
+    }
+    if let Some((half, behind)) = rest.split_first_chunk::<2>() {
+        sum = sum.wrapping_add(u64::from(u16::from_ne_bytes(*half)));
+        rest = behind;
+    }
+    if let Some(last) = rest.first() {
+        sum = sum.wrapping_add(u64::from(u16::from_ne_bytes([*last, 0])));
+    }
+    sum
+}
+
+/// Two instructions for eight octets, each waiting for the one before.
+#[inline]
+fn sum_by_carry(blocks: &[[u8; 32]]) -> u64 {
+    let mut sum = 0;
+    for block in blocks {
+        let (words, _) = block.as_chunks::<8>();
+        for word in words {
+            sum = add_with_carry(sum, u64::from_ne_bytes(*word));
+        }
+    }
+    sum
+}
+
+/// Halves of 64-bit words, in lanes of their own: no lane overflows below 2^32 blocks. 1,480 octets
+/// take 40 ns so, against 70 ns by 32-bit words and 63 ns by a 128-bit sum (baseline x86-64).
+fn sum_in_lanes(blocks: &[[u8; 32]]) -> u64 {
     let (mut low, mut high) = ([0u64; 4], [0u64; 4]);
     for block in blocks {
         let (words, _) = block.as_chunks::<8>();
@@ -120,21 +166,16 @@ fn sum_in_memory_order(bytes: &[u8]) -> u64 {
             *high = high.wrapping_add(word >> 32);
         }
     }
-    let (words, tail) = rest.as_chunks::<4>();
     let mut sum = 0u64;
-    for word in words {
-        sum = sum.wrapping_add(u64::from(u32::from_ne_bytes(*word)));
-    }
-    let mut last = [0; 4];
-    for (slot, octet) in last.iter_mut().zip(tail) {
-        *slot = *octet;
-    }
-    sum = sum.wrapping_add(u64::from(u32::from_ne_bytes(last)));
     for (low, high) in low.into_iter().zip(high) {
         sum = sum.wrapping_add(low).wrapping_add(high);
     }
     sum
 }
+
+/// Blocks from which on lanes win over a chain of carries: the headers and short text of a small
+/// segment are fewer.
+const LANES_FROM: usize = 16;
 
 #[cfg(test)]
 mod tests;

@@ -38,13 +38,13 @@ pub use flow::{Endpoint, Flow};
 pub use icmp::IcmpMessage;
 pub use icmpv6::Icmpv6Message;
 pub use ip::{Ecn, Fragment, IpHeader, Protocol, TrafficClass};
-pub use ipv4::Ipv4Header;
+pub use ipv4::{Ipv4Header, PlainIpv4};
 pub use ipv6::Ipv6Header;
 pub use ndp::NdpMessage;
 pub use quoted::QuotedSegment;
 pub use seq::SeqNum;
 pub use tcp::{
-    AccurateEcn, FastOpen, OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
-    Timestamps, UserTimeout,
+    AccurateEcn, FastOpen, OptionOrder, OptionsView, SackBlock, SackBlocks, TcpFlags, TcpHeader,
+    TcpOptions, TcpView, Timestamps, UserTimeout,
 };
 pub use window::{Mss, RawWindow, WindowScale, WindowSize};

@@ -7,6 +7,7 @@ mod flags;
 mod option_order;
 mod options;
 mod sack;
+mod view;
 
 pub use accurate_ecn::{AccurateEcn, AccurateEcnOrder};
 pub use fast_open::FastOpen;
@@ -14,8 +15,9 @@ pub use flags::TcpFlags;
 pub use option_order::OptionOrder;
 pub use options::{Authentication, TcpOptions, Timestamps, UserTimeout};
 pub use sack::{SackBlock, SackBlocks};
+pub use view::{OptionsView, TcpView};
 
-use crate::cursor::{Reader, Writer};
+use crate::cursor::Writer;
 use crate::{ParseError, RawWindow, SeqNum};
 
 /// A TCP header with its options.
@@ -49,30 +51,8 @@ impl TcpHeader {
 
     /// The header and its length in octets, 20 ..= 60: where the text begins. The checksum is not
     /// looked at.
-    #[inline]
     pub fn parse(segment: &[u8]) -> Result<(Self, usize), ParseError> {
-        let (fixed, rest) =
-            segment.split_first_chunk::<{ Self::LEN }>().ok_or(ParseError::Truncated)?;
-        let mut fields = Reader(fixed);
-        let (src_port, dst_port) = (fields.u16()?, fields.u16()?);
-        let (seq, ack) = (SeqNum::new(fields.u32()?), SeqNum::new(fields.u32()?));
-        let offset_flags = fields.u16()?;
-        let header_len = usize::from(offset_flags >> 12).wrapping_mul(4);
-        let options_len = header_len.checked_sub(Self::LEN).ok_or(ParseError::BadHeaderLength)?;
-        let options = rest.get(..options_len).ok_or(ParseError::Truncated)?;
-        let (window, _checksum, urgent) = (fields.u16()?, fields.u16()?, fields.u16()?);
-        let mut header = Self {
-            src_port,
-            dst_port,
-            seq,
-            ack,
-            flags: TcpFlags::from_bits(offset_flags),
-            window: RawWindow::new(window),
-            urgent,
-            options: TcpOptions::default(),
-        };
-        header.options.read(options);
-        Ok((header, header_len))
+        TcpView::parse(segment).map(|(view, header_len)| (view.whole(), header_len))
     }
 
     /// Octets that [`TcpHeader::emit`] writes, 20 ..= 60.

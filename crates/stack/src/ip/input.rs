@@ -6,8 +6,8 @@ use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::{Ended, SynEntry, TimeWait};
 use whimbrel_tcp::{Instant, Payload, RxSegment, SegMeta};
-use whimbrel_wire::tcp::TcpHeader;
-use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
+use whimbrel_wire::tcp::{TcpHeader, TcpView};
+use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, PlainIpv4, Protocol, Sum};
 
 use super::{Answer, Datagram, FrameDrop, Host, Report};
 use crate::RxFrame;
@@ -103,6 +103,28 @@ impl FlowKey {
 }
 
 impl Host {
+    /// Reads what nearly every packet is: a segment in plain IPv4, from somewhere and for this host.
+    /// `None` if it is, or may be, anything else: [`Host::read`] finds out, and says what is wrong.
+    #[inline]
+    pub(crate) fn read_plain<'a>(&self, packet: &'a [u8], meta: SegMeta) -> Option<Arrival<'a>> {
+        let ip = PlainIpv4::parse(packet)?;
+        if ip.protocol != Protocol::TCP || self.may_be_martian(&ip) {
+            return None;
+        }
+        let local_index = self.addresses.index_of(&ip.dst)?;
+        read_segment(&ip.src, &ip.dst, local_index, ip.payload, meta).ok()
+    }
+
+    /// Whether the sender's address may be one that nobody sends from: of what
+    /// [`Host::is_martian`] finds, nothing is missed.
+    #[inline]
+    fn may_be_martian(&self, ip: &PlainIpv4<'_>) -> bool {
+        let [network, ..] = ip.src.v4_octets();
+        matches!(network, 0 | 127 | 224..)
+            || self.routes.may_be_broadcast(&ip.src)
+            || self.addresses.index_of(&ip.src).is_some()
+    }
+
     /// Reads a frame. Everything that a peer can get wrong is found out here.
     pub(crate) fn read<'a>(
         &mut self,
@@ -157,7 +179,8 @@ impl Host {
     ) -> Result<Arrived<'a>, Refused> {
         match ip.protocol {
             Protocol::TCP => {
-                Ok(read_segment(ip, local_index, payload, meta).map(Arrived::Segment)?)
+                let segment = read_segment(&ip.src, &ip.dst, local_index, payload, meta)?;
+                Ok(Arrived::Segment(segment))
             }
             Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, local_index, payload),
             Protocol::UDP => {
@@ -206,17 +229,19 @@ fn lacks_headers(ip: &IpHeader) -> bool {
     first && !ip.src.is_v4() && ip.payload_len < least
 }
 
+#[inline]
 fn read_segment<'a>(
-    ip: &IpHeader,
+    src: &Address,
+    dst: &Address,
     local_index: u16,
     octets: &'a [u8],
     mut meta: SegMeta,
 ) -> Result<Arrival<'a>, FrameDrop> {
-    let (header, header_len) = TcpHeader::parse(octets).map_err(|_| FrameDrop::TcpHeader)?;
+    let (header, header_len) = TcpView::parse(octets).map_err(|_| FrameDrop::TcpHeader)?;
     // RFC 9293 3.1: "The sender MUST generate it (MUST-2) and the receiver MUST check it (MUST-3)."
     if meta.checksum == RxChecksum::Unknown {
         let len = octets.len() as u32;
-        let sum = Sum::pseudo_header(ip.src, ip.dst, Protocol::TCP.0, len);
+        let sum = Sum::pseudo_header(*src, *dst, Protocol::TCP.0, len);
         if !sum.add_bytes(octets).is_valid() {
             return Err(FrameDrop::TcpChecksum);
         }
@@ -226,7 +251,7 @@ fn read_segment<'a>(
         return Err(FrameDrop::TcpPort);
     }
     let key = FlowKey {
-        remote: ip.src,
+        remote: *src,
         remote_port: header.src_port,
         local_port: header.dst_port,
         local_index,

@@ -16,6 +16,8 @@ pub struct Routes {
     lengths: BTreeSet<Reverse<u8>>,
     /// The broadcast addresses of IPv4 networks that are directly connected.
     broadcasts: BTreeSet<Address>,
+    /// A bit for each value of the low six bits of those.
+    broadcast_ends: u64,
 }
 
 impl Routes {
@@ -43,7 +45,10 @@ impl Routes {
         let network = masked(&route.network, route.prefix_len);
         let len = full_len(&network, route.prefix_len);
         self.lengths.insert(Reverse(len));
-        self.broadcasts.extend(broadcast_of(&route));
+        if let Some(broadcast) = broadcast_of(&route) {
+            self.broadcasts.insert(broadcast);
+            self.broadcast_ends |= end_bit(&broadcast);
+        }
         let present = self.networks.entry((len, network)).or_insert(route);
         if route.metric < present.metric {
             *present = route;
@@ -61,14 +66,26 @@ impl Routes {
         })
     }
 
-    /// Whether the address means all hosts of a network that we are on. Asked for each packet: the
-    /// set answers for nearly all of them, and only a match is looked up, as a longer prefix may
-    /// make it one host's.
+    /// Whether [`Routes::is_broadcast`] must be asked. The host bits of a broadcast address are all
+    /// ones, so that few others end as it does.
+    #[inline]
+    pub fn may_be_broadcast(&self, addr: &Address) -> bool {
+        self.broadcast_ends & end_bit(addr) != 0
+    }
+
+    /// Whether the address means all hosts of a network that we are on. The set answers for nearly
+    /// all of them, and only a match is looked up, as a longer prefix may make it one host's.
     #[inline]
     pub fn is_broadcast(&self, addr: &Address) -> bool {
         self.broadcasts.contains(addr)
             && self.find(addr).is_some_and(|route| broadcast_of(route) == Some(*addr))
     }
+}
+
+/// The bit for an address' low six bits.
+fn end_bit(addr: &Address) -> u64 {
+    let [.., last] = addr.octets();
+    1 << (last & 63)
 }
 
 /// The address of all hosts of a directly connected network. RFC 3021 2.1: one of two addresses

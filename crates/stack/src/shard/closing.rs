@@ -6,7 +6,8 @@ use whimbrel_tcp::table::{
     SynVerdict, TimeWait,
 };
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use super::input::Located;
@@ -41,7 +42,7 @@ impl Shard {
         };
         let header = &arrival.segment.header;
         if header.flags.contains(TcpFlags::RST) {
-            return self.on_reset_in_time_wait(index, &wait, header);
+            return self.on_reset_in_time_wait(index, &wait, header.seq);
         }
         if self.asks_to_open(header.flags) {
             return self.on_syn_in_time_wait(index, &wait, located);
@@ -63,13 +64,8 @@ impl Shard {
         }
     }
 
-    fn on_reset_in_time_wait(
-        &mut self,
-        index: u32,
-        wait: &TimeWait,
-        header: &TcpHeader,
-    ) -> Verdict {
-        match wait.judge_rst(header.seq, self.now.tick(), self.tunables.tw_rst) {
+    fn on_reset_in_time_wait(&mut self, index: u32, wait: &TimeWait, seq: SeqNum) -> Verdict {
+        match wait.judge_rst(seq, self.now.tick(), self.tunables.tw_rst) {
             RstVerdict::End => {
                 self.counters.time_wait_killed += 1;
                 if let Some(wait) = self.records.waits.remove(index) {

@@ -41,7 +41,8 @@ impl Shard {
         let mut whole = Vec::new();
         // Parse all, hash all.
         for frame in frames {
-            if let Some(arrival) = self.read_frame(frame, &mut whole) {
+            let plain = self.read_plain(frame);
+            if let Some(arrival) = plain.or_else(|| self.read_frame(frame, &mut whole)) {
                 let hash = self.records.hash(&arrival.key);
                 located[count] = Some(Located { arrival, hash, record: None });
                 count += 1;
@@ -62,7 +63,7 @@ impl Shard {
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
         for place in located.iter_mut().take(count).flatten() {
-            if self.records.flows.epoch() != epoch {
+            if self.records.flows.epoch() != epoch && !self.is_connection(place) {
                 place.record = self.records.find(place.hash, &place.arrival.key);
             }
             self.process(place);
@@ -70,6 +71,13 @@ impl Shard {
         for packet in whole {
             self.rx_whole(&packet);
         }
+    }
+
+    /// Whether a connection was found that the table leads to still. Of other records it cannot be
+    /// said without looking: a half-open entry may stand in front of one in TIME-WAIT.
+    fn is_connection(&self, located: &Located<'_>) -> bool {
+        let connection = located.record.filter(|record| record.kind() == Kind::Connection);
+        connection.is_some_and(|record| self.records.is_record_of(record, &located.arrival.key))
     }
 
     /// A packet whose last fragment came: it goes alone, behind its burst.
@@ -80,6 +88,16 @@ impl Shard {
             let record = self.records.find(hash, &arrival.key);
             self.process(&Located { arrival, hash, record });
         }
+    }
+
+    /// A frame that is what nearly every one is. What is not, [`Shard::read_frame`] reads.
+    #[inline]
+    fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<Arrival<'a>> {
+        let Ok(Opened::Packet(packet)) = self.host.open(frame.octets) else { return None };
+        let arrival = self.host.read_plain(packet, frame.meta)?;
+        self.host.counters.in_receives += 1;
+        self.host.counters.in_delivers += 1;
+        Some(arrival)
     }
 
     /// A frame that became a segment, or was dealt with. What became whole by it is added to
@@ -167,7 +185,7 @@ impl Shard {
         }
     }
 
-    fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+    pub(super) fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
         let Some((connection, mut cx)) = self.connection(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -185,6 +203,9 @@ impl Shard {
             return Verdict::Drop(DropReason::ResetWithoutSocket);
         }
         match self.listener_for(&arrival.key) {
+            Some(listener) if self.may_bring_cookie(listener, flags) => {
+                self.on_cookie(listener, located)
+            }
             // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {

@@ -29,6 +29,7 @@ impl Shard {
         match pending {
             Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
+            Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::Error(error) => self.host.write_error(error, tx),
         }
@@ -53,11 +54,14 @@ impl Shard {
             _ => return false,
         }
         let Some((connection, mut cx)) = self.connection(index) else { return false };
-        let outgoing = connection.poll_transmit(&mut cx, &mut tx.payload);
+        // It may have been listed for what windows do not admit, or for what was withdrawn since.
+        let Some(outgoing) = connection.poll_transmit(&mut cx, &mut tx.payload) else {
+            return false;
+        };
+        let Outgoing { header, gso_size } = outgoing;
         let (remote, local_index) = (*connection.remote(), connection.local_index());
         let marking = connection.marking(cx.tunables);
         self.settle(index);
-        let Some(Outgoing { header, gso_size }) = outgoing else { return false };
         let order = self.tunables.option_order;
         let out =
             TcpOut { local_index, remote: &remote, header: &header, gso_size, marking, order };

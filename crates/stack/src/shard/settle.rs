@@ -12,14 +12,12 @@ use crate::ip::FlowKey;
 impl Shard {
     /// Brings the lists, the wheel and the table in line with the connection.
     pub(super) fn settle(&mut self, index: u32) {
-        let max_text = self.host.max_text();
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if !slot.dirty && slot.connection.wants_transmit(max_text) {
+        if !slot.dirty && slot.connection.may_transmit() {
             slot.dirty = true;
             self.dirty.push_back(index);
         }
-        let tells = !slot.unaccepted && !slot.connection.is_orphan();
-        if tells && !slot.listed && !slot.connection.signals_mut().is_empty() {
+        if !slot.listed && slot.has_news() {
             slot.listed = true;
             self.events.push_back(Source::Connection(index));
         }
@@ -32,7 +30,7 @@ impl Shard {
             }
             // A deadline that moved away leaves the node where it is: it fires early, finds nothing
             // due and is armed again, which is cheaper than moving it with every acknowledgment.
-            _ if deadline == Instant::NEVER => self.disarm(index),
+            _ if deadline == Instant::NEVER && slot.armed != Instant::NEVER => self.disarm(index),
             _ => {}
         }
     }

@@ -49,9 +49,7 @@ impl Connection {
     fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
         let tally = &mut self.ledger.tally;
         tally.last_ack_recv = cx.now.tick();
-        let blocks = seg.header.options.sack.as_slice();
-        let duplicate = reports_duplicate(blocks, seg.header.ack);
-        tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(duplicate));
+        tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(tells_of_duplicate(seg)));
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
@@ -136,10 +134,10 @@ impl Connection {
     /// How many octets beyond SND.UNA the blocks of `seg` name. A first block that reports a
     /// duplicate (RFC 2883 4) lies below, or within the second.
     fn sacked_octets(&self, seg: &RxSegment<'_>) -> u32 {
-        let blocks = seg.header.options.sack.as_slice();
-        if !self.flags.has(Flags::SACK) {
+        let Some(blocks) = seg.header.options.sack().filter(|_| self.flags.has(Flags::SACK)) else {
             return 0;
-        }
+        };
+        let blocks = blocks.as_slice();
         let held = |block: &&SackBlock| {
             block.left.after(self.snd.una)
                 && block.left.before(block.right)
@@ -158,19 +156,23 @@ impl Connection {
         let scale = if syn { WindowScale::ZERO } else { self.send_scale };
         let wnd = seg.header.window.scaled(scale);
         let changed = self.snd.update_window(seg.header.seq, seg.header.ack, wnd);
-        if changed && self.flags.has(Flags::PERSIST) {
-            // Once more is admitted than was probed with, it is no longer a stall.
-            self.rearm_retransmission(cx);
-            if !self.flags.has(Flags::PERSIST) {
-                self.ledger.tally.waits_since = cx.now.tick();
-                self.attempts = 0;
-                self.rtt.end_back_off();
-                self.restart_after_idle(cx);
-            }
-        } else if changed && self.snd.una == self.snd.max {
-            self.rearm_retransmission(cx);
+        if changed && (self.flags.has(Flags::PERSIST) || self.is_stalled()) {
+            self.on_stalled_window(cx);
         }
         changed
+    }
+
+    /// The window of a stalled connection changed, or one that changed stalls it.
+    fn on_stalled_window(&mut self, cx: &Context<'_>) {
+        let stalled = self.flags.has(Flags::PERSIST);
+        self.rearm_retransmission(cx);
+        // Once more is admitted than was probed with, it is no longer a stall.
+        if stalled && !self.flags.has(Flags::PERSIST) {
+            self.ledger.tally.waits_since = cx.now.tick();
+            self.attempts = 0;
+            self.rtt.end_back_off();
+            self.restart_after_idle(cx);
+        }
     }
 
     /// Our FIN is acknowledged.
@@ -203,7 +205,7 @@ impl Connection {
         // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
         // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
         // trip makes the next one longer still.
-        let repeated = reports_duplicate(seg.header.options.sack.as_slice(), ack);
+        let repeated = tells_of_duplicate(seg);
         let echoed = match seg.header.options.timestamps.filter(|_| !repeated) {
             // RFC 7323 4.1: "A TSecr value received in a segment MAY be used to update the averaged
             // RTT measurement only if the segment advances the left edge of the send window, i.e.,
@@ -250,6 +252,13 @@ impl Connection {
 
 /// An echo older than this was never ours: 2^31 ms would be ambiguous, ten minutes are absurd.
 const ECHO_LIMIT_MILLIS: u32 = 600_000;
+
+/// Whether a segment tells of text that came twice.
+#[inline]
+fn tells_of_duplicate(seg: &RxSegment<'_>) -> bool {
+    let blocks = seg.header.options.sack();
+    blocks.is_some_and(|blocks| reports_duplicate(blocks.as_slice(), seg.header.ack))
+}
 
 /// RFC 2883 4: the first block reports a duplicate if it lies below the acknowledgment, or within
 /// the second block.

@@ -140,7 +140,8 @@ impl Connection {
 
     /// With nothing in flight only the persist timer finds out that a window opened.
     pub(super) fn watch_for_stall(&mut self, cx: &Context<'_>) {
-        if self.snd.max == self.snd.una && !self.flags.has(Flags::SYN) {
+        let watched = self.flags.has(Flags::PERSIST) || self.is_stalled();
+        if watched && self.snd.max == self.snd.una && !self.flags.has(Flags::SYN) {
             self.rearm_retransmission(cx);
         }
     }

@@ -43,9 +43,20 @@ struct Piece {
 /// What is judged and made.
 impl Connection {
     /// Whether there is something to send now.
-    #[inline]
     pub fn wants_transmit(&self, max_text: u32) -> bool {
         self.judge_transmit(max_text).is_some()
+    }
+
+    /// Whether there may be something to send: whatever [`Connection::wants_transmit`] finds is
+    /// found here by a few comparisons, for asking after each call. What windows or Nagle's
+    /// algorithm hold back is found as well; [`Connection::poll_transmit`] judges that, once.
+    #[inline]
+    pub fn may_transmit(&self) -> bool {
+        !matches!(self.state, State::Closed | State::TimeWait)
+            && (self.acks_owed > 0
+                || self.flags.has_any(Flags::DUE)
+                || self.has_unsent()
+                || self.owes_window_update())
     }
 
     /// Makes the next segment, if there is one to send. `slices` is empty and receives its text.
@@ -381,9 +392,17 @@ impl Connection {
     }
 
     /// Whether only the peer's window keeps what is unsent from being sent.
+    #[inline]
     pub(super) fn is_stalled(&self) -> bool {
-        let idle = self.flags.has(Flags::PERSIST) || self.snd.max == self.snd.una;
-        idle && self.has_unsent() && self.judge_text(u32::from(self.mss)).is_none()
+        if !self.flags.has(Flags::PERSIST) {
+            // What is in flight will be acknowledged; a full segment that is admitted with nothing in
+            // flight, or what there is of it, waits for nothing but a cork.
+            let admitted = self.snd.usable() >= u32::from(self.mss) && !self.flags.has(Flags::CORK);
+            if self.snd.max != self.snd.una || admitted {
+                return false;
+            }
+        }
+        self.has_unsent() && self.judge_text(u32::from(self.mss)).is_none()
     }
 
     /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).

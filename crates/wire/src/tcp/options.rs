@@ -92,23 +92,40 @@ impl TcpOptions {
     ///
     /// Never fails: an unknown kind, or a known one of a wrong length, is skipped by its length; a
     /// length that cannot be skipped ends the reading and sets `malformed`.
-    #[inline]
     pub fn parse(octets: &[u8]) -> Self {
         let mut options = Self::default();
-        options.read(octets);
-        options
-    }
-
-    #[inline]
-    pub(super) fn read(&mut self, octets: &[u8]) {
         match *octets {
-            [] => {}
-            // What nearly every segment has.
-            [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] => {
-                self.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
+            // What nearly every SYN has.
+            [
+                MSS,
+                4,
+                m,
+                n,
+                SACK_PERMITTED,
+                2,
+                TIMESTAMPS,
+                10,
+                a,
+                b,
+                c,
+                d,
+                e,
+                f,
+                g,
+                h,
+                NOP,
+                WINDOW_SCALE,
+                3,
+                shift,
+            ] => {
+                options.mss = Some(Mss::new(u16::from_be_bytes([m, n])));
+                options.sack_permitted = true;
+                options.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
+                options.window_scale = Some(WindowScale::new(shift));
             }
-            _ => self.read_list(octets),
+            _ => options.read_list(octets),
         }
+        options
     }
 
     /// Octets that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.

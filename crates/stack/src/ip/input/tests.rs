@@ -1,5 +1,6 @@
 //! Frames of all kinds: each becomes a segment, an echo, or a counted drop, and none a panic.
 
+use std::format;
 use std::vec::Vec;
 
 use proptest::collection::vec;
@@ -54,7 +55,12 @@ fn read(
     checksum: RxChecksum,
 ) -> Result<(FlowKey, Vec<u8>), FrameDrop> {
     let frame = RxFrame::new(octets, SegMeta { checksum, ..SegMeta::SINGLE });
-    match host.read(Instant::ZERO, &frame).map_err(|refused| refused.reason)? {
+    let plain = host.read_plain(octets, frame.meta).map(|arrival| format!("{arrival:?}"));
+    let read = host.read(Instant::ZERO, &frame).map_err(|refused| refused.reason);
+    if let Some(plain) = plain {
+        assert_eq!(format!("{read:?}"), format!("Ok(Segment({plain}))"));
+    }
+    match read? {
         Arrived::Segment(arrival) => {
             assert_ne!(arrival.segment.meta.checksum, RxChecksum::Unknown);
             let Payload::Borrowed(text) = arrival.segment.payload else { panic!("not borrowed") };
@@ -183,4 +189,13 @@ proptest! {
             prop_assert!(refused, "{:?}", checked);
         }
     }
+}
+
+#[test]
+fn a_segment_in_plain_ipv4_is_read_at_once() {
+    let at_once = |family| {
+        let packet = packet(family, &header(), b"text");
+        host(false).read_plain(&packet, SegMeta::SINGLE).is_some()
+    };
+    assert_eq!(BOTH.map(at_once), [true, false]);
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
-use crate::conn::{ActiveOpen, Connection, Handshake, Read, SocketOptions, State};
+use crate::conn::{ActiveOpen, Connection, FirstTrip, Handshake, Read, SocketOptions, State};
 use crate::context::ColdPool;
 use crate::segment::RxChecksum;
 use crate::{Context, Counters, Instant, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
@@ -90,7 +90,10 @@ impl Side {
         let meta =
             SegMeta { segs: flying.segs, gso_size: 0, ce_marks: 0, checksum: RxChecksum::Verified };
         let payload = Payload::Borrowed(&flying.text);
-        let segment = RxSegment { header: flying.header, payload, meta };
+        let mut octets = [0; TcpHeader::MAX_LEN];
+        let len = flying.header.emit(OptionOrder::Linux, &mut octets);
+        let (header, _) = TcpView::parse(&octets[..len]).expect("we wrote it");
+        let segment = RxSegment { header, payload, meta };
         self.with(now, |connection, cx| connection.on_segment(cx, &segment))
     }
 
@@ -155,7 +158,7 @@ impl Pair {
             scales: options.window_scale.map(|scale| (scale, recv_scale)),
             ts_recent: options.timestamps.map(|stamps| stamps.val),
             sack: options.sack_permitted,
-            round_trip: Some(2 * self.delay),
+            round_trip: FirstTrip::Took(2 * self.delay),
         };
         let now = self.now;
         self.server.connection =

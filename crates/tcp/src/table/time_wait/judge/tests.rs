@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
 use whimbrel_wire::{RawWindow, SeqNum};
 
 use super::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict};
@@ -203,7 +203,7 @@ fn segment(
     text: &[u8],
     timestamps: Option<Timestamps>,
 ) -> RxSegment<'_> {
-    let header = TcpHeader {
+    let header = TcpView {
         src_port: 1,
         dst_port: 2,
         seq,
@@ -211,7 +211,7 @@ fn segment(
         flags,
         window: RawWindow::new(1000),
         urgent: 0,
-        options: TcpOptions { timestamps, ..TcpOptions::default() },
+        options: OptionsView::only(timestamps),
     };
     RxSegment { header, payload: Payload::Borrowed(text), meta: SegMeta::SINGLE }
 }

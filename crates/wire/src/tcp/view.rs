@@ -1,0 +1,109 @@
+//! A TCP header where it arrived: its fields as values, its options left where they lie.
+//!
+//! Nearly every segment has timestamps or nothing. They are read at once, and the other options by
+//! whoever asks for them: values of all that may be there are 96 octets, and a burst of headers is
+//! handed on by value.
+
+use super::options::{NOP, TIMESTAMPS, TcpOptions, Timestamps};
+use super::{SackBlocks, TcpFlags, TcpHeader};
+use crate::cursor::Reader;
+use crate::{ParseError, RawWindow, SeqNum};
+
+/// A TCP header that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpView<'a> {
+    /// The sender's port.
+    pub src_port: u16,
+    /// The receiver's port.
+    pub dst_port: u16,
+    /// SEG.SEQ: the number of the SYN if there is one, else of the first octet of text.
+    pub seq: SeqNum,
+    /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
+    pub ack: SeqNum,
+    /// The control bits.
+    pub flags: TcpFlags,
+    /// SEG.WND, unscaled.
+    pub window: RawWindow,
+    /// SEG.UP: octets from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
+    pub urgent: u16,
+    /// The options.
+    pub options: OptionsView<'a>,
+}
+
+/// The options of a segment that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OptionsView<'a> {
+    /// Kind 8 (RFC 7323 3.2).
+    pub timestamps: Option<Timestamps>,
+    /// All options, if there are others.
+    octets: &'a [u8],
+    /// Whether there are SACK blocks among them.
+    sacks: bool,
+}
+
+impl<'a> TcpView<'a> {
+    /// The header and its length in octets, 20 ..= 60: where the text begins. The checksum is not
+    /// looked at.
+    #[inline]
+    pub fn parse(segment: &'a [u8]) -> Result<(Self, usize), ParseError> {
+        let (fixed, rest) =
+            segment.split_first_chunk::<{ TcpHeader::LEN }>().ok_or(ParseError::Truncated)?;
+        let mut fields = Reader(fixed);
+        let (src_port, dst_port) = (fields.u16()?, fields.u16()?);
+        let (seq, ack) = (SeqNum::new(fields.u32()?), SeqNum::new(fields.u32()?));
+        let offset_flags = fields.u16()?;
+        let header_len = usize::from(offset_flags >> 12).wrapping_mul(4);
+        let options_len =
+            header_len.checked_sub(TcpHeader::LEN).ok_or(ParseError::BadHeaderLength)?;
+        let options = rest.get(..options_len).ok_or(ParseError::Truncated)?;
+        let (window, _checksum, urgent) = (fields.u16()?, fields.u16()?, fields.u16()?);
+        let flags = TcpFlags::from_bits(offset_flags);
+        let window = RawWindow::new(window);
+        let options = OptionsView::read(options);
+        let view = Self { src_port, dst_port, seq, ack, flags, window, urgent, options };
+        Ok((view, header_len))
+    }
+
+    /// The same with every option read.
+    pub fn whole(&self) -> TcpHeader {
+        let Self { src_port, dst_port, seq, ack, flags, window, urgent, options } = *self;
+        let options = options.whole();
+        TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }
+    }
+}
+
+impl<'a> OptionsView<'a> {
+    /// Timestamps and nothing else.
+    pub const fn only(timestamps: Option<Timestamps>) -> Self {
+        Self { timestamps, octets: &[], sacks: false }
+    }
+
+    #[inline]
+    fn read(octets: &'a [u8]) -> Self {
+        match *octets {
+            [] => Self::only(None),
+            // What nearly every segment has.
+            [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] => {
+                Self::only(Some(Timestamps::from_octets([a, b, c, d, e, f, g, h])))
+            }
+            _ => {
+                let options = TcpOptions::parse(octets);
+                Self { timestamps: options.timestamps, octets, sacks: !options.sack.is_empty() }
+            }
+        }
+    }
+
+    /// The blocks of a SACK option, if there is one.
+    #[inline]
+    pub fn sack(&self) -> Option<SackBlocks> {
+        self.sacks.then(|| self.whole().sack)
+    }
+
+    /// Every option, read.
+    pub fn whole(&self) -> TcpOptions {
+        TcpOptions { timestamps: self.timestamps, ..TcpOptions::parse(self.octets) }
+    }
+}
+
+#[cfg(test)]
+mod tests;
