@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use anstyle::AnsiColor;
 use whimbrel_io::{KernelHostError, PacketError, PcapError, TunError, UnixError};
 
 use crate::doctor::Need;
@@ -47,7 +48,8 @@ impl Failure {
             Self::Verdict(text) => (text, 3),
             Self::Missing { text, needs } => (text + &lines(needs), 4),
         };
-        eprintln!("error: {text}");
+        let style = AnsiColor::Red.on_default().bold();
+        anstream::eprintln!("{style}error:{style:#} {text}");
         ExitCode::from(code)
     }
 }

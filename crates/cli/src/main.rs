@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use anstream::ColorChoice;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use failure::Failure;
 use rules::{RuleOptions, Shorthand};
@@ -22,6 +23,7 @@ mod pages;
 mod pcap;
 mod progress;
 mod quantity;
+mod report;
 mod rules;
 mod script;
 mod serve;
@@ -43,6 +45,20 @@ mod size;
 struct Command {
     #[command(subcommand)]
     tool: Tool,
+    /// Whether to write in colours; NO_COLOR counts, too.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
+}
+
+/// Whether to write in colours.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 #[derive(Subcommand)]
@@ -87,7 +103,13 @@ impl Tool {
 }
 
 fn main() -> ExitCode {
-    match run(&Command::parse().tool) {
+    let command = Command::parse();
+    match command.color {
+        Color::Auto => {}
+        Color::Always => ColorChoice::Always.write_global(),
+        Color::Never => ColorChoice::Never.write_global(),
+    }
+    match run(&command.tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
@@ -95,7 +117,8 @@ fn main() -> ExitCode {
 
 fn run(tool: &Tool) -> Result<(), Failure> {
     if let Some((rules, shorthands)) = tool.rules().filter(|(rules, _)| rules.is_question()) {
-        return output::write(&rules.rules(&shorthands)?.to_string(), None);
+        output::print(&rules.rules(&shorthands)?.to_string());
+        return Ok(());
     }
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),
