@@ -20,6 +20,7 @@ mod load;
 mod options;
 mod output;
 mod pages;
+mod pcap;
 mod progress;
 mod quantity;
 mod report;
@@ -74,6 +75,8 @@ enum Tool {
     Crr(crr::Arguments),
     /// Measure bulk transfer, as ttcp and iperf3 do.
     Bulk(bulk::Arguments),
+    /// Capture what passes a wire, with why it was dropped and how states changed, as pcapng.
+    Pcap(pcap::Arguments),
     /// Play random scenarios in virtual time, and check every octet of every stream.
     #[command(subcommand)]
     Sim(sim::Command),
@@ -94,6 +97,7 @@ impl Tool {
             Self::Load(arguments) => (&arguments.ground.rules, arguments.shorthands()),
             Self::Crr(arguments) => (&arguments.ground.rules, arguments.shorthands()),
             Self::Bulk(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Pcap(arguments) => (&arguments.rules, Vec::new()),
             Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => return None,
         })
     }
@@ -123,6 +127,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Load(arguments) => load::run(arguments),
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
+        Tool::Pcap(arguments) => pcap::run(arguments),
         Tool::Sim(command) => sim::run(command),
         Tool::Doctor(arguments) => doctor::run(arguments),
         Tool::Completions(arguments) => pages::completions(arguments, Command::command()),
