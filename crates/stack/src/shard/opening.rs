@@ -215,7 +215,7 @@ impl Shard {
             return Verdict::Drop(DropReason::ListenOverflow);
         }
         let connection = self.build(&entry);
-        let mut slot = Slot::new(connection);
+        let mut slot = Slot::new(connection, located.hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
         let first = self.listeners.get(entry.listener()).is_some_and(|it| it.waiting() == 0);
