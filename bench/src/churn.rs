@@ -53,9 +53,11 @@ pub(crate) struct Churn {
 
 /// A batch between the hosts, and frames as a device would lend them: linear, in buffers that are
 /// used again and again.
-struct Wires {
+pub(crate) struct Wires {
     batch: TxBatch,
     buffers: Vec<Vec<u8>>,
+    /// How many of the buffers hold a frame.
+    count: usize,
 }
 
 impl Churn {
@@ -63,17 +65,16 @@ impl Churn {
     pub(crate) fn new(work: &Work) -> Result<Self, Failure> {
         let sources: Vec<_> =
             (0..=2 * work.waiting / PORTS).map(|index| address(CLIENTS + index)).collect();
-        let mut server = shard(vec![address(SERVER)], work)?;
+        // Either no record expires while it is measured, or each does at once.
+        let msl = if work.waiting > 0 { "255s" } else { "1ms" };
+        let mut server = shard(vec![address(SERVER)], msl, work.options)?;
         Ok(Self {
             now: Instant::ZERO,
-            client: shard(sources.clone(), work)?,
+            client: shard(sources.clone(), msl, work.options)?,
             listener: server.listen(Endpoint::new(address(SERVER), 80), 4096)?,
             server,
             sources,
-            wires: Wires {
-                batch: TxBatch::new(BATCH),
-                buffers: (0..BATCH).map(|_| Vec::with_capacity(usize::from(MTU))).collect(),
-            },
+            wires: Wires::new(),
             request: Bytes::from_static(&[b'q'; 64]),
             response: Bytes::from_static(&[b'r'; 256]),
             opened: 0,
@@ -164,8 +165,19 @@ impl Churn {
 }
 
 impl Wires {
+    pub(crate) fn new() -> Self {
+        let buffers = (0..BATCH).map(|_| Vec::with_capacity(usize::from(MTU))).collect();
+        Self { batch: TxBatch::new(BATCH), buffers, count: 0 }
+    }
+
     /// Takes what one host has to send to the other; returns how many frames that was.
-    fn carry(&mut self, now: Instant, from: &mut Shard, to: &mut Shard) -> usize {
+    pub(crate) fn carry(&mut self, now: Instant, from: &mut Shard, to: &mut Shard) -> usize {
+        self.take(now, from);
+        self.give(now, to)
+    }
+
+    /// Takes what a host has to send.
+    pub(crate) fn take(&mut self, now: Instant, from: &mut Shard) {
         from.tell_time(now);
         from.tx(&mut self.batch);
         let pending = self.batch.pending();
@@ -176,8 +188,13 @@ impl Wires {
                 buffer.extend_from_slice(slice);
             }
         }
-        let count = pending.len();
-        self.batch.consume(count);
+        self.count = pending.len();
+        self.batch.consume(self.count);
+    }
+
+    /// Gives to a host what was taken; returns how many frames that was.
+    pub(crate) fn give(&mut self, now: Instant, to: &mut Shard) -> usize {
+        let count = std::mem::take(&mut self.count);
         let frames = self.buffers.iter().take(count);
         let lent: Vec<_> = frames.map(|frame| RxFrame::new(frame, SegMeta::SINGLE)).collect();
         to.rx(now, &lent);
@@ -192,13 +209,17 @@ fn check_len(got: &Bytes, wanted: &Bytes) -> Result<(), Failure> {
     Err(format!("{} octets arrived in one piece, not {}", got.len(), wanted.len()).into())
 }
 
-fn shard(addresses: Vec<Address>, work: &Work) -> Result<Shard, Failure> {
+/// A host with these addresses, this MSL, and options as they say.
+pub(crate) fn shard(
+    addresses: Vec<Address>,
+    msl: &str,
+    options: Options,
+) -> Result<Shard, Failure> {
     let mut tunables = Tunables::default();
     tunables.set_by_name("net.ipv4.tcp_max_tw_buckets", "100000000")?;
     tunables.set_by_name("net.ipv4.ip_local_port_range", "1024-65535")?;
-    // Either no record expires while it is measured, or each does at once.
-    tunables.set_by_name("msl", if work.waiting > 0 { "255s" } else { "1ms" })?;
-    if work.options == Options::Off {
+    tunables.set_by_name("msl", msl)?;
+    if options == Options::Off {
         tunables.set_by_name("net.ipv4.tcp_timestamps", "off")?;
         tunables.set_by_name("net.ipv4.tcp_sack", "off")?;
     }
@@ -221,7 +242,7 @@ fn shard(addresses: Vec<Address>, work: &Work) -> Result<Shard, Failure> {
 }
 
 /// The host with this number, in 10.0.0.0/8.
-fn address(host: u32) -> Address {
+pub(crate) fn address(host: u32) -> Address {
     Address::from_v4_octets((0x0a00_0000 + host).to_be_bytes())
 }
 
@@ -233,8 +254,9 @@ const BATCH: usize = 256;
 const MTU: u16 = 1_500;
 /// Ports of one client address.
 const PORTS: u32 = 64_512;
-const SERVER: u32 = 1;
+/// The server.
+pub(crate) const SERVER: u32 = 1;
 /// The first client address.
-const CLIENTS: u32 = 2;
+pub(crate) const CLIENTS: u32 = 2;
 /// Virtual time that one exchange in both directions takes.
 const ROUND: Duration = Duration::from_micros(50);

@@ -5,6 +5,8 @@
 //! on the machine does not change.
 
 mod churn;
+mod counts;
+mod course;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -16,16 +18,33 @@ type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "\
 usage: whimbrel-bench churn [--connections N] [--waiting N] [--no-options]
+       whimbrel-bench counts [--bless]
+       whimbrel-bench part NAME
 
   churn            connect, 64 octets there, 256 back, close; 64 connections at a time, both hosts
                    in one thread, checksums computed and verified, the server closes first
   --connections N  how many are measured, 1 ..= 2^32-1 (200000)
   --waiting N      how many are in TIME-WAIT at the server before, 0 ..= 15000000 (0: next to none,
                    2 MSL are 2 ms)
-  --no-options     without timestamps and SACK";
+  --no-options     without timestamps and SACK
+
+  counts           instructions of each part of a connection, counted by valgrind, against those in
+                   counts.toml: more than 5 % apart fails
+  --bless          writes them there
+
+  part             does what is counted of one part";
 
 fn main() -> ExitCode {
-    match read_arguments(std::env::args().skip(1)).and_then(run) {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["counts"] => counts::compare(),
+        ["counts", "--bless"] => counts::bless(),
+        ["part", name] => counts::run(name),
+        ["churn", ..] => read_arguments(arguments.into_iter().skip(1)).and_then(run),
+        _ => Err(USAGE.into()),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{failure}");
@@ -47,9 +66,6 @@ fn run(work: Work) -> Result<(), Failure> {
 }
 
 fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Work, Failure> {
-    if arguments.next().as_deref() != Some("churn") {
-        return Err(USAGE.into());
-    }
     let mut work = Work { connections: 200_000, waiting: 0, options: Options::Default };
     while let Some(argument) = arguments.next() {
         let mut number = || -> Result<u32, Failure> {
