@@ -3,6 +3,7 @@
 //! Time is virtual. Frames are copied from one shard's batch into buffers lent to the other, as a
 //! device would; that copy, the applications and this loop are part of what is measured.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,16 +16,20 @@ use whimbrel_tcp::{Instant, SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Failure;
+use crate::case::{AT_A_TIME, REQUEST, RESPONSE, Tally, client_addresses};
+use crate::peers::frames::Kept;
 
 /// What is to be done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Work {
     /// Connections to measure, at least 1.
     pub(crate) connections: u32,
-    /// Records that are in TIME-WAIT before, at most [`MOST_WAITING`].
+    /// Records that are in TIME-WAIT before, and stay as many, at most [`MOST_WAITING`].
     pub(crate) waiting: u32,
     /// What the two hosts negotiate.
     pub(crate) options: Options,
+    /// What a client chooses its ports from.
+    pub(crate) ports: RangeInclusive<u16>,
 }
 
 /// What the two hosts negotiate.
@@ -38,17 +43,21 @@ pub(crate) enum Options {
 
 /// Two hosts and what is under way between them.
 pub(crate) struct Churn {
-    now: Instant,
-    client: Shard,
-    server: Shard,
+    pub(crate) now: Instant,
+    pub(crate) client: Shard,
+    pub(crate) server: Shard,
     listener: ListenerId,
     /// The client speaks from these in turn: each has 64,512 ports towards the server.
     sources: Vec<Address>,
     wires: Wires,
     request: Bytes,
     response: Bytes,
+    /// Virtual time that one exchange in both directions takes.
+    round: Duration,
+    /// Virtual time that passes with each connection.
+    pace: Duration,
     opened: u64,
-    done: u64,
+    tally: Tally,
 }
 
 /// A batch between the hosts, and frames as a device would lend them: linear, in buffers that are
@@ -64,21 +73,23 @@ impl Churn {
     /// Two hosts that know nothing of each other yet.
     pub(crate) fn new(work: &Work) -> Result<Self, Failure> {
         let sources: Vec<_> =
-            (0..=2 * work.waiting / PORTS).map(|index| address(CLIENTS + index)).collect();
-        // Either no record expires while it is measured, or each does at once.
-        let msl = if work.waiting > 0 { "255s" } else { "1ms" };
-        let mut server = shard(vec![address(SERVER)], msl, work.options)?;
+            (0..client_addresses(work.waiting)).map(|index| address(CLIENTS + index)).collect();
+        // With each connection as much time passes as makes one record expire.
+        let msl = (PACE * work.waiting / 2).max(Duration::from_millis(1));
+        let mut server = shard(vec![address(SERVER)], msl, work)?;
         Ok(Self {
             now: Instant::ZERO,
-            client: shard(sources.clone(), msl, work.options)?,
-            listener: server.listen(Endpoint::new(address(SERVER), 80), 4096)?,
+            client: shard(sources.clone(), msl, work)?,
+            listener: server.listen(Endpoint::new(address(SERVER), 80), BACKLOG)?,
             server,
             sources,
             wires: Wires::new(),
-            request: Bytes::from_static(&[b'q'; 64]),
-            response: Bytes::from_static(&[b'r'; 256]),
+            request: Bytes::from_static(&REQUEST),
+            response: Bytes::from_static(&RESPONSE),
+            round: if work.waiting > 0 { Duration::from_micros(1) } else { ROUND },
+            pace: if work.waiting > 0 { PACE } else { Duration::ZERO },
             opened: 0,
-            done: 0,
+            tally: Tally::default(),
         })
     }
 
@@ -87,11 +98,17 @@ impl Churn {
         self.server.census().time_wait
     }
 
+    /// What the applications did so far.
+    pub(crate) fn tally(&self) -> Tally {
+        self.tally
+    }
+
     /// So many connections from the first SYN to the end.
     pub(crate) fn run(&mut self, connections: u32) -> Result<(), Failure> {
-        let goal = self.done + u64::from(connections);
-        while self.done < goal {
-            while self.opened - self.done < AT_A_TIME && self.opened < goal {
+        let goal = self.tally.connections + u64::from(connections);
+        while self.tally.connections < goal {
+            let before = self.tally.connections;
+            while self.opened - before < u64::from(AT_A_TIME) && self.opened < goal {
                 self.connect()?;
             }
             let sent = self.wires.carry(self.now, &mut self.client, &mut self.server);
@@ -105,9 +122,54 @@ impl Churn {
                 self.now = self.now.max(next.ok_or("both hosts wait for nothing")?);
             }
             while self.client.advance(self.now, BATCH) | self.server.advance(self.now, BATCH) {}
-            self.now = self.now + ROUND;
+            let done = self.tally.connections - before;
+            self.now = self.now + self.round + self.pace * done as u32;
         }
         Ok(())
+    }
+
+    /// Opens so many connections more, on which nothing is sent.
+    pub(crate) fn open_idle(
+        &mut self,
+        count: u32,
+        mut kept: Option<&mut Kept>,
+    ) -> Result<(), Failure> {
+        for _ in 0..count {
+            self.connect()?;
+        }
+        let (mut connected, mut accepted) = (0, 0);
+        while connected < count || accepted < count {
+            let sent = self.wires.carry(self.now, &mut self.client, &mut self.server);
+            if let Some(kept) = &mut kept {
+                self.wires.buffers.iter().take(sent).for_each(|packet| kept.keep(packet));
+            }
+            let answered = self.wires.carry(self.now, &mut self.server, &mut self.client);
+            if sent + answered == 0 {
+                return Err(format!("{connected} of {count} connections are open").into());
+            }
+            while let Some(event) = self.client.poll_event() {
+                connected += u32::from(matches!(event, Event::Connected(_)));
+            }
+            while self.server.poll_event().is_some() {}
+            while self.server.accept(self.listener).is_some() {
+                accepted += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops what either host has to send.
+    pub(crate) fn discard(&mut self) {
+        for shard in [&mut self.client, &mut self.server] {
+            loop {
+                shard.tx(&mut self.wires.batch);
+                let count = self.wires.batch.pending().len();
+                if count == 0 {
+                    break;
+                }
+                self.wires.batch.consume(count);
+            }
+        }
     }
 
     fn connect(&mut self) -> Result<(), Failure> {
@@ -124,7 +186,8 @@ impl Churn {
                 Event::Accepted(_) => while self.server.accept(self.listener).is_some() {},
                 Event::Readable(handle) => {
                     if let Recv::Data(request) = self.server.recv(handle) {
-                        check_len(&request, &self.request)?;
+                        check(&request, &self.request)?;
+                        self.tally.up += request.len() as u64;
                         self.server.send(handle, &mut self.response.clone())?;
                         self.server.close(handle);
                     }
@@ -151,10 +214,13 @@ impl Churn {
     fn read(&mut self, handle: Handle) -> Result<(), Failure> {
         loop {
             match self.client.recv(handle) {
-                Recv::Data(response) => check_len(&response, &self.response)?,
+                Recv::Data(response) => {
+                    check(&response, &self.response)?;
+                    self.tally.down += response.len() as u64;
+                }
                 Recv::End => {
                     self.client.close(handle);
-                    self.done += 1;
+                    self.tally.connections += 1;
                     return Ok(());
                 }
                 Recv::Pending => return Ok(()),
@@ -202,24 +268,25 @@ impl Wires {
     }
 }
 
-fn check_len(got: &Bytes, wanted: &Bytes) -> Result<(), Failure> {
-    if got.len() == wanted.len() {
+fn check(got: &Bytes, wanted: &Bytes) -> Result<(), Failure> {
+    if got == wanted {
         return Ok(());
     }
-    Err(format!("{} octets arrived in one piece, not {}", got.len(), wanted.len()).into())
+    Err(format!("{} octets arrived in one piece, not the {} sent", got.len(), wanted.len()).into())
 }
 
-/// A host with these addresses, this MSL, and options as they say.
-pub(crate) fn shard(
-    addresses: Vec<Address>,
-    msl: &str,
-    options: Options,
-) -> Result<Shard, Failure> {
+/// A host with these addresses that keeps TIME-WAIT for twice this MSL.
+pub(crate) fn shard(addresses: Vec<Address>, msl: Duration, work: &Work) -> Result<Shard, Failure> {
     let mut tunables = Tunables::default();
     tunables.set_by_name("net.ipv4.tcp_max_tw_buckets", "100000000")?;
-    tunables.set_by_name("net.ipv4.ip_local_port_range", "1024-65535")?;
-    tunables.set_by_name("msl", msl)?;
-    if options == Options::Off {
+    tunables.set_by_name("max_syn_entries", "100000000")?;
+    tunables.set_by_name("max_connections", "100000000")?;
+    tunables.set_by_name(
+        "net.ipv4.ip_local_port_range",
+        &format!("{}-{}", work.ports.start(), work.ports.end()),
+    )?;
+    tunables.set_by_name("msl", &format!("{}ms", msl.as_millis()))?;
+    if work.options == Options::Off {
         tunables.set_by_name("net.ipv4.tcp_timestamps", "off")?;
         tunables.set_by_name("net.ipv4.tcp_sack", "off")?;
     }
@@ -247,16 +314,18 @@ pub(crate) fn address(host: u32) -> Address {
 }
 
 /// The most records in TIME-WAIT to begin with.
-pub(crate) const MOST_WAITING: u32 = 15_000_000;
+pub(crate) const MOST_WAITING: u32 = 10_000_000;
 
-const AT_A_TIME: u64 = 64;
 const BATCH: usize = 256;
 const MTU: u16 = 1_500;
-/// Ports of one client address.
-const PORTS: u32 = 64_512;
+/// No connection is refused, however many come at once.
+const BACKLOG: u32 = 100_000_000;
 /// The server.
 pub(crate) const SERVER: u32 = 1;
 /// The first client address.
 pub(crate) const CLIENTS: u32 = 2;
-/// Virtual time that one exchange in both directions takes.
+/// Virtual time that an exchange takes where none are to be in TIME-WAIT.
 const ROUND: Duration = Duration::from_micros(50);
+/// Virtual time that a connection takes where records in TIME-WAIT are wanted: 10,000,000 are all
+/// of 500 s.
+const PACE: Duration = Duration::from_micros(50);

@@ -8,7 +8,8 @@ use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use crate::Failure;
-use crate::churn::{CLIENTS, Options, SERVER, Wires, address, shard};
+use crate::case::PORTS;
+use crate::churn::{CLIENTS, Options, SERVER, Wires, Work, address, shard};
 use crate::counts::measured;
 
 /// A part of a connection's life.
@@ -72,12 +73,14 @@ struct Batch {
 
 impl Course {
     pub(crate) fn new(part: Part) -> Result<Self, Failure> {
-        let mut server = shard(vec![address(SERVER)], MSL, Options::Default)?;
+        let options = Options::Default;
+        let work = Work { connections: 1, waiting: 0, options, ports: PORTS };
+        let mut server = shard(vec![address(SERVER)], MSL, &work)?;
         Ok(Self {
             part,
             measuring: false,
             now: Instant::ZERO,
-            client: shard(vec![address(CLIENTS)], MSL, Options::Default)?,
+            client: shard(vec![address(CLIENTS)], MSL, &work)?,
             listener: server.listen(Endpoint::new(address(SERVER), 80), 4096)?,
             server,
             wires: Wires::new(),
@@ -221,4 +224,4 @@ const SIZE: usize = BATCH as usize;
 pub(crate) const ROUNDS: u64 = 16;
 const WARM_UP: u64 = 4;
 /// Longer than a round, shorter than what passes before the records are to expire.
-const MSL: &str = "1s";
+const MSL: Duration = Duration::from_secs(1);

@@ -1,47 +1,77 @@
-//! Whimbrel at a fixed piece of work, measured. Figures and their history: `docs/BENCHMARKS.md`.
+//! Whimbrel and its peers at a fixed piece of work, measured. Figures and their history:
+//! `docs/BENCHMARKS.md`.
 //!
-//! `cargo run --release --manifest-path bench/Cargo.toml -- churn` says how long a short connection
-//! takes; under `valgrind --tool=callgrind` the same program counts instructions, which other load
-//! on the machine does not change.
+//! `cargo run --release --manifest-path bench/Cargo.toml -- churn` compares; `alone` does short
+//! connections on Whimbrel alone, so that under `valgrind --tool=callgrind` instructions can be
+//! counted, which other load on the machine does not change.
 
+mod case;
 mod churn;
+mod compare;
 mod counts;
 mod course;
+mod meter;
+mod peers;
+mod plot;
+mod report;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use case::Case;
 use churn::{Churn, Options, Work};
+use compare::Plan;
 
 /// What a benchmark can fail of, with what to do about it.
 type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "\
-usage: whimbrel-bench churn [--connections N] [--waiting N] [--no-options]
+usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--write]
+       whimbrel-bench alone [--connections N] [--waiting N] [--no-options]
        whimbrel-bench counts [--bless]
        whimbrel-bench part NAME
+       whimbrel-bench peer PEER CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB
 
-  churn            connect, 64 octets there, 256 back, close; 64 connections at a time, both hosts
-                   in one thread, checksums computed and verified, the server closes first
+churn: connect, 64 octets there, 256 back, close; 64 connections at a time, both hosts in one
+thread, checksums computed and verified, the server closes first; beside 0 to 10,000,000 in
+TIME-WAIT. Then the choice of a port, memory of records, packets to idle connections. On whimbrel,
+whimbrel-plain (without timestamps and SACK), smoltcp, lwip, gvisor and linux, as far as each can
+be had: lwip wants apt-get, dpkg-source and cc, gvisor wants go, linux wants root.
+
+  --quick          a minute in all: up to 100,000 records, one round
+  --only PEER      this peer alone, or several
+  --rounds N       how often each case is done, 1 or more (3)
+  --json           each measurement instead of a table
+  --write          the table and its drawing into docs, too
+
+alone: the first of these on Whimbrel alone, once; for callgrind.
+
   --connections N  how many are measured, 1 ..= 2^32-1 (200000)
-  --waiting N      how many are in TIME-WAIT at the server before, 0 ..= 15000000 (0: next to none,
-                   2 MSL are 2 ms)
+  --waiting N      how many are in TIME-WAIT at the server, 0 ..= 10000000 (0: next to none, 2 MSL
+                   are 2 ms)
   --no-options     without timestamps and SACK
 
-  counts           instructions of each part of a connection, counted by valgrind, against those in
-                   counts.toml: more than 5 % apart fails
+counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml.
+
   --bless          writes them there
 
-  part             does what is counted of one part";
+part: what is counted of one part; how counts calls it.
+
+peer: one case on one peer of this program; how churn calls it.";
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let done = match words[..] {
-        ["counts"] => counts::compare(),
-        ["counts", "--bless"] => counts::bless(),
-        ["part", name] => counts::run(name),
-        ["churn", ..] => read_arguments(arguments.into_iter().skip(1)).and_then(run),
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let done = match words.split_first() {
+        Some((command, rest)) if command == "churn" => compare(rest),
+        Some((command, rest)) if command == "alone" => read_work(rest).and_then(alone),
+        Some((command, rest)) if command == "peer" => peer(rest),
+        Some((command, rest)) if command == "counts" => counts(rest),
+        Some((command, rest)) if command == "part" => part(rest),
         _ => Err(USAGE.into()),
     };
     match done {
@@ -53,7 +83,61 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(work: Work) -> Result<(), Failure> {
+fn compare(words: &[String]) -> Result<(), Failure> {
+    let (mut quick, mut json, mut write) = (false, false, false);
+    let (mut rounds, mut only) = (None, Vec::new());
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let mut value = || rest.next().ok_or_else(|| format!("{word}: a value is missing"));
+        match word.as_str() {
+            "--quick" => quick = true,
+            "--json" => json = true,
+            "--write" => write = true,
+            "--only" => only.push(value()?.clone()),
+            "--rounds" => rounds = Some(value()?.parse()?).filter(|rounds| *rounds > 0),
+            _ => return Err(format!("{word}: not an option\n{USAGE}").into()),
+        }
+    }
+    let plan = Plan::new(quick, rounds);
+    let comparison = plan.run(&only)?;
+    let command = [&["churn".to_owned()], words].concat().join(" ");
+    let table = comparison.markdown(&plan, &command)?;
+    if json {
+        print!("{}", comparison.json(&command)?);
+    } else {
+        print!("{table}");
+    }
+    if write {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        let page = docs.join("BENCHMARKS.md");
+        let text = report::replace(&std::fs::read_to_string(&page)?, "churn", &table)?;
+        std::fs::write(&page, text)?;
+        std::fs::write(docs.join("measured/churn.svg"), plot::svg(&plan, &comparison)?)?;
+    }
+    Ok(())
+}
+
+fn peer(words: &[String]) -> Result<(), Failure> {
+    let (name, rest) = words.split_first().ok_or(USAGE)?;
+    let (case, limits) = Case::read(rest)?;
+    print!("{}", peers::answer(name, case, &limits)?);
+    Ok(())
+}
+
+fn counts(words: &[String]) -> Result<(), Failure> {
+    match words {
+        [] => counts::compare(),
+        [bless] if bless == "--bless" => counts::bless(),
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn part(words: &[String]) -> Result<(), Failure> {
+    let [name] = words else { return Err(USAGE.into()) };
+    counts::run(name)
+}
+
+fn alone(work: Work) -> Result<(), Failure> {
     let mut churn = Churn::new(&work)?;
     // Tables and pools reach their size; with `waiting`, the server's records too.
     churn.run(work.waiting.max(WARM_UP))?;
@@ -65,18 +149,20 @@ fn run(work: Work) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Work, Failure> {
-    let mut work = Work { connections: 200_000, waiting: 0, options: Options::Default };
-    while let Some(argument) = arguments.next() {
+fn read_work(words: &[String]) -> Result<Work, Failure> {
+    let mut work =
+        Work { connections: 200_000, waiting: 0, options: Options::Default, ports: case::PORTS };
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
         let mut number = || -> Result<u32, Failure> {
-            let given = arguments.next().ok_or_else(|| format!("{argument}: give a number"))?;
-            given.parse().map_err(|why| format!("{argument} {given}: {why}").into())
+            let given = rest.next().ok_or_else(|| format!("{word}: give a number"))?;
+            given.parse().map_err(|why| format!("{word} {given}: {why}").into())
         };
-        match argument.as_str() {
+        match word.as_str() {
             "--connections" => work.connections = number()?,
             "--waiting" => work.waiting = number()?,
             "--no-options" => work.options = Options::Off,
-            _ => return Err(format!("{argument}: not an option\n{USAGE}").into()),
+            _ => return Err(format!("{word}: not an option\n{USAGE}").into()),
         }
     }
     if work.connections == 0 || work.waiting > churn::MOST_WAITING {

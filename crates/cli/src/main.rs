@@ -72,7 +72,7 @@ impl Tool {
     /// By which rules its stack goes, if it has one.
     fn rules(&self) -> Option<(&RuleOptions, Vec<Shorthand>)> {
         Some(match self {
-            Self::Serve(arguments) => (&arguments.rules, Vec::new()),
+            Self::Serve(arguments) => (&arguments.rules, arguments.shorthands()),
             Self::Script(script::Command::Run(arguments)) => (&arguments.rules, Vec::new()),
             Self::Load(arguments) => (&arguments.ground.rules, arguments.shorthands()),
             Self::Crr(arguments) => (&arguments.ground.rules, arguments.shorthands()),

@@ -10,7 +10,7 @@ use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
 
 use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::failure::Failure;
-use crate::rules::RuleOptions;
+use crate::rules::{RuleOptions, Shorthand};
 use crate::size;
 
 mod closing;
@@ -40,6 +40,10 @@ pub(crate) struct Arguments {
     /// The most complete connections that wait to be accepted, per address.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     backlog: u32,
+    /// When to answer a SYN by a cookie and keep no record of it: auto (when half-open connections
+    /// have reached their bound), always or off [default: auto].
+    #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
+    syncookies: Option<String>,
     /// Answer GET of any path with that many octets (k, M, G: powers of 1,024), and POST or PUT
     /// with the length and CRC-32 of what was sent.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse)]
@@ -69,6 +73,13 @@ pub(crate) struct Arguments {
     quiet: bool,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
+}
+
+impl Arguments {
+    /// The options that are short for `-S`.
+    pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
+        self.syncookies.as_deref().map(Shorthand::syn_cookies).into_iter().collect()
+    }
 }
 
 /// What to serve instead of the web: at most one of them.

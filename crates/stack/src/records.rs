@@ -23,7 +23,7 @@ impl Records {
         Self {
             hasher: FlowHasher::new(key),
             flows: FlowTable::new(),
-            syns: SynCache::new(tunables),
+            syns: SynCache::new(tunables, key),
             connections: Connections::default(),
             waits: TimeWaits::new(),
         }

@@ -12,6 +12,7 @@ mod clock;
 mod closing;
 mod commands;
 mod connecting;
+mod cookies;
 mod error;
 mod icmp;
 mod input;
@@ -26,7 +27,7 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
-use whimbrel_tcp::table::{Identity, Listeners, PortRange, Ports};
+use whimbrel_tcp::table::{Cookies, Identity, Listeners, PortRange, Ports};
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
@@ -49,6 +50,7 @@ pub struct Shard {
     now: Instant,
     tunables: Tunables,
     identity: Identity,
+    cookies: Cookies,
     host: Host,
     records: Records,
     listeners: Listeners,
@@ -98,6 +100,7 @@ impl Shard {
         Ok(Self {
             now: Instant::ZERO,
             identity: Identity::new(&secrets, &tunables),
+            cookies: Cookies::new(&secrets),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
             ports: Ports::new(&secrets, range, tunables.port_order),

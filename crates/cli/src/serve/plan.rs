@@ -128,8 +128,8 @@ impl Plan {
         }
         let content = content(arguments)?;
         let rules = match wire {
-            WireSpec::Kernel => arguments.rules.none_for_the_kernel(&[])?,
-            _ => arguments.rules.rules(&[])?,
+            WireSpec::Kernel => arguments.rules.none_for_the_kernel(&arguments.shorthands())?,
+            _ => arguments.rules.rules(&arguments.shorthands())?,
         };
         Ok(Self {
             rules,

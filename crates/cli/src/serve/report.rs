@@ -174,12 +174,19 @@ impl Sample {
 fn opening(plan: &Plan, wire: &str) -> String {
     let mut text = format!("whimbrel {}  stack up on {wire}\n", env!("CARGO_PKG_VERSION"));
     for at in &plan.listen {
-        text += &format!("listening  {at}   backlog {}\n", plan.backlog);
+        text += &format!("listening  {at}   backlog {}{}\n", plan.backlog, cookies(plan));
     }
     for at in plan.listen.iter().filter_map(|at| reachable(plan, *at)) {
         text += &format!("try        {}\n", plan.content.example(at));
     }
     text
+}
+
+/// When SYNs are answered by cookies; the kernel has its own rule.
+fn cookies(plan: &Plan) -> String {
+    let name = "net.ipv4.tcp_syncookies";
+    let rule = plan.rules.tunables.value_of(name).filter(|_| plan.wire != WireSpec::Kernel);
+    rule.map_or_else(String::new, |rule| format!("   syncookies {rule}"))
 }
 
 /// Where a client on this machine finds what listens at `at`, if that can be said.

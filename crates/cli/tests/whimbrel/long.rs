@@ -82,6 +82,21 @@ fn wrk_with_30_and_500_connections_meets_no_error() {
     assert!(text.contains("(0 refused)"), "{text}");
 }
 
+/// Over TUN and packet:, ports coming round while their last connections are in TIME-WAIT.
+#[test]
+fn short_connections_against_the_kernels_client_meet_no_error_and_repeat_no_syn() {
+    if !has("wrk") || Net::new().is_none() {
+        return;
+    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut script = Command::new("scripts/long/churn-vs-kernel");
+    script.current_dir(root).args(["--short", env!("CARGO_BIN_EXE_whimbrel")]);
+    let text = succeed(&mut script);
+    for wire in ["| tun |", "| packet |"] {
+        assert!(text.lines().any(|line| line.starts_with(wire)), "{text}");
+    }
+}
+
 /// Of `  83412 requests in 3.00s, 18.06MB read`.
 fn requests(text: &str) -> u64 {
     let line = text.lines().find(|line| line.contains(" requests in ")).unwrap();

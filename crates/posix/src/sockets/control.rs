@@ -75,7 +75,7 @@ impl Sockets {
         let connection = self.connection(fd)?.filter(|(_, it)| !is_opening(it));
         let Some((stream, snapshot)) = connection else { return Ok(0) };
         let octets = match request {
-            Ioctl::Fionread | Ioctl::Inq => snapshot.unread,
+            Ioctl::Fionread | Ioctl::Inq => self.before_urgent(fd, &stream, &snapshot)?,
             Ioctl::Outq => snapshot.send_queued + u32::from(snapshot.fin_unacked),
             Ioctl::OutqUnsent => snapshot.unsent,
             Ioctl::AtMark => u32::from(self.shard.urgent_mark(stream.handle) == Some(1)),

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
+use whimbrel_stack::Handle;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle};
 use whimbrel_tcp::tunables::ToldBuffers;
@@ -32,8 +33,22 @@ impl Sockets {
             SocketOption::V6Only if socket.domain == Domain::Inet6 => {
                 Ok(OptionValue::Int(i32::from(socket.settings.v6_only)))
             }
+            SocketOption::Mtu => self.told_mtu(fd),
+            SocketOption::Mtu6 if socket.domain == Domain::Inet6 => self.told_mtu(fd),
             _ => Err(Errno::ENOPROTOOPT),
         }
+    }
+
+    /// What the path to the peer is known to carry, octets.
+    fn told_mtu(&self, fd: Fd) -> Result<OptionValue, Errno> {
+        let (stream, _) = self.connection(fd)?.ok_or(Errno::ENOTCONN)?;
+        Ok(OptionValue::Int(i32::from(self.path_mtu(stream.handle))))
+    }
+
+    fn path_mtu(&self, handle: Handle) -> u16 {
+        let flow = self.shard.flow(handle);
+        let narrow = flow.and_then(|flow| self.shard.path_mtu(&flow.remote.addr));
+        narrow.unwrap_or(self.shard.mtu())
     }
 
     /// `TCP_INFO`, as a struct.
@@ -45,11 +60,9 @@ impl Sockets {
         let Some((stream, snapshot)) = self.connection(fd)? else {
             return Ok(TcpInfo::unconnected());
         };
-        let flow = self.shard.flow(stream.handle);
-        let narrow = flow.and_then(|flow| self.shard.path_mtu(&flow.remote.addr));
         let around = Surroundings {
             now: self.shard.now(),
-            path_mtu: narrow.unwrap_or(self.shard.mtu()),
+            path_mtu: self.path_mtu(stream.handle),
             delayed_ack: self.shard.tunables().delayed_ack,
         };
         Ok(TcpInfo::of(&snapshot, &around))

@@ -8,7 +8,7 @@ use whimbrel_tcp::conn::Snapshot;
 use whimbrel_wire::SeqNum;
 
 use super::Sockets;
-use crate::socket::{Socket, Stream};
+use crate::socket::{Phase, Socket, Stream};
 use crate::transfer::Keep;
 use crate::{Errno, Fd, Incoming, MsgFlags, PollEvents};
 
@@ -22,7 +22,10 @@ impl Sockets {
         flags: MsgFlags,
     ) -> Result<usize, Errno> {
         let inline = self.get(fd)?.settings.oob_inline;
-        let Some((stream, snapshot)) = self.connection(fd)? else { return Err(Errno::ENOTCONN) };
+        let Some((stream, snapshot)) = self.connection(fd)? else {
+            let listens = matches!(self.get(fd)?.phase, Phase::Listening(_));
+            return Err(if listens { Errno::ENOTCONN } else { Errno::EINVAL });
+        };
         if inline {
             return Err(Errno::EINVAL);
         }
@@ -71,6 +74,19 @@ impl Sockets {
         let news = mark.is_some_and(|(_, end)| stream.oob_read != Some(end));
         let urgent = news || stream.oob.is_some();
         (if urgent { PollEvents::POLLPRI } else { PollEvents::NONE }, text)
+    }
+
+    /// Octets that can be read in front of the urgent one, if that is there and set apart.
+    pub(super) fn before_urgent(
+        &self,
+        fd: Fd,
+        stream: &Stream,
+        snapshot: &Snapshot,
+    ) -> Result<u32, Errno> {
+        let apart = !self.get(fd)?.settings.oob_inline;
+        let mark =
+            self.mark(stream, snapshot).filter(|(left, _)| apart && *left <= snapshot.unread);
+        Ok(mark.map_or(snapshot.unread, |(left, _)| left - 1))
     }
 
     /// Octets to be read up to the end of the urgent data (>= 1), and where they end.

@@ -36,8 +36,19 @@ pub struct Setup {
     pub scaled_ecr: bool,
     /// Whether a segment as written may come in pieces.
     pub segments: Segments,
-    /// A failed assertion of a snippet is a warning.
-    pub non_fatal: bool,
+    /// What is a warning where it fails.
+    pub non_fatal: Vec<NonFatal>,
+}
+
+/// What of a script may fail without ending it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NonFatal {
+    /// What packets have in them, and when they come.
+    Packets,
+    /// What calls return.
+    Calls,
+    /// What snippets assert.
+    Snippets,
 }
 
 /// The family, as sockets see it and as the wire does.
@@ -110,7 +121,7 @@ impl Setup {
             timestamp_tick_usecs: None,
             scaled_ecr: false,
             segments: Segments::Any,
-            non_fatal: false,
+            non_fatal: Vec::new(),
         }
     }
 
@@ -157,8 +168,8 @@ impl Setup {
                 self.segments = if switch(option)? { Segments::Strict } else { Segments::Any };
             }
             "non_fatal" => self.non_fatal = non_fatal(option)?,
-            // How fast the original's own link is, and 0 for "as a link is".
-            "speed" if option.value.as_deref() == Some("0") => {}
+            // How fast the original's own link claims to be: nothing here asks.
+            "speed" => drop(value(option)?),
             name => return Err(format!("option --{name} is not supported")),
         }
         Ok(())
@@ -248,12 +259,15 @@ fn switch(option: &OptionLine) -> Result<bool, String> {
     }
 }
 
-/// What need not end a run: of the kinds that the language knows, only snippets here.
-fn non_fatal(option: &OptionLine) -> Result<bool, String> {
-    match option.value.as_deref() {
-        Some("code") => Ok(true),
-        other => Err(format!("--non_fatal={} is not supported", other.unwrap_or_default())),
-    }
+/// What need not end a run: names with commas between them.
+fn non_fatal(option: &OptionLine) -> Result<Vec<NonFatal>, String> {
+    let kind = |name| match name {
+        "packet" => Ok(NonFatal::Packets),
+        "syscall" => Ok(NonFatal::Calls),
+        "code" => Ok(NonFatal::Snippets),
+        other => Err(format!("--non_fatal={other} is not supported")),
+    };
+    value(option)?.split(',').map(kind).collect()
 }
 
 /// `255.255.0.0`, or `16`.

@@ -113,7 +113,9 @@ impl Connection {
     /// hear of it. If our probe was taken likewise, neither hears the other unless this counts.
     fn is_behind_probe(&self, seg: &RxSegment<'_>) -> bool {
         let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
-        bare && seg.header.seq + 1 == self.rcv.nxt
+        self.flags.has(Flags::PERSIST)
+            && bare
+            && seg.header.seq + 1 == self.rcv.nxt
             && seg.header.flags.contains(TcpFlags::ACK)
             && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
@@ -131,6 +133,11 @@ impl Connection {
     fn check_rst(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::RST) {
             return Continue(());
+        }
+        if seg.header.seq.before(self.rcv.nxt) {
+            // Some of its text lies in the window. RFC 5961 3.2: "If the RST bit is set and the
+            // sequence number is outside the current receive window, silently drop the segment."
+            return Done(Verdict::Drop(DropReason::ResetOutsideWindow));
         }
         if seg.header.seq != self.rcv.nxt {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match

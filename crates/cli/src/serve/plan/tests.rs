@@ -60,6 +60,18 @@ fn tunables_are_set_in_the_order_in_which_they_are_typed() {
 }
 
 #[test]
+fn syncookies_prevail_over_the_tunable_that_they_are_short_for() {
+    let rule = |words: &[&str]| {
+        let tunables = plan(words).unwrap().rules.tunables;
+        tunables.value_of("net.ipv4.tcp_syncookies").unwrap()
+    };
+    assert_eq!(rule(&[]), "auto");
+    assert_eq!(rule(&["-S", "net.ipv4.tcp_syncookies=0"]), "off");
+    assert_eq!(rule(&["--syncookies", "always", "-S", "net.ipv4.tcp_syncookies=0"]), "always");
+    assert!(usage_error(&["-w", "kernel:", "--syncookies", "off"]).contains("sysctl"));
+}
+
+#[test]
 fn a_tunable_that_means_nothing_is_refused_with_the_remedy() {
     assert!(usage_error(&["-S", "msl"]).starts_with("--set: \"msl\" has no value: give KEY="));
     let text = usage_error(&["-S", "tw.sin=linux"]);
@@ -77,6 +89,7 @@ fn options_that_exclude_each_other_are_refused() {
         &["--upload"],
         &["--quiet", "-v"],
         &["--backlog", "0"],
+        &["--syncookies", "on"],
         &["--body", "x"],
     ] {
         let words = std::iter::once("serve").chain(words.iter().copied());

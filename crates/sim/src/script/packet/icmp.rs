@@ -16,10 +16,15 @@ use super::{FlowState, Segment};
 /// Type and code.
 type Kind = (u8, u8);
 
-/// The packet that carries the error from the peer's address to the host. An error says what
-/// cannot be sent.
-pub fn error(packet: &IcmpPacket, marks: IpMarks, flow: &FlowState) -> Result<Vec<u8>, String> {
-    let quoted = quote(packet, flow);
+/// The packet that carries the error from the peer's address to the host, about a segment between
+/// the ends `about`. An error says what cannot be sent.
+pub fn error(
+    packet: &IcmpPacket,
+    marks: IpMarks,
+    flow: &FlowState,
+    about: Flow,
+) -> Result<Vec<u8>, String> {
+    let quoted = quote(packet, flow, about);
     let is_v4 = flow.live.local.addr.is_v4();
     let (icmp_type, code) = kind(packet, is_v4)?;
     let (protocol, message) = if is_v4 {
@@ -57,7 +62,7 @@ pub fn judge(expected: &IcmpPacket, packet: &[u8]) -> Result<(), (String, String
 }
 
 /// What a router repeats: the IP header, and a TCP header with nothing of the text.
-fn quote(packet: &IcmpPacket, flow: &FlowState) -> Vec<u8> {
+fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
     let (seq, len, flags) = match packet.quoted.as_deref() {
         None => (flow.local(0), 0, TcpFlags::SYN),
         Some(quoted) => {
@@ -70,8 +75,8 @@ fn quote(packet: &IcmpPacket, flow: &FlowState) -> Vec<u8> {
         }
     };
     let segment = Segment {
-        src: flow.live.local,
-        dst: flow.live.remote,
+        src: about.local,
+        dst: about.remote,
         traffic_class: TrafficClass(0),
         hop_limit: HOP_LIMIT,
         flags,

@@ -9,6 +9,7 @@ use whimbrel_posix::TcpInfo;
 use super::super::ast::{Action, Script, Shell, Snippet};
 use super::super::host::{ScriptHost, SetError};
 use super::super::report::Fault;
+use super::super::setup::NonFatal;
 use super::super::shell::{self, ShellAct};
 use super::super::snippet::{SnippetError, evaluate};
 use super::{Played, Run, Stop};
@@ -39,7 +40,7 @@ impl<H: ScriptHost> Run<'_, H> {
             }
             Err(SnippetError::Raised(what)) => Fault::new(line, "a value", what),
         };
-        if !self.setup.non_fatal {
+        if !self.setup.non_fatal.contains(&NonFatal::Snippets) {
             return Err(fault.into());
         }
         let Fault { line, expected, came } = fault;

@@ -124,10 +124,13 @@ impl<H: ScriptHost> Run<'_, H> {
             let PacketEnds { from, to } = self.setup.ends(ends, Direction::Out);
             Flow { local: from, remote: to }
         };
-        let index = ends.map(written).and_then(|flow| self.flows.written(flow));
-        let index = index.or(self.flows.current());
-        let index = index.ok_or("an ICMP error before anything was sent")?;
-        icmp::error(body, marks, self.flows.at(index))
+        let named = ends.map(written);
+        let found = named.and_then(|flow| self.flows.written(flow));
+        let index = found.or(self.flows.current());
+        let flow = self.flows.at(index.ok_or("an ICMP error before anything was sent")?);
+        // Ends that are of no connection are quoted as they stand.
+        let quoted = named.filter(|_| found.is_none()).unwrap_or(flow.live);
+        icmp::error(body, marks, flow, quoted)
     }
 
     /// Waits for what is written; returns when it came.

@@ -36,7 +36,8 @@ fn known_options_are_taken() {
 --tcp_ts_tick_usecs=1000
 --tcp_ts_ecr_scaled
 --strict_segments
---non_fatal=code
+--non_fatal=packet,syscall
+--speed=100
 ",
         Dialect::Linux,
     )
@@ -47,7 +48,8 @@ fn known_options_are_taken() {
     assert_eq!(setup.network.gateway.to_string(), "10.1.0.9");
     assert_eq!((setup.network.prefix_len, setup.network.mtu), (24, 1400));
     assert_eq!(setup.timestamp_tick_usecs, Some(1000));
-    assert!(setup.scaled_ecr && setup.non_fatal);
+    assert!(setup.scaled_ecr);
+    assert_eq!(setup.non_fatal, [NonFatal::Packets, NonFatal::Calls]);
     assert_eq!(setup.segments, Segments::Strict);
 }
 
@@ -59,14 +61,14 @@ fn an_mss_is_an_mtu_without_headers() {
 
 #[test]
 fn what_is_not_known_is_said_line_by_line() {
-    let said = of("--wire_client\n--mtu=70000\n--local_ip=::1\n--speed=10\n", Dialect::Linux);
+    let said = of("--wire_client\n--mtu=70000\n--local_ip=::1\n--non_fatal=time\n", Dialect::Linux);
     assert_eq!(
         said.unwrap_err(),
         [
             "line 1: option --wire_client is not supported",
             "line 2: --mtu=70000 is out of range",
             "line 3: --local_ip=::1 is of another family",
-            "line 4: option --speed is not supported",
+            "line 4: --non_fatal=time is not supported",
         ]
     );
 }

@@ -218,13 +218,19 @@ fn sockstat_filter(arguments: &[String]) -> Option<SocketFilter> {
     let mut filter = SocketFilter::default();
     let mut words = arguments.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        for letter in word.strip_prefix('-')?.chars() {
+        let mut letters = word.strip_prefix('-')?.chars();
+        while let Some(letter) = letters.next() {
+            // A value may stand behind its letter, or be the next word.
+            let mut value = || match core::mem::replace(&mut letters, "".chars()).as_str() {
+                "" => words.next(),
+                attached => Some(attached),
+            };
             match letter {
                 '4' | '6' | 's' | 'n' | 'q' | 'w' | 'v' => {}
                 'c' => filter.states = connected(),
                 'l' => filter.states = vec!["LISTEN"],
-                'P' if words.next()? == "tcp" => {}
-                'p' => set_once(&mut filter.port, words.next()?.parse().ok()?)?,
+                'P' if value()? == "tcp" => {}
+                'p' => set_once(&mut filter.port, value()?.parse().ok()?)?,
                 _ => return None,
             }
         }

@@ -24,10 +24,13 @@ fn written(kind: &str, code: Option<&str>) -> IcmpPacket {
     }
 }
 
+fn about_live(packet: &IcmpPacket, flow: &FlowState) -> Result<Vec<u8>, String> {
+    error(packet, IpMarks::default(), flow, flow.live)
+}
+
 #[test]
 fn frag_needed_quotes_the_live_segment() {
-    let packet =
-        error(&written("unreachable", Some("frag_needed")), IpMarks::default(), &flow(false));
+    let packet = about_live(&written("unreachable", Some("frag_needed")), &flow(false));
     let packet = packet.unwrap();
     let (ip, payload) = IpHeader::parse(&packet).unwrap();
     assert_eq!(ip.src, flow(false).live.remote.addr);
@@ -42,7 +45,7 @@ fn frag_needed_quotes_the_live_segment() {
 
 #[test]
 fn packet_too_big_has_a_correct_checksum() {
-    let packet = error(&written("packet_too_big", None), IpMarks::default(), &flow(true)).unwrap();
+    let packet = about_live(&written("packet_too_big", None), &flow(true)).unwrap();
     let (_, payload) = IpHeader::parse(&packet).unwrap();
     let [src, dst] = [flow(true).live.remote, flow(true).live.local].map(|end| *end.addr.octets());
     let Ok(Icmpv6Message::PacketTooBig { mtu, quoted }) =
@@ -55,7 +58,7 @@ fn packet_too_big_has_a_correct_checksum() {
 
 #[test]
 fn names_of_one_family_mean_nothing_in_the_other() {
-    let refused = |kind, code, v6| error(&written(kind, code), IpMarks::default(), &flow(v6));
+    let refused = |kind, code, v6| about_live(&written(kind, code), &flow(v6));
     assert!(refused("packet_too_big", None, false).is_err());
     assert!(refused("source_quench", None, true).is_err());
     let why = refused("unreachable", Some("no_such_thing"), false).unwrap_err();
@@ -66,7 +69,7 @@ fn names_of_one_family_mean_nothing_in_the_other() {
 #[test]
 fn an_error_that_comes_out_is_judged_by_type_and_code() {
     let wanted = written("unreachable", Some("port_unreachable"));
-    let packet = error(&wanted, IpMarks::default(), &flow(false)).unwrap();
+    let packet = about_live(&wanted, &flow(false)).unwrap();
     assert_eq!(judge(&wanted, &packet), Ok(()));
     let other = written("time_exceeded", None);
     let differs = ("ICMP type 11 code 0".into(), "ICMP type 3 code 3".into());

@@ -1,0 +1,223 @@
+//! A case: a piece of work that every peer can be asked for. A peer is a program that is called
+//! with a case and its limits and answers in lines `name value`.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::Failure;
+
+/// What is measured, and how much of what is there while it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Case {
+    /// What is measured.
+    pub(crate) kind: Kind,
+    /// Records; of [`Kind::Ports`], the percentage that is taken.
+    pub(crate) scale: u32,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Kind {
+    /// CPU time of a short connection, both ends, beside so many in TIME-WAIT.
+    Churn,
+    /// CPU time of one call of connect to a destination to which so many ports are taken.
+    Ports,
+    /// Memory of a record in TIME-WAIT.
+    TimeWait,
+    /// Memory of a half-open connection at the listening end.
+    Syn,
+    /// Memory of one end of an idle connection.
+    Idle,
+    /// CPU time of one packet that comes alone to one of so many idle connections, at random.
+    Packet,
+    /// The same where 256 come at once, each to a connection of its own.
+    Burst,
+}
+
+impl Kind {
+    const NAMES: [(Self, &str); 7] = [
+        (Self::Churn, "churn"),
+        (Self::Ports, "ports"),
+        (Self::TimeWait, "time-wait"),
+        (Self::Syn, "syn"),
+        (Self::Idle, "idle"),
+        (Self::Packet, "packet"),
+        (Self::Burst, "burst"),
+    ];
+
+    /// Its name in calls of peers.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
+    /// What its values are.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            Self::Churn | Self::Ports | Self::Packet | Self::Burst => "us",
+            Self::TimeWait | Self::Syn | Self::Idle => "B",
+        }
+    }
+
+    /// The kind with this name.
+    pub(crate) fn named(name: &str) -> Result<Self, Failure> {
+        let found = Self::NAMES.iter().find(|(_, candidate)| *candidate == name);
+        found.map(|(kind, _)| *kind).ok_or_else(|| format!("{name}: no such case").into())
+    }
+}
+
+/// How long a peer may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// CPU time for coming to the scale; what was reached then is measured.
+    pub(crate) fill: Duration,
+    /// CPU time of what is measured.
+    pub(crate) measure: Duration,
+    /// Memory that it may fill, octets.
+    pub(crate) memory: u64,
+}
+
+impl Case {
+    /// The words that call a peer's program.
+    pub(crate) fn arguments(self, limits: &Limits) -> [String; 5] {
+        [
+            self.kind.name().to_owned(),
+            self.scale.to_string(),
+            limits.fill.as_millis().to_string(),
+            limits.measure.as_millis().to_string(),
+            (limits.memory >> 20).to_string(),
+        ]
+    }
+
+    /// The same, read.
+    pub(crate) fn read(words: &[String]) -> Result<(Self, Limits), Failure> {
+        let [kind, scale, fill, measure, mebibytes] = words else {
+            return Err("a peer is called with CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB".into());
+        };
+        let limits = Limits {
+            fill: Duration::from_millis(fill.parse()?),
+            measure: Duration::from_millis(measure.parse()?),
+            memory: mebibytes.parse::<u64>()? << 20,
+        };
+        Ok((Self { kind: Kind::named(kind)?, scale: scale.parse()? }, limits))
+    }
+}
+
+/// What a peer says of a case.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Answer {
+    /// It did the work.
+    Measured(Measured),
+    /// It cannot, and why.
+    Skipped(String),
+}
+
+/// What a peer measured.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(crate) struct Measured {
+    /// The scale that was reached within the limits.
+    pub(crate) scale: u64,
+    /// Microseconds or octets, see [`Kind::unit`].
+    pub(crate) value: f64,
+    /// What was carried while it was measured.
+    pub(crate) tally: Tally,
+}
+
+/// What applications did: it proves that the work was done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Tally {
+    /// Connections from the first SYN to both ends closed.
+    pub(crate) connections: u64,
+    /// Octets that servers read, compared with what clients sent.
+    pub(crate) up: u64,
+    /// Octets that clients read, compared with what servers sent.
+    pub(crate) down: u64,
+}
+
+impl Tally {
+    /// What was added since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            connections: self.connections - before.connections,
+            up: self.up - before.up,
+            down: self.down - before.down,
+        }
+    }
+
+    /// Whether every connection carried its request and its response. Connections that are half
+    /// done at the beginning or the end may carry theirs outside.
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        let slack = u64::from(AT_A_TIME);
+        let fits = |octets: u64, size: usize| {
+            octets.is_multiple_of(size as u64)
+                && (octets / size as u64).abs_diff(self.connections) <= slack
+        };
+        if fits(self.up, REQUEST.len()) && fits(self.down, RESPONSE.len()) {
+            return Ok(());
+        }
+        Err(format!("work was left out: {self:?}").into())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Skipped(reason) => writeln!(f, "skip {reason}"),
+            Self::Measured(Measured { scale, value, tally }) => {
+                writeln!(f, "scale {scale}\nvalue {value}")?;
+                let Tally { connections, up, down } = tally;
+                writeln!(f, "connections {connections}\nup {up}\ndown {down}")
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// Reads what a peer wrote, and refuses what does not prove itself.
+    pub(crate) fn read(kind: Kind, text: &str) -> Result<Self, Failure> {
+        let mut measured = Measured::default();
+        let Tally { connections, up, down } = &mut measured.tally;
+        let mut named = 0;
+        for line in text.lines() {
+            let (name, value) = line.split_once(' ').ok_or_else(|| format!("{line}: no answer"))?;
+            match name {
+                "skip" => return Ok(Self::Skipped(value.to_owned())),
+                "scale" => measured.scale = value.parse()?,
+                "value" => measured.value = value.parse()?,
+                "connections" => *connections = value.parse()?,
+                "up" => *up = value.parse()?,
+                "down" => *down = value.parse()?,
+                _ => return Err(format!("{line}: not an answer").into()),
+            }
+            named += 1;
+        }
+        if named != 5 {
+            return Err(format!("an answer has five lines, this has {named}").into());
+        }
+        if kind == Kind::Churn {
+            if *connections == 0 {
+                return Err("no connection was measured".into());
+            }
+            measured.tally.check()?;
+        }
+        Ok(Self::Measured(measured))
+    }
+}
+
+/// Connections that are under way at a time.
+pub(crate) const AT_A_TIME: u32 = 64;
+/// What a client asks.
+pub(crate) const REQUEST: [u8; 64] = [b'q'; 64];
+/// What a server answers.
+pub(crate) const RESPONSE: [u8; 256] = [b'r'; 256];
+/// Ports that clients use, of each address.
+pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 1_024..=65_535;
+/// The ports that are chosen from in [`Kind::Ports`]: Linux' and Whimbrel's default.
+pub(crate) const CHOICE: std::ops::RangeInclusive<u16> = 32_768..=60_999;
+
+/// How many addresses clients need: so few that most ports are used.
+pub(crate) fn client_addresses(waiting: u32) -> u32 {
+    1 + waiting / 40_000
+}
+
+#[cfg(test)]
+mod tests;

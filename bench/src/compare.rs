@@ -1,0 +1,176 @@
+//! Every case on every peer, one after the other, round by round, so that a machine that drifts
+//! drifts for all.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::case::{Answer, Case, Kind, Limits, Measured};
+use crate::peers::{PEERS, Ready, last_line};
+
+/// What is to be compared.
+pub(crate) struct Plan {
+    /// Each case, in the order of the table.
+    pub(crate) cases: Vec<Case>,
+    /// What each call may take.
+    pub(crate) limits: Limits,
+    /// How often each case is done.
+    pub(crate) rounds: u32,
+}
+
+/// What came of it.
+pub(crate) struct Comparison {
+    /// The peers that were there.
+    pub(crate) peers: Vec<Ready>,
+    /// Those that were not, and why.
+    pub(crate) missing: Vec<(&'static str, String)>,
+    /// By case and peer.
+    pub(crate) cells: HashMap<(Case, &'static str), Cell>,
+}
+
+/// What a peer said of a case.
+pub(crate) enum Cell {
+    /// A measurement a round, at least one.
+    Measured(Vec<Measured>),
+    /// Why it was not measured.
+    Without(String),
+}
+
+impl Plan {
+    /// Everything, or what takes a minute.
+    pub(crate) fn new(quick: bool, rounds: Option<u32>) -> Self {
+        // Filling all ports takes the slowest peer some seconds.
+        let ports: &[u32] = if quick { &[0, 99] } else { &[0, 50, 99, 100] };
+        let (most, record_count, idle): (_, _, &[u32]) = if quick {
+            (100_000, 100_000, &[10_000])
+        } else {
+            (10_000_000, 1_000_000, &[10_000, 1_000_000])
+        };
+        let of = |kind: Kind, scales: &[u32]| -> Vec<Case> {
+            scales.iter().filter(|it| **it <= most).map(|&scale| Case { kind, scale }).collect()
+        };
+        let waiting = [0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+        let cases = [
+            of(Kind::Churn, &waiting),
+            of(Kind::Ports, ports),
+            of(Kind::TimeWait, &[record_count]),
+            of(Kind::Syn, &[record_count]),
+            of(Kind::Idle, &[record_count]),
+            of(Kind::Packet, idle),
+            of(Kind::Burst, idle),
+        ];
+        let (fill, measure) = if quick { (500, 100) } else { (60_000, 1_000) };
+        let limits = Limits {
+            fill: Duration::from_millis(fill),
+            measure: Duration::from_millis(measure),
+            memory: MEMORY,
+        };
+        Self { cases: cases.concat(), limits, rounds: rounds.unwrap_or(if quick { 1 } else { 3 }) }
+    }
+
+    /// Does it, and says on stderr how far it is. Without `only`, all peers.
+    pub(crate) fn run(&self, only: &[String]) -> Result<Comparison, Failure> {
+        if let Some(unknown) = only.iter().find(|name| PEERS.iter().all(|it| it.name != **name)) {
+            let names: Vec<_> = PEERS.iter().map(|it| it.name).collect();
+            return Err(format!("{unknown}: no peer; there are {}", names.join(", ")).into());
+        }
+        let mut comparison =
+            Comparison { peers: Vec::new(), missing: Vec::new(), cells: HashMap::new() };
+        for peer in PEERS.iter().filter(|it| only.is_empty() || only.iter().any(|o| o == it.name)) {
+            eprintln!("preparing {}", peer.name);
+            match peer.prepare() {
+                Ok(ready) => comparison.peers.push(ready),
+                Err(reason) => {
+                    eprintln!("skipped {}: {reason}", peer.name);
+                    comparison.missing.push((peer.name, reason.to_string()));
+                }
+            }
+        }
+        for round in 1..=self.rounds {
+            for case in &self.cases {
+                eprint!("round {round} of {}: {} {}", self.rounds, case.kind.name(), case.scale);
+                comparison.do_case(*case, &self.limits)?;
+                eprintln!();
+            }
+        }
+        Ok(comparison)
+    }
+}
+
+impl Comparison {
+    fn do_case(&mut self, case: Case, limits: &Limits) -> Result<(), Failure> {
+        for ready in &self.peers {
+            let key = (case, ready.peer.name);
+            if matches!(self.cells.get(&key), Some(Cell::Without(_))) {
+                continue;
+            }
+            let answer = match self.out_of_reach(case, ready.peer.name) {
+                Some(reason) => Answer::Skipped(reason),
+                None => call(ready, case, limits)?,
+            };
+            match answer {
+                Answer::Measured(measured) => {
+                    eprint!(", {} {:.3}", ready.peer.name, measured.value);
+                    let cell = self.cells.entry(key).or_insert(Cell::Measured(Vec::new()));
+                    if let Cell::Measured(rounds) = cell {
+                        rounds.push(measured);
+                    }
+                }
+                Answer::Skipped(reason) => {
+                    eprint!(", {} skipped", ready.peer.name);
+                    self.cells.insert(key, Cell::Without(reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What exceeded the limits at a smaller scale is not tried at a larger one.
+    fn out_of_reach(&self, case: Case, peer: &'static str) -> Option<String> {
+        let smaller = self.cells.iter().filter(|((other, name), _)| {
+            *name == peer && other.kind == case.kind && other.scale < case.scale
+        });
+        let reached = smaller.filter_map(|((other, _), cell)| match cell {
+            Cell::Measured(rounds) => {
+                let first = rounds.first()?;
+                first.is_short_of(*other).then_some(first.scale)
+            }
+            Cell::Without(_) => None,
+        });
+        reached.max().map(|scale| format!("it reached {scale} within the limits"))
+    }
+}
+
+impl Measured {
+    /// Whether the limits ended the filling: a twentieth less is what a moment's end makes.
+    pub(crate) fn is_short_of(&self, case: Case) -> bool {
+        self.scale * 20 < u64::from(case.scale) * 19
+    }
+}
+
+/// Calls a peer's program, and ends it if it takes far longer than its limits.
+fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
+    let begun = Instant::now();
+    let patience = limits.fill * 3 + limits.measure * 10 + PATIENCE;
+    let mut command = ready.command(case, limits);
+    let piped = std::process::Stdio::piped;
+    let mut child = command.stdout(piped()).stderr(piped()).spawn()?;
+    while child.try_wait()?.is_none() {
+        if begun.elapsed() > patience {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Answer::Skipped(format!("it did not end within {} s", patience.as_secs())));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Ok(Answer::Skipped(format!("failed: {}", last_line(&output.stderr))));
+    }
+    Answer::read(case.kind, &String::from_utf8(output.stdout)?)
+}
+
+/// What a peer may fill, octets.
+const MEMORY: u64 = 12 << 30;
+/// What a peer may take beyond its limits: exhausted ports are slow to find.
+const PATIENCE: Duration = Duration::from_secs(90);

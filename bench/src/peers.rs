@@ -1,0 +1,153 @@
+//! The stacks that are compared, and how each is called.
+
+pub(crate) mod frames;
+mod host;
+mod smoltcp;
+mod whimbrel;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Failure;
+use crate::case::{Answer, Case, Limits};
+use crate::churn::Options;
+
+/// A stack.
+pub(crate) struct Peer {
+    /// What it is called by.
+    pub(crate) name: &'static str,
+    /// What heads its column.
+    pub(crate) title: &'static str,
+    /// What of its work differs from the others'.
+    pub(crate) note: &'static str,
+    built: Built,
+}
+
+/// Where a peer's program comes from.
+enum Built {
+    /// This one.
+    Here,
+    /// A folder of `peers/` with a script that fetches and builds it.
+    Elsewhere,
+}
+
+/// A peer that can be called.
+pub(crate) struct Ready {
+    /// Which.
+    pub(crate) peer: &'static Peer,
+    /// Of the stack.
+    pub(crate) version: String,
+    program: PathBuf,
+}
+
+impl Peer {
+    /// Fetches and builds what it needs; the error says why it must be skipped.
+    pub(crate) fn prepare(&'static self) -> Result<Ready, Failure> {
+        let (program, version) = match self.built {
+            Built::Here => (std::env::current_exe()?, version_here(self.name)?),
+            Built::Elsewhere => self.build()?,
+        };
+        Ok(Ready { peer: self, version, program })
+    }
+
+    fn build(&self) -> Result<(PathBuf, String), Failure> {
+        let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let target = bench.join("target/peers").join(self.name);
+        let script = bench.join("peers").join(self.name).join("build.sh");
+        let output = Command::new("sh").arg(script).arg(&target).output()?;
+        if output.status.success() {
+            return Ok((target.join("bench"), last_line(&output.stdout)));
+        }
+        Err(last_line(&output.stderr).into())
+    }
+}
+
+impl Ready {
+    /// The call that does a case.
+    pub(crate) fn command(&self, case: Case, limits: &Limits) -> Command {
+        let mut command = Command::new(&self.program);
+        if matches!(self.peer.built, Built::Here) {
+            command.args(["peer", self.peer.name]);
+        }
+        command.args(case.arguments(limits));
+        command
+    }
+}
+
+/// What a program said last.
+pub(crate) fn last_line(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    text.trim_end().lines().last().unwrap_or("it said nothing").to_owned()
+}
+
+/// The version of a stack that is linked into this program, or runs under it.
+fn version_here(name: &str) -> Result<String, Failure> {
+    let lock = include_str!("../Cargo.lock");
+    let package = if name == "smoltcp" { "smoltcp" } else { "whimbrel-stack" };
+    let entry = lock.split("[[package]]").find(|it| it.contains(&format!("name = \"{package}\"")));
+    let version = entry.and_then(|it| it.split("version = \"").nth(1)?.split('"').next());
+    Ok(version.ok_or("Cargo.lock does not name it")?.to_owned())
+}
+
+/// Does a case as one of the peers that live in this program.
+pub(crate) fn answer(name: &str, case: Case, limits: &Limits) -> Result<Answer, Failure> {
+    let answer = match name {
+        "whimbrel" => whimbrel::Whimbrel::new(case, Options::Default)
+            .and_then(|mut hosts| host::answer(&mut hosts, case, limits)),
+        "whimbrel-plain" => whimbrel::Whimbrel::new(case, Options::Off)
+            .and_then(|mut hosts| host::answer(&mut hosts, case, limits)),
+        "smoltcp" => {
+            smoltcp::Smoltcp::new(case).and_then(|mut hosts| host::answer(&mut hosts, case, limits))
+        }
+        _ => Err(format!("{name}: no peer of this program").into()),
+    };
+    answer.or_else(|failure| match failure.downcast::<Unable>() {
+        Ok(unable) => Ok(Answer::Skipped(unable.0.to_owned())),
+        Err(other) => Err(other),
+    })
+}
+
+/// A peer cannot do a case, for this reason.
+#[derive(Clone, Copy, Debug)]
+struct Unable(&'static str);
+
+impl std::fmt::Display for Unable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Unable {}
+
+/// All of them; the first is what the others are compared with.
+pub(crate) const PEERS: [Peer; 4] = [
+    Peer {
+        name: "whimbrel",
+        title: "Whimbrel",
+        note: "its defaults: timestamps, SACK, window scaling, keyed ISNs; two shards",
+        built: Built::Here,
+    },
+    Peer {
+        name: "whimbrel-plain",
+        title: "Whimbrel, plain",
+        note: "without timestamps and SACK",
+        built: Built::Here,
+    },
+    Peer {
+        name: "smoltcp",
+        title: "smoltcp",
+        note: "no timestamps, no SACK blocks, random ISNs without a key or clock; no choice of \
+               ports; no SYN entries: a listening socket for each; buffers of 256 octets, which its \
+               memory includes; with none in TIME-WAIT its server aborts the sockets that come there",
+        built: Built::Here,
+    },
+    Peer {
+        name: "lwip",
+        title: "lwIP",
+        note: "`NO_SYS=1`, raw API, memory from malloc; no timestamps, no SACK, no window scaling, \
+               ISNs that are counted; one stack is both hosts, so each list holds both ends; no \
+               bursts: it takes a packet at a time; with none in TIME-WAIT those that come there are \
+               aborted",
+        built: Built::Elsewhere,
+    },
+];

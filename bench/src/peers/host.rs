@@ -1,0 +1,187 @@
+//! What a peer of this process can do, and how each case is made of that. The programs of the other
+//! peers, in C and Go, follow the same steps.
+
+use std::time::Duration;
+
+use crate::Failure;
+use crate::case::{AT_A_TIME, Answer, Case, Kind, Limits, Measured, Tally};
+use crate::meter::{Filling, cpu_time, resident};
+
+/// Two hosts that are connected, under one stack.
+pub(crate) trait Hosts {
+    /// A connection under way.
+    type Handle;
+
+    /// Carries so many short connections from the first SYN to the end.
+    fn churn(&mut self, connections: u32) -> Result<(), Failure>;
+
+    /// What the applications did so far.
+    fn tally(&self) -> Tally;
+
+    /// Records in TIME-WAIT.
+    fn waiting(&self) -> Result<u64, Failure>;
+
+    /// Calls connect towards a host that never answers; `None` if no port is left.
+    fn connect(&mut self) -> Result<Option<Self::Handle>, Failure>;
+
+    /// Takes it back; the port is free again.
+    fn abort(&mut self, handle: Self::Handle) -> Result<(), Failure>;
+
+    /// Opens so many more connections, and leaves them idle.
+    fn open_idle(&mut self, count: u32) -> Result<(), Failure>;
+
+    /// So many more SYNs come that nothing follows.
+    fn receive_syns(&mut self, count: u32) -> Result<(), Failure>;
+
+    /// Copies a packet for each of these idle connections to where a device would leave it.
+    fn stage(&mut self, connections: &[u32]) -> Result<(), Failure>;
+
+    /// The server receives the packets that were staged, so many at a time, and is asked after each
+    /// time what it has to send.
+    fn deliver(&mut self, at_a_time: usize) -> Result<(), Failure>;
+
+    /// CPU time that was spent for this process elsewhere.
+    fn cpu_time_elsewhere(&self) -> Result<Duration, Failure> {
+        Ok(Duration::ZERO)
+    }
+
+    /// Memory that the hosts hold, octets.
+    fn memory(&self) -> Result<u64, Failure> {
+        resident()
+    }
+}
+
+/// Does a case.
+pub(crate) fn answer(
+    hosts: &mut impl Hosts,
+    case: Case,
+    limits: &Limits,
+) -> Result<Answer, Failure> {
+    let measured = match case.kind {
+        Kind::Churn => churn(hosts, case.scale, limits)?,
+        Kind::Ports => ports(hosts, case.scale, limits)?,
+        Kind::TimeWait | Kind::Syn | Kind::Idle => memory(hosts, case, limits)?,
+        Kind::Packet => packets(hosts, case.scale, 1, limits)?,
+        Kind::Burst => packets(hosts, case.scale, PACKETS, limits)?,
+    };
+    Ok(Answer::Measured(measured))
+}
+
+fn churn(hosts: &mut impl Hosts, waiting: u32, limits: &Limits) -> Result<Measured, Failure> {
+    hosts.churn(WARM_UP)?;
+    fill(waiting.saturating_sub(WARM_UP), limits, |count| hosts.churn(count))?;
+    let scale = hosts.waiting()?;
+    let before = hosts.tally();
+    let begun = cpu_time() + hosts.cpu_time_elsewhere()?;
+    let spent = loop {
+        hosts.churn(4 * AT_A_TIME)?;
+        let spent = cpu_time() + hosts.cpu_time_elsewhere()? - begun;
+        let connections = hosts.tally().since(before).connections;
+        if spent >= limits.measure || connections >= MOST_MEASURED {
+            break spent;
+        }
+    };
+    let tally = hosts.tally().since(before);
+    Ok(Measured { scale, value: micros(spent, tally.connections), tally })
+}
+
+fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measured, Failure> {
+    let mut held = Vec::new();
+    while let Some(handle) = hosts.connect()? {
+        held.push(handle);
+    }
+    let all = held.len();
+    let mut dice = Dice(1);
+    while held.len() * 100 > all * percent as usize {
+        let picked = dice.below(held.len() as u32);
+        hosts.abort(held.swap_remove(picked as usize))?;
+    }
+    let batch = ((all - held.len()) / 4).clamp(1, AT_A_TIME as usize);
+    let (mut spent, mut calls) = (Duration::ZERO, 0);
+    while spent < limits.measure && calls < MOST_MEASURED {
+        let begun = cpu_time();
+        let got = (0..batch).map(|_| hosts.connect()).collect::<Result<Vec<_>, _>>()?;
+        spent += cpu_time() - begun;
+        calls += batch as u64;
+        if got.iter().any(Option::is_some) == (held.len() == all) {
+            return Err("connect found a port where none was left, or none where some were".into());
+        }
+        for handle in got.into_iter().flatten() {
+            hosts.abort(handle)?;
+        }
+    }
+    Ok(Measured { scale: percent.into(), value: micros(spent, calls), tally: Tally::default() })
+}
+
+fn memory(hosts: &mut impl Hosts, case: Case, limits: &Limits) -> Result<Measured, Failure> {
+    let before = hosts.memory()?;
+    let scale = fill(case.scale, limits, |count| match case.kind {
+        Kind::Syn => hosts.receive_syns(count),
+        Kind::Idle => hosts.open_idle(count),
+        _ => hosts.churn(count),
+    })?;
+    let ends = if case.kind == Kind::Idle { 2 } else { 1 };
+    let grown = hosts.memory()?.saturating_sub(before);
+    let value = grown as f64 / (ends * scale) as f64;
+    Ok(Measured { scale, value, tally: Tally::default() })
+}
+
+fn packets(
+    hosts: &mut impl Hosts,
+    idle: u32,
+    at_a_time: usize,
+    limits: &Limits,
+) -> Result<Measured, Failure> {
+    let scale = fill(idle, limits, |count| hosts.open_idle(count))?;
+    let (mut spent, mut packets) = (Duration::ZERO, 0);
+    let mut dice = Dice(1);
+    while spent < limits.measure && packets < MOST_MEASURED {
+        let picked: Vec<_> = (0..PACKETS).map(|_| dice.below(scale as u32)).collect();
+        hosts.stage(&picked)?;
+        let begun = cpu_time();
+        hosts.deliver(at_a_time)?;
+        spent += cpu_time() - begun;
+        packets += PACKETS as u64;
+    }
+    Ok(Measured { scale, value: micros(spent, packets), tally: Tally::default() })
+}
+
+/// Adds `count` by `more`, as far as the limits allow; returns how many that were.
+fn fill(
+    count: u32,
+    limits: &Limits,
+    mut more: impl FnMut(u32) -> Result<(), Failure>,
+) -> Result<u64, Failure> {
+    let filling = Filling::begin(limits);
+    let mut done = 0;
+    while done < count && filling.may_go_on()? {
+        let next = (count - done).min(4 * AT_A_TIME);
+        more(next)?;
+        done += next;
+    }
+    Ok(done.into())
+}
+
+fn micros(spent: Duration, count: u64) -> f64 {
+    spent.as_secs_f64() * 1e6 / count as f64
+}
+
+/// Numbers that repeat: xorshift.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    /// Less than `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
+    }
+}
+
+/// So many come before anything is measured.
+const WARM_UP: u32 = 1_000;
+/// More are not measured: the figure does not become better.
+const MOST_MEASURED: u64 = 200_000;
+/// Packets that are staged and delivered at a time.
+const PACKETS: usize = 256;
