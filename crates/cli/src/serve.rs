@@ -3,13 +3,14 @@
 use clap::Args;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
-    Clock, Device, PacketConfig, PacketWire, Stop, Tun, TunConfig, UnixWire, Waker, WireSpec,
-    Worker, entropy,
+    Clock, Device, PacketConfig, PacketWire, PcapConfig, PcapWire, Stop, Tun, TunConfig, UnixWire,
+    Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
 
 use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::failure::Failure;
+use crate::quantity::thousands;
 use crate::rules::{RuleOptions, Shorthand};
 use crate::size;
 
@@ -123,26 +124,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let server = Server::open(&plan)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let clock = Clock::start();
     match &plan.wire {
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
             let tun = Tun::open(config)?;
             let headline = about_interface(config, &tun);
-            serve(&plan, server, tun, (&stop, &headline))
+            serve(&plan, server, tun, (&stop, clock, &headline))
         }
         WireSpec::Packet(config) => {
             let wire = PacketWire::open(config)?;
             let headline = about_place(config, &wire);
-            serve(&plan, server, wire, (&stop, &headline))
+            serve(&plan, server, wire, (&stop, clock, &headline))
         }
         WireSpec::Unix(config) => {
             let wire = UnixWire::open(config)?;
             let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
             let headline =
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
-            serve(&plan, server, wire, (&stop, &headline))
+            serve(&plan, server, wire, (&stop, clock, &headline))
+        }
+        WireSpec::Pcap(config) => {
+            let wire = PcapWire::open(config, clock, stop.clone())?;
+            let headline = about_capture(config, &wire);
+            serve(&plan, server, wire, (&stop, clock, &headline))
         }
         _ => {
-            let text = "nobody can be served there: give tun:, tap:, packet: or unix:";
+            let text = "nobody can be served there: give tun:, tap:, packet:, unix: or pcap:";
             Err(Failure::usage("--wire", text))
         }
     }
@@ -153,13 +160,13 @@ fn serve<D: Device>(
     plan: &Plan,
     server: Server<Shard>,
     device: D,
-    (stop, headline): (&Stop, &str),
+    (stop, clock, headline): (&Stop, Clock, &str),
 ) -> Result<(), Failure> {
     let (shard, listeners) = open_shard(plan, &device)?;
     let medium = device.capabilities().medium;
     let report = Report::begin(plan, headline);
     let port = ServePort::new(server, report);
-    let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
+    let waker = Waker::new().map_err(Failure::run)?;
     let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
     let tap = plan.pcap.as_ref().map(open).transpose()?;
     let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
@@ -178,6 +185,9 @@ fn serve<D: Device>(
     capture::finish(worker.take_tap())?;
     let served = &worker.port().served;
     served.report.summarize(&served.server.statistics(), Some(worker.shard()));
+    if let WireSpec::Pcap(_) = plan.wire {
+        served.report.conclude_replay(worker.device().counters().rx_frames, worker.shard());
+    }
     Ok(())
 }
 
@@ -218,11 +228,30 @@ fn about_place(config: &PacketConfig, wire: &PacketWire) -> String {
     format!("packet:{} ({mac}offload {offload}; mtu {mtu})", config.name().to_string_lossy())
 }
 
+/// A capture, for people: `pcap:a.pcapng (Ethernet; 120 frames; 4 outward ones left out)`.
+fn about_capture(config: &PcapConfig, wire: &PcapWire) -> String {
+    let contents = wire.contents();
+    let kind = match wire.capabilities().medium {
+        Medium::Ip => "IP".to_owned(),
+        Medium::Ethernet { mac } => format!("mac {mac}"),
+    };
+    let mut text = format!("{kind}; {} frames", thousands(contents.inward as u64));
+    if contents.outward > 0 {
+        text += &format!("; {} outward ones left out", thousands(contents.outward as u64));
+    }
+    if contents.cut > 0 {
+        text += &format!("; {} cut short by the capture", thousands(contents.cut as u64));
+    }
+    format!("pcap:{} ({text})", config.path().display())
+}
+
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
                          [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames), \
                          packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,offload=on|off] (a \
-                         station of its own on this machine's interface IF), or \
-                         unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process); \
+                         station of its own on this machine's interface IF), \
+                         unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process), or \
+                         pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max] (a capture, replayed \
+                         to the stack; it ends with it); \
                          addr, host and gw may repeat; or kernel: (the kernel's sockets, to compare)";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: the port of what is served, on every address of the stack]";

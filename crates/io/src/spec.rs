@@ -18,6 +18,7 @@ use whimbrel_wire::{Address, MacAddress};
 
 use crate::config::ConfigError;
 use crate::packet::PacketConfig;
+use crate::pcap::{PcapConfig, Speed};
 use crate::tun::{Layer, Offload, TunConfig};
 use crate::unix::UnixConfig;
 
@@ -42,6 +43,9 @@ pub enum WireSpec {
     Packet(PacketConfig),
     /// `unix:PATH,addr=ADDRESS/PREFIX[,mtu=N]`: a socket to another process; `addr` may repeat.
     Unix(UnixConfig),
+    /// `pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max]`: a capture, replayed; `addr` may repeat.
+    /// Without `mac` the station is the one that frames for these addresses are for.
+    Pcap(PcapConfig),
     /// `mem:[rate=45M][,delay=35ms][,…]`: both hosts in this process, and a link between them in
     /// each direction that is like this; `mem:` alone is perfect.
     Mem(LinkConfig),
@@ -56,6 +60,7 @@ impl WireSpec {
             Self::Tun(config) | Self::Tap(config) => config.addresses(),
             Self::Packet(config) => config.addresses(),
             Self::Unix(config) => config.addresses(),
+            Self::Pcap(config) => config.addresses(),
             Self::Mem(_) | Self::Kernel => &[],
         }
     }
@@ -65,7 +70,7 @@ impl WireSpec {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.queues(),
             Self::Packet(config) => config.fanout(),
-            Self::Unix(_) | Self::Mem(_) | Self::Kernel => 1,
+            Self::Unix(_) | Self::Pcap(_) | Self::Mem(_) | Self::Kernel => 1,
         }
     }
 
@@ -75,6 +80,7 @@ impl WireSpec {
             Self::Tun(config) | Self::Tap(config) => config.routes(),
             Self::Packet(config) => config.routes(),
             Self::Unix(config) => config.routes(),
+            Self::Pcap(config) => config.routes(),
             Self::Mem(_) | Self::Kernel => Vec::new(),
         }
     }
@@ -107,6 +113,14 @@ impl FromStr for WireSpec {
                 let config = UnixConfig::new(target, typed.addresses)?;
                 Self::Unix(match typed.mtu {
                     Some(mtu) => config.with_mtu(mtu)?,
+                    None => config,
+                })
+            }
+            Kind::Pcap => {
+                let config = PcapConfig::new(target, typed.addresses)?;
+                let config = config.with_speed(typed.speed.unwrap_or_default());
+                Self::Pcap(match typed.mac {
+                    Some(mac) => config.with_mac(mac)?,
                     None => config,
                 })
             }
@@ -166,6 +180,7 @@ struct Typed {
     hosts: Vec<Address>,
     gateways: Vec<Address>,
     mac: Option<MacAddress>,
+    speed: Option<Speed>,
     queues: Option<u16>,
     fanout: Option<u16>,
     offload: Option<Offload>,
@@ -220,6 +235,7 @@ impl Typed {
                 })?,
             )?,
             "offload" => once(&mut self.offload, "offload", offload(value)?)?,
+            "speed" => once(&mut self.speed, "speed", speed(value)?)?,
             "mac" => once(
                 &mut self.mac,
                 "mac",
@@ -287,6 +303,14 @@ fn station(value: &str) -> Option<MacAddress> {
     pairs.next().is_none().then_some(MacAddress(octets))
 }
 
+fn speed(value: &str) -> Result<Speed, SpecError> {
+    match value {
+        "max" => Ok(Speed::Max),
+        "captured" => Ok(Speed::Captured),
+        _ => Err(bad("speed", value, "max or captured, as in speed=max")),
+    }
+}
+
 fn offload(value: &str) -> Result<Offload, SpecError> {
     match value {
         "on" => Ok(Offload::On),
@@ -300,8 +324,8 @@ fn bad(key: &'static str, value: &str, allowed: &'static str) -> SpecError {
 }
 
 /// Kinds of wire that later versions have.
-const PLANNED: [&str; 2] = ["xdp", "pcap"];
-const KINDS: &str = "tun:, tap:, packet:, unix:, mem: and kernel:";
+const PLANNED: [&str; 1] = ["xdp"];
+const KINDS: &str = "tun:, tap:, packet:, unix:, pcap:, mem: and kernel:";
 const EXAMPLE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 
 #[cfg(test)]

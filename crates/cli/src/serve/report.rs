@@ -11,6 +11,8 @@ use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::plan::{Plan, Volume};
+use crate::pcap::refusals;
+use crate::quantity::thousands;
 use crate::size;
 
 /// What is printed, and what was printed last.
@@ -98,6 +100,12 @@ impl Report {
             if left.is_empty() { "none" } else { &left },
             shard.census().time_wait,
         ));
+    }
+
+    /// Says what became of the frames of a capture.
+    pub(crate) fn conclude_replay(&self, frames: u64, shard: &Shard) {
+        let frames = thousands(frames);
+        self.print(&format!("replayed   {frames} frames; {}\n", refusals(shard)));
     }
 
     /// Nobody may be reading any more: that is no reason to stop serving.
@@ -192,6 +200,7 @@ fn cookies(plan: &Plan) -> String {
 /// Where a client on this machine finds what listens at `at`, if that can be said.
 fn reachable(plan: &Plan, at: Endpoint) -> Option<Endpoint> {
     match (at.addr.is_unspecified(), &plan.wire) {
+        (_, WireSpec::Pcap(_)) => None,
         (false, _) => Some(at),
         (true, WireSpec::Kernel) if at.addr.is_v4() => {
             Some(Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), at.port))
