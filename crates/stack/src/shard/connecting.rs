@@ -52,8 +52,9 @@ impl Shard {
         if *options != SocketOptions::default() {
             connection.set_options(&mut cx, options);
         }
-        let index = self.records.connections.0.insert(Slot::new(connection));
-        self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
+        let hash = self.records.hash(&key);
+        let index = self.records.connections.0.insert(Slot::new(connection, hash));
+        self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.tell_path_mtu(index);
         self.settle(index);
         Ok(self.handle(index))
