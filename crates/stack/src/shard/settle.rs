@@ -1,13 +1,14 @@
 //! After something touched a connection: what follows for the lists, the wheel and the table.
 
 use whimbrel_tcp::Instant;
-use whimbrel_tcp::conn::{Signals, State};
+use whimbrel_tcp::conn::{Marking, Signals, State};
 use whimbrel_tcp::table::{Kind, Record};
 
 use super::closing::ended;
 use super::{Shard, Source};
 use crate::Event;
 use crate::ip::FlowKey;
+use crate::markings::Markings;
 
 impl Shard {
     /// Brings the lists, the wheel and the table in line with the connection.
@@ -54,7 +55,10 @@ impl Shard {
             // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
             let owes_ack = slot.connection.owes_ack();
             let tsval = slot.connection.tsval(self.now);
-            let ended = ended(&slot.connection, generation);
+            let marking = slot.connection.marking(&self.tunables);
+            let usual = marking == Marking::usual(&self.tunables);
+            let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
+            let ended = ended(&slot.connection, generation, number);
             let hash = self.records.hash(&key);
             let record = Record::new(Kind::Connection, index);
             let found = if waits {
