@@ -25,6 +25,11 @@ pub(crate) struct CaptureOption {
 }
 
 impl CaptureOption {
+    /// Whether there is to be one.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.pcap.is_some()
+    }
+
     /// What is meant on this wire.
     pub(crate) fn pcap(&self, wire: &WireSpec) -> Result<Option<CapturePlan>, Failure> {
         match (&self.pcap, wire) {

@@ -27,6 +27,7 @@ mod report;
 mod rules;
 mod script;
 mod serve;
+mod shards;
 mod sim;
 mod size;
 

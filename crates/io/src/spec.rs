@@ -74,6 +74,19 @@ impl WireSpec {
         }
     }
 
+    /// The same with so many queues.
+    pub fn with_queues(self, queues: u16) -> Result<Self, ConfigError> {
+        Ok(match self {
+            Self::Tun(config) => Self::Tun(config.with_queues(queues)?),
+            Self::Tap(config) => Self::Tap(config.with_queues(queues)?),
+            Self::Packet(config) => Self::Packet(config.with_fanout(queues)?),
+            Self::Unix(_) | Self::Pcap(_) | Self::Mem(_) | Self::Kernel if queues != 1 => {
+                return Err(ConfigError::OneQueue(queues));
+            }
+            one => one,
+        })
+    }
+
     /// The stack's ways beyond the networks of its addresses.
     pub fn routes(&self) -> Vec<Route> {
         match self {

@@ -115,9 +115,14 @@ impl Shard {
                 Ok(port)
             };
         }
+        // What a port comes home to is this shard's queue, where that can be computed.
+        let steering = self.host.capabilities.steering;
+        let is_home = |port| steering.comes_home(port, remote.port);
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let records = &self.records;
-        let chosen = self.ports.choose(&addr, &remote, |port| !records.contains(&key(port)));
+        let chosen = self
+            .ports
+            .choose(&addr, &remote, |port| is_home(port) && !records.contains(&key(port)));
         chosen.map_err(|exhausted| {
             self.counters.ports_exhausted += 1;
             let (first, last) = (exhausted.range.first(), exhausted.range.last());
