@@ -51,7 +51,10 @@ impl CapturePlan {
         clock: Option<Clock>,
     ) -> Result<Tap, Failure> {
         let file = File::create(&self.path).map_err(|error| {
-            Failure::Run(format!("--pcap: cannot write {}: {error}", self.path.display()))
+            Failure::Run(format!(
+                "--pcap {}: {error}; give a file that can be written",
+                self.path.display()
+            ))
         })?;
         let config = TapConfig {
             name: wire.to_owned(),
