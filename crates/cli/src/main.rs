@@ -20,12 +20,14 @@ mod load;
 mod options;
 mod output;
 mod pages;
+mod pcap;
 mod progress;
 mod quantity;
 mod report;
 mod rules;
 mod script;
 mod serve;
+mod shards;
 mod sim;
 mod size;
 
@@ -80,6 +82,8 @@ enum Tool {
     Crr(crr::Arguments),
     /// Measure bulk transfer, as ttcp and iperf3 do.
     Bulk(bulk::Arguments),
+    /// Capture what passes a wire, with why it was dropped and how states changed, as pcapng.
+    Pcap(pcap::Arguments),
     /// Play random scenarios in virtual time, and check every octet of every stream.
     #[command(subcommand)]
     Sim(sim::Command),
@@ -100,6 +104,7 @@ impl Tool {
             Self::Load(arguments) => (&arguments.ground.rules, arguments.shorthands()),
             Self::Crr(arguments) => (&arguments.ground.rules, arguments.shorthands()),
             Self::Bulk(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Pcap(arguments) => (&arguments.rules, Vec::new()),
             Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => return None,
         })
     }
@@ -129,6 +134,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Load(arguments) => load::run(arguments),
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
+        Tool::Pcap(arguments) => pcap::run(arguments),
         Tool::Sim(command) => sim::run(command),
         Tool::Doctor(arguments) => doctor::run(arguments),
         Tool::Completions(arguments) => pages::completions(arguments, Command::command()),

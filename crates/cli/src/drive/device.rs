@@ -30,6 +30,10 @@ pub(super) fn run<J: Job>(
         }
         WireSpec::Packet(config) => drive(job, ground, PacketWire::open(config)?, target, stop),
         WireSpec::Unix(config) => drive(job, ground, UnixWire::open(config)?, target, stop),
+        WireSpec::Pcap(_) => {
+            let text = "a capture answers nobody: serve and pcap replay one";
+            Err(Failure::usage("--wire", text))
+        }
         _ => Err(Failure::usage("--wire", "this wire has no device to drive")),
     }
 }

@@ -81,6 +81,24 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("bulk"), 2, &["send", "recv"]);
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
     assert_says(&whimbrel("serve -w mem:"), 2, &["whimbrel load"]);
+    assert_says(&whimbrel("serve -w pcap:x.pcapng"), 2, &["--wire", "addr="]);
+    assert_says(&whimbrel("serve -w pcap:x,addr=10.9.0.2/24,speed=2"), 2, &["speed=max"]);
+    assert_says(&whimbrel("serve -w pcap:/nowhere,addr=10.9.0.2/24"), 1, &["/nowhere", "No such"]);
+    assert_says(
+        &whimbrel("load http://10.9.0.1/ -w pcap:x,addr=10.9.0.2/24"),
+        2,
+        &["answers nobody"],
+    );
+    assert_says(&whimbrel("pcap -w mem:"), 2, &["--wire", "--pcap FILE"]);
+    assert_says(
+        &whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 tcp prot 80"),
+        2,
+        &["FILTER", "column 5"],
+    );
+    assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -a 10"), 2, &["duration:10"]);
+    assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -b 10M -o x"), 2, &["filesize:100M"]);
+    assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -b filesize:1M"), 2, &["-o FILE"]);
+    assert_says(&whimbrel("serve --pcap x,rotate=many"), 2, &["--pcap", "100M"]);
     assert_says(&whimbrel("serve --echo --sink"), 2, &["--sink"]);
     assert_says(&whimbrel("serve --close rst"), 2, &["--echo"]);
 }
