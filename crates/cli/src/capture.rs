@@ -100,7 +100,10 @@ impl CapturePlan {
             Place::File(path) => path,
         };
         let refused = |path: &Path, error| {
-            Failure::Run(format!("--pcap: cannot write {}: {error}", path.display()))
+            Failure::Run(format!(
+                "--pcap {}: {error}; give a file that can be written",
+                path.display()
+            ))
         };
         let Some(Rotate { octets, files }) = self.rotate else {
             let out = create(path).map_err(|error| refused(path, error))?;

@@ -47,7 +47,14 @@ struct Command {
     #[command(subcommand)]
     tool: Tool,
     /// Whether to write in colours; NO_COLOR counts, too.
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = Color::Auto,
+        display_order = 900
+    )]
     color: Color,
 }
 

@@ -42,7 +42,7 @@ impl Plan {
             arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands())?;
         ground.add_addresses(&arguments.local_addr)?;
         let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
-        let target = target.transpose().map_err(|error| Failure::usage("URL", error))?;
+        let target = target.transpose()?;
         let close_by = match arguments.close {
             Closer::Server => CloseBy::Server,
             Closer::Client | Closer::Rst => CloseBy::Client,

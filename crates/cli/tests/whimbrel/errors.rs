@@ -62,6 +62,8 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load --json=xml"), 2, &["xml", "oha"]);
     assert_says(&whimbrel("load -D /nowhere"), 1, &["/nowhere", "No such file"]);
     assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
+    assert_says(&whimbrel("load -n 1 --pcap /nowhere/x"), 1, &["/nowhere/x", "can be written"]);
+    assert_says(&whimbrel("load http://no.invalid/ -w kernel:"), 1, &["no.invalid", "address"]);
     assert_says(&whimbrel("crr nowhere"), 2, &["ADDR:PORT"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
     assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);
