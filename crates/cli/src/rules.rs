@@ -202,6 +202,11 @@ impl Shorthand {
         let name = "net.ipv4.ip_local_port_range";
         Self { option: "--local-ports", name, value: typed.into() }
     }
+
+    /// `--syncookies`.
+    pub(crate) fn syn_cookies(typed: &str) -> Self {
+        Self { option: "--syncookies", name: "net.ipv4.tcp_syncookies", value: typed.into() }
+    }
 }
 
 /// A configuration file, with the origin of each value behind it.

@@ -2,8 +2,9 @@
 
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Connection;
-use whimbrel_tcp::table::Slab;
+use whimbrel_tcp::table::{FlowHash, Slab};
 
+use crate::ip::FlowKey;
 use crate::wheel::{TimerNode, TimerNodes};
 
 /// A connection in its place: four cache lines.
@@ -13,6 +14,8 @@ pub(crate) struct Slot {
     pub(crate) timer: TimerNode,
     /// What the timer is armed for, [`Instant::NEVER`] if it is not.
     pub(crate) armed: Instant,
+    /// Where the flow table has it.
+    pub(crate) hash: FlowHash,
     /// It waits in a listener's accept queue.
     pub(crate) unaccepted: bool,
     /// It stands in the dirty list.
@@ -24,16 +27,28 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(connection: Connection) -> Self {
+    pub(crate) fn new(connection: Connection, hash: FlowHash) -> Self {
         Self {
             connection,
             timer: TimerNode::default(),
             armed: Instant::NEVER,
+            hash,
             unaccepted: false,
             dirty: false,
             listed: false,
             linked: true,
         }
+    }
+
+    /// Whether the flow table leads here for `key`.
+    #[inline]
+    pub(crate) fn is_flow(&self, key: &FlowKey) -> bool {
+        let connection = &self.connection;
+        self.linked
+            && connection.remote_port() == key.remote_port
+            && connection.local_port() == key.local_port
+            && connection.local_index() == key.local_index
+            && *connection.remote() == key.remote
     }
 
     /// Whether there is something to tell, and an application to tell it to.

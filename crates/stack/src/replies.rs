@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::Reply;
 use whimbrel_tcp::conn::Marking;
+use whimbrel_tcp::table::SynEntry;
 
 use crate::ip::{Datagram, ErrorOut, FlowKey};
 
@@ -14,6 +15,8 @@ pub(crate) enum Pending {
     Reply(FlowKey, Reply, Marking),
     /// The SYN-ACK of a half-open entry.
     SynAck(u32),
+    /// The SYN-ACK of a handshake that only a cookie remembers.
+    SynCookie(SynEntry),
     /// An answer to an echo request, or what did not leave of it yet.
     Echo(Datagram),
     /// An ICMP error.

@@ -12,6 +12,7 @@ mod clock;
 mod closing;
 mod commands;
 mod connecting;
+mod cookies;
 mod error;
 mod icmp;
 mod input;
@@ -26,7 +27,7 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
-use whimbrel_tcp::table::{Identity, Listeners, PortRange, Ports};
+use whimbrel_tcp::table::{Cookies, Identity, Listeners, PortRange, Ports};
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
@@ -49,6 +50,7 @@ pub struct Shard {
     now: Instant,
     tunables: Tunables,
     identity: Identity,
+    cookies: Cookies,
     host: Host,
     records: Records,
     listeners: Listeners,
@@ -98,6 +100,7 @@ impl Shard {
         Ok(Self {
             now: Instant::ZERO,
             identity: Identity::new(&secrets, &tunables),
+            cookies: Cookies::new(&secrets),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
             ports: Ports::new(&secrets, range, tunables.port_order),
@@ -238,6 +241,34 @@ pub struct Census {
     pub fragmented: usize,
     /// Octets that their fragments take.
     pub fragment_octets: usize,
+}
+
+/// Those of two shards.
+impl core::ops::AddAssign for Census {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            connections,
+            syn_entries,
+            time_wait,
+            listeners,
+            cold_halves,
+            flows,
+            timers,
+            replies,
+            fragmented,
+            fragment_octets,
+        } = other;
+        self.connections += connections;
+        self.syn_entries += syn_entries;
+        self.time_wait += time_wait;
+        self.listeners += listeners;
+        self.cold_halves += cold_halves;
+        self.flows += flows;
+        self.timers += timers;
+        self.replies += replies;
+        self.fragmented += fragmented;
+        self.fragment_octets += fragment_octets;
+    }
 }
 
 #[cfg(test)]

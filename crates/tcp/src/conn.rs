@@ -37,7 +37,7 @@ use crate::{Context, Tick};
 
 pub use close::{Remains, WriteClosed};
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
-pub use open::{ActiveOpen, Handshake, initial_window};
+pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, Particulars, SocketOptions};
 pub use output::Outgoing;
 pub use settings::{Cork, KeepAlive, Nagle};

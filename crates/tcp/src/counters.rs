@@ -97,8 +97,23 @@ counters! {
     listen_overflows = "TcpExtListenOverflows",
     /// SYNs and third segments that a listener dropped, for whatever reason.
     listen_drops = "TcpExtListenDrops",
-    /// SYNs dropped because the SYN cache was full.
+    /// SYNs dropped because the SYN cache was full, where cookies are off or are no answer, and
+    /// nobody could be evicted.
     syn_cache_overflows = "TcpExtTCPReqQFullDrop",
+    /// SYNs answered by a cookie because the SYN cache was full. (Linux adds those that
+    /// `net.ipv4.tcp_syncookies=2` answers whether it is full or not.)
+    syn_cache_cookies = "TcpExtTCPReqQFullDoCookies",
+    /// SYN cookies sent.
+    cookies_sent = "TcpExtSyncookiesSent",
+    /// SYN cookies that came back and opened a connection.
+    cookies_received = "TcpExtSyncookiesRecv",
+    /// Acknowledgments that could have brought a SYN cookie back, and had none that holds: old,
+    /// forged, or mangled.
+    cookies_failed = "TcpExtSyncookiesFailed",
+    /// Half-open entries that made room for a newer one.
+    syn_evictions = "WhimbrelSynEvicted",
+    /// Half-open entries that their peer's reset ended, or ours because the accept queue was full.
+    embryonic_resets = "TcpExtEmbryonicRsts",
     /// Half-open entries that were never completed.
     syn_timeouts = "WhimbrelSynTimeouts",
     /// Connections that entered TIME-WAIT. (Linux counts them as they leave it.)

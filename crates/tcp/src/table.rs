@@ -1,16 +1,19 @@
 //! Where a stack keeps its flows: the one table that finds a segment's record, and the records
 //! that are not connections.
 
+pub mod cookies;
 pub mod flow_table;
 pub mod identity;
 pub mod listeners;
 pub mod ports;
 pub mod secrets;
+mod sip;
 pub mod slab;
 pub mod syn_cache;
 pub mod syn_entry;
 pub mod time_wait;
 
+pub use cookies::{Carried, CookieTerms, Cookies, Membership};
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use identity::Identity;
 pub use listeners::{

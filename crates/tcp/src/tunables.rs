@@ -35,7 +35,8 @@ pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
-    AnswerInTimeWait, Isn, PortOrder, ReceiveWindow, RstInTimeWait, SynInTimeWait, ToldBuffers,
+    AnswerInTimeWait, Isn, PortOrder, ReceiveWindow, RstInTimeWait, SynCookies, SynInTimeWait,
+    ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -404,6 +405,23 @@ tunables! {
         rfc: "RFC 4987 3.2";
         low: "a burst of clients is refused.";
         high: "memory that forged SYNs can pin.";
+    }
+
+    /// Which SYNs are answered by a cookie. A cookie holds for two minutes at most. Without timestamps
+    /// it negotiates neither window scaling nor SACK.
+    syn_cookies: SynCookies = SynCookies::Auto, "net.ipv4.tcp_syncookies"
+        (Reading::Words(&[("1", "auto"), ("2", "always"), ("0", "off")])), SynCookies::UNIT => {
+        also: "net.inet.tcp.syncookies" (Reading::Words(&[("1", "auto"), ("0", "off")])),
+            "net.inet.tcp.syncookies_only" (Reading::Words(&[("1", "always"), ("0", "auto")]));
+        rfc: "RFC 4987 3.6";
+    }
+
+    /// A handshake whose third segment finds the accept queue full is ended by a reset, as the
+    /// client then knows. Otherwise the segment is dropped, and the SYN-ACK repeated until there is
+    /// room.
+    abort_on_overflow: bool = false, "net.ipv4.tcp_abort_on_overflow", Unit::Switch => {
+        low: "clients whose server does not keep up wait, and believe to be connected.";
+        high: "clients that meet a short burst are refused.";
     }
 
     /// The most connections.

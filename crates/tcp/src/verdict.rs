@@ -165,6 +165,9 @@ drop_reasons! {
     AcceptDeferred = Own "TCP_DEFER_ACCEPT",
     /// The SYN cache is full.
     SynCacheFull = Own "SYN_CACHE_FULL",
+    /// An acknowledgment without a record, for a listener that sends SYN cookies, that brought none
+    /// back; answered by a reset.
+    SynCookie = Own "TCP_SYNCOOKIE",
     /// Too many connections.
     ConnectionLimit = Own "TCP_CONNECTION_LIMIT",
     /// A segment for a record in TIME-WAIT that needs no answer.

@@ -19,7 +19,7 @@ impl Shard {
         remote: Endpoint,
         local: Option<Endpoint>,
     ) -> Result<Handle, ConnectError> {
-        self.connect_with(remote, local, &SocketOptions::default())
+        self.open(remote, local, None)
     }
 
     /// The same, with what was set before.
@@ -28,6 +28,15 @@ impl Shard {
         remote: Endpoint,
         local: Option<Endpoint>,
         options: &SocketOptions,
+    ) -> Result<Handle, ConnectError> {
+        self.open(remote, local, Some(options))
+    }
+
+    fn open(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+        options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
         let local_index = self.judge_peer(remote, local)?;
         let limit = self.tunables.max_connections;
@@ -49,11 +58,12 @@ impl Shard {
         };
         let mut cx = self.context();
         let mut connection = Connection::connect(&mut cx, open);
-        if *options != SocketOptions::default() {
+        if let Some(options) = options {
             connection.set_options(&mut cx, options);
         }
-        let index = self.records.connections.0.insert(Slot::new(connection));
-        self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
+        let hash = self.records.hash(&key);
+        let index = self.records.connections.0.insert(Slot::new(connection, hash));
+        self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.tell_path_mtu(index);
         self.settle(index);
         Ok(self.handle(index))
@@ -105,9 +115,14 @@ impl Shard {
                 Ok(port)
             };
         }
+        // What a port comes home to is this shard's queue, where that can be computed.
+        let steering = self.host.capabilities.steering;
+        let is_home = |port| steering.comes_home(port, remote.port);
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let records = &self.records;
-        let chosen = self.ports.choose(&addr, &remote, |port| !records.contains(&key(port)));
+        let chosen = self
+            .ports
+            .choose(&addr, &remote, |port| is_home(port) && !records.contains(&key(port)));
         chosen.map_err(|exhausted| {
             self.counters.ports_exhausted += 1;
             let (first, last) = (exhausted.range.first(), exhausted.range.last());

@@ -185,7 +185,7 @@ impl Shard {
         }
     }
 
-    fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
+    pub(super) fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
         let Some((connection, mut cx)) = self.connection(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -203,6 +203,9 @@ impl Shard {
             return Verdict::Drop(DropReason::ResetWithoutSocket);
         }
         match self.listener_for(&arrival.key) {
+            Some(listener) if self.may_bring_cookie(listener, flags) => {
+                self.on_cookie(listener, located)
+            }
             // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {

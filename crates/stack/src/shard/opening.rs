@@ -4,12 +4,14 @@ use whimbrel_tcp::conn::{
     ActiveOpen, Connection, Handshake, Marking, SocketOptions, initial_window,
 };
 use whimbrel_tcp::table::{
-    Announced, Due, Families, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry, SynStep,
+    Announced, Due, Families, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
+    SynStep,
 };
-use whimbrel_tcp::{DropReason, TxSegment, Verdict};
+use whimbrel_tcp::{DropReason, Reply, RxSegment, TxSegment, Verdict};
 use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 
 use super::commands::LettingGo;
+use super::cookies::Unrecorded;
 use super::input::Located;
 use super::{ListenError, Shard, Source};
 use crate::ListenerId;
@@ -98,6 +100,14 @@ impl Shard {
         }
         let scale_limit = place.options().scale_limit(&self.tunables);
         let (key, hash) = (located.arrival.key, located.hash);
+        // A cookie would say nothing of the record that has to come back if the handshake fails.
+        let reuses = opening.replaces.is_some();
+        if let Some(verdict) = self.judge_cookie(listener, reuses) {
+            return match verdict {
+                Unrecorded::Cookie => self.send_cookie(listener, located, scale_limit),
+                Unrecorded::Drop => Verdict::Drop(DropReason::SynCacheFull),
+            };
+        }
         let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
@@ -111,28 +121,23 @@ impl Shard {
         };
         let syn = located.arrival.segment.header.whole();
         let entry = SynEntry::from_syn(&syn, open, &self.tunables);
-        match self.records.syns.insert(entry, &mut self.listeners, self.now) {
-            Ok(index) => {
-                self.counters.syn_received += 1;
-                let record = Record::new(Kind::SynEntry, index);
-                match opening.replaces {
-                    Some((wait, by)) => {
-                        self.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
-                        if by == ReuseBy::Timestamp {
-                            self.records.waits.remove(wait);
-                        }
-                    }
-                    None => self.records.flows.insert(hash, record),
+        let Ok(index) = self.records.syns.insert(entry, &mut self.listeners, self.now) else {
+            debug_assert!(false, "room was found above");
+            return Verdict::Drop(DropReason::SynCacheFull);
+        };
+        self.counters.syn_received += 1;
+        let record = Record::new(Kind::SynEntry, index);
+        match opening.replaces {
+            Some((wait, by)) => {
+                self.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
+                if by == ReuseBy::Timestamp {
+                    self.records.waits.remove(wait);
                 }
-                self.replies.push(Pending::SynAck(index));
-                Verdict::Accepted
             }
-            Err(_) => {
-                self.counters.syn_cache_overflows += 1;
-                self.counters.listen_drops += 1;
-                Verdict::Drop(DropReason::SynCacheFull)
-            }
+            None => self.records.flows.insert(hash, record),
         }
+        self.replies.push(Pending::SynAck(index));
+        Verdict::Accepted
     }
 
     /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
@@ -162,6 +167,7 @@ impl Shard {
             }
             SynStep::Reset => {
                 self.counters.attempt_fails += 1;
+                self.counters.embryonic_resets += 1;
                 if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
                     self.forget_half_open(index, &entry);
                 }
@@ -204,42 +210,72 @@ impl Shard {
             }
             return Verdict::Drop(DropReason::AcceptDeferred);
         }
-        if self.records.connections.0.len() >= self.tunables.max_connections as usize {
-            return Verdict::Drop(DropReason::ConnectionLimit);
-        }
-        if listener.is_accept_queue_full() {
-            // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
-            listener.on_overflow();
-            self.counters.listen_overflows += 1;
-            self.counters.listen_drops += 1;
-            return Verdict::Drop(DropReason::ListenOverflow);
-        }
-        let connection = self.build(&entry);
-        let mut slot = Slot::new(connection);
-        slot.unaccepted = true;
-        let place = self.records.connections.0.insert(slot);
-        let first = self.listeners.get(entry.listener()).is_some_and(|it| it.waiting() == 0);
-        if let Some(listener) = self.listeners.get_mut(entry.listener()) {
-            // Room was found above.
-            let _ = listener.push_accepted(place);
-            if first {
-                self.events.push_back(Source::Listener(listener.id()));
+        match self.judge_seat(entry.listener()) {
+            Ok(()) => {}
+            Err(DropReason::ListenOverflow) if self.tunables.abort_on_overflow => {
+                return self.refuse_overflow(index, &entry, &arrival.segment);
             }
+            // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
+            Err(reason) => return Verdict::Drop(reason),
         }
+        let place = self.seat(&entry, self.timestamp_offset(&entry), located.hash);
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
         self.records.flows.replace(located.hash, half_open, whole);
         self.records.syns.remove(index, &mut self.listeners);
         self.end_kept_wait(&entry);
-        let Some((connection, mut cx)) = self.connection(place) else {
-            return Verdict::Drop(DropReason::Closed);
-        };
-        let verdict = connection.on_segment(&mut cx, &arrival.segment);
-        self.settle(place);
-        verdict
+        self.on_connection_segment(place, arrival)
     }
 
-    fn build(&mut self, entry: &SynEntry) -> Connection {
+    /// Whether a listener takes one more complete connection. If not, the reason is counted, but
+    /// for the drop.
+    pub(super) fn judge_seat(&mut self, listener: u32) -> Result<(), DropReason> {
+        if self.records.connections.0.len() >= self.tunables.max_connections as usize {
+            return Err(DropReason::ConnectionLimit);
+        }
+        let place = self.listeners.get_mut(listener).ok_or(DropReason::NoSocket)?;
+        if place.is_accept_queue_full() {
+            place.on_overflow();
+            self.counters.listen_overflows += 1;
+            self.counters.listen_drops += 1;
+            return Err(DropReason::ListenOverflow);
+        }
+        Ok(())
+    }
+
+    /// The accept queue is full, and the client is to know.
+    fn refuse_overflow(
+        &mut self,
+        index: u32,
+        entry: &SynEntry,
+        segment: &RxSegment<'_>,
+    ) -> Verdict {
+        self.counters.attempt_fails += 1;
+        self.counters.embryonic_resets += 1;
+        let stamps = entry.timestamps(self.announced(entry).tsval);
+        self.records.syns.remove(index, &mut self.listeners);
+        self.forget_half_open(index, entry);
+        Verdict::Reply(Reply::reset_for(segment).stamped(stamps), DropReason::ListenOverflow)
+    }
+
+    /// The connection of a complete handshake, in its listener's accept queue, for which
+    /// [`Shard::judge_seat`] found room. The flow table does not lead to it yet.
+    pub(super) fn seat(&mut self, entry: &SynEntry, timestamp_offset: u32, hash: FlowHash) -> u32 {
+        let connection = self.build(entry, timestamp_offset);
+        let mut slot = Slot::new(connection, hash);
+        slot.unaccepted = true;
+        let place = self.records.connections.0.insert(slot);
+        let first = self.listeners.get(entry.listener()).is_some_and(|it| it.waiting() == 0);
+        if let Some(listener) = self.listeners.get_mut(entry.listener()) {
+            let _ = listener.push_accepted(place);
+            if first {
+                self.events.push_back(Source::Listener(listener.id()));
+            }
+        }
+        place
+    }
+
+    fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
         // Most listeners have nothing to hand down, and it need not be copied.
         let inherited = self.inherited(entry);
         let options = inherited.filter(|it| **it != SocketOptions::default()).copied();
@@ -250,7 +286,7 @@ impl Shard {
                 local_port: entry.local_port(),
                 local_index: entry.local_index(),
                 iss: entry.iss(),
-                timestamp_offset: self.timestamp_offset(entry),
+                timestamp_offset,
                 mss: self.own_mss(entry),
             },
             irs: entry.irs(),
@@ -277,7 +313,7 @@ impl Shard {
         self.write_header(&FlowKey::of_half_open(&entry), &header, marking, tx)
     }
 
-    fn announced(&self, entry: &SynEntry) -> Announced {
+    pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
         let limit = self.inherited(entry).map(|options| options.recv_limit(&self.tunables));
         Announced {
             tsval: Identity::tsval(self.now, self.timestamp_offset(entry)),
@@ -307,7 +343,7 @@ impl Shard {
         }
     }
 
-    fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
+    pub(super) fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
         let local = self.host.addresses.get(entry.local_index());
         local.map_or(0, |local| self.identity.timestamp_offset(local, &entry.remote().addr))
     }

@@ -29,6 +29,7 @@ impl Shard {
         match pending {
             Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
+            Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::Error(error) => self.host.write_error(error, tx),
         }

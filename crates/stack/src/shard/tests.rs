@@ -6,6 +6,7 @@ mod packets;
 
 mod administer;
 mod close;
+mod cookies;
 mod echo;
 mod ethernet;
 mod fragments;
@@ -13,6 +14,7 @@ mod hostile;
 mod icmp;
 mod narrow;
 mod open;
+mod overflow;
 mod policies;
 mod refuse;
 mod storms;

@@ -48,8 +48,19 @@ pub struct Handshake {
     pub ts_recent: Option<u32>,
     /// SACK was negotiated.
     pub sack: bool,
-    /// From our SYN-ACK to the segment that acknowledged it; `None` if either SYN was repeated.
-    pub round_trip: Option<Duration>,
+    /// From our SYN-ACK to the segment that acknowledged it.
+    pub round_trip: FirstTrip,
+}
+
+/// The round trip of a handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FirstTrip {
+    /// This long.
+    Took(Duration),
+    /// Either SYN was repeated, so that it cannot be told.
+    Repeated,
+    /// Nothing was remembered of it: neither how long it took nor whether anything was lost.
+    Unknown,
 }
 
 impl Connection {
@@ -88,8 +99,9 @@ impl Connection {
         }
         connection.settle_mss(handshake.peer_mss, cx.tunables);
         match handshake.round_trip {
-            Some(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
-            None => {
+            FirstTrip::Took(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
+            FirstTrip::Unknown => {}
+            FirstTrip::Repeated => {
                 connection.cc.collapse(u32::from(connection.mss));
                 connection.rtt.restart_after_lost_syn();
             }

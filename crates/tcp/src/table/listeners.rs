@@ -11,7 +11,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use whimbrel_wire::{Address, Endpoint, Family};
 
-use super::Slab;
+use super::{Cookies, Slab};
+use crate::Instant;
 use crate::conn::SocketOptions;
 
 /// The listeners of one shard.
@@ -128,23 +129,15 @@ impl Listeners {
         self.listeners.is_empty()
     }
 
-    /// One more half-open entry, if the listener's bound has room; else the bound, and a SYN drop
-    /// counted.
-    pub(super) fn admit_half_open(&mut self, index: u32) -> Result<(), u32> {
-        let Some(listener) = self.get_mut(index) else {
-            debug_assert!(false, "a SYN was admitted to listener {index}, which is not there");
-            return Err(0);
-        };
-        if listener.half_open >= listener.half_open_limit() {
-            listener.stats.syn_drops += 1;
-            return Err(listener.half_open_limit());
+    /// One more half-open entry; whether there was room for it, the caller has judged.
+    pub(super) fn admit_half_open(&mut self, index: u32) {
+        if let Some(listener) = self.get_mut(index) {
+            listener.half_open += 1;
         }
-        listener.half_open += 1;
-        Ok(())
     }
 
-    /// A SYN was refused for a bound that is not the listener's own.
-    pub(super) fn on_syn_dropped(&mut self, index: u32) {
+    /// A SYN was dropped because there was no room for another half-open entry.
+    pub fn on_syn_dropped(&mut self, index: u32) {
         if let Some(listener) = self.get_mut(index) {
             listener.stats.syn_drops += 1;
         }
@@ -175,6 +168,8 @@ pub struct Listener {
     half_open: u32,
     accept_queue: VecDeque<u32>,
     stats: ListenerStats,
+    /// When the last SYN cookie was sent.
+    cookie_sent: Option<Instant>,
     options: SocketOptions,
 }
 
@@ -193,6 +188,7 @@ impl Listener {
             half_open: 0,
             accept_queue: VecDeque::new(),
             stats: ListenerStats::default(),
+            cookie_sent: None,
             options: SocketOptions::default(),
         }
     }
@@ -238,6 +234,11 @@ impl Listener {
         if self.backlog < Self::MIN_HALF_OPEN { Self::MIN_HALF_OPEN } else { self.backlog }
     }
 
+    /// Whether one more half-open entry would exceed that.
+    pub const fn is_half_open_full(&self) -> bool {
+        self.half_open >= self.half_open_limit()
+    }
+
     /// How many complete connections wait to be accepted.
     pub fn waiting(&self) -> usize {
         self.accept_queue.len()
@@ -267,6 +268,17 @@ impl Listener {
     /// The accept queue was found full before a connection was built for it.
     pub const fn on_overflow(&mut self) {
         self.stats.overflows += 1;
+    }
+
+    /// A SYN is answered by a cookie.
+    pub const fn on_cookie_sent(&mut self, now: Instant) {
+        self.stats.cookies_sent += 1;
+        self.cookie_sent = Some(now);
+    }
+
+    /// Whether a cookie that it sent may still be under way.
+    pub fn has_cookies_out(&self, now: Instant) -> bool {
+        self.cookie_sent.is_some_and(|sent| now.since(sent) <= Cookies::LIFETIME)
     }
 
     /// What happened so far.
@@ -313,8 +325,10 @@ pub struct ListenerStats {
     /// Complete connections that were refused because the accept queue was full; a handshake
     /// counts each time its last segment arrives.
     pub overflows: u64,
-    /// SYNs refused because this listener, or the SYN cache, had no room for another entry.
+    /// SYNs dropped because this listener, or the SYN cache, had no room for another entry.
     pub syn_drops: u64,
+    /// SYNs answered by a cookie.
+    pub cookies_sent: u64,
 }
 
 /// Another listener is there.

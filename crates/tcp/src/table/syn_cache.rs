@@ -6,12 +6,13 @@
 //! Rejected: the wheel of the connections, at 16 octets a timer more than the links that stand
 //! here inside the 64 octets of the entry.
 //!
-//! The cache is bounded in all and per listener; what lies beyond is refused. An answer without a
-//! record (SYN cookies, RFC 4987 3.6) is the caller's alternative at that point, and needs nothing
-//! from here.
+//! The cache is bounded in all and per listener; what lies beyond is refused. At that point the
+//! caller has two ways out: an answer without a record ([`Cookies`](super::Cookies), RFC 4987 3.6),
+//! or [`SynCache::evict`] (RFC 4987 3.4).
 
+use super::sip::SipHasher24;
 use super::syn_entry::{NONE, tick_rounded_up};
-use super::{Listeners, Slab, SynEntry};
+use super::{Key, Listeners, Slab, SynEntry};
 use crate::{Instant, Tick, Tunables};
 
 /// The half-open connections of one shard.
@@ -24,18 +25,40 @@ pub struct SynCache {
     /// The latest time told. Earlier ones count as this, so that each queue stays in order.
     told: Instant,
     rules: Rules,
+    /// One beyond the highest place that was taken since there was no entry.
+    reach: u32,
+    lots: SipHasher24,
+    /// How many lots were drawn.
+    drawn: u64,
 }
 
 /// Getters.
 impl SynCache {
-    /// A cache by these rules, empty.
-    pub fn new(tunables: &Tunables) -> Self {
+    /// A cache by these rules, empty. Who is evicted follows from `key`.
+    pub fn new(tunables: &Tunables, key: &Key) -> Self {
         Self {
             entries: Slab::new(),
             levels: [Level::EMPTY; LEVELS],
             occupied: 0,
             told: Instant::ZERO,
             rules: Rules::from(tunables),
+            reach: 0,
+            lots: key.prf(),
+            drawn: 0,
+        }
+    }
+
+    /// Whether there is room for one more entry of the listener with this index.
+    pub fn judge_room(&self, listener: u32, listeners: &Listeners) -> Result<(), SynCacheFull> {
+        let limit = self.rules.max_entries;
+        if self.entries.len() >= limit as usize {
+            return Err(SynCacheFull::InAll { limit });
+        }
+        match listeners.get(listener) {
+            Some(it) if it.is_half_open_full() => {
+                Err(SynCacheFull::Listener { limit: it.half_open_limit() })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -87,18 +110,49 @@ impl SynCache {
         listeners: &mut Listeners,
         now: Instant,
     ) -> Result<u32, SynCacheFull> {
-        let limit = self.rules.max_entries;
-        if self.entries.len() >= limit as usize {
-            listeners.on_syn_dropped(entry.listener());
-            return Err(SynCacheFull::InAll { limit });
-        }
-        listeners
-            .admit_half_open(entry.listener())
-            .map_err(|limit| SynCacheFull::Listener { limit })?;
+        self.judge_room(entry.listener(), listeners)?;
+        listeners.admit_half_open(entry.listener());
         self.told = self.told.max(now);
+        if self.entries.is_empty() {
+            self.reach = 0;
+        }
         let index = self.entries.insert(entry);
+        self.reach = self.reach.max(index + 1);
         self.link(index, 0);
         Ok(index)
+    }
+
+    /// Takes the oldest out of some entries that are drawn by lot, to make room for another of
+    /// this listener. `None` if none of them would make any: too few entries are its.
+    ///
+    /// The oldest of all would be the easiest to find, and for a flood the easiest to aim at: its
+    /// sender would know how long each entry lives. A lot alone takes many that would be answered in
+    /// an instant. An entry whose SYN-ACK was acknowledged stays.
+    pub fn evict(&mut self, listener: u32, listeners: &mut Listeners) -> Option<(u32, SynEntry)> {
+        let full = self.judge_room(listener, listeners).err()?;
+        let any = matches!(full, SynCacheFull::InAll { .. });
+        let mut chosen: Option<(u32, u8, u32)> = None;
+        for _ in 0..LOTS {
+            let index = self.draw();
+            let Some(entry) = self.entries.get(index) else { continue };
+            if entry.is_deferred() || !(any || entry.listener() == listener) {
+                continue;
+            }
+            let (retries, age) =
+                (entry.retries, tick_rounded_up(self.told).millis_since(entry.since));
+            if chosen.is_none_or(|(_, most, oldest)| (retries, age) > (most, oldest)) {
+                chosen = Some((index, retries, age));
+            }
+        }
+        let (index, ..) = chosen?;
+        self.remove(index, listeners).map(|entry| (index, entry))
+    }
+
+    /// A place that nobody outside can foresee.
+    fn draw(&mut self) -> u32 {
+        self.drawn += 1;
+        let lot = self.lots.hash(&self.drawn.to_be_bytes());
+        lot.checked_rem(u64::from(self.reach)).unwrap_or(0) as u32
     }
 
     /// Takes an entry out: completed, reset, or no longer wanted.
@@ -289,6 +343,8 @@ impl From<&Tunables> for Rules {
     }
 }
 
+/// How many places are drawn for one eviction.
+const LOTS: u32 = 8;
 /// One level for the entries not yet repeated, and one for each of up to 30 repetitions.
 const LEVELS: usize = 31;
 const NANOS_PER_MILLI: u64 = 1_000_000;

@@ -16,6 +16,8 @@ use core::time::Duration;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
+use super::{Carried, CookieTerms};
+use crate::conn::FirstTrip;
 use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
 
 /// A half-open connection.
@@ -129,6 +131,58 @@ impl SynEntry {
             retries: 0,
             repeated: false,
         }
+    }
+
+    /// The entry that a cookie stood for: its third segment came, with what the cookie brought back.
+    pub fn from_cookie(
+        third: &TcpHeader,
+        open: PassiveOpen,
+        mss: Mss,
+        terms: &CookieTerms,
+    ) -> Self {
+        let carried = terms.carried.unwrap_or(Carried { scale: None, sack: false });
+        let peer_scale = carried.scale.unwrap_or_default();
+        let negotiated = Negotiated::where_true([
+            (Negotiated::WINDOW_SCALE, carried.scale.is_some()),
+            (Negotiated::TIMESTAMPS, terms.carried.is_some()),
+            (Negotiated::SACK, carried.sack),
+        ]);
+        Self {
+            remote: open.remote,
+            remote_port: third.src_port,
+            local_port: third.dst_port,
+            local_index: open.local_index,
+            mss,
+            listener: open.listener,
+            irs: terms.irs,
+            iss: open.iss,
+            ts_recent: third.options.timestamps.unwrap_or_default().val,
+            time_wait: NONE,
+            previous: NONE,
+            next: NONE,
+            since: Tick::new(0),
+            challenged: Tick::new(0),
+            scales: (terms.own_scale.get() << 4) | peer_scale.get(),
+            negotiated: negotiated.or(Negotiated::COOKIE),
+            retries: 0,
+            repeated: false,
+        }
+    }
+
+    /// The same handshake with nothing negotiated that its cookie cannot carry, and the cookie
+    /// that `issue` makes of it as its ISS.
+    #[must_use]
+    pub fn into_cookie(mut self, issue: impl FnOnce(&CookieTerms, Mss) -> SeqNum) -> Self {
+        if !self.has_timestamps() {
+            self.negotiated = Negotiated(0);
+        }
+        let terms = CookieTerms {
+            irs: self.irs,
+            carried: self.carried(),
+            own_scale: self.rcv_wind_shift(),
+        };
+        self.iss = issue(&terms, self.mss);
+        self
     }
 
     /// The peer's SYN came again ([`SynStep::Repeat`]).
@@ -393,6 +447,12 @@ impl SynEntry {
         self.has_timestamps().then_some(self.ts_recent)
     }
 
+    /// What the TSval of a cookie has to carry; `None` without timestamps.
+    pub fn carried(&self) -> Option<Carried> {
+        let scale = self.is_scaled().then(|| self.snd_wind_shift());
+        self.has_timestamps().then(|| Carried { scale, sack: self.has_sack() })
+    }
+
     /// The TIME-WAIT record to bring back if the handshake fails and to end when it completes.
     pub fn time_wait(&self) -> Option<u32> {
         (self.time_wait != NONE).then_some(self.time_wait)
@@ -409,14 +469,21 @@ impl SynEntry {
     }
 
     /// The time since the only SYN-ACK was sent, to a millisecond either way, so possibly zero:
-    /// the round trip, if the handshake completes `now`. `None` if it was sent more than once, for
-    /// then nobody knows which is answered (RFC 6298 3: Karn's algorithm).
-    pub fn round_trip(&self, now: Instant) -> Option<Duration> {
+    /// the round trip, if the handshake completes `now`. If it was sent more than once, nobody
+    /// knows which is answered (RFC 6298 3: Karn's algorithm); of a cookie, nobody knows anything.
+    pub fn round_trip(&self, now: Instant) -> FirstTrip {
+        if self.negotiated.has(Negotiated::COOKIE) {
+            return FirstTrip::Unknown;
+        }
         let sent_once = self.retries == 0 && !self.repeated;
         let deferred = self.is_deferred() && !self.negotiated.has(Negotiated::CHALLENGED);
         let answered = if deferred { self.challenged } else { tick_rounded_up(now) };
         let millis = answered.millis_since(self.since);
-        sent_once.then_some(Duration::from_millis(u64::from(millis)))
+        if sent_once {
+            FirstTrip::Took(Duration::from_millis(u64::from(millis)))
+        } else {
+            FirstTrip::Repeated
+        }
     }
 }
 
@@ -432,6 +499,8 @@ impl Negotiated {
     const CHALLENGED: Self = Self(1 << 3);
     /// Our SYN was acknowledged, and its listener waits for text.
     const ACKNOWLEDGED: Self = Self(1 << 4);
+    /// Nothing but a cookie remembered it.
+    const COOKIE: Self = Self(1 << 5);
     /// What no SYN takes back.
     const REMEMBERED: Self = Self::CHALLENGED.or(Self::ACKNOWLEDGED);
 

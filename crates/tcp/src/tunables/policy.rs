@@ -90,6 +90,16 @@ policies! {
         End = "end",
     }
 
+    /// Which SYNs are answered by a cookie, so that no record is kept of them.
+    SynCookies {
+        /// Those that find the SYN cache full, of all or of their listener.
+        Auto = "auto",
+        /// All, but those of a flow in TIME-WAIT.
+        Always = "always",
+        /// None: a full SYN cache evicts an entry, the oldest of some that nobody can foresee.
+        Off = "off",
+    }
+
     /// How the window follows the receive buffer.
     ReceiveWindow {
         /// The buffer as it is; a window grows by a full segment or half of the buffer at least

@@ -47,7 +47,7 @@ fn what_cannot_be_listened_on_is_refused_with_what_can() {
 #[test]
 fn a_wire_that_means_nothing_is_refused() {
     assert!(usage_error(&["-w", "tin:x"]).starts_with("--wire: "));
-    assert!(usage_error(&["-w", "tun:t0,addr=10.1.0.2/24,queues=2"]).contains("queues=1"));
+    assert!(usage_error(&["-w", "tun:t0,addr=10.1.0.2/24,queues=0"]).contains("1 to 256"));
 }
 
 #[test]
@@ -57,6 +57,18 @@ fn tunables_are_set_in_the_order_in_which_they_are_typed() {
     assert_eq!(tunables.value_of("msl").as_deref(), Some("2s"));
     assert_eq!((tunables.port_first, tunables.port_last), (1_024, 2_047));
     assert_eq!(plan(&[]).unwrap().rules.tunables, Tunables::default());
+}
+
+#[test]
+fn syncookies_prevail_over_the_tunable_that_they_are_short_for() {
+    let rule = |words: &[&str]| {
+        let tunables = plan(words).unwrap().rules.tunables;
+        tunables.value_of("net.ipv4.tcp_syncookies").unwrap()
+    };
+    assert_eq!(rule(&[]), "auto");
+    assert_eq!(rule(&["-S", "net.ipv4.tcp_syncookies=0"]), "off");
+    assert_eq!(rule(&["--syncookies", "always", "-S", "net.ipv4.tcp_syncookies=0"]), "always");
+    assert!(usage_error(&["-w", "kernel:", "--syncookies", "off"]).contains("sysctl"));
 }
 
 #[test]
@@ -77,6 +89,7 @@ fn options_that_exclude_each_other_are_refused() {
         &["--upload"],
         &["--quiet", "-v"],
         &["--backlog", "0"],
+        &["--syncookies", "on"],
         &["--body", "x"],
     ] {
         let words = std::iter::once("serve").chain(words.iter().copied());

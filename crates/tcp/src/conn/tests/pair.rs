@@ -8,7 +8,7 @@ use bytes::Bytes;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
-use crate::conn::{ActiveOpen, Connection, Handshake, Read, SocketOptions, State};
+use crate::conn::{ActiveOpen, Connection, FirstTrip, Handshake, Read, SocketOptions, State};
 use crate::context::ColdPool;
 use crate::segment::RxChecksum;
 use crate::{Context, Counters, Instant, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
@@ -158,7 +158,7 @@ impl Pair {
             scales: options.window_scale.map(|scale| (scale, recv_scale)),
             ts_recent: options.timestamps.map(|stamps| stamps.val),
             sack: options.sack_permitted,
-            round_trip: Some(2 * self.delay),
+            round_trip: FirstTrip::Took(2 * self.delay),
         };
         let now = self.now;
         self.server.connection =

@@ -7,7 +7,8 @@ use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Endpoint, SeqNum};
 
 use super::{Due, SynCache, SynCacheFull};
-use crate::table::{Families, ListenerId, Listeners, PassiveOpen, SynEntry};
+use crate::conn::FirstTrip;
+use crate::table::{Families, ListenerId, Listeners, PassiveOpen, Secrets, SynEntry};
 use crate::{Instant, Tunables};
 
 /// A cache, and one listener that its entries are for.
@@ -22,7 +23,7 @@ impl Host {
         let mut listeners = Listeners::new();
         let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
         let listener = listeners.add(at, Families::Own, 1000).unwrap();
-        Self { cache: SynCache::new(tunables), listeners, listener }
+        Self { cache: SynCache::new(tunables, &Secrets::from_seed(1).flows), listeners, listener }
     }
 
     fn entry(&self, port: u16) -> SynEntry {
@@ -53,6 +54,15 @@ impl Host {
 
     fn remove(&mut self, index: u32) -> Option<u16> {
         self.cache.remove(index, &mut self.listeners).map(|entry| entry.remote().port)
+    }
+
+    /// Time passes until every entry has expired.
+    fn outlive(&mut self) {
+        let mut millis = 0;
+        while !self.cache.is_empty() {
+            millis += 60_000;
+            while self.pop(millis).is_some() {}
+        }
     }
 
     /// The leak check that ends every story.
@@ -146,11 +156,11 @@ fn the_round_trip_is_timed_to_a_millisecond_and_only_if_one_syn_ack_was_sent() {
     let index = host.cache.insert(host.entry(1), &mut host.listeners, start).unwrap();
     let timed =
         |host: &Host, nanos| host.cache.get(index).unwrap().round_trip(Instant::from_nanos(nanos));
-    assert_eq!(timed(&host, 300_000), Some(Duration::ZERO));
-    assert_eq!(timed(&host, 900_000), Some(Duration::ZERO));
-    assert_eq!(timed(&host, 70_300_000), Some(Duration::from_millis(70)));
+    assert_eq!(timed(&host, 300_000), FirstTrip::Took(Duration::ZERO));
+    assert_eq!(timed(&host, 900_000), FirstTrip::Took(Duration::ZERO));
+    assert_eq!(timed(&host, 70_300_000), FirstTrip::Took(Duration::from_millis(70)));
     assert_eq!(host.pop(1001), Some(Due::Repeat(index)));
-    assert_eq!(timed(&host, 1_001_000_000), None);
+    assert_eq!(timed(&host, 1_001_000_000), FirstTrip::Repeated);
     host.remove(index);
     host.assert_empty();
 }
@@ -194,7 +204,7 @@ fn at_the_bound_in_all_a_syn_is_refused_and_told_the_knob() {
         "SYN cache full: 2 half-open connections in all; raise max_syn_entries"
     );
     let listener = host.listeners.resolve(host.listener).unwrap();
-    assert_eq!((listener.half_open(), listener.stats().syn_drops), (2, 1));
+    assert_eq!(listener.half_open(), 2);
     host.remove(first);
     assert!(host.insert(3, 0).is_ok_and(|index| host.remove(index) == Some(3)));
     host.remove(second);
@@ -215,6 +225,72 @@ fn at_the_bound_of_its_listener_a_syn_is_refused_and_nobody_elses() {
         host.remove(index);
     }
     host.listeners.remove(small);
+    host.assert_empty();
+}
+
+#[test]
+fn at_the_bound_in_all_the_oldest_of_those_drawn_makes_room_whose_listener_it_be() {
+    let mut host = Host::new(&Tunables { max_syn_entries: 4, ..Tunables::default() });
+    for (port, millis) in [(1, 0), (2, 500), (3, 500), (4, 500)] {
+        host.insert(port, millis).unwrap();
+    }
+    assert!(host.cache.evict(host.listener.index() + 1, &mut host.listeners).is_some());
+    assert_eq!(host.cache.evict(host.listener.index(), &mut host.listeners), None, "there is room");
+    host.outlive();
+    host.assert_empty();
+}
+
+#[test]
+fn old_entries_are_evicted_before_young_ones_and_nobody_can_foresee_which() {
+    let evicted = |seed| {
+        let rules = Tunables { max_syn_entries: 1_000, ..Tunables::default() };
+        let mut host = Host::new(&rules);
+        host.cache = SynCache::new(&rules, &Secrets::from_seed(seed).flows);
+        for port in 0..1_000 {
+            host.insert(port, u64::from(port) / 2).unwrap();
+        }
+        let mut gone = Vec::new();
+        for port in 1_000..1_200 {
+            let (_, entry) = host.cache.evict(host.listener.index(), &mut host.listeners).unwrap();
+            gone.push(entry.remote().port);
+            host.insert(port, 500).unwrap();
+        }
+        host.outlive();
+        host.assert_empty();
+        gone
+    };
+    let (one, other) = (evicted(1), evicted(2));
+    assert_ne!(one, other);
+    assert_eq!(one, evicted(1));
+    let young = one.iter().filter(|port| **port >= 500).count();
+    assert!(young < 20, "{young} of 200 were of the younger half");
+}
+
+#[test]
+fn at_the_bound_of_a_listener_one_of_its_own_makes_room() {
+    let mut host = Host::new(&Tunables::default());
+    host.insert(99, 0).unwrap();
+    let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 81);
+    let busy =
+        core::mem::replace(&mut host.listener, host.listeners.add(at, Families::Own, 1).unwrap());
+    for port in 0..16 {
+        host.insert(port, 1).unwrap();
+    }
+    let (_, entry) = host.cache.evict(host.listener.index(), &mut host.listeners).unwrap();
+    assert_ne!(entry.remote().port, 99, "older, but another's");
+    assert!(host.insert(16, 2).is_ok());
+    host.outlive();
+    host.listeners.remove(busy);
+    host.assert_empty();
+}
+
+#[test]
+fn whoever_acknowledged_our_syn_is_not_evicted() {
+    let mut host = Host::new(&Tunables { max_syn_entries: 1, ..Tunables::default() });
+    let index = host.insert(1, 0).unwrap();
+    host.cache.get_mut(index).unwrap().on_deferred(Instant::ZERO);
+    assert_eq!(host.cache.evict(host.listener.index(), &mut host.listeners), None);
+    host.remove(index);
     host.assert_empty();
 }
 

@@ -5,6 +5,7 @@ use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, 
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, WindowSize};
 
 use super::{Announced, PassiveOpen, SynEntry, SynStep};
+use crate::conn::FirstTrip;
 use crate::{DropReason, Instant, Payload, Reply, RxSegment, SegMeta, Tunables};
 
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
@@ -321,9 +322,9 @@ mod repeated_syns {
     #[test]
     fn the_round_trip_is_not_timed_by_a_syn_ack_that_was_sent_twice() {
         let mut entry = entry();
-        assert_eq!(entry.round_trip(Instant::ZERO), Some(Duration::ZERO));
+        assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Took(Duration::ZERO));
         entry.on_repeated_syn(&syn(syn_options()));
-        assert_eq!(entry.round_trip(Instant::ZERO), None);
+        assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Repeated);
     }
 
     #[test]

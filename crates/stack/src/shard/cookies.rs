@@ -1,0 +1,188 @@
+//! SYN cookies: handshakes that have no record until their third segment.
+
+use core::time::Duration;
+
+use whimbrel_tcp::table::{
+    Carried, CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
+};
+use whimbrel_tcp::tunables::SynCookies;
+use whimbrel_tcp::{DropReason, Reply, TxSegment, Verdict};
+use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
+
+use super::Shard;
+use super::input::Located;
+use crate::ip::FlowKey;
+use crate::replies::Pending;
+
+/// What becomes of a SYN that gets no half-open entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unrecorded {
+    /// A cookie answers it.
+    Cookie,
+    /// Nobody does; this has been counted.
+    Drop,
+}
+
+/// Commands.
+impl Shard {
+    /// Takes part in a group of hosts that have the same [`Secrets`](whimbrel_tcp::table::Secrets)
+    /// for cookies, and complete each other's handshakes. `clock` is what the group's clock shows
+    /// at the time last told; any time that all agree on to 40 s, such as the time since 1970.
+    ///
+    /// From then on a third segment is honoured whether this host sent cookies lately or not, unless
+    /// `net.ipv4.tcp_syncookies` is off. Listeners of the group are to have the same options: what
+    /// the SYN-ACK announced is what the host that completes would announce.
+    pub fn join_group(&mut self, clock: Duration) {
+        self.cookies.join_group(self.now, clock);
+    }
+}
+
+impl Shard {
+    /// Whether a SYN goes without a half-open entry. If not, there is room for one: at the bound
+    /// of the cache another was evicted for it.
+    pub(super) fn judge_cookie(&mut self, listener: u32, reuses: bool) -> Option<Unrecorded> {
+        let policy = self.tunables.syn_cookies;
+        if policy == SynCookies::Always && !reuses {
+            return Some(Unrecorded::Cookie);
+        }
+        if self.records.syns.judge_room(listener, &self.listeners).is_ok() {
+            return None;
+        }
+        if policy != SynCookies::Off && !reuses {
+            self.counters.syn_cache_cookies += 1;
+            return Some(Unrecorded::Cookie);
+        }
+        if let Some((index, entry)) = self.records.syns.evict(listener, &mut self.listeners) {
+            self.counters.syn_evictions += 1;
+            self.counters.attempt_fails += 1;
+            self.forget_half_open(index, &entry);
+            return None;
+        }
+        self.listeners.on_syn_dropped(listener);
+        self.counters.syn_cache_overflows += 1;
+        self.counters.listen_drops += 1;
+        Some(Unrecorded::Drop)
+    }
+
+    /// Answers a SYN by a cookie.
+    pub(super) fn send_cookie(
+        &mut self,
+        listener: u32,
+        located: &Located<'_>,
+        scale_limit: u32,
+    ) -> Verdict {
+        let arrival = &located.arrival;
+        let Some(flow) = self.flow_of(&arrival.key) else {
+            return Verdict::Drop(DropReason::NoSocket);
+        };
+        let open = PassiveOpen {
+            remote: arrival.key.remote,
+            local_index: arrival.key.local_index,
+            listener,
+            iss: SeqNum::new(0),
+            scale_limit,
+            time_wait: None,
+        };
+        let entry = SynEntry::from_syn(&arrival.segment.header.whole(), open, &self.tunables)
+            .into_cookie(|terms, mss| self.cookies.issue(&flow, terms, mss, self.now));
+        if let Some(place) = self.listeners.get_mut(listener) {
+            place.on_cookie_sent(self.now);
+        }
+        self.counters.cookies_sent += 1;
+        self.replies.push(Pending::SynCookie(entry));
+        Verdict::Accepted
+    }
+
+    /// The SYN-ACK that is a cookie.
+    pub(super) fn write_cookie(&mut self, entry: &SynEntry, tx: &mut TxSegment) -> bool {
+        let mut announced = self.announced(entry);
+        if let Some(carried) = entry.carried() {
+            announced.tsval = carried.stamp(announced.tsval);
+        }
+        let header = entry.syn_ack(announced);
+        self.counters.out_segs += 1;
+        let marking = self.half_open_marking(entry);
+        self.write_header(&FlowKey::of_half_open(entry), &header, marking, tx)
+    }
+
+    /// Whether a segment without a record may bring a cookie back.
+    pub(super) fn may_bring_cookie(&self, listener: u32, flags: TcpFlags) -> bool {
+        let third =
+            flags.contains(TcpFlags::ACK) && !flags.intersects(TcpFlags::SYN | TcpFlags::RST);
+        let Some(listener) = self.listeners.get(listener) else { return false };
+        let grouped = self.cookies.membership() == Membership::Group
+            && self.tunables.syn_cookies != SynCookies::Off;
+        third && (grouped || listener.has_cookies_out(self.now))
+    }
+
+    /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
+    /// built whole.
+    pub(super) fn on_cookie(&mut self, listener: u32, located: &Located<'_>) -> Verdict {
+        let arrival = &located.arrival;
+        let Some(entry) = self.redeem(listener, located) else {
+            self.counters.cookies_failed += 1;
+            return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::SynCookie);
+        };
+        match self.judge_seat(listener) {
+            Ok(()) => {}
+            Err(DropReason::ListenOverflow) if self.tunables.abort_on_overflow => {
+                let reset = Reply::reset_for(&arrival.segment);
+                return Verdict::Reply(reset, DropReason::ListenOverflow);
+            }
+            // Whatever the client sends next brings the cookie again.
+            Err(reason) => return Verdict::Drop(reason),
+        }
+        self.counters.cookies_received += 1;
+        let tsecr = arrival.segment.header.options.timestamps.map(|stamps| stamps.ecr);
+        let offset = self.offset_after(&entry, tsecr.unwrap_or_default());
+        let place = self.seat(&entry, offset, located.hash);
+        self.records.flows.insert(located.hash, Record::new(Kind::Connection, place));
+        self.on_connection_segment(place, arrival)
+    }
+
+    fn redeem(&self, listener: u32, located: &Located<'_>) -> Option<SynEntry> {
+        let arrival = &located.arrival;
+        let header = &arrival.segment.header;
+        let iss = header.ack - 1;
+        let limit = self.listeners.get(listener)?.options().scale_limit(&self.tunables);
+        let carried = header.options.timestamps.map(|stamps| Carried::read(stamps.ecr));
+        let scaled = carried.is_some_and(|carried| carried.scale.is_some());
+        let own_scale = if scaled { WindowScale::for_window(limit) } else { WindowScale::ZERO };
+        let terms = CookieTerms { irs: header.seq - 1, carried, own_scale };
+        let flow = self.flow_of(&arrival.key)?;
+        let mss = self.cookies.redeem(&flow, &terms, iss, self.now)?;
+        let open = PassiveOpen {
+            remote: arrival.key.remote,
+            local_index: arrival.key.local_index,
+            listener,
+            iss,
+            scale_limit: limit,
+            time_wait: None,
+        };
+        Some(SynEntry::from_cookie(&header.whole(), open, mss, &terms))
+    }
+
+    /// The timestamp offset under which TSval goes on from what the peer echoes. Another host of
+    /// the group has another clock: PAWS would refuse what ours shows, if it is behind.
+    ///
+    /// TIME-WAIT does not remember the offset. Should the acknowledgment of the peer's FIN be lost,
+    /// the next may seem too old to it.
+    fn offset_after(&self, entry: &SynEntry, tsecr: u32) -> u32 {
+        let own = self.timestamp_offset(entry);
+        let age = Identity::tsval(self.now, own).wrapping_sub(tsecr);
+        let is_ours = u128::from(age) <= Cookies::LIFETIME.as_millis() + CARRIED_LAG;
+        match self.cookies.membership() {
+            Membership::Group if !is_ours => tsecr.wrapping_sub(self.now.tick().raw()),
+            _ => own,
+        }
+    }
+
+    fn flow_of(&self, key: &FlowKey) -> Option<Flow> {
+        let local = Endpoint::new(*self.host.addresses.get(key.local_index)?, key.local_port);
+        Some(Flow { local, remote: Endpoint::new(key.remote, key.remote_port) })
+    }
+}
+
+/// Milliseconds by which the TSval of a cookie lags behind the clock, at most.
+const CARRIED_LAG: u128 = 128;

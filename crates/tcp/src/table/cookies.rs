@@ -1,0 +1,230 @@
+//! SYN cookies (RFC 4987 3.6): a handshake whose first half is remembered by the peer.
+//!
+//! Our initial sequence number is the cookie: whoever returns it in the third segment has received
+//! our SYN-ACK, and brings back what the half-open entry would have held.
+//!
+//! ```text
+//!   ISS    | 27 bits: SipHash-2-4 of all below and of both ends, under the cookie key
+//!          |  2 bits: when it was made, in periods of 40 s, modulo 4
+//!          |  3 bits: the peer's MSS, rounded down to one of eight
+//!   TSval  |  6 low bits, if the peer offered timestamps: its window scale (4), SACK (1), and one
+//!          |  for ECN, zero while no handshake negotiates it
+//! ```
+//!
+//! Without timestamps a cookie has no room for window scale and SACK, and neither is negotiated.
+//!
+//! A cookie holds for 80 to 120 s. A guess is right once in 2^27, whatever it guesses.
+//!
+//! **Limit.** Nothing remembers that a cookie was used: whoever saw a third segment, and repeats it
+//! within those two minutes after its connection is over and left no TIME-WAIT, opens it again.
+//! So cookies are honoured only while their listener lately sent some, and never while their flow
+//! has a record. Both are judged where the records are.
+//!
+//! **Groups.** Machines that share the cookie key, and are told one clock, complete each other's
+//! handshakes. Their clocks may differ by up to 40 s.
+
+use core::time::Duration;
+
+use whimbrel_wire::{Address, Flow, Mss, SeqNum, WindowScale};
+
+use super::Secrets;
+use super::sip::SipHasher24;
+use crate::Instant;
+
+/// Makes and checks the cookies of one shard.
+#[derive(Clone)]
+pub struct Cookies {
+    prf: SipHasher24,
+    /// What the group's clock showed at the shard's start; zero outside a group.
+    epoch: Duration,
+    membership: Membership,
+}
+
+/// Whose cookies are honoured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Membership {
+    /// This host's own alone.
+    Alone,
+    /// Those of every host with the same key.
+    Group,
+}
+
+/// What a cookie says of a handshake beside its ends and the peer's MSS. A segment whose terms
+/// differ from those that the cookie was made for does not match it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CookieTerms {
+    /// IRS: the peer's initial sequence number.
+    pub irs: SeqNum,
+    /// What our TSval carries; `None` if timestamps were not negotiated.
+    pub carried: Option<Carried>,
+    /// Rcv.Wind.Shift: how our windows are scaled.
+    pub own_scale: WindowScale,
+}
+
+/// What is agreed by options and fits the low bits of TSval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// Snd.Wind.Shift, if windows are scaled.
+    pub scale: Option<WindowScale>,
+    /// Whether selective acknowledgment was negotiated.
+    pub sack: bool,
+}
+
+impl Cookies {
+    /// The longest that a cookie holds.
+    pub const LIFETIME: Duration = Duration::from_secs(3 * PERIOD_SECS);
+
+    /// The cookies of a stack with these keys, alone.
+    pub fn new(secrets: &Secrets) -> Self {
+        Self { prf: secrets.cookies.prf(), epoch: Duration::ZERO, membership: Membership::Alone }
+    }
+
+    /// Takes part in a group, whose clock shows `clock` at this moment: any time that all its
+    /// machines agree on, such as the time since 1970.
+    pub fn join_group(&mut self, now: Instant, clock: Duration) {
+        self.epoch = clock.saturating_sub(now.since(Instant::ZERO));
+        self.membership = Membership::Group;
+    }
+
+    /// Whose cookies are honoured.
+    pub const fn membership(&self) -> Membership {
+        self.membership
+    }
+
+    /// The cookie for a handshake: our ISS.
+    pub fn issue(&self, flow: &Flow, terms: &CookieTerms, mss: Mss, now: Instant) -> SeqNum {
+        let above = MSS_TABLE.partition_point(|listed| *listed <= mss.get());
+        self.compose(flow, terms, self.period(now), above.saturating_sub(1) as u32)
+    }
+
+    /// The MSS of a peer that returned this ISS, if it is a cookie of this handshake that holds now.
+    pub fn redeem(
+        &self,
+        flow: &Flow,
+        terms: &CookieTerms,
+        iss: SeqNum,
+        now: Instant,
+    ) -> Option<Mss> {
+        let (period, rank) = (iss.raw() >> RANK_BITS & PERIOD_MASK, iss.raw() & RANK_MASK);
+        let period = self.recent(period, now)?;
+        let mss = *MSS_TABLE.get(rank as usize)?;
+        (self.compose(flow, terms, period, rank) == iss).then_some(Mss::new(mss))
+    }
+
+    /// The period that ends in these two bits and whose cookies hold now.
+    fn recent(&self, bits: u32, now: Instant) -> Option<u64> {
+        let current = self.period(now);
+        match (current as u32).wrapping_sub(bits) & PERIOD_MASK {
+            // Another machine's clock may be ahead of ours.
+            PERIOD_MASK => (self.membership == Membership::Group).then(|| current.wrapping_add(1)),
+            age => current.checked_sub(u64::from(age)),
+        }
+    }
+
+    fn period(&self, now: Instant) -> u64 {
+        let clock = self.epoch.saturating_add(now.since(Instant::ZERO));
+        clock.as_secs() / PERIOD_SECS
+    }
+
+    fn compose(&self, flow: &Flow, terms: &CookieTerms, period: u64, rank: u32) -> SeqNum {
+        let mut input = Input::EMPTY;
+        for end in [&flow.local, &flow.remote] {
+            input.push_address(&end.addr);
+            input.push(&end.port.to_be_bytes());
+        }
+        input.push(&terms.irs.raw().to_be_bytes());
+        input.push(&period.to_be_bytes());
+        let carried = terms.carried.map_or(NO_TIMESTAMPS, |carried| carried.bits() as u8);
+        input.push(&[rank as u8, carried, terms.own_scale.get()]);
+        let code = self.prf.hash(input.as_slice()) as u32;
+        let signed = (period as u32 & PERIOD_MASK) << RANK_BITS | rank;
+        SeqNum::new(code << (RANK_BITS + PERIOD_BITS) | signed)
+    }
+}
+
+/// Says that there is a key, and nothing of what it is.
+impl core::fmt::Debug for Cookies {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Cookies").field("membership", &self.membership).finish_non_exhaustive()
+    }
+}
+
+impl Carried {
+    /// The latest TSval not above `tsval` that carries this: less than 128 ms behind it, so that
+    /// the next segment's is not below.
+    pub const fn stamp(self, tsval: u32) -> u32 {
+        let stamped = tsval & !CARRIED_MASK | self.bits();
+        if stamped & CARRIED_MASK > tsval & CARRIED_MASK {
+            stamped.wrapping_sub(CARRIED_MASK + 1)
+        } else {
+            stamped
+        }
+    }
+
+    /// What an echoed TSval carries. Whether it was ours, the cookie says.
+    pub const fn read(tsecr: u32) -> Self {
+        let scale = tsecr & SCALE_MASK;
+        let scaled = scale != NOT_SCALED;
+        Self {
+            scale: if scaled { Some(WindowScale::new(scale as u8)) } else { None },
+            sack: tsecr & SACK_BIT != 0,
+        }
+    }
+
+    const fn bits(self) -> u32 {
+        let scale = match self.scale {
+            Some(scale) => scale.get() as u32,
+            None => NOT_SCALED,
+        };
+        scale | if self.sack { SACK_BIT } else { 0 }
+    }
+}
+
+/// What is hashed.
+struct Input {
+    octets: [u8; MOST_INPUT],
+    len: usize,
+}
+
+impl Input {
+    const EMPTY: Self = Self { octets: [0; MOST_INPUT], len: 0 };
+
+    fn push(&mut self, octets: &[u8]) {
+        let end = self.len + octets.len();
+        if let Some(place) = self.octets.get_mut(self.len..end) {
+            place.copy_from_slice(octets);
+            self.len = end;
+        }
+    }
+
+    /// The length of the whole tells the families apart.
+    fn push_address(&mut self, addr: &Address) {
+        if addr.is_v4() { self.push(&addr.v4_octets()) } else { self.push(addr.octets()) }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        self.octets.get(..self.len).unwrap_or(&self.octets)
+    }
+}
+
+/// What is announced over the links in use: tunnels and mobile networks (1,360, 1,400), Ethernet
+/// under IPv6 (1,440) and IPv4 (1,460), jumbo frames (8,940); each family's default; and something
+/// for whoever takes less.
+const MSS_TABLE: [u16; 8] = [48, 536, 1_220, 1_360, 1_400, 1_440, 1_460, 8_940];
+/// Two addresses of 16 octets, two ports, IRS, period and three octets.
+const MOST_INPUT: usize = 2 * (16 + 2) + 4 + 8 + 3;
+const RANK_BITS: u32 = 3;
+const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
+const PERIOD_BITS: u32 = 2;
+const PERIOD_MASK: u32 = (1 << PERIOD_BITS) - 1;
+const PERIOD_SECS: u64 = 40;
+const CARRIED_MASK: u32 = 0x3f;
+const SCALE_MASK: u32 = 0xf;
+/// No scale is above 14.
+const NOT_SCALED: u32 = 0xf;
+const SACK_BIT: u32 = 0x10;
+/// What is hashed in place of what is carried; more than that ever is.
+const NO_TIMESTAMPS: u8 = 0xff;
+
+#[cfg(test)]
+mod tests;
