@@ -4,6 +4,8 @@
 //! What stands around it is a model: the queue a locked one, the descriptor a flag that can be
 //! waited on. That the worker waits for ever is what loom reports as a deadlock.
 
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
 use std::collections::VecDeque;
 
 use loom::sync::{Arc, Mutex, Notify, atomic};
