@@ -1,7 +1,7 @@
 //! Frames to the shard that they belong to.
 //!
 //! A device with several queues has a shard at each, and the kernel computes which one a segment comes in by
-//! ([`program`]): `(source port ^ destination port) mod queues`. A shard draws its ports so that
+//! ([`program`]): `(source port ^ destination port) / 2 mod queues`. A shard draws its ports so that
 //! what it asks is answered at home. What comes in elsewhere all the same is forwarded to its owner, once, and
 //! counted: ICMP errors, which the kernel's program does not look into; and all
 //! segments, where the kernel takes no program and spreads flows by a rule of its own. What one

@@ -19,7 +19,7 @@ use whimbrel_io::worker::Ended;
 use whimbrel_io::{
     Activity, Clock, Device, PacketWire, Port, Steered, Stop, Tun, Waker, WireSpec, Worker, entropy,
 };
-use whimbrel_stack::{Event, Handle, ListenerId, Shard, ShardConfig, Steering};
+use whimbrel_stack::{Event, Handle, ListenerId, Shard, ShardConfig, Steering, queue_between};
 use whimbrel_tcp::{Instant, Tunables};
 use whimbrel_wire::Endpoint;
 
@@ -128,7 +128,7 @@ fn the_kernel_is_answered_at_home() {
     let mut seen = HashSet::new();
     for _ in 0..40 {
         let (port, shard) = ask();
-        assert_eq!((port ^ 80) % SHARDS, shard.into(), "from port {port}");
+        assert_eq!(queue_between(port, 80, SHARDS), shard.into(), "from port {port}");
         seen.insert(shard);
     }
     assert_eq!(seen.len(), SHARDS.into());
@@ -143,7 +143,7 @@ fn each_shard_is_heard(listener: &TcpListener) {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut said = [0; 1];
         stream.read_exact(&mut said).unwrap();
-        assert_eq!((from.port() ^ own) % SHARDS, said[0].into(), "{from}");
+        assert_eq!(queue_between(from.port(), own, SHARDS), said[0].into(), "{from}");
         heard[usize::from(said[0])] += 1;
     }
     assert_eq!(heard, [CALLS; SHARDS as usize]);
@@ -215,8 +215,9 @@ fn frames_that_came_in_by_the_wrong_queue_are_passed_on_once() {
         let counters = running.stop();
         let forwarded: Vec<_> = counters.iter().map(|one| one.forwarded).collect();
         let adopted: Vec<_> = counters.iter().map(|one| one.adopted).collect();
-        assert!(forwarded[0] > 0 && forwarded[2] > 0, "{counters:?}");
-        assert_eq!((forwarded[0], forwarded[2]), (adopted[2], adopted[0]), "{counters:?}");
+        // What was passed on last may still be under way when its shard stops.
+        assert!((1..=forwarded[0]).contains(&adopted[2]), "{counters:?}");
+        assert!((1..=forwarded[2]).contains(&adopted[0]), "{counters:?}");
         assert_eq!((forwarded[1], adopted[1]), (0, 0), "{counters:?}");
     });
 }

@@ -57,8 +57,8 @@ pub enum Steering {
     None,
     /// The same queue for all of a flow, by a rule that is not known.
     Consistent,
-    /// `(source port ^ destination port) mod queues`, so that a shard can draw ports that come
-    /// home.
+    /// `(source port ^ destination port) / 2 mod queues`, so that a shard can draw ports that come
+    /// home. Halved, because the lowest bit says little: Linux' clients take even ports first.
     Computable {
         /// The one that this is (`0 .. queues`).
         queue: u16,
@@ -83,7 +83,7 @@ impl Steering {
 pub const fn queue_between(one: u16, other: u16, queues: u16) -> u16 {
     match queues {
         0 => 0,
-        queues => (one ^ other) % queues,
+        queues => ((one ^ other) >> 1) % queues,
     }
 }
 

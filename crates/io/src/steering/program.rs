@@ -1,4 +1,4 @@
-//! `(source port ^ destination port) mod queues`, for the kernel to compute: as classic BPF for
+//! `(source port ^ destination port) / 2 mod queues`, for the kernel to compute: as classic BPF for
 //! AF_PACKET's fanout, as eBPF for TUN. What is no whole segment of TCP behind a plain IP header goes
 //! to queue 0.
 
@@ -10,7 +10,7 @@ use crate::sys::bpf::Instruction;
 /// For a fanout of `queues` sockets, whose number the kernel divides by once more. Offsets count from
 /// the network header, since that is where a packet begins for the one kind of socket and not for
 /// the other.
-pub fn classic(queues: u16) -> [sock_filter; 20] {
+pub fn classic(queues: u16) -> [sock_filter; 21] {
     let net = libc::SKF_NET_OFF.cast_unsigned();
     let protocol = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned();
     let indirect = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
@@ -18,21 +18,22 @@ pub fn classic(queues: u16) -> [sock_filter; 20] {
     [
         load(libc::BPF_W, protocol),
         skip(libc::BPF_JEQ, libc::ETH_P_IPV6 as u32, (7, 0)),
-        skip(libc::BPF_JEQ, libc::ETH_P_IP as u32, (0, 16)),
+        skip(libc::BPF_JEQ, libc::ETH_P_IP as u32, (0, 17)),
         load(libc::BPF_B, net + V4_PROTOCOL),
-        skip(libc::BPF_JEQ, TCP, (0, 14)),
+        skip(libc::BPF_JEQ, TCP, (0, 15)),
         load(libc::BPF_H, net + V4_FRAGMENT),
-        skip(libc::BPF_JSET, FRAGMENT_BITS, (12, 0)),
+        skip(libc::BPF_JSET, FRAGMENT_BITS, (13, 0)),
         operation(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, net),
         operation(libc::BPF_JMP, 3),
         load(libc::BPF_B, net + V6_PROTOCOL),
-        skip(libc::BPF_JEQ, TCP, (0, 8)),
+        skip(libc::BPF_JEQ, TCP, (0, 9)),
         operation(libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM, V6_HEADER),
         operation(indirect, net),
         operation(libc::BPF_ST, 0),
         operation(indirect, net + 2),
         operation(libc::BPF_LDX | libc::BPF_W | libc::BPF_MEM, 0),
         operation(libc::BPF_ALU | libc::BPF_XOR | libc::BPF_X, 0),
+        operation(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 1),
         operation(modulo, queues.max(1).into()),
         operation(libc::BPF_RET | libc::BPF_A, 0),
         operation(libc::BPF_RET, 0),
@@ -41,7 +42,7 @@ pub fn classic(queues: u16) -> [sock_filter; 20] {
 
 /// For a TUN device of `queues` queues, whose packets begin with their IP header. What lies beyond a
 /// packet's end ends the program with 0.
-pub fn extended(queues: u16) -> [Instruction; 25] {
+pub fn extended(queues: u16) -> [Instruction; 26] {
     let number = |code, to, value: u32| instruction(code, to, 0, 0, value);
     let unless = |value, beyond| instruction(JNE, R0, 0, beyond, value);
     [
@@ -50,22 +51,23 @@ pub fn extended(queues: u16) -> [Instruction; 25] {
         instruction(MOV_REGISTER, R7, R0, 0, 0),
         number(SHIFT_RIGHT, R0, 4),
         instruction(JEQ, R0, 0, 9, 6),
-        unless(4, 17),
+        unless(4, 18),
         number(AND, R7, 0xf),
         number(SHIFT_LEFT, R7, 2),
         number(LOAD_OCTET, 0, V4_PROTOCOL),
-        unless(TCP, 13),
+        unless(TCP, 14),
         number(LOAD_HALF, 0, V4_FRAGMENT),
         number(AND, R0, FRAGMENT_BITS),
-        unless(0, 10),
+        unless(0, 11),
         instruction(JA, 0, 0, 3, 0),
         number(LOAD_OCTET, 0, V6_PROTOCOL),
-        unless(TCP, 7),
+        unless(TCP, 8),
         number(MOV, R7, V6_HEADER),
         instruction(LOAD_HALF_BEHIND, 0, R7, 0, 0),
         instruction(MOV_REGISTER, R8, R0, 0, 0),
         instruction(LOAD_HALF_BEHIND, 0, R7, 0, 2),
         instruction(XOR_REGISTER, R0, R8, 0, 0),
+        number(SHIFT_RIGHT, R0, 1),
         number(MODULO, R0, queues.max(1).into()),
         number(EXIT, 0, 0),
         number(MOV, R0, 0),
