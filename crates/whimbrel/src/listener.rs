@@ -40,6 +40,8 @@ pub struct ListenerStats {
     pub overflows: u64,
     /// SYNs refused because the listener, or the SYN cache, had no room for another.
     pub syn_drops: u64,
+    /// SYNs answered by a cookie.
+    pub cookies_sent: u64,
     /// How many complete connections wait for `accept` now.
     pub waiting: usize,
     /// How many may.
@@ -126,12 +128,20 @@ impl TcpListener {
         let look = move |shard: &whimbrel_stack::Shard, _| {
             let state = backlog.lock();
             let listener = shard.listener(state.id?)?;
-            let ShardStats { accepted, overflows, syn_drops } = listener.stats();
+            let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();
             let (waiting, half_open) = (listener.waiting(), listener.half_open());
             drop(state);
             let waiting = waiting + backlog.waiting();
             let backlog = backlog.most;
-            Some(ListenerStats { accepted, overflows, syn_drops, waiting, backlog, half_open })
+            Some(ListenerStats {
+                accepted,
+                overflows,
+                syn_drops,
+                cookies_sent,
+                waiting,
+                backlog,
+                half_open,
+            })
         };
         stack::inspect(&self.mailbox, look).await?.ok_or_else(fault::unknown)
     }
