@@ -83,6 +83,7 @@ pub struct Route {
     pub prefix_len: u8,
     /// The router, or `None` if the network is directly connected.
     pub gateway: Option<Address>,
-    /// Among routes of one prefix the least metric wins.
+    /// Among routes of one prefix the least metric wins, then the first given; the others are for when
+    /// its gateway does not answer (RFC 1122 3.3.1.4).
     pub metric: u32,
 }

@@ -15,6 +15,7 @@
 
 mod arp;
 mod counters;
+mod gateways;
 mod hops;
 mod message;
 mod ndp;
@@ -31,6 +32,7 @@ use crate::shard::ConfigError;
 use crate::{Medium, TxBatch};
 
 pub use counters::LinkCounters;
+use gateways::Gateways;
 use hops::Hops;
 use message::LinkMessage;
 pub(crate) use ndp::Discovery;
@@ -42,6 +44,7 @@ pub struct Link {
     mac: MacAddress,
     neighbours: Neighbours,
     hops: Hops,
+    gateways: Gateways,
     /// Messages of our own that wait to be sent.
     outbox: Outbox,
     /// When an address was last defended against another that has it.
@@ -89,6 +92,7 @@ impl Link {
             mac,
             neighbours: Neighbours::new(mac),
             hops: Hops::default(),
+            gateways: Gateways::default(),
             outbox,
             defended: None,
             counters: LinkCounters::default(),
@@ -165,7 +169,8 @@ impl Link {
 
     /// The way to `dst` does not seem to work: its neighbour has to confirm that it is there.
     fn doubt(&mut self, routes: &Routes, dst: &Address, now: Instant) {
-        let hop = routes.find(dst).and_then(|route| route.gateway).unwrap_or(*dst);
+        let way = self.gateways.choose(routes.ways(dst));
+        let hop = way.and_then(|way| way.gateway).unwrap_or(*dst);
         if let Some(index) = self.neighbours.find(&hop) {
             self.neighbours.doubt(index, now);
         }
@@ -173,20 +178,67 @@ impl Link {
 
     /// The neighbour that takes packets to `dst`; sought if it is not known.
     fn next_hop(&mut self, routes: &Routes, dst: &Address, now: Instant) -> Option<u32> {
-        let neighbours = &mut self.neighbours;
-        if let Some(index) = self.hops.find(dst, |index, hop| neighbours.is_at(index, hop)) {
+        if self.gateways.may_look(now) {
+            self.hops = Hops::default();
+        }
+        if let Some(index) = self.hops.find(dst, |index, hop| self.neighbours.is_at(index, hop)) {
             return Some(index);
         }
         if dst.is_multicast_or_broadcast() {
             return None;
         }
-        let hop = routes.find(dst)?.gateway.unwrap_or(*dst);
-        let index = match neighbours.find(&hop) {
-            Some(index) => index,
-            None => neighbours.seek(hop, now, &mut self.outbox, &mut self.counters),
-        };
+        let ways = routes.ways(dst);
+        if let Some(better) = self.gateways.pop_due(ways, now) {
+            self.find_or_seek(better, now);
+        }
+        let hop = self.gateways.choose(ways)?.gateway.unwrap_or(*dst);
+        let index = self.find_or_seek(hop, now);
         self.hops.put(*dst, hop, index);
         Some(index)
+    }
+
+    fn find_or_seek(&mut self, hop: Address, now: Instant) -> u32 {
+        match self.neighbours.find(&hop) {
+            Some(index) => index,
+            None => self.neighbours.seek(hop, now, &mut self.outbox, &mut self.counters),
+        }
+    }
+
+    /// Gateways did not answer: what waited for them takes another way, where there is one.
+    fn pass_over_silent(&mut self, routes: &Routes, now: Instant) {
+        let mut one_died = false;
+        while let Some(addr) = self.neighbours.pop_silent() {
+            if routes.is_gateway(&addr) {
+                self.gateways.on_silence(addr, now);
+                self.counters.gateways_failed += 1;
+                one_died = true;
+            }
+        }
+        if one_died {
+            self.redirect_failed(routes, now);
+        }
+    }
+
+    fn redirect_failed(&mut self, routes: &Routes, now: Instant) {
+        for mut packet in self.neighbours.take_failed() {
+            let way = destination(&packet)
+                .and_then(|(dst, _)| self.gateways.choose(routes.ways(&dst)))
+                .filter(|way| way.gateway.is_some() && !self.gateways.is_dead(way));
+            if way.is_none() {
+                self.neighbours.give_up(packet);
+            } else if self.depart(routes, &mut packet, now) {
+                self.neighbours.make_ready(packet);
+            }
+        }
+    }
+
+    /// A neighbour spoke: if it is a gateway that did not answer, traffic goes back to it.
+    fn welcome_back(&mut self) {
+        let neighbours = &self.neighbours;
+        let known = |addr: &Address| neighbours.get(addr).is_some_and(|(_, mac)| mac.is_some());
+        if !self.gateways.is_empty() && self.gateways.revive(known) {
+            self.hops = Hops::default();
+        }
     }
 }
 
@@ -224,10 +276,12 @@ impl Host {
     /// Acts upon what a neighbour said.
     pub(crate) fn hear(&mut self, heard: Heard, now: Instant) -> Result<(), FrameDrop> {
         let Some(link) = &mut self.link else { return Err(FrameDrop::EtherType) };
-        match heard {
+        let heard = match heard {
             Heard::Arp(packet, cast) => link.hear_arp(&self.addresses, &packet, cast, now),
             Heard::Ndp(said) => link.hear_ndp(&self.addresses, &said, now),
-        }
+        };
+        link.welcome_back();
+        heard
     }
 
     /// Addresses a packet. `false` if it does not leave now.
@@ -272,6 +326,7 @@ impl Host {
     pub(crate) fn advance_link(&mut self, now: Instant, left: &mut usize) {
         if let Some(link) = &mut self.link {
             link.neighbours.advance(now, left, &mut link.outbox, &mut link.counters);
+            link.pass_over_silent(&self.routes, now);
         }
     }
 
@@ -279,7 +334,9 @@ impl Host {
     /// answer.
     pub(crate) fn pop_unreachable(&mut self) -> Option<Report> {
         loop {
-            let packet = self.link.as_mut()?.neighbours.pop_failed()?;
+            let link = self.link.as_mut()?;
+            let packet = link.neighbours.pop_failed()?;
+            link.counters.out_neighbour_failed += 1;
             let packet = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();
             if let Some(report) = self.report_unsent(packet) {
                 return Some(report);

@@ -40,7 +40,7 @@ pub struct ListenerStats {
     pub overflows: u64,
     /// SYNs refused because the listener, or the SYN cache, had no room for another.
     pub syn_drops: u64,
-    /// SYNs answered by a cookie.
+    /// SYNs answered by a cookie, without an entry in the SYN cache.
     pub cookies_sent: u64,
     /// How many complete connections wait for `accept` now.
     pub waiting: usize,

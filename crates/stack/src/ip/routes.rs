@@ -1,6 +1,7 @@
-//! Where packets go: the longest matching prefix, then the least metric.
+//! Where packets go: the longest matching prefix, then the least metric, then whose gateway answers.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use whimbrel_wire::Address;
@@ -12,7 +13,9 @@ use crate::{InterfaceAddress, Route};
 /// The routing table. A look-up costs one search for each prefix length in use.
 #[derive(Debug, Default)]
 pub struct Routes {
-    networks: BTreeMap<(u8, Address), Route>,
+    /// The ways to each network, the best first.
+    networks: BTreeMap<(u8, Address), Vec<Route>>,
+    gateways: BTreeSet<Address>,
     lengths: BTreeSet<Reverse<u8>>,
     /// The broadcast addresses of IPv4 networks that are directly connected.
     broadcasts: BTreeSet<Address>,
@@ -39,7 +42,8 @@ impl Routes {
         Ok(routes)
     }
 
-    /// Adds a route; of two to the same network the one with the lesser metric stays.
+    /// Adds a route, behind those to the same network whose metric is as good. Of two over the same
+    /// gateway the one with the lesser metric stays.
     pub fn add(&mut self, route: Route) -> Result<(), ConfigError> {
         check_prefix(&route.network, route.prefix_len)?;
         let network = masked(&route.network, route.prefix_len);
@@ -49,21 +53,36 @@ impl Routes {
             self.broadcasts.insert(broadcast);
             self.broadcast_ends |= end_bit(&broadcast);
         }
-        let present = self.networks.entry((len, network)).or_insert(route);
-        if route.metric < present.metric {
-            *present = route;
+        self.gateways.extend(route.gateway);
+        let ways = self.networks.entry((len, network)).or_default();
+        ways.retain(|way| way.gateway != route.gateway || way.metric <= route.metric);
+        if ways.iter().all(|way| way.gateway != route.gateway) {
+            let place = ways.partition_point(|way| way.metric <= route.metric);
+            ways.insert(place, route);
         }
         Ok(())
     }
 
-    /// The route to `remote`.
+    /// The best route to `remote`.
     pub fn find(&self, remote: &Address) -> Option<&Route> {
+        self.ways(remote).first()
+    }
+
+    /// The routes to `remote` of the longest prefix that has some, the best first: those behind it
+    /// are for when its gateway does not answer (RFC 1122 3.3.1.4).
+    pub fn ways(&self, remote: &Address) -> &[Route] {
         let own_bits = 128 - bits(remote.family());
-        self.lengths.iter().filter(|len| len.0 >= own_bits).find_map(|Reverse(len)| {
+        let found = self.lengths.iter().filter(|len| len.0 >= own_bits).find_map(|Reverse(len)| {
             let network = masked(remote, *len - own_bits);
-            let route = self.networks.get(&(*len, network))?;
-            (route.network.family() == remote.family()).then_some(route)
-        })
+            let ways = self.networks.get(&(*len, network))?;
+            ways.first().is_some_and(|way| way.network.family() == remote.family()).then_some(ways)
+        });
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a route leads over `addr`.
+    pub fn is_gateway(&self, addr: &Address) -> bool {
+        self.gateways.contains(addr)
     }
 
     /// Whether [`Routes::is_broadcast`] must be asked. The host bits of a broadcast address are all

@@ -17,6 +17,8 @@ pub struct LinkCounters {
     pub conflicts: u64,
     /// Neighbours that answered none of our questions.
     pub failed: u64,
+    /// Gateways among these: passed over where a route has another.
+    pub gateways_failed: u64,
     /// Neighbours forgotten to make room for others.
     pub evicted: u64,
     /// Packets dropped because their neighbour did not answer (Linux: `NEIGH_FAILED`).

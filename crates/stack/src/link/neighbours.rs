@@ -57,6 +57,8 @@ pub struct Neighbours {
     ready: VecDeque<TxSegment>,
     /// Packets whose neighbour did not answer: not to be sent, but told of.
     failed: VecDeque<TxSegment>,
+    /// Who of them did not answer any more, until somebody asks.
+    silent: VecDeque<Address>,
     /// Half of REACHABLE_TIME and more, by an amount of this host's own.
     reachable: Duration,
 }
@@ -119,6 +121,7 @@ impl Neighbours {
             allowance: Allowance::full(),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
+            silent: VecDeque::new(),
             reachable: reachable_time(own),
         }
     }
@@ -230,6 +233,26 @@ impl Neighbours {
         self.failed.pop_front()
     }
 
+    /// Who did not answer, the next of them.
+    pub(super) fn pop_silent(&mut self) -> Option<Address> {
+        self.silent.pop_front()
+    }
+
+    /// All packets whose neighbour did not answer.
+    pub(super) fn take_failed(&mut self) -> VecDeque<TxSegment> {
+        core::mem::take(&mut self.failed)
+    }
+
+    /// There is no other way for a packet whose neighbour did not answer.
+    pub(super) fn give_up(&mut self, packet: TxSegment) {
+        self.failed.push_back(packet);
+    }
+
+    /// A packet is addressed, and leaves with those whose neighbour was found.
+    pub(super) fn make_ready(&mut self, packet: TxSegment) {
+        self.ready.push_back(packet);
+    }
+
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -320,8 +343,8 @@ impl Neighbours {
         match neighbour.state {
             NeighbourState::Incomplete | NeighbourState::Probe if neighbour.asked >= MOST_ASKED => {
                 counters.failed += 1;
+                self.silent.push_back(neighbour.addr);
                 let waited = self.forget(index);
-                counters.out_neighbour_failed += waited.len() as u64;
                 self.failed.extend(waited);
             }
             NeighbourState::Incomplete | NeighbourState::Probe => {

@@ -34,6 +34,32 @@ fn the_longest_prefix_wins_then_the_least_metric() {
 }
 
 #[test]
+fn the_ways_to_a_network_stand_by_metric_and_each_gateway_once() {
+    let given = [
+        route("0.0.0.0", 0, Some("10.0.0.3"), 7),
+        route("0.0.0.0", 0, Some("10.0.0.1"), 5),
+        route("0.0.0.0", 0, Some("10.0.0.2"), 5),
+        route("0.0.0.0", 0, Some("10.0.0.3"), 9),
+        route("0.0.0.0", 0, Some("10.0.0.4"), 9),
+        route("0.0.0.0", 0, Some("10.0.0.4"), 0),
+        route("10.1.0.0", 16, Some("10.0.0.5"), 9),
+    ];
+    let routes = Routes::new(&[], &given).expect("valid routes");
+    let ways = |to| -> Vec<_> {
+        routes
+            .ways(&addr(to))
+            .iter()
+            .map(|way| (way.gateway.expect("a gateway"), way.metric))
+            .collect()
+    };
+    let by = |last: u8| addr(&std::format!("10.0.0.{last}"));
+    assert_eq!(ways("8.8.8.8"), [(by(4), 0), (by(1), 5), (by(2), 5), (by(3), 7)]);
+    assert_eq!(ways("10.1.2.3"), [(by(5), 9)], "the longest prefix alone");
+    assert_eq!(ways("fd00::1"), []);
+    assert!(routes.is_gateway(&by(3)) && !routes.is_gateway(&by(6)));
+}
+
+#[test]
 fn without_a_route_there_is_no_way() {
     let own = [InterfaceAddress { addr: addr("10.0.0.1"), prefix_len: 24 }];
     let routes = Routes::new(&own, &[]).expect("valid routes");

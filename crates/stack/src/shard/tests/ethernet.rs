@@ -2,6 +2,7 @@
 
 mod bounds;
 mod frames;
+mod gateways;
 mod pair;
 mod states;
 mod station;
