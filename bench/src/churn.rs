@@ -62,9 +62,11 @@ pub(crate) struct Churn {
 
 /// A batch between the hosts, and frames as a device would lend them: linear, in buffers that are
 /// used again and again.
-struct Wires {
+pub(crate) struct Wires {
     batch: TxBatch,
     buffers: Vec<Vec<u8>>,
+    /// How many of the buffers hold a frame.
+    count: usize,
 }
 
 impl Churn {
@@ -72,17 +74,16 @@ impl Churn {
     pub(crate) fn new(work: &Work) -> Result<Self, Failure> {
         let sources: Vec<_> =
             (0..client_addresses(work.waiting)).map(|index| address(CLIENTS + index)).collect();
-        let mut server = shard(vec![address(SERVER)], work)?;
+        // With each connection as much time passes as makes one record expire.
+        let msl = (PACE * work.waiting / 2).max(Duration::from_millis(1));
+        let mut server = shard(vec![address(SERVER)], msl, work)?;
         Ok(Self {
             now: Instant::ZERO,
-            client: shard(sources.clone(), work)?,
+            client: shard(sources.clone(), msl, work)?,
             listener: server.listen(Endpoint::new(address(SERVER), 80), BACKLOG)?,
             server,
             sources,
-            wires: Wires {
-                batch: TxBatch::new(BATCH),
-                buffers: (0..BATCH).map(|_| Vec::with_capacity(usize::from(MTU))).collect(),
-            },
+            wires: Wires::new(),
             request: Bytes::from_static(&REQUEST),
             response: Bytes::from_static(&RESPONSE),
             round: if work.waiting > 0 { Duration::from_micros(1) } else { ROUND },
@@ -230,8 +231,19 @@ impl Churn {
 }
 
 impl Wires {
+    pub(crate) fn new() -> Self {
+        let buffers = (0..BATCH).map(|_| Vec::with_capacity(usize::from(MTU))).collect();
+        Self { batch: TxBatch::new(BATCH), buffers, count: 0 }
+    }
+
     /// Takes what one host has to send to the other; returns how many frames that was.
-    fn carry(&mut self, now: Instant, from: &mut Shard, to: &mut Shard) -> usize {
+    pub(crate) fn carry(&mut self, now: Instant, from: &mut Shard, to: &mut Shard) -> usize {
+        self.take(now, from);
+        self.give(now, to)
+    }
+
+    /// Takes what a host has to send.
+    pub(crate) fn take(&mut self, now: Instant, from: &mut Shard) {
         from.tell_time(now);
         from.tx(&mut self.batch);
         let pending = self.batch.pending();
@@ -242,8 +254,13 @@ impl Wires {
                 buffer.extend_from_slice(slice);
             }
         }
-        let count = pending.len();
-        self.batch.consume(count);
+        self.count = pending.len();
+        self.batch.consume(self.count);
+    }
+
+    /// Gives to a host what was taken; returns how many frames that was.
+    pub(crate) fn give(&mut self, now: Instant, to: &mut Shard) -> usize {
+        let count = std::mem::take(&mut self.count);
         let frames = self.buffers.iter().take(count);
         let lent: Vec<_> = frames.map(|frame| RxFrame::new(frame, SegMeta::SINGLE)).collect();
         to.rx(now, &lent);
@@ -258,7 +275,8 @@ fn check(got: &Bytes, wanted: &Bytes) -> Result<(), Failure> {
     Err(format!("{} octets arrived in one piece, not the {} sent", got.len(), wanted.len()).into())
 }
 
-fn shard(addresses: Vec<Address>, work: &Work) -> Result<Shard, Failure> {
+/// A host with these addresses that keeps TIME-WAIT for twice this MSL.
+pub(crate) fn shard(addresses: Vec<Address>, msl: Duration, work: &Work) -> Result<Shard, Failure> {
     let mut tunables = Tunables::default();
     tunables.set_by_name("net.ipv4.tcp_max_tw_buckets", "100000000")?;
     tunables.set_by_name("max_syn_entries", "100000000")?;
@@ -267,8 +285,6 @@ fn shard(addresses: Vec<Address>, work: &Work) -> Result<Shard, Failure> {
         "net.ipv4.ip_local_port_range",
         &format!("{}-{}", work.ports.start(), work.ports.end()),
     )?;
-    // With each connection as much time passes as makes one record expire.
-    let msl = (PACE * work.waiting / 2).max(Duration::from_millis(1));
     tunables.set_by_name("msl", &format!("{}ms", msl.as_millis()))?;
     if work.options == Options::Off {
         tunables.set_by_name("net.ipv4.tcp_timestamps", "off")?;
@@ -304,9 +320,10 @@ const BATCH: usize = 256;
 const MTU: u16 = 1_500;
 /// No connection is refused, however many come at once.
 const BACKLOG: u32 = 100_000_000;
-const SERVER: u32 = 1;
+/// The server.
+pub(crate) const SERVER: u32 = 1;
 /// The first client address.
-const CLIENTS: u32 = 2;
+pub(crate) const CLIENTS: u32 = 2;
 /// Virtual time that an exchange takes where none are to be in TIME-WAIT.
 const ROUND: Duration = Duration::from_micros(50);
 /// Virtual time that a connection takes where records in TIME-WAIT are wanted: 10,000,000 are all

@@ -8,6 +8,8 @@
 mod case;
 mod churn;
 mod compare;
+mod counts;
+mod course;
 mod meter;
 mod peers;
 mod plot;
@@ -27,6 +29,8 @@ type Failure = Box<dyn std::error::Error>;
 const USAGE: &str = "\
 usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--write]
        whimbrel-bench alone [--connections N] [--waiting N] [--no-options]
+       whimbrel-bench counts [--bless]
+       whimbrel-bench part NAME
        whimbrel-bench peer PEER CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB
 
 churn: connect, 64 octets there, 256 back, close; 64 connections at a time, both hosts in one
@@ -48,6 +52,12 @@ alone: the first of these on Whimbrel alone, once; for callgrind.
                    are 2 ms)
   --no-options     without timestamps and SACK
 
+counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml.
+
+  --bless          writes them there
+
+part: what is counted of one part; how counts calls it.
+
 peer: one case on one peer of this program; how churn calls it.";
 
 fn main() -> ExitCode {
@@ -60,6 +70,8 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "churn" => compare(rest),
         Some((command, rest)) if command == "alone" => read_work(rest).and_then(alone),
         Some((command, rest)) if command == "peer" => peer(rest),
+        Some((command, rest)) if command == "counts" => counts(rest),
+        Some((command, rest)) if command == "part" => part(rest),
         _ => Err(USAGE.into()),
     };
     match done {
@@ -110,6 +122,19 @@ fn peer(words: &[String]) -> Result<(), Failure> {
     let (case, limits) = Case::read(rest)?;
     print!("{}", peers::answer(name, case, &limits)?);
     Ok(())
+}
+
+fn counts(words: &[String]) -> Result<(), Failure> {
+    match words {
+        [] => counts::compare(),
+        [bless] if bless == "--bless" => counts::bless(),
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn part(words: &[String]) -> Result<(), Failure> {
+    let [name] = words else { return Err(USAGE.into()) };
+    counts::run(name)
 }
 
 fn alone(work: Work) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
-use crate::transport::{Happening, Limit, Model, Reading, Transport, Trouble};
+use crate::transport::{Happening, Model, Opening, Reading, Transport, Trouble};
 use series::Series;
 
 pub use series::{Sample, Shares};
@@ -40,6 +40,8 @@ pub struct Plan {
     pub interval: Duration,
     /// How long a connection may take to open, and to end.
     pub timeout: Duration,
+    /// What is set on each connection.
+    pub opening: Opening,
 }
 
 /// Which way octets go.
@@ -112,6 +114,9 @@ pub struct Stream<I> {
     /// What the peer says came.
     answer: Vec<u8>,
     shut: bool,
+    /// For how long it had nothing to give, and since when it has nothing again.
+    idle: Duration,
+    idle_since: Option<Instant>,
     series: Series,
 }
 
@@ -150,9 +155,19 @@ impl<I> Stream<I> {
         self.local
     }
 
-    /// What its sender waits for: with octets left over it is not the application.
-    fn judge(&self, limit: Limit) -> Limit {
-        if limit == Limit::App && !self.pending.is_empty() { Limit::Sndbuf } else { limit }
+    /// For how long it had nothing to give until `now`.
+    fn idle(&self, now: Instant) -> Duration {
+        self.idle + self.idle_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// It has something to give now, or nothing.
+    fn note_idle(&mut self, now: Instant) {
+        if self.pending.is_empty() {
+            self.idle_since.get_or_insert(now);
+        } else {
+            self.idle = self.idle(now);
+            self.idle_since = None;
+        }
     }
 
     /// What a sink said came, octets.

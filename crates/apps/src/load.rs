@@ -18,10 +18,12 @@ use crate::transport::{Happening, Model, Reading, Transport, Trouble};
 use arrivals::Arrivals;
 use slot::{Slot, Stage, Whole};
 
-pub use plan::{Answer, Ending, Exchange, Plan, Until};
-pub use runs::{Finished, Runs};
+pub use confidence::{Confidence, Level, MOST_RUNS};
+pub use plan::{Answer, Correction, Ending, Exchange, Plan, Until};
+pub use runs::{Finished, Repeat, Runs};
 
 mod arrivals;
+mod confidence;
 mod plan;
 mod runs;
 mod slot;
@@ -52,6 +54,8 @@ pub struct Load<T: Transport> {
     record: Record,
     life: Life,
     close: Close,
+    /// The place of the next connection's address among the plan's.
+    next_local: usize,
 }
 
 /// How far a load is.
@@ -97,6 +101,7 @@ impl<T: Transport> Load<T> {
             record: Record::new(plan.interval),
             life: Life::NotBegun,
             close: Close::default(),
+            next_local: 0,
             plan,
         }
     }
@@ -114,6 +119,11 @@ impl<T: Transport> Load<T> {
     /// Exchanges that are over, those of the warm-up included.
     pub const fn over(&self) -> u64 {
         self.over
+    }
+
+    /// Whether it was polled, or ended.
+    pub fn has_begun(&self) -> bool {
+        self.life != Life::NotBegun
     }
 
     /// What was left when it ended.
@@ -328,7 +338,11 @@ impl<T: Transport> Load<T> {
                 self.record.phase_took(Phase::Body, now.since(first));
             }
             let Whole { status, body, .. } = whole;
-            self.record.answer(now, Answered { due: times.due, began: times.began, status, body });
+            let due = match self.plan.correction {
+                Correction::On => times.due,
+                Correction::Off => times.began,
+            };
+            self.record.answer(now, Answered { due, began: times.began, status, body });
         }
         self.record.until = now;
         self.part(net, place, whole, now)

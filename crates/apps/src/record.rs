@@ -132,8 +132,9 @@ impl Record {
         self.intervals.count(now.since(self.began), answer.body);
     }
 
-    pub(crate) fn fail(&mut self, trouble: Trouble) {
+    pub(crate) fn fail(&mut self, now: Instant, trouble: Trouble) {
         *self.troubles.entry(trouble).or_default() += 1;
+        self.intervals.count_failed(now.since(self.began));
     }
 }
 

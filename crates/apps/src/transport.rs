@@ -3,14 +3,16 @@
 //! Nothing blocks. A call says what happened so far, and [`Transport::poll_event`] says when to ask
 //! again.
 
+use alloc::string::String;
 use core::fmt::Debug;
 
 use bytes::Bytes;
 use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::Instant;
-use whimbrel_wire::Endpoint;
+use whimbrel_tcp::conn::Nagle;
+use whimbrel_wire::{Address, Endpoint};
 
-pub use gauge::{Gauge, Limit};
+pub use gauge::{Gauge, Limit, Limited};
 pub use trouble::Trouble;
 
 mod gauge;
@@ -28,7 +30,7 @@ pub trait Transport {
     fn place(id: Self::Id) -> u32;
 
     /// Begins to open a connection; [`Happening::Connected`] or [`Happening::Closed`] follows.
-    fn connect(&mut self, remote: Endpoint) -> Result<Self::Id, Trouble>;
+    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Self::Id, Trouble>;
 
     /// The next complete connection of a listener.
     fn accept(&mut self, listener: Self::Listener) -> Option<Self::Id>;
@@ -60,6 +62,19 @@ pub trait Transport {
 
     /// This side's end of the connection, if it is known.
     fn local(&self, id: Self::Id) -> Option<Endpoint>;
+}
+
+/// What is set on a connection before it opens. The default leaves all to the transport.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Opening {
+    /// This side's address.
+    pub local: Option<Address>,
+    /// Whether small segments wait for earlier ones.
+    pub nagle: Nagle,
+    /// The most octets of text in a segment, either way.
+    pub mss: Option<u16>,
+    /// The congestion control, by its name, where there is a choice.
+    pub congestion: Option<String>,
 }
 
 /// Something happened. Like a shard's events these are hints: act until nothing is left.

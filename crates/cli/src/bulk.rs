@@ -6,18 +6,22 @@ use clap::{Args, ValueEnum};
 use whimbrel_apps::bulk::{self, Bulk, Direction, Sample, Shares, Totals, Until};
 use whimbrel_apps::condition::Figure;
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::transport::Opening;
 use whimbrel_apps::{Model, Transport, Trouble};
+use whimbrel_io::WireSpec;
 use whimbrel_tcp::Instant;
+use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::Endpoint;
 
 use crate::crr;
 use crate::drive::{self, Job, Ran};
 use crate::failure::Failure;
-use crate::load::verdict;
 use crate::options::{Ground, GroundOptions, OutputOptions};
+use crate::output::first_line;
 use crate::progress::{self, Progress};
+use crate::report::{Form, Report};
 use crate::rules::Shorthand;
-use crate::{output, quantity, size};
+use crate::{output, quantity, report, size};
 
 mod iperf3;
 mod json;
@@ -52,11 +56,24 @@ pub(crate) struct Arguments {
     bidir: bool,
     /// Octets of each send buffer, and of each receive buffer and so of the window; one number is
     /// for both. Short for -S buffers.send=… -S buffers.recv=… -S buffers.recv.max=….
-    #[arg(long, value_name = "SNDBUF/RCVBUF", value_parser = window)]
+    #[arg(long, value_name = "SNDBUF/RCVBUF", value_parser = window, conflicts_with = "wscale")]
     window: Option<(u64, u64)>,
     /// Octets handed over at a time.
     #[arg(short = 'l', long, value_name = "SIZE", default_value = "128k", value_parser = size::parse)]
     length: u64,
+    /// The most octets of text in a segment.
+    #[arg(short = 'M', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(88..=32_767))]
+    mss: Option<u16>,
+    /// The congestion control: reno, or over kernel: any that the kernel has.
+    #[arg(short = 'C', long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Small segments do not wait for earlier ones (Nagle's algorithm is off).
+    #[arg(short = 'N', long)]
+    no_delay: bool,
+    /// Window scaling: by the size of the buffer, none, or this scale (0 to 14) and as large a
+    /// receive buffer as it can announce.
+    #[arg(long, value_name = "auto|off|N", default_value = "auto", value_parser = wscale)]
+    wscale: WindowScaling,
     /// The most bits a second that each stream sends, as in 45M.
     #[arg(short = 'b', long, value_name = "RATE", value_parser = quantity::rate)]
     bitrate: Option<f64>,
@@ -71,6 +88,17 @@ pub(crate) struct Arguments {
     timeout: Duration,
     #[command(flatten)]
     output: OutputOptions,
+}
+
+/// How windows are scaled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum WindowScaling {
+    /// As the buffer needs it.
+    Auto,
+    /// Not at all.
+    Off,
+    /// By this.
+    By(u8),
 }
 
 /// Which way octets go.
@@ -110,45 +138,78 @@ struct StreamOutcome {
 
 /// Transfers, and says how much.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let format = arguments.output.format(&["whimbrel", "iperf3"])?;
-    let condition = arguments.output.condition(&FIGURES)?;
+    let mut report = Report::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
     let plan = Plan::new(arguments)?;
+    report.open()?;
     let steps = match plan.bulk.until {
         Until::Elapsed(time) => progress::steps(time + plan.bulk.omit),
         Until::Octets(count) => count * u64::from(plan.bulk.streams),
     };
-    let progress = Progress::new(steps, arguments.output.quiet);
-    let mut job = BulkJob { plan: &plan, progress, began: None, retransmits: None };
+    let progress = report.progress(steps);
+    let told = Told { report: &mut report, intervals: 0 };
+    let mut job = BulkJob { plan: &plan, progress, told, began: None, retransmits: None };
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
     job.progress.finish();
 
     if !ran.outcome.moved_anything() {
         ran.outcome.judge(ran.target)?;
     }
-    let text = match format {
-        Some("iperf3") => iperf3::document(&plan, &ran),
-        Some(_) => json::document(&plan, &ran),
-        None => table::text(&plan, &ran),
+    let text = match report.form() {
+        Form::Document("iperf3") => iperf3::document(&plan, &ran),
+        Form::Document(_) => format!("{:#}\n", json::document(&plan, &ran)),
+        Form::Stream => report::summary_line(json::document(&plan, &ran)),
+        Form::Csv => json::csv(&ran.outcome),
+        Form::Text if report.is_verbose() => table::text(&plan, &ran) + &output::counters(&ran),
+        Form::Text => table::text(&plan, &ran),
     };
-    if format.is_some() || arguments.output.output.is_some() || !arguments.output.quiet {
-        output::write(&text, arguments.output.output.as_deref())?;
-    }
+    report.finish(&text)?;
     ran.outcome.judge(ran.target)?;
-    let figure = |name: &str| ran.outcome.figure(name);
-    verdict(condition.as_ref(), arguments.output.fail_if.as_deref(), &figure)
+    report.judge(&|name| ran.outcome.figure(name))
 }
 
 impl Arguments {
     /// What its own options set among the rules of the stack.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
-        let Some((send, recv)) = self.window else { return Vec::new() };
-        let set = |(name, octets): (_, u64)| Shorthand {
-            option: "--window",
-            name,
-            value: octets.to_string(),
+        let window = self.window.map(|(send, recv)| {
+            let buffers =
+                [("buffers.send", send), ("buffers.recv", recv), ("buffers.recv.max", recv)];
+            buffers.map(|(name, octets)| ("--window", name, octets.to_string())).to_vec()
+        });
+        let wscale = match self.wscale {
+            WindowScaling::Auto => Vec::new(),
+            WindowScaling::Off => {
+                vec![("--wscale", "net.ipv4.tcp_window_scaling", "off".into())]
+            }
+            WindowScaling::By(scale) => {
+                let most = u64::from(u16::MAX) << scale;
+                let buffers = [("buffers.recv", most), ("buffers.recv.max", most)];
+                buffers.map(|(name, octets)| ("--wscale", name, octets.to_string())).to_vec()
+            }
         };
-        let buffers = [("buffers.send", send), ("buffers.recv", recv), ("buffers.recv.max", recv)];
-        buffers.map(set).into()
+        let all = window.unwrap_or_default().into_iter().chain(wscale);
+        all.map(|(option, name, value)| Shorthand { option, name, value }).collect()
+    }
+}
+
+impl Arguments {
+    /// What is set on each connection.
+    fn opening(&self, ground: &Ground) -> Result<Opening, Failure> {
+        if let Some(name) = &self.congestion {
+            let (whose, known) = match ground.wire {
+                WireSpec::Kernel => {
+                    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+                    ("the kernel", first_line(path))
+                }
+                _ => ("this stack", "reno".into()),
+            };
+            if !known.split(' ').any(|known| known == name) {
+                let text = format!("{whose} has no {name:?}: give one of {known}");
+                return Err(Failure::usage("--congestion", text));
+            }
+        }
+        let nagle = if self.no_delay { Nagle::Off } else { Nagle::On };
+        let congestion = self.congestion.clone();
+        Ok(Opening { nagle, mss: self.mss, congestion, ..Opening::default() })
     }
 }
 
@@ -170,7 +231,6 @@ impl Plan {
         let block = usize::try_from(arguments.length).ok().filter(|l| (1..=MOST_BLOCK).contains(l));
         let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M octets"))?;
         Ok(Self {
-            ground,
             target,
             bulk: bulk::Plan {
                 // Whoever drives it says where the other side is.
@@ -187,7 +247,9 @@ impl Plan {
                 omit: arguments.omit.unwrap_or_default(),
                 interval: arguments.interval,
                 timeout: arguments.timeout,
+                opening: arguments.opening(&ground)?,
             },
+            ground,
         })
     }
 }
@@ -237,14 +299,33 @@ impl Outcome {
 }
 
 /// The transfer as a job of a driver.
-struct BulkJob<'p> {
+struct BulkJob<'p, 'o> {
     plan: &'p Plan,
     progress: Progress,
+    told: Told<'p, 'o>,
     began: Option<Instant>,
     retransmits: Option<u64>,
 }
 
-impl Job for BulkJob<'_> {
+/// Whoever follows a transfer, and how many intervals they know already.
+struct Told<'r, 'o> {
+    report: &'r mut Report<'o>,
+    intervals: usize,
+}
+
+impl Told<'_, '_> {
+    fn follow<T: Transport>(&mut self, client: &Bulk<T>) {
+        let streams = || client.streams().iter().map(|stream| stream.samples());
+        let known = streams().map(<[_]>::len).min().unwrap_or(0);
+        for place in self.intervals..known {
+            let samples = || streams().filter_map(|samples| samples.get(place));
+            self.report.interval(|| json::interval(samples()));
+        }
+        self.intervals = known;
+    }
+}
+
+impl Job for BulkJob<'_, '_> {
     type Client<T: Transport> = Bulk<T>;
     type Server<T: Transport> = PeerServer<T>;
     type Outcome = Outcome;
@@ -265,6 +346,7 @@ impl Job for BulkJob<'_> {
         if !client.has_begun() {
             return;
         }
+        self.told.follow(client);
         let began = *self.began.get_or_insert(now);
         let moved = client.streams().iter().map(|stream| stream.totals());
         let octets: u64 = moved.map(|totals| totals.sent.max(totals.received)).sum();
@@ -282,6 +364,7 @@ impl Job for BulkJob<'_> {
         if !client.is_done() {
             client.end(net, now);
         }
+        self.told.follow(client);
         let of_streams = || {
             let last = |stream: &bulk::Stream<T::Id>| stream.samples().last()?.gauge?.retransmits;
             client.streams().iter().map(last).sum()
@@ -304,6 +387,16 @@ impl Job for BulkJob<'_> {
             trouble: client.trouble(),
             retransmits: self.retransmits,
         }
+    }
+}
+
+/// `auto`, `off`, or a scale.
+fn wscale(text: &str) -> Result<WindowScaling, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(WindowScaling::Auto),
+        ("off", _) => Ok(WindowScaling::Off),
+        (_, Ok(scale @ 0..=14)) => Ok(WindowScaling::By(scale)),
+        _ => Err("give auto, off, or a scale of 0 to 14".into()),
     }
 }
 

@@ -1,26 +1,35 @@
-//! `--pcap FILE[,snap=N]`: what passes the wire, into a file.
+//! `--pcap FILE[,snap=N,…]`: what passes the wire, into a file, or into several.
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use whimbrel_io::tap::{Tap, TapConfig};
+use whimbrel_io::tap::{Rotation, Tap, TapConfig};
 use whimbrel_io::{Clock, WireSpec};
+use whimbrel_link::filter::Filter;
 use whimbrel_stack::Medium;
 
 use crate::failure::Failure;
+use crate::size;
 
 /// What was typed.
 #[derive(Args, Debug)]
 pub(crate) struct CaptureOption {
     /// Write every frame that the stack receives and sends into this file (pcapng), with why it was
-    /// dropped and how its connection's state changed; snap: only that many octets of each.
-    #[arg(long, value_name = "FILE[,snap=N]", value_parser = parse)]
+    /// dropped and how its connection's state changed. snap=N: only that many octets of each;
+    /// rotate=SIZE: go on in another file (FILE_00002 …) beyond this size, files=N: of which the last
+    /// N are kept; filter=…, which must be the last: only these frames, as in filter=tcp port 80.
+    #[arg(long, value_name = "FILE[,snap=N,rotate=SIZE,files=N,filter=…]", value_parser = parse)]
     pcap: Option<CapturePlan>,
 }
 
 impl CaptureOption {
+    /// Whether there is to be one.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.pcap.is_some()
+    }
+
     /// What is meant on this wire.
     pub(crate) fn pcap(&self, wire: &WireSpec) -> Result<Option<CapturePlan>, Failure> {
         match (&self.pcap, wire) {
@@ -37,12 +46,41 @@ impl CaptureOption {
 /// A capture to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CapturePlan {
-    path: PathBuf,
+    pub(crate) place: Place,
     /// Octets of each frame.
-    snap: usize,
+    pub(crate) snap: usize,
+    /// When it goes on in another file.
+    pub(crate) rotate: Option<Rotate>,
+    /// Which frames, if not all.
+    pub(crate) filter: Option<Filter>,
+    /// The most frames.
+    pub(crate) most: u64,
+}
+
+/// Where a capture goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// A file.
+    File(PathBuf),
+    /// The standard output.
+    Output,
+}
+
+/// When a capture goes on in another file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rotate {
+    /// Beyond this many octets.
+    pub(crate) octets: u64,
+    /// How many files are kept, the newest ones; 0 for all.
+    pub(crate) files: u64,
 }
 
 impl CapturePlan {
+    /// Of everything.
+    pub(crate) const fn new(place: Place) -> Self {
+        Self { place, snap: WHOLE, rotate: None, filter: None, most: u64::MAX }
+    }
+
     /// Begins it. Without a clock time is virtual, and begins in 1970.
     pub(crate) fn open(
         &self,
@@ -50,39 +88,134 @@ impl CapturePlan {
         medium: Medium,
         clock: Option<Clock>,
     ) -> Result<Tap, Failure> {
-        let file = File::create(&self.path).map_err(|error| {
-            Failure::Run(format!("--pcap: cannot write {}: {error}", self.path.display()))
-        })?;
         let config = TapConfig {
-            name: wire.to_owned(),
-            medium,
             snap: self.snap,
             zero: clock.map_or(0, |clock| clock.zero_since_1970()),
+            filter: self.filter.clone(),
+            most: self.most,
+            ..TapConfig::new(wire, medium)
         };
-        Ok(Tap::begin(config, BufWriter::with_capacity(BUFFER, file)))
+        let path = match &self.place {
+            Place::Output => return Ok(Tap::begin(config, io::stdout())),
+            Place::File(path) => path,
+        };
+        let refused = |path: &Path, error| {
+            Failure::Run(format!(
+                "--pcap {}: {error}; give a file that can be written",
+                path.display()
+            ))
+        };
+        let Some(Rotate { octets, files }) = self.rotate else {
+            let out = create(path).map_err(|error| refused(path, error))?;
+            return Ok(Tap::begin(config, out));
+        };
+        let first = numbered(path, 1);
+        let out = create(&first).map_err(|error| refused(&first, error))?;
+        let rotation = Rotation { octets, next: Box::new(successors(path.clone(), files)) };
+        Ok(Tap::begin(config, out).with_rotation(Some(rotation)))
     }
 }
 
 /// Ends a capture, if there is one.
 pub(crate) fn finish(tap: Option<Tap>) -> Result<(), Failure> {
-    match tap.map_or(Ok(0), Tap::finish) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure::Run(format!("--pcap: the capture is not whole: {error}"))),
+    tap.map_or(Ok(0), frames).map(|_| ())
+}
+
+/// Ends a capture, and says how many frames it has.
+pub(crate) fn frames(tap: Tap) -> Result<u64, Failure> {
+    tap.finish().map_err(|error| {
+        Failure::Run(format!("--pcap: the capture is not whole: {error}; is the disk full?"))
+    })
+}
+
+fn create(path: &Path) -> io::Result<BufWriter<File>> {
+    Ok(BufWriter::with_capacity(BUFFER, File::create(path)?))
+}
+
+/// The files behind the first, of which all but the newest `files` go; none if 0.
+fn successors(
+    path: PathBuf,
+    files: u64,
+) -> impl FnMut() -> io::Result<Box<dyn Write + Send>> + Send {
+    let mut number = 1_u64;
+    move || {
+        number += 1;
+        if let Some(old) = number.checked_sub(files).filter(|old| files > 0 && *old > 0) {
+            // Somebody may have taken it away before.
+            let _ = fs::remove_file(numbered(&path, old));
+        }
+        Ok(Box::new(create(&numbered(&path, number))?))
+    }
+}
+
+/// `whim0_00002.pcapng`: names that sort as they were written.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("{stem}_{number:05}");
+    match path.extension() {
+        Some(extension) => path.with_file_name(name).with_extension(extension),
+        None => path.with_file_name(name),
     }
 }
 
 fn parse(typed: &str) -> Result<CapturePlan, String> {
-    let (path, snap) = match typed.rsplit_once(",snap=") {
-        None => (typed, WHOLE),
-        Some((path, snap)) => match snap.parse() {
-            Ok(snap @ 1..=WHOLE) => (path, snap),
-            _ => return Err(format!("snap={snap}: give 1 to {WHOLE} octets, as in snap=128")),
-        },
-    };
+    let keys = ["snap", "rotate", "files", "filter"];
+    let begins = |key: &str| typed.find(&format!(",{key}="));
+    let at = keys.into_iter().filter_map(begins).min().unwrap_or(typed.len());
+    let (path, mut rest) = typed.split_at(at);
     if path.is_empty() {
         return Err("give a file, as in --pcap whim0.pcapng".into());
     }
-    Ok(CapturePlan { path: path.into(), snap })
+    let mut plan = CapturePlan::new(Place::File(path.into()));
+    let mut files = None;
+    while let Some(option) = rest.strip_prefix(',') {
+        if let Some(filter) = option.strip_prefix("filter=") {
+            plan.filter = Some(filter.parse().map_err(|error| format!("filter: {error}"))?);
+            break;
+        }
+        let end = option.find(',').unwrap_or(option.len());
+        let (option, after) = option.split_at(end);
+        rest = after;
+        match option.split_once('=') {
+            Some(("snap", octets)) => plan.snap = snap(octets)?,
+            Some(("rotate", octets)) => plan.rotate = Some(rotate(octets)?),
+            Some(("files", count)) => files = Some(self::files(count)?),
+            _ => {
+                let text = "give snap=N, rotate=SIZE, files=N or filter=… behind the file";
+                return Err(format!("{option:?}: {text}"));
+            }
+        }
+    }
+    match (&mut plan.rotate, files) {
+        (Some(rotate), Some(files)) => rotate.files = files,
+        (None, Some(_)) => return Err("files needs rotate=SIZE, as in rotate=100M".into()),
+        (_, None) => {}
+    }
+    Ok(plan)
+}
+
+/// Octets of each frame.
+pub(crate) fn snap(typed: &str) -> Result<usize, String> {
+    match typed.parse() {
+        Ok(snap @ 1..=WHOLE) => Ok(snap),
+        _ => Err(format!("snap={typed}: give 1 to {WHOLE} octets, as in snap=128")),
+    }
+}
+
+/// The size of a file.
+pub(crate) fn rotate(typed: &str) -> Result<Rotate, String> {
+    match size::parse(typed) {
+        Ok(octets @ 1..) => Ok(Rotate { octets, files: 0 }),
+        _ => Err(format!("{typed}: give the size of a file, as in 100M")),
+    }
+}
+
+/// How many files are kept.
+pub(crate) fn files(typed: &str) -> Result<u64, String> {
+    match typed.parse() {
+        Ok(files @ 1..) => Ok(files),
+        _ => Err(format!("files={typed}: give a number from 1 on, as in files=5")),
+    }
 }
 
 /// More than any frame has.

@@ -8,19 +8,23 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use whimbrel_apps::Transport;
-use whimbrel_apps::load::{self, Answer, Ending, Exchange, Load, Until};
+use whimbrel_apps::load::{
+    self, Answer, Confidence, Correction, Ending, Exchange, Level, Repeat, Runs, Until,
+};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::drive::{self, Job, Ran};
 use crate::failure::Failure;
-use crate::load::{Closer, Outcome, done, errors, figure, figure_names, json, phases, steps};
-use crate::load::{verdict, watch_line};
+use crate::load::{
+    Closer, Outcome, Told, done, errors, figure, figure_names, json, phases, steps, watch_line,
+};
 use crate::options::{Ground, GroundOptions, OutputOptions};
 use crate::progress::Progress;
+use crate::report::{Form, Report};
 use crate::rules::Shorthand;
-use crate::{output, quantity, size};
+use crate::{output, quantity, report, size};
 
 mod table;
 
@@ -45,6 +49,14 @@ pub(crate) struct Arguments {
     /// Octets of the request and of the response, as in 1,1 or 64,16k.
     #[arg(short = 'r', long, value_name = "REQ,RESP", default_value = "1,1", value_parser = sizes)]
     sizes: (u64, u64),
+    /// Run it that often at least, and at most (3 to 30, in either order), until the mean of the
+    /// rates is as sure as --confidence has it.
+    #[arg(short = 'i', long, value_name = "MIN,MAX", value_parser = iterations)]
+    iterations: Option<(u32, u32)>,
+    /// How sure the mean of the rates shall be: with 95 or 99 % it lies in an interval that is that
+    /// many percent of it wide [default: 99,5 with --iterations; --iterations is 3,10 with it].
+    #[arg(short = 'I', long, value_name = "LEVEL,WIDTH", value_parser = confidence)]
+    confidence: Option<Confidence>,
     /// The ports that connections begin from, as in 49152-65535: short for
     /// -S net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST")]
@@ -62,6 +74,9 @@ pub(crate) struct Arguments {
     /// How long a transaction may take, and a connection to open.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     timeout: Duration,
+    /// The length of the intervals that the rate is compared over.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
+    interval: Duration,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -91,32 +106,33 @@ struct Plan {
     mode: Mode,
     sizes: (u64, u64),
     load: load::Plan,
+    repeat: Repeat,
 }
 
 /// Measures, and says what it measured.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let format = arguments.output.format(&["whimbrel"])?;
-    let condition = arguments.output.condition(&figure_names())?;
+    let mut report = Report::new(&arguments.output, &["whimbrel"], &figure_names())?;
     let plan = Plan::new(arguments)?;
-    let mut job =
-        CrrJob { plan: &plan, progress: Progress::new(steps(&plan.load), arguments.output.quiet) };
+    report.open()?;
+    let progress = report.progress(steps(&plan.load));
+    let mut job = CrrJob { plan: &plan, progress, told: Told::new(&mut report) };
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
     job.progress.finish();
 
     let nothing = ran.outcome.judge(&ran.target.to_string());
-    if format.is_none() {
+    if report.form() == Form::Text {
         nothing.clone()?;
     }
-    let text = match format {
-        Some(_) => document(&plan, &ran),
-        None => text(&plan, &ran),
+    let text = match report.form() {
+        Form::Document(_) => format!("{:#}\n", document(&plan, &ran)),
+        Form::Stream => report::summary_line(document(&plan, &ran)),
+        Form::Csv => json::csv(&ran.outcome),
+        Form::Text if report.is_verbose() => text(&plan, &ran) + &output::counters(&ran),
+        Form::Text => text(&plan, &ran),
     };
-    if format.is_some() || arguments.output.output.is_some() || !arguments.output.quiet {
-        output::write(&text, arguments.output.output.as_deref())?;
-    }
+    report.finish(&text)?;
     nothing?;
-    let figure = |name: &str| figure(&ran.outcome, name);
-    verdict(condition.as_ref(), arguments.output.fail_if.as_deref(), &figure)
+    report.judge(&|name| figure(&ran.outcome, name))
 }
 
 impl Plan {
@@ -138,12 +154,22 @@ impl Plan {
         let ending = ending(arguments.mode, arguments.close)?;
         Ok(Self {
             load: load_plan(arguments, sizes, ending),
+            repeat: repeat(arguments),
             ground,
             target,
             mode: arguments.mode,
             sizes,
         })
     }
+}
+
+fn repeat(arguments: &Arguments) -> Repeat {
+    if arguments.iterations.is_none() && arguments.confidence.is_none() {
+        return Repeat::times(1, Duration::ZERO);
+    }
+    let (least, most) = arguments.iterations.unwrap_or((LEAST_RUNS, 10));
+    let sure = arguments.confidence.unwrap_or(Confidence { level: Level::P99, width: 0.05 });
+    Repeat { least, until: Some(sure), most, gap: Duration::ZERO }
 }
 
 fn ending(mode: Mode, close: Option<Closer>) -> Result<Ending, Failure> {
@@ -181,7 +207,9 @@ fn load_plan(arguments: &Arguments, (request, answer): (u64, u64), ending: Endin
         timeout: arguments.timeout,
         connect_timeout: arguments.timeout,
         warmup: Duration::ZERO,
-        interval: Duration::from_secs(1),
+        interval: arguments.interval,
+        correction: Correction::On,
+        local: Vec::new(),
     }
 }
 
@@ -200,19 +228,43 @@ pub(crate) fn sizes(text: &str) -> Result<(u64, u64), String> {
     Ok((size::parse(request.trim())?, size::parse(answer.trim())?))
 }
 
-/// The transactions as a job of a driver.
-struct CrrJob<'p> {
-    plan: &'p Plan,
-    progress: Progress,
+/// How often to run, at least and at most.
+fn iterations(text: &str) -> Result<(u32, u32), String> {
+    let count = |text: &str| text.trim().parse().ok();
+    let pair = text.split_once(',').and_then(|(one, other)| Some((count(one)?, count(other)?)));
+    pair.map(|(one, other): (u32, u32)| (one.min(other), one.max(other)))
+        .filter(|(least, most)| *least >= LEAST_RUNS && *most <= load::MOST_RUNS)
+        .ok_or_else(|| "give MIN,MAX of 3 to 30, as in 3,10".into())
 }
 
-impl Job for CrrJob<'_> {
-    type Client<T: Transport> = Load<T>;
+/// A level and a width in percent.
+fn confidence(text: &str) -> Result<Confidence, String> {
+    let (level, width) = text.split_once(',').unwrap_or((text, "5"));
+    let level = match level.trim() {
+        "95" => Level::P95,
+        "99" => Level::P99,
+        other => return Err(format!("{other:?} is no level here: give 95 or 99, as in 99,5")),
+    };
+    let width = width.trim().trim_end_matches('%').parse().ok();
+    let width = width.filter(|width| (0.1..=100.0).contains(width));
+    let width: f64 = width.ok_or("give a width of 0.1 to 100 percent, as in 99,5")?;
+    Ok(Confidence { level, width: width / 100.0 })
+}
+
+/// The transactions as a job of a driver.
+struct CrrJob<'p, 'o> {
+    plan: &'p Plan,
+    progress: Progress,
+    told: Told<'p, 'o>,
+}
+
+impl Job for CrrJob<'_, '_> {
+    type Client<T: Transport> = Runs<T>;
     type Server<T: Transport> = PeerServer<T>;
     type Outcome = Outcome;
 
-    fn client<T: Transport>(&self, target: Endpoint) -> Load<T> {
-        Load::new(load::Plan { target, ..self.plan.load.clone() })
+    fn client<T: Transport>(&self, target: Endpoint) -> Runs<T> {
+        Runs::new(load::Plan { target, ..self.plan.load.clone() }, self.plan.repeat)
     }
 
     fn server<T: Transport>(&self) -> PeerServer<T> {
@@ -229,27 +281,51 @@ impl Job for CrrJob<'_> {
         PeerServer::new(role, parting)
     }
 
-    fn watch<T: Transport>(&mut self, client: &Load<T>, now: Instant) {
-        self.progress.show(done(client, now), || watch_line(client.record(), now, "trans/s"));
+    fn watch<T: Transport>(&mut self, client: &Runs<T>, now: Instant) {
+        self.told.follow(client, now);
+        let run = client.current();
+        self.progress.show(done(run, now), || watch_line(run.record(), now, "trans/s"));
     }
 
-    fn end<T: Transport>(&mut self, client: &mut Load<T>, net: &mut T, now: Instant) {
+    fn end<T: Transport>(&mut self, client: &mut Runs<T>, net: &mut T, now: Instant) {
         client.end(net, now);
+        self.told.follow(client, now);
     }
 
-    fn outcome<T: Transport>(&self, client: Load<T>) -> Outcome {
-        Outcome { record: client.record().clone(), left: client.close(), earlier: Vec::new() }
+    fn outcome<T: Transport>(&self, client: Runs<T>) -> Outcome {
+        Outcome::of(&client)
     }
 }
 
-fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
+fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     let mut document = output::document("whimbrel.crr/1", &plan.ground, ran);
     let mut config = json::config(&plan.load);
     config.insert("mode".into(), plan.mode.name().into());
     config.insert("sizes".into(), json!([plan.sizes.0, plan.sizes.1]));
     document.insert("config".into(), config.into());
     document.extend(json::results(&ran.outcome));
-    format!("{:#}\n", Value::Object(document))
+    let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
+    document.insert("runs".into(), runs.map(json::summary).collect());
+    if let Some((sure, rates)) = judged(plan, &ran.outcome) {
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        document.insert(
+            "confidence".into(),
+            json!({
+                "level": sure.level.percent(),
+                "width": sure.width,
+                "mean_rate": mean,
+                "half_width": sure.level.half_width(&rates),
+                "holds": sure.holds(&rates),
+            }),
+        );
+    }
+    document.into()
+}
+
+/// How sure the mean of the runs was to be, and their rates.
+fn judged(plan: &Plan, outcome: &Outcome) -> Option<(Confidence, Vec<f64>)> {
+    let runs = outcome.earlier.iter().chain([outcome]);
+    plan.repeat.until.map(|sure| (sure, runs.map(|run| run.record.rate()).collect()))
 }
 
 fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
@@ -272,6 +348,8 @@ impl Mode {
     }
 }
 
+/// The fewest runs whose mean is worth judging: netperf's bound.
+const LEAST_RUNS: u32 = 3;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 /// The longest request, octets: it is kept in one piece.
 const LONGEST_REQUEST: u64 = 1 << 20;

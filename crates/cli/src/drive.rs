@@ -3,13 +3,15 @@
 //! The applications are the same on every wire; what differs is who moves their octets: a stack in
 //! memory, a stack over a device, or the kernel.
 
+use std::time::Duration;
+
 use whimbrel_apps::{Model, Transport};
-use whimbrel_io::Stop;
-use whimbrel_io::WireSpec;
 use whimbrel_io::signals::Signals;
+use whimbrel_io::sys::{CpuTime, cpu_time};
+use whimbrel_io::{Clock, Stop, WireSpec};
 use whimbrel_link::LinkCounters;
-use whimbrel_stack::Shard;
 use whimbrel_stack::shard::Census;
+use whimbrel_stack::{Capabilities, Shard};
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::Endpoint;
 
@@ -18,7 +20,7 @@ use crate::options::Ground;
 
 mod device;
 mod kernel;
-mod mem;
+pub(crate) mod mem;
 mod net;
 mod port;
 
@@ -63,6 +65,19 @@ pub(crate) struct Ran<O> {
     pub(crate) target: Endpoint,
     /// What keys and chance came from, if not from the system.
     pub(crate) seed: Option<u64>,
+    /// What the client's device did for it, unless its stack was the kernel's.
+    pub(crate) offloads: Option<Capabilities>,
+    /// What processors did for this process meanwhile, if the system tells.
+    pub(crate) effort: Option<Effort>,
+}
+
+/// What processors did for this process, both sides of a connection if both are in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// What they did.
+    pub(crate) cpu: CpuTime,
+    /// In how long, by the machine's clock.
+    pub(crate) elapsed: Duration,
 }
 
 /// What a stack counted, and what it holds.
@@ -95,12 +110,18 @@ pub(crate) fn run<J: Job>(
 ) -> Result<Ran<J::Outcome>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
-    match (&ground.wire, target) {
-        (WireSpec::Mem(link), _) => mem::run(job, ground, link, &stop),
-        (WireSpec::Kernel, target) => kernel::run(job, target, &stop),
-        (wire, Some(target)) => device::run(job, ground, wire, target, &stop),
-        (_, None) => Err(Failure::usage("--wire", "give the address of the other side")),
-    }
+    let (began, before) = (Clock::start(), cpu_time());
+    let mut ran = match (&ground.wire, target) {
+        (WireSpec::Mem(link), _) => mem::run(job, ground, link, &stop)?,
+        (WireSpec::Kernel, target) => kernel::run(job, target, &stop)?,
+        (wire, Some(target)) => device::run(job, ground, wire, target, &stop)?,
+        (_, None) => return Err(Failure::usage("--wire", "give the address of the other side")),
+    };
+    ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
+        let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };
+        Effort { cpu, elapsed: began.now().since(Instant::ZERO) }
+    });
+    Ok(ran)
 }
 
 /// Events dealt with in one turn, before frames have their turn again.

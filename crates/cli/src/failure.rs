@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use whimbrel_io::{KernelHostError, PacketError, TunError, UnixError};
+use anstyle::AnsiColor;
+use whimbrel_io::{KernelHostError, PacketError, PcapError, TunError, UnixError};
 
 use crate::doctor::Need;
 
@@ -47,7 +48,8 @@ impl Failure {
             Self::Verdict(text) => (text, 3),
             Self::Missing { text, needs } => (text + &lines(needs), 4),
         };
-        eprintln!("error: {text}");
+        let style = AnsiColor::Red.on_default().bold();
+        anstream::eprintln!("{style}error:{style:#} {text}");
         ExitCode::from(code)
     }
 }
@@ -75,6 +77,12 @@ impl From<PacketError> for Failure {
     }
 }
 
+impl From<PcapError> for Failure {
+    fn from(error: PcapError) -> Self {
+        Self::run(error)
+    }
+}
+
 impl From<KernelHostError> for Failure {
     fn from(error: KernelHostError) -> Self {
         match error {
@@ -90,11 +98,11 @@ impl From<KernelHostError> for Failure {
 
 impl From<UnixError> for Failure {
     fn from(error: UnixError) -> Self {
+        let text = error.to_string();
         if error.is_privilege() {
-            // It is about a folder of the user's: nothing to look up.
-            Self::Missing { text: error.to_string(), needs: &[] }
+            Self::Missing { text, needs: &[Need::UnixSockets] }
         } else {
-            Self::Run(error.to_string())
+            Self::Run(text)
         }
     }
 }

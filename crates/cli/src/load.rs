@@ -1,29 +1,30 @@
 //! `whimbrel load`: an HTTP/1.1 load, and what it measured.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use whimbrel_apps::condition::Figure;
 
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{GroundOptions, OutputOptions};
+use crate::report::{Form, Report};
 use crate::rules::Shorthand;
-use crate::{output, quantity, size};
+use crate::{output, quantity, report, size};
 
 mod figures;
 mod job;
 pub(crate) mod json;
 mod oha;
 mod plan;
-mod report;
+mod summary;
 mod url;
 
-pub(crate) use figures::{Outcome, figure, figure_names, verdict};
-pub(crate) use job::{done, steps, watch_line};
+pub(crate) use figures::{Outcome, figure, figure_names};
+pub(crate) use job::{Told, done, steps, watch_line};
 use plan::Plan;
-pub(crate) use report::{errors, phases};
+pub(crate) use summary::{errors, phases, runs};
 
 /// What was typed.
 #[derive(Args, Debug)]
@@ -37,6 +38,10 @@ pub(crate) struct Arguments {
     /// -S net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST")]
     local_ports: Option<String>,
+    /// This side's addresses, taken in turn: of a device's, those that its addr= gives; over mem:
+    /// any of 10.0.0.0/24.
+    #[arg(long, value_name = "A[,B…]", value_delimiter = ',')]
+    local_addr: Vec<IpAddr>,
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
@@ -50,6 +55,9 @@ pub(crate) struct Arguments {
     /// then also counted from when each was due (corrected for coordinated omission).
     #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
     rate: Option<f64>,
+    /// With a rate: whether latency counts from when a request was due, or from when it was begun.
+    #[arg(long, value_enum, default_value_t = Switch::On, requires = "rate")]
+    latency_correction: Switch,
     /// A new connection for each request.
     #[arg(short = 'K', long)]
     no_keepalive: bool,
@@ -100,6 +108,15 @@ impl Arguments {
     }
 }
 
+/// A switch.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Switch {
+    /// It is on.
+    On,
+    /// It is off.
+    Off,
+}
+
 /// Who ends a connection.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Closer {
@@ -113,32 +130,31 @@ pub(crate) enum Closer {
 
 /// Loads, and says what that took.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let format = arguments.output.format(&["whimbrel", "oha"])?;
-    let condition = arguments.output.condition(&figure_names())?;
+    let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
-    let mut job = job::LoadJob::new(&plan, arguments.output.quiet);
+    report.open()?;
+    let progress = report.progress(steps(&plan.load));
+    let mut job = job::LoadJob::new(&plan, progress, Told::new(&mut report));
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
     job.finish();
 
     // Of a run in which nothing went, the reason alone is worth reading.
-    if format.is_none() {
+    if report.form() == Form::Text {
         judge_success(&plan, &ran)?;
     }
-    let text = match format {
-        Some("oha") => oha::document(&ran.outcome),
-        Some(_) => json::document(&plan, &ran),
-        None => report::text(&plan, &ran),
+    let text = match report.form() {
+        Form::Document("oha") => oha::document(&ran.outcome),
+        Form::Document(_) => format!("{:#}\n", json::document(&plan, &ran)),
+        Form::Stream => report::summary_line(json::document(&plan, &ran)),
+        Form::Csv => json::csv(&ran.outcome),
+        Form::Text if report.is_verbose() => summary::text(&plan, &ran) + &output::counters(&ran),
+        Form::Text => summary::text(&plan, &ran),
     };
-    if format.is_some() || arguments.output.output.is_some() || !arguments.output.quiet {
-        output::write(&text, arguments.output.output.as_deref())?;
-    }
+    report.finish(&text)?;
     judge_success(&plan, &ran)?;
     // What shall not be so of the last run shall not be so of any.
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
-    let typed = arguments.output.fail_if.as_deref();
-    runs.into_iter().try_for_each(|run| {
-        verdict(condition.as_ref(), typed, &|name| -> Option<Figure> { figure(run, name) })
-    })
+    runs.into_iter().try_for_each(|run| report.judge(&|name| figure(run, name)))
 }
 
 /// A load of which nothing was answered measured nothing.

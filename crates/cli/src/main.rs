@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use anstream::ColorChoice;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use failure::Failure;
 use rules::{RuleOptions, Shorthand};
@@ -19,11 +20,14 @@ mod load;
 mod options;
 mod output;
 mod pages;
+mod pcap;
 mod progress;
 mod quantity;
+mod report;
 mod rules;
 mod script;
 mod serve;
+mod shards;
 mod sim;
 mod size;
 
@@ -42,6 +46,27 @@ mod size;
 struct Command {
     #[command(subcommand)]
     tool: Tool,
+    /// Whether to write in colours; NO_COLOR counts, too.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = Color::Auto,
+        display_order = 900
+    )]
+    color: Color,
+}
+
+/// Whether to write in colours.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 #[derive(Subcommand)]
@@ -57,6 +82,8 @@ enum Tool {
     Crr(crr::Arguments),
     /// Measure bulk transfer, as ttcp and iperf3 do.
     Bulk(bulk::Arguments),
+    /// Capture what passes a wire, with why it was dropped and how states changed, as pcapng.
+    Pcap(pcap::Arguments),
     /// Play random scenarios in virtual time, and check every octet of every stream.
     #[command(subcommand)]
     Sim(sim::Command),
@@ -77,13 +104,20 @@ impl Tool {
             Self::Load(arguments) => (&arguments.ground.rules, arguments.shorthands()),
             Self::Crr(arguments) => (&arguments.ground.rules, arguments.shorthands()),
             Self::Bulk(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Pcap(arguments) => (&arguments.rules, Vec::new()),
             Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => return None,
         })
     }
 }
 
 fn main() -> ExitCode {
-    match run(&Command::parse().tool) {
+    let command = Command::parse();
+    match command.color {
+        Color::Auto => {}
+        Color::Always => ColorChoice::Always.write_global(),
+        Color::Never => ColorChoice::Never.write_global(),
+    }
+    match run(&command.tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
@@ -91,7 +125,8 @@ fn main() -> ExitCode {
 
 fn run(tool: &Tool) -> Result<(), Failure> {
     if let Some((rules, shorthands)) = tool.rules().filter(|(rules, _)| rules.is_question()) {
-        return output::write(&rules.rules(&shorthands)?.to_string(), None);
+        output::print(&rules.rules(&shorthands)?.to_string());
+        return Ok(());
     }
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),
@@ -99,6 +134,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Load(arguments) => load::run(arguments),
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
+        Tool::Pcap(arguments) => pcap::run(arguments),
         Tool::Sim(command) => sim::run(command),
         Tool::Doctor(arguments) => doctor::run(arguments),
         Tool::Completions(arguments) => pages::completions(arguments, Command::command()),

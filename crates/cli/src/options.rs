@@ -1,12 +1,15 @@
 //! Options that the loads have in common.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use whimbrel_apps::Condition;
 use whimbrel_io::WireSpec;
+use whimbrel_wire::Address;
 
 use crate::capture::{CaptureOption, CapturePlan};
+use crate::drive::mem;
 use crate::failure::Failure;
 use crate::rules::{RuleOptions, Rules, Shorthand};
 
@@ -51,15 +54,24 @@ pub(crate) struct OutputOptions {
         default_missing_value = "whimbrel"
     )]
     pub(crate) json: Option<String>,
+    /// Print JSON Lines: an object for each interval when it is over, then the document.
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub(crate) json_stream: bool,
+    /// Print a table of the intervals, with commas, instead of text.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
     /// Write the result into this file.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with code 3 if this is true of the result, as in 'p99>50ms || errors>0.1%'.
     #[arg(long, value_name = "EXPR")]
     pub(crate) fail_if: Option<String>,
-    /// Print nothing but errors (with --json or -o, the document alone).
+    /// Print nothing but errors (with another form than text, or -o, the result alone).
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// Print every counter of the stacks, too.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }
 
 /// What [`GroundOptions`] mean.
@@ -77,6 +89,36 @@ pub(crate) struct Ground {
     pub(crate) clock: ClockKind,
     /// The capture to be written.
     pub(crate) pcap: Option<CapturePlan>,
+    /// The client's addresses on a mem: wire beside its first.
+    pub(crate) more: Vec<Address>,
+}
+
+impl Ground {
+    /// The client is to use these addresses of its own: whether it has them, or can.
+    pub(crate) fn add_addresses(&mut self, local: &[IpAddr]) -> Result<(), Failure> {
+        for ip in local {
+            let address = Address::from(*ip);
+            let has = self.wire.addresses().iter().any(|own| own.addr == address);
+            let refused = match &self.wire {
+                WireSpec::Mem(_) if mem::may_be_clients(*ip) => {
+                    self.more.push(address);
+                    None
+                }
+                WireSpec::Mem(_) => Some(
+                    "over mem: give addresses of 10.0.0.0/24, where the server has 10.0.0.2"
+                        .to_owned(),
+                ),
+                WireSpec::Kernel => None,
+                _ => (!has).then(|| {
+                    format!("this stack has it only if the wire says addr={ip}/… as well")
+                }),
+            };
+            if let Some(text) = refused {
+                return Err(Failure::usage("--local-addr", format!("{ip}: {text}")));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl GroundOptions {
@@ -104,7 +146,8 @@ impl GroundOptions {
             _ => self.rules.rules(shorthands)?,
         };
         let pcap = self.capture.pcap(&wire)?;
-        Ok(Ground { rules, typed, seed: self.seed, clock: self.clock, pcap, wire })
+        let (seed, clock, more) = (self.seed, self.clock, Vec::new());
+        Ok(Ground { rules, typed, seed, clock, pcap, wire, more })
     }
 
     fn check(&self, wire: &WireSpec, target: Option<&str>) -> Result<(), Failure> {
@@ -145,7 +188,7 @@ impl OutputOptions {
     }
 
     /// The format of `--json`, which is one of `known`.
-    pub(crate) fn format<'k>(&self, known: &[&'k str]) -> Result<Option<&'k str>, Failure> {
+    pub(crate) fn format(&self, known: &[&'static str]) -> Result<Option<&'static str>, Failure> {
         let Some(typed) = &self.json else { return Ok(None) };
         match known.iter().find(|format| *format == typed) {
             Some(format) => Ok(Some(format)),

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,25 +9,17 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
 use whimbrel_link::LinkCounters;
+use whimbrel_stack::Capabilities;
 
-use crate::drive::{Ran, StackState};
-use crate::failure::Failure;
-use crate::options::Ground;
+use crate::drive::{Effort, Ran, StackState};
+use crate::options::{ClockKind, Ground};
+use crate::quantity;
 
-/// Writes a result to where it shall go: a file, or the standard output.
-pub(crate) fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
-    match file {
-        Some(path) => fs::write(path, text).map_err(|error| {
-            let path = path.display();
-            Failure::run(format!("--output {path}: {error}; give a file that can be written"))
-        }),
-        None => {
-            let mut out = std::io::stdout().lock();
-            // Nobody may be reading any more: the run is over all the same.
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-            Ok(())
-        }
-    }
+/// Prints on the standard output.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nobody may be reading any more: what was to be done is done all the same.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// What every document of ours begins with.
@@ -42,9 +33,13 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "cpu": cpu(),
             "kernel": first_line("/proc/sys/kernel/osrelease"),
             "wire": ground.typed,
-            "clock": if ground.clock == crate::options::ClockKind::Virtual { "virtual" } else { "real" },
+            "clock": if ground.clock == ClockKind::Virtual { "virtual" } else { "real" },
+            "offloads": ran.offloads.as_ref().map(offloads),
         }),
     );
+    // A run in virtual time repeats to the octet, and so does its document.
+    let real = ran.effort.as_ref().filter(|_| ground.clock == ClockKind::Real);
+    document.insert("effort".into(), real.map_or(Value::Null, effort));
     document.insert("rules".into(), ground.rules.document());
     document.insert("seed".into(), ran.seed.map_or(Value::Null, Value::from));
     document.insert("target".into(), ran.target.to_string().into());
@@ -60,6 +55,22 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
         ran.links.map_or(Value::Null, |links| links.iter().map(link).collect()),
     );
     document
+}
+
+fn offloads(of: &Capabilities) -> Value {
+    json!({
+        "mtu": of.mtu,
+        "tx_checksum": of.tx_checksum,
+        "segmentation": if of.max_super > of.mtu.into() { of.max_super } else { 0 },
+    })
+}
+
+fn effort(effort: &Effort) -> Value {
+    json!({
+        "user": effort.cpu.user.as_secs_f64(),
+        "system": effort.cpu.system.as_secs_f64(),
+        "elapsed": effort.elapsed.as_secs_f64(),
+    })
 }
 
 /// A histogram of HdrHistogram's V2 format, compressed, in base64: tools of that family read it.
@@ -87,6 +98,21 @@ pub(crate) fn cookie(seed: u64) -> String {
         char::from(b"abcdefghijklmnopqrstuvwxyz234567"[(state >> 59) as usize])
     };
     (0..36).map(letter).collect()
+}
+
+/// Every counter that counted something, for people: of both stacks, if they are ours.
+pub(crate) fn counters(ran: &Ran<impl Sized>) -> String {
+    let mut text = String::new();
+    for (side, state) in [("client", &ran.client), ("server", &ran.server)] {
+        let Some(state) = state else { continue };
+        text += &format!("\nCounters ({side} side):\n");
+        let drops = state.counters.drops().map(|(reason, count)| (reason.name(), count));
+        let all = state.counters.iter().map(|(name, _, value)| (name, value)).chain(drops);
+        for (name, value) in all.filter(|(_, value)| *value > 0) {
+            text += &format!("  {name:<32}{:>14}\n", quantity::thousands(value));
+        }
+    }
+    text
 }
 
 fn stack(state: &StackState) -> Value {

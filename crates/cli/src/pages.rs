@@ -33,7 +33,8 @@ pub(crate) fn completions(
 ) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "whimbrel", &mut script);
-    output::write(&String::from_utf8_lossy(&script), None)
+    output::print(&String::from_utf8_lossy(&script));
+    Ok(())
 }
 
 /// Prints the page of `command`, or writes those of all its subcommands too.
@@ -41,7 +42,8 @@ pub(crate) fn manual(arguments: &Manual, command: clap::Command) -> Result<(), F
     let Some(folder) = &arguments.folder else {
         let mut page = Vec::new();
         Man::new(command).render(&mut page).map_err(Failure::run)?;
-        return output::write(&String::from_utf8_lossy(&page), None);
+        output::print(&String::from_utf8_lossy(&page));
+        return Ok(());
     };
     let written = fs::create_dir_all(folder);
     written.and_then(|()| clap_mangen::generate_to(command, folder)).map_err(|error| {

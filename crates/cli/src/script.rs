@@ -10,6 +10,7 @@ use crate::crew;
 use crate::failure::Failure;
 use crate::rules::RuleOptions;
 
+mod capture;
 mod files;
 mod host;
 mod json;
@@ -63,6 +64,10 @@ pub(crate) struct Arguments {
     /// scripts wait in real time, four].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// Write all that the stack receives and sends in each script into a file of its own below this
+    /// folder (pcapng), with why it was dropped and how its connection's state changed.
+    #[arg(long, value_name = "DIR")]
+    pcap_dir: Option<PathBuf>,
     /// The profile says in whose dialect scripts are read, too.
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
@@ -97,6 +102,7 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
         |file| work::run_file(&plan, file),
         |done| {
             tally.count(&done);
+            done.written.clone()?;
             output.add(done)
         },
     )?;

@@ -1,18 +1,25 @@
 //! `whimbrel serve`: an HTTP/1.1 server, or one of octets, on the stack.
 
+use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
+
 use clap::Args;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
-    Clock, Device, PacketConfig, PacketWire, Stop, Tun, TunConfig, UnixWire, Waker, WireSpec,
-    Worker, entropy,
+    Clock, Device, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tun, TunConfig,
+    UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
+use whimbrel_tcp::table::Secrets;
 
 use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::failure::Failure;
+use crate::quantity::thousands;
 use crate::rules::{RuleOptions, Shorthand};
+use crate::shards::{self, ShardOptions};
 use crate::size;
 
+mod board;
 mod closing;
 mod content;
 mod files;
@@ -22,9 +29,10 @@ mod port;
 mod report;
 mod server;
 
+use board::Board;
 use closing::Closing;
 use plan::Plan;
-use port::ServePort;
+use port::{Place, ServePort};
 use report::Report;
 use server::Server;
 
@@ -63,6 +71,8 @@ pub(crate) struct Arguments {
     close: Option<Closer>,
     #[command(flatten)]
     capture: CaptureOption,
+    #[command(flatten)]
+    shards: ShardOptions,
     #[command(flatten)]
     role: RoleOptions,
     /// Print a line of statistics every second even if the output is not a terminal.
@@ -120,71 +130,161 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if plan.wire == WireSpec::Kernel {
         return kernel::serve(&plan);
     }
-    let server = Server::open(&plan)?;
+    // Each shard opens its own: whether that can be done is known before the wire is taken.
+    drop(Server::<Shard>::open(&plan)?);
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let clock = Clock::start();
     match &plan.wire {
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
-            let tun = Tun::open(config)?;
-            let headline = about_interface(config, &tun);
-            serve(&plan, server, tun, (&stop, &headline))
+            let tuns = Tun::open_queues(config)?;
+            let headline =
+                tuns.first().map_or_else(String::new, |tun| about_interface(config, tun));
+            serve_queues(&plan, tuns, (&stop, clock, &headline))
         }
         WireSpec::Packet(config) => {
-            let wire = PacketWire::open(config)?;
-            let headline = about_place(config, &wire);
-            serve(&plan, server, wire, (&stop, &headline))
+            let wires = PacketWire::open_fanout(config)?;
+            let headline = wires.first().map_or_else(String::new, |wire| about_place(config, wire));
+            serve_queues(&plan, wires, (&stop, clock, &headline))
         }
         WireSpec::Unix(config) => {
             let wire = UnixWire::open(config)?;
             let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
             let headline =
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
-            serve(&plan, server, wire, (&stop, &headline))
+            serve_queues(&plan, vec![wire], (&stop, clock, &headline))
+        }
+        WireSpec::Pcap(config) => {
+            let wire = PcapWire::open(config, clock, stop.clone())?;
+            let headline = about_capture(config, &wire);
+            serve_queues(&plan, vec![wire], (&stop, clock, &headline))
         }
         _ => {
-            let text = "nobody can be served there: give tun:, tap:, packet: or unix:";
+            let text = "nobody can be served there: give tun:, tap:, packet:, unix: or pcap:";
             Err(Failure::usage("--wire", text))
         }
     }
 }
 
-/// Serves over this device until it is stopped, then lets everything go.
-fn serve<D: Device>(
+/// Serves at each of these queues, a shard each.
+fn serve_queues<D: Device + Send>(
     plan: &Plan,
-    server: Server<Shard>,
-    device: D,
-    (stop, headline): (&Stop, &str),
+    devices: Vec<D>,
+    (stop, clock, headline): (&Stop, Clock, &str),
 ) -> Result<(), Failure> {
-    let (shard, listeners) = open_shard(plan, &device)?;
-    let medium = device.capabilities().medium;
-    let report = Report::begin(plan, headline);
-    let port = ServePort::new(server, report);
-    let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
-    let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
-    let tap = plan.pcap.as_ref().map(open).transpose()?;
-    let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
-    worker.run(stop).map_err(Failure::run)?;
-
-    let tap = worker.take_tap();
-    let (device, mut shard, mut port) = worker.into_parts();
-    for listener in listeners {
-        shard.close_listener(listener);
+    let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
+    let wakers = wakers.map_err(Failure::run)?;
+    match devices.len() {
+        1 => serve(plan, devices, wakers, (stop, clock, headline)),
+        shards => {
+            let headline = format!("{headline}  shards={shards}");
+            serve(plan, Steered::join(devices, &wakers), wakers, (stop, clock, &headline))
+        }
     }
-    port.server.shut_down(&mut shard);
-    let released = Stop::new().map_err(Failure::run)?;
-    let closing = Closing::new(port, clock.now(), released.clone());
-    let mut worker = Worker::new(device, shard, closing, clock, waker).with_tap(tap);
-    worker.run(&released).map_err(Failure::run)?;
-    capture::finish(worker.take_tap())?;
-    let served = &worker.port().served;
-    served.report.summarize(&served.server.statistics(), Some(worker.shard()));
+}
+
+/// Serves over these devices until it is stopped, then lets everything go.
+fn serve<D: Device + Send>(
+    plan: &Plan,
+    devices: Vec<D>,
+    wakers: Vec<Waker>,
+    (stop, clock, headline): (&Stop, Clock, &str),
+) -> Result<(), Failure> {
+    let board = Arc::new(Board::new(devices.len()));
+    let secrets = entropy::secrets().map_err(Failure::run)?;
+    let mut shards = Vec::new();
+    for ((number, device), waker) in devices.into_iter().enumerate().zip(wakers) {
+        let (shard, listeners) = open_shard(plan, &device, &secrets)?;
+        let place = Place::new(number, Arc::clone(&board), None);
+        shards.push(ServedShard { device, shard, listeners, waker, place });
+    }
+    let report = Report::begin(plan, headline);
+    if let Some(first) = shards.first_mut() {
+        first.place.report = Some(report);
+    }
+    let ended = thread::scope(|scope| {
+        let threads: Vec<_> = shards
+            .into_iter()
+            .map(|shard| {
+                scope.spawn(move || {
+                    let ended = shard.serve(plan, clock, stop);
+                    // Without one of them the others are no server: its flows would go unanswered.
+                    stop.set();
+                    ended
+                })
+            })
+            .collect();
+        let join = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
+    })?;
+    for Ended { report, shard, frames } in ended {
+        let Some(report) = report else { continue };
+        report.summarize(&board.total());
+        if let WireSpec::Pcap(_) = plan.wire {
+            report.conclude_replay(frames, &shard);
+        }
+    }
     Ok(())
 }
 
-fn open_shard(plan: &Plan, device: &impl Device) -> Result<(Shard, Vec<ListenerId>), Failure> {
+/// A shard that serves, with all that it needs.
+struct ServedShard<D> {
+    device: D,
+    shard: Shard,
+    listeners: Vec<ListenerId>,
+    waker: Waker,
+    place: Place,
+}
+
+/// What is left of it.
+struct Ended {
+    /// What is to print the summary, if it has it.
+    report: Option<Report>,
+    shard: Shard,
+    /// How many it received.
+    frames: u64,
+}
+
+impl<D: Device> ServedShard<D> {
+    /// Serves on this thread until it is stopped, then lets everything go.
+    fn serve(self, plan: &Plan, clock: Clock, stop: &Stop) -> Result<Ended, Failure> {
+        let Self { device, shard, listeners, waker, place } = self;
+        shards::pin(&plan.processors, place.shard)?;
+        let medium = device.capabilities().medium;
+        let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
+        let tap = plan.pcap.as_ref().map(open).transpose()?;
+        let port = ServePort::new(Server::open(plan)?, place);
+        let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
+        worker.run(stop).map_err(Failure::run)?;
+
+        let tap = worker.take_tap();
+        let (device, mut shard, mut port) = worker.into_parts();
+        for listener in listeners {
+            shard.close_listener(listener);
+        }
+        port.server.shut_down(&mut shard);
+        let released = Stop::new().map_err(Failure::run)?;
+        let closing = Closing::new(port, clock.now(), released.clone());
+        let mut worker = Worker::new(device, shard, closing, clock, waker).with_tap(tap);
+        worker.run(&released).map_err(Failure::run)?;
+        capture::finish(worker.take_tap())?;
+        let (device, shard, closing) = worker.into_parts();
+        let report = closing.served.finish(&shard);
+        Ok(Ended { report, frames: device.counters().rx_frames, shard })
+    }
+}
+
+fn open_shard(
+    plan: &Plan,
+    device: &impl Device,
+    secrets: &Secrets,
+) -> Result<(Shard, Vec<ListenerId>), Failure> {
     let mut shard = Shard::new(ShardConfig {
         tunables: plan.rules.tunables.clone(),
-        secrets: entropy::secrets().map_err(Failure::run)?,
+        secrets: *secrets,
         capabilities: device.capabilities(),
         addresses: plan.wire.addresses().to_vec(),
         routes: plan.wire.routes(),
@@ -218,11 +318,30 @@ fn about_place(config: &PacketConfig, wire: &PacketWire) -> String {
     format!("packet:{} ({mac}offload {offload}; mtu {mtu})", config.name().to_string_lossy())
 }
 
+/// A capture, for people: `pcap:a.pcapng (Ethernet; 120 frames; 4 outward ones left out)`.
+fn about_capture(config: &PcapConfig, wire: &PcapWire) -> String {
+    let contents = wire.contents();
+    let kind = match wire.capabilities().medium {
+        Medium::Ip => "IP".to_owned(),
+        Medium::Ethernet { mac } => format!("mac {mac}"),
+    };
+    let mut text = format!("{kind}; {} frames", thousands(contents.inward as u64));
+    if contents.outward > 0 {
+        text += &format!("; {} outward ones left out", thousands(contents.outward as u64));
+    }
+    if contents.cut > 0 {
+        text += &format!("; {} cut short by the capture", thousands(contents.cut as u64));
+    }
+    format!("pcap:{} ({text})", config.path().display())
+}
+
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
                          [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames), \
                          packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,offload=on|off] (a \
-                         station of its own on this machine's interface IF), or \
-                         unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process); \
+                         station of its own on this machine's interface IF), \
+                         unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process), or \
+                         pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max] (a capture, replayed \
+                         to the stack; it ends with it); \
                          addr, host and gw may repeat; or kernel: (the kernel's sockets, to compare)";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: the port of what is served, on every address of the stack]";

@@ -1,25 +1,33 @@
-//! Sends the frames of a capture into a TUN device again and again, with the system calls that a
-//! worker makes and no protocol: the most that `whimbrel serve` could move with such frames.
+//! Replays the frames of a capture with the system calls that a worker makes and no protocol: the
+//! most that `whimbrel serve` could move with such frames.
 //!
 //! ```text
-//! replay CAPTURE SECONDS WIRE
+//! replay CAPTURE SECONDS
 //! ```
 //!
-//! Frames that went out are written to an address that nobody has, so that the kernel drops them
-//! behind the device; for each that came in the device is read once. Prints octets of TCP text a
-//! second.
+//! Frames that went out are written to `whim0`; the kernel forwards them (`net.ipv4.ip_forward=1`) to
+//! `whim1`, where another thread reads them and, for as many as there were in the capture, answers with
+//! a frame as small as an acknowledgment. So there is a reader, as curl is one, whom the kernel
+//! wakes, and who has the frames copied once more. For each frame that came in `whim0` is read once.
+//!
+//! Prints the octets of TCP text written, and the processor time that the writing thread took for
+//! them, nanoseconds.
 
 use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, fs};
+use std::{env, fs, io, thread};
 
 use bytes::Bytes;
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, OptionCode, parse_block_le};
-use whimbrel_io::{Device, Tun, WireSpec};
+use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::{Device, Stop, Tun, WireSpec};
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{IpHeader, Sum};
+
+type Failure = Box<dyn Error + Send + Sync>;
 
 /// What the worker did.
 enum Step {
@@ -27,22 +35,62 @@ enum Step {
     Write(Box<TxSegment>),
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Failure> {
     let typed: Vec<String> = env::args().skip(1).collect();
-    let [capture, seconds, wire] = &typed[..] else {
-        return Err("usage: replay CAPTURE SECONDS WIRE".into());
+    let [capture, seconds] = &typed[..] else {
+        return Err("usage: replay CAPTURE SECONDS".into());
     };
-    let WireSpec::Tun(config) = wire.parse()? else { return Err("give a tun: wire".into()) };
+    let lasts = Duration::from_secs_f64(seconds.parse()?);
     let steps = steps(&fs::read(capture)?)?;
-    let mut tun = Tun::open(&config)?;
-    let (began, lasts) = (Instant::now(), Duration::from_secs_f64(seconds.parse()?));
-    let mut octets = 0;
+    let inward = steps.iter().filter(|step| matches!(step, Step::Read)).count();
+    let outward = steps.len() - inward;
+    let answer = steps.iter().find_map(|step| match step {
+        Step::Write(segment) => acknowledgment(segment),
+        Step::Read => None,
+    });
+    let answer = answer.ok_or("the capture has no frame of TCP over IPv4 that went out")?;
+    let (mut near, far) = (open(NEAR)?, open(FAR)?);
+    let (arrived, stop) = (AtomicU64::new(0), Stop::new()?);
+    let (octets, took) = thread::scope(|scope| {
+        let reading = scope.spawn(|| read(far, &answer, [inward, outward], (&arrived, &stop)));
+        let written = write(&mut near, &steps, lasts, &arrived);
+        stop.set();
+        reading.join().map_err(|_| "the reader panicked")??;
+        written
+    })?;
+    println!("{octets} {took}");
+    Ok(())
+}
+
+fn open(wire: &str) -> Result<Tun, Failure> {
+    let WireSpec::Tun(config) = wire.parse()? else { return Err("not a tun: wire".into()) };
+    Ok(Tun::open(&config)?)
+}
+
+/// Does what the worker did, again and again. Returns octets and processor time.
+fn write(
+    tun: &mut Tun,
+    steps: &[Step],
+    lasts: Duration,
+    arrived: &AtomicU64,
+) -> Result<(u64, u64), Failure> {
+    let (began, used) = (Instant::now(), processor_time()?);
+    let (mut octets, mut frames) = (0, 0);
     while began.elapsed() < lasts {
-        for step in &steps {
+        for step in steps {
             match step {
                 Step::Read => _ = tun.rx_burst(&mut |_| ())?,
                 Step::Write(segment) => {
+                    // What a full window is to a sender.
+                    while frames - arrived.load(Ordering::Relaxed) >= MOST_UNDER_WAY {
+                        if began.elapsed() > 2 * lasts {
+                            return Err("frames were lost: does the kernel forward them?".into());
+                        }
+                        wait(tun)?;
+                        tun.rx_burst(&mut |_| ())?;
+                    }
                     tun.send(segment)?;
+                    frames += 1;
                     octets += u64::from(segment.payload.octets());
                 }
             }
@@ -52,11 +100,44 @@ fn main() -> Result<(), Box<dyn Error>> {
     if counters.tx_dropped + counters.tx_blocked + counters.tx_congested > 0 {
         return Err(format!("the device refused frames: {counters:?}").into());
     }
-    println!("{:.0}", octets as f64 / began.elapsed().as_secs_f64());
+    Ok((octets, processor_time()? - used))
+}
+
+/// Counts what arrives, and answers `inward` of each `outward` frames.
+fn read(
+    mut tun: Tun,
+    answer: &TxSegment,
+    [inward, outward]: [usize; 2],
+    (arrived, stop): (&AtomicU64, &Stop),
+) -> Result<(), Failure> {
+    let mut owed = 0;
+    while !stop.is_set() {
+        let frames = tun.rx_burst(&mut |_| ())?;
+        arrived.fetch_add(frames as u64, Ordering::Relaxed);
+        owed += frames * inward;
+        while owed >= outward {
+            tun.send(answer)?;
+            owed -= outward;
+        }
+        if frames == 0 {
+            wait(&tun)?;
+        }
+    }
     Ok(())
 }
 
-fn steps(mut capture: &[u8]) -> Result<Vec<Step>, Box<dyn Error>> {
+/// Until something arrived; not for ever, because what was dropped does not.
+fn wait(tun: &Tun) -> io::Result<()> {
+    ppoll(&mut [PollFd::new(tun, Interest::Read)], Some(Duration::from_millis(10))).map(|_| ())
+}
+
+/// What this thread took so far, nanoseconds (proc_pid_schedstat).
+fn processor_time() -> Result<u64, Failure> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(text.split(' ').next().unwrap_or_default().parse()?)
+}
+
+fn steps(mut capture: &[u8]) -> Result<Vec<Step>, Failure> {
     let text = Bytes::from(vec![b'a'; 1 << 16]);
     let mut steps = Vec::new();
     while !capture.is_empty() {
@@ -76,18 +157,14 @@ fn goes_out(packet: &EnhancedPacketBlock<'_>) -> bool {
     flags.is_some_and(|flags| flags.value.first() == Some(&2))
 }
 
-/// A segment of the same size, for nobody. `None` if it is not one of TCP over IPv4.
+/// A segment of the same size, for the reader. `None` if it is not one of TCP over IPv4.
 fn segment(packet: &EnhancedPacketBlock<'_>, text: &Bytes) -> Option<TxSegment> {
     let mut octets = packet.data.to_vec();
     // As long as it was, so that its header can be read.
     octets.resize(packet.origlen as usize, 0);
     let (ip, tcp) = IpHeader::parse(&octets).ok().filter(|(ip, _)| ip.src.is_v4())?;
     let (_, tcp_len) = TcpHeader::parse(tcp).ok()?;
-    let (ip_len, header_len) = (usize::from(ip.header_len), usize::from(ip.header_len) + tcp_len);
-    octets.get_mut(16..20)?.copy_from_slice(&NOBODY);
-    octets.get_mut(10..12)?.fill(0);
-    let checksum = Sum::new().add_bytes(octets.get(..ip_len)?).finish();
-    octets.get_mut(10..12)?.copy_from_slice(&checksum.to_be_bytes());
+    let header_len = usize::from(ip.header_len) + tcp_len;
     let mut segment = TxSegment::new();
     segment.header_room().get_mut(..header_len)?.copy_from_slice(octets.get(..header_len)?);
     segment.set_header_len(header_len);
@@ -98,10 +175,40 @@ fn segment(packet: &EnhancedPacketBlock<'_>, text: &Bytes) -> Option<TxSegment> 
         segment.gso_size = MSS as u16;
     }
     segment.payload.push(text).ok()?;
-    Some(segment)
+    address(&mut segment, [NEAR_STACK, FAR_STACK])
 }
 
-/// In the network of the default wire, and no host's.
-const NOBODY: [u8; 4] = [10, 9, 0, 77];
+/// The same without text, the other way.
+fn acknowledgment(segment: &TxSegment) -> Option<TxSegment> {
+    let mut small = TxSegment::new();
+    let header = segment.header();
+    small.header_room().get_mut(..header.len())?.copy_from_slice(header);
+    small.set_header_len(header.len());
+    small.transport_offset = segment.transport_offset;
+    small.checksum = segment.checksum;
+    address(&mut small, [FAR_STACK, NEAR_STACK])
+}
+
+/// Says where a segment comes from and goes, and how long it is.
+fn address(segment: &mut TxSegment, [from, to]: [[u8; 4]; 2]) -> Option<TxSegment> {
+    let len = u16::try_from(segment.len()).ok()?;
+    let ip = segment.header_room().get_mut(..IP_HEADER)?;
+    ip[2..4].copy_from_slice(&len.to_be_bytes());
+    ip[10..12].fill(0);
+    ip[12..16].copy_from_slice(&from);
+    ip[16..20].copy_from_slice(&to);
+    let checksum = Sum::new().add_bytes(ip).finish();
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+    Some(std::mem::take(segment))
+}
+
+const NEAR: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
+const FAR: &str = "tun:whim1,addr=10.8.0.2/24,host=10.8.0.1";
+const NEAR_STACK: [u8; 4] = [10, 9, 0, 2];
+const FAR_STACK: [u8; 4] = [10, 8, 0, 2];
+/// Octets of an IPv4 header as the stack makes it.
+const IP_HEADER: usize = 20;
 /// Octets of text in a packet of 1,500 octets with timestamps.
 const MSS: usize = 1_448;
+/// Frames that were written and not read, as many as fill the kernel's largest window (6 MiB).
+const MOST_UNDER_WAY: u64 = 96;

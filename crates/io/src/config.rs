@@ -72,6 +72,9 @@ pub enum ConfigError {
     /// No, or too many sockets.
     #[error("fanout {0}: give 1 to 256")]
     Fanout(u16),
+    /// Several queues where there is one.
+    #[error("{0} queues: this wire has one; tun: and packet: have several")]
+    OneQueue(u16),
     /// Several queues for Ethernet frames.
     #[error(
         "queues {0} for Ethernet frames: give 1, since only the shard of one queue would hear where a neighbour is"

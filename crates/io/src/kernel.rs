@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Address, Endpoint};
 
 use crate::sys::epoll::{Epoll, tcp_info};
+use crate::sys::stream::setsockopt;
 
 pub use info::KernelInfo;
 
@@ -75,6 +76,19 @@ pub enum Received {
     End,
 }
 
+/// What is set on a socket before it connects.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct KernelOptions {
+    /// This side's address, if the kernel shall not choose.
+    pub local: Option<Address>,
+    /// Small segments do not wait for earlier ones (`TCP_NODELAY`).
+    pub no_delay: bool,
+    /// The most octets of text in a segment (`TCP_MAXSEG`).
+    pub mss: Option<u16>,
+    /// The name of the congestion control (`TCP_CONGESTION`).
+    pub congestion: Option<String>,
+}
+
 #[derive(Debug, Default)]
 struct Entry {
     generation: u32,
@@ -108,9 +122,21 @@ impl KernelSockets {
     }
 
     /// Begins to open a connection.
-    pub fn connect(&mut self, remote: Endpoint) -> io::Result<SocketId> {
+    pub fn connect(&mut self, remote: Endpoint, options: &KernelOptions) -> io::Result<SocketId> {
         let socket = socket(remote)?;
-        socket.set_tcp_nodelay(true)?;
+        socket.set_tcp_nodelay(options.no_delay)?;
+        if let Some(mss) = options.mss {
+            socket.set_tcp_mss(mss.into())?;
+        }
+        if let Some(name) = &options.congestion {
+            socket.set_tcp_congestion(name.as_bytes())?;
+        }
+        if let Some(local) = options.local {
+            // A port that is drawn for the peer, too, may be another connection's to another peer.
+            let on = 1_i32.to_ne_bytes();
+            setsockopt(socket.as_fd(), libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, &on)?;
+            socket.bind(&address(Endpoint::new(local, 0)))?;
+        }
         match socket.connect(&address(remote)) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
             // An open one is reported like one that opens later.

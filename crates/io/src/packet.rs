@@ -30,6 +30,7 @@ use whimbrel_wire::{EthernetHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::entropy;
+use crate::steering::program;
 use crate::sys::packet::{InterfaceState, PacketSocket, Ring, Slot};
 use crate::tun::Offload;
 use crate::tun::vnet::{self, VnetHeader};
@@ -65,6 +66,34 @@ impl PacketWire {
         let wire = Self::attach(config, mac)?;
         wire.listen(config)?;
         Ok(wire)
+    }
+
+    /// As [`PacketWire::open`], with as many sockets as `config` asks for: one for each worker, to
+    /// be [joined](crate::Steered::join). The kernel computes the socket of a segment.
+    pub fn open_fanout(config: &PacketConfig) -> Result<Vec<Self>, PacketError> {
+        let mac = station(config)?;
+        let wires: Vec<_> =
+            (0..config.fanout()).map(|_| Self::attach(config, mac)).collect::<Result<_, _>>()?;
+        let refused = |error| PacketError::on_setup("share frames", config, error);
+        for (at, wire) in wires.iter().enumerate() {
+            wire.listen(config)?;
+            let group = match wires.first().filter(|_| at > 0) {
+                // The kernel finds a number that no group has yet.
+                None => Ok((libc::PACKET_FANOUT_FLAG_UNIQUEID << 16).cast_signed()),
+                Some(first) => first.socket.option(libc::PACKET_FANOUT).map(|group| group & 0xffff),
+            };
+            if wires.len() > 1 {
+                let how = (libc::PACKET_FANOUT_CBPF << 16).cast_signed();
+                let joined =
+                    group.and_then(|group| wire.socket.set(libc::PACKET_FANOUT, group | how));
+                joined.map_err(refused)?;
+            }
+        }
+        if let [first, _, ..] = wires.as_slice() {
+            let program = program::classic(config.fanout());
+            first.socket.set_fanout_program(&program).map_err(refused)?;
+        }
+        Ok(wires)
     }
 
     /// A socket with its ring, which hears nothing yet.

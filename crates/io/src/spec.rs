@@ -18,6 +18,7 @@ use whimbrel_wire::{Address, MacAddress};
 
 use crate::config::ConfigError;
 use crate::packet::PacketConfig;
+use crate::pcap::{PcapConfig, Speed};
 use crate::tun::{Layer, Offload, TunConfig};
 use crate::unix::UnixConfig;
 
@@ -42,6 +43,9 @@ pub enum WireSpec {
     Packet(PacketConfig),
     /// `unix:PATH,addr=ADDRESS/PREFIX[,mtu=N]`: a socket to another process; `addr` may repeat.
     Unix(UnixConfig),
+    /// `pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max]`: a capture, replayed; `addr` may repeat.
+    /// Without `mac` the station is the one that frames for these addresses are for.
+    Pcap(PcapConfig),
     /// `mem:[rate=45M][,delay=35ms][,…]`: both hosts in this process, and a link between them in
     /// each direction that is like this; `mem:` alone is perfect.
     Mem(LinkConfig),
@@ -56,6 +60,7 @@ impl WireSpec {
             Self::Tun(config) | Self::Tap(config) => config.addresses(),
             Self::Packet(config) => config.addresses(),
             Self::Unix(config) => config.addresses(),
+            Self::Pcap(config) => config.addresses(),
             Self::Mem(_) | Self::Kernel => &[],
         }
     }
@@ -65,8 +70,21 @@ impl WireSpec {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.queues(),
             Self::Packet(config) => config.fanout(),
-            Self::Unix(_) | Self::Mem(_) | Self::Kernel => 1,
+            Self::Unix(_) | Self::Pcap(_) | Self::Mem(_) | Self::Kernel => 1,
         }
+    }
+
+    /// The same with so many queues.
+    pub fn with_queues(self, queues: u16) -> Result<Self, ConfigError> {
+        Ok(match self {
+            Self::Tun(config) => Self::Tun(config.with_queues(queues)?),
+            Self::Tap(config) => Self::Tap(config.with_queues(queues)?),
+            Self::Packet(config) => Self::Packet(config.with_fanout(queues)?),
+            Self::Unix(_) | Self::Pcap(_) | Self::Mem(_) | Self::Kernel if queues != 1 => {
+                return Err(ConfigError::OneQueue(queues));
+            }
+            one => one,
+        })
     }
 
     /// The stack's ways beyond the networks of its addresses.
@@ -75,6 +93,7 @@ impl WireSpec {
             Self::Tun(config) | Self::Tap(config) => config.routes(),
             Self::Packet(config) => config.routes(),
             Self::Unix(config) => config.routes(),
+            Self::Pcap(config) => config.routes(),
             Self::Mem(_) | Self::Kernel => Vec::new(),
         }
     }
@@ -107,6 +126,14 @@ impl FromStr for WireSpec {
                 let config = UnixConfig::new(target, typed.addresses)?;
                 Self::Unix(match typed.mtu {
                     Some(mtu) => config.with_mtu(mtu)?,
+                    None => config,
+                })
+            }
+            Kind::Pcap => {
+                let config = PcapConfig::new(target, typed.addresses)?;
+                let config = config.with_speed(typed.speed.unwrap_or_default());
+                Self::Pcap(match typed.mac {
+                    Some(mac) => config.with_mac(mac)?,
                     None => config,
                 })
             }
@@ -166,6 +193,7 @@ struct Typed {
     hosts: Vec<Address>,
     gateways: Vec<Address>,
     mac: Option<MacAddress>,
+    speed: Option<Speed>,
     queues: Option<u16>,
     fanout: Option<u16>,
     offload: Option<Offload>,
@@ -220,6 +248,7 @@ impl Typed {
                 })?,
             )?,
             "offload" => once(&mut self.offload, "offload", offload(value)?)?,
+            "speed" => once(&mut self.speed, "speed", speed(value)?)?,
             "mac" => once(
                 &mut self.mac,
                 "mac",
@@ -287,6 +316,14 @@ fn station(value: &str) -> Option<MacAddress> {
     pairs.next().is_none().then_some(MacAddress(octets))
 }
 
+fn speed(value: &str) -> Result<Speed, SpecError> {
+    match value {
+        "max" => Ok(Speed::Max),
+        "captured" => Ok(Speed::Captured),
+        _ => Err(bad("speed", value, "max or captured, as in speed=max")),
+    }
+}
+
 fn offload(value: &str) -> Result<Offload, SpecError> {
     match value {
         "on" => Ok(Offload::On),
@@ -300,8 +337,8 @@ fn bad(key: &'static str, value: &str, allowed: &'static str) -> SpecError {
 }
 
 /// Kinds of wire that later versions have.
-const PLANNED: [&str; 2] = ["xdp", "pcap"];
-const KINDS: &str = "tun:, tap:, packet:, unix:, mem: and kernel:";
+const PLANNED: [&str; 1] = ["xdp"];
+const KINDS: &str = "tun:, tap:, packet:, unix:, pcap:, mem: and kernel:";
 const EXAMPLE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 
 #[cfg(test)]

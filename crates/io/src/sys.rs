@@ -2,11 +2,13 @@
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
 //! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN,
-//! sockets that keep the bounds of messages ([`seqpacket`]) or carry whole frames ([`packet`]),
+//! sockets that keep the bounds of messages ([`seqpacket`]) or carry whole frames ([`packet`]), programs
+//! that run in the kernel ([`bpf`]),
 //! epoll and `TCP_INFO` ([`epoll`]), and what scripts do to the kernel: network namespaces ([`namespace`]) and every call on a stream
 //! socket ([`stream`]).
 #![allow(unsafe_code)]
 
+pub mod bpf;
 pub mod epoll;
 pub mod namespace;
 pub mod packet;
@@ -91,6 +93,29 @@ impl<'a> PollFd<'a> {
     pub fn is_broken(&self) -> bool {
         self.raw.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
     }
+}
+
+/// What the processors did for this process so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CpuTime {
+    /// In its own code.
+    pub user: Duration,
+    /// In the kernel's, for it.
+    pub system: Duration,
+}
+
+/// The time that all threads of this process took of processors.
+pub fn cpu_time() -> io::Result<CpuTime> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: `usage` has room for what getrusage writes.
+    check(unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) })?;
+    // SAFETY: getrusage succeeded, and has then written all of it.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0)) + Duration::from_micros(micros)
+    };
+    Ok(CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) })
 }
 
 /// Waits until one of `fds` is ready, or `timeout` is over (`None`: for ever). Returns how many are

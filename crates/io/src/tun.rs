@@ -17,6 +17,7 @@ use whimbrel_wire::EthernetHeader;
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::netlink::Netlink;
+use crate::steering::program;
 use crate::{entropy, sys};
 
 pub mod config;
@@ -69,11 +70,17 @@ impl Tun {
         Ok(tun)
     }
 
-    /// As [`Tun::open`], with every queue that `config` asks for: one for each worker. The kernel
-    /// keeps a flow on the queue that last sent for it.
+    /// As [`Tun::open`], with every queue that `config` asks for: one for each worker, to be
+    /// [joined](crate::Steered::join). The kernel computes the queue of a segment; if it takes no
+    /// program for that (no CAP_BPF), it keeps a flow on the queue that last sent for it.
     pub fn open_queues(config: &TunConfig) -> Result<Vec<Self>, TunError> {
-        let queues =
+        let queues: Vec<_> =
             (0..config.queues()).map(|_| Self::attach(config)).collect::<Result<_, _>>()?;
+        if let [first, _, ..] = queues.as_slice() {
+            let program = sys::bpf::load(&program::extended(config.queues()));
+            // Without it each frame finds its way all the same, at a copy.
+            let _ = program.and_then(|program| sys::bpf::tun_set_steering(&first.file, &program));
+        }
         set_up(config)?;
         Ok(queues)
     }

@@ -6,7 +6,8 @@
 //! virtual time and an in-memory wire in real time; the same configuration, seed and frames give
 //! the same arrivals.
 //!
-//! [`pcapng`] writes what passed, and why something did not, into a capture file.
+//! [`pcapng`] writes what passed, and why something did not, into a capture file; [`reader`] reads
+//! such files, and others'; [`filter`] says which packets of them are wanted.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -16,8 +17,10 @@ pub mod config;
 pub mod counters;
 pub mod cut;
 pub mod fate;
+pub mod filter;
 pub mod link;
 pub mod pcapng;
+pub mod reader;
 
 pub use config::{BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder};
 pub use counters::LinkCounters;

@@ -60,9 +60,31 @@ pub enum Steering {
     /// `(source port ^ destination port) mod queues`, so that a shard can draw ports that come
     /// home.
     Computable {
+        /// The one that this is (`0 .. queues`).
+        queue: u16,
         /// The number of queues (1 ..= 65,535).
         queues: u16,
     },
+}
+
+impl Steering {
+    /// Whether segments between these ports come in by this queue; where that cannot be computed,
+    /// they are taken as they come. The two directions are alike.
+    pub const fn comes_home(self, one: u16, other: u16) -> bool {
+        match self {
+            Self::None | Self::Consistent => true,
+            Self::Computable { queue, queues } => queue_between(one, other, queues) == queue,
+        }
+    }
+}
+
+/// Of so many queues (at least 1) that one by which segments between these ports come in, where that
+/// is [computed](Steering::Computable).
+pub const fn queue_between(one: u16, other: u16, queues: u16) -> u16 {
+    match queues {
+        0 => 0,
+        queues => (one ^ other) % queues,
+    }
 }
 
 /// One of this host's addresses, and the network it lies in.

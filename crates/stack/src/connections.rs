@@ -2,7 +2,7 @@
 
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Connection;
-use whimbrel_tcp::table::Slab;
+use whimbrel_tcp::table::{FlowHash, Slab};
 
 use crate::wheel::{TimerNode, TimerNodes};
 
@@ -13,6 +13,8 @@ pub(crate) struct Slot {
     pub(crate) timer: TimerNode,
     /// What the timer is armed for, [`Instant::NEVER`] if it is not.
     pub(crate) armed: Instant,
+    /// Where the flow table has it.
+    pub(crate) hash: FlowHash,
     /// It waits in a listener's accept queue.
     pub(crate) unaccepted: bool,
     /// It stands in the dirty list.
@@ -24,11 +26,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(connection: Connection) -> Self {
+    pub(crate) fn new(connection: Connection, hash: FlowHash) -> Self {
         Self {
             connection,
             timer: TimerNode::default(),
             armed: Instant::NEVER,
+            hash,
             unaccepted: false,
             dirty: false,
             listed: false,

@@ -29,7 +29,9 @@ pub mod shard;
 pub mod wheel;
 
 pub use batch::TxBatch;
-pub use config::{Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Steering};
+pub use config::{
+    Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Steering, queue_between,
+};
 pub use event::{Event, Recv};
 pub use frame::RxFrame;
 pub use handle::Handle;

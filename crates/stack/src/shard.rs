@@ -243,5 +243,33 @@ pub struct Census {
     pub fragment_octets: usize,
 }
 
+/// Those of two shards.
+impl core::ops::AddAssign for Census {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            connections,
+            syn_entries,
+            time_wait,
+            listeners,
+            cold_halves,
+            flows,
+            timers,
+            replies,
+            fragmented,
+            fragment_octets,
+        } = other;
+        self.connections += connections;
+        self.syn_entries += syn_entries;
+        self.time_wait += time_wait;
+        self.listeners += listeners;
+        self.cold_halves += cold_halves;
+        self.flows += flows;
+        self.timers += timers;
+        self.replies += replies;
+        self.fragmented += fragmented;
+        self.fragment_octets += fragment_octets;
+    }
+}
+
 #[cfg(test)]
 mod tests;

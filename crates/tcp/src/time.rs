@@ -62,6 +62,15 @@ impl Add<Duration> for Instant {
     }
 }
 
+/// Microseconds, at most 2^32 - 1. By 64 bits: `Duration::as_micros` has 128, which each measurement
+/// would pay for.
+#[inline]
+pub(crate) fn micros(duration: Duration) -> u32 {
+    let seconds = duration.as_secs().saturating_mul(1_000_000);
+    let micros = seconds.saturating_add(u64::from(duration.subsec_micros()));
+    if micros > u64::from(u32::MAX) { u32::MAX } else { micros as u32 }
+}
+
 /// A millisecond on a circle of 2^32 (49.7 days): what a record can afford to remember of time.
 ///
 /// Two ticks are comparable while they lie less than 24.8 days apart; whoever keeps a tick longer

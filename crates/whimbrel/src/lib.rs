@@ -77,6 +77,11 @@ mod stack;
 mod stream;
 mod waiters;
 
+/// What the README shows must compile, and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub use builder::{BuildError, MemEnd, StackBuilder, mem_wire};
 pub use listener::{Incoming, ListenerStats, TcpListener};
 pub use socket::TcpSocket;

@@ -86,7 +86,7 @@ impl Stack {
         let mut all = Census::default();
         for mailbox in &self.inner.mailboxes {
             let (shard, held) = inspect(mailbox, |shard, held| (shard.census(), held)).await?;
-            all.add(&shard, held);
+            all.add(shard, held);
         }
         Ok(all)
     }
@@ -120,18 +120,8 @@ impl Stack {
 }
 
 impl Census {
-    fn add(&mut self, shard: &ShardCensus, held: Held) {
-        let all = &mut self.shards;
-        all.connections += shard.connections;
-        all.syn_entries += shard.syn_entries;
-        all.time_wait += shard.time_wait;
-        all.listeners += shard.listeners;
-        all.cold_halves += shard.cold_halves;
-        all.flows += shard.flows;
-        all.timers += shard.timers;
-        all.replies += shard.replies;
-        all.fragmented += shard.fragmented;
-        all.fragment_octets += shard.fragment_octets;
+    fn add(&mut self, shard: ShardCensus, held: Held) {
+        self.shards += shard;
         self.streams += held.streams;
         self.listeners += held.listeners;
     }

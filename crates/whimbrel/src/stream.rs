@@ -153,6 +153,17 @@ impl TcpStream {
         self.set(|settings| settings.set_nodelay(nodelay))
     }
 
+    /// Whether text is acknowledged at once (`TCP_QUICKACK`).
+    pub fn quickack(&self) -> io::Result<bool> {
+        Ok(self.cell.lock().settings.quickack())
+    }
+
+    /// Acknowledges text at once (`true`), or as the tunables `delayed_ack` and `ack_every` have it.
+    /// Unlike Linux, which goes its own way again after a while, it stays as it was set.
+    pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
+        self.set(|settings| settings.set_quickack(quickack))
+    }
+
     /// How long closing lingers (`SO_LINGER`).
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         Ok(self.cell.lock().settings.linger())

@@ -15,7 +15,7 @@ impl<T: Transport> Bulk<T> {
         self.began = now;
         self.until = now;
         for _ in 0..self.plan.streams.max(1) {
-            match net.connect(self.plan.target) {
+            match net.connect(self.plan.target, &self.plan.opening) {
                 Ok(id) => self.streams.push(Stream {
                     id: Some(id),
                     open: false,
@@ -24,6 +24,8 @@ impl<T: Transport> Bulk<T> {
                     totals: Totals::default(),
                     answer: Vec::new(),
                     shut: false,
+                    idle: Duration::ZERO,
+                    idle_since: None,
                     series: Series::default(),
                 }),
                 Err(trouble) => return self.break_off(net, trouble, now),
@@ -113,16 +115,14 @@ impl<T: Transport> Bulk<T> {
         let alone = self.streams.len() == 1;
         let together = net.retransmits();
         for stream in &mut self.streams {
-            let from = stream.series.samples().last().map_or(Duration::ZERO, |last| last.until);
             let mut gauge = stream.id.and_then(|id| net.gauge(id));
             if let Some(gauge) = &mut gauge {
-                gauge.limit = stream.judge(gauge.limit);
-                stream.series.look(at, gauge.limit);
                 // What all connections sent again is what the only one did.
                 gauge.retransmits = gauge.retransmits.or(together.filter(|_| alone));
             }
             let omitted = until <= self.plan.omit;
-            stream.series.close_interval([from, until], stream.totals, gauge, omitted);
+            let idle = stream.idle(at);
+            stream.series.close_interval(until, stream.totals, (gauge, idle), omitted);
         }
     }
 
@@ -160,7 +160,6 @@ impl<T: Transport> Bulk<T> {
                     return false;
                 }
             }
-            self.look(net, index, now);
         }
         if self.life == Life::Running && self.moved_all() {
             self.stop(net, now);
@@ -182,6 +181,7 @@ impl<T: Transport> Bulk<T> {
             if stream.pending.is_empty() {
                 let most = usize::try_from(allowance).unwrap_or(usize::MAX);
                 stream.pending = self.block.slice(..self.block.len().min(most));
+                stream.note_idle(now);
             }
             if stream.pending.is_empty() {
                 return false;
@@ -254,18 +254,6 @@ impl<T: Transport> Bulk<T> {
             }
         }
         Ok(true)
-    }
-
-    /// Notes what a sender waits for.
-    fn look(&mut self, net: &T, index: usize, now: Instant) {
-        let sends = self.plan.direction.sends() && self.life == Life::Running;
-        let Some(stream) = self.streams.get_mut(index).filter(|_| sends) else { return };
-        if !stream.series.is_stale(now) {
-            return;
-        }
-        let Some(gauge) = stream.id.and_then(|id| net.gauge(id)) else { return };
-        let limit = stream.judge(gauge.limit);
-        stream.series.look(now, limit);
     }
 
     fn moved_all(&self) -> bool {

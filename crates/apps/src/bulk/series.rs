@@ -3,10 +3,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
-
 use super::Totals;
-use crate::transport::{Gauge, Limit};
+use crate::transport::{Gauge, Limit, Limited};
 
 /// One interval of a stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,10 +44,41 @@ impl Shares {
         (!total.is_zero()).then_some((longest, share))
     }
 
-    fn add(&mut self, limit: Limit, time: Duration) {
-        if let Some(total) = self.times.get_mut(limit as usize) {
+    fn add(&mut self, other: &Self) {
+        for (total, time) in self.times.iter_mut().zip(other.times) {
             *total += time;
         }
+    }
+}
+
+/// What a sender counted up to one moment: of its transport, and of itself.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Waited {
+    /// By what its transport kept it from sending.
+    pub(crate) limited: Limited,
+    /// For how long it had nothing to give.
+    pub(crate) idle: Duration,
+}
+
+impl Waited {
+    /// How `whole`, the time from `earlier` until now, was spent.
+    ///
+    /// What the peer's window or the full buffer took is theirs. Of the rest, the application has
+    /// what it gave nothing in, be something still under way or not.
+    fn shares(&self, earlier: &Self, whole: Duration) -> Shares {
+        let (now, then) = (&self.limited, &earlier.limited);
+        let rwnd = now.rwnd.saturating_sub(then.rwnd);
+        let sndbuf = now.sndbuf.saturating_sub(then.sndbuf);
+        let under_way = now.cwnd.saturating_sub(then.cwnd);
+        let rest = whole.saturating_sub(rwnd + sndbuf);
+        let idle = self.idle.saturating_sub(earlier.idle);
+        let app = rest.saturating_sub(under_way).max(idle.min(rest));
+        let mut times = [Duration::ZERO; Limit::ALL.len()];
+        times[Limit::App as usize] = app;
+        times[Limit::Rwnd as usize] = rwnd;
+        times[Limit::Cwnd as usize] = rest.saturating_sub(app);
+        times[Limit::Sndbuf as usize] = sndbuf;
+        Shares { times }
     }
 }
 
@@ -60,9 +89,8 @@ pub(crate) struct Series {
     /// The totals at the end of the last sample, and of the omitted part.
     last: Totals,
     omitted: Totals,
-    /// What the sender waited for when it was last looked at, and when that was.
-    waiting: Option<(Limit, Instant)>,
-    in_interval: Shares,
+    /// What was counted at the end of the last sample.
+    waited: Waited,
     whole: Shares,
 }
 
@@ -83,38 +111,33 @@ impl Series {
         }
     }
 
-    /// Whether it is time to look again at what the sender waits for: asking costs, and a
-    /// thousand times a second are enough for shares.
-    pub(crate) fn is_stale(&self, now: Instant) -> bool {
-        self.waiting.is_none_or(|(_, since)| now >= since + Duration::from_millis(1))
-    }
-
-    /// The sender waits for this from now on.
-    pub(crate) fn look(&mut self, now: Instant, limit: Limit) {
-        if let Some((waited_for, since)) = self.waiting.replace((limit, now)) {
-            self.in_interval.add(waited_for, now.since(since));
-            self.whole.add(waited_for, now.since(since));
-        }
-    }
-
-    /// An interval is over.
+    /// An interval is over. `idle` is how long the application had nothing to give so far.
     pub(crate) fn close_interval(
         &mut self,
-        [from, until]: [Duration; 2],
+        until: Duration,
         totals: Totals,
-        gauge: Option<Gauge>,
+        (gauge, idle): (Option<Gauge>, Duration),
         omitted: bool,
     ) {
+        let from = self.samples.last().map_or(Duration::ZERO, |last| last.until);
         let moved = Totals {
             sent: totals.sent - self.last.sent,
             received: totals.received - self.last.received,
         };
-        let shares = core::mem::take(&mut self.in_interval);
+        let shares = gauge.map_or(Shares::default(), |gauge| {
+            let waited = Waited { limited: gauge.limited, idle };
+            let earlier = core::mem::replace(&mut self.waited, waited);
+            waited.shares(&earlier, until.saturating_sub(from))
+        });
         self.last = totals;
         if omitted {
             self.omitted = totals;
-            self.whole = Shares::default();
+        } else {
+            self.whole.add(&shares);
         }
         self.samples.push(Sample { from, until, moved, gauge, shares, omitted });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,6 +49,21 @@ pub struct Statistics {
     pub sent: u64,
 }
 
+/// Those of two servers.
+impl core::ops::AddAssign for Statistics {
+    fn add_assign(&mut self, other: Self) {
+        let Self { accepted, open, requests, refused, failed, silent, received, sent } = other;
+        self.accepted += accepted;
+        self.open += open;
+        self.requests += requests;
+        self.refused += refused;
+        self.failed += failed;
+        self.silent += silent;
+        self.received += received;
+        self.sent += sent;
+    }
+}
+
 struct Slot<I> {
     id: Option<I>,
     connection: Connection,

@@ -1,9 +1,10 @@
 //! What a load is to do.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Address, Endpoint};
 
 use crate::http::reply::Expected;
 
@@ -31,6 +32,20 @@ pub struct Plan {
     pub warmup: Duration,
     /// The length of the intervals that rates are counted in.
     pub interval: Duration,
+    /// Since when the record's corrected latency counts.
+    pub correction: Correction,
+    /// This side's addresses, taken in turn; none: the transport's own choice.
+    pub local: Vec<Address>,
+}
+
+/// Whether latency is corrected for coordinated omission.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Correction {
+    /// It counts from when an exchange was due.
+    #[default]
+    On,
+    /// It counts from when an exchange was begun.
+    Off,
 }
 
 /// What is said on a connection: a request, and the answer to it.

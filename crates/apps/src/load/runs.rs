@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use whimbrel_tcp::Instant;
 
-use super::{Close, Load, Plan};
+use super::{Close, Confidence, Load, Plan};
 use crate::Record;
 use crate::transport::{Model, Transport};
 
@@ -14,13 +14,31 @@ use crate::transport::{Model, Transport};
 #[derive(Debug)]
 pub struct Runs<T: Transport> {
     plan: Plan,
-    /// Runs still to begin, after the current one.
-    left: u32,
-    gap: Duration,
+    repeat: Repeat,
     current: Load<T>,
     /// When the next run begins, between two.
     next: Option<Instant>,
     finished: Vec<Finished>,
+}
+
+/// How often a load runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Repeat {
+    /// At least that often (>= 1).
+    pub least: u32,
+    /// And until the mean of the rates is that sure,
+    pub until: Option<Confidence>,
+    /// but not more often than that (>= `least`).
+    pub most: u32,
+    /// The pause between two runs.
+    pub gap: Duration,
+}
+
+impl Repeat {
+    /// That often, with that pause.
+    pub const fn times(count: u32, gap: Duration) -> Self {
+        Self { least: count, until: None, most: count, gap }
+    }
 }
 
 /// A run that is over.
@@ -33,16 +51,9 @@ pub struct Finished {
 }
 
 impl<T: Transport> Runs<T> {
-    /// `count` runs (>= 1), with a pause of `gap` between two.
-    pub fn new(plan: Plan, count: u32, gap: Duration) -> Self {
-        Self {
-            left: count.saturating_sub(1),
-            gap,
-            current: Load::new(plan.clone()),
-            next: None,
-            finished: Vec::new(),
-            plan,
-        }
+    /// Runs of `plan`.
+    pub fn new(plan: Plan, repeat: Repeat) -> Self {
+        Self { repeat, current: Load::new(plan.clone()), next: None, finished: Vec::new(), plan }
     }
 
     /// The run that is under way, or the last one.
@@ -60,7 +71,8 @@ impl<T: Transport> Runs<T> {
         if self.is_done() {
             return;
         }
-        self.left = 0;
+        self.repeat.least = 0;
+        self.repeat.most = 0;
         if self.next.take().is_none() {
             self.current.end(net, now);
             self.finish();
@@ -70,6 +82,14 @@ impl<T: Transport> Runs<T> {
     fn finish(&mut self) {
         let (record, close) = (self.current.record().clone(), self.current.close());
         self.finished.push(Finished { record, close });
+    }
+
+    /// Whether another run is to follow those that are over.
+    fn is_to_go_on(&self) -> bool {
+        let count = u32::try_from(self.finished.len()).unwrap_or(u32::MAX);
+        let rates = || self.finished.iter().map(|run| run.record.rate()).collect::<Vec<_>>();
+        let unsure = || self.repeat.until.is_some_and(|sure| !sure.holds(&rates()));
+        count < self.repeat.least || count < self.repeat.most && unsure()
     }
 }
 
@@ -82,7 +102,6 @@ impl<T: Transport> Model<T> for Runs<T> {
                 return false;
             }
             self.next = None;
-            self.left -= 1;
             self.current = Load::new(self.plan.clone());
         }
         if self.current.is_done() {
@@ -91,7 +110,7 @@ impl<T: Transport> Model<T> for Runs<T> {
         let more = self.current.poll(net, now, budget);
         if self.current.is_done() {
             self.finish();
-            self.next = (self.left > 0).then(|| now + self.gap);
+            self.next = self.is_to_go_on().then(|| now + self.repeat.gap);
         }
         more
     }
@@ -101,6 +120,6 @@ impl<T: Transport> Model<T> for Runs<T> {
     }
 
     fn is_done(&self) -> bool {
-        self.left == 0 && self.next.is_none() && self.current.is_done()
+        self.next.is_none() && self.current.is_done()
     }
 }

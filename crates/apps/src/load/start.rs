@@ -3,10 +3,11 @@
 use core::time::Duration;
 
 use whimbrel_tcp::Instant;
+use whimbrel_tcp::conn::Nagle;
 
 use super::slot::{Reader, Stage};
 use super::{Load, Turn, Until};
-use crate::transport::{Transport, Trouble};
+use crate::transport::{Opening, Transport, Trouble};
 
 impl<T: Transport> Load<T> {
     /// Begins what is due, while there are connections free. Returns whether more may be.
@@ -30,7 +31,9 @@ impl<T: Transport> Load<T> {
         if slot.id.is_some() {
             return self.ask(net, place, now);
         }
-        match net.connect(self.plan.target) {
+        let opened = net.connect(self.plan.target, &self.next_opening());
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        match opened {
             Ok(id) => {
                 slot.id = Some(id);
                 slot.stage = Stage::Opening;
@@ -40,6 +43,18 @@ impl<T: Transport> Load<T> {
             Err(trouble) => {
                 self.fail(net, place, trouble, now);
             }
+        }
+    }
+
+    /// Each connection begins at the next of the addresses, in turn.
+    fn next_opening(&mut self) -> Opening {
+        let (first, count) = (self.next_local, self.plan.local.len());
+        self.next_local = (first + 1).checked_rem(count).unwrap_or(0);
+        // What asks is ready to go on with each answer: nothing is to wait for another.
+        Opening {
+            local: self.plan.local.get(first).copied(),
+            nagle: Nagle::Off,
+            ..Opening::default()
         }
     }
 
@@ -66,7 +81,7 @@ impl<T: Transport> Load<T> {
         self.resting.touch(place, now);
         self.over += 1;
         if slot.times.due >= self.record.began {
-            self.record.fail(trouble);
+            self.record.fail(now, trouble);
         } else {
             self.failed_warm += 1;
         }

@@ -17,6 +17,8 @@ pub struct Count {
     pub exchanges: u64,
     /// Octets of their bodies.
     pub octets: u64,
+    /// Exchanges failed.
+    pub failed: u64,
 }
 
 /// How much the rates of the whole intervals differ.
@@ -57,6 +59,11 @@ impl Intervals {
         &self.counts
     }
 
+    /// How many are whole after `elapsed`.
+    pub fn whole(&self, elapsed: Duration) -> usize {
+        self.place(elapsed)
+    }
+
     /// The rates of the intervals that are whole after `elapsed`, exchanges a second.
     pub fn rates(&self, elapsed: Duration) -> Vec<f64> {
         let whole = self.place(elapsed);
@@ -81,14 +88,24 @@ impl Intervals {
     }
 
     pub(crate) fn count(&mut self, since_begin: Duration, octets: u64) {
+        if let Some(count) = self.at(since_begin) {
+            count.exchanges += 1;
+            count.octets += octets;
+        }
+    }
+
+    pub(crate) fn count_failed(&mut self, since_begin: Duration) {
+        if let Some(count) = self.at(since_begin) {
+            count.failed += 1;
+        }
+    }
+
+    fn at(&mut self, since_begin: Duration) -> Option<&mut Count> {
         let place = self.place(since_begin).min(MOST);
         if self.counts.len() <= place {
             self.counts.resize(place + 1, Count::default());
         }
-        if let Some(count) = self.counts.get_mut(place) {
-            count.exchanges += 1;
-            count.octets += octets;
-        }
+        self.counts.get_mut(place)
     }
 
     fn place(&self, since_begin: Duration) -> usize {

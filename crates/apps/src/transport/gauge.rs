@@ -17,15 +17,26 @@ pub struct Gauge {
     pub rtt: Option<Duration>,
     /// Its variation.
     pub rttvar: Duration,
-    /// What it waits for now.
-    pub limit: Limit,
+    /// For how long it was kept from sending more so far.
+    pub limited: Limited,
 }
 
-/// What keeps a sender from sending more at this moment.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+/// For how long a sender was kept from sending more, and by what, as Linux' `TCP_INFO` counts it;
+/// the rest of its time there was nothing to send, and nothing that waited to be acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Limited {
+    /// By what is under way: the congestion window, or an acknowledgment that is awaited.
+    pub cwnd: Duration,
+    /// By the peer's window.
+    pub rwnd: Duration,
+    /// By its own send buffer.
+    pub sndbuf: Duration,
+}
+
+/// What keeps a sender from sending more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Limit {
     /// The application gives nothing.
-    #[default]
     App,
     /// The peer's window is full.
     Rwnd,

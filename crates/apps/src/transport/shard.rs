@@ -4,10 +4,10 @@ use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::Snapshot;
+use whimbrel_tcp::conn::{Limit, Particulars, Snapshot, SocketOptions};
 use whimbrel_wire::Endpoint;
 
-use super::{Gauge, Happening, Limit, Reading, Transport, Trouble};
+use super::{Gauge, Happening, Limited, Opening, Reading, Transport, Trouble};
 
 impl Transport for Shard {
     type Id = Handle;
@@ -17,8 +17,14 @@ impl Transport for Shard {
         id.index()
     }
 
-    fn connect(&mut self, remote: Endpoint) -> Result<Handle, Trouble> {
-        Self::connect(self, remote, None).map_err(|error| match error {
+    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Handle, Trouble> {
+        let local = how.local.map(|address| Endpoint::new(address, 0));
+        let options = SocketOptions {
+            nagle: how.nagle,
+            particulars: Particulars { max_seg: how.mss, ..Particulars::default() },
+            ..SocketOptions::default()
+        };
+        self.connect_with(remote, local, &options).map_err(|error| match error {
             ConnectError::PortsExhausted { .. } => Trouble::PortsExhausted,
             ConnectError::TooMany { .. } => Trouble::TooMany,
             _ => Trouble::Unreachable,
@@ -91,22 +97,10 @@ fn gauge(snapshot: &Snapshot) -> Gauge {
         mss: snapshot.mss.into(),
         rtt: snapshot.srtt,
         rttvar: snapshot.rttvar,
-        limit: limit(snapshot),
-    }
-}
-
-/// What keeps the sender from another full segment.
-fn limit(snapshot: &Snapshot) -> Limit {
-    let mss = u32::from(snapshot.mss);
-    let in_flight = snapshot.snd.in_flight();
-    let room = |window: u32| window.saturating_sub(in_flight);
-    if snapshot.unsent > 0 && room(snapshot.snd.wnd.get()) < mss {
-        Limit::Rwnd
-    } else if snapshot.unsent > 0 && room(snapshot.cwnd) < mss {
-        Limit::Cwnd
-    } else if snapshot.send_room() == 0 {
-        Limit::Sndbuf
-    } else {
-        Limit::App
+        limited: Limited {
+            cwnd: snapshot.tally.limited(Limit::Network),
+            rwnd: snapshot.tally.limited(Limit::Window),
+            sndbuf: snapshot.tally.limited(Limit::Buffer),
+        },
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use whimbrel_apps::Trouble;
 use whimbrel_apps::bulk::{Bulk, Direction, Plan, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
-use whimbrel_apps::transport::Limit;
+use whimbrel_apps::transport::{Limit, Opening};
 use whimbrel_stack::Shard;
 
 use crate::world::{Ran, target};
@@ -23,6 +23,7 @@ fn plan(direction: Direction, until: Until) -> Plan {
         omit: Duration::ZERO,
         interval: SECOND,
         timeout: 10 * SECOND,
+        opening: Opening::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, Load, Plan, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::Phase;
 use whimbrel_stack::Shard;
@@ -26,6 +26,8 @@ fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
         connect_timeout: 5 * second,
         warmup: Duration::ZERO,
         interval: second,
+        correction: Correction::On,
+        local: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, Load, Plan, Until};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{Record, Trouble};
 use whimbrel_stack::Shard;
@@ -36,6 +36,8 @@ fn plan(ending: Ending, until: Until) -> Plan {
         connect_timeout: 5 * SECOND,
         warmup: Duration::ZERO,
         interval: SECOND,
+        correction: Correction::On,
+        local: Vec::new(),
     }
 }
 

@@ -1,17 +1,20 @@
 //! The document that iperf3 prints with `-J`: what reads one reads the other.
 //!
-//! What has no true value here is left out, as iperf3 leaves out what its platform does not tell;
-//! a processor's load is not measured and stands as 0.
+//! What has no true value here is left out, as iperf3 leaves out what its platform does not tell.
+//! So is the processors' load of the other side, which nobody tells: if it is in this process, it
+//! is part of ours.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 use whimbrel_apps::bulk::{Direction, Sample, Totals, Until};
 use whimbrel_apps::http::HttpDate;
 use whimbrel_apps::record::per_second;
+use whimbrel_io::sys::CpuTime;
 
 use super::table::span_seconds;
 use super::{Outcome, Plan, Ran, StreamOutcome};
+use crate::drive::Effort;
 use crate::output::{cookie, first_line, system};
 
 /// The document.
@@ -196,11 +199,10 @@ fn end(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
         map.insert(received.into(), total(outcome, came, *way).into());
     }
     map.insert("streams".into(), streams.into());
-    let nothing =
-        ["host_total", "host_user", "host_system", "remote_total", "remote_user", "remote_system"];
-    let nothing = nothing.map(|name| (name.to_owned(), Value::from(0.0)));
-    map.insert("cpu_utilization_percent".into(), nothing.into_iter().collect::<Map<_, _>>().into());
-    let own = congestion(ran);
+    if let Some(effort) = &ran.effort {
+        map.insert("cpu_utilization_percent".into(), cpu(effort));
+    }
+    let own = congestion(plan, ran);
     let (near, far) = match plan.bulk.direction {
         Direction::Receive => ("receiver_tcp_congestion", "sender_tcp_congestion"),
         Direction::Send | Direction::Both => ("sender_tcp_congestion", "receiver_tcp_congestion"),
@@ -213,11 +215,27 @@ fn end(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     map.into()
 }
 
+/// The load of this process, in percent of one processor.
+fn cpu(effort: &Effort) -> Value {
+    let percent = |time: Duration| 100.0 * time.as_secs_f64() / effort.elapsed.as_secs_f64();
+    let CpuTime { user, system } = effort.cpu;
+    json!({
+        "host_total": percent(user + system),
+        "host_user": percent(user),
+        "host_system": percent(system),
+    })
+}
+
 /// What this side's stack controls congestion with.
-fn congestion(ran: &Ran<Outcome>) -> String {
+fn congestion(plan: &Plan, ran: &Ran<Outcome>) -> String {
     match ran.client {
         Some(_) => "reno".into(),
-        None => first_line("/proc/sys/net/ipv4/tcp_congestion_control"),
+        None => plan
+            .bulk
+            .opening
+            .congestion
+            .clone()
+            .unwrap_or_else(|| first_line("/proc/sys/net/ipv4/tcp_congestion_control")),
     }
 }
 
@@ -266,7 +284,7 @@ fn arrived(stream: &StreamOutcome, way: Way) -> u64 {
     }
 }
 
-fn micros(time: std::time::Duration) -> u64 {
+fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 

@@ -4,13 +4,14 @@ use serde_json::{Map, Value, json};
 use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, Until};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::Limit;
+use whimbrel_tcp::conn::Nagle;
 
 use super::table::span_seconds;
 use super::{Outcome, Plan, Ran, StreamOutcome};
-use crate::output;
+use crate::{output, report};
 
 /// The document of a transfer.
-pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
+pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     let outcome = &ran.outcome;
     let mut document = output::document("whimbrel.bulk/1", &plan.ground, ran);
     document.insert("config".into(), config(plan));
@@ -28,7 +29,26 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
         }),
     );
     document.insert("streams".into(), outcome.streams.iter().map(stream).collect());
-    format!("{:#}\n", Value::Object(document))
+    document.into()
+}
+
+/// One interval of all streams.
+pub(super) fn interval<'s>(samples: impl Iterator<Item = &'s Sample>) -> Value {
+    let streams: Vec<_> = samples.map(sample).collect();
+    json!({ "streams": streams })
+}
+
+/// The intervals of all streams as a table with commas.
+pub(super) fn csv(outcome: &Outcome) -> String {
+    let streams = outcome.streams.iter().enumerate();
+    let rows = streams.flat_map(|(number, stream)| {
+        stream.samples.iter().map(move |of_stream| {
+            let mut row = sample(of_stream);
+            row["stream"] = (number + 1).into();
+            row
+        })
+    });
+    report::csv(&COLUMNS, rows)
 }
 
 fn config(plan: &Plan) -> Value {
@@ -49,6 +69,9 @@ fn config(plan: &Plan) -> Value {
         "block": plan.bulk.block,
         "omit": plan.bulk.omit.as_secs_f64(),
         "interval": plan.bulk.interval.as_secs_f64(),
+        "mss": plan.bulk.opening.mss,
+        "congestion": plan.bulk.opening.congestion,
+        "no_delay": plan.bulk.opening.nagle == Nagle::Off,
     })
 }
 
@@ -85,3 +108,21 @@ fn shares(shares: &Shares) -> Value {
     let share = |limit: Limit| (limit.name().into(), shares.time(limit).as_secs_f64().into());
     Limit::ALL.into_iter().map(share).collect::<Map<_, _>>().into()
 }
+
+const COLUMNS: [&str; 15] = [
+    "stream",
+    "start",
+    "end",
+    "seconds",
+    "sent",
+    "received",
+    "omitted",
+    "retransmits",
+    "cwnd",
+    "rwnd",
+    "rtt",
+    "limited/app",
+    "limited/rwnd",
+    "limited/cwnd",
+    "limited/sndbuf",
+];

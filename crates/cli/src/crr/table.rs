@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Mode, Plan};
+use super::{Mode, Plan, judged};
 use crate::drive::{Ran, StackState};
-use crate::load::Outcome;
+use crate::load::{Outcome, runs};
 use crate::quantity;
 
 /// The table, with a line above that says what was measured.
@@ -16,12 +16,14 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     let (send, receive) = buffers(plan, ran);
     let (request, response) = plan.sizes;
     let mut text = format!(
-        "whimbrel {}  TCP_{}  {}  over {}\n{HEADING}",
+        "whimbrel {}  TCP_{}  {}  over {}\n",
         env!("CARGO_PKG_VERSION"),
         plan.mode.name().to_uppercase(),
         ran.target,
         plan.ground.typed
     );
+    text += &sureness(plan, &ran.outcome);
+    text += HEADING;
     let _ = writeln!(
         text,
         "{send:<6} {receive:<6} {request:<7} {response:<6} {:<8.2} {:<12.2} {:<6} {:>7} {:>7} \
@@ -51,6 +53,25 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
         );
     }
     text
+}
+
+/// The runs, if there are several, and how sure their mean is.
+fn sureness(plan: &Plan, outcome: &Outcome) -> String {
+    let Some((sure, rates)) = judged(plan, outcome) else { return String::new() };
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let half = sure.level.half_width(&rates).unwrap_or(f64::INFINITY);
+    let wanted = if sure.holds(&rates) {
+        String::new()
+    } else {
+        format!(", though {:.2}% were asked for: run longer, or more often", 50.0 * sure.width)
+    };
+    format!(
+        "\nmean of {} runs: {mean:.2} per sec, +/- {:.2}% with {}% confidence{wanted}\n{}",
+        rates.len(),
+        100.0 * half,
+        sure.level.percent(),
+        runs(outcome)
+    )
 }
 
 /// The sizes of the client's buffers; the kernel chooses its own as it goes.

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::net::Ipv6Addr;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use whimbrel_io::sys::stream::socket;
@@ -30,6 +31,8 @@ pub(super) struct Machine {
     pub(super) files: Option<u64>,
     /// The most locked memory, octets; `None`: no limit.
     pub(super) locked: Option<u64>,
+    /// Folders for sockets that this user may write.
+    pub(super) folders: Vec<String>,
     /// The kernel's own addresses.
     pub(super) addresses: Vec<String>,
     /// Whether it forwards packets.
@@ -58,6 +61,7 @@ impl Machine {
             congestion_control: kernel("net/ipv4/tcp_congestion_control"),
             files: limit(&limits, "Max open files"),
             locked: limit(&limits, "Max locked memory"),
+            folders: folders(&status),
             addresses: addresses(
                 &fs::read_to_string("/proc/net/fib_trie").unwrap_or_default(),
                 &fs::read_to_string("/proc/net/if_inet6").unwrap_or_default(),
@@ -77,6 +81,7 @@ impl Machine {
 /// capabilities(7): the numbers of those that matter here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Capability {
+    DacOverride = 1,
     NetBindService = 10,
     NetAdmin = 12,
     NetRaw = 13,
@@ -104,6 +109,36 @@ fn addresses(routes: &str, v6: &str) -> Vec<String> {
     let v6 = digits.filter_map(|digits| u128::from_str_radix(digits, 16).ok());
     addresses.extend(v6.map(|bits| Ipv6Addr::from_bits(bits).to_string()));
     addresses
+}
+
+/// Folders for sockets that whoever has this status may write.
+fn folders(status: &str) -> Vec<String> {
+    let own = std::env::var("XDG_RUNTIME_DIR").ok();
+    let all = own.into_iter().chain(["/run", "/tmp"].map(str::to_owned));
+    all.filter(|folder| {
+        let metadata = fs::metadata(folder).ok().filter(fs::Metadata::is_dir);
+        metadata.is_some_and(|it| may_write(status, it.uid(), it.gid(), it.mode()))
+    })
+    .collect()
+}
+
+/// Whether whoever has this status may write what belongs to these, by its mode (path_resolution(7)).
+fn may_write(status: &str, uid: u32, gid: u32, mode: u32) -> bool {
+    let numbers = |name: &str| -> Vec<u32> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let words = line.unwrap_or_default().split_whitespace();
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    // The effective one is the second of four.
+    let effective = |name| numbers(name).get(1).copied();
+    let in_group = effective("Gid:") == Some(gid) || numbers("Groups:").contains(&gid);
+    let bit = match () {
+        () if capabilities(status) >> Capability::DacOverride as u64 & 1 == 1 => return true,
+        () if effective("Uid:") == Some(uid) => 0o200,
+        () if in_group => 0o020,
+        () => 0o002,
+    };
+    mode & bit != 0
 }
 
 fn port_range(line: &str) -> Option<(u16, u16)> {

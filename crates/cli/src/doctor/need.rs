@@ -27,6 +27,8 @@ pub(crate) enum Need {
     LockedMemory,
     /// What the kernel answers for itself.
     KernelAddresses,
+    /// Sockets between processes may be made somewhere.
+    UnixSockets,
     /// A socket is an open file.
     OpenFiles,
     /// The kernel's ephemeral ports.
@@ -68,7 +70,7 @@ impl Verdict {
 
 impl Need {
     /// All of them: what is needed first.
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Tun,
         Self::NetAdmin,
         Self::Namespaces,
@@ -78,6 +80,7 @@ impl Need {
         Self::KernelAddresses,
         Self::Xdp,
         Self::LockedMemory,
+        Self::UnixSockets,
         Self::OpenFiles,
         Self::KernelPorts,
         Self::KernelCongestion,
@@ -95,6 +98,7 @@ impl Need {
             Self::Xdp => "af-xdp",
             Self::LockedMemory => "locked-memory",
             Self::KernelAddresses => "kernel-addresses",
+            Self::UnixSockets => "unix-sockets",
             Self::OpenFiles => "open-files",
             Self::KernelPorts => "kernel-ports",
             Self::KernelCongestion => "kernel-congestion",
@@ -110,6 +114,7 @@ impl Need {
             Self::NetRaw | Self::Packet => "-w packet:",
             Self::KernelAddresses => "-w packet:, whose addresses must be others",
             Self::Xdp | Self::LockedMemory => "frames past the kernel, which no wire takes yet",
+            Self::UnixSockets => "-w unix:",
             Self::OpenFiles => "connections over -w kernel:, one file each",
             Self::KernelPorts => "connections over -w kernel: to one server",
             Self::KernelCongestion => "comparing bulk with bulk -w kernel:",
@@ -128,6 +133,7 @@ impl Need {
             Self::KernelAddresses => kernel_addresses(machine),
             Self::Xdp => family("AF_XDP", "xdp_diag", machine.xdp, Verdict::Warn),
             Self::LockedMemory => locked_memory(machine),
+            Self::UnixSockets => unix_sockets(machine),
             Self::OpenFiles => open_files(machine),
             Self::KernelPorts => kernel_ports(machine),
             Self::KernelCongestion => kernel_congestion(machine),
@@ -163,6 +169,7 @@ fn tun(machine: &Machine) -> Finding {
 
 fn capability(machine: &Machine, capability: Capability, without: Verdict) -> Finding {
     let name = match capability {
+        Capability::DacOverride => "CAP_DAC_OVERRIDE",
         Capability::NetBindService => "CAP_NET_BIND_SERVICE",
         Capability::NetAdmin => "CAP_NET_ADMIN",
         Capability::NetRaw => "CAP_NET_RAW",
@@ -231,6 +238,17 @@ fn kernel_addresses(machine: &Machine) -> Finding {
         return warn(found, "leave mac= out, or sudo sysctl -w net.ipv4.ip_forward=0");
     }
     ok(found)
+}
+
+/// Where a wire's path may lie: an error about one is about its folder.
+fn unix_sockets(machine: &Machine) -> Finding {
+    match machine.folders.as_slice() {
+        [] => {
+            let text = "no folder that is meant for sockets is for this user to write";
+            fail(text, "mkdir -m 700 ~/.whimbrel, and give -w unix: a path there")
+        }
+        folders => ok(format!("this user may make them in {}", folders.join(", "))),
+    }
 }
 
 fn locked_memory(machine: &Machine) -> Finding {

@@ -30,6 +30,10 @@ pub(super) fn run<J: Job>(
         }
         WireSpec::Packet(config) => drive(job, ground, PacketWire::open(config)?, target, stop),
         WireSpec::Unix(config) => drive(job, ground, UnixWire::open(config)?, target, stop),
+        WireSpec::Pcap(_) => {
+            let text = "a capture answers nobody: serve and pcap replay one";
+            Err(Failure::usage("--wire", text))
+        }
         _ => Err(Failure::usage("--wire", "this wire has no device to drive")),
     }
 }
@@ -41,22 +45,22 @@ fn drive<J: Job, D: Device>(
     target: Endpoint,
     stop: &Stop,
 ) -> Result<Ran<J::Outcome>, Failure> {
+    let capabilities = device.capabilities();
     let shard = Shard::new(ShardConfig {
         tunables: ground.rules.tunables.clone(),
         secrets: match ground.seed {
             Some(seed) => Secrets::from_seed(seed),
             None => entropy::secrets().map_err(Failure::run)?,
         },
-        capabilities: device.capabilities(),
+        capabilities,
         addresses: ground.wire.addresses().to_vec(),
         routes: ground.wire.routes(),
     })
     .map_err(Failure::run)?;
-    let medium = device.capabilities().medium;
     let client = job.client(target);
     let port = ClientPort::new(job, client, stop.clone());
     let (clock, waker) = (Clock::start(), Waker::new().map_err(Failure::run)?);
-    let open = |plan: &CapturePlan| plan.open(&ground.typed, medium, Some(clock));
+    let open = |plan: &CapturePlan| plan.open(&ground.typed, capabilities.medium, Some(clock));
     let tap = ground.pcap.as_ref().map(open).transpose()?;
     let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
     worker.run(stop).map_err(Failure::run)?;
@@ -78,6 +82,8 @@ fn drive<J: Job, D: Device>(
         links: None,
         target,
         seed: ground.seed,
+        offloads: Some(capabilities),
+        effort: None,
     })
 }
 

@@ -34,7 +34,16 @@ pub(super) fn run<J: Job>(
     let now = pair.clock.now();
     job.end(&mut pair.client, &mut pair.near, now);
     let outcome = job.outcome(pair.client);
-    Ok(Ran { outcome, client: None, server: None, links: None, target, seed: None })
+    Ok(Ran {
+        outcome,
+        client: None,
+        server: None,
+        links: None,
+        target,
+        seed: None,
+        offloads: None,
+        effort: None,
+    })
 }
 
 /// A server's sockets, at a free port of this machine's own.

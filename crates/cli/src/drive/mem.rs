@@ -1,5 +1,7 @@
 //! Both hosts in this process.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::{Clock, MemPair, MemTime, Stop, entropy};
 use whimbrel_link::LinkConfig;
@@ -61,19 +63,31 @@ pub(super) fn run<J: Job>(
         links: Some(links),
         target,
         seed: Some(seed),
+        offloads: Some(mem_capabilities(link)),
+        effort: None,
     })
 }
 
 fn shard(ground: &Ground, link: &LinkConfig, seed: u64, host: u8) -> Result<Shard, Failure> {
+    let more = ground.more.iter().filter(|more| host == CLIENT && **more != address(CLIENT));
+    let addresses = std::iter::once(address(host)).chain(more.copied());
+    let addresses = addresses.map(|addr| InterfaceAddress { addr, prefix_len: 24 });
     Shard::new(ShardConfig {
         tunables: ground.rules.tunables.clone(),
         // Nobody but this process is there to guess what the keys keep.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
         capabilities: mem_capabilities(link),
-        addresses: vec![InterfaceAddress { addr: address(host), prefix_len: 24 }],
+        addresses: addresses.collect(),
         routes: Vec::new(),
     })
     .map_err(Failure::run)
+}
+
+/// Whether the client can have this address: it is in the network of the two, and is not the
+/// server's.
+pub(crate) fn may_be_clients(ip: IpAddr) -> bool {
+    let host = |ip: Ipv4Addr| matches!(ip.octets(), [10, 0, 0, host] if host != SERVER && (1..255).contains(&host));
+    matches!(ip, IpAddr::V4(ip) if host(ip))
 }
 
 fn address(host: u8) -> Address {

@@ -4,10 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
-use whimbrel_apps::transport::{Gauge, Limit};
+use whimbrel_apps::transport::{Gauge, Limited, Opening};
 use whimbrel_apps::{Happening, Reading, Transport, Trouble};
 use whimbrel_io::KernelSockets;
-use whimbrel_io::kernel::{KernelEvent, KernelInfo, KernelListener, Received, SocketId};
+use whimbrel_io::kernel::{
+    KernelEvent, KernelInfo, KernelListener, KernelOptions, Received, SocketId,
+};
+use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::Endpoint;
 
 /// The kernel's sockets.
@@ -49,8 +52,14 @@ impl Transport for KernelNet {
         id.index()
     }
 
-    fn connect(&mut self, remote: Endpoint) -> Result<SocketId, Trouble> {
-        self.sockets.connect(remote).map_err(|error| trouble(&error))
+    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<SocketId, Trouble> {
+        let options = KernelOptions {
+            local: how.local,
+            no_delay: how.nagle == Nagle::Off,
+            mss: how.mss,
+            congestion: how.congestion.clone(),
+        };
+        self.sockets.connect(remote, &options).map_err(|error| trouble(&error))
     }
 
     fn accept(&mut self, listener: KernelListener) -> Option<SocketId> {
@@ -112,16 +121,6 @@ impl Transport for KernelNet {
 }
 
 fn gauge(info: &KernelInfo) -> Gauge {
-    let in_flight = u64::from(info.unacked) * u64::from(info.mss);
-    let limit = if info.unsent == 0 {
-        Limit::App
-    } else if in_flight + u64::from(info.mss) > info.rwnd.into() {
-        Limit::Rwnd
-    } else if info.unacked >= info.cwnd {
-        Limit::Cwnd
-    } else {
-        Limit::Sndbuf
-    };
     Gauge {
         retransmits: Some(info.retransmits.into()),
         cwnd: u64::from(info.cwnd) * u64::from(info.mss),
@@ -129,7 +128,11 @@ fn gauge(info: &KernelInfo) -> Gauge {
         mss: info.mss,
         rtt: (!info.rtt.is_zero()).then_some(info.rtt),
         rttvar: info.rttvar,
-        limit,
+        limited: Limited {
+            cwnd: info.busy.saturating_sub(info.rwnd_limited + info.sndbuf_limited),
+            rwnd: info.rwnd_limited,
+            sndbuf: info.sndbuf_limited,
+        },
     }
 }
 

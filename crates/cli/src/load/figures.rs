@@ -2,8 +2,8 @@
 
 use hdrhistogram::Histogram;
 use whimbrel_apps::condition::Figure;
-use whimbrel_apps::load::Close;
-use whimbrel_apps::{Condition, Record};
+use whimbrel_apps::load::{Close, Finished, Runs};
+use whimbrel_apps::{Record, Transport};
 
 use crate::failure::Failure;
 
@@ -19,6 +19,23 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// What is left of several runs: the last, and those before it.
+    pub(crate) fn of<T: Transport>(runs: &Runs<T>) -> Self {
+        let outcome = |run: &Finished| Self {
+            record: run.record.clone(),
+            left: run.close,
+            earlier: Vec::new(),
+        };
+        let mut earlier: Vec<_> = runs.finished().iter().map(outcome).collect();
+        let current = runs.current();
+        let last = earlier.pop().unwrap_or_else(|| Self {
+            record: current.record().clone(),
+            left: current.close(),
+            earlier: Vec::new(),
+        });
+        Self { earlier, ..last }
+    }
+
     /// Fails if nothing was answered, and says why not.
     pub(crate) fn judge(&self, target: &str) -> Result<(), Failure> {
         let record = &self.record;
@@ -64,21 +81,6 @@ pub(crate) fn figure(outcome: &Outcome, name: &str) -> Option<Figure> {
         "errors" => Some(Figure { value: (all - record.succeeded()) as f64, whole: all as f64 }),
         "success" => Some(Figure { value: record.succeeded() as f64, whole: all as f64 }),
         _ => None,
-    }
-}
-
-/// Fails with code 3 if the condition holds.
-pub(crate) fn verdict(
-    condition: Option<&Condition>,
-    typed: Option<&str>,
-    figure: &dyn Fn(&str) -> Option<Figure>,
-) -> Result<(), Failure> {
-    match condition {
-        Some(condition) if condition.holds(figure) => {
-            let typed = typed.unwrap_or_default();
-            Err(Failure::Verdict(format!("--fail-if {typed}: it is so")))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -1,26 +1,69 @@
 //! The load as a job of a driver.
 
+use std::time::Duration;
+
 use whimbrel_apps::http::{FixedBody, HttpServer};
-use whimbrel_apps::load::{self, Finished, Load, Runs, Until};
-use whimbrel_apps::{Record, Transport};
+use whimbrel_apps::load::{self, Load, Runs, Until};
+use whimbrel_apps::{Model, Record, Transport};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use super::figures::Outcome;
+use super::json;
 use super::plan::Plan;
 use crate::drive::Job;
 use crate::progress::{self, Progress};
 use crate::quantity;
+use crate::report::Report;
 
 /// A load, and the server that it needs if nobody else is there.
-pub(crate) struct LoadJob<'p> {
+pub(crate) struct LoadJob<'p, 'o> {
     plan: &'p Plan,
     progress: Progress,
+    told: Told<'p, 'o>,
 }
 
-impl<'p> LoadJob<'p> {
-    pub(crate) fn new(plan: &'p Plan, quiet: bool) -> Self {
-        Self { plan, progress: Progress::new(steps(&plan.load), quiet) }
+/// Whoever follows a load, and what they know already.
+pub(crate) struct Told<'r, 'o> {
+    report: &'r mut Report<'o>,
+    /// The run, and its first interval that was not told of.
+    next: (usize, usize),
+}
+
+impl<'r, 'o> Told<'r, 'o> {
+    /// Nothing was told yet.
+    pub(crate) const fn new(report: &'r mut Report<'o>) -> Self {
+        Self { report, next: (0, 0) }
+    }
+
+    /// Tells of what is over.
+    pub(crate) fn follow<T: Transport>(&mut self, runs: &Runs<T>, now: Instant) {
+        for run in runs.finished().iter().skip(self.next.0) {
+            let record = &run.record;
+            let elapsed = record.elapsed();
+            self.intervals(record, elapsed, record.intervals.counts().len());
+            self.next = (self.next.0 + 1, 0);
+        }
+        let record = runs.current().record();
+        if runs.current().has_begun() && !runs.current().is_done() && now >= record.began {
+            let elapsed = now.since(record.began);
+            self.intervals(record, elapsed, record.intervals.whole(elapsed));
+        }
+    }
+
+    fn intervals(&mut self, record: &Record, elapsed: Duration, until: usize) {
+        let (run, from) = self.next;
+        for place in from..until {
+            let interval = || json::in_run(run, json::interval(record, place, elapsed));
+            self.report.interval(interval);
+        }
+        self.next = (run, from.max(until));
+    }
+}
+
+impl<'p, 'o> LoadJob<'p, 'o> {
+    pub(crate) fn new(plan: &'p Plan, progress: Progress, told: Told<'p, 'o>) -> Self {
+        Self { plan, progress, told }
     }
 
     /// The line of progress goes.
@@ -29,14 +72,14 @@ impl<'p> LoadJob<'p> {
     }
 }
 
-impl Job for LoadJob<'_> {
+impl Job for LoadJob<'_, '_> {
     type Client<T: Transport> = Runs<T>;
     type Server<T: Transport> = HttpServer<FixedBody, T>;
     type Outcome = Outcome;
 
     fn client<T: Transport>(&self, target: Endpoint) -> Runs<T> {
         let plan = load::Plan { target, ..self.plan.load.clone() };
-        Runs::new(plan, self.plan.repeat, self.plan.gap)
+        Runs::new(plan, self.plan.repeat)
     }
 
     fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
@@ -44,28 +87,18 @@ impl Job for LoadJob<'_> {
     }
 
     fn watch<T: Transport>(&mut self, client: &Runs<T>, now: Instant) {
+        self.told.follow(client, now);
         let load = client.current();
         self.progress.show(done(load, now), || watch_line(load.record(), now, "req/s"));
     }
 
     fn end<T: Transport>(&mut self, client: &mut Runs<T>, net: &mut T, now: Instant) {
         client.end(net, now);
+        self.told.follow(client, now);
     }
 
     fn outcome<T: Transport>(&self, client: Runs<T>) -> Outcome {
-        let outcome = |run: &Finished| Outcome {
-            record: run.record.clone(),
-            left: run.close,
-            earlier: Vec::new(),
-        };
-        let mut runs: Vec<_> = client.finished().iter().map(outcome).collect();
-        let current = client.current();
-        let last = runs.pop().unwrap_or_else(|| Outcome {
-            record: current.record().clone(),
-            left: current.close(),
-            earlier: Vec::new(),
-        });
-        Outcome { earlier: runs, ..last }
+        Outcome::of(&client)
     }
 }
 
@@ -93,7 +126,7 @@ pub(crate) fn watch_line(record: &Record, now: Instant, unit: &str) -> String {
     let rate = rates.last().copied().unwrap_or(overall);
     let at = |quantile| {
         let nanos = record.corrected.value_at_quantile(quantile);
-        quantity::show(std::time::Duration::from_nanos(nanos))
+        quantity::show(Duration::from_nanos(nanos))
     };
     format!(
         "{:>9} {unit}  p50 {}  p99 {}  max {}  errors {}",

@@ -1,17 +1,19 @@
 //! The document `whimbrel.load/1`: times in seconds, sizes in octets.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 use whimbrel_apps::Record;
-use whimbrel_apps::load::{self, Ending, Until};
-use whimbrel_apps::record::Phase;
+use whimbrel_apps::load::{self, Correction, Ending, Until};
+use whimbrel_apps::record::{Phase, per_second};
 
 use super::figures::{Outcome, QUANTILES, seconds};
 use super::plan::Plan;
 use crate::drive::Ran;
-use crate::output;
+use crate::{output, report};
 
 /// The document of a load.
-pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
+pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     let mut document = output::document("whimbrel.load/1", &plan.ground, ran);
     let mut config = config(&plan.load);
     config.insert("url".into(), plan.url.as_ref().map(ToString::to_string).into());
@@ -20,7 +22,7 @@ pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
     document.extend(results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
     document.insert("runs".into(), runs.map(summary).collect());
-    format!("{:#}\n", Value::Object(document))
+    document.into()
 }
 
 /// What a load of any kind was told.
@@ -45,6 +47,8 @@ pub(crate) fn config(plan: &load::Plan) -> Map<String, Value> {
         "connect_timeout": plan.connect_timeout.as_secs_f64(),
         "warmup": plan.warmup.as_secs_f64(),
         "interval": plan.interval.as_secs_f64(),
+        "latency_correction": plan.rate.is_some() && plan.correction == Correction::On,
+        "local_addresses": plan.local.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     match value {
         Value::Object(map) => map,
@@ -70,7 +74,7 @@ pub(crate) fn results(outcome: &Outcome) -> Map<String, Value> {
     map
 }
 
-fn summary(outcome: &Outcome) -> Value {
+pub(crate) fn summary(outcome: &Outcome) -> Value {
     let record = &outcome.record;
     let elapsed = record.elapsed();
     let spread = record.intervals.spread(elapsed);
@@ -107,15 +111,41 @@ fn times(histogram: &hdrhistogram::Histogram<u64>) -> Value {
 }
 
 fn intervals(record: &Record) -> Value {
-    let length = record.intervals.length().as_secs_f64();
-    let interval = |(place, count): (usize, &whimbrel_apps::record::Count)| {
-        json!({
-            "start": place as f64 * length,
-            "answered": count.exchanges,
-            "body_octets": count.octets,
-        })
-    };
-    record.intervals.counts().iter().enumerate().map(interval).collect()
+    let places = 0..record.intervals.counts().len();
+    places.map(|place| interval(record, place, record.elapsed())).collect()
+}
+
+/// What happened in one interval of a run that lasted `elapsed` so far.
+pub(crate) fn interval(record: &Record, place: usize, elapsed: Duration) -> Value {
+    let length = record.intervals.length();
+    let start = length.mul_f64(place as f64);
+    let lasted = elapsed.saturating_sub(start).min(length);
+    let count = record.intervals.counts().get(place).copied().unwrap_or_default();
+    json!({
+        "start": start.as_secs_f64(),
+        "seconds": lasted.as_secs_f64(),
+        "answered": count.exchanges,
+        "failed": count.failed,
+        "rate": per_second(count.exchanges, lasted),
+        "body_octets": count.octets,
+    })
+}
+
+/// The intervals of all runs as a table with commas.
+pub(crate) fn csv(outcome: &Outcome) -> String {
+    let runs = outcome.earlier.iter().chain([outcome]).enumerate();
+    let rows = runs.flat_map(|(run, outcome)| {
+        let record = &outcome.record;
+        let places = 0..record.intervals.counts().len();
+        places.map(move |place| in_run(run, interval(record, place, record.elapsed())))
+    });
+    report::csv(&COLUMNS, rows)
+}
+
+/// The same, with the number of its run.
+pub(crate) fn in_run(run: usize, mut interval: Value) -> Value {
+    interval["run"] = (run + 1).into();
+    interval
 }
 
 fn counts<K: ToString>(counts: &std::collections::BTreeMap<K, u64>) -> Value {
@@ -125,3 +155,5 @@ fn counts<K: ToString>(counts: &std::collections::BTreeMap<K, u64>) -> Value {
         .collect::<Map<_, _>>()
         .into()
 }
+
+const COLUMNS: [&str; 7] = ["run", "start", "seconds", "answered", "failed", "rate", "body_octets"];

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, Limits};
-use whimbrel_apps::load::{self, Answer, Ending, Exchange, Until};
+use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, Repeat, Until};
 use whimbrel_io::WireSpec;
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Address, Endpoint};
 
 use super::url::Url;
-use super::{Arguments, Closer};
+use super::{Arguments, Closer, Switch};
 use crate::failure::Failure;
 use crate::options::Ground;
 
@@ -24,9 +24,7 @@ pub(crate) struct Plan {
     /// What the client does; its target is set when it is known.
     pub(crate) load: load::Plan,
     /// How often it does that.
-    pub(crate) repeat: u32,
-    /// The pause between two runs.
-    pub(crate) gap: Duration,
+    pub(crate) repeat: Repeat,
     /// The method.
     pub(crate) method: String,
     /// Octets of each response of the server in this process.
@@ -40,9 +38,11 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let url = arguments.url.as_deref().map(Url::parse).transpose();
         let url = url.map_err(|error| Failure::usage("URL", error))?;
-        let ground = arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands())?;
+        let mut ground =
+            arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands())?;
+        ground.add_addresses(&arguments.local_addr)?;
         let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
-        let target = target.transpose().map_err(|error| Failure::usage("URL", error))?;
+        let target = target.transpose()?;
         let close_by = match arguments.close {
             Closer::Server => CloseBy::Server,
             Closer::Client | Closer::Rst => CloseBy::Client,
@@ -52,8 +52,7 @@ impl Plan {
             ground,
             target,
             url,
-            repeat: arguments.repeat,
-            gap: arguments.gap,
+            repeat: Repeat::times(arguments.repeat, arguments.gap),
             method: arguments.method.clone(),
             body: arguments.body,
             limits: Limits { close_by, ..Limits::default() },
@@ -81,7 +80,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
     };
     Ok(load::Plan {
         // Whoever drives it says where the server is.
-        target: Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0),
+        target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         exchange: Exchange { request: request(arguments, url)?, answer: Answer::Http(expected) },
         connections: arguments.connections,
         until,
@@ -91,6 +90,11 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
         connect_timeout: arguments.connect_timeout,
         warmup: arguments.warmup.unwrap_or_default(),
         interval: arguments.interval,
+        correction: match arguments.latency_correction {
+            Switch::On => Correction::On,
+            Switch::Off => Correction::Off,
+        },
+        local: arguments.local_addr.iter().map(|addr| Address::from(*addr)).collect(),
     })
 }
 

@@ -5,6 +5,8 @@ use std::net::ToSocketAddrs;
 
 use whimbrel_wire::Endpoint;
 
+use crate::failure::Failure;
+
 /// What is loaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Url {
@@ -41,13 +43,15 @@ impl Url {
 
     /// Where it is: an address as it stands, a name by the system's resolver. An address of the
     /// first kind that `allowed` takes.
-    pub(crate) fn resolve(&self, allowed: impl Fn(Endpoint) -> bool) -> Result<Endpoint, String> {
+    pub(crate) fn resolve(&self, allowed: impl Fn(Endpoint) -> bool) -> Result<Endpoint, Failure> {
         let remedy = "give an address, as in http://10.9.0.1/";
         let found = (self.host.as_str(), self.port).to_socket_addrs();
-        let found = found.map_err(|error| format!("{}: {error}; {remedy}", self.host))?;
+        let found =
+            found.map_err(|error| Failure::run(format!("{}: {error}; {remedy}", self.host)))?;
         let mut ends = found.map(Endpoint::from);
         ends.find(|end| allowed(*end)).ok_or_else(|| {
-            format!("{} has no address of a family that the wire has; {remedy}", self.host)
+            let text = "has no address of a family that the wire has";
+            Failure::usage("URL", format!("{} {text}; {remedy}", self.host))
         })
     }
 }

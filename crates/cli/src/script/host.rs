@@ -2,15 +2,24 @@
 
 use whimbrel_io::KernelHost;
 use whimbrel_sim::script::setup::{IpVersion, Setup};
-use whimbrel_sim::script::shard_host::ShardHost;
+use whimbrel_sim::script::shard_host::{Recording, ShardHost};
 
 use super::Against;
 use super::plan::Plan;
 use crate::failure::Failure;
 
 /// The stack by the plan's rules, at the script's addresses, in virtual time.
-pub(super) fn shard(plan: &Plan, setup: &Setup) -> Result<ShardHost, String> {
-    ShardHost::new(&setup.network, plan.rules.tunables.clone()).map_err(|error| error.to_string())
+pub(super) fn shard(
+    plan: &Plan,
+    setup: &Setup,
+    recording: &Recording,
+) -> Result<ShardHost, String> {
+    let host = ShardHost::new(&setup.network, plan.rules.tunables.clone());
+    let host = host.map_err(|error| error.to_string())?;
+    Ok(match plan.captures {
+        Some(_) => host.recorded("script", recording),
+        None => host,
+    })
 }
 
 /// This machine's kernel, at the script's addresses, in real time.

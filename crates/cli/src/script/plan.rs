@@ -1,5 +1,6 @@
 //! What was typed becomes what is meant.
 
+use std::path::PathBuf;
 use std::thread;
 
 use whimbrel_sim::script::packet::Mode;
@@ -21,6 +22,8 @@ pub(super) struct Plan {
     pub(super) jobs: usize,
     pub(super) json: bool,
     pub(super) quiet: bool,
+    /// Where captures go.
+    pub(super) captures: Option<PathBuf>,
     /// Words to be replaced, and what by.
     pub(super) macros: Vec<(String, String)>,
 }
@@ -32,6 +35,11 @@ impl Plan {
         {
             let text = "the kernel goes by its own rules: give none, or --against shard";
             return Err(Failure::usage(option, text));
+        }
+        if arguments.against == Against::Kernel && arguments.pcap_dir.is_some() {
+            let text = "the kernel says neither states nor why it drops: capture with tcpdump, or \
+                        give --against shard";
+            return Err(Failure::usage("--pcap-dir", text));
         }
         let rules = arguments.rules.rules(&[])?;
         let settings = Settings {
@@ -49,6 +57,7 @@ impl Plan {
             jobs: arguments.jobs.map_or_else(|| default_jobs(arguments.against), usize::from),
             json: arguments.json,
             quiet: arguments.quiet,
+            captures: arguments.pcap_dir.clone(),
             macros: arguments.define.iter().map(|it| definition(it)).collect::<Result<_, _>>()?,
         })
     }

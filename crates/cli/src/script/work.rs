@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use whimbrel_sim::script::host::ScriptHost;
 use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::parse::{ParseError, parse};
-use whimbrel_sim::script::report::{Failure, Verdict};
+use whimbrel_sim::script::report::{self, Verdict};
 use whimbrel_sim::script::run;
 use whimbrel_sim::script::setup::Setup;
+use whimbrel_sim::script::shard_host::Recording;
 
 use super::files::File;
 use super::plan::Plan;
-use super::{Against, host};
+use super::{Against, capture, host};
+use crate::failure::Failure;
 
 /// What became of a file.
 #[derive(Debug)]
@@ -22,18 +24,22 @@ pub(super) struct Done {
     pub(super) verdict: Verdict,
     /// How long that took, by the wall's clock.
     pub(super) took: Duration,
+    /// Why its capture could not be written, if it could not.
+    pub(super) written: Result<(), Failure>,
 }
 
 /// Runs a file.
 pub(super) fn run_file(plan: &Plan, file: &File) -> Done {
     let begun = Instant::now();
+    let recording = Recording::default();
     // One script that finds a way to make the stack panic is that script's failure.
     let verdict = panic::catch_unwind(AssertUnwindSafe(|| match plan.against {
-        Against::Shard => judge(plan, &file.text, |setup| host::shard(plan, setup)),
+        Against::Shard => judge(plan, &file.text, |setup| host::shard(plan, setup, &recording)),
         Against::Kernel => judge(plan, &file.text, host::kernel),
     }));
     let verdict = verdict.unwrap_or_else(|panic| panicked(&*panic));
-    Done { path: file.path.clone(), verdict, took: begun.elapsed() }
+    let written = capture::write(plan, &file.path, &recording.borrow());
+    Done { path: file.path.clone(), verdict, took: begun.elapsed(), written }
 }
 
 fn judge<H: ScriptHost>(
@@ -74,5 +80,5 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Verdict {
 }
 
 fn failed(line: u32, expected: String, came: String) -> Verdict {
-    Verdict::Failed(Failure { line, expected, came, packets: Vec::new() })
+    Verdict::Failed(report::Failure { line, expected, came, packets: Vec::new() })
 }

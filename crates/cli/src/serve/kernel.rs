@@ -8,6 +8,7 @@ use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 
 use super::Plan;
+use super::board::Totals;
 use super::port::{BUDGET, Dates};
 use super::report::Report;
 use super::server::Server;
@@ -31,7 +32,7 @@ pub(super) fn serve(plan: &Plan) -> Result<(), Failure> {
         dates.refresh(now, |date| server.set_date(date));
         let more = server.poll(&mut net, now, BUDGET);
         net.check().map_err(Failure::run)?;
-        report.tick(now, &server.statistics(), None);
+        report.tick(now, || Totals::of(server.statistics(), None));
         if !more {
             let next = [server.next_deadline(), report.next_line()].into_iter().flatten().min();
             let mut fds = [PollFd::new(&net, Interest::Read), PollFd::new(&stop, Interest::Read)];
@@ -39,7 +40,7 @@ pub(super) fn serve(plan: &Plan) -> Result<(), Failure> {
         }
     }
     server.shut_down(&mut net);
-    report.summarize(&server.statistics(), None);
+    report.summarize(&Totals::of(server.statistics(), None));
     Ok(())
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) typed: String,
     /// The capture to be written.
     pub(crate) pcap: Option<CapturePlan>,
+    /// The processors that its shards run on, if they are to stay on some.
+    pub(crate) processors: Vec<usize>,
 }
 
 /// What to serve.
@@ -118,9 +120,10 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let wire: WireSpec =
             arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        if wire.queues() > 1 {
-            let text = format!("{} queues: serve has one shard, give one queue", wire.queues());
-            return Err(Failure::usage("--wire", text));
+        let wire = arguments.shards.spread(wire)?;
+        if wire.queues() > 1 && arguments.capture.is_asked() {
+            let text = "a capture is of one shard: leave it out, or give --shards 1";
+            return Err(Failure::usage("--pcap", text));
         }
         if let WireSpec::Mem(_) = wire {
             let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
@@ -141,6 +144,7 @@ impl Plan {
             limits: limits(arguments),
             volume: volume(arguments),
             typed: arguments.wire.clone(),
+            processors: arguments.shards.processors()?,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The server as a worker's port: events, the clock on the wall, and the line of each second.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whimbrel_apps::Model;
@@ -8,6 +9,7 @@ use whimbrel_io::{Activity, Port};
 use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 
+use super::board::{Board, Totals};
 use super::report::Report;
 use super::server::Server;
 
@@ -15,15 +17,57 @@ use super::server::Server;
 pub(crate) struct ServePort {
     /// The server.
     pub(crate) server: Server<Shard>,
-    /// What is printed.
-    pub(crate) report: Report,
+    /// Who is told what it does.
+    place: Place,
     dates: Dates,
+}
+
+/// Where a shard posts what it does, and what the first of them prints.
+pub(crate) struct Place {
+    /// The shard's number.
+    pub(crate) shard: usize,
+    /// Where all post.
+    pub(crate) board: Arc<Board>,
+    /// What is printed, by this one.
+    pub(crate) report: Option<Report>,
+    /// When it is to post again, if it does anything.
+    due: Instant,
+}
+
+impl Place {
+    /// Of the shard with this number.
+    pub(crate) fn new(shard: usize, board: Arc<Board>, report: Option<Report>) -> Self {
+        Self { shard, board, report, due: Instant::ZERO }
+    }
+
+    fn tell(&mut self, now: Instant, totals: impl Fn() -> Totals) {
+        if now >= self.due {
+            self.board.post(self.shard, totals());
+            self.due = now + POST_EVERY;
+        }
+        if let Some(report) = &mut self.report {
+            report.tick(now, || {
+                self.board.post(self.shard, totals());
+                self.board.total()
+            });
+        }
+    }
+
+    fn next_line(&self) -> Option<Instant> {
+        self.report.as_ref()?.next_line()
+    }
 }
 
 impl ServePort {
     /// The port of `server`.
-    pub(crate) fn new(server: Server<Shard>, report: Report) -> Self {
-        Self { server, report, dates: Dates::default() }
+    pub(crate) fn new(server: Server<Shard>, place: Place) -> Self {
+        Self { server, place, dates: Dates::default() }
+    }
+
+    /// What all shards did, once this one has told its last; and what prints it, if this one does.
+    pub(crate) fn finish(self, shard: &Shard) -> Option<Report> {
+        self.place.board.post(self.place.shard, Totals::of(self.server.statistics(), Some(shard)));
+        self.place.report
     }
 }
 
@@ -56,14 +100,17 @@ impl Port for ServePort {
         let Self { server, dates, .. } = self;
         dates.refresh(now, |date| server.set_date(date));
         let more = self.server.poll(shard, now, BUDGET);
-        self.report.tick(now, &self.server.statistics(), Some(shard));
+        let Self { server, place, .. } = self;
+        place.tell(now, || Totals::of(server.statistics(), Some(shard)));
         Activity::busy_if(more)
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        [self.server.next_deadline(), self.report.next_line()].into_iter().flatten().min()
+        [self.server.next_deadline(), self.place.next_line()].into_iter().flatten().min()
     }
 }
 
+/// How old what is printed of other shards may be.
+const POST_EVERY: Duration = Duration::from_millis(200);
 /// Events dealt with in one turn, before frames have their turn again.
 pub(crate) const BUDGET: usize = 256;

@@ -10,7 +10,10 @@ use whimbrel_stack::shard::Census;
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::{Address, Endpoint};
 
+use super::board::{StackTotals, Totals};
 use super::plan::{Plan, Volume};
+use crate::pcap::refusals;
+use crate::quantity::thousands;
 use crate::size;
 
 /// What is printed, and what was printed last.
@@ -58,46 +61,47 @@ impl Report {
     }
 
     /// Prints the line of a second, if it is over.
-    pub(crate) fn tick(&mut self, now: Instant, statistics: &Statistics, shard: Option<&Shard>) {
+    pub(crate) fn tick(&mut self, now: Instant, totals: impl FnOnce() -> Totals) {
         if self.next_line.is_none_or(|due| now < due) {
             return;
         }
+        let totals = totals();
         self.next_line = Some(now + SECOND);
         if self.lines.is_multiple_of(HEADING_EVERY) {
             self.print(HEADING);
         }
-        let sample = Sample::take(now, statistics, shard.map(Shard::counters));
-        let census = shard.map(Shard::census);
-        self.print(&sample.line(&self.last, statistics, census.as_ref()));
+        let sample = Sample::take(now, &totals);
+        self.print(&sample.line(&self.last, &totals));
         self.last = sample;
         self.lines += 1;
     }
 
     /// Says what was done, and what is left.
-    pub(crate) fn summarize(&self, statistics: &Statistics, shard: Option<&Shard>) {
+    pub(crate) fn summarize(&self, totals: &Totals) {
         let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
-            statistics;
+            totals.statistics;
         self.print(&format!(
             "served     {accepted} connections, {requests} requests ({refused} refused); \
              {failed} connections failed, {silent} were silent for too long\n\
              octets     {} received, {} sent\n",
-            size::display(*received),
-            size::display(*sent),
+            size::display(received),
+            size::display(sent),
         ));
-        let Some(shard) = shard else { return };
-        let counters = shard.counters();
-        let left = left_over(&shard.census());
+        let Some(stack) = totals.stack else { return };
+        let StackTotals { in_segs, out_segs, retransmitted, resets, drops, census } = stack;
+        let left = left_over(&census);
         self.print(&format!(
-            "segments   {} in, {} out, {} retransmitted, {} resets sent, {} dropped\n\
-             left over: {} ({} in TIME-WAIT)\n",
-            counters.in_segs,
-            counters.out_segs,
-            counters.retrans_segs,
-            counters.out_rsts,
-            drops(counters),
+            "segments   {in_segs} in, {out_segs} out, {retransmitted} retransmitted, {resets} resets \
+             sent, {drops} dropped\nleft over: {} ({} in TIME-WAIT)\n",
             if left.is_empty() { "none" } else { &left },
-            shard.census().time_wait,
+            census.time_wait,
         ));
+    }
+
+    /// Says what became of the frames of a capture.
+    pub(crate) fn conclude_replay(&self, frames: u64, shard: &Shard) {
+        let frames = thousands(frames);
+        self.print(&format!("replayed   {frames} frames; {}\n", refusals(shard)));
     }
 
     /// Nobody may be reading any more: that is no reason to stop serving.
@@ -138,22 +142,14 @@ pub(crate) fn left_over(census: &Census) -> String {
 }
 
 impl Sample {
-    fn take(at: Instant, statistics: &Statistics, counters: Option<&Counters>) -> Self {
-        let count = |count: fn(&Counters) -> u64| counters.map_or(0, count);
-        Self {
-            at,
-            accepted: statistics.accepted,
-            requests: statistics.requests,
-            retransmitted: count(|counters| counters.retrans_segs),
-            resets: count(|counters| counters.out_rsts),
-            drops: count(drops),
-        }
+    fn take(at: Instant, totals: &Totals) -> Self {
+        let StackTotals { retransmitted, resets, drops, .. } = totals.stack.unwrap_or_default();
+        let Statistics { accepted, requests, .. } = totals.statistics;
+        Self { at, accepted, requests, retransmitted, resets, drops }
     }
 
-    fn line(&self, last: &Self, statistics: &Statistics, census: Option<&Census>) -> String {
-        // The kernel's own are not ours to count.
-        let none = Census::default();
-        let census = census.unwrap_or(&none);
+    fn line(&self, last: &Self, totals: &Totals) -> String {
+        let census = totals.stack.unwrap_or_default().census;
         let seconds = self.at.since(last.at).as_secs_f64().max(0.001);
         let rate = |count: u64| count as f64 / seconds;
         format!(
@@ -161,7 +157,7 @@ impl Sample {
             self.at.since(Instant::ZERO).as_secs_f64(),
             rate(self.accepted - last.accepted),
             rate(self.requests - last.requests),
-            statistics.open,
+            totals.statistics.open,
             census.syn_entries,
             census.time_wait,
             self.retransmitted - last.retransmitted,
@@ -192,6 +188,7 @@ fn cookies(plan: &Plan) -> String {
 /// Where a client on this machine finds what listens at `at`, if that can be said.
 fn reachable(plan: &Plan, at: Endpoint) -> Option<Endpoint> {
     match (at.addr.is_unspecified(), &plan.wire) {
+        (_, WireSpec::Pcap(_)) => None,
         (false, _) => Some(at),
         (true, WireSpec::Kernel) if at.addr.is_v4() => {
             Some(Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), at.port))
@@ -209,7 +206,8 @@ pub(super) fn url(at: Endpoint) -> String {
     }
 }
 
-fn drops(counters: &Counters) -> u64 {
+/// Segments dropped, for whatever reason.
+pub(super) fn drops(counters: &Counters) -> u64 {
     counters.drops().map(|(_, count)| count).sum()
 }
 

@@ -68,6 +68,10 @@ fn the_document_of_iperf3_has_its_keys() {
         "cpu_utilization_percent receiver_tcp_congestion sender_tcp_congestion streams \
          sum_received sum_sent"
     );
+    // Of the other side's processors nobody tells.
+    let load = &document["end"]["cpu_utilization_percent"];
+    assert_eq!(keys(load), "host_system host_total host_user");
+    assert!(load["host_total"].as_f64() > Some(0.0), "{load}");
     assert_eq!(document["intervals"].as_array().unwrap().len(), 3);
     let both = parse(&whimbrel(&format!("bulk send --bidir {virtually}")));
     assert!(both["end"]["sum_received_bidir_reverse"]["bytes"].as_u64().unwrap() > 0);
@@ -98,6 +102,49 @@ fn our_stack_and_the_kernel_send_to_each_other_over_tun() {
     let document = run(&format!("bulk recv 10.8.0.1:19 -w {wire} -t 500ms"));
     assert!(document["summary"]["received"].as_u64().unwrap() > 1 << 20);
     kernel.end();
+}
+
+#[test]
+fn what_limits_a_sender_takes_all_of_its_time() {
+    let virtually = "-t 3 -w mem:rate=1G,delay=35ms --clock virtual";
+    let text = whimbrel(&format!("bulk send {virtually} --window 1M/192k --json-stream"));
+    let lines: Vec<Value> = text.lines().map(parse).collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    let limited = &lines[2]["data"]["streams"][0]["limited"];
+    assert!(limited["rwnd"].as_f64() > Some(0.99), "{limited}");
+    let sum: f64 = limited.as_object().unwrap().values().filter_map(Value::as_f64).sum();
+    assert!((sum - 1.0).abs() < 0.003, "{limited}");
+
+    let table = whimbrel(&format!("bulk send -b 1M {virtually} --csv"));
+    let (heading, rows) = table.split_once('\n').unwrap();
+    assert!(heading.ends_with("limited_app,limited_rwnd,limited_cwnd,limited_sndbuf"), "{heading}");
+    for row in rows.lines() {
+        let app: f64 = row.split(',').nth(11).unwrap().parse().unwrap();
+        assert!(app > 0.9, "who keeps a rate is the limit: {row}");
+    }
+}
+
+#[test]
+fn segments_and_windows_are_as_they_were_asked_for() {
+    let virtually = "-t 2 -w mem:rate=1G,delay=10ms --clock virtual --json";
+    let narrow = parse(&whimbrel(&format!("bulk send -M 500 -N -C reno {virtually}")));
+    let segments = |document: &Value| {
+        let sent = document["summary"]["sent"].as_u64().unwrap();
+        sent / document["stack"]["server"]["counters"]["TcpInSegs"].as_u64().unwrap()
+    };
+    assert!(segments(&narrow) <= 500, "{}", segments(&narrow));
+    let rate = |wscale: &str| {
+        let document = parse(&whimbrel(&format!("bulk send --wscale {wscale} {virtually}")));
+        document["summary"]["sent_rate"].as_f64().unwrap()
+    };
+    // 65,535 octets in each round trip of 20 ms are 26.2 Mbit/s.
+    for wscale in ["off", "0"] {
+        assert!((23e6..27e6).contains(&rate(wscale)), "{wscale}: {}", rate(wscale));
+    }
+    assert!((46e6..54e6).contains(&rate("1")), "{}", rate("1"));
+    let kernel = parse(&whimbrel("bulk send -n 1M -w kernel: -M 1000 -C reno --json=iperf3"));
+    assert_eq!(kernel["end"]["sender_tcp_congestion"], "reno");
+    assert!(kernel["start"]["tcp_mss_default"].as_u64() <= Some(1000), "{kernel}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
-//! `--pcap`: what is written can be read, by another parser and by tshark where it is installed.
+//! `--pcap`, `whimbrel pcap` and the wire `pcap:`: what is written can be read, by another parser, by
+//! tshark where it is installed, and by ourselves.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 
-use crate::netns::{Net, fail, succeed};
+use crate::netns::{Net, await_that, fail, succeed};
 
 /// The comments of the packets, those without one included.
 fn comments(path: &Path) -> Vec<String> {
@@ -79,4 +80,159 @@ fn a_server_over_tun_is_captured_with_its_drops_and_cut_frames() {
         let cut = |line: &String| line.split('|').nth(1).is_some_and(|octets| octets == "96");
         assert!(lines.iter().any(cut), "{lines:?}");
     }
+}
+
+/// A folder with the capture of a load in memory: the server is 10.0.0.2, port 80.
+fn captured_load(name: &str) -> (Folder, String) {
+    let folder = Folder::new(name);
+    let path = folder.0.join("load.pcapng").display().to_string();
+    let mut load = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    load.args(["load", "-n", "3", "-c", "1", "-K", "--quiet", "--clock", "virtual"]);
+    succeed(load.args(["--pcap", &path]));
+    (folder, path)
+}
+
+/// A folder that goes with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("whim-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn whimbrel(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(words);
+    command
+}
+
+#[test]
+fn a_capture_is_replayed_to_a_server_which_says_what_it_refused() {
+    let (_folder, path) = captured_load("replay");
+    // The client's capture: what came in was the server's, and is not for the address given.
+    let serve = |addr: &str, more: &[&str]| {
+        let wire = format!("pcap:{path},addr={addr}/24,speed=max");
+        succeed(whimbrel(&["serve", "-w", &wire]).args(more))
+    };
+    let text = serve("10.0.0.77", &[]);
+    assert!(text.contains("outward ones left out"), "{text}");
+    let replayed = text.lines().find(|line| line.starts_with("replayed")).unwrap();
+    assert!(replayed.contains("OTHERHOST") && !text.contains("try  "), "{text}");
+    // To the client's own address they are answers to what it never asked.
+    let text = serve("10.0.0.1", &[]);
+    assert!(text.lines().any(|line| line.contains("frames; dropped: ")), "{text}");
+    assert!(text.contains("NO_SOCKET") && !text.contains("OTHERHOST"), "{text}");
+}
+
+#[test]
+fn the_old_format_and_ethernet_are_replayed_too() {
+    let folder = Folder::new("old");
+    let path = folder.0.join("old.pcap");
+    let mut frame = vec![2, 0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 8, 8, 0];
+    frame.extend([0x45, 0, 0, 20, 0, 0, 0, 0, 64, 253, 0x65, 0xd9, 10, 9, 0, 1, 10, 9, 0, 2]);
+    let mut file = 0xa1b2_c3d4_u32.to_be_bytes().to_vec();
+    file.extend([0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 1]);
+    file.extend([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 34]);
+    file.extend(frame);
+    fs::write(&path, &file).unwrap();
+    let wire = format!("pcap:{},addr=10.9.0.2/24", path.display());
+    let text = succeed(&mut whimbrel(&["serve", "-w", &wire]));
+    assert!(text.contains("(mac 02:00:00:00:00:07; 1 frames)"), "{text}");
+    assert!(text.contains("1 frames; dropped: 1 IP_"), "{text}");
+    file.pop();
+    fs::write(&path, &file).unwrap();
+    let (code, error) = fail(&mut whimbrel(&["serve", "-w", &wire]));
+    assert_eq!(code, 1, "{error}");
+    assert!(error.contains("block 2, at octet 24: the file ends 1 octets before"), "{error}");
+}
+
+#[test]
+fn a_capture_is_judged_again_filtered_cut_and_counted() {
+    let (folder, path) = captured_load("again");
+    let wire = format!("pcap:{path},addr=10.0.0.1/24,speed=max");
+    let out = folder.0.join("again.pcapng");
+    let pcap = |words: &[&str]| {
+        let mut command = whimbrel(&["pcap", "-w", &wire, "-o", out.to_str().unwrap()]);
+        succeed(command.args(words).stderr(Stdio::null()));
+        comments(&out)
+    };
+    let all = pcap(&[]);
+    assert!(all.iter().any(|comment| comment.contains("drop: NO_SOCKET")), "{all:?}");
+    assert_eq!(pcap(&["-c", "2", "-s", "40"]).len(), 2);
+    let synchronized = pcap(&["tcp[tcpflags]", "&", "tcp-syn", "!=", "0", "and src port 80"]);
+    assert_eq!(synchronized.len(), 3);
+    if let Some(lines) = tshark(&out, &["tcp.flags.str", "tcp.srcport", "frame.comment"]) {
+        assert_eq!(lines.len(), 3);
+        let whole =
+            |line: &String| line.contains('S') && line.contains("|80|") && line.contains("drop: ");
+        assert!(lines.iter().all(whole), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_host_on_a_wire_of_its_own_captures_until_its_time_is_over() {
+    let Some(net) = Net::new() else { return };
+    let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(["pcap", "-w", "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1", "-c", "4", "icmp"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    await_that("it answers", || {
+        net.command("ping")
+            .args(["-c", "1", "-W", "1", "10.9.0.2"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+            || child.try_wait().unwrap().is_some()
+    });
+    await_that("it has its four frames", || {
+        let _ = net.command("ping").args(["-c", "1", "-W", "1", "10.9.0.2"]).output();
+        child.try_wait().unwrap().is_some()
+    });
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.contains("4 frames captured"), "{errors}");
+    let path = net.folder().join("piped.pcapng");
+    fs::write(&path, &output.stdout).unwrap();
+    assert_eq!(comments(&path).len(), 4);
+
+    let out = net.folder().join("timed.pcapng");
+    let line = "pcap -w tun:whim0,addr=10.9.0.2/24 -a duration:200ms -b filesize:1M,files:2 -o";
+    net.run(&format!("{} {line} {}", env!("CARGO_BIN_EXE_whimbrel"), out.display()));
+    assert!(net.folder().join("timed_00001.pcapng").exists());
+}
+
+#[test]
+fn each_script_has_a_capture_with_states_and_drops() {
+    let folder = Folder::new("scripts");
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
+    let mut run = whimbrel(&["script", "run", "rfc9293", "--quiet", "--pcap-dir"]);
+    succeed(run.arg(&folder.0).current_dir(scripts));
+    let files: Vec<_> = walk(&folder.0.join("rfc9293"));
+    let asked = walk(&Path::new(scripts).join("rfc9293"));
+    assert_eq!(files.len(), asked.len());
+    let comments: Vec<_> = files.iter().flat_map(|file| comments(file)).collect();
+    for part in ["state: SYN-RECEIVED -> ESTABLISHED", "drop: "] {
+        assert!(comments.iter().any(|comment| comment.contains(part)), "{part}");
+    }
+    if let Some(lines) = tshark(&files[0], &["ip.proto"]) {
+        assert!(!lines.is_empty());
+    }
+    let kernel = ["script", "run", "--against", "kernel", "--pcap-dir", "x", "y"];
+    let (code, error) = fail(&mut whimbrel(&kernel));
+    assert!(code == 2 && error.contains("tcpdump"), "{error}");
+}
+
+/// All files below a folder.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }

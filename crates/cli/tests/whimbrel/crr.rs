@@ -40,6 +40,19 @@ fn the_table_looks_like_netperfs() {
 }
 
 #[test]
+fn it_runs_until_the_mean_is_sure_or_it_was_often_enough() {
+    let virtually = "-l 1s -w mem:delay=1ms --clock virtual";
+    let sure = whimbrel(&format!("crr -i 3,10 -I 99,5 {virtually}"));
+    assert!(sure.contains("mean of 3 runs: 250.00 per sec, +/- 0.00% with 99%"), "{sure}");
+    let text =
+        whimbrel("crr -i 5,3 -I 95,0.1 -l 1s -w mem:delay=1ms,loss=10% --clock virtual --json");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["runs"].as_array().unwrap().len(), 5);
+    assert_eq!(document["confidence"]["holds"], false);
+    assert!(document["confidence"]["half_width"].as_f64() > Some(0.0005), "{text}");
+}
+
+#[test]
 fn our_stack_and_the_kernel_measure_each_other_over_tun() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");

@@ -62,4 +62,10 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
             assert!(text.lines().any(failed), "{line} did not fail in:\n{text}");
         }
     }
+    // Its folder is somebody else's: the line says which are not.
+    let wire = format!("unix:{}/wire.sock,addr=10.9.0.2/24", net.folder().display());
+    let (code, error) = fail(&mut nobody(&["serve", "-w", &wire]));
+    assert!(code == 4 && error.contains("the line unix-sockets of `whimbrel doctor`"), "{error}");
+    let somewhere = |it: &str| it.starts_with("ok    unix-sockets") && it.contains("/tmp");
+    assert!(text.lines().any(somewhere), "{text}");
 }

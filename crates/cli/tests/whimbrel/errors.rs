@@ -62,13 +62,43 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load --json=xml"), 2, &["xml", "oha"]);
     assert_says(&whimbrel("load -D /nowhere"), 1, &["/nowhere", "No such file"]);
     assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
+    assert_says(&whimbrel("load -n 1 --pcap /nowhere/x"), 1, &["/nowhere/x", "can be written"]);
+    assert_says(&whimbrel("load http://no.invalid/ -w kernel:"), 1, &["no.invalid", "address"]);
     assert_says(&whimbrel("crr nowhere"), 2, &["ADDR:PORT"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
     assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);
     assert_says(&whimbrel("crr -r 1"), 2, &["REQ,RESP"]);
+    assert_says(&whimbrel("crr -i 1,3"), 2, &["3 to 30", "3,10"]);
+    assert_says(&whimbrel("crr -I 90,5"), 2, &["95 or 99"]);
+    assert_says(&whimbrel("load --latency-correction off"), 2, &["--rate"]);
+    assert_says(&whimbrel("load --local-addr 10.0.0.2"), 2, &["--local-addr", "10.0.0.0/24"]);
+    assert_says(&whimbrel("load --json --csv"), 2, &["cannot be used with"]);
+    assert_says(&whimbrel("load --json --json-stream"), 2, &["cannot be used with"]);
+    assert_says(&whimbrel("bulk send -C bbr"), 2, &["--congestion", "no \"bbr\"", "reno"]);
+    assert_says(&whimbrel("bulk send -C x -w kernel:"), 2, &["the kernel has no", "reno"]);
+    assert_says(&whimbrel("bulk send -M 9"), 2, &["88..=32767"]);
+    assert_says(&whimbrel("bulk send --wscale 15"), 2, &["0 to 14"]);
     assert_says(&whimbrel("bulk"), 2, &["send", "recv"]);
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
     assert_says(&whimbrel("serve -w mem:"), 2, &["whimbrel load"]);
+    assert_says(&whimbrel("serve -w pcap:x.pcapng"), 2, &["--wire", "addr="]);
+    assert_says(&whimbrel("serve -w pcap:x,addr=10.9.0.2/24,speed=2"), 2, &["speed=max"]);
+    assert_says(&whimbrel("serve -w pcap:/nowhere,addr=10.9.0.2/24"), 1, &["/nowhere", "No such"]);
+    assert_says(
+        &whimbrel("load http://10.9.0.1/ -w pcap:x,addr=10.9.0.2/24"),
+        2,
+        &["answers nobody"],
+    );
+    assert_says(&whimbrel("pcap -w mem:"), 2, &["--wire", "--pcap FILE"]);
+    assert_says(
+        &whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 tcp prot 80"),
+        2,
+        &["FILTER", "column 5"],
+    );
+    assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -a 10"), 2, &["duration:10"]);
+    assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -b 10M -o x"), 2, &["filesize:100M"]);
+    assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -b filesize:1M"), 2, &["-o FILE"]);
+    assert_says(&whimbrel("serve --pcap x,rotate=many"), 2, &["--pcap", "100M"]);
     assert_says(&whimbrel("serve --echo --sink"), 2, &["--sink"]);
     assert_says(&whimbrel("serve --close rst"), 2, &["--echo"]);
 }

@@ -49,6 +49,74 @@ fn in_virtual_time_a_minute_is_counted_to_the_request_and_repeats() {
 }
 
 #[test]
+fn whoever_follows_is_told_of_each_interval_and_at_last_of_all() {
+    let virtually = "-z 3s -q 100 -w mem:delay=1ms --clock virtual";
+    for command in ["load --repeat 2 --gap 1s", "crr"] {
+        let text = whimbrel(&format!("{command} {virtually} --json-stream"));
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let (last, intervals) = lines.split_last().unwrap();
+        assert_eq!(last["event"], "summary");
+        assert_eq!(last["data"]["summary"]["duration"], 3.0);
+        let runs = last["data"]["runs"].as_array().unwrap().len();
+        assert_eq!(intervals.len(), 3 * runs, "{text}");
+        let data = &intervals.last().unwrap()["data"];
+        assert_eq!((&data["run"], &data["start"]), (&runs.into(), &2.0.into()), "{data}");
+
+        let table = whimbrel(&format!("{command} {virtually} --csv"));
+        let (heading, rows) = table.split_once('\n').unwrap();
+        assert!(heading.starts_with("run,start,seconds,answered,"), "{heading}");
+        assert_eq!(rows.lines().count(), 3 * runs, "{rows}");
+    }
+}
+
+#[test]
+fn a_result_is_written_into_a_file() {
+    let path = std::env::temp_dir().join(format!("whim-out-{}.json", std::process::id()));
+    let text = whimbrel(&format!("load -n 20 -o {} --json-stream", path.display()));
+    assert_eq!(text, "");
+    let last: Value =
+        serde_json::from_str(fs::read_to_string(&path).unwrap().lines().last().unwrap()).unwrap();
+    fs::remove_file(path).unwrap();
+    assert_eq!(last["data"]["summary"]["answered"], 20);
+    assert!(last["data"]["effort"]["elapsed"].as_f64() > Some(0.0), "{last}");
+    assert!(last["data"]["env"]["offloads"]["mtu"].as_u64() > Some(1_000), "{last}");
+}
+
+#[test]
+fn uncorrected_latency_counts_from_when_a_request_was_begun() {
+    // One connection, and one answer every 20 ms, where 100 a second are asked for.
+    let words = "load -z 2s -c 1 -q 100 -w mem:delay=10ms --clock virtual --json";
+    let most = |more: &str| {
+        let document = document(&format!("{words} {more}"));
+        document["latency_corrected"]["max"].as_f64().unwrap()
+    };
+    assert!(most("") > 0.5);
+    assert!(most("--latency-correction off") < 0.05);
+}
+
+#[test]
+fn connections_begin_at_the_addresses_that_are_given() {
+    // One port: what is in TIME-WAIT at one address is free at the next.
+    let ports = "load -n 3 -c 1 -K --close client --local-ports 50000-50000 --json";
+    let one = document(&format!("{ports} --local-addr 10.0.0.7"));
+    let three = document(&format!("{ports} --local-addr 10.0.0.7,10.0.0.8,10.0.0.9"));
+    assert_eq!(three["summary"]["failed"], 0, "{three}");
+    assert_ne!(one["stack"], three["stack"]);
+    let kernel = document("load -w kernel: -n 20 -K --local-addr 127.0.0.7,127.0.0.8 --json");
+    assert_eq!(kernel["statuses"]["200"], 20);
+}
+
+#[test]
+fn colours_are_for_whoever_wants_them_and_counters_too() {
+    let painted = whimbrel("load -n 20 --color always");
+    assert!(painted.contains("\u{1b}[1mSummary:"), "{painted}");
+    let plain = whimbrel("load -n 20 -v");
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    assert!(plain.contains("Counters (server side):") && plain.contains("TcpPassiveOpens"));
+}
+
+#[test]
 fn a_connection_for_each_request_is_opened_and_closed_for_it() {
     for close in ["server", "client", "rst"] {
         let document = document(&format!("load -n 300 -c 4 -K --close {close} --json"));

@@ -23,7 +23,7 @@ fn curl_moves_a_gibibyte_down_and_up_over_both_families() {
         assert_eq!(sha256_of_download(&net, &format!("http://{host}/gibibyte")), sum, "{host}");
         let up = root.join("up");
         let line = format!("-T {} http://{host}/up", file.display());
-        net.run(&format!("curl -sS -g --fail --max-time 60 {line}"));
+        net.run(&format!("curl -sS -g --fail --max-time 120 {line}"));
         assert_eq!(sha256(&up), sum, "{host}");
         fs::remove_file(up).unwrap();
     }
@@ -49,7 +49,7 @@ fn sha256(path: &Path) -> String {
 /// Hashed on its way: nothing is written that is not looked at.
 fn sha256_of_download(net: &Net, url: &str) -> String {
     let mut curl = net.command("curl");
-    curl.args(["-sS", "-g", "--fail", "--max-time", "60", url]).stdout(Stdio::piped());
+    curl.args(["-sS", "-g", "--fail", "--max-time", "120", url]).stdout(Stdio::piped());
     let mut curl = curl.spawn().unwrap();
     let text = succeed(Command::new("sha256sum").stdin(curl.stdout.take().unwrap()));
     assert!(curl.wait().unwrap().success());

@@ -31,4 +31,6 @@ mod script;
 #[cfg(test)]
 mod serve;
 #[cfg(test)]
+mod shards;
+#[cfg(test)]
 mod sim;

@@ -9,8 +9,6 @@ use crate::sys::epoll::TCP_INFO;
 pub struct KernelInfo {
     /// `tcpi_snd_mss`: octets of text in a full segment.
     pub mss: u32,
-    /// `tcpi_unacked`: segments in flight.
-    pub unacked: u32,
     /// `tcpi_rtt`.
     pub rtt: Duration,
     /// `tcpi_rttvar`.
@@ -19,10 +17,14 @@ pub struct KernelInfo {
     pub cwnd: u32,
     /// `tcpi_total_retrans`: segments sent again.
     pub retransmits: u32,
-    /// `tcpi_notsent_bytes`: octets in the send buffer that were never sent.
-    pub unsent: u32,
     /// `tcpi_snd_wnd`: the peer's window, octets; 0 on kernels before 5.4, which do not tell.
     pub rwnd: u32,
+    /// `tcpi_busy_time`: how long there was something to send, or to be acknowledged.
+    pub busy: Duration,
+    /// `tcpi_rwnd_limited`: how much of that the peer's window took.
+    pub rwnd_limited: Duration,
+    /// `tcpi_sndbuf_limited`: how much of that the send buffer took.
+    pub sndbuf_limited: Duration,
 }
 
 impl KernelInfo {
@@ -31,15 +33,20 @@ impl KernelInfo {
             let octets = info.get(at..).and_then(|rest| rest.first_chunk::<4>());
             octets.map_or(0, |octets| u32::from_ne_bytes(*octets))
         };
+        let micros = |at: usize| {
+            let octets = info.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            Duration::from_micros(octets.map_or(0, |octets| u64::from_ne_bytes(*octets)))
+        };
         Self {
             mss: word(16),
-            unacked: word(24),
             rtt: Duration::from_micros(word(68).into()),
             rttvar: Duration::from_micros(word(72).into()),
             cwnd: word(80),
             retransmits: word(100),
-            unsent: word(144),
             rwnd: word(228),
+            busy: micros(168),
+            rwnd_limited: micros(176),
+            sndbuf_limited: micros(184),
         }
     }
 }

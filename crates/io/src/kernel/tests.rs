@@ -21,7 +21,7 @@ fn loopback(port: u16) -> Endpoint {
 
 fn pair(sockets: &mut KernelSockets) -> (SocketId, SocketId) {
     let at = sockets.listen(loopback(0), 8).unwrap();
-    let near = sockets.connect(at).unwrap();
+    let near = sockets.connect(at, &KernelOptions::default()).unwrap();
     let event = next(sockets, |event| matches!(event, KernelEvent::Accepted(_)));
     let KernelEvent::Accepted(listener) = event else { panic!("{event:?}") };
     let far = sockets.accept(listener).unwrap();
@@ -57,6 +57,24 @@ fn two_sockets_talk_and_close() {
 }
 
 #[test]
+fn what_is_set_holds_before_it_connects() {
+    let mut sockets = KernelSockets::new().unwrap();
+    let at = sockets.listen(loopback(0), 8).unwrap();
+    let options = KernelOptions {
+        local: Some(Address::from_v4_octets([127, 0, 0, 9])),
+        no_delay: true,
+        mss: Some(1_000),
+        congestion: Some("reno".into()),
+    };
+    let near = sockets.connect(at, &options).unwrap();
+    next(&mut sockets, |event| matches!(event, KernelEvent::Connected(_)));
+    assert_eq!(sockets.local(near).unwrap().addr, options.local.unwrap());
+    assert!(sockets.info(near).unwrap().mss <= 1_000);
+    let unknown = KernelOptions { congestion: Some("nowhere".into()), ..options };
+    assert!(sockets.connect(at, &unknown).is_err());
+}
+
+#[test]
 fn an_aborted_connection_is_reset() {
     let mut sockets = KernelSockets::new().unwrap();
     let (near, far) = pair(&mut sockets);
@@ -85,7 +103,7 @@ fn nobody_listening_is_refused() {
     let at = sockets.listen(loopback(0), 1).unwrap();
     let mut others = KernelSockets::new().unwrap();
     drop(sockets);
-    let error = match others.connect(at) {
+    let error = match others.connect(at, &KernelOptions::default()) {
         Err(error) => error,
         Ok(_) => match next(&mut others, |event| matches!(event, KernelEvent::Failed(..))) {
             KernelEvent::Failed(_, error) => error,

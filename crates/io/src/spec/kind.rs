@@ -14,11 +14,13 @@ pub enum Kind {
     Packet,
     /// A socket between two processes.
     Unix,
+    /// A capture, replayed.
+    Pcap,
 }
 
 impl Kind {
     pub(super) fn named(name: &str) -> Option<Self> {
-        [Self::Tun, Self::Tap, Self::Packet, Self::Unix]
+        [Self::Tun, Self::Tap, Self::Packet, Self::Unix, Self::Pcap]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
@@ -29,6 +31,7 @@ impl Kind {
             Self::Tap => "tap",
             Self::Packet => "packet",
             Self::Unix => "unix",
+            Self::Pcap => "pcap",
         }
     }
 
@@ -36,6 +39,7 @@ impl Kind {
         match self {
             Self::Tun | Self::Tap | Self::Packet => "an interface name",
             Self::Unix => "the path of a socket",
+            Self::Pcap => "a capture",
         }
     }
 
@@ -45,6 +49,7 @@ impl Kind {
             Self::Tap => &["addr", "host", "mac", "offload", "mtu"],
             Self::Packet => &["addr", "gw", "mac", "fanout", "offload"],
             Self::Unix => &["addr", "mtu"],
+            Self::Pcap => &["addr", "mac", "speed"],
         }
     }
 
@@ -62,6 +67,7 @@ impl Kind {
             Self::Tap => "tap:whim0,addr=10.9.0.2/24,host=10.9.0.1",
             Self::Packet => "packet:eth0,addr=10.9.0.2/24,gw=10.9.0.1",
             Self::Unix => "unix:/run/whimbrel.sock,addr=10.9.0.2/24",
+            Self::Pcap => "pcap:whim0.pcapng,addr=10.9.0.2/24",
         }
     }
 }

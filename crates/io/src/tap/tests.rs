@@ -2,10 +2,10 @@ use std::sync::{Arc, Mutex};
 
 use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 use whimbrel_link::LinkConfig;
-use whimbrel_stack::{InterfaceAddress, ShardConfig};
+use whimbrel_stack::{InterfaceAddress, Medium, ShardConfig};
 use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::table::Secrets;
-use whimbrel_wire::Address;
+use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
 use crate::pair::mem_capabilities;
@@ -85,7 +85,8 @@ fn shard(host: u8) -> Shard {
 }
 
 fn tap(out: impl Write + Send + 'static, snap: usize) -> Tap {
-    Tap::begin(TapConfig { name: "wire".into(), medium: Medium::Ip, snap, zero: 1_000 }, out)
+    let config = TapConfig::new("wire", Medium::Ip);
+    Tap::begin(TapConfig { snap, zero: 1_000, ..config }, out)
 }
 
 /// A packet as it was read back: nanoseconds, octets there and on the wire, flags, comment.
@@ -155,4 +156,29 @@ fn a_full_disk_ends_the_capture_and_not_the_stack() {
     tap.rx(Instant::ZERO, &mut shard, &[RxFrame::new(&[0x45], SegMeta::SINGLE)]);
     assert_eq!(shard.ip_counters().in_receives, 1);
     assert_eq!(tap.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn a_capture_goes_on_in_another_file_and_ends_with_the_last_frame_it_may_have() {
+    let files: Arc<Mutex<Vec<Shared>>> = Arc::default();
+    let (more, first) = (files.clone(), Shared::default());
+    let next = move || -> io::Result<Box<dyn Write + Send>> {
+        let file = Shared::default();
+        more.lock().unwrap().push(file.clone());
+        Ok(Box::new(file))
+    };
+    let stop = Stop::new().unwrap();
+    let config = TapConfig { most: 5, ..TapConfig::new("wire", Medium::Ip) };
+    let mut tap = Tap::begin(config, first.clone())
+        .with_rotation(Some(Rotation { octets: 300, next: Box::new(next) }))
+        .until(stop.clone());
+    let mut shard = shard(1);
+    for _ in 0..7 {
+        tap.rx(Instant::ZERO, &mut shard, &[RxFrame::new(&[0x45; 100], SegMeta::SINGLE)]);
+    }
+    assert!(stop.is_set());
+    assert_eq!(tap.finish().unwrap(), 5);
+    let counts = |file: &Shared| packets(file).len();
+    let later: Vec<_> = files.lock().unwrap().iter().map(counts).collect();
+    assert_eq!((counts(&first), later), (2, vec![2, 1]));
 }

@@ -8,8 +8,10 @@ mod filter;
 mod immediate;
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use core::time::Duration;
 
 use whimbrel_link::cut;
@@ -24,6 +26,10 @@ use whimbrel_tcp::{Instant, SegMeta, TunableError, Tunables};
 use self::blocked::{MayBlock, UnderWay};
 use super::call::{Call, Returned};
 use super::host::{Administration, CallId, Network, Progress, ScriptHost, SetError, SocketFilter};
+use crate::recorder::{Recorder, RecorderConfig};
+
+/// A capture that outlives its host: the file so far.
+pub type Recording = Rc<RefCell<Vec<u8>>>;
 
 /// One process on one shard.
 #[derive(Debug)]
@@ -40,6 +46,7 @@ pub struct ShardHost {
     batch: TxBatch,
     /// A packet left, or a blocked call ended, since time last passed.
     news: bool,
+    recorder: Option<(Recorder, Recording)>,
 }
 
 /// Making one.
@@ -57,7 +64,18 @@ impl ShardHost {
             calls: 0,
             batch: TxBatch::new(64),
             news: false,
+            recorder: None,
         })
+    }
+
+    /// The same, with all that passes its interface recorded as pcapng. What stands in the
+    /// recording is replaced.
+    pub fn recorded(mut self, name: &str, recording: &Recording) -> Self {
+        let recorder = Recorder::begin(RecorderConfig::new(name, Medium::Ip));
+        recording.borrow_mut().clear();
+        self.recorder = Some((recorder, recording.clone()));
+        self.keep_record();
+        self
     }
 
     /// The sockets, to look at.
@@ -89,8 +107,13 @@ impl ScriptHost for ShardHost {
     fn inject(&mut self, packet: &[u8]) {
         self.touched = true;
         self.work();
-        let now = instant(self.now);
-        self.sockets.shard_mut().rx(now, &[RxFrame::new(packet, SegMeta::SINGLE)]);
+        let (now, shard) = (instant(self.now), self.sockets.shard_mut());
+        let frame = [RxFrame::new(packet, SegMeta::SINGLE)];
+        match &mut self.recorder {
+            None => shard.rx(now, &frame),
+            Some((recorder, _)) => recorder.rx(now, shard, &frame),
+        }
+        self.keep_record();
         self.work();
     }
 
@@ -203,6 +226,9 @@ impl ShardHost {
         loop {
             let more = self.sockets.shard_mut().tx(&mut self.batch);
             let pending = self.batch.pending();
+            if let Some((recorder, _)) = &mut self.recorder {
+                recorder.tx(instant(now), self.sockets.shard(), pending);
+            }
             for segment in pending {
                 cut(segment, |packet| packets.push_back((now, packet.to_vec())));
             }
@@ -213,6 +239,14 @@ impl ShardHost {
             }
         }
         self.news |= packets.len() > before;
+        self.keep_record();
+    }
+
+    /// What was recorded outlives even a panic.
+    fn keep_record(&mut self) {
+        if let Some((recorder, recording)) = &mut self.recorder {
+            recording.borrow_mut().append(recorder.take());
+        }
     }
 
     /// When something is due, if nothing arrives.

@@ -37,27 +37,24 @@ impl Host {
     /// Writes IP and TCP headers in front of the text in `tx`.
     pub(crate) fn write_tcp(&mut self, out: &TcpOut<'_>, tx: &mut TxSegment) -> bool {
         let Some(local) = self.addresses.get(out.local_index).copied() else { return false };
-        let tcp_len = out.header.header_len(out.order);
+        let at = self.link_header_len() + ip_header_len(local.family());
+        let tcp_len = out.header.emit(out.order, &mut tx.header_room()[at..]);
         let len = tcp_len + tx.payload.octets() as usize;
         let Marking { hop_limit, class } = out.marking;
         let (remote, protocol) = (out.remote, Protocol::TCP);
         let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
-        let at = self.write_ip(&ip, len, tx);
+        self.write_ip(&ip, len, tx);
         tx.gso_size = out.gso_size;
-        let pseudo = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
-        let tcp = &mut tx.header_room()[at..];
-        out.header.emit(out.order, tcp);
-        if self.capabilities.tx_checksum {
-            TcpHeader::set_checksum(tcp, pseudo.fold());
+        let sum = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
+        let checksum = if self.capabilities.tx_checksum {
             tx.checksum = TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8);
+            sum.fold()
         } else {
-            let mut sum = pseudo.add_bytes(&tcp[..tcp_len]);
-            for slice in tx.payload.as_slice() {
-                sum = sum.add_bytes(slice);
-            }
-            TcpHeader::set_checksum(&mut tx.header_room()[at..], sum.finish());
             tx.checksum = TxChecksum::Done;
-        }
+            let sum = sum.add_bytes(&tx.header_room()[at..][..tcp_len]);
+            tx.payload.as_slice().iter().fold(sum, |sum, slice| sum.add_bytes(slice)).finish()
+        };
+        TcpHeader::set_checksum(&mut tx.header_room()[at..], checksum);
         tx.set_header_len(at + tcp_len);
         true
     }

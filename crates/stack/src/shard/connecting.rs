@@ -52,8 +52,9 @@ impl Shard {
         if *options != SocketOptions::default() {
             connection.set_options(&mut cx, options);
         }
-        let index = self.records.connections.0.insert(Slot::new(connection));
-        self.records.flows.insert(self.records.hash(&key), Record::new(Kind::Connection, index));
+        let hash = self.records.hash(&key);
+        let index = self.records.connections.0.insert(Slot::new(connection, hash));
+        self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.tell_path_mtu(index);
         self.settle(index);
         Ok(self.handle(index))
@@ -110,9 +111,14 @@ impl Shard {
                 Ok(port)
             };
         }
+        // What a port comes home to is this shard's queue, where that can be computed.
+        let steering = self.host.capabilities.steering;
+        let is_home = |port| steering.comes_home(port, remote.port);
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let records = &self.records;
-        let chosen = self.ports.choose(&addr, &remote, |port| !records.contains(&key(port)));
+        let chosen = self
+            .ports
+            .choose(&addr, &remote, |port| is_home(port) && !records.contains(&key(port)));
         chosen.map_err(|exhausted| {
             self.counters.ports_exhausted += 1;
             let (first, last) = (exhausted.range.first(), exhausted.range.last());

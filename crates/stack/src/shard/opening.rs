@@ -4,7 +4,8 @@ use whimbrel_tcp::conn::{
     ActiveOpen, Connection, Handshake, Marking, SocketOptions, initial_window,
 };
 use whimbrel_tcp::table::{
-    Announced, Due, Families, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry, SynStep,
+    Announced, Due, Families, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
+    SynStep,
 };
 use whimbrel_tcp::{DropReason, Reply, RxSegment, TxSegment, Verdict};
 use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
@@ -217,7 +218,7 @@ impl Shard {
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
             Err(reason) => return Verdict::Drop(reason),
         }
-        let place = self.seat(&entry, self.timestamp_offset(&entry));
+        let place = self.seat(&entry, self.timestamp_offset(&entry), located.hash);
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
         self.records.flows.replace(located.hash, half_open, whole);
@@ -259,9 +260,9 @@ impl Shard {
 
     /// The connection of a complete handshake, in its listener's accept queue, for which
     /// [`Shard::judge_seat`] found room. The flow table does not lead to it yet.
-    pub(super) fn seat(&mut self, entry: &SynEntry, timestamp_offset: u32) -> u32 {
+    pub(super) fn seat(&mut self, entry: &SynEntry, timestamp_offset: u32, hash: FlowHash) -> u32 {
         let connection = self.build(entry, timestamp_offset);
-        let mut slot = Slot::new(connection);
+        let mut slot = Slot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
         let first = self.listeners.get(entry.listener()).is_some_and(|it| it.waiting() == 0);

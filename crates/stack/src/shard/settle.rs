@@ -7,10 +7,10 @@ use whimbrel_tcp::table::{Kind, Record};
 use super::closing::ended;
 use super::{Shard, Source};
 use crate::Event;
-use crate::ip::FlowKey;
 
 impl Shard {
-    /// Brings the lists, the wheel and the table in line with the connection.
+    /// Brings the lists, the wheel and the table in line with the connection. This follows each call:
+    /// what is rarely due stands apart.
     pub(super) fn settle(&mut self, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if !slot.dirty && slot.connection.may_transmit() {
@@ -22,16 +22,28 @@ impl Shard {
             self.events.push_back(Source::Connection(index));
         }
         let deadline = slot.connection.next_deadline();
-        match slot.connection.state() {
-            State::TimeWait | State::Closed => self.unlink(index),
-            _ if deadline < slot.armed => {
-                slot.armed = deadline;
-                self.wheel.arm(&mut self.records.connections, index, deadline);
-            }
-            // A deadline that moved away leaves the node where it is: it fires early, finds nothing
-            // due and is armed again, which is cheaper than moving it with every acknowledgment.
-            _ if deadline == Instant::NEVER && slot.armed != Instant::NEVER => self.disarm(index),
-            _ => {}
+        // A deadline that moved away leaves the node where it is: it fires early, finds nothing due
+        // and is armed again, which is cheaper than moving it with every acknowledgment.
+        let over = slot.connection.closed().is_some();
+        let stops = deadline == Instant::NEVER && (over || slot.armed != Instant::NEVER);
+        if deadline < slot.armed || stops {
+            self.settle_timer(index, deadline);
+        }
+    }
+
+    /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
+    /// over.
+    #[inline(never)]
+    fn settle_timer(&mut self, index: u32, deadline: Instant) {
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let state = slot.connection.state();
+        if matches!(state, State::TimeWait | State::Closed) {
+            self.unlink(index);
+        } else if deadline < slot.armed {
+            slot.armed = deadline;
+            self.wheel.arm(&mut self.records.connections, index, deadline);
+        } else {
+            self.disarm(index);
         }
     }
 
@@ -49,13 +61,12 @@ impl Shard {
         let generation = self.records.connections.0.generation(index);
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if core::mem::take(&mut slot.linked) {
-            let key = FlowKey::of(&slot.connection);
+            let hash = slot.hash;
             let waits = slot.connection.state() == State::TimeWait;
             // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
             let owes_ack = slot.connection.owes_ack();
             let tsval = slot.connection.tsval(self.now);
             let ended = ended(&slot.connection, generation);
-            let hash = self.records.hash(&key);
             let record = Record::new(Kind::Connection, index);
             let found = if waits {
                 let waiting = self.start_waiting(ended);

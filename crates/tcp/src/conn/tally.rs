@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::{Connection, Flags, Particulars};
+use crate::time::micros;
 use crate::{Context, Instant, RxSegment, Tick};
 
 /// What a connection keeps beside its hot record.
@@ -123,7 +124,7 @@ impl Tally {
     /// has it: a path may become longer.
     pub(super) fn on_round_trip(&mut self, rtt: Duration, now: Instant) {
         let now = now.tick();
-        let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
+        let micros = micros(rtt).max(1);
         let old = now.millis_since(self.min_rtt_since) > MIN_RTT_MILLIS;
         if old || self.min_rtt.is_none_or(|least| micros <= least.get()) {
             self.min_rtt = core::num::NonZeroU32::new(micros);

@@ -182,7 +182,9 @@ impl RecvBuffer {
     /// Nothing more will come: what is in order can be read, and what waits for more goes. Urgent
     /// data end where the stream does, whatever the peer said.
     pub fn end(&mut self) {
-        self.held.clear();
+        if self.has_held() {
+            self.held.clear();
+        }
         self.fin = None;
         let consumed = self.consumed();
         self.urgent = self.urgent.map(|end| end.min(self.nxt)).filter(|end| *end > consumed);
@@ -222,7 +224,9 @@ impl RecvBuffer {
     /// Lets go of everything, and keeps the room.
     pub fn clear(&mut self) {
         self.ready.clear();
-        self.held.clear();
+        if self.has_held() {
+            self.held.clear();
+        }
         self.nxt = 0;
         self.recent = [0; RECENT];
         self.fin = None;

@@ -84,7 +84,9 @@ impl ChunkQueue {
     /// Lets go of everything, and keeps the room.
     pub fn clear(&mut self) {
         self.full.clear();
-        self.tail = BytesMut::new();
+        if self.tail.capacity() > 0 {
+            self.tail = BytesMut::new();
+        }
         self.octets = 0;
     }
 

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use whimbrel_wire::SeqNum;
 
+use crate::time::micros;
 use crate::{Instant, Tunables};
 
 /// Smoothed round-trip time, its variation, and the time-out that follows from them.
@@ -133,10 +134,6 @@ impl RttEstimator {
 }
 
 const RTO_AFTER_LOST_SYN: u32 = 3_000_000;
-
-fn micros(duration: Duration) -> u32 {
-    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
-}
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::conn::{KeepAlive, Nagle, Particulars, SocketOptions};
+use whimbrel_tcp::conn::{AckTiming, KeepAlive, Nagle, Particulars, SocketOptions};
 
 /// Settings of a stream, 12 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,9 @@ impl Settings {
     /// The receive buffer is not the stack's.
     const RECV_SIZE: u8 = 1 << 4;
 
+    /// Text is acknowledged at once.
+    const QUICK_ACK: u8 = 1 << 5;
+
     /// What a stack with these rules begins with.
     pub(crate) fn new(tunables: &Tunables) -> Self {
         Self {
@@ -50,12 +53,13 @@ impl Settings {
     /// What the shard calls them.
     pub(crate) fn options(&self) -> SocketOptions {
         let hop_limit = self.has(Self::HOP_LIMIT).then_some(self.hop_limit);
+        let acks = if self.quickack() { AckTiming::AtOnce } else { AckTiming::Delayed };
         SocketOptions {
             nagle: if self.nodelay() { Nagle::Off } else { Nagle::On },
             keep_alive: if self.keepalive() { KeepAlive::On } else { KeepAlive::Off },
             send_size: self.has(Self::SEND_SIZE).then_some(self.send_size),
             recv_size: self.has(Self::RECV_SIZE).then_some(self.recv_size),
-            particulars: Particulars { ttl: hop_limit, hop_limit, ..Particulars::default() },
+            particulars: Particulars { ttl: hop_limit, hop_limit, acks, ..Particulars::default() },
             ..SocketOptions::default()
         }
     }
@@ -68,6 +72,16 @@ impl Settings {
     /// Switches Nagle's algorithm off, or on.
     pub(crate) const fn set_nodelay(&mut self, off: bool) {
         self.switch(Self::NO_DELAY, off);
+    }
+
+    /// Whether text is acknowledged at once.
+    pub(crate) const fn quickack(&self) -> bool {
+        self.has(Self::QUICK_ACK)
+    }
+
+    /// Acknowledges text at once, or in its time.
+    pub(crate) const fn set_quickack(&mut self, at_once: bool) {
+        self.switch(Self::QUICK_ACK, at_once);
     }
 
     /// Whether the connection is probed when it is silent.

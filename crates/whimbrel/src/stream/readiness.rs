@@ -28,6 +28,17 @@ impl TcpStream {
         self.ready(Interest::WRITABLE).await.map(|_| ())
     }
 
+    /// Calls `f` if any of what `interest` names is ready now, else fails with `WouldBlock`. What
+    /// `f` does with the stream (its `try_` methods) tells by itself whether more is ready.
+    pub fn try_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let ready = !self.cell.lock().readiness(interest).is_empty();
+        if ready { f() } else { Err(io::ErrorKind::WouldBlock.into()) }
+    }
+
     /// Whether something, or the end, can be read. Of several tasks that poll, only the latest is
     /// woken.
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

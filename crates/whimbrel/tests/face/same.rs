@@ -47,6 +47,8 @@ macro_rules! program {
                     TcpStream::take_error: fn(&TcpStream) -> Out<Option<io::Error>>;
                     TcpStream::nodelay: fn(&TcpStream) -> Out<bool>;
                     TcpStream::set_nodelay: fn(&TcpStream, bool) -> Out<()>;
+                    TcpStream::quickack: fn(&TcpStream) -> Out<bool>;
+                    TcpStream::set_quickack: fn(&TcpStream, bool) -> Out<()>;
                     TcpStream::set_zero_linger: fn(&TcpStream) -> Out<()>;
                     TcpStream::ttl: fn(&TcpStream) -> Out<u32>;
                     TcpStream::set_ttl: fn(&TcpStream, u32) -> Out<()>;
@@ -162,6 +164,9 @@ macro_rules! program {
 
             /// A stream with nothing to read and room to write.
             async fn empty(stream: &TcpStream) {
+                let error = stream.try_io(Interest::READABLE, || Ok(())).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                stream.set_quickack(true).unwrap();
                 let error = stream.try_read(&mut [0; 8]).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);
                 let ready: Out<Ready> = give(stream.ready(Interest::WRITABLE)).await;
@@ -174,6 +179,7 @@ macro_rules! program {
             async fn ended(stream: &TcpStream) {
                 let ready = stream.ready(Interest::READABLE).await.unwrap();
                 assert!(ready.is_readable() && ready.is_read_closed());
+                assert_eq!(stream.try_io(Interest::READABLE, || Ok(7)).unwrap(), 7);
                 assert_eq!(stream.try_read(&mut [0; 8]).unwrap(), 0);
                 assert_eq!(stream.peek(&mut [0; 8]).await.unwrap(), 0);
             }

@@ -1,5 +1,5 @@
 //! Programs that others wrote for tokio's streams, over ours: axum, hyper with its connection pool,
-//! HTTP/2, rustls at both ends.
+//! HTTP/2, rustls at both ends, a client of Redis.
 //!
 //! One binary, because what it links takes a minute to build on two cores (64 s; rustls, ring and
 //! what belongs to them 38 s of 124 s of compiling, HTTP 45 s).
@@ -7,6 +7,7 @@
 
 mod http1;
 mod http2;
+mod redis;
 mod tls;
 
 use std::time::Duration;

@@ -21,3 +21,13 @@ fn each_address_of_the_machine_is_named_once() {
     assert_eq!(addresses(routes, v6), ["10.9.0.1", "fd09::1"]);
     assert!(addresses("", "").is_empty());
 }
+
+#[test]
+fn the_owner_the_group_and_the_others_each_have_a_bit() {
+    let status = "Uid:\t5\t7\t7\t7\nGid:\t1\t8\t8\t8\nGroups:\t8 9 \nCapEff:\t0000000000000000\n";
+    let may = |uid, gid, mode| may_write(status, uid, gid, mode);
+    assert!(may(7, 0, 0o755) && !may(7, 9, 0o577));
+    assert!(may(1, 8, 0o775) && may(1, 9, 0o775) && !may(1, 9, 0o757));
+    assert!(may(1, 1, 0o777) && !may(1, 1, 0o775) && !may(5, 1, 0o755));
+    assert!(may_write("CapEff:\t0000000000000002\n", 1, 1, 0));
+}

@@ -47,7 +47,7 @@ fn what_cannot_be_listened_on_is_refused_with_what_can() {
 #[test]
 fn a_wire_that_means_nothing_is_refused() {
     assert!(usage_error(&["-w", "tin:x"]).starts_with("--wire: "));
-    assert!(usage_error(&["-w", "tun:t0,addr=10.1.0.2/24,queues=2"]).contains("queues=1"));
+    assert!(usage_error(&["-w", "tun:t0,addr=10.1.0.2/24,queues=0"]).contains("1 to 256"));
 }
 
 #[test]

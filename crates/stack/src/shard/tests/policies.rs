@@ -8,7 +8,7 @@ use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{CloseReason, DropReason, Tunables};
 use whimbrel_wire::Endpoint;
 
-use super::hosts::{Hosts, Over, client_addr, events, host, server_addr, server_at};
+use super::hosts::{Hosts, Over, client_addr, config, events, host, server_addr, server_at};
 use crate::shard::ConfigError;
 use crate::{Capabilities, Event, Handle, ListenerId, Medium, Shard, ShardConfig, Steering};
 
@@ -207,4 +207,17 @@ fn tunables_out_of_range_make_no_shard() {
     let error = Shard::new(config).expect_err("no port from 2 to 1");
     assert!(matches!(error, ConfigError::Tunable(_)));
     assert!(error.to_string().starts_with("ports.last=1: give a port from 2"), "{error}");
+}
+
+#[test]
+fn ports_come_home_where_the_queue_is_computed() {
+    let mut config = config(client_addr, 1, &Tunables::default());
+    config.capabilities.steering = Steering::Computable { queue: 2, queues: 5 };
+    let mut shard = Shard::new(config).unwrap();
+    for _ in 0..50 {
+        let handle = shard.connect(server_at(Over::V4), None).unwrap();
+        let flow = shard.flow(handle).unwrap();
+        assert_eq!((flow.local.port ^ flow.remote.port) % 5, 2, "{flow:?}");
+        shard.abort(handle);
+    }
 }

@@ -32,8 +32,10 @@ fn the_shard_is_told_what_was_set_and_nothing_else() {
     settings.set_nodelay(true);
     settings.set_keepalive(true);
     settings.set_recv_size(100_000);
+    settings.set_quickack(true);
     let options = settings.options();
     let hops = (options.particulars.ttl, options.particulars.hop_limit);
+    assert_eq!(options.particulars.acks, AckTiming::AtOnce);
     assert_eq!(hops, (Some(3), Some(3)), "whichever family it is");
     assert_eq!((options.nagle, options.keep_alive), (Nagle::Off, KeepAlive::On));
     assert_eq!((options.send_size, options.recv_size), (None, Some(100_000)));

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use whimbrel_apps::Record;
+use whimbrel_apps::load::Correction;
 use whimbrel_apps::record::Phase;
 
 use super::figures::{Outcome, mean, seconds};
@@ -37,7 +38,12 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
         ClockKind::Virtual => "  (virtual time)",
     };
     let load = &plan.load;
-    let rate = load.rate.map_or(String::new(), |rate| format!(", {rate} requests/s"));
+    let rate = load.rate.map_or(String::new(), |rate| match load.correction {
+        Correction::On => {
+            format!(", {rate} requests/s, latency corrected for coordinated omission")
+        }
+        Correction::Off => format!(", {rate} requests/s, latency as it was served"),
+    });
     format!(
         "whimbrel {}  {} {whom}  over {}{clock}\n{} connections, {}{rate}\n\n",
         env!("CARGO_PKG_VERSION"),
@@ -54,7 +60,7 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
 }
 
 /// A line for each of several runs; what follows is then of the last.
-fn runs(outcome: &Outcome) -> String {
+pub(crate) fn runs(outcome: &Outcome) -> String {
     if outcome.earlier.is_empty() {
         return String::new();
     }
@@ -161,7 +167,7 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
 }
 
 fn distribution(plan: &Plan, record: &Record) -> Vec<String> {
-    let corrected = plan.load.rate.is_some();
+    let corrected = plan.load.rate.is_some() && plan.load.correction == Correction::On;
     let mut lines = vec![if corrected {
         "Response time distribution (service | corrected):".into()
     } else {

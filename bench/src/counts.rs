@@ -1,0 +1,94 @@
+//! What each part of a short connection costs, in instructions, against what it cost before.
+//!
+//! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
+//! Instructions do not depend on what else the machine does, so that one in twenty more is a
+//! finding.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::Command;
+
+use crate::Failure;
+use crate::course::{BATCH, Course, Part, ROUNDS};
+
+/// Counts every part, and compares with the figures of [`FILE`].
+pub(crate) fn compare() -> Result<(), Failure> {
+    let text = std::fs::read_to_string(FILE)?;
+    let known = read(&text)?;
+    let mut dearer = 0;
+    println!("{:<12}{:>14}{:>14}", "part", "instructions", "were");
+    for (name, part) in Part::ALL {
+        let now = count(name, part)?;
+        let before = known.get(name).copied().ok_or_else(|| format!("{name}: not in {FILE}"))?;
+        println!("{name:<12}{now:>14}{before:>14}");
+        let percent = (now as f64 / before as f64 - 1.0) * 100.0;
+        let change = format!("{name}: {now} instructions, {before} before ({percent:+.1} %)");
+        if percent > LIMIT_PERCENT {
+            println!(
+                "{change}, at most {LIMIT_PERCENT} % more may be: make it cheaper, or {BLESS}"
+            );
+            dearer += 1;
+        } else if percent < -LIMIT_PERCENT {
+            println!("{change}: so that it stays so, {BLESS}");
+        }
+    }
+    if dearer > 0 { Err(format!("{dearer} parts became dearer").into()) } else { Ok(()) }
+}
+
+/// Counts every part, and writes the figures into [`FILE`].
+pub(crate) fn bless() -> Result<(), Failure> {
+    let mut text = format!("# Instructions per connection, by part. To {BLESS}\n");
+    for (name, part) in Part::ALL {
+        writeln!(text, "{name} = {}", count(name, part)?)?;
+    }
+    std::fs::write(FILE, &text)?;
+    print!("{text}");
+    Ok(())
+}
+
+/// Does the rounds in which `part` is measured: what Callgrind looks at.
+pub(crate) fn run(name: &str) -> Result<(), Failure> {
+    let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
+    let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;
+    Course::new(part)?.run()
+}
+
+/// Instructions per connection.
+fn count(name: &str, part: Part) -> Result<u64, Failure> {
+    let valgrind = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=whimbrel_bench::counts::measured*")
+        .arg(std::env::current_exe()?)
+        .args(["part", name])
+        .output()
+        .map_err(|why| format!("valgrind: {why}; install the package of that name"))?;
+    let said = String::from_utf8_lossy(&valgrind.stderr);
+    let collected = said.lines().find_map(|line| line.split_once("Collected : ")?.1.parse().ok());
+    match collected.filter(|count: &u64| valgrind.status.success() && *count > 0) {
+        Some(instructions) => Ok(instructions / (ROUNDS * part.batches_a_round() * BATCH)),
+        None => Err(format!("{part:?}: valgrind counted nothing:\n{said}").into()),
+    }
+}
+
+/// While this is on the stack, instructions count.
+#[inline(never)]
+pub(crate) fn measured(work: &mut dyn FnMut()) {
+    work();
+    // Or the call above would be a jump, which ends the function that is looked for.
+    std::hint::black_box(());
+}
+
+fn read(text: &str) -> Result<BTreeMap<&str, u64>, Failure> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let (name, count) = line.split_once(" = ").ok_or_else(|| format!("{FILE}: {line}"))?;
+            Ok((name, count.parse()?))
+        })
+        .collect()
+}
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
+const BLESS: &str =
+    "bless it by: cargo run --release --manifest-path bench/Cargo.toml -- counts --bless";
+const LIMIT_PERCENT: f64 = 5.0;

@@ -1,0 +1,31 @@
+use super::*;
+
+const fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn gauge(cwnd: u64, rwnd: u64, sndbuf: u64) -> Gauge {
+    let limited = Limited { cwnd: millis(cwnd), rwnd: millis(rwnd), sndbuf: millis(sndbuf) };
+    Gauge { limited, ..Gauge::default() }
+}
+
+fn times(shares: &Shares) -> [u64; 4] {
+    Limit::ALL.map(|limit| shares.time(limit).as_millis() as u64)
+}
+
+#[test]
+fn each_interval_has_what_was_counted_in_it() {
+    let mut series = Series::default();
+    let mut close = |until, gauge, idle, omitted| {
+        series.close_interval(millis(until), Totals::default(), (Some(gauge), idle), omitted);
+    };
+    close(100, gauge(60, 40, 0), Duration::ZERO, true);
+    close(200, gauge(70, 60, 20), Duration::ZERO, false);
+    close(300, gauge(170, 60, 20), millis(80), false);
+    let shares: Vec<_> = series.samples().iter().map(|sample| times(&sample.shares)).collect();
+    // app, rwnd, cwnd, sndbuf
+    assert_eq!(shares[0], [0, 40, 60, 0]);
+    assert_eq!(shares[1], [50, 20, 10, 20], "the rest is the application's");
+    assert_eq!(shares[2], [80, 0, 20, 0], "it gave nothing while octets were under way");
+    assert_eq!(times(series.shares()), [130, 20, 30, 20], "what is omitted is left out");
+}

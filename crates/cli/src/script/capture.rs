@@ -1,0 +1,29 @@
+//! `--pcap-dir DIR`: what passed in each script, as a file of its own.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::plan::Plan;
+use crate::failure::Failure;
+
+/// Writes the capture of the script at `path`, if captures are asked for. A script that never got
+/// as far as to have a host has none.
+pub(super) fn write(plan: &Plan, path: &Path, capture: &[u8]) -> Result<(), Failure> {
+    let Some(folder) = plan.captures.as_ref().filter(|_| !capture.is_empty()) else {
+        return Ok(());
+    };
+    let file = place(folder, path);
+    let parent = file.parent().unwrap_or(folder);
+    fs::create_dir_all(parent).and_then(|()| fs::write(&file, capture)).map_err(|error| {
+        Failure::run(format!("--pcap-dir: cannot write {}: {error}", file.display()))
+    })
+}
+
+/// `DIR/rfc9293/listen.pcapng` for `rfc9293/listen.pkt`. What leads upwards is left out.
+fn place(folder: &Path, script: &Path) -> PathBuf {
+    let names = script.components().filter(|part| matches!(part, Component::Normal(_)));
+    folder.join(names.collect::<PathBuf>()).with_extension("pcapng")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+use super::*;
+
+#[test]
+fn a_capture_lies_below_its_folder_whatever_the_path_of_its_script() {
+    let place = |script: &str| place(Path::new("out"), Path::new(script)).display().to_string();
+    assert_eq!(place("rfc9293/listen.pkt"), "out/rfc9293/listen.pcapng");
+    assert_eq!(place("/a/../../b.pkt"), "out/a/b.pcapng");
+    assert_eq!(place("./plain"), "out/plain.pcapng");
+}

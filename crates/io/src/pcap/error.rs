@@ -1,0 +1,32 @@
+//! Why a capture cannot be replayed.
+
+use std::io;
+use std::path::PathBuf;
+
+use whimbrel_link::reader::ReadError;
+
+use crate::entropy::EntropyError;
+
+/// Why a capture cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum PcapError {
+    /// The file cannot be read.
+    #[error("cannot read the capture {path}: {error}")]
+    Unreadable {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// What stands in it is no capture, or a damaged one.
+    #[error("the capture {path} cannot be replayed: {error}")]
+    Damaged {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong, and where.
+        error: ReadError,
+    },
+    /// No random station.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+}

@@ -1,0 +1,78 @@
+//! Programs for the kernel's own machine, loaded by bare bpf(2), and processors to run on.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use libc::{c_int, c_long};
+
+use super::check;
+
+/// One instruction: `struct bpf_insn` of linux/bpf.h.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Instruction {
+    /// What to do.
+    pub code: u8,
+    /// The register to change, and above it, by four bits, the one to read.
+    pub registers: u8,
+    /// How far to jump.
+    pub offset: i16,
+    /// A number.
+    pub immediate: i32,
+}
+
+/// What BPF_PROG_LOAD is told: the front of `union bpf_attr`.
+#[repr(C)]
+struct Load {
+    kind: u32,
+    count: u32,
+    instructions: u64,
+    license: u64,
+}
+
+/// Has the kernel check `program`, which sees packets and reads them alone. Needs CAP_BPF, or
+/// CAP_SYS_ADMIN where the system asks for it.
+pub fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+    let load = Load {
+        kind: BPF_PROG_TYPE_SOCKET_FILTER,
+        count: program.len() as u32,
+        instructions: program.as_ptr().expose_provenance() as u64,
+        license: LICENSE.as_ptr().expose_provenance() as u64,
+    };
+    let len = size_of::<Load>() as c_long;
+    // SAFETY: the kernel reads `len` octets, and from there the instructions and the license, all
+    // of which outlive the call.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const load, len) };
+    let fd = check(c_int::try_from(fd).unwrap_or(-1))?;
+    // SAFETY: the descriptor is valid, it was made just now, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// TUNSETSTEERINGEBPF: the answer of this program, modulo the number of queues, is the queue that the
+/// kernel sends a packet to.
+pub fn tun_set_steering(tun: &File, program: &OwnedFd) -> io::Result<()> {
+    let program: c_int = program.as_raw_fd();
+    // SAFETY: TUNSETSTEERINGEBPF reads one `int`, which outlives the call.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETSTEERINGEBPF, &raw const program) })?;
+    Ok(())
+}
+
+/// Lets the calling thread run on this processor alone.
+pub fn pin_to(processor: usize) -> io::Result<()> {
+    // SAFETY: `cpu_set_t` is an array of integers, for which zeroes are a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    if processor >= 8 * size_of_val(&set) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number lies within the set.
+    unsafe { libc::CPU_SET(processor, &mut set) };
+    // SAFETY: the kernel reads the set, which outlives the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) }).map(|_| ())
+}
+
+// From linux/bpf.h.
+const BPF_PROG_LOAD: c_int = 5;
+const BPF_PROG_TYPE_SOCKET_FILTER: u32 = 1;
+/// What the kernel asks of programs that call its helpers; this calls none.
+const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";

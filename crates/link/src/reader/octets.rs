@@ -1,0 +1,66 @@
+//! Numbers in the byte order of a file.
+
+/// Which octet of a number comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// The least.
+    Little,
+    /// The greatest.
+    Big,
+}
+
+/// Octets with numbers in them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Octets<'a> {
+    bytes: &'a [u8],
+    order: Order,
+}
+
+impl<'a> Octets<'a> {
+    pub(super) const fn new(bytes: &'a [u8], order: Order) -> Self {
+        Self { bytes, order }
+    }
+
+    pub(super) const fn len(self) -> usize {
+        self.bytes.len()
+    }
+
+    /// `len` octets from `at` on, if there are so many.
+    pub(super) fn slice(self, at: usize, len: usize) -> Option<&'a [u8]> {
+        self.bytes.get(at..at.checked_add(len)?)
+    }
+
+    /// The same with the numbers in them.
+    pub(super) fn within(self, at: usize, len: usize) -> Option<Self> {
+        self.slice(at, len).map(|bytes| Self { bytes, ..self })
+    }
+
+    /// What stands from `at` on.
+    pub(super) fn from(self, at: usize) -> Self {
+        Self { bytes: self.bytes.get(at..).unwrap_or_default(), ..self }
+    }
+
+    pub(super) fn u16_at(self, at: usize) -> Option<u16> {
+        let bytes = *self.bytes.get(at..)?.first_chunk()?;
+        Some(match self.order {
+            Order::Little => u16::from_le_bytes(bytes),
+            Order::Big => u16::from_be_bytes(bytes),
+        })
+    }
+
+    pub(super) fn u32_at(self, at: usize) -> Option<u32> {
+        let bytes = *self.bytes.get(at..)?.first_chunk()?;
+        Some(match self.order {
+            Order::Little => u32::from_le_bytes(bytes),
+            Order::Big => u32::from_be_bytes(bytes),
+        })
+    }
+
+    pub(super) fn i64_at(self, at: usize) -> Option<i64> {
+        let bytes = *self.bytes.get(at..)?.first_chunk()?;
+        Some(match self.order {
+            Order::Little => i64::from_le_bytes(bytes),
+            Order::Big => i64::from_be_bytes(bytes),
+        })
+    }
+}

@@ -1,0 +1,213 @@
+//! The new format: sections of blocks, each with its type and length (draft-ietf-opsawg-pcapng).
+
+use alloc::vec::Vec;
+
+use super::octets::{Octets, Order};
+use super::pcap::MOST;
+use super::{CaptureFile, Fault, Packet, ReadError, link_type};
+use crate::pcapng::{Direction, LinkType};
+
+/// Reads a file that begins with a section header.
+pub(super) fn read(file: &[u8]) -> Result<CaptureFile<'_>, ReadError> {
+    let mut reader = Reader::default();
+    let (mut block, mut offset) = (0, 0);
+    while offset < file.len() {
+        block += 1;
+        let rest = file.get(offset..).unwrap_or_default();
+        let len = reader.block(rest).map_err(|fault| ReadError { block, offset, fault })?;
+        offset += len;
+    }
+    Ok(CaptureFile { link_type: reader.link_type, packets: reader.packets })
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    /// Of this section.
+    order: Option<Order>,
+    interfaces: Vec<Interface>,
+    link_type: Option<LinkType>,
+    packets: Vec<Packet<'a>>,
+}
+
+/// What is said of an interface.
+#[derive(Clone, Copy)]
+struct Interface {
+    /// What its frames begin with, or the number of what is not known. Only its packets need it.
+    link_type: Result<LinkType, Fault>,
+    /// The most octets of a packet that were captured.
+    snap: u32,
+    /// Units of its time stamps in a second.
+    units: u128,
+    /// Seconds that its time stamps lack.
+    lag: i64,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the block that `rest` begins with. Returns its length.
+    fn block(&mut self, rest: &'a [u8]) -> Result<usize, Fault> {
+        let cut = |len: usize| Fault::Cut { missing: len.saturating_sub(rest.len()) };
+        let little = Octets::new(rest, Order::Little);
+        let is_section = little.u32_at(0) == Some(SECTION_HEADER);
+        if is_section {
+            self.order = Some(byte_order(little)?);
+            self.interfaces.clear();
+        }
+        // The first block is a section header: that is how the format is known.
+        let order = self.order.ok_or(Fault::Magic)?;
+        let numbers = Octets::new(rest, order);
+        let head = numbers.u32_at(0).zip(numbers.u32_at(4)).ok_or_else(|| cut(FRAME))?;
+        let (kind, len) = head;
+        if len % 4 != 0 || (len as usize) < FRAME {
+            return Err(Fault::Length(len));
+        }
+        let len = len as usize;
+        let last = numbers.u32_at(len - 4).ok_or_else(|| cut(len))?;
+        if last as usize != len {
+            return Err(Fault::Lengths { first: len as u32, last });
+        }
+        let body = rest.get(8..len - 4).unwrap_or_default();
+        let body = Octets::new(body, order);
+        match kind {
+            SECTION_HEADER => self.section(body)?,
+            INTERFACE_DESCRIPTION => self.interface(body)?,
+            SIMPLE_PACKET => self.simple(body)?,
+            ENHANCED_PACKET => self.enhanced(body)?,
+            _ => {}
+        }
+        Ok(len)
+    }
+
+    fn section(&self, body: Octets<'_>) -> Result<(), Fault> {
+        match body.u16_at(4) {
+            Some(1) => Ok(()),
+            Some(version) => Err(Fault::Version(version)),
+            None => Err(short(body, "version")),
+        }
+    }
+
+    fn interface(&mut self, body: Octets<'_>) -> Result<(), Fault> {
+        let fixed = body.u16_at(0).zip(body.u32_at(4)).ok_or_else(|| short(body, "link type"))?;
+        let mut interface = Interface {
+            link_type: link_type(fixed.0.into()),
+            snap: if fixed.1 == 0 { u32::MAX } else { fixed.1 },
+            units: 1_000_000,
+            lag: 0,
+        };
+        for (code, value) in options(body.from(8)) {
+            match (code, value.slice(0, 1)) {
+                (IF_TSRESOL, Some(&[resolution])) => interface.units = units(resolution)?,
+                (IF_TSOFFSET, _) => interface.lag = value.i64_at(0).unwrap_or(0),
+                _ => {}
+            }
+        }
+        self.interfaces.push(interface);
+        Ok(())
+    }
+
+    fn enhanced(&mut self, body: Octets<'a>) -> Result<(), Fault> {
+        let number = |at| body.u32_at(at).ok_or_else(|| short(body, "fields"));
+        let [interface, high, low] = [number(0)?, number(4)?, number(8)?];
+        let [len, wire_len] = [number(12)?, number(16)?];
+        let interface = self.described(interface)?;
+        if len > MOST {
+            return Err(Fault::Packet(len));
+        }
+        let len = len as usize;
+        let octets = body.slice(20, len).ok_or_else(|| short(body, "octets of the packet"))?;
+        let options = options(body.from(20 + len.next_multiple_of(4)));
+        let flags = options.filter(|(code, _)| *code == EPB_FLAGS);
+        let direction = flags.filter_map(|(_, value)| value.u32_at(0)).find_map(direction);
+        let at = interface.nanoseconds(u64::from(high) << 32 | u64::from(low));
+        self.packets.push(Packet { at, direction, wire_len, octets });
+        Ok(())
+    }
+
+    /// A packet of the first interface, without its time: that of the packet before it.
+    fn simple(&mut self, body: Octets<'a>) -> Result<(), Fault> {
+        let wire_len = body.u32_at(0).ok_or_else(|| short(body, "length"))?;
+        let len = wire_len.min(self.described(0)?.snap);
+        if len > MOST {
+            return Err(Fault::Packet(len));
+        }
+        let octets = body.slice(4, len as usize);
+        let octets = octets.ok_or_else(|| short(body, "octets of the packet"))?;
+        let at = self.packets.last().map_or(0, |packet| packet.at);
+        self.packets.push(Packet { at, direction: None, wire_len, octets });
+        Ok(())
+    }
+
+    /// The interface of a packet, whose frames are like those before it.
+    fn described(&mut self, number: u32) -> Result<Interface, Fault> {
+        let described = self.interfaces.len();
+        let interface = self.interfaces.get(number as usize);
+        let interface = *interface.ok_or(Fault::Interface { interface: number, described })?;
+        let link_type = interface.link_type?;
+        if *self.link_type.get_or_insert(link_type) != link_type {
+            return Err(Fault::LinkTypes);
+        }
+        Ok(interface)
+    }
+}
+
+impl Interface {
+    /// Since 1970; what lies before or beyond what can be said is moved to its edge.
+    fn nanoseconds(&self, stamp: u64) -> u64 {
+        let nanos = u128::from(stamp) * NANOSECONDS / self.units;
+        let lag = i128::from(self.lag) * NANOSECONDS as i128;
+        let nanos = i128::try_from(nanos).unwrap_or(i128::MAX).saturating_add(lag);
+        u64::try_from(nanos.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
+/// In which order a section's numbers stand.
+fn byte_order(section: Octets<'_>) -> Result<Order, Fault> {
+    match section.u32_at(8) {
+        Some(BYTE_ORDER_MAGIC) => Ok(Order::Little),
+        Some(magic) if magic.swap_bytes() == BYTE_ORDER_MAGIC => Ok(Order::Big),
+        Some(magic) => Err(Fault::ByteOrder(magic)),
+        None => Err(Fault::Cut { missing: SECTION - section.len() }),
+    }
+}
+
+/// Units in a second: a power of 10, or with the highest bit of 2.
+fn units(resolution: u8) -> Result<u128, Fault> {
+    let (base, power) =
+        if resolution < 0x80 { (10u128, resolution) } else { (2, resolution & 0x7f) };
+    base.checked_pow(power.into()).ok_or(Fault::Resolution(resolution))
+}
+
+/// Codes and values, as far as they can be read: a bad option spoils no packet.
+fn options(mut rest: Octets<'_>) -> impl Iterator<Item = (u16, Octets<'_>)> {
+    core::iter::from_fn(move || {
+        let (code, len) = rest.u16_at(0).zip(rest.u16_at(2))?;
+        let len = usize::from(len);
+        let value = rest.within(4, len).filter(|_| code != 0)?;
+        rest = rest.from(4 + len.next_multiple_of(4));
+        Some((code, value))
+    })
+}
+
+fn direction(flags: u32) -> Option<Direction> {
+    match flags & 0b11 {
+        1 => Some(Direction::In),
+        2 => Some(Direction::Out),
+        _ => None,
+    }
+}
+
+fn short(body: Octets<'_>, what: &'static str) -> Fault {
+    Fault::Short { what, len: body.len() }
+}
+
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const IF_TSRESOL: u16 = 9;
+const IF_TSOFFSET: u16 = 14;
+const EPB_FLAGS: u16 = 2;
+/// Octets of a block around its body, and those of the shortest section header.
+const FRAME: usize = 12;
+const SECTION: usize = 28;
+const NANOSECONDS: u128 = 1_000_000_000;

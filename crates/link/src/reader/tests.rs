@@ -1,0 +1,150 @@
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use whimbrel_tcp::Instant;
+
+use super::*;
+use crate::pcapng::{PacketNote, Section};
+
+/// A capture of ours with a packet in each direction.
+fn ours() -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut section = Section::begin(&mut out);
+    let interface = section.describe(&mut out, "whim0", LinkType::Raw);
+    let at = Instant::from_nanos(1_700_000_000_123_456_789);
+    let note =
+        PacketNote { interface, at, direction: Direction::In, wire_len: 5, comment: "drop: X" };
+    section.packet(&mut out, &note, &[1, 2, 3, 4, 5]);
+    let note = PacketNote { direction: Direction::Out, wire_len: 1_500, comment: "", ..note };
+    section.packet(&mut out, &note, &[9; 64]);
+    out
+}
+
+/// A file in the old format with one packet of three octets, at 2.5 s.
+fn old(magic: u32, fraction: u32, link: u32, order: Order) -> Vec<u8> {
+    let numbers = [magic, 0, 0, 0, 65_535, link, 2, fraction, 3, 60];
+    let mut out = Vec::new();
+    for (at, number) in numbers.into_iter().enumerate() {
+        // The version is two numbers of 16 bits.
+        match (at, order) {
+            (1, Order::Little) => out.extend([2, 0, 4, 0]),
+            (1, Order::Big) => out.extend([0, 2, 0, 4]),
+            (_, Order::Little) => out.extend(number.to_le_bytes()),
+            (_, Order::Big) => out.extend(number.to_be_bytes()),
+        }
+    }
+    out.extend([7, 8, 9]);
+    out
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let file = ours();
+    let CaptureFile { link_type, packets } = read(&file).unwrap();
+    assert_eq!(link_type, Some(LinkType::Raw));
+    let [first, second] = packets[..] else { panic!("{packets:?}") };
+    let at = 1_700_000_000_123_456_789;
+    let direction = Some(Direction::In);
+    assert_eq!(first, Packet { at, direction, wire_len: 5, octets: &[1, 2, 3, 4, 5] });
+    let direction = Some(Direction::Out);
+    assert_eq!(second, Packet { at, direction, wire_len: 1_500, octets: &[9; 64] });
+}
+
+#[test]
+fn the_old_format_is_read_in_either_order_and_either_unit() {
+    for order in [Order::Little, Order::Big] {
+        for (magic, half) in [(0xa1b2_c3d4, 500_000), (0xa1b2_3c4d, 500_000_000)] {
+            let file = old(magic, half, 1, order);
+            let CaptureFile { link_type, packets } = read(&file).unwrap();
+            assert_eq!(link_type, Some(LinkType::Ethernet));
+            let octets = &[7, 8, 9][..];
+            let packet = Packet { at: 2_500_000_000, direction: None, wire_len: 60, octets };
+            assert_eq!(packets, [packet], "{order:?} {magic:x}");
+        }
+    }
+}
+
+/// A section in big-endian order with an interface of units of 2^-1 s, ten seconds behind, and a
+/// simple packet behind an enhanced one.
+#[test]
+fn units_offsets_and_simple_packets_are_understood() {
+    let mut file = Vec::new();
+    let mut block = |kind: u32, body: &[u8]| {
+        let len = body.len() as u32 + 12;
+        file.extend([kind.to_be_bytes(), len.to_be_bytes()].concat());
+        file.extend(body);
+        file.extend(len.to_be_bytes());
+    };
+    block(
+        0x0a0d_0d0a,
+        &[0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255],
+    );
+    let resolution = [0, 9, 0, 1, 0x81, 0, 0, 0];
+    let offset = [0, 14, 0, 8, 0, 0, 0, 0, 0, 0, 0, 10];
+    block(1, &[&[0, 228, 0, 0, 0, 0, 0, 2][..], &resolution, &offset].concat());
+    block(0x0bad, b"any\0");
+    block(6, &[&[0; 8][..], &[0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 5, 0, 0, 0]].concat());
+    block(3, &[0, 0, 0, 40, 6, 7, 0, 0]);
+    let CaptureFile { packets, .. } = read(&file).unwrap();
+    let first = Packet { at: 11_500_000_000, direction: None, wire_len: 9, octets: &[5] };
+    assert_eq!(packets, [first, Packet { wire_len: 40, octets: &[6, 7], ..first }]);
+}
+
+#[test]
+fn what_cannot_be_read_says_which_block_where_and_why() {
+    let says = |file: &[u8], parts: &[&str]| {
+        let error = read(file).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{part:?} is not in: {error}");
+        }
+    };
+    let good = ours();
+    let with = |at: usize, octets: &[u8]| {
+        let mut file = good.clone();
+        file[at..at + octets.len()].copy_from_slice(octets);
+        file
+    };
+    let section = u32::from_le_bytes(good[4..8].try_into().unwrap()) as usize;
+    let interface = u32::from_le_bytes(good[section + 4..][..4].try_into().unwrap()) as usize;
+    let packet = section + interface;
+    says(b"", &["block 1", "is it a capture"]);
+    says(b"GIF89a", &["is it a capture"]);
+    says(&good[..good.len() - 10], &["block 4", "ends 10 octets before"]);
+    says(&with(8, &[9; 4]), &["block 1, at octet 0", "0x09090909"]);
+    says(&with(12, &[2]), &["version 2"]);
+    let at = format!("block 2, at octet {section}");
+    says(&with(section + 4, &[3]), &[&at, "it has 3 octets"]);
+    says(&with(packet - 4, &[0, 1]), &[&at, "at its beginning and 256 at its end"]);
+    says(&with(section + 8, &[113]), &["block 3", "link type 113", "Ethernet"]);
+    says(&with(packet + 8, &[1]), &["names interface 1, and 1 are"]);
+    says(&with(packet + 20, &[200]), &["octets of the packet exceed"]);
+    says(&with(packet + 23, &[1]), &["16777221 octets"]);
+    let file = old(0xa1b2_c3d4, 0, 113, Order::Little);
+    says(&file, &["block 1, at octet 0", "link type 113"]);
+    let file = old(0xa1b2_c3d4, 0, 1, Order::Little);
+    says(&file[..file.len() - 1], &["block 2, at octet 24", "ends 1 octets"]);
+    says(&file[..20], &["ends 4 octets"]);
+}
+
+#[test]
+fn no_octets_make_it_panic() {
+    let files =
+        [ours(), old(0xa1b2_c3d4, 1, 1, Order::Little), old(0xa1b2_3c4d, 1, 101, Order::Big)];
+    let seed = 7;
+    let mut random = fastrand::Rng::with_seed(seed);
+    for round in 0..20_000 {
+        let mut file = files[round % files.len()].clone();
+        for _ in 0..random.usize(1..6) {
+            let at = random.usize(0..file.len());
+            file[at] = random.u8(..);
+        }
+        file.truncate(random.usize(0..=file.len()));
+        // Whether it can be read does not matter; what was read is within the file.
+        if let Ok(CaptureFile { packets, .. }) = read(&file) {
+            assert!(
+                packets.iter().map(|it| it.octets.len()).sum::<usize>() <= file.len(),
+                "{seed}"
+            );
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What passes between a device and its shard, as pcapng, with what the shard made of each frame as
+//! its comment.
+//!
+//! ```text
+//! drop: TCP_OLD_ACK; state: SYN-RECEIVED -> ESTABLISHED
+//! ```
+//!
+//! While a recorder listens, the shard gets the frames of a burst one by one: what it counted in
+//! between is the frame's. Segments that the device is to cut are written as the shard made them, in
+//! one piece and without the checksum that the device completes, as tcpdump shows them on Linux.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::slice;
+
+use whimbrel_link::filter::Filter;
+use whimbrel_link::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
+use whimbrel_stack::ip::IpCounters;
+use whimbrel_stack::shard::SocketState;
+use whimbrel_stack::{Medium, RxFrame, Shard};
+use whimbrel_tcp::{Counters, Instant, TxSegment};
+use whimbrel_wire::tcp::TcpHeader;
+use whimbrel_wire::{Endpoint, EthernetHeader, Flow, IpHeader, Protocol};
+
+/// A capture under way. What was recorded waits until it is [taken](Recorder::take).
+#[derive(Debug)]
+pub struct Recorder {
+    section: Section,
+    interface: InterfaceId,
+    config: RecorderConfig,
+    /// The state in which each flow was seen last.
+    states: BTreeMap<Flow, SocketState>,
+    /// How many of them there may be before those that are gone are forgotten.
+    most_states: usize,
+    packets: u64,
+    recorded: Vec<u8>,
+}
+
+/// What a capture is of.
+#[derive(Clone, Debug)]
+pub struct RecorderConfig {
+    /// The name of its one interface.
+    pub name: String,
+    /// What the frames begin with.
+    pub medium: Medium,
+    /// The octets of each frame that are written, from its first header on; at least 1.
+    pub snap: usize,
+    /// What the clock's zero is, nanoseconds since 1970; 0 for virtual time.
+    pub zero: u64,
+    /// Which frames are written, if not all.
+    pub filter: Option<Filter>,
+    /// The most frames that are written; default [`u64::MAX`].
+    pub most: u64,
+}
+
+impl RecorderConfig {
+    /// Of everything that passes an interface of this name, in virtual time.
+    pub fn new(name: impl Into<String>, medium: Medium) -> Self {
+        let (name, snap) = (name.into(), usize::MAX);
+        Self { name, medium, snap, zero: 0, filter: None, most: u64::MAX }
+    }
+
+    const fn link_type(&self) -> LinkType {
+        match self.medium {
+            Medium::Ip => LinkType::Raw,
+            Medium::Ethernet { .. } => LinkType::Ethernet,
+        }
+    }
+}
+
+impl Recorder {
+    /// A capture that begins with its header.
+    pub fn begin(config: RecorderConfig) -> Self {
+        let mut recorded = Vec::new();
+        let mut section = Section::begin(&mut recorded);
+        let interface = section.describe(&mut recorded, &config.name, config.link_type());
+        Self {
+            section,
+            interface,
+            config,
+            states: BTreeMap::new(),
+            most_states: FIRST_STATES,
+            packets: 0,
+            recorded,
+        }
+    }
+
+    /// What a further file of the same capture begins with.
+    pub fn header(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let name = &self.config.name;
+        Section::begin(&mut out).describe(&mut out, name, self.config.link_type());
+        out
+    }
+
+    /// What was recorded since the last time, to be written and emptied.
+    pub fn take(&mut self) -> &mut Vec<u8> {
+        &mut self.recorded
+    }
+
+    /// Frames recorded so far.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Whether as many were recorded as there may be.
+    pub fn is_full(&self) -> bool {
+        self.packets >= self.config.most
+    }
+
+    /// Frames arrived, and go to the shard.
+    pub fn rx(&mut self, now: Instant, shard: &mut Shard, burst: &[RxFrame<'_>]) {
+        for frame in burst {
+            let before = (shard.counters().clone(), shard.ip_counters().clone());
+            shard.rx(now, slice::from_ref(frame));
+            let mut comment = drops(&before, shard);
+            self.note_state(shard, Direction::In, frame.octets, &mut comment);
+            self.record(now, Direction::In, frame.octets, &comment);
+        }
+    }
+
+    /// Segments leave the shard.
+    pub fn tx(&mut self, now: Instant, shard: &Shard, segments: &[TxSegment]) {
+        for segment in segments {
+            let octets = segment.to_vec();
+            let mut comment = String::new();
+            self.note_state(shard, Direction::Out, &octets, &mut comment);
+            self.record(now, Direction::Out, &octets, &comment);
+        }
+    }
+
+    /// Adds to the comment what state the packet's flow is in, if that is news.
+    fn note_state(&mut self, shard: &Shard, way: Direction, octets: &[u8], comment: &mut String) {
+        let Some(flow) = flow_of(self.config.medium, way, octets) else { return };
+        let state = shard.state_between(&flow);
+        let before = match state {
+            Some(state) => self.states.insert(flow, state),
+            None => self.states.remove(&flow),
+        };
+        if before == state {
+            return;
+        }
+        let now = state.map_or("CLOSED".to_owned(), |state| state.to_string());
+        add(
+            comment,
+            &match before {
+                Some(before) => format!("state: {before} -> {now}"),
+                None => format!("state: {now}"),
+            },
+        );
+        if self.states.len() > self.most_states {
+            // TIME-WAIT ends without a packet: such flows are gone by now.
+            self.states.retain(|flow, _| shard.state_between(flow).is_some());
+            self.most_states = FIRST_STATES.max(2 * self.states.len());
+        }
+    }
+
+    fn record(&mut self, now: Instant, direction: Direction, octets: &[u8], comment: &str) {
+        let link_type = self.config.link_type();
+        let unwanted = |filter: &Filter| !filter.matches(link_type, octets);
+        if self.is_full() || self.config.filter.as_ref().is_some_and(unwanted) {
+            return;
+        }
+        let note = PacketNote {
+            interface: self.interface,
+            at: Instant::from_nanos(self.config.zero.saturating_add(now.as_nanos())),
+            direction,
+            wire_len: octets.len() as u32,
+            comment,
+        };
+        let shown = octets.get(..self.config.snap).unwrap_or(octets);
+        self.section.packet(&mut self.recorded, &note, shown);
+        self.packets += 1;
+    }
+}
+
+/// Why what the shard was given since `before` was dropped, if it was.
+fn drops(before: &(Counters, IpCounters), shard: &Shard) -> String {
+    let mut comment = String::new();
+    for (reason, count) in shard.counters().drops() {
+        if count > before.0.dropped(reason) {
+            add(&mut comment, &format!("drop: {}", reason.name()));
+        }
+    }
+    for (reason, count) in shard.ip_counters().drops() {
+        if count > before.1.dropped(reason) {
+            add(&mut comment, &format!("drop: {}", reason.name()));
+        }
+    }
+    comment
+}
+
+fn add(comment: &mut String, remark: &str) {
+    let gap = if comment.is_empty() { "" } else { "; " };
+    // Writing to a string cannot fail.
+    let _ = write!(comment, "{gap}{remark}");
+}
+
+/// Whose packet it is, if it is an unbroken one of TCP.
+fn flow_of(medium: Medium, way: Direction, octets: &[u8]) -> Option<Flow> {
+    let packet = match medium {
+        Medium::Ip => octets,
+        Medium::Ethernet { .. } => EthernetHeader::parse(octets).ok()?.1,
+    };
+    let (ip, segment) = IpHeader::parse(packet).ok()?;
+    if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
+        return None;
+    }
+    let (tcp, _) = TcpHeader::parse(segment).ok()?;
+    let (src, dst) = (Endpoint::new(ip.src, tcp.src_port), Endpoint::new(ip.dst, tcp.dst_port));
+    Some(match way {
+        Direction::In => Flow { local: dst, remote: src },
+        Direction::Out => Flow { local: src, remote: dst },
+    })
+}
+
+/// The least of [`Recorder::most_states`].
+const FIRST_STATES: usize = 65_536;
