@@ -151,7 +151,7 @@ impl Measured {
 /// Calls a peer's program, and ends it if it takes far longer than its limits.
 fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
     let begun = Instant::now();
-    let patience = limits.fill * 3 + limits.measure * 10 + PATIENCE;
+    let patience = limits.fill * 12 + limits.measure * 10 + PATIENCE;
     let mut command = ready.command(case, limits);
     let piped = std::process::Stdio::piped;
     let mut child = command.stdout(piped()).stderr(piped()).spawn()?;
@@ -173,4 +173,4 @@ fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
 /// What a peer may fill, octets.
 const MEMORY: u64 = 12 << 30;
 /// What a peer may take beyond its limits: exhausted ports are slow to find.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(60);

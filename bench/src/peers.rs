@@ -2,6 +2,7 @@
 
 pub(crate) mod frames;
 mod host;
+mod linux;
 mod smoltcp;
 mod whimbrel;
 
@@ -27,6 +28,8 @@ pub(crate) struct Peer {
 enum Built {
     /// This one.
     Here,
+    /// This one, in a network namespace of its own.
+    InNamespace,
     /// A folder of `peers/` with a script that fetches and builds it.
     Elsewhere,
 }
@@ -44,7 +47,9 @@ impl Peer {
     /// Fetches and builds what it needs; the error says why it must be skipped.
     pub(crate) fn prepare(&'static self) -> Result<Ready, Failure> {
         let (program, version) = match self.built {
-            Built::Here => (std::env::current_exe()?, version_here(self.name)?),
+            Built::Here | Built::InNamespace => {
+                (std::env::current_exe()?, version_here(self.name)?)
+            }
             Built::Elsewhere => self.build()?,
         };
         Ok(Ready { peer: self, version, program })
@@ -66,9 +71,14 @@ impl Ready {
     /// The call that does a case.
     pub(crate) fn command(&self, case: Case, limits: &Limits) -> Command {
         let mut command = Command::new(&self.program);
-        if matches!(self.peer.built, Built::Here) {
-            command.args(["peer", self.peer.name]);
-        }
+        match self.peer.built {
+            Built::Here => command.args(["peer", self.peer.name]),
+            Built::InNamespace => {
+                command = Command::new("unshare");
+                command.arg("--net").arg(&self.program).args(["peer", self.peer.name])
+            }
+            Built::Elsewhere => &mut command,
+        };
         command.args(case.arguments(limits));
         command
     }
@@ -82,6 +92,9 @@ pub(crate) fn last_line(output: &[u8]) -> String {
 
 /// The version of a stack that is linked into this program, or runs under it.
 fn version_here(name: &str) -> Result<String, Failure> {
+    if name == "linux" {
+        return linux::ready();
+    }
     let lock = include_str!("../Cargo.lock");
     let package = if name == "smoltcp" { "smoltcp" } else { "whimbrel-stack" };
     let entry = lock.split("[[package]]").find(|it| it.contains(&format!("name = \"{package}\"")));
@@ -98,6 +111,9 @@ pub(crate) fn answer(name: &str, case: Case, limits: &Limits) -> Result<Answer, 
             .and_then(|mut hosts| host::answer(&mut hosts, case, limits)),
         "smoltcp" => {
             smoltcp::Smoltcp::new(case).and_then(|mut hosts| host::answer(&mut hosts, case, limits))
+        }
+        "linux" => {
+            linux::Linux::new(case).and_then(|mut hosts| host::answer(&mut hosts, case, limits))
         }
         _ => Err(format!("{name}: no peer of this program").into()),
     };
@@ -120,7 +136,7 @@ impl std::fmt::Display for Unable {
 impl std::error::Error for Unable {}
 
 /// All of them; the first is what the others are compared with.
-pub(crate) const PEERS: [Peer; 4] = [
+pub(crate) const PEERS: [Peer; 6] = [
     Peer {
         name: "whimbrel",
         title: "Whimbrel",
@@ -149,5 +165,22 @@ pub(crate) const PEERS: [Peer; 4] = [
                bursts: it takes a packet at a time; with none in TIME-WAIT those that come there are \
                aborted",
         built: Built::Elsewhere,
+    },
+    Peer {
+        name: "gvisor",
+        title: "gVisor",
+        note: "two stacks in one process on one processor, time is real; timestamps and SACK on, \
+               ISNs keyed; memory after collecting garbage",
+        built: Built::Elsewhere,
+    },
+    Peer {
+        name: "linux",
+        title: "Linux",
+        note: "veth between two network namespaces, one process, epoll; time is real; timestamps, \
+               SACK, ISNs keyed; system calls included; CPU time of the process, to which the kernel \
+               counts softirq in its context, and of ksoftirqd; memory is the growth of the kernel's, \
+               files and sockets included; with none in TIME-WAIT `tcp_max_tw_buckets` is 0; idle connections and ports as many as \
+               `RLIMIT_NOFILE` allows",
+        built: Built::InNamespace,
     },
 ];

@@ -36,6 +36,6 @@ ls -d lwip-*/ >/dev/null 2>&1 || fetch
 source=$(echo lwip-*/src)
 mkdir -p none/arch
 : >none/arch/cc.h # the compiler is known without
-cc -O3 -flto -DNDEBUG -I"$here" -I"$source/include" -Inone -o bench \
+[ bench -nt "$here/bench.c" ] && [ bench -nt "$here/lwipopts.h" ] || cc -O3 -flto -DNDEBUG -I"$here" -I"$source/include" -Inone -o bench \
     "$here/bench.c" "$source"/core/*.c "$source"/core/ipv4/*.c >log 2>&1 || skip "cc failed: $(tail -n 1 log)"
 sed -n '1s/.*(\(.*\)).*/\1/p' "$source/../debian/changelog"

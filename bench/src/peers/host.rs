@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::Unable;
 use crate::Failure;
 use crate::case::{AT_A_TIME, Answer, Case, Kind, Limits, Measured, Tally};
 use crate::meter::{Filling, cpu_time, resident};
@@ -43,6 +44,11 @@ pub(crate) trait Hosts {
     /// CPU time that was spent for this process elsewhere.
     fn cpu_time_elsewhere(&self) -> Result<Duration, Failure> {
         Ok(Duration::ZERO)
+    }
+
+    /// Idle connections that there can be.
+    fn most_idle(&self) -> u32 {
+        u32::MAX
     }
 
     /// Memory that the hosts hold, octets.
@@ -87,8 +93,14 @@ fn churn(hosts: &mut impl Hosts, waiting: u32, limits: &Limits) -> Result<Measur
 
 fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measured, Failure> {
     let mut held = Vec::new();
-    while let Some(handle) = hosts.connect()? {
+    let filling = Filling::begin(&Limits { fill: limits.fill * SLOWLY, ..*limits });
+    while percent > 0
+        && let Some(handle) = hosts.connect()?
+    {
         held.push(handle);
+        if held.len().is_multiple_of(256) && !filling.may_go_on()? {
+            return Err(Unable("taking all ports exceeds the limits").into());
+        }
     }
     let all = held.len();
     let mut dice = Dice(1);
@@ -96,14 +108,16 @@ fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measur
         let picked = dice.below(held.len() as u32);
         hosts.abort(held.swap_remove(picked as usize))?;
     }
-    let batch = ((all - held.len()) / 4).clamp(1, AT_A_TIME as usize);
+    let none_is_left = percent == 100;
+    let free = if percent == 0 { usize::MAX } else { all - held.len() };
+    let batch = (free / 4).clamp(1, AT_A_TIME as usize);
     let (mut spent, mut calls) = (Duration::ZERO, 0);
     while spent < limits.measure && calls < MOST_MEASURED {
         let begun = cpu_time();
         let got = (0..batch).map(|_| hosts.connect()).collect::<Result<Vec<_>, _>>()?;
         spent += cpu_time() - begun;
         calls += batch as u64;
-        if got.iter().any(Option::is_some) == (held.len() == all) {
+        if got.iter().any(|it| it.is_none() != none_is_left) {
             return Err("connect found a port where none was left, or none where some were".into());
         }
         for handle in got.into_iter().flatten() {
@@ -115,11 +129,17 @@ fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measur
 
 fn memory(hosts: &mut impl Hosts, case: Case, limits: &Limits) -> Result<Measured, Failure> {
     let before = hosts.memory()?;
-    let scale = fill(case.scale, limits, |count| match case.kind {
-        Kind::Syn => hosts.receive_syns(count),
-        Kind::Idle => hosts.open_idle(count),
-        _ => hosts.churn(count),
-    })?;
+    let scale = match case.kind {
+        Kind::Syn => fill(case.scale, limits, |count| hosts.receive_syns(count))?,
+        Kind::Idle => {
+            let scale = case.scale.min(hosts.most_idle());
+            fill(scale, limits, |count| hosts.open_idle(count))?
+        }
+        _ => {
+            fill(case.scale, limits, |count| hosts.churn(count))?;
+            hosts.waiting()?
+        }
+    };
     let ends = if case.kind == Kind::Idle { 2 } else { 1 };
     let grown = hosts.memory()?.saturating_sub(before);
     let value = grown as f64 / (ends * scale) as f64;
@@ -181,6 +201,8 @@ impl Dice {
 
 /// So many come before anything is measured.
 const WARM_UP: u32 = 1_000;
+/// Taking ports may take so many times what filling may: the last take the longest.
+const SLOWLY: u32 = 4;
 /// More are not measured: the figure does not become better.
 const MOST_MEASURED: u64 = 200_000;
 /// Packets that are staged and delivered at a time.

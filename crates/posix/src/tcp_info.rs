@@ -63,6 +63,11 @@ tcp_info! {
     /// Numbers sent and not acknowledged, in full segments, rounded up; at a listener the
     /// connections that wait.
     tcpi_unacked: u32,
+    /// Of these, how many full segments are taken to be lost, rounded up: after a time-out all that
+    /// was in flight, in fast recovery one.
+    tcpi_lost: u32,
+    /// How many of these were sent again, rounded up.
+    tcpi_retrans: u32,
     /// SRTT, microseconds; 0 before the first measurement.
     tcpi_rtt: u32,
     /// RTTVAR, microseconds.
@@ -94,6 +99,8 @@ tcp_info! {
     tcpi_rcv_ssthresh: u32,
     /// The longest that an acknowledgment is delayed, microseconds.
     tcpi_ato: u32,
+    /// 0: not remembered, as on Linux.
+    tcpi_last_ack_sent: u32,
     /// Milliseconds since text was sent; as the next two, since the beginning before the first time.
     tcpi_last_data_sent: u32,
     /// Milliseconds since text arrived.
@@ -184,6 +191,8 @@ impl TcpInfo {
             tcpi_rto: micros(snapshot.rto),
             tcpi_snd_mss: mss,
             tcpi_unacked: snapshot.snd.max.offset_from(snapshot.snd.una).div_ceil(mss),
+            tcpi_lost: snapshot.lost.div_ceil(mss),
+            tcpi_retrans: snapshot.sent_again.div_ceil(mss),
             tcpi_rtt: snapshot.srtt.map_or(0, micros),
             tcpi_rttvar: micros(snapshot.rttvar),
             tcpi_snd_ssthresh: if infinite { INFINITE } else { snapshot.ssthresh / mss },
@@ -194,6 +203,7 @@ impl TcpInfo {
             tcpi_snd_wnd: snapshot.snd.wnd.get(),
             tcpi_rcv_wnd: snapshot.rcv.wnd(),
             tcpi_fackets: 0,
+            tcpi_last_ack_sent: 0,
             tcpi_rcv_ssthresh: snapshot.recv_limit,
             tcpi_ato: micros(around.delayed_ack),
             tcpi_pmtu: u32::from(around.path_mtu),

@@ -4,6 +4,7 @@ use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{FlowHash, Slab};
 
+use crate::ip::FlowKey;
 use crate::wheel::{TimerNode, TimerNodes};
 
 /// A connection in its place: four cache lines.
@@ -37,6 +38,17 @@ impl Slot {
             listed: false,
             linked: true,
         }
+    }
+
+    /// Whether the flow table leads here for `key`.
+    #[inline]
+    pub(crate) fn is_flow(&self, key: &FlowKey) -> bool {
+        let connection = &self.connection;
+        self.linked
+            && connection.remote_port() == key.remote_port
+            && connection.local_port() == key.local_port
+            && connection.local_index() == key.local_index
+            && *connection.remote() == key.remote
     }
 
     /// Whether there is something to tell, and an application to tell it to.

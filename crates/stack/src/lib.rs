@@ -22,6 +22,7 @@ pub mod frame;
 pub mod handle;
 pub mod ip;
 pub mod link;
+mod markings;
 pub mod profile;
 mod records;
 mod replies;

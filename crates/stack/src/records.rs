@@ -48,14 +48,14 @@ impl Records {
     #[inline]
     pub(crate) fn is_record_of(&self, record: Record, key: &FlowKey) -> bool {
         let index = record.index();
-        let found = match record.kind() {
-            Kind::Connection => {
-                let slot = self.connections.0.get(index).filter(|slot| slot.linked);
-                slot.map(|slot| FlowKey::of(&slot.connection))
+        match record.kind() {
+            Kind::Connection => self.connections.0.get(index).is_some_and(|slot| slot.is_flow(key)),
+            Kind::SynEntry => {
+                self.syns.get(index).is_some_and(|entry| FlowKey::of_half_open(entry) == *key)
             }
-            Kind::SynEntry => self.syns.get(index).map(FlowKey::of_half_open),
-            Kind::TimeWait => self.waits.get(index).map(FlowKey::of_waiting),
-        };
-        found.as_ref() == Some(key)
+            Kind::TimeWait => {
+                self.waits.get(index).is_some_and(|wait| FlowKey::of_waiting(wait) == *key)
+            }
+        }
     }
 }

@@ -34,6 +34,7 @@ use whimbrel_wire::{Endpoint, Flow};
 use crate::connections::Slot;
 use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
 use crate::link::Link;
+use crate::markings::Markings;
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
@@ -55,6 +56,7 @@ pub struct Shard {
     records: Records,
     listeners: Listeners,
     ports: Ports,
+    markings: Markings,
     // What is to be done.
     wheel: Wheel,
     dirty: VecDeque<u32>,
@@ -104,6 +106,7 @@ impl Shard {
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
             ports: Ports::new(&secrets, range, tunables.port_order),
+            markings: Markings::default(),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
             replies: Replies::default(),

@@ -227,6 +227,8 @@ impl Flags {
     const ASK_AGAIN: Self = Self(1 << 15);
     /// The retransmission timer probes a closed window rather than resending.
     const PERSIST: Self = Self(1 << 14);
+    /// The receive buffer became smaller than what had been announced.
+    const OVERPROMISED: Self = Self(1 << 15);
 
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::KEEP_ALIVE_NOW.0);

@@ -59,6 +59,16 @@ impl Recovery {
         Self { phase: Phase::Open, dup_acks: 0, recover: iss }
     }
 
+    /// Of what is in flight from `una` on, the numbers that are taken to be lost.
+    pub fn lost(&self, una: SeqNum, at: Flight) -> u32 {
+        match self.phase {
+            Phase::Open => 0,
+            // NewReno knows of one hole at a time.
+            Phase::FastRecovery => at.octets.min(at.mss),
+            Phase::AfterTimeout => self.recover.distance_from(una).max(0).unsigned_abs(),
+        }
+    }
+
     /// Octets beyond cwnd that may be sent: one segment for each of the first two duplicates.
     pub fn limited_transmit(&self, mss: u32) -> u32 {
         // RFC 3042 2: "The amount of outstanding data would remain less than or equal to the

@@ -7,6 +7,7 @@ pub mod identity;
 pub mod listeners;
 pub mod ports;
 pub mod secrets;
+mod sip;
 pub mod slab;
 pub mod syn_cache;
 pub mod syn_entry;

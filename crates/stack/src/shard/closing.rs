@@ -13,6 +13,7 @@ use super::Shard;
 use super::input::Located;
 use super::opening::Opening;
 use crate::ip::{Arrival, FlowKey};
+use crate::replies::Pending;
 
 /// TIME-WAIT.
 impl Shard {
@@ -30,7 +31,8 @@ impl Shard {
     pub(super) fn acknowledge_from_wait(&mut self, waiting: Record, tsval: u32) {
         if let Some(wait) = self.records.waits.get(waiting.index()) {
             let (key, ack) = (FlowKey::of_waiting(wait), wait.ack_reply(Some(tsval)));
-            self.reply(key, ack);
+            let marking = self.marking_of(Some(waiting));
+            self.replies.push(Pending::Reply(key, ack, marking));
         }
     }
 
@@ -49,8 +51,10 @@ impl Shard {
         }
         match wait.judge_segment(&arrival.segment) {
             SegmentVerdict::AckAndRestart => {
+                let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
                 self.restart_wait(index, located);
-                self.reply(arrival.key, self.wait_ack(&wait));
+                let ack = self.wait_ack(&wait);
+                self.replies.push(Pending::Reply(arrival.key, ack, marking));
                 Verdict::Accepted
             }
             SegmentVerdict::Ack(reason) => {
@@ -228,7 +232,7 @@ impl From<bool> for Answer {
 }
 
 /// What a TIME-WAIT record keeps of a connection.
-pub(super) fn ended(connection: &Connection, generation: u16) -> Ended {
+pub(super) fn ended(connection: &Connection, generation: u16, marking: u8) -> Ended {
     let remains = connection.remains();
     Ended {
         remote: *connection.remote(),
@@ -241,5 +245,6 @@ pub(super) fn ended(connection: &Connection, generation: u16) -> Ended {
         window: remains.window,
         scale: remains.scale,
         ts_recent: remains.ts_recent,
+        marking,
     }
 }

@@ -19,7 +19,7 @@ impl Shard {
         remote: Endpoint,
         local: Option<Endpoint>,
     ) -> Result<Handle, ConnectError> {
-        self.connect_with(remote, local, &SocketOptions::default())
+        self.open(remote, local, None)
     }
 
     /// The same, with what was set before.
@@ -28,6 +28,15 @@ impl Shard {
         remote: Endpoint,
         local: Option<Endpoint>,
         options: &SocketOptions,
+    ) -> Result<Handle, ConnectError> {
+        self.open(remote, local, Some(options))
+    }
+
+    fn open(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+        options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
         let local_index = self.judge_peer(remote, local)?;
         let limit = self.tunables.max_connections;
@@ -49,7 +58,7 @@ impl Shard {
         };
         let mut cx = self.context();
         let mut connection = Connection::connect(&mut cx, open);
-        if *options != SocketOptions::default() {
+        if let Some(options) = options {
             connection.set_options(&mut cx, options);
         }
         let hash = self.records.hash(&key);

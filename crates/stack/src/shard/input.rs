@@ -11,7 +11,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use super::opening::Opening;
 use crate::RxFrame;
-use crate::ip::{Arrival, Arrived, FlowKey, FrameDrop, Refused};
+use crate::ip::{Arrival, Arrived, FrameDrop, Refused};
 use crate::link::Opened;
 use crate::replies::Pending;
 
@@ -220,14 +220,14 @@ impl Shard {
     }
 
     /// What packets say that answer for a record, if it is still there.
-    fn marking_of(&self, record: Option<Record>) -> Marking {
+    pub(super) fn marking_of(&self, record: Option<Record>) -> Marking {
         let marking = record.and_then(|record| match record.kind() {
             Kind::Connection => {
                 let slot = self.records.connections.0.get(record.index())?;
                 Some(slot.connection.marking(&self.tunables))
             }
             Kind::SynEntry => Some(self.half_open_marking(self.records.syns.get(record.index())?)),
-            Kind::TimeWait => None,
+            Kind::TimeWait => self.markings.get(self.records.waits.get(record.index())?.marking()),
         });
         marking.unwrap_or_else(|| Marking::usual(&self.tunables))
     }
@@ -237,11 +237,5 @@ impl Shard {
     pub(super) fn asks_to_open(&self, flags: TcpFlags) -> bool {
         let closes = flags.contains(TcpFlags::FIN) && self.tunables.drop_synfin;
         flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
-    }
-
-    /// Queues a stateless segment of nobody in particular.
-    pub(super) fn reply(&mut self, key: FlowKey, reply: Reply) {
-        let marking = Marking::usual(&self.tunables);
-        self.replies.push(Pending::Reply(key, reply, marking));
     }
 }

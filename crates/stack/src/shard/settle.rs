@@ -1,12 +1,13 @@
 //! After something touched a connection: what follows for the lists, the wheel and the table.
 
 use whimbrel_tcp::Instant;
-use whimbrel_tcp::conn::{Signals, State};
+use whimbrel_tcp::conn::{Marking, Signals, State};
 use whimbrel_tcp::table::{Kind, Record};
 
 use super::closing::ended;
 use super::{Shard, Source};
 use crate::Event;
+use crate::markings::Markings;
 
 impl Shard {
     /// Brings the lists, the wheel and the table in line with the connection. This follows each call:
@@ -66,7 +67,10 @@ impl Shard {
             // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
             let owes_ack = slot.connection.owes_ack();
             let tsval = slot.connection.tsval(self.now);
-            let ended = ended(&slot.connection, generation);
+            let marking = slot.connection.marking(&self.tunables);
+            let usual = marking == Marking::usual(&self.tunables);
+            let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
+            let ended = ended(&slot.connection, generation, number);
             let record = Record::new(Kind::Connection, index);
             let found = if waits {
                 let waiting = self.start_waiting(ended);

@@ -1,5 +1,7 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
+use core::time::Duration;
+
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
@@ -201,29 +203,30 @@ impl Connection {
 
     /// Measures the round trip that this acknowledgment ends.
     fn measure(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>, ack: SeqNum) {
-        let timed = self.rtt.finish_timing(ack, cx.now);
-        // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
-        // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
-        // trip makes the next one longer still.
-        let repeated = tells_of_duplicate(seg);
-        let echoed = match seg.header.options.timestamps.filter(|_| !repeated) {
-            // RFC 7323 4.1: "A TSecr value received in a segment MAY be used to update the averaged
-            // RTT measurement only if the segment advances the left edge of the send window, i.e.,
-            // SND.UNA is increased."
-            Some(stamps) if self.flags.has(Flags::TIMESTAMPS) && stamps.ecr != 0 => {
-                let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
-                let millis = cx.now.tick().raw().wrapping_sub(sent);
-                (millis < ECHO_LIMIT_MILLIS)
-                    .then(|| core::time::Duration::from_millis(u64::from(millis)))
-            }
-            _ => None,
-        };
         // The timed segment is measured in microseconds, the echo in milliseconds; after a
         // retransmission only the echo tells which copy arrived.
-        if let Some(rtt) = timed.or(echoed) {
+        let timed = self.rtt.finish_timing(ack, cx.now);
+        if let Some(rtt) = timed.or_else(|| self.echoed(cx, seg)) {
             self.rtt.on_sample(rtt, cx.tunables);
             self.ledger.tally.on_round_trip(rtt, cx.now);
         }
+    }
+
+    /// The time since what a segment echoes was sent.
+    fn echoed(&self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Option<Duration> {
+        // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
+        // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
+        // trip makes the next one longer still.
+        if !self.flags.has(Flags::TIMESTAMPS) || tells_of_duplicate(seg) {
+            return None;
+        }
+        // RFC 7323 4.1: "A TSecr value received in a segment MAY be used to update the averaged
+        // RTT measurement only if the segment advances the left edge of the send window, i.e.,
+        // SND.UNA is increased."
+        let stamps = seg.header.options.timestamps.filter(|stamps| stamps.ecr != 0)?;
+        let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
+        let millis = cx.now.tick().raw().wrapping_sub(sent);
+        (millis < ECHO_LIMIT_MILLIS).then(|| Duration::from_millis(u64::from(millis)))
     }
 
     /// Tells a waiting application that there is room again.

@@ -46,7 +46,9 @@ impl Connection {
         }
         // The peer's FIN takes a number and no room.
         let buffer = self.recv_size.max(self.most_window());
-        if u64::from(self.rcv.wnd()) + u64::from(self.unread()) > u64::from(buffer) + 1 {
+        let promised = self.flags.has(Flags::OVERPROMISED);
+        if !promised && u64::from(self.rcv.wnd()) + u64::from(self.unread()) > u64::from(buffer) + 1
+        {
             return Err("window and unread text exceed the receive buffer");
         }
         Ok(())

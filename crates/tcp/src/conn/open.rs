@@ -252,10 +252,17 @@ impl Connection {
         let mss = full.saturating_sub(options).max(1);
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
-        if tunables.recv_window == ReceiveWindow::FullSegments {
-            let full = u32::from(full);
-            self.recv_size = self.recv_size.div_ceil(full).saturating_mul(full);
+        self.recv_size = self.in_full_segments(self.recv_size, tunables);
+    }
+
+    /// A receive buffer of `octets`, rounded up to whole segments if that is the rule.
+    pub(super) fn in_full_segments(&self, octets: u32, tunables: &Tunables) -> u32 {
+        if tunables.recv_window != ReceiveWindow::FullSegments {
+            return octets;
         }
+        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
+        let full = u32::from(self.mss) + u32::from(options);
+        octets.div_ceil(full).saturating_mul(full)
     }
 
     /// Both SYNs are acknowledged.

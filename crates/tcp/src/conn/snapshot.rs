@@ -49,6 +49,11 @@ pub struct Snapshot {
     pub ssthresh: u32,
     /// The state of loss recovery.
     pub ca_state: CaState,
+    /// Numbers in flight that are taken to be lost: after a time-out all that was, in fast recovery
+    /// the segment at SND.UNA.
+    pub lost: u32,
+    /// How many of these were sent again.
+    pub sent_again: u32,
     /// SRTT, if there was a measurement.
     pub srtt: Option<Duration>,
     /// RTTVAR.
@@ -98,6 +103,8 @@ impl Snapshot {
 impl Connection {
     /// Its variables `now`.
     pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
+        let lost = self.recovery.lost(self.snd.una, self.flight());
+        let again = self.flags.has(Flags::RETRANSMIT);
         Snapshot {
             state: self.state,
             closed: self.closed,
@@ -116,6 +123,8 @@ impl Connection {
             cwnd: self.cc.cwnd,
             ssthresh: self.cc.ssthresh,
             ca_state: self.recovery.ca_state(),
+            lost,
+            sent_again: if again { 0 } else { self.snd.in_flight().min(lost) },
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
             rto: self.rtt.rto(tunables),

@@ -25,10 +25,10 @@
 
 use core::time::Duration;
 
-use siphasher::sip::SipHasher24;
 use whimbrel_wire::{Address, Flow, Mss, SeqNum, WindowScale};
 
 use super::Secrets;
+use super::sip::SipHasher24;
 use crate::Instant;
 
 /// Makes and checks the cookies of one shard.

@@ -4,10 +4,10 @@
 //! another's (RFC 6528 2, RFC 7323 5.4), yet for one flow they only grow, which is what lets a
 //! new connection of the same ports be told from the old one's duplicates.
 
-use siphasher::sip::SipHasher24;
 use whimbrel_wire::{Address, Flow, SeqNum};
 
 use super::Secrets;
+use super::sip::SipHasher24;
 use crate::tunables::Isn;
 use crate::{Instant, Tunables};
 

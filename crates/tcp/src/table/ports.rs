@@ -11,10 +11,10 @@
 
 use alloc::boxed::Box;
 
-use siphasher::sip::SipHasher24;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::Secrets;
+use super::sip::SipHasher24;
 use crate::Tunables;
 use crate::tunables::{InvalidTunable, PortOrder};
 

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use siphasher::sip::SipHasher24;
+use super::sip::SipHasher24;
 
 /// Every key. From the system's entropy, or from a seed where runs must repeat; equal on machines
 /// of a group that complete each other's handshakes.

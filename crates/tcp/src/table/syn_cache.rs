@@ -10,8 +10,7 @@
 //! caller has two ways out: an answer without a record ([`Cookies`](super::Cookies), RFC 4987 3.6),
 //! or [`SynCache::evict`] (RFC 4987 3.4).
 
-use siphasher::sip::SipHasher24;
-
+use super::sip::SipHasher24;
 use super::syn_entry::{NONE, tick_rounded_up};
 use super::{Key, Listeners, Slab, SynEntry};
 use crate::{Instant, Tick, Tunables};

@@ -80,6 +80,8 @@ pub struct Ended {
     pub scale: WindowScale,
     /// TS.Recent, if timestamps were negotiated.
     pub ts_recent: Option<u32>,
+    /// How its packets were marked, as a number that means something to the caller.
+    pub marking: u8,
 }
 
 /// A connection in TIME-WAIT. 48 octets.
@@ -109,7 +111,10 @@ impl TimeWait {
             remote_port: ended.remote_port,
             local_port: ended.local_port,
             local_index: ended.local_index,
-            traits: LIVE | timestamps | u16::from(ended.scale.get()),
+            traits: LIVE
+                | u16::from(ended.marking) << MARKING_SHIFT
+                | timestamps
+                | u16::from(ended.scale.get()),
             snd_nxt: ended.snd_nxt,
             rcv_nxt: ended.rcv_nxt,
             window: ended.window,
@@ -134,6 +139,7 @@ impl TimeWait {
             window: self.window,
             scale: self.scale(),
             ts_recent: self.ts_recent(),
+            marking: self.marking(),
         }
     }
 
@@ -181,6 +187,11 @@ impl TimeWait {
 
     const fn scale(&self) -> WindowScale {
         WindowScale::new((self.traits & SCALE) as u8)
+    }
+
+    /// [`Ended::marking`].
+    pub const fn marking(&self) -> u8 {
+        (self.traits >> MARKING_SHIFT) as u8
     }
 
     const fn is_live(&self) -> bool {
@@ -370,6 +381,7 @@ const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
 /// record at all.
 const SCALE: u16 = 0x000f;
 const TIMESTAMPS: u16 = 0x0010;
+const MARKING_SHIFT: u32 = 5;
 const LIVE: u16 = 0x8000;
 
 const _: () = assert!(size_of::<TimeWait>() == 48);

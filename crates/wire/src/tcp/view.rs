@@ -4,7 +4,7 @@
 //! whoever asks for them: values of all that may be there are 96 octets, and a burst of headers is
 //! handed on by value.
 
-use super::options::{NOP, TIMESTAMPS, TcpOptions, Timestamps};
+use super::options::{MSS, NOP, SACK_PERMITTED, TIMESTAMPS, TcpOptions, Timestamps, WINDOW_SCALE};
 use super::{SackBlocks, TcpFlags, TcpHeader};
 use crate::cursor::Reader;
 use crate::{ParseError, RawWindow, SeqNum};
@@ -85,6 +85,32 @@ impl<'a> OptionsView<'a> {
             // What nearly every segment has.
             [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] => {
                 Self::only(Some(Timestamps::from_octets([a, b, c, d, e, f, g, h])))
+            }
+            // What nearly every SYN has.
+            [
+                MSS,
+                4,
+                _,
+                _,
+                SACK_PERMITTED,
+                2,
+                TIMESTAMPS,
+                10,
+                a,
+                b,
+                c,
+                d,
+                e,
+                f,
+                g,
+                h,
+                NOP,
+                WINDOW_SCALE,
+                3,
+                _,
+            ] => {
+                let timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
+                Self { timestamps, octets, sacks: false }
             }
             _ => {
                 let options = TcpOptions::parse(octets);

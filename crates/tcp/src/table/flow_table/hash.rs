@@ -1,9 +1,9 @@
 //! The keyed hash of a flow.
 
-use siphasher::sip::SipHasher13;
 use whimbrel_wire::{Address, Family};
 
 use crate::table::secrets::Key;
+use crate::table::sip::SipHasher13;
 
 /// 32 bits of keyed hash: a flow's tag in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -24,6 +24,7 @@ fn ended(ts_recent: Option<u32>) -> Ended {
         window: RawWindow::new(2000),
         scale: WindowScale::new(7),
         ts_recent,
+        marking: 0xa5,
     }
 }
 

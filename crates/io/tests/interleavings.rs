@@ -1,0 +1,99 @@
+//! How tasks and a worker meet, in every order that two or three threads and the memory model allow:
+//! the waker's own file, compiled against loom's atomics.
+//!
+//! What stands around it is a model: the queue a locked one, the descriptor a flag that can be
+//! waited on. That the worker waits for ever is what loom reports as a deadlock.
+
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
+use std::collections::VecDeque;
+
+use loom::sync::{Arc, Mutex, Notify, atomic};
+use loom::thread;
+
+use bell::Bell;
+
+#[path = "../src/waker/bell.rs"]
+mod bell;
+
+/// What a worker and those who wake it share.
+struct Meeting {
+    queue: Mutex<VecDeque<u32>>,
+    bell: Bell,
+    /// The descriptor: readable from a signal on, until somebody waited for that.
+    event: Notify,
+}
+
+impl Meeting {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            queue: Mutex::new(VecDeque::new()),
+            bell: Bell::new(),
+            event: Notify::new(),
+        })
+    }
+
+    /// What a task does.
+    fn put(&self, item: u32) {
+        self.queue.lock().unwrap().push_back(item);
+        if self.bell.ring() {
+            self.event.notify();
+        }
+    }
+
+    fn drain(&self, into: &mut Vec<u32>) -> bool {
+        let before = into.len();
+        into.extend(self.queue.lock().unwrap().drain(..));
+        into.len() > before
+    }
+
+    /// What a worker does, until it has so many.
+    fn take(&self, count: usize) -> Vec<u32> {
+        let mut taken = Vec::new();
+        while taken.len() < count {
+            if self.drain(&mut taken) {
+                continue;
+            }
+            self.bell.announce();
+            if !self.drain(&mut taken) {
+                self.event.wait();
+            }
+            self.bell.retract();
+        }
+        taken
+    }
+}
+
+/// So many tasks put so many items each, and the worker takes them all; threads are interrupted at
+/// most so often, or however often they can be.
+fn all_are_taken(tasks: u32, each: u32, interruptions: Option<usize>) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = interruptions;
+    model.check(move || {
+        let meeting = Meeting::new();
+        let tasks: Vec<_> = (0..tasks)
+            .map(|task| {
+                let meeting = Arc::clone(&meeting);
+                thread::spawn(move || (0..each).for_each(|item| meeting.put(task * each + item)))
+            })
+            .collect();
+        let count = tasks.len() as u32 * each;
+        let mut taken = meeting.take(count as usize);
+        taken.sort_unstable();
+        assert_eq!(taken, (0..count).collect::<Vec<_>>());
+        for task in tasks {
+            task.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_worker_sleeps_on_nothing_that_one_task_put() {
+    all_are_taken(1, 2, None);
+}
+
+#[test]
+fn a_worker_sleeps_on_nothing_that_two_tasks_put() {
+    // All interleavings of three threads take minutes.
+    all_are_taken(2, 1, Some(2));
+}
