@@ -70,6 +70,7 @@ const FREEBSD: Profile = Profile {
         ("options.order", "freebsd"),
         // Doubled, and `rexmit_slop` on top of each but the first.
         ("syn.retry", "1s,2.2s,4.2s,8.2s,16.2s,32.2s,64s"),
+        ("syn.after_challenge", "off"),
         ("net.ipv4.tcp_syn_retries", "12"),
         ("net.inet.tcp.syncache.rexmtlimit", "3"),
         ("net.inet.tcp.keepinit", "75000"),

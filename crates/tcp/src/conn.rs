@@ -8,6 +8,7 @@
 //! then says whether there is something to send, and [`Connection::poll_transmit`] makes it.
 
 mod ack;
+mod attempt;
 mod close;
 mod icmp;
 mod input;
@@ -35,6 +36,7 @@ use crate::send::{RttEstimator, SendBuffer, SendSequence};
 use crate::verdict::CloseReason;
 use crate::{Context, Tick};
 
+pub use attempt::Attempt;
 pub use close::{Remains, WriteClosed};
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
@@ -221,6 +223,8 @@ impl Flags {
     const SYN: Self = Self(1 << 12);
     /// The peer's FIN was taken: RCV.NXT is beyond it.
     const FIN_RECEIVED: Self = Self(1 << 13);
+    /// The retransmission timer sends the SYN again without a loss: our reset went ahead of it.
+    const ASK_AGAIN: Self = Self(1 << 15);
     /// The retransmission timer probes a closed window rather than resending.
     const PERSIST: Self = Self(1 << 14);
     /// The receive buffer became smaller than what had been announced.

@@ -91,6 +91,9 @@ counters! {
     defer_accept_drops = "TcpExtTCPDeferAcceptDrop",
     /// Times that a path was doubted after `net.ipv4.tcp_retries1` retransmissions.
     paths_doubted = "WhimbrelPathsDoubted",
+    /// Answers to our SYNs that acknowledge something else: the peer keeps an old connection of the
+    /// same ends, most often in TIME-WAIT.
+    syn_challenged = "WhimbrelSynChallenged",
     /// SYNs answered from the SYN cache.
     syn_received = "WhimbrelSynReceived",
     /// SYNs and third segments dropped because an accept queue was full.

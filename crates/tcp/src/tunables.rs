@@ -237,6 +237,14 @@ tunables! {
         high: "one lost SYN delays its connection by the first wait.";
     }
 
+    /// A SYN that the peer answers for an old connection of the same ends is sent again one round trip
+    /// after our reset, which ends that; once for each attempt. Otherwise it waits for `syn.retry`.
+    syn_after_challenge: bool = true, "syn.after_challenge", Unit::Switch => {
+        rfc: "RFC 9293 3.5.2, RFC 5961 4.2";
+        low: "whoever meets TIME-WAIT of a careful server waits for a second.";
+        high: "one SYN more for a peer whose TIME-WAIT no reset ends.";
+    }
+
     /// How often a SYN-ACK is repeated before the half-open entry is dropped: 5 doublings from 1 s
     /// are 63 s.
     synack_retries: u8 = 5, "net.ipv4.tcp_synack_retries", Unit::Count("repetitions") => {

@@ -135,7 +135,11 @@ impl StreamState {
     ) {
         let peer = shard.flow(handle).map(|flow| flow.remote);
         let opened = self.flags.has(Flags::OPEN);
-        self.on_over(fault::closed(reason, peer, opened, shard.tunables()), out);
+        let error = match shard.attempt(handle).filter(|_| !opened) {
+            Some(attempt) => Some(fault::not_opened(reason, peer, &attempt)),
+            None => fault::closed(reason, peer, shard.tunables()),
+        };
+        self.on_over(error, out);
         if !opened {
             self.flags.set(Flags::READ_END);
         }

@@ -5,25 +5,23 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
 use whimbrel_stack::shard::{ConnectError, ListenError};
+use whimbrel_tcp::conn::{Attempt, SoftError};
 use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_wire::Endpoint;
 
-/// Why a connection is over, if that is an error.
+/// Why an established connection is over, if that is an error.
 pub(crate) fn closed(
     reason: CloseReason,
     peer: Option<Endpoint>,
-    opened: bool,
     tunables: &Tunables,
 ) -> Option<io::Error> {
-    let peer = peer.map_or_else(|| "the peer".to_owned(), |peer| peer.to_string());
+    let peer = name(peer);
     let (kind, text) = match reason {
         CloseReason::Finished => return None,
-        CloseReason::Refused => (
-            ErrorKind::ConnectionRefused,
-            format!("connection refused: nobody listens at {peer}, or it turned us away"),
-        ),
-        CloseReason::Reset => (ErrorKind::ConnectionReset, format!("connection reset by {peer}")),
-        CloseReason::TimedOut if opened => (
+        CloseReason::Reset | CloseReason::Refused => {
+            (ErrorKind::ConnectionReset, format!("connection reset by {peer}"))
+        }
+        CloseReason::TimedOut => (
             ErrorKind::TimedOut,
             format!(
                 "connection timed out: {peer} left what was sent unanswered; \
@@ -32,24 +30,81 @@ pub(crate) fn closed(
                 tunables.retries, tunables.keepalive_probes
             ),
         ),
-        CloseReason::TimedOut => (
-            ErrorKind::TimedOut,
-            format!(
-                "connect timed out: {peer} answered none of {} SYNs (net.ipv4.tcp_syn_retries = \
-                 {}): it is down, filtered, or its backlog is full",
-                u32::from(tunables.syn_retries) + 1,
-                tunables.syn_retries
-            ),
-        ),
-        CloseReason::Aborted => {
-            (ErrorKind::ConnectionAborted, format!("connection to {peer} aborted by this side"))
-        }
-        CloseReason::Unreachable => (
-            ErrorKind::HostUnreachable,
-            format!("{peer} is unreachable: no neighbour or router took the packet on"),
-        ),
+        CloseReason::Aborted => aborted(&peer),
+        CloseReason::Unreachable => (ErrorKind::HostUnreachable, format!("{peer} is unreachable")),
     };
     Some(io::Error::new(kind, text))
+}
+
+/// Why an attempt to open failed.
+pub(crate) fn not_opened(
+    reason: CloseReason,
+    peer: Option<Endpoint>,
+    attempt: &Attempt,
+) -> io::Error {
+    let peer = name(peer);
+    let Attempt { syns, challenges, .. } = *attempt;
+    let tried = format!("{syns} {}", if syns == 1 { "SYN" } else { "SYNs" });
+    let lasted = format!("{:.3} s", attempt.lasted.as_secs_f64());
+    let (kind, text) = match reason {
+        CloseReason::TimedOut if challenges > 0 => (
+            ErrorKind::TimedOut,
+            format!(
+                "connect timed out: {peer} answered {challenges} of {tried} in {lasted} for an old \
+                 connection of the same ports, which it keeps in TIME-WAIT or takes to be there: \
+                 connect from another port, or when it has forgotten (up to 4 minutes)"
+            ),
+        ),
+        CloseReason::TimedOut => match attempt.soft_error {
+            Some(error) => (
+                unreachable_kind(error),
+                format!("{peer} is unreachable, as a router said; {tried} in {lasted} were lost"),
+            ),
+            None => (
+                ErrorKind::TimedOut,
+                format!(
+                    "connect timed out: {peer} answered none of {tried} in {lasted} \
+                     (net.ipv4.tcp_syn_retries, connect_timeout): it is down, filtered, or its \
+                     backlog is full"
+                ),
+            ),
+        },
+        CloseReason::Unreachable => (
+            ErrorKind::HostUnreachable,
+            format!(
+                "{peer} is unreachable: no neighbour or router took the packet on; {tried} in \
+                 {lasted} were tried"
+            ),
+        ),
+        CloseReason::Aborted => aborted(&peer),
+        CloseReason::Refused | CloseReason::Reset | CloseReason::Finished => (
+            ErrorKind::ConnectionRefused,
+            format!(
+                "connection refused after {tried} in {lasted}: nobody listens at {peer}, or it \
+                 turned us away"
+            ),
+        ),
+    };
+    io::Error::new(kind, text)
+}
+
+fn name(peer: Option<Endpoint>) -> String {
+    peer.map_or_else(|| "the peer".to_owned(), |peer| peer.to_string())
+}
+
+fn aborted(peer: &str) -> (ErrorKind, String) {
+    (ErrorKind::ConnectionAborted, format!("connection to {peer} aborted by this side"))
+}
+
+/// The kind of error that routers' reports are to an attempt that they outlasted.
+const fn unreachable_kind(error: SoftError) -> ErrorKind {
+    match error {
+        SoftError::NetworkUnreachable => ErrorKind::NetworkUnreachable,
+        SoftError::HostUnreachable | SoftError::TimeExceeded | SoftError::Prohibited => {
+            ErrorKind::HostUnreachable
+        }
+        SoftError::ParameterProblem => ErrorKind::TimedOut,
+    }
 }
 
 /// Why a connection could not be begun.
@@ -140,3 +195,6 @@ pub(crate) fn ended(why: &str) -> io::Error {
 pub(crate) fn would_block() -> io::Error {
     ErrorKind::WouldBlock.into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! How connections begin from this side: the peer, our end of it, and the SYN.
 
-use whimbrel_tcp::conn::{ActiveOpen, Connection, SocketOptions};
+use whimbrel_tcp::conn::{ActiveOpen, Attempt, Connection, SocketOptions};
 use whimbrel_tcp::table::{Kind, Record};
 use whimbrel_wire::Endpoint;
 
@@ -67,6 +67,11 @@ impl Shard {
         self.tell_path_mtu(index);
         self.settle(index);
         Ok(self.handle(index))
+    }
+
+    /// What was tried to open a connection, and what came back: for whoever tells why it failed.
+    pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
+        self.slot(handle).map(|slot| slot.connection.attempt(self.now))
     }
 
     /// Whether `remote` can be connected to, and from which of our addresses.

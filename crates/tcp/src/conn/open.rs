@@ -164,6 +164,7 @@ impl Connection {
             if header.flags.contains(TcpFlags::RST) {
                 return Done(Verdict::Drop(DropReason::UnacceptableAck));
             }
+            self.on_challenged(cx);
             return Self::refuse(seg, DropReason::UnacceptableAck);
         }
         if header.flags.contains(TcpFlags::RST) {
@@ -270,6 +271,7 @@ impl Connection {
             if self.flags.has(Flags::FIN_QUEUED) { State::FinWait1 } else { State::Established };
         self.signals.raise(Signals::CONNECTED);
         self.timers.stop_retransmission();
+        self.flags.clear(Flags::ASK_AGAIN);
         if core::mem::take(&mut self.attempts) > 0 {
             // Of the two rules the careful one (RFC 6928 2 would forgive the first loss).
             // RFC 5681 3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender

@@ -58,6 +58,8 @@ pub struct Tally {
     pub(super) waits_since: Tick,
     /// The most octets of text that one segment brought.
     pub rcv_mss: u16,
+    /// Segments that answered our SYN and acknowledged something else.
+    pub(super) challenges: u8,
 }
 
 /// What keeps the sender from sending more.

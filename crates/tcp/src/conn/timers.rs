@@ -78,7 +78,11 @@ impl Connection {
         }
         if self.timers.retransmission <= cx.now {
             self.timers.stop_retransmission();
-            self.on_retransmission_timeout(cx);
+            if self.flags.take(Flags::ASK_AGAIN) {
+                self.snd.nxt = self.snd.una;
+            } else {
+                self.on_retransmission_timeout(cx);
+            }
         }
         if self.timers.life <= cx.now {
             self.timers.life = Instant::NEVER;
@@ -140,6 +144,27 @@ impl Connection {
                 wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
             }
             _ => wait,
+        }
+    }
+
+    /// SYN-SENT: what came acknowledges something else than our SYN. The peer has an old connection
+    /// of the same ends, or its TIME-WAIT; our reset, which is sent for this, can end that
+    /// (RFC 9293 3.5.2, RFC 5961 4.2). One round trip later it has: the SYN goes out again then,
+    /// once for each attempt, and not only after a time-out.
+    pub(super) fn on_challenged(&mut self, cx: &mut Context<'_>) {
+        cx.counters.syn_challenged += 1;
+        let challenges = &mut self.ledger.tally.challenges;
+        let first = *challenges == 0;
+        *challenges = challenges.saturating_add(1);
+        if !first || !self.timers.asks_again() || !cx.tunables.syn_after_challenge {
+            return;
+        }
+        let due = self.timers.retransmission;
+        let trip = self.retransmission_wait(cx).saturating_sub(due.since(cx.now));
+        let again = cx.now + trip.max(LEAST_WAIT);
+        if again < due {
+            self.timers.retransmission = again;
+            self.flags.set(Flags::ASK_AGAIN);
         }
     }
 

@@ -132,8 +132,7 @@ impl SynCache {
         let full = self.judge_room(listener, listeners).err()?;
         let any = matches!(full, SynCacheFull::InAll { .. });
         let mut chosen: Option<(u32, u8, u32)> = None;
-        for _ in 0..LOTS {
-            let index = self.draw();
+        for index in self.draw() {
             let Some(entry) = self.entries.get(index) else { continue };
             if entry.is_deferred() || !(any || entry.listener() == listener) {
                 continue;
@@ -148,19 +147,24 @@ impl SynCache {
         self.remove(index, listeners).map(|entry| (index, entry))
     }
 
-    /// A place that nobody outside can foresee.
-    fn draw(&mut self) -> u32 {
-        self.drawn += 1;
-        let lot = self.lots.hash(&self.drawn.to_be_bytes());
-        lot.checked_rem(u64::from(self.reach)).unwrap_or(0) as u32
-    }
-
     /// Takes an entry out: completed, reset, or no longer wanted.
     pub fn remove(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
         self.unlink(index)?;
         let entry = self.entries.remove(index)?;
         listeners.release_half_open(entry.listener());
         Some(entry)
+    }
+
+    /// Places that nobody outside can foresee; each hash is good for two.
+    fn draw(&mut self) -> [u32; LOTS] {
+        let mut places = [0; LOTS];
+        for [one, other] in places.as_chunks_mut::<2>().0 {
+            self.drawn += 1;
+            let lot = self.lots.hash(&self.drawn.to_be_bytes());
+            *one = (lot as u32).checked_rem(self.reach).unwrap_or(0);
+            *other = ((lot >> 32) as u32).checked_rem(self.reach).unwrap_or(0);
+        }
+        places
     }
 }
 
@@ -344,7 +348,7 @@ impl From<&Tunables> for Rules {
 }
 
 /// How many places are drawn for one eviction.
-const LOTS: u32 = 8;
+const LOTS: usize = 8;
 /// One level for the entries not yet repeated, and one for each of up to 30 repetitions.
 const LEVELS: usize = 31;
 const NANOS_PER_MILLI: u64 = 1_000_000;

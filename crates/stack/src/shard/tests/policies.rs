@@ -97,10 +97,37 @@ fn where_the_clients_reset_ends_the_record_its_next_syn_is_accepted() {
     for rst in ["challenged", "at-rcv-nxt", "end"] {
         let (mut hosts, listener) = waiting(&[("tw.syn", "never"), ("tw.rst", rst)]);
         let waited = connects_after(&mut hosts, listener).expect("the record went");
-        assert!(waited < 1_100, "{rst}: {waited} ms");
+        // SYN and challenge, reset and as long again, SYN and SYN-ACK.
+        assert!((6..=7).contains(&waited), "{rst}: {waited} ms");
         assert_eq!(hosts.server.counters().time_wait_killed, 1, "{rst}");
         hosts.assert_no_leaks();
     }
+}
+
+#[test]
+fn without_another_syn_after_the_reset_a_client_waits_for_its_schedule() {
+    let (mut hosts, listener) = waiting(&[("tw.syn", "never")]);
+    hosts.client.set_tunable("syn.after_challenge", "off").expect("a tunable");
+    let waited = connects_after(&mut hosts, listener).expect("the record went");
+    assert!((1_000..1_100).contains(&waited), "{waited} ms");
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn a_client_that_is_refused_by_time_wait_all_along_asks_again_once_and_can_say_why() {
+    let never = [("tw.syn", "never"), ("tw.rst", "ignore"), ("msl", "60s")];
+    let (mut hosts, _) = waiting(&never);
+    hosts.client.set_tunable("tcp_syn_retries", "2").expect("a tunable");
+    let client = again(&mut hosts);
+    hosts.run(Duration::from_secs(8));
+    assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::TimedOut)]);
+    let attempt = hosts.client.attempt(client).expect("it is held");
+    // One SYN more than the schedule has; it comes too soon to be challenged again.
+    assert_eq!((attempt.syns, attempt.challenges), (4, 3));
+    assert!((7_000..=8_000).contains(&attempt.lasted.as_millis()), "{:?}", attempt.lasted);
+    assert_eq!(hosts.client.counters().syn_challenged, 3);
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! An attempt to open, as whoever made it may ask: what was tried, and what came back.
+
+use core::time::Duration;
+
+use super::{Connection, SoftError};
+use crate::Instant;
+
+/// What became of an attempt to open so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attempt {
+    /// SYNs sent, repetitions included.
+    pub syns: u32,
+    /// The time since it began, to a millisecond.
+    pub lasted: Duration,
+    /// How many of our SYNs the peer answered for an old connection of the same ends, which it
+    /// keeps (TIME-WAIT, most often) or believes to be there.
+    pub challenges: u8,
+    /// What routers last reported.
+    pub soft_error: Option<SoftError>,
+}
+
+impl Connection {
+    /// The attempt to open, as long as it is one, or was and failed. Afterwards the figures mean
+    /// other things.
+    pub fn attempt(&self, now: Instant) -> Attempt {
+        let tally = &self.ledger.tally;
+        // No text has been sent: this is when the connection began.
+        let millis = now.tick().millis_since(tally.last_data_sent);
+        Attempt {
+            syns: tally.segs_out,
+            lasted: Duration::from_millis(u64::from(millis)),
+            challenges: tally.challenges,
+            soft_error: self.soft_error,
+        }
+    }
+}
