@@ -231,7 +231,9 @@ fn many_scripts_run_against_the_kernel_at_once() {
         return;
     }
     let names: Vec<_> = (0..40).map(|number| format!("{number:02}.pkt")).collect();
-    let files: Vec<_> = names.iter().map(|name| (name.as_str(), OPEN)).collect();
+    // So many keep a small machine busy: their times matter less here.
+    let patient = format!("--tolerance_usecs=75000\n{OPEN}");
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), &*patient)).collect();
     let scripts = Scripts::new(&files);
     let (code, text) = scripts.run("--against kernel .");
     assert_eq!(code, 0, "{text}");
