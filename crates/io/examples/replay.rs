@@ -10,8 +10,8 @@
 //! a frame as small as an acknowledgment. So there is a reader, as curl is one, whom the kernel
 //! wakes, and who has the frames copied once more. For each frame that came in `whim0` is read once.
 //!
-//! Prints the octets of TCP text written, and the processor time that the writing thread took for
-//! them, nanoseconds.
+//! Prints the octets of TCP text written, the processor time that the writing thread took for them,
+//! and the time that went by, nanoseconds.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +51,7 @@ fn main() -> Result<(), Failure> {
     let answer = answer.ok_or("the capture has no frame of TCP over IPv4 that went out")?;
     let (mut near, far) = (open(NEAR)?, open(FAR)?);
     let (arrived, stop) = (AtomicU64::new(0), Stop::new()?);
+    let began = Instant::now();
     let (octets, took) = thread::scope(|scope| {
         let reading = scope.spawn(|| read(far, &answer, [inward, outward], (&arrived, &stop)));
         let written = write(&mut near, &steps, lasts, &arrived);
@@ -58,7 +59,7 @@ fn main() -> Result<(), Failure> {
         reading.join().map_err(|_| "the reader panicked")??;
         written
     })?;
-    println!("{octets} {took}");
+    println!("{octets} {took} {}", began.elapsed().as_nanos());
     Ok(())
 }
 
