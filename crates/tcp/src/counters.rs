@@ -129,6 +129,14 @@ counters! {
     time_wait_killed = "WhimbrelTimeWaitResets",
     /// `connect` calls that found no port free.
     ports_exhausted = "WhimbrelPortsExhausted",
+    /// TIME-WAIT records of ours whose place and port `connect` took, because no other was free.
+    time_wait_taken_over = "WhimbrelTimeWaitTakenOver",
+    /// Destinations with more than 64 ports in use that found no map free, of 1,024: their ports are
+    /// looked up one by one.
+    port_maps_refused = "WhimbrelPortMapsRefused",
+    /// SYNs from a port used before that had to be sent again, before which the peer was not known to
+    /// be silent.
+    syns_unheard = "WhimbrelSynsUnheard",
     /// ICMP errors whose quoted segment was not in flight; discarded (RFC 5927 4.1).
     icmp_out_of_window = "TcpExtOutOfWindowIcmps",
     /// ICMP errors that connections noted and outlived.

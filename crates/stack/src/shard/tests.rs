@@ -17,5 +17,6 @@ mod narrow;
 mod open;
 mod overflow;
 mod policies;
+mod ports;
 mod refuse;
 mod storms;

@@ -21,10 +21,19 @@ fn segment_with(
     [seq, ack]: [u32; 2],
     options: TcpOptions,
 ) -> Vec<u8> {
-    let dst = server_addr(Over::V4);
+    segment_between([(src, 4_000), (server_addr(Over::V4), 80)], flags, [seq, ack], options)
+}
+
+/// The same, between any ends.
+pub(super) fn segment_between(
+    [(src, src_port), (dst, dst_port)]: [(Address, u16); 2],
+    flags: TcpFlags,
+    [seq, ack]: [u32; 2],
+    options: TcpOptions,
+) -> Vec<u8> {
     let header = TcpHeader {
-        src_port: 4_000,
-        dst_port: 80,
+        src_port,
+        dst_port,
         seq: SeqNum::new(seq),
         ack: SeqNum::new(ack),
         flags,
