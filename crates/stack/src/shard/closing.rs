@@ -2,8 +2,8 @@
 
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{
-    Ended, Identity, Kind, Lifetimes, Opener, Record, RstVerdict, SegmentVerdict, SynAnswer,
-    SynEntry, SynVerdict, TimeWait,
+    Ended, Identity, Kind, Lifetimes, Opener, Record, RefusalReason, ReuseBy, RstVerdict,
+    SegmentVerdict, SynAnswer, SynEntry, SynVerdict, TimeWait,
 };
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::SeqNum;
@@ -93,7 +93,10 @@ impl Shard {
         let stamps = header.options.timestamps;
         let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {
             SynVerdict::Reuse(by) => by,
-            SynVerdict::Refuse(_) => return self.refuse_syn_in_time_wait(index, wait, arrival),
+            SynVerdict::Refuse(reason) => {
+                self.count_refusal(reason);
+                return self.refuse_syn_in_time_wait(index, wait, arrival);
+            }
         };
         let Some(listener) = self.listener_for(&arrival.key) else {
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket);
@@ -102,8 +105,23 @@ impl Shard {
         let verdict = self.on_syn(listener, located, opening);
         if verdict == Verdict::Accepted {
             self.counters.time_wait_recycled += 1;
+            match by {
+                ReuseBy::Timestamp => self.counters.time_wait_reused_by_timestamp += 1,
+                ReuseBy::Sequence => self.counters.time_wait_reused_by_sequence += 1,
+            }
         }
         verdict
+    }
+
+    fn count_refusal(&mut self, reason: RefusalReason) {
+        let counters = &mut self.counters;
+        let count = match reason {
+            RefusalReason::OlderTimestamp => &mut counters.time_wait_older_timestamp,
+            RefusalReason::OldSequence => &mut counters.time_wait_old_sequence,
+            RefusalReason::UndefinedOrder => &mut counters.time_wait_undefined_order,
+            RefusalReason::Policy => &mut counters.time_wait_refused_by_policy,
+        };
+        *count += 1;
     }
 
     /// A SYN that looks old.
@@ -209,6 +227,7 @@ impl Shard {
         let record = Record::new(Kind::SynEntry, index);
         match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
             Some(wait) => {
+                self.counters.time_wait_returned += 1;
                 self.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
             }
             None => self.records.flows.remove(hash, record),

@@ -20,3 +20,4 @@ mod policies;
 mod ports;
 mod refuse;
 mod storms;
+mod time_wait;

@@ -168,7 +168,7 @@ fn a_successor_begins_beyond_all_that_its_predecessor_sent() {
     let (syn, _) = TcpHeader::parse(tcp).expect("a segment");
     assert_eq!(syn.flags, TcpFlags::SYN);
     // SYN, text and FIN were 100,002; the ISN clock has gone by some 3,000 since.
-    assert_eq!(syn.seq.distance_from(iss), 100_002 + 65_535);
+    assert_eq!(syn.seq.distance_from(iss), 100_002 + 65_536);
     assert_eq!(hosts.client.counters().time_wait_taken_over, 1);
     hosts.client.abort(again);
     hosts.assert_no_leaks();

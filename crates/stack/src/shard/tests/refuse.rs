@@ -2,7 +2,7 @@
 
 use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Address, Endpoint, Protocol, SeqNum, Sum};
+use whimbrel_wire::{Address, Endpoint, Protocol, RawWindow, SeqNum, Sum};
 
 use super::hosts::{Over, client_addr, config, host, server_addr, server_at};
 use super::packets::packet_from;
@@ -37,6 +37,7 @@ pub(super) fn segment_between(
         seq: SeqNum::new(seq),
         ack: SeqNum::new(ack),
         flags,
+        window: RawWindow::new(65_535),
         options,
         ..TcpHeader::default()
     };

@@ -228,12 +228,12 @@ impl TimeWait {
         }
     }
 
-    /// What the ISS of a connection that takes this one's place must exceed. RFC 1122 4.2.2.13:
+    /// The least ISS of a connection that takes this one's place. RFC 1122 4.2.2.13:
     /// "assigns its initial sequence number for the new connection to be larger than the largest
     /// sequence number it used on the previous connection incarnation"; beyond an unscaled window
-    /// more, so that nothing of the old one can be taken for the new one's.
+    /// more (65,535), so that nothing of the old one can be taken for the new one's.
     pub fn iss_floor(&self) -> SeqNum {
-        self.snd_nxt + 65_535
+        self.snd_nxt + 65_536
     }
 
     fn judge_window(&self, seq: SeqNum, len: u32) -> SegmentVerdict {
