@@ -21,3 +21,4 @@ mod ports;
 mod refuse;
 mod storms;
 mod time_wait;
+mod wrap;
