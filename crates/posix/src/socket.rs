@@ -13,7 +13,7 @@ pub(crate) struct Socket {
     pub(crate) domain: Domain,
     pub(crate) blocking: Blocking,
     pub(crate) settings: Settings,
-    /// Where it is bound, the port drawn if none was given.
+    /// Where it is bound, the port drawn if none was given; port 0 if `connect` is to draw it.
     pub(crate) local: Option<Endpoint>,
     /// What `SO_ERROR` tells, once.
     pub(crate) error: Option<Errno>,
@@ -44,6 +44,8 @@ pub(crate) struct Stream {
     pub(crate) progress: Progress,
     /// `connect` drew the port: it goes with the connection.
     pub(crate) drew_port: bool,
+    /// Where the socket was bound before that: nowhere, or at an address without a port.
+    pub(crate) bound: Option<Endpoint>,
     pub(crate) shut_read: bool,
     pub(crate) shut_write: bool,
     /// Why the connection ended was put into `Socket::error`.
@@ -73,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) reuse_addr: bool,
     pub(crate) v6_only: bool,
     pub(crate) reuse_port: bool,
+    /// `bind` to port 0 leaves the port to `connect`.
+    pub(crate) no_port: bool,
     /// The last octet of urgent data stays in the stream.
     pub(crate) oob_inline: bool,
     pub(crate) linger: Linger,
@@ -113,6 +117,7 @@ impl Stream {
             handle,
             progress,
             drew_port: false,
+            bound: None,
             shut_read: false,
             shut_write: false,
             told: false,

@@ -2,7 +2,7 @@
 
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Connection;
-use whimbrel_tcp::table::{FlowHash, Slab};
+use whimbrel_tcp::table::{FlowHash, Opener, Slab};
 
 use crate::ip::FlowKey;
 use crate::wheel::{TimerNode, TimerNodes};
@@ -22,11 +22,12 @@ pub(crate) struct Slot {
     pub(crate) dirty: bool,
     /// It stands in the event list.
     pub(crate) listed: bool,
-    /// The flow table leads to it.
-    pub(crate) linked: bool,
+    /// The flow table leads to it: who opened it.
+    pub(crate) linked: Option<Opener>,
 }
 
 impl Slot {
+    /// The place of a connection that the peer opened.
     pub(crate) fn new(connection: Connection, hash: FlowHash) -> Self {
         Self {
             connection,
@@ -36,7 +37,7 @@ impl Slot {
             unaccepted: false,
             dirty: false,
             listed: false,
-            linked: true,
+            linked: Some(Opener::Peer),
         }
     }
 
@@ -44,7 +45,7 @@ impl Slot {
     #[inline]
     pub(crate) fn is_flow(&self, key: &FlowKey) -> bool {
         let connection = &self.connection;
-        self.linked
+        self.linked.is_some()
             && connection.remote_port() == key.remote_port
             && connection.local_port() == key.local_port
             && connection.local_index() == key.local_index

@@ -52,6 +52,7 @@ const LINUX: Profile = Profile {
         ("msl", "30s"),
         ("tw.syn", "linux"),
         ("tw.rst", "at-rcv-nxt"),
+        ("net.ipv4.tcp_tw_reuse", "2"),
         ("ports", "even-first"),
         // A connection answers one invalid segment in each `tcp_invalid_ratelimit`.
         ("challenge.burst", "1"),
@@ -82,6 +83,7 @@ const FREEBSD: Profile = Profile {
         ("tw.syn", "by-sequence"),
         ("tw.answer", "silence"),
         ("tw.rst", "ignore"),
+        ("net.ipv4.tcp_tw_reuse", "0"),
         // Five in each second.
         ("net.inet.tcp.ack_war_timewindow", "200"),
         ("net.inet.tcp.ack_war_cnt", "5"),

@@ -40,11 +40,6 @@ impl Records {
         self.flows.find(hash, |record| self.is_record_of(record, key))
     }
 
-    /// Whether a flow has any record.
-    pub(crate) fn contains(&self, key: &FlowKey) -> bool {
-        self.find(self.hash(key), key).is_some()
-    }
-
     #[inline]
     pub(crate) fn is_record_of(&self, record: Record, key: &FlowKey) -> bool {
         let index = record.index();

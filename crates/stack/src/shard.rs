@@ -20,6 +20,7 @@ mod inspect;
 mod invariants;
 mod opening;
 mod output;
+mod ports;
 mod settings;
 mod settle;
 
@@ -31,6 +32,7 @@ use whimbrel_tcp::table::{Cookies, Identity, Listeners, PortRange, Ports};
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Endpoint, Flow};
 
+use self::ports::SourcePool;
 use crate::connections::Slot;
 use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
 use crate::link::Link;
@@ -42,7 +44,7 @@ use crate::{Handle, ListenerId, ShardConfig};
 
 pub use inspect::{SocketEntry, SocketState};
 
-pub use error::{ConfigError, ConnectError, ListenError, RetuneError, SendError};
+pub use error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, SendError};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
@@ -56,6 +58,7 @@ pub struct Shard {
     records: Records,
     listeners: Listeners,
     ports: Ports,
+    sources: SourcePool,
     markings: Markings,
     // What is to be done.
     wheel: Wheel,
@@ -105,7 +108,8 @@ impl Shard {
             cookies: Cookies::new(&secrets),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
-            ports: Ports::new(&secrets, range, tunables.port_order),
+            ports: Ports::new(&secrets, range, &tunables),
+            sources: SourcePool::default(),
             markings: Markings::default(),
             wheel: Wheel::new(Instant::ZERO),
             dirty: VecDeque::new(),
@@ -175,6 +179,7 @@ impl Shard {
             connections: self.records.connections.0.len(),
             syn_entries: self.records.syns.len(),
             time_wait: self.records.waits.len(),
+            destinations: self.ports.destinations(),
             listeners: self.listeners.len(),
             cold_halves: self.pool.lent(),
             flows: self.records.flows.len(),
@@ -229,6 +234,9 @@ pub struct Census {
     pub syn_entries: usize,
     /// TIME-WAIT records.
     pub time_wait: usize,
+    /// Pairs of an own address and a peer's end towards which connections of ours have ports in
+    /// use.
+    pub destinations: usize,
     /// Listeners.
     pub listeners: usize,
     /// Cold halves lent to connections with something buffered.
@@ -253,6 +261,7 @@ impl core::ops::AddAssign for Census {
             connections,
             syn_entries,
             time_wait,
+            destinations,
             listeners,
             cold_halves,
             flows,
@@ -264,6 +273,7 @@ impl core::ops::AddAssign for Census {
         self.connections += connections;
         self.syn_entries += syn_entries;
         self.time_wait += time_wait;
+        self.destinations += destinations;
         self.listeners += listeners;
         self.cold_halves += cold_halves;
         self.flows += flows;

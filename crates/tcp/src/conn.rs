@@ -191,7 +191,7 @@ struct Stamps {
 
 /// Facts about a connection, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Flags(u16);
+struct Flags(u32);
 
 impl Flags {
     /// Segments that are not full wait, whatever Nagle's algorithm says.
@@ -223,12 +223,14 @@ impl Flags {
     const SYN: Self = Self(1 << 12);
     /// The peer's FIN was taken: RCV.NXT is beyond it.
     const FIN_RECEIVED: Self = Self(1 << 13);
-    /// The retransmission timer sends the SYN again without a loss: our reset went ahead of it.
-    const ASK_AGAIN: Self = Self(1 << 15);
     /// The retransmission timer probes a closed window rather than resending.
     const PERSIST: Self = Self(1 << 14);
     /// The receive buffer became smaller than what had been announced.
     const OVERPROMISED: Self = Self(1 << 15);
+    /// The retransmission timer sends the SYN again without a loss: our reset went ahead of it.
+    const ASK_AGAIN: Self = Self(1 << 16);
+    /// TS.Recent is a former connection's, of the same 4-tuple.
+    const SUCCEEDS: Self = Self(1 << 17);
 
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::KEEP_ALIVE_NOW.0);

@@ -129,6 +129,29 @@ counters! {
     time_wait_killed = "WhimbrelTimeWaitResets",
     /// `connect` calls that found no port free.
     ports_exhausted = "WhimbrelPortsExhausted",
+    /// SYNs in TIME-WAIT that a newer timestamp showed to be new.
+    time_wait_reused_by_timestamp = "WhimbrelTimeWaitReusedByTimestamp",
+    /// SYNs in TIME-WAIT that their sequence number showed to be new.
+    time_wait_reused_by_sequence = "WhimbrelTimeWaitReusedBySequence",
+    /// TIME-WAIT records that came back because the handshake which the SYN began was reset or timed
+    /// out (RFC 1122 4.2.2.13 b).
+    time_wait_returned = "WhimbrelTimeWaitReturned",
+    /// SYNs in TIME-WAIT refused because their timestamp is older than the connection's last.
+    time_wait_older_timestamp = "WhimbrelTimeWaitOlderTimestamp",
+    /// SYNs in TIME-WAIT refused because their sequence number is not new.
+    time_wait_old_sequence = "WhimbrelTimeWaitOldSequence",
+    /// SYNs in TIME-WAIT refused because their sequence number is 2^31 away (RFC 1982).
+    time_wait_undefined_order = "WhimbrelTimeWaitUndefinedOrder",
+    /// SYNs in TIME-WAIT refused because `tw.syn` refuses them all.
+    time_wait_refused_by_policy = "WhimbrelTimeWaitRefusedByPolicy",
+    /// TIME-WAIT records of ours whose place and port `connect` took, because no other was free.
+    time_wait_taken_over = "WhimbrelTimeWaitTakenOver",
+    /// Destinations with more than 64 ports in use that found no map free, of 1,024: their ports are
+    /// looked up one by one.
+    port_maps_refused = "WhimbrelPortMapsRefused",
+    /// SYNs from a port used before that had to be sent again, before which the peer was not known to
+    /// be silent.
+    syns_unheard = "WhimbrelSynsUnheard",
     /// ICMP errors whose quoted segment was not in flight; discarded (RFC 5927 4.1).
     icmp_out_of_window = "TcpExtOutOfWindowIcmps",
     /// ICMP errors that connections noted and outlived.

@@ -19,12 +19,14 @@ pub use identity::Identity;
 pub use listeners::{
     AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
 };
-pub use ports::{PortRange, Ports, PortsExhausted};
+pub use ports::{
+    Destination, PortRange, PortUse, Ports, PortsExhausted, ReservedPorts, Stamped, Taken,
+};
 pub use secrets::{Key, Secrets};
 pub use slab::Slab;
 pub use syn_cache::{Due, SynCache, SynCacheFull};
 pub use syn_entry::{Announced, PassiveOpen, SynEntry, SynStep};
 pub use time_wait::{
-    Ended, Lifetimes, PathClass, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer,
-    SynVerdict, TimeWait, TimeWaits,
+    Ended, Lifetimes, Opener, PathClass, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict,
+    SynAnswer, SynVerdict, TakeOver, TimeWait, TimeWaits,
 };

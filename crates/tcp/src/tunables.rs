@@ -22,6 +22,7 @@ mod error;
 mod info;
 mod names;
 mod policy;
+mod reserved_ports;
 mod syn_retry;
 mod value;
 
@@ -29,14 +30,14 @@ use self::declare::{optional, tunables};
 use self::info::{Limits, place};
 use self::names::{Named, find_one};
 use self::value::{Value, print_time};
-use crate::table::PortRange;
+use crate::table::{PortRange, ReservedPorts};
 
 pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
-    AnswerInTimeWait, Isn, PortOrder, ReceiveWindow, RstInTimeWait, SynCookies, SynInTimeWait,
-    ToldBuffers,
+    AnswerInTimeWait, Isn, PortOrder, PortReuse, ReceiveWindow, RstInTimeWait, SynCookies,
+    SynInTimeWait, ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -398,6 +399,38 @@ tunables! {
         rfc: "RFC 1337";
     }
 
+    /// Whether `connect` may end TIME-WAITs of its own, of connections with timestamps, to take their
+    /// ports: where no other port is free towards the peer, or none may be taken.
+    tw_reuse: PortReuse = PortReuse::Timestamped, "net.ipv4.tcp_tw_reuse"
+    (Reading::Words(&[("1", "on"), ("2", "loopback"), ("0", "off")])), PortReuse::UNIT => {
+        rfc: "RFC 1122 4.2.2.13, RFC 7323 B.2, RFC 6191";
+    }
+
+    /// How long ago the last segment of a connection must be for that, towards hosts beyond a
+    /// router. It is the peer's clock that must have ticked since: RFC 7323 allows one second.
+    tw_reuse_delay_remote: Duration = secs(1), "tw.reuse_delay.remote", Unit::Time => {
+        range: Duration::ZERO ..= secs(3600);
+        rfc: "RFC 7323 5.4, B.2";
+        low: "a peer whose timestamps tick slowly takes an old duplicate for new.";
+        high: "fewer connections a second to one server: ports / this.";
+    }
+
+    /// The same towards hosts on a directly connected network.
+    tw_reuse_delay_link: Duration = secs(1), "tw.reuse_delay.link", Unit::Time => {
+        range: Duration::ZERO ..= secs(3600);
+        rfc: "RFC 7323 5.4, B.2";
+        low: "a peer whose timestamps tick slowly takes an old duplicate for new.";
+        high: "fewer connections a second to one server: ports / this.";
+    }
+
+    /// The same towards this host itself.
+    tw_reuse_delay_loopback: Duration = secs(1), "tw.reuse_delay.loopback", Unit::Time => {
+        range: Duration::ZERO ..= secs(3600);
+        rfc: "RFC 7323 5.4, B.2";
+        low: "an old duplicate is taken for new.";
+        high: "fewer connections a second to one server: ports / this.";
+    }
+
     /// The most TIME-WAIT records, 64 octets each; at the bound the oldest goes early, counted.
     max_time_wait: u32 = 4 << 20, "net.ipv4.tcp_max_tw_buckets", Unit::Count("records") => {
         also: "net.inet.tcp.maxtcptw";
@@ -505,6 +538,13 @@ tunables! {
         rfc: "RFC 6056 3.2";
         low: "few ports, which are used up towards one server.";
         high: "nothing.";
+    }
+
+    /// Ports of the range that are never drawn: those of servers, as a rule. `bind` may name them.
+    reserved_ports: ReservedPorts = ReservedPorts::NONE, "net.ipv4.ip_local_reserved_ports",
+    Unit::Ports => {
+        low: "a server that starts late finds its port taken.";
+        high: "few ports, which are used up towards one server.";
     }
 
     /// In which order ephemeral ports are tried.

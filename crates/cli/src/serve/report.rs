@@ -119,6 +119,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         connections,
         syn_entries,
         time_wait,
+        destinations: _,
         cold_halves,
         flows,
         timers,

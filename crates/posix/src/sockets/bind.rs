@@ -12,7 +12,8 @@ use crate::socket::{Phase, Settings, Socket};
 use crate::{Domain, Errno, Fd};
 
 impl Sockets {
-    /// `bind(2)`: port 0 draws one. Two sockets share a port at the same address only if both
+    /// `bind(2)`: port 0 draws one; with `IP_BIND_ADDRESS_NO_PORT` it is drawn by `connect`, which
+    /// knows the peer and can share one with connections to others. Two sockets share a port at the same address only if both
     /// have `SO_REUSEADDR` and neither listens, or both have `SO_REUSEPORT` (but only one can
     /// listen: the next gets `EADDRINUSE`); connections that outlive their socket count.
     pub fn bind(&mut self, fd: Fd, at: Endpoint) -> Result<(), Errno> {
@@ -23,6 +24,10 @@ impl Sockets {
         check_family(socket, &at.addr, Errno::EINVAL)?;
         if !at.addr.is_unspecified() && self.shard.addresses().index_of(&at.addr).is_none() {
             return Err(Errno::EADDRNOTAVAIL);
+        }
+        if at.port == 0 && socket.settings.no_port {
+            self.get_mut(fd)?.local = Some(at);
+            return Ok(());
         }
         let at = if at.port == 0 { self.draw(at.addr)? } else { at };
         if self.conflicts(fd, at)? {
@@ -44,6 +49,7 @@ impl Sockets {
                 self.shard.set_backlog(listener, queue);
                 return Ok(());
             }
+            (Phase::Idle, Some(local)) if local.port == 0 => self.draw(local.addr)?,
             (Phase::Idle, Some(local)) => local,
             (Phase::Idle, None) => self.draw(socket.domain.unspecified())?,
         };

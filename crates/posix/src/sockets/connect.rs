@@ -52,12 +52,13 @@ impl Sockets {
         let opened = self.shard.connect_with(to, local, options);
         let handle = opened.map_err(|error| connect_errno(&error))?;
         self.enter(fd, Phase::Stream(Stream::new(handle, Progress::Connecting)));
-        if local.is_none()
+        if local.is_none_or(|local| local.port == 0)
             && let Some(flow) = self.shard.flow(handle)
         {
             self.occupy(fd, flow.local);
             if let Some(stream) = self.stream_mut(fd) {
                 stream.drew_port = true;
+                stream.bound = local;
             }
         }
         self.notify(fd);
@@ -99,8 +100,8 @@ impl Sockets {
     pub(super) fn forget(&mut self, fd: Fd) {
         let Ok(socket) = self.get_mut(fd) else { return };
         let phase = core::mem::replace(&mut socket.phase, Phase::Idle);
-        if let Phase::Stream(Stream { drew_port: true, .. }) = phase
-            && let Some(local) = socket.local.take()
+        if let Phase::Stream(Stream { drew_port: true, bound, .. }) = phase
+            && let Some(local) = core::mem::replace(&mut socket.local, bound)
         {
             self.bound.remove(&(local.port, fd));
         }

@@ -81,6 +81,7 @@ impl Sockets {
         match option {
             SocketOption::ReuseAddr => on(settings.reuse_addr),
             SocketOption::ReusePort => on(settings.reuse_port),
+            SocketOption::BindAddressNoPort => on(settings.no_port),
             SocketOption::OobInline => on(settings.oob_inline),
             SocketOption::QuickAck => on(options.particulars.acks == AckTiming::AtOnce),
             SocketOption::KeepAlive => on(options.keep_alive == KeepAlive::On),

@@ -102,6 +102,7 @@ fn set_switch(settings: &mut Settings, option: SocketOption, value: i32) -> bool
     match option {
         SocketOption::ReuseAddr => settings.reuse_addr = on,
         SocketOption::ReusePort => settings.reuse_port = on,
+        SocketOption::BindAddressNoPort => settings.no_port = on,
         SocketOption::OobInline => settings.oob_inline = on,
         SocketOption::KeepAlive => {
             options.keep_alive = if on { KeepAlive::On } else { KeepAlive::Off };

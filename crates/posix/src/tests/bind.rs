@@ -119,3 +119,35 @@ fn a_port_is_free_again_when_time_wait_is_over() {
     assert_eq!(world.server.bind(fd, any(80)), Ok(()));
     world.end();
 }
+
+#[test]
+fn an_address_can_be_bound_and_its_port_left_to_connect() {
+    let mut world = World::new();
+    let listener = stream(&mut world.server);
+    world.server.bind(listener, any(80)).expect("free");
+    world.server.listen(listener, 8).expect("bound");
+    let fd = stream(&mut world.client);
+    set(&mut world.client, fd, SocketOption::BindAddressNoPort, 1);
+    let address = Endpoint::new(client_addr(), 0);
+    world.client.bind(fd, address).expect("it takes no port");
+    assert_eq!(world.client.getsockname(fd), Ok(address));
+    let to = Endpoint::new(server_addr(), 81);
+    // Nobody listens there: the port that was drawn goes, the address stays.
+    assert!(!matches!(world.client.connect(fd, to), Outcome::Done(Ok(()))));
+    world.settle();
+    assert_eq!(world.client.connect(fd, to), Outcome::fail(Errno::ECONNREFUSED));
+    assert_eq!(world.client.getsockname(fd), Ok(address));
+    let to = Endpoint::new(server_addr(), 80);
+    assert!(!matches!(world.client.connect(fd, to), Outcome::Done(Ok(()))));
+    world.settle();
+    assert_eq!(world.client.connect(fd, to), Outcome::Done(Ok(())));
+    let local = world.client.getsockname(fd).expect("connected");
+    assert!((32_768..=60_999).contains(&local.port) && local.addr == client_addr());
+    // Nor is the port a listener's before it listens.
+    let fd = stream(&mut world.client);
+    set(&mut world.client, fd, SocketOption::BindAddressNoPort, 1);
+    world.client.bind(fd, any(0)).expect("it takes no port");
+    world.client.listen(fd, 1).expect("now it draws one");
+    assert_ne!(world.client.getsockname(fd).expect("bound").port, 0);
+    world.end();
+}

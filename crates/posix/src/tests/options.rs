@@ -39,6 +39,7 @@ fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
         SocketOption::NotSentLowAt,
         SocketOption::Tos,
         SocketOption::Ttl,
+        SocketOption::BindAddressNoPort,
     ];
     for option in SocketOption::ALL {
         let set = world.client.setsockopt(fd, *option, &OptionValue::Int(1));

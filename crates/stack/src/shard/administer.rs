@@ -36,7 +36,7 @@ impl Shard {
                 return Err(RetuneError::Fixed { name: info.name.text });
             }
         }
-        self.ports.set_range(range);
+        self.ports.set_rules(range, tunables.reserved_ports);
         self.records.syns.set_rules(&tunables);
         self.tunables = tunables;
         Ok(())
@@ -66,9 +66,7 @@ impl Shard {
                 }
             }
             Kind::TimeWait => {
-                if let Some(wait) = self.records.waits.remove(index) {
-                    self.forget_wait(index, &wait);
-                }
+                self.end_wait(index);
             }
         }
         true

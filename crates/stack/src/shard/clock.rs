@@ -3,6 +3,7 @@
 use whimbrel_tcp::Instant;
 
 use super::Shard;
+use crate::ip::FlowKey;
 
 impl Shard {
     /// It is `now`: what is commanded next happens then. [`Shard::rx`] and [`Shard::advance`] say
@@ -45,11 +46,17 @@ impl Shard {
         }
         self.tell_path_mtu(index);
         if let Some((connection, mut cx)) = self.connection(index) {
+            let repeated = cx.counters.syn_retrans;
             connection.on_deadline(&mut cx);
+            let unheard = cx.counters.syn_retrans > repeated;
+            let key = FlowKey::of(connection);
             if connection.doubts_path(cx.tunables) {
                 cx.counters.paths_doubted += 1;
                 let remote = *connection.remote();
                 self.host.doubt_path(&remote, self.now);
+            }
+            if unheard {
+                self.on_syn_unheard(&key);
             }
         }
         self.settle(index);

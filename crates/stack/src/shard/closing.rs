@@ -2,8 +2,8 @@
 
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{
-    Ended, Identity, Kind, Lifetimes, Record, RstVerdict, SegmentVerdict, SynAnswer, SynEntry,
-    SynVerdict, TimeWait,
+    Ended, Identity, Kind, Lifetimes, Opener, Record, RefusalReason, ReuseBy, RstVerdict,
+    SegmentVerdict, SynAnswer, SynEntry, SynVerdict, TimeWait,
 };
 use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::SeqNum;
@@ -22,6 +22,7 @@ impl Shard {
         while self.records.waits.is_full(self.tunables.max_time_wait) && self.recycle_wait() {}
         let wait = TimeWait::new(ended, self.now.tick());
         let class = self.host.addresses.path_class(&ended.remote);
+        self.on_own_wait(&wait);
         let index = self.records.waits.enter(class, wait);
         Record::new(Kind::TimeWait, index)
     }
@@ -72,9 +73,7 @@ impl Shard {
         match wait.judge_rst(seq, self.now.tick(), self.tunables.tw_rst) {
             RstVerdict::End => {
                 self.counters.time_wait_killed += 1;
-                if let Some(wait) = self.records.waits.remove(index) {
-                    self.forget_wait(index, &wait);
-                }
+                self.end_wait(index);
                 Verdict::Accepted
             }
             RstVerdict::Ignore => Verdict::Drop(DropReason::TimeWaitReset),
@@ -94,7 +93,10 @@ impl Shard {
         let stamps = header.options.timestamps;
         let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {
             SynVerdict::Reuse(by) => by,
-            SynVerdict::Refuse(_) => return self.refuse_syn_in_time_wait(index, wait, arrival),
+            SynVerdict::Refuse(reason) => {
+                self.count_refusal(reason);
+                return self.refuse_syn_in_time_wait(index, wait, arrival);
+            }
         };
         let Some(listener) = self.listener_for(&arrival.key) else {
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket);
@@ -103,8 +105,23 @@ impl Shard {
         let verdict = self.on_syn(listener, located, opening);
         if verdict == Verdict::Accepted {
             self.counters.time_wait_recycled += 1;
+            match by {
+                ReuseBy::Timestamp => self.counters.time_wait_reused_by_timestamp += 1,
+                ReuseBy::Sequence => self.counters.time_wait_reused_by_sequence += 1,
+            }
         }
         verdict
+    }
+
+    fn count_refusal(&mut self, reason: RefusalReason) {
+        let counters = &mut self.counters;
+        let count = match reason {
+            RefusalReason::OlderTimestamp => &mut counters.time_wait_older_timestamp,
+            RefusalReason::OldSequence => &mut counters.time_wait_old_sequence,
+            RefusalReason::UndefinedOrder => &mut counters.time_wait_undefined_order,
+            RefusalReason::Policy => &mut counters.time_wait_refused_by_policy,
+        };
+        *count += 1;
     }
 
     /// A SYN that looks old.
@@ -155,11 +172,23 @@ impl Shard {
         let tsval = located.arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
         let moved = self.records.waits.restart(index, self.now.tick(), tsval);
         let Some(moved) = moved else { return };
+        if let Some(wait) = self.records.waits.get(moved).copied() {
+            self.on_wait_anew(&wait);
+        }
         let (old, new) = (Record::new(Kind::TimeWait, index), Record::new(Kind::TimeWait, moved));
         self.records.flows.replace(located.hash, old, new);
     }
 
-    pub(super) fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
+    /// A record goes before its time.
+    pub(super) fn end_wait(&mut self, index: u32) -> Option<TimeWait> {
+        let wait = self.records.waits.remove(index)?;
+        self.forget_wait(index, &wait);
+        Some(wait)
+    }
+
+    /// A record is gone: neither the flow table nor its port should know of it.
+    fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
+        self.on_wait_gone(wait);
         let hash = self.records.hash(&FlowKey::of_waiting(wait));
         self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
     }
@@ -198,6 +227,7 @@ impl Shard {
         let record = Record::new(Kind::SynEntry, index);
         match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
             Some(wait) => {
+                self.counters.time_wait_returned += 1;
                 self.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
             }
             None => self.records.flows.remove(hash, record),
@@ -207,7 +237,14 @@ impl Shard {
     /// A half-open entry became a connection: the TIME-WAIT record it kept is of no more use.
     pub(super) fn end_kept_wait(&mut self, entry: &SynEntry) {
         if let Some(wait) = entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
-            self.records.waits.remove(wait);
+            self.drop_displaced(wait);
+        }
+    }
+
+    /// A record goes that the flow table no longer leads to.
+    pub(super) fn drop_displaced(&mut self, index: u32) {
+        if let Some(wait) = self.records.waits.remove(index) {
+            self.on_wait_gone(&wait);
         }
     }
 
@@ -232,7 +269,12 @@ impl From<bool> for Answer {
 }
 
 /// What a TIME-WAIT record keeps of a connection.
-pub(super) fn ended(connection: &Connection, generation: u16, marking: u8) -> Ended {
+pub(super) fn ended(
+    connection: &Connection,
+    generation: u16,
+    opener: Opener,
+    marking: u8,
+) -> Ended {
     let remains = connection.remains();
     Ended {
         remote: *connection.remote(),
@@ -245,6 +287,7 @@ pub(super) fn ended(connection: &Connection, generation: u16, marking: u8) -> En
         window: remains.window,
         scale: remains.scale,
         ts_recent: remains.ts_recent,
+        opener,
         marking,
     }
 }

@@ -1,9 +1,10 @@
 //! How connections begin from this side: the peer, our end of it, and the SYN.
 
 use whimbrel_tcp::conn::{ActiveOpen, Attempt, Connection, SocketOptions};
-use whimbrel_tcp::table::{Kind, Record};
+use whimbrel_tcp::table::{Kind, Opener, Record};
 use whimbrel_wire::Endpoint;
 
+use super::ports::OwnEnd;
 use super::{ConnectError, Shard};
 use crate::Handle;
 use crate::connections::Slot;
@@ -13,7 +14,8 @@ use crate::ip::FlowKey;
 impl Shard {
     /// Opens a connection to `remote`; [`Event::Connected`](crate::Event::Connected) or
     /// [`Event::Closed`](crate::Event::Closed) follows. `local` fixes this side's end: an
-    /// unspecified address is chosen by the route, port 0 is drawn from the ephemeral ports.
+    /// unspecified address comes of the pool ([`Shard::set_source_pool`]) or of the route, port 0 is
+    /// drawn from the ephemeral ports.
     pub fn connect(
         &mut self,
         remote: Endpoint,
@@ -38,21 +40,22 @@ impl Shard {
         local: Option<Endpoint>,
         options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
-        let local_index = self.judge_peer(remote, local)?;
+        self.judge_peer(remote)?;
         let limit = self.tunables.max_connections;
         if self.records.connections.0.len() >= limit as usize {
             return Err(ConnectError::TooMany { limit });
         }
-        let local_port = self.choose_port(local_index, remote, local)?;
+        let OwnEnd { local_index, local_port, succeeds } = self.choose_end(remote, local)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
         let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
+        let floor = succeeds.map(|wait| wait.iss_floor());
         let open = ActiveOpen {
             remote: remote.addr,
             remote_port: remote.port,
             local_port,
             local_index,
-            iss: self.choose_iss(&key, None).ok_or(ConnectError::NoSource(remote))?,
+            iss: self.choose_iss(&key, floor).ok_or(ConnectError::NoSource(remote))?,
             timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
             mss: self.host.mss(remote.addr.family()),
         };
@@ -61,8 +64,12 @@ impl Shard {
         if let Some(options) = options {
             connection.set_options(&mut cx, options);
         }
+        if let Some(recent) = succeeds.and_then(|wait| wait.ts_recent()) {
+            connection.succeed(&cx, recent);
+        }
         let hash = self.records.hash(&key);
-        let index = self.records.connections.0.insert(Slot::new(connection, hash));
+        let slot = Slot { linked: Some(Opener::Us), ..Slot::new(connection, hash) };
+        let index = self.records.connections.0.insert(slot);
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.tell_path_mtu(index);
         self.settle(index);
@@ -74,8 +81,8 @@ impl Shard {
         self.slot(handle).map(|slot| slot.connection.attempt(self.now))
     }
 
-    /// Whether `remote` can be connected to, and from which of our addresses.
-    fn judge_peer(&self, remote: Endpoint, local: Option<Endpoint>) -> Result<u16, ConnectError> {
+    /// Whether `remote` can be connected to.
+    fn judge_peer(&self, remote: Endpoint) -> Result<(), ConnectError> {
         let addr = &remote.addr;
         let no_host = addr.is_unspecified()
             || addr.is_multicast_or_broadcast()
@@ -88,50 +95,6 @@ impl Shard {
         if self.host.addresses.index_of(addr).is_some() {
             return Err(ConnectError::Loopback(remote));
         }
-        self.host.routes.find(addr).ok_or(ConnectError::NoRoute(remote))?;
-        match local.filter(|local| !local.addr.is_unspecified()) {
-            Some(local) => self
-                .host
-                .addresses
-                .index_of(&local.addr)
-                .filter(|_| local.addr.family() == addr.family())
-                .ok_or(ConnectError::NotLocal(local)),
-            None => self.host.addresses.source_for(addr).ok_or(ConnectError::NoSource(remote)),
-        }
-    }
-
-    fn choose_port(
-        &mut self,
-        local_index: u16,
-        remote: Endpoint,
-        local: Option<Endpoint>,
-    ) -> Result<u16, ConnectError> {
-        let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
-        let key = |local_port| FlowKey {
-            remote: remote.addr,
-            remote_port: remote.port,
-            local_port,
-            local_index,
-        };
-        if let Some(port) = local.map(|local| local.port).filter(|port| *port != 0) {
-            return if self.records.contains(&key(port)) {
-                Err(ConnectError::InUse { local: Endpoint::new(addr, port), remote })
-            } else {
-                Ok(port)
-            };
-        }
-        // What a port comes home to is this shard's queue, where that can be computed.
-        let steering = self.host.capabilities.steering;
-        let is_home = |port| steering.comes_home(port, remote.port);
-        // The 4-tuple as a whole must be free, not the port: one port serves many peers.
-        let records = &self.records;
-        let chosen = self
-            .ports
-            .choose(&addr, &remote, |port| is_home(port) && !records.contains(&key(port)));
-        chosen.map_err(|exhausted| {
-            self.counters.ports_exhausted += 1;
-            let (first, last) = (exhausted.range.first(), exhausted.range.last());
-            ConnectError::PortsExhausted { remote, first, last, tried: exhausted.tried }
-        })
+        self.host.routes.find(addr).map(|_| ()).ok_or(ConnectError::NoRoute(remote))
     }
 }

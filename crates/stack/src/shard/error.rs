@@ -1,5 +1,8 @@
 //! What a caller can do wrong: each error names the limit, the value and the remedy.
 
+use core::fmt;
+use core::time::Duration;
+
 use whimbrel_tcp::tunables::{InvalidTunable, TunableError};
 use whimbrel_wire::{Address, Endpoint, MacAddress};
 
@@ -110,8 +113,8 @@ pub enum ConnectError {
     },
     /// Every ephemeral port towards this peer is taken.
     #[error(
-        "ports exhausted: all {tried} ports from {first} to {last} towards {remote} are taken; \
-         widen net.ipv4.ip_local_port_range or add source addresses"
+        "ports exhausted towards {remote}: from {first} to {last} {in_use} are in use and {waiting} \
+         wait in TIME-WAIT{}; widen net.ipv4.ip_local_port_range or add source addresses", Next(.next)
     )]
     PortsExhausted {
         /// The peer.
@@ -120,8 +123,12 @@ pub enum ConnectError {
         first: u16,
         /// The last ephemeral port.
         last: u16,
-        /// How many were tried.
-        tried: u32,
+        /// How many are in use, on all source addresses that were tried.
+        in_use: u32,
+        /// How many wait in TIME-WAIT there.
+        waiting: u32,
+        /// When the next of those comes free, or may be taken over, if nothing changes.
+        next: Option<Duration>,
     },
     /// The host has as many connections as it may.
     #[error("too many connections: the limit is {limit}; raise max_connections or close some")]
@@ -129,6 +136,23 @@ pub enum ConnectError {
         /// The limit.
         limit: u32,
     },
+}
+
+/// An address that is not this host's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0} is not an address of this host: give one of its own")]
+pub struct NotLocal(pub Address);
+
+/// When the next port comes free.
+struct Next<'a>(&'a Option<Duration>);
+
+impl fmt::Display for Next<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(next) => write!(f, ", of which the next comes free in {} ms", next.as_millis()),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Why nothing can be sent.

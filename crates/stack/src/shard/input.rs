@@ -191,6 +191,9 @@ impl Shard {
         };
         let verdict = connection.on_segment(&mut cx, &arrival.segment);
         self.settle(index);
+        if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
+            self.on_refused(&arrival.key);
+        }
         verdict
     }
 

@@ -37,7 +37,7 @@ impl Shard {
             let places = [&dirty, &listed].map(|list| list.get(&index).copied().unwrap_or(0));
             self.check_slot(index, slot, places)
                 .map_err(|what| format!("connection {index}: {what}; {:?}", slot.connection))?;
-            tally.linked += usize::from(slot.linked);
+            tally.linked += usize::from(slot.linked.is_some());
             tally.armed += usize::from(slot.armed != Instant::NEVER);
             tally.cold += usize::from(slot.connection.holds_cold());
         }
@@ -60,10 +60,10 @@ impl Shard {
             (!slot.listed || listed >= 1, "it has news and is not in the list"),
             (connection.next_deadline() >= slot.armed, "its timer fires too late"),
             (
-                !slot.linked || record == Some(Record::new(Kind::Connection, index)),
+                slot.linked.is_none() || record == Some(Record::new(Kind::Connection, index)),
                 "the flow table does not lead to it",
             ),
-            (slot.linked || !connection.is_orphan(), "it is over and nobody holds it"),
+            (slot.linked.is_some() || !connection.is_orphan(), "it is over and nobody holds it"),
         ];
         checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
     }

@@ -131,7 +131,7 @@ impl Shard {
             Some((wait, by)) => {
                 self.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
                 if by == ReuseBy::Timestamp {
-                    self.records.waits.remove(wait);
+                    self.drop_displaced(wait);
                 }
             }
             None => self.records.flows.insert(hash, record),

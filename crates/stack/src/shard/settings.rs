@@ -2,7 +2,6 @@
 
 use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{Connection, Cork, KeepAlive, Nagle, SocketOptions};
-use whimbrel_wire::{Address, Endpoint};
 
 use super::Shard;
 use crate::{Handle, ListenerId};
@@ -50,12 +49,6 @@ impl Shard {
     /// whether `listener` names one.
     pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
         self.listeners.set_backlog(listener, backlog)
-    }
-
-    /// Draws an ephemeral port at `local` for which `is_free` holds, in an order that nobody
-    /// outside can guess: for `bind`, which knows no peer yet.
-    pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
-        self.ports.choose(local, &Endpoint::new(*local, 0), is_free).ok()
     }
 
     fn set(&mut self, handle: Handle, set: impl FnOnce(&mut Connection, &mut Context<'_>)) {

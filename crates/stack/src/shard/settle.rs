@@ -2,11 +2,12 @@
 
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::{Marking, Signals, State};
-use whimbrel_tcp::table::{Kind, Record};
+use whimbrel_tcp::table::{Kind, Opener, Record};
 
 use super::closing::ended;
 use super::{Shard, Source};
 use crate::Event;
+use crate::ip::FlowKey;
 use crate::markings::Markings;
 
 impl Shard {
@@ -61,8 +62,8 @@ impl Shard {
         self.disarm(index);
         let generation = self.records.connections.0.generation(index);
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if core::mem::take(&mut slot.linked) {
-            let hash = slot.hash;
+        if let Some(opener) = slot.linked.take() {
+            let (key, hash) = (FlowKey::of(&slot.connection), slot.hash);
             let waits = slot.connection.state() == State::TimeWait;
             // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
             let owes_ack = slot.connection.owes_ack();
@@ -70,7 +71,7 @@ impl Shard {
             let marking = slot.connection.marking(&self.tunables);
             let usual = marking == Marking::usual(&self.tunables);
             let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
-            let ended = ended(&slot.connection, generation, number);
+            let ended = ended(&slot.connection, generation, opener, number);
             let record = Record::new(Kind::Connection, index);
             let found = if waits {
                 let waiting = self.start_waiting(ended);
@@ -79,6 +80,9 @@ impl Shard {
                 }
                 self.records.flows.replace(hash, record, waiting)
             } else {
+                if opener == Opener::Us {
+                    self.release_port(&key);
+                }
                 self.records.flows.remove(hash, record)
             };
             debug_assert!(found, "a linked connection stands in the table");
@@ -89,7 +93,7 @@ impl Shard {
     /// Frees a connection that is over and that nobody holds.
     pub(super) fn free_if_unheld(&mut self, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if slot.connection.is_orphan() && !slot.linked {
+        if slot.connection.is_orphan() && slot.linked.is_none() {
             // The dirty and event lists may still name it; they skip what is gone.
             if let Some(slot) = self.records.connections.0.remove(index) {
                 slot.connection.retire(&mut self.pool);

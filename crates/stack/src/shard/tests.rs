@@ -17,5 +17,8 @@ mod narrow;
 mod open;
 mod overflow;
 mod policies;
+mod ports;
 mod refuse;
 mod storms;
+mod time_wait;
+mod wrap;

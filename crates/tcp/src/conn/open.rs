@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
+use whimbrel_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
@@ -116,6 +116,22 @@ impl Connection {
         self.set_options(cx, options);
     }
 
+    /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
+    /// older than that is not for this one (RFC 7323 B.2).
+    pub fn succeed(&mut self, cx: &Context<'_>, recent: u32) {
+        self.flags.set(Flags::SUCCEEDS);
+        self.stamps.recent = recent;
+        self.stamps.recent_at = cx.now.tick();
+    }
+
+    /// Whether a segment bears a timestamp older than the former connection's last.
+    fn is_of_predecessor(&self, timestamps: Option<Timestamps>) -> bool {
+        let recent = self.flags.has(Flags::SUCCEEDS).then_some(self.stamps.recent);
+        let older =
+            |(recent, stamps): (u32, Timestamps)| stamps.val.wrapping_sub(recent).cast_signed() < 0;
+        recent.zip(timestamps).is_some_and(older)
+    }
+
     fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
         let mut ledger = cx.pool.take_ledger();
         ledger.tally = Tally::new(cx.now);
@@ -180,6 +196,12 @@ impl Connection {
             // RFC 9293 3.10.7.3: "if neither of the SYN or RST bits is set, then drop the
             // segment and return."
             return Done(Verdict::Drop(DropReason::Flags));
+        }
+        if !has_ack && self.is_of_predecessor(header.options.timestamps) {
+            // RFC 7323 5.3 R1, with what the former connection of these ends left behind (B.2): its
+            // SYN, come late, would make this one answer nobody. One with an ACK of our ISS cannot
+            // be of then.
+            return Done(Verdict::Drop(DropReason::Paws));
         }
         self.take_syn(cx, seg);
         if !has_ack {

@@ -21,7 +21,9 @@ use self::ring::Ring;
 use crate::time::{Instant, Tick};
 use crate::tunables::Tunables;
 
-pub use self::judge::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict};
+pub use self::judge::{
+    RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict, TakeOver,
+};
 
 /// How far away a peer is, for what it says of the life time of segments on the way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -57,6 +59,15 @@ impl Lifetimes {
     }
 }
 
+/// Which side opened a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opener {
+    /// This side: its port was drawn, or counts as drawn.
+    Us,
+    /// The peer, through a listener of ours.
+    Peer,
+}
+
 /// A connection as it ends, for [`TimeWait::new`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {
@@ -80,6 +91,8 @@ pub struct Ended {
     pub scale: WindowScale,
     /// TS.Recent, if timestamps were negotiated.
     pub ts_recent: Option<u32>,
+    /// Which side opened it.
+    pub opener: Opener,
     /// How its packets were marked, as a number that means something to the caller.
     pub marking: u8,
 }
@@ -106,6 +119,7 @@ impl TimeWait {
     /// The record of a connection that enters TIME-WAIT at `now`.
     pub fn new(ended: Ended, now: Tick) -> Self {
         let timestamps = if ended.ts_recent.is_some() { TIMESTAMPS } else { 0 };
+        let ours = if ended.opener == Opener::Us { OURS } else { 0 };
         Self {
             remote: ended.remote,
             remote_port: ended.remote_port,
@@ -113,6 +127,7 @@ impl TimeWait {
             local_index: ended.local_index,
             traits: LIVE
                 | u16::from(ended.marking) << MARKING_SHIFT
+                | ours
                 | timestamps
                 | u16::from(ended.scale.get()),
             snd_nxt: ended.snd_nxt,
@@ -139,8 +154,15 @@ impl TimeWait {
             window: self.window,
             scale: self.scale(),
             ts_recent: self.ts_recent(),
+            opener: self.opener(),
             marking: self.marking(),
         }
+    }
+
+    /// Which side opened the connection.
+    #[inline]
+    pub const fn opener(&self) -> Opener {
+        if self.traits & OURS != 0 { Opener::Us } else { Opener::Peer }
     }
 
     /// Whether this is the record of the flow: what the flow table asks for equal hashes.
@@ -377,11 +399,12 @@ const fn ring_of(index: u32) -> usize {
 const NUMBER_BITS: u32 = 28;
 const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
 
-/// [`TimeWait::traits`]: the window scale, whether timestamps were negotiated, whether this is a
-/// record at all.
+/// [`TimeWait::traits`]: the window scale, whether timestamps were negotiated, whether this side
+/// opened the connection, whether this is a record at all.
 const SCALE: u16 = 0x000f;
 const TIMESTAMPS: u16 = 0x0010;
 const MARKING_SHIFT: u32 = 5;
+const OURS: u16 = 0x2000;
 const LIVE: u16 = 0x8000;
 
 const _: () = assert!(size_of::<TimeWait>() == 48);

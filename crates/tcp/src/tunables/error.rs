@@ -103,6 +103,7 @@ pub(super) fn accepted(info: &TunableInfo) -> String {
         Unit::Nanos => range,
         Unit::Count(of) => alloc::format!("{range} {of}"),
         Unit::Port => alloc::format!("a port, {range}"),
+        Unit::Ports => "up to 16 ports or stretches of them, as in 8080,9000-9010, or none".into(),
         Unit::Switch => "on or off".into(),
         Unit::Choice(choices) => {
             let names: Vec<_> = choices.iter().map(|choice| choice.name).collect();

@@ -108,6 +108,8 @@ pub enum Unit {
     Count(&'static str),
     /// A port.
     Port,
+    /// Ports and stretches of ports: `8080,9000-9010`; or `none`.
+    Ports,
     /// `on` or `off`; `1`, `0`, `true`, `false`, `yes`, `no` mean the same.
     Switch,
     /// One of these.

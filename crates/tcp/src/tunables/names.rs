@@ -49,6 +49,16 @@ pub static TUNABLE_GROUPS: &[TunableGroup] = &[
         help: "The maximum segment lifetime, for paths of every class.",
     },
     TunableGroup {
+        names: &[
+            name("tw.reuse_delay", Reading::Same),
+            name("net.ipv4.tcp_tw_reuse_delay", Reading::Millis),
+        ],
+        fields: &["tw_reuse_delay_remote", "tw_reuse_delay_link", "tw_reuse_delay_loopback"],
+        sharing: Sharing::Same,
+        help: "How long ago the last segment of a connection must be before `connect` ends its \
+               TIME-WAIT to take its port, for paths of every class.",
+    },
+    TunableGroup {
         names: &[name("net.ipv4.ip_local_port_range", Reading::Same)],
         fields: &["port_first", "port_last"],
         sharing: Sharing::Each,

@@ -132,6 +132,16 @@ policies! {
         HostWidePlain = "host-wide-plain",
     }
 
+    /// Which TIME-WAITs of its own `connect` may end to take their ports, where no other is free.
+    PortReuse {
+        /// Those of connections with timestamps, some time after their last segment.
+        Timestamped = "on",
+        /// Of those the ones towards this host itself: Linux.
+        Loopback = "loopback",
+        /// None: FreeBSD, illumos, lwIP, macOS.
+        Never = "off",
+    }
+
     /// In which order ephemeral ports are tried.
     PortOrder {
         /// One after the other for each destination, from a secret start (RFC 6056 3.3.4).

@@ -58,6 +58,7 @@ fn section(info: &TunableInfo) -> String {
     let (low, high) = match info.unit {
         Unit::Switch => ("off", "on"),
         Unit::Schedule => ("too short", "too long"),
+        Unit::Ports => ("too few", "too many"),
         _ => ("too low", "too high"),
     };
     line(low, info.too_low.to_owned());
@@ -78,6 +79,7 @@ fn values(info: &TunableInfo) -> String {
         Unit::Octets => format!("{range} octets"),
         Unit::Time | Unit::Nanos | Unit::Port => range,
         Unit::Count(of) => format!("{range} {of}"),
+        Unit::Ports => "up to 16 ports or stretches, as `8080,9000-9010`; or `none`".into(),
         Unit::Switch => "`on`, `off`".into(),
         Unit::Choice(choices) => {
             let names: Vec<_> = choices.iter().map(|choice| format!("`{}`", choice.name)).collect();

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::conn::State;
+use whimbrel_tcp::conn::{SocketOptions, State};
 use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint};
@@ -116,6 +116,22 @@ fn nobody_answering_times_out_after_the_schedule() {
 }
 
 #[test]
+fn a_smaller_receive_buffer_costs_nobody_a_syn() {
+    let mut hosts = Hosts::new();
+    hosts.lose = |_| true;
+    let options = SocketOptions { recv_size: Some(4_096), ..SocketOptions::default() };
+    let client = hosts.client.connect_with(server_at(Over::V4), None, &options);
+    let client = client.expect("a free port");
+    hosts.run(Duration::from_millis(1_100));
+    assert_eq!(hosts.client.counters().syn_retrans, 1, "the first time-out is one");
+    hosts.run(Duration::from_secs(123));
+    assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::TimedOut)]);
+    assert_eq!(hosts.client.counters().syn_retrans, 6);
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+}
+
+#[test]
 fn handshakes_survive_the_loss_of_each_of_their_segments() {
     for lose in [|n| n == 1, |n| n == 2, |n| n == 3] as [fn(u64) -> bool; 3] {
         let mut hosts = Hosts::new();
@@ -211,7 +227,7 @@ fn every_port_can_be_used_towards_one_server_and_then_the_error_names_the_limit(
     let clients: Vec<_> = (0..10).map(|_| hosts.client.connect(at, None)).collect();
     assert!(clients.iter().all(Result::is_ok));
     let error = hosts.client.connect(at, None).expect_err("all taken");
-    assert!(error.to_string().contains("all 10 ports from 50000 to 50009"), "{error}");
+    assert!(error.to_string().contains("from 50000 to 50009 10 are in use"), "{error}");
     let elsewhere = Endpoint::new(at.addr, 81);
     let other = hosts.client.connect(elsewhere, None).expect("a port serves many peers");
     for client in clients.into_iter().flatten().chain([other]) {

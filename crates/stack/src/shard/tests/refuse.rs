@@ -2,7 +2,7 @@
 
 use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Address, Endpoint, Protocol, SeqNum, Sum};
+use whimbrel_wire::{Address, Endpoint, Protocol, RawWindow, SeqNum, Sum};
 
 use super::hosts::{Over, client_addr, config, host, server_addr, server_at};
 use super::packets::packet_from;
@@ -21,13 +21,23 @@ fn segment_with(
     [seq, ack]: [u32; 2],
     options: TcpOptions,
 ) -> Vec<u8> {
-    let dst = server_addr(Over::V4);
+    segment_between([(src, 4_000), (server_addr(Over::V4), 80)], flags, [seq, ack], options)
+}
+
+/// The same, between any ends.
+pub(super) fn segment_between(
+    [(src, src_port), (dst, dst_port)]: [(Address, u16); 2],
+    flags: TcpFlags,
+    [seq, ack]: [u32; 2],
+    options: TcpOptions,
+) -> Vec<u8> {
     let header = TcpHeader {
-        src_port: 4_000,
-        dst_port: 80,
+        src_port,
+        dst_port,
         seq: SeqNum::new(seq),
         ack: SeqNum::new(ack),
         flags,
+        window: RawWindow::new(65_535),
         options,
         ..TcpHeader::default()
     };

@@ -5,14 +5,16 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 use whimbrel_wire::{Address, Endpoint};
 
-use super::{PortRange, Ports, PortsExhausted};
-use crate::Tunables;
+use super::{Destination, PortRange, PortUse, Ports, PortsExhausted, ReservedPorts, Taken};
 use crate::table::Secrets;
 use crate::tunables::PortOrder;
+use crate::{Counters, Tunables};
 
-const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
+mod many;
 
-fn server(last_octet: u8) -> Endpoint {
+pub(super) const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
+
+pub(super) const fn server(last_octet: u8) -> Endpoint {
     Endpoint::new(Address::from_v4_octets([198, 51, 100, last_octet]), 80)
 }
 
@@ -21,7 +23,27 @@ fn range(first: u16, last: u16) -> PortRange {
 }
 
 fn ordered(order: PortOrder, first: u16, last: u16) -> Ports {
-    Ports::new(&Secrets::from_seed(1), range(first, last), order)
+    with(1, range(first, last), &Tunables { port_order: order, ..Tunables::default() })
+}
+
+fn with(seed: u64, range: PortRange, tunables: &Tunables) -> Ports {
+    Ports::new(&Secrets::from_seed(seed), range, tunables)
+}
+
+fn towards(last_octet: u8) -> Destination {
+    Destination { local: HOST, remote: server(last_octet) }
+}
+
+/// A port for which `is_free` holds, which is free again at once.
+fn draw(
+    ports: &mut Ports,
+    octet: u8,
+    mut is_free: impl FnMut(u16) -> bool,
+) -> Result<u16, PortsExhausted> {
+    let look = |port| if is_free(port) { PortUse::Free } else { PortUse::Foreign };
+    let port = ports.choose(&towards(octet), &mut Counters::default(), look)?;
+    ports.release(&towards(octet), port);
+    Ok(port)
 }
 
 fn ports(first: u16, last: u16) -> Ports {
@@ -33,7 +55,7 @@ fn every_port_of_the_range_is_drawn_once_before_any_comes_back() {
     let mut ports = ports(40_000, 40_099);
     let mut used = BTreeSet::new();
     for _ in 0..100 {
-        let port = ports.choose(&HOST, &server(1), |_| true).unwrap();
+        let port = draw(&mut ports, 1, |_| true).unwrap();
         assert!(used.insert(port), "{port} came twice");
     }
     assert_eq!((used.first(), used.last()), (Some(&40_000), Some(&40_099)));
@@ -42,22 +64,23 @@ fn every_port_of_the_range_is_drawn_once_before_any_comes_back() {
 #[test]
 fn the_only_free_port_is_found() {
     let mut ports = ports(40_000, 40_099);
-    assert_eq!(ports.choose(&HOST, &server(1), |port| port == 40_033), Ok(40_033));
+    assert_eq!(draw(&mut ports, 1, |port| port == 40_033), Ok(40_033));
 }
 
 #[test]
 fn exhaustion_asks_once_for_each_port_and_names_the_limit() {
     let mut ports = ports(40_000, 40_099);
     let mut asked = 0;
-    let refusal = ports.choose(&HOST, &server(1), |_| {
+    let refusal = draw(&mut ports, 1, |_| {
         asked += 1;
         false
     });
-    assert_eq!(refusal, Err(PortsExhausted { range: range(40_000, 40_099), tried: 100 }));
+    let taken = Taken { in_use: 100, ..Taken::default() };
+    assert_eq!(refusal, Err(PortsExhausted { range: range(40_000, 40_099), taken }));
     assert_eq!(asked, 100);
     assert_eq!(
         refusal.unwrap_err().to_string(),
-        "no free port: all 100 of 40000 to 40099 are in use towards this destination; widen \
+        "no free port: of 40000 to 40099 100 are in use towards this destination and 0 wait; widen \
          net.ipv4.ip_local_port_range, or add a local address"
     );
 }
@@ -65,9 +88,8 @@ fn exhaustion_asks_once_for_each_port_and_names_the_limit() {
 #[test]
 fn destinations_start_at_different_ports_and_secrets_decide_where() {
     let first = |seed, octet| {
-        let mut ports =
-            Ports::new(&Secrets::from_seed(seed), range(1024, 65_535), PortOrder::DoubleHash);
-        ports.choose(&HOST, &server(octet), |_| true).unwrap()
+        let mut ports = with(seed, range(1024, 65_535), &Tunables::default());
+        draw(&mut ports, octet, |_| true).unwrap()
     };
     let by_destination: BTreeSet<u16> = (0..32).map(|octet| first(1, octet)).collect();
     assert!(by_destination.len() >= 31, "{by_destination:?}");
@@ -79,19 +101,18 @@ fn destinations_start_at_different_ports_and_secrets_decide_where() {
 #[test]
 fn connections_to_one_destination_do_not_move_the_order_of_another() {
     let mut ports = ports(1024, 65_535);
-    let before = ports.choose(&HOST, &server(1), |_| true).unwrap();
+    let before = draw(&mut ports, 1, |_| true).unwrap();
     for _ in 0..500 {
-        ports.choose(&HOST, &server(2), |_| true).unwrap();
+        draw(&mut ports, 2, |_| true).unwrap();
     }
-    assert_eq!(ports.choose(&HOST, &server(1), |_| true), Ok(before + 1));
+    assert_eq!(draw(&mut ports, 1, |_| true), Ok(before + 1));
 }
 
 #[test]
 fn a_range_of_one_port_and_the_whole_range_work() {
-    assert_eq!(ports(1, 1).choose(&HOST, &server(1), |_| true), Ok(1));
+    assert_eq!(draw(&mut ports(1, 1), 1, |_| true), Ok(1));
     let mut all = ports(1, 65_535);
-    let drawn: BTreeSet<u16> =
-        (0..65_535).map(|_| all.choose(&HOST, &server(1), |_| true).unwrap()).collect();
+    let drawn: BTreeSet<u16> = (0..65_535).map(|_| draw(&mut all, 1, |_| true).unwrap()).collect();
     assert_eq!(drawn.len(), 65_535);
 }
 
@@ -107,28 +128,26 @@ fn no_range_holds_port_zero_or_nothing() {
 #[test]
 fn a_new_range_is_drawn_from_at_once() {
     let mut ports = ports(1000, 1999);
-    ports.set_range(range(5000, 5001));
-    let drawn: Vec<u16> =
-        (0..4).map(|_| ports.choose(&HOST, &server(1), |_| true).unwrap()).collect();
+    ports.set_rules(range(5000, 5001), ReservedPorts::NONE);
+    let drawn: Vec<u16> = (0..4).map(|_| draw(&mut ports, 1, |_| true).unwrap()).collect();
     assert!(drawn.iter().all(|port| ports.range().contains(*port)), "{drawn:?}");
 }
 
 #[test]
 fn sequential_ports_follow_each_other_whatever_the_destination() {
     let mut ports = ordered(PortOrder::Sequential, 1024, 1028);
-    let mut draw = |octet| ports.choose(&HOST, &server(octet), |_| true).unwrap();
-    let drawn = [draw(1), draw(2), draw(1), draw(3), draw(1), draw(1)];
+    let drawn = [1, 2, 1, 3, 1, 1].map(|octet| draw(&mut ports, octet, |_| true).unwrap());
     assert_eq!(drawn, [1024, 1025, 1026, 1027, 1028, 1024]);
 }
 
 #[test]
 fn random_ports_come_in_no_order_and_repeat_with_their_seed() {
-    let draw = || -> Vec<u16> {
+    let repeat = || -> Vec<u16> {
         let mut ports = ordered(PortOrder::Random, 1024, 65_535);
-        (0..1_000).map(|_| ports.choose(&HOST, &server(1), |_| true).unwrap()).collect()
+        (0..1_000).map(|_| draw(&mut ports, 1, |_| true).unwrap()).collect()
     };
-    let drawn = draw();
-    assert_eq!(drawn, draw());
+    let drawn = repeat();
+    assert_eq!(drawn, repeat());
     let in_turn = drawn.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
     assert!(in_turn < 3, "{in_turn} of 999");
     let low = drawn.iter().filter(|port| **port < 33_280).count();
@@ -143,15 +162,40 @@ fn half_of_the_ports_is_used_up_before_the_other_half_is_touched() {
         let mut used = BTreeSet::new();
         let mut drawn = Vec::new();
         for _ in 0..count {
-            let port = ports.choose(&HOST, &server(1), |port| !used.contains(&port)).unwrap();
+            let look = |port| if used.contains(&port) { PortUse::Ours } else { PortUse::Free };
+            let port = ports.choose(&towards(1), &mut Counters::default(), look).unwrap();
             assert!(used.insert(port));
             drawn.push(port);
         }
         let (even, odd) = drawn.split_at(count.div_ceil(2));
         assert!(even.iter().all(|port| (port - first) % 2 == 0), "{first} to {last}");
         assert!(odd.iter().all(|port| (port - first) % 2 == 1), "{first} to {last}");
-        assert!(ports.choose(&HOST, &server(1), |port| !used.contains(&port)).is_err());
+        assert!(draw(&mut ports, 1, |port| !used.contains(&port)).is_err());
     }
+}
+
+#[test]
+fn reserved_ports_are_never_drawn() {
+    let reserved = ReservedPorts::new(&[(1_000, 1_009), (1_020, 1_020)]).unwrap();
+    let tunables = Tunables { reserved_ports: reserved, ..Tunables::default() };
+    for order in PortOrder::ALL {
+        let rules = Tunables { port_order: *order, ..tunables.clone() };
+        let mut ports = with(1, range(1_000, 1_029), &rules);
+        let mut used = BTreeSet::new();
+        while let Ok(port) = draw(&mut ports, 1, |port| !used.contains(&port)) {
+            used.insert(port);
+        }
+        let expected: BTreeSet<u16> = (1_010..1_030).filter(|port| *port != 1_020).collect();
+        assert_eq!(used, expected, "{order:?}");
+    }
+}
+
+#[test]
+fn all_ports_can_be_reserved() {
+    let mut ports = ports(1_000, 1_009);
+    ports.set_rules(range(1_000, 1_009), ReservedPorts::new(&[(1_000, 2_000)]).unwrap());
+    assert_eq!(draw(&mut ports, 1, |_| true).unwrap_err().taken, Taken::default());
+    assert!(ports.draw(&HOST, |_| true).is_err());
 }
 
 proptest! {
@@ -164,9 +208,9 @@ proptest! {
         order in prop::sample::select(PortOrder::ALL),
     ) {
         let range = range(first, first + len);
-        let mut ports = Ports::new(&Secrets::from_seed(seed), range, order);
+        let mut ports = with(seed, range, &Tunables { port_order: order, ..Tunables::default() });
         let any_free = (first..=first + len).any(|port| !used.contains(&port));
-        match ports.choose(&HOST, &server(1), |port| !used.contains(&port)) {
+        match draw(&mut ports, 1, |port| !used.contains(&port)) {
             Ok(port) => prop_assert!(range.contains(port) && !used.contains(&port)),
             Err(_) => prop_assert!(!any_free),
         }

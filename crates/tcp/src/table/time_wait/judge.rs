@@ -77,6 +77,18 @@ pub enum RstVerdict {
     Ignore,
 }
 
+/// Whether a connection of ours may take a record's place and port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum TakeOver {
+    /// Now.
+    Safe,
+    /// If nothing comes, in as many ms.
+    After(u32),
+    /// Not before 2 MSL are over: nothing tells an old duplicate from a new segment.
+    Never,
+}
+
 /// What to do about any other segment that meets a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
@@ -141,6 +153,24 @@ impl TimeWait {
         if ends { RstVerdict::End } else { RstVerdict::Ignore }
     }
 
+    /// Judges whether a connection of ours may begin in this one's place: if timestamps tell their
+    /// segments apart, and the last one is `delay` old.
+    ///
+    /// RFC 7323 B.2: what arrives of the old connection has a TSval less than TS.Recent, which the
+    /// new one inherits, if the clocks of both sides have ticked since; ours ticks each ms.
+    pub fn judge_take_over(&self, now: Tick, delay: Duration) -> TakeOver {
+        if self.ts_recent().is_none() {
+            return TakeOver::Never;
+        }
+        let answered = [self.challenged, self.replied].map(|stamp| stamp.millis_to(now));
+        let answered = answered.into_iter().flatten().map(|(millis, _)| millis);
+        let silent = answered.fold(now.millis_since(self.entered), u32::min);
+        match (delay.as_millis().min(DAY) as u32).max(1).saturating_sub(silent) {
+            0 => TakeOver::Safe,
+            left => TakeOver::After(left),
+        }
+    }
+
     /// Judges a segment that neither resets nor asks to open.
     pub fn judge_segment(&self, seg: &RxSegment<'_>) -> SegmentVerdict {
         let header = &seg.header;
@@ -198,12 +228,12 @@ impl TimeWait {
         }
     }
 
-    /// What the ISS of a connection that takes this one's place must exceed. RFC 1122 4.2.2.13:
+    /// The least ISS of a connection that takes this one's place. RFC 1122 4.2.2.13:
     /// "assigns its initial sequence number for the new connection to be larger than the largest
     /// sequence number it used on the previous connection incarnation"; beyond an unscaled window
-    /// more, so that nothing of the old one can be taken for the new one's.
+    /// more (65,535), so that nothing of the old one can be taken for the new one's.
     pub fn iss_floor(&self) -> SeqNum {
-        self.snd_nxt + 65_535
+        self.snd_nxt + 65_536
     }
 
     fn judge_window(&self, seq: SeqNum, len: u32) -> SegmentVerdict {
@@ -279,6 +309,9 @@ impl Stamp {
         passed
     }
 }
+
+/// Milliseconds.
+const DAY: u128 = 86_400_000;
 
 #[cfg(test)]
 mod tests;

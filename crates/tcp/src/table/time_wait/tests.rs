@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use whimbrel_wire::{Address, RawWindow, SeqNum, WindowScale};
 
-use super::{Ended, Lifetimes, PathClass, TimeWait, TimeWaits};
+use super::{Ended, Lifetimes, Opener, PathClass, TimeWait, TimeWaits};
 use crate::time::{Instant, Tick};
 use crate::tunables::Tunables;
 
@@ -24,6 +24,7 @@ fn ended(ts_recent: Option<u32>) -> Ended {
         window: RawWindow::new(2000),
         scale: WindowScale::new(7),
         ts_recent,
+        opener: Opener::Peer,
         marking: 0xa5,
     }
 }

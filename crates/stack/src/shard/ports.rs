@@ -1,0 +1,348 @@
+//! Which end of this side a connection takes: an address, of a pool or by the route, and a port.
+//!
+//! A free port comes first. Where there is none, on any address that may be used, a TIME-WAIT of
+//! ours may be ended and its 4-tuple taken over (RFC 1122 4.2.2.13, RFC 7323 B.2); where that is not
+//! safe yet, the error says when it will be.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use whimbrel_tcp::table::{
+    Destination, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver, TimeWait,
+};
+use whimbrel_tcp::tunables::PortReuse;
+use whimbrel_wire::{Address, Endpoint, Family};
+
+use super::{ConnectError, NotLocal, Shard};
+use crate::ip::FlowKey;
+use crate::records::Records;
+
+/// This side of a connection that begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnEnd {
+    pub(super) local_index: u16,
+    pub(super) local_port: u16,
+    /// Whose 4-tuple it has.
+    pub(super) succeeds: Option<TimeWait>,
+}
+
+/// Addresses that connections speak from in turn.
+#[derive(Debug, Default)]
+pub(super) struct SourcePool {
+    v4: Vec<u16>,
+    v6: Vec<u16>,
+    next: usize,
+}
+
+/// Why nothing was found, and what would be first.
+#[derive(Clone, Copy, Default, Debug)]
+struct Shortage {
+    in_use: u32,
+    waiting: u32,
+    /// A 4-tuple that can be taken over now.
+    safe: Option<(u16, u16)>,
+    /// When the next one can be, or comes free: ms from now.
+    next: Option<u32>,
+}
+
+/// Source addresses.
+impl Shard {
+    /// Connections whose caller binds no address speak from these in turn, as far as they are of
+    /// the peer's family; without any, from the one that the route suggests. Each address has its
+    /// own ports, so ten of them are ten times as many. An address given twice counts twice.
+    pub fn set_source_pool(&mut self, pool: &[Address]) -> Result<(), NotLocal> {
+        let mut sources = SourcePool::default();
+        for addr in pool {
+            let index = self.host.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
+            let of_family = if addr.is_v4() { &mut sources.v4 } else { &mut sources.v6 };
+            of_family.push(index);
+        }
+        self.sources = sources;
+        Ok(())
+    }
+
+    /// What `bind` would give to a socket that knows no peer yet: a port at `local` for which
+    /// `is_free` holds, in an order that nobody outside can guess.
+    pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
+        self.ports.draw(local, is_free).ok()
+    }
+}
+
+/// Choosing.
+impl Shard {
+    /// The end for a connection to `remote`; its port is in use from now on.
+    pub(super) fn choose_end(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+    ) -> Result<OwnEnd, ConnectError> {
+        let only = self.only_source(remote, local)?;
+        let fixed = local.map(|local| local.port).filter(|port| *port != 0);
+        let count = if only.is_some() { 1 } else { self.sources.of(remote.addr.family()).len() };
+        let mut shortage = Shortage::default();
+        for _ in 0..count {
+            let next = || self.sources.next_of(remote.addr.family());
+            let local_index = only.or_else(next).ok_or(ConnectError::NoSource(remote))?;
+            self.sources.next = self.sources.next.wrapping_add(1);
+            match self.find_port(local_index, remote, fixed) {
+                Ok(local_port) => return Ok(OwnEnd { local_index, local_port, succeeds: None }),
+                Err(found) => shortage.add(&found),
+            }
+        }
+        if let Some((local_index, local_port)) = shortage.safe {
+            let succeeds = self.take_over(local_index, local_port, remote);
+            return Ok(OwnEnd { local_index, local_port, succeeds });
+        }
+        self.counters.ports_exhausted += u64::from(fixed.is_none());
+        Err(self.exhausted(remote, local, &shortage))
+    }
+
+    /// The one address to speak from; `None` if the pool has some.
+    fn only_source(
+        &self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+    ) -> Result<Option<u16>, ConnectError> {
+        let (addresses, addr) = (&self.host.addresses, &remote.addr);
+        match local.filter(|local| !local.addr.is_unspecified()) {
+            Some(local) => addresses
+                .index_of(&local.addr)
+                .filter(|_| local.addr.family() == addr.family())
+                .map(Some)
+                .ok_or(ConnectError::NotLocal(local)),
+            None if !self.sources.of(addr.family()).is_empty() => Ok(None),
+            None => addresses.source_for(addr).map(Some).ok_or(ConnectError::NoSource(remote)),
+        }
+    }
+
+    /// A free port at one address, or `fixed` if that is free.
+    fn find_port(
+        &mut self,
+        local_index: u16,
+        remote: Endpoint,
+        fixed: Option<u16>,
+    ) -> Result<u16, Shortage> {
+        let Some(local) = self.host.addresses.get(local_index).copied() else {
+            return Err(Shortage::default());
+        };
+        let towards = Destination { local, remote };
+        let key = |local_port| key_of(local_index, local_port, remote);
+        let records = &self.records;
+        // The 4-tuple as a whole must be free, not the port: one port serves many peers.
+        let look = |port| port_use(records, &key(port));
+        let Some(port) = fixed else {
+            // What a port comes home to is this shard's queue, where that can be computed.
+            let steering = self.host.capabilities.steering;
+            let look_home = |port| match steering.comes_home(port, remote.port) {
+                true => look(port),
+                false => PortUse::Foreign,
+            };
+            let chosen = self.ports.choose(&towards, &mut self.counters, look_home);
+            return chosen.map_err(|exhausted| {
+                let taken = exhausted.taken;
+                let all = Shortage {
+                    in_use: taken.in_use,
+                    waiting: taken.waiting,
+                    ..Shortage::default()
+                };
+                let longest = taken.longest.into_iter().flatten();
+                longest.fold(all, |all, port| self.judge_wait(all, &key(port)))
+            });
+        };
+        match look(port) {
+            PortUse::Free => {
+                self.ports.claim(&towards, port, &mut self.counters);
+                Ok(port)
+            }
+            PortUse::Waiting { .. } => Err(self.judge_wait(Shortage::default(), &key(port))),
+            PortUse::Ours | PortUse::Foreign => Err(Shortage::default()),
+        }
+    }
+
+    /// Adds to a shortage when this 4-tuple, in TIME-WAIT, could be taken over, or will be free.
+    fn judge_wait(&self, shortage: Shortage, key: &FlowKey) -> Shortage {
+        let found = self.records.find(self.records.hash(key), key);
+        let index = found.filter(|record| record.kind() == Kind::TimeWait).map(Record::index);
+        let Some(wait) = index.and_then(|index| self.records.waits.get(index)) else {
+            return shortage;
+        };
+        let class = self.host.addresses.path_class(&key.remote);
+        let now = self.now.tick();
+        let lasts = Lifetimes::new(&self.tunables).millis(class) + 1;
+        let left = lasts.saturating_sub(now.millis_since(wait.entered()));
+        let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));
+        match self.reuse_delay(class).map(|delay| wait.judge_take_over(now, delay)) {
+            Some(TakeOver::Safe) => {
+                Shortage { safe: Some((key.local_index, key.local_port)), ..shortage }
+            }
+            Some(TakeOver::After(millis)) => Shortage { next: next(millis.min(left)), ..shortage },
+            Some(TakeOver::Never) | None => Shortage { next: next(left), ..shortage },
+        }
+    }
+
+    /// How long the last segment must be past; `None` if nothing may be taken over.
+    fn reuse_delay(&self, class: PathClass) -> Option<Duration> {
+        let tunables = &self.tunables;
+        let allowed = match tunables.tw_reuse {
+            PortReuse::Timestamped => true,
+            PortReuse::Loopback => class == PathClass::Loopback,
+            PortReuse::Never => false,
+        };
+        allowed.then_some(match class {
+            PathClass::Remote => tunables.tw_reuse_delay_remote,
+            PathClass::Link => tunables.tw_reuse_delay_link,
+            PathClass::Loopback => tunables.tw_reuse_delay_loopback,
+        })
+    }
+
+    /// Ends a TIME-WAIT of ours; its port stays in use, for its successor.
+    fn take_over(
+        &mut self,
+        local_index: u16,
+        local_port: u16,
+        remote: Endpoint,
+    ) -> Option<TimeWait> {
+        let key = key_of(local_index, local_port, remote);
+        let index = self.records.find(self.records.hash(&key), &key)?.index();
+        let wait = self.end_wait(index)?;
+        let towards = self.destination(&key)?;
+        self.ports.claim(&towards, local_port, &mut self.counters);
+        self.counters.time_wait_taken_over += 1;
+        self.counters.time_wait_recycled += 1;
+        Some(wait)
+    }
+
+    fn exhausted(
+        &self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+        shortage: &Shortage,
+    ) -> ConnectError {
+        if let Some(local) = local.filter(|local| local.port != 0) {
+            return ConnectError::InUse { local, remote };
+        }
+        let range = self.ports.range();
+        ConnectError::PortsExhausted {
+            remote,
+            first: range.first(),
+            last: range.last(),
+            in_use: shortage.in_use,
+            waiting: shortage.waiting,
+            next: shortage.next.map(|millis| Duration::from_millis(millis.into())),
+        }
+    }
+}
+
+/// What becomes of ports.
+impl Shard {
+    /// A connection that this side opened entered TIME-WAIT.
+    pub(super) fn on_own_wait(&mut self, wait: &TimeWait) {
+        if let Some((towards, port)) = self.own_port(wait) {
+            self.ports.start_waiting(&towards, port, stamped(wait));
+        }
+    }
+
+    /// A record in TIME-WAIT began anew.
+    pub(super) fn on_wait_anew(&mut self, wait: &TimeWait) {
+        if let Some((towards, port)) = self.own_port(wait) {
+            self.ports.wait_anew(&towards, port, stamped(wait));
+        }
+    }
+
+    /// A record in TIME-WAIT is gone.
+    pub(super) fn on_wait_gone(&mut self, wait: &TimeWait) {
+        if let Some((towards, port)) = self.own_port(wait) {
+            self.ports.stop_waiting(&towards, port, stamped(wait));
+        }
+    }
+
+    /// A connection that this side opened is gone, without TIME-WAIT.
+    pub(super) fn release_port(&mut self, key: &FlowKey) {
+        if let Some(towards) = self.destination(key) {
+            self.ports.release(&towards, key.local_port);
+        }
+    }
+
+    /// Our SYN was not answered: perhaps for the same reason.
+    pub(super) fn on_syn_unheard(&mut self, key: &FlowKey) {
+        let Some(towards) = self.destination(key) else { return };
+        // One who does not answer any SYN refuses nothing.
+        if self.ports.has_others(&towards) {
+            self.counters.syns_unheard += 1;
+            self.on_refused(key);
+        }
+    }
+
+    /// The peer answered our SYN with a challenge: the last connection of its port is not forgotten
+    /// there.
+    pub(super) fn on_refused(&mut self, key: &FlowKey) {
+        if let Some(towards) = self.destination(key) {
+            self.ports.on_refused(&towards, &mut self.counters);
+        }
+    }
+
+    /// The port of a record that this side opened.
+    fn own_port(&self, wait: &TimeWait) -> Option<(Destination, u16)> {
+        if wait.opener() == Opener::Peer {
+            return None;
+        }
+        let key = FlowKey::of_waiting(wait);
+        Some((self.destination(&key)?, key.local_port))
+    }
+
+    fn destination(&self, key: &FlowKey) -> Option<Destination> {
+        let local = *self.host.addresses.get(key.local_index)?;
+        Some(Destination { local, remote: Endpoint::new(key.remote, key.remote_port) })
+    }
+}
+
+impl SourcePool {
+    fn of(&self, family: Family) -> &[u16] {
+        match family {
+            Family::V4 => &self.v4,
+            Family::V6 => &self.v6,
+        }
+    }
+
+    fn next_of(&self, family: Family) -> Option<u16> {
+        let pool = self.of(family);
+        pool.get(self.next % pool.len().max(1)).copied()
+    }
+}
+
+impl Shortage {
+    fn add(&mut self, other: &Self) {
+        self.in_use += other.in_use;
+        self.waiting += other.waiting;
+        self.safe = self.safe.or(other.safe);
+        self.next = [self.next, other.next].into_iter().flatten().min();
+    }
+}
+
+fn key_of(local_index: u16, local_port: u16, remote: Endpoint) -> FlowKey {
+    FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index }
+}
+
+fn stamped(wait: &TimeWait) -> Stamped {
+    if wait.ts_recent().is_some() { Stamped::Yes } else { Stamped::No }
+}
+
+/// What has a 4-tuple.
+fn port_use(records: &Records, key: &FlowKey) -> PortUse {
+    let Some(record) = records.find(records.hash(key), key) else { return PortUse::Free };
+    let index = record.index();
+    match record.kind() {
+        Kind::Connection => {
+            let slot = records.connections.0.get(index);
+            let ours = slot.is_some_and(|slot| slot.linked == Some(Opener::Us));
+            if ours { PortUse::Ours } else { PortUse::Foreign }
+        }
+        Kind::SynEntry => PortUse::Foreign,
+        Kind::TimeWait => match records.waits.get(index) {
+            Some(wait) if wait.opener() == Opener::Us => {
+                PortUse::Waiting { entered: wait.entered(), stamped: stamped(wait) }
+            }
+            _ => PortUse::Foreign,
+        },
+    }
+}

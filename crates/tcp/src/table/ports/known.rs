@@ -1,0 +1,173 @@
+//! What is known of destinations: how many ports are in use towards each, and where those are many,
+//! which.
+//!
+//! A destination with up to 64 ports in use is a slot of 8 octets: a hash and a count. One more, and
+//! it has a [`PortMap`], at most [`MAPS`] of them at once. Destinations whose hashes are equal share
+//! a count, and so have a map a little earlier, or later; a map belongs to one alone.
+
+use super::map::{Destination, PortMap};
+use crate::Counters;
+use crate::table::{FlowHash, FlowTable, Kind, Record, Slab};
+
+#[derive(Debug)]
+pub(super) struct Known {
+    /// By the destination's hash: a count, or the place of a map.
+    table: FlowTable,
+    maps: Slab<PortMap>,
+    /// The map that is looked at next when one must go.
+    hand: u32,
+}
+
+/// A destination, and its hash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hashed<'a> {
+    pub(super) towards: &'a Destination,
+    pub(super) hash: u32,
+}
+
+impl Known {
+    pub(super) const fn new() -> Self {
+        Self { table: FlowTable::new(), maps: Slab::new(), hand: 0 }
+    }
+
+    /// Whether more than one port is in use, or a map is kept.
+    pub(super) fn has_others(&self, of: Hashed<'_>) -> bool {
+        let many = || self.counted(of).is_some_and(|record| record.index() > 1);
+        self.mapped(of).is_some() || many()
+    }
+
+    pub(super) fn map_mut(&mut self, of: Hashed<'_>) -> Option<&mut PortMap> {
+        let record = self.mapped(of)?;
+        self.maps.get_mut(record.index())
+    }
+
+    /// A port is in use from now on.
+    pub(super) fn claim(&mut self, of: Hashed<'_>, port: u16, counters: &mut Counters) {
+        if let Some(map) = self.map_mut(of) {
+            return map.claim(port);
+        }
+        let hash = FlowHash(of.hash);
+        match self.counted(of) {
+            None => self.table.insert(hash, Record::new(COUNT, 1)),
+            Some(record) => {
+                let count = (record.index() + 1).min(Record::MAX_INDEX);
+                self.table.replace(hash, record, Record::new(COUNT, count));
+                if count > FEW
+                    && let Some(map) = self.add_map(of, counters)
+                {
+                    map.claim(port);
+                }
+            }
+        }
+    }
+
+    /// A port is in use no longer.
+    pub(super) fn release(&mut self, of: Hashed<'_>, port: u16) {
+        let hash = FlowHash(of.hash);
+        if let Some(record) = self.mapped(of) {
+            let Some(map) = self.maps.get_mut(record.index()) else { return };
+            map.release(port);
+            if map.is_useless() {
+                self.remove_map(record);
+            }
+        } else if let Some(record) = self.counted(of) {
+            match record.index() {
+                0 | 1 => {
+                    self.table.remove(hash, record);
+                }
+                count => {
+                    self.table.replace(hash, record, Record::new(COUNT, count - 1));
+                }
+            }
+        }
+    }
+
+    /// A map for the destination, in place of its count, if there may be one more. It knows of no
+    /// port in use: those there are (64, as a rule) are found out one by one, by looking at each
+    /// that seems free, and once.
+    pub(super) fn add_map(
+        &mut self,
+        of: Hashed<'_>,
+        counters: &mut Counters,
+    ) -> Option<&mut PortMap> {
+        if self.maps.len() >= MAPS && !self.make_room() {
+            counters.port_maps_refused += 1;
+            return None;
+        }
+        let hash = FlowHash(of.hash);
+        let index = self.maps.insert(PortMap::new(*of.towards, of.hash));
+        let map = Record::new(MAP, index);
+        match self.counted(of) {
+            Some(count) => {
+                self.table.replace(hash, count, map);
+            }
+            None => self.table.insert(hash, map),
+        }
+        self.maps.get_mut(index)
+    }
+
+    /// Gives up a map that no port in use needs, if one is near.
+    fn make_room(&mut self) -> bool {
+        for _ in 0..LOOKS {
+            match self.maps.first_from(self.hand) {
+                Some(Ok((index, map))) => {
+                    self.hand = index + 1;
+                    if map.is_idle() {
+                        self.remove_map(Record::new(MAP, index));
+                        return true;
+                    }
+                }
+                Some(Err(next)) => self.hand = next,
+                None => self.hand = 0,
+            }
+        }
+        false
+    }
+
+    fn remove_map(&mut self, record: Record) {
+        if let Some(map) = self.maps.remove(record.index()) {
+            self.table.remove(FlowHash(map.hash), record);
+        }
+    }
+
+    fn mapped(&self, of: Hashed<'_>) -> Option<Record> {
+        if self.maps.is_empty() {
+            return None;
+        }
+        self.table.find(FlowHash(of.hash), |record| {
+            let map = (record.kind() == MAP).then(|| self.maps.get(record.index())).flatten();
+            map.is_some_and(|map| map.towards == *of.towards)
+        })
+    }
+
+    fn counted(&self, of: Hashed<'_>) -> Option<Record> {
+        self.table.find(FlowHash(of.hash), |record| record.kind() == COUNT)
+    }
+
+    /// How many destinations have ports in use. It walks the maps.
+    pub(super) fn in_use(&self) -> usize {
+        let (mut idle, mut next) = (0, 0);
+        while let Some(found) = self.maps.first_from(next) {
+            next = match found {
+                Ok((index, map)) => {
+                    idle += usize::from(map.is_idle());
+                    index + 1
+                }
+                Err(next) => next,
+            };
+        }
+        self.table.len() - idle
+    }
+}
+
+/// What a slot of the table holds here: two of the kinds that it can tell apart.
+const COUNT: Kind = Kind::Connection;
+const MAP: Kind = Kind::TimeWait;
+
+/// Up to as many ports in use are found by looking at one after the other.
+pub(super) const FEW: u32 = 64;
+/// The most maps: 8 KiB each, and 2 octets for each port that waits, or came back from a peer that
+/// refuses.
+pub(super) const MAPS: usize = 1024;
+/// How many maps are looked at for one that can go.
+const LOOKS: usize = 8;

@@ -1,0 +1,203 @@
+//! The ports in use towards one destination, where they are many.
+
+use alloc::collections::VecDeque;
+
+use whimbrel_wire::{Address, Endpoint};
+
+use super::range::{Lane, Words};
+use super::set::{Drawable, PortBits};
+use super::{PortUse, Taken};
+
+/// One pair of this host's address and a peer's end: what a local port must be unique for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Destination {
+    /// This host's address.
+    pub local: Address,
+    /// The peer's end.
+    pub remote: Endpoint,
+}
+
+/// Which ports are in use towards a destination, which of them wait, and in which order ports came
+/// back, if that matters there.
+#[derive(Debug)]
+pub(super) struct PortMap {
+    pub(super) towards: Destination,
+    /// The hash under which the destination is known.
+    pub(super) hash: u32,
+    used: PortBits,
+    used_count: u32,
+    /// Ports in TIME-WAIT with timestamps, and without: the longest waiting first.
+    waiting: [VecDeque<u16>; 2],
+    /// Of a peer that is known to refuse: ports that came back since, which are used last.
+    returned: Option<Returned>,
+}
+
+/// Ports in the order in which they came back.
+#[derive(Debug)]
+struct Returned {
+    queue: VecDeque<u16>,
+    /// Those in the queue. One in use stays there until its turn, so that nothing is sought.
+    queued: PortBits,
+}
+
+impl PortMap {
+    pub(super) fn new(towards: Destination, hash: u32) -> Self {
+        let (used, waiting) = (PortBits::new(), [const { VecDeque::new() }; 2]);
+        Self { towards, hash, used, used_count: 0, waiting, returned: None }
+    }
+
+    /// Whether no port is in use.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.used_count == 0
+    }
+
+    /// Whether nothing would be lost with it.
+    pub(super) const fn is_useless(&self) -> bool {
+        self.is_idle() && self.returned.is_none()
+    }
+
+    /// The first port of the lanes that is free, and did not come back from a peer that refuses.
+    pub(super) fn seek(
+        &mut self,
+        lanes: &[Lane],
+        drawable: &Drawable,
+        look: &mut impl FnMut(u16) -> PortUse,
+    ) -> Option<u16> {
+        for lane in lanes {
+            let mut at = lane.from;
+            while let Some(port) = lane.next_open(at, &Blocked { map: self, drawable }) {
+                match look(port) {
+                    PortUse::Free => return Some(port),
+                    found => self.discover(port, found, look),
+                }
+                at = u32::from(port) + lane.stride;
+            }
+        }
+        None
+    }
+
+    /// The port that came back the longest ago and is free.
+    pub(super) fn seek_returned(
+        &mut self,
+        drawable: &Drawable,
+        look: &mut impl FnMut(u16) -> PortUse,
+    ) -> Option<u16> {
+        loop {
+            let Returned { queue, queued } = self.returned.as_mut()?;
+            let port = queue.pop_front()?;
+            queued.remove(port);
+            if self.used.contains(port) || !drawable.contains(port) {
+                continue;
+            }
+            match look(port) {
+                PortUse::Free => return Some(port),
+                found => self.discover(port, found, look),
+            }
+        }
+    }
+
+    /// Why nothing was found, if none of `count` ports is free.
+    pub(super) fn taken(&self, count: u32) -> Taken {
+        let waiting = self.waiting.iter().map(|queue| queue.len() as u32).sum();
+        Taken {
+            in_use: count.saturating_sub(waiting),
+            waiting,
+            longest: [0, 1].map(|it| self.waiting[it].front().copied()),
+        }
+    }
+
+    pub(super) fn claim(&mut self, port: u16) {
+        self.used_count += u32::from(self.used.insert(port));
+    }
+
+    pub(super) fn release(&mut self, port: u16) {
+        if self.used.remove(port) {
+            self.used_count -= 1;
+        }
+        if let Some(Returned { queue, queued }) = &mut self.returned
+            && queued.insert(port)
+        {
+            queue.push_back(port);
+        }
+    }
+
+    /// A port enters TIME-WAIT, or begins to wait anew.
+    pub(super) fn start_waiting(&mut self, port: u16, stamped: Stamped) {
+        // One that was not discovered yet is now.
+        self.claim(port);
+        self.waiting[stamped as usize].push_back(port);
+    }
+
+    /// A port waits no longer. Mostly it is the first; one from the middle (the peer's FIN or reset
+    /// came) is sought from the back, as that happens soon: at most 65,536 of 2 octets.
+    pub(super) fn stop_waiting(&mut self, port: u16, stamped: Stamped) {
+        let queue = &mut self.waiting[stamped as usize];
+        if queue.front() == Some(&port) {
+            queue.pop_front();
+        } else if let Some(place) = queue.iter().rposition(|it| *it == port) {
+            queue.remove(place);
+        }
+        if queue.is_empty() && queue.capacity() > KEPT {
+            queue.shrink_to(KEPT);
+        }
+    }
+
+    /// The peer refuses ports whose last connection it remembers: from now on those come first that
+    /// were not used for longest.
+    pub(super) fn on_refused(&mut self) {
+        let anew = || Returned { queue: VecDeque::new(), queued: PortBits::new() };
+        self.returned.get_or_insert_with(anew);
+    }
+
+    /// A port turned out to be in use, since before the map was.
+    /// Those that wait are in order of entry, which the looks tell.
+    fn discover(&mut self, port: u16, found: PortUse, look: &mut impl FnMut(u16) -> PortUse) {
+        match found {
+            PortUse::Free | PortUse::Foreign => return,
+            PortUse::Ours => {}
+            PortUse::Waiting { entered, stamped } => {
+                let queue = &mut self.waiting[stamped as usize];
+                let waits_longer = |other: &u16| match look(*other) {
+                    PortUse::Waiting { entered: others, .. } => {
+                        entered.millis_since(others).cast_signed() > 0
+                    }
+                    _ => false,
+                };
+                let place = queue.partition_point(waits_longer);
+                queue.insert(place, port);
+            }
+        }
+        self.claim(port);
+    }
+}
+
+/// What a search passes over: ports in use, ports that came back from a peer that refuses, and
+/// those reserved.
+struct Blocked<'a> {
+    map: &'a PortMap,
+    drawable: &'a Drawable,
+}
+
+impl Words for Blocked<'_> {
+    fn word(&self, index: usize) -> u64 {
+        let returned = self.map.returned.as_ref().map_or(0, |it| it.queued.word(index));
+        self.map.used.word(index) | returned | self.drawable.word(index)
+    }
+
+    fn next_with_gap(&self, index: usize) -> usize {
+        self.map.used.next_with_gap(index)
+    }
+}
+
+/// Whether a connection used timestamps: without, its TIME-WAIT cannot be cut short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Stamped {
+    /// It did.
+    Yes = 0,
+    /// It did not.
+    No = 1,
+}
+
+/// Ports that an empty queue keeps room for.
+const KEPT: usize = 256;

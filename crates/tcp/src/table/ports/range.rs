@@ -1,0 +1,137 @@
+//! Which ports may be drawn, and the stretches in which a search runs through them.
+
+use crate::Tunables;
+use crate::tunables::InvalidTunable;
+
+/// A range of ports: at least one, and never port 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortRange {
+    first: u16,
+    last: u16,
+}
+
+impl PortRange {
+    /// The ports from `first` to `last`, both included; `None` if there are none or 0 is one.
+    pub const fn new(first: u16, last: u16) -> Option<Self> {
+        if first == 0 || first > last { None } else { Some(Self { first, last }) }
+    }
+
+    /// The range that the tunables name, or why they name none.
+    pub fn from_tunables(tunables: &Tunables) -> Result<Self, InvalidTunable> {
+        let (first, last) = (tunables.port_first, tunables.port_last);
+        Self::new(first, last).ok_or_else(|| InvalidTunable::port_range(first, last))
+    }
+
+    /// The first.
+    pub const fn first(self) -> u16 {
+        self.first
+    }
+
+    /// The last.
+    pub const fn last(self) -> u16 {
+        self.last
+    }
+
+    /// How many: 1 ..= 65,535.
+    pub const fn count(self) -> u32 {
+        self.last as u32 - self.first as u32 + 1
+    }
+
+    /// Whether `port` is one of them.
+    pub const fn contains(self, port: u16) -> bool {
+        self.first <= port && port <= self.last
+    }
+
+    /// Every port, from the one `start` places behind the first on, round and round.
+    pub(super) const fn in_turn(self, start: u32) -> [Lane; 4] {
+        let (first, end) = (self.first as u32, self.last as u32 + 1);
+        let begin = first + start % self.count();
+        [
+            Lane { from: begin, to: end, stride: 1 },
+            Lane { from: first, to: begin, stride: 1 },
+            Lane::EMPTY,
+            Lane::EMPTY,
+        ]
+    }
+
+    /// The same, but the first port and every second after it before the others.
+    pub(super) const fn even_first(self, start: u32) -> [Lane; 4] {
+        let (first, end) = (self.first as u32, self.last as u32 + 1);
+        let even = first + start % self.count().div_ceil(2) * 2;
+        let lanes = [
+            Lane { from: even, to: end, stride: 2 },
+            Lane { from: first, to: even, stride: 2 },
+            Lane::EMPTY,
+            Lane::EMPTY,
+        ];
+        if self.count() == 1 {
+            return lanes;
+        }
+        let odd = first + 1 + start % (self.count() / 2) * 2;
+        let (rest, before) = (Lane { from: odd, to: end, stride: 2 }, first + 1);
+        [lanes[0], lanes[1], rest, Lane { from: before, to: odd, stride: 2 }]
+    }
+
+    /// How many places of the order lie between its start and `port`.
+    pub(super) fn steps(lanes: &[Lane; 4], port: u16) -> u32 {
+        let mut steps = 0;
+        for lane in lanes {
+            match lane.place(port) {
+                Some(place) => return steps + place,
+                None => steps += lane.len(),
+            }
+        }
+        steps
+    }
+}
+
+/// Every `stride`-th port from `from` on, below `to`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Lane {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// 1 or 2.
+    pub(super) stride: u32,
+}
+
+impl Lane {
+    const EMPTY: Self = Self { from: 0, to: 0, stride: 1 };
+
+    const fn len(&self) -> u32 {
+        self.to.saturating_sub(self.from).div_ceil(self.stride)
+    }
+
+    fn place(&self, port: u16) -> Option<u32> {
+        let port = u32::from(port);
+        let within = self.from <= port && port < self.to;
+        let behind = port.wrapping_sub(self.from);
+        (within && behind.is_multiple_of(self.stride)).then(|| behind / self.stride)
+    }
+
+    /// The first port of the lane at `at` or behind it that is not taken.
+    pub(super) fn next_open(&self, at: u32, taken: &impl Words) -> Option<u16> {
+        let last = self.to.checked_sub(1).filter(|last| at <= *last)?;
+        let wanted = if self.stride == 2 { EVERY_SECOND << (self.from % 2) } else { u64::MAX };
+        let mut word = taken.next_with_gap((at / 64) as usize) as u32;
+        while word <= last / 64 {
+            let from = if word == at / 64 { u64::MAX << (at % 64) } else { u64::MAX };
+            let to = if word == last / 64 { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            let open = wanted & from & to & !taken.word(word as usize);
+            if open != 0 {
+                return u16::try_from(word * 64 + open.trailing_zeros()).ok();
+            }
+            word = taken.next_with_gap(word as usize + 1) as u32;
+        }
+        None
+    }
+}
+
+/// Ports that cannot be drawn, by 64 of them.
+pub(super) trait Words {
+    /// Which of the 64 ports from `64 * index` on.
+    fn word(&self, index: usize) -> u64;
+    /// The first word from `index` on that may lack one.
+    fn next_with_gap(&self, index: usize) -> usize;
+}
+
+const EVERY_SECOND: u64 = 0x5555_5555_5555_5555;
