@@ -9,7 +9,7 @@ use bell::Bell;
 
 mod bell;
 
-/// Wakes one worker. Clones wake the same one. Why no wake-up is lost stands in [`bell`].
+/// Wakes one worker. Clones wake the same one. Why no wake-up is lost stands in `bell.rs`.
 #[derive(Clone, Debug)]
 pub struct Waker {
     shared: Arc<Shared>,
