@@ -51,13 +51,14 @@ impl World {
     }
 }
 
-/// The stack soon holds nothing but TIME-WAIT.
+/// The stack soon holds nothing but TIME-WAIT, and whereto its ports lead.
 pub(crate) async fn assert_empties(stack: &Stack) {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let census = stack.census().await.unwrap();
-        let waiting = census.shards.time_wait;
-        let shards = ShardCensus { time_wait: waiting, flows: waiting, ..ShardCensus::default() };
+        let ShardCensus { time_wait, destinations, .. } = census.shards;
+        let shards =
+            ShardCensus { time_wait, destinations, flows: time_wait, ..ShardCensus::default() };
         let empty = Census { shards, ..Census::default() };
         if census == empty {
             return;
