@@ -98,7 +98,7 @@ impl Connection {
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
         let old = (seq + len).at_or_before(nxt);
-        if old {
+        if old && !seg.header.flags.contains(TcpFlags::SYN) {
             self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
         }
         Done(Verdict::Drop(if old { DropReason::OldData } else { DropReason::OverWindow }))
