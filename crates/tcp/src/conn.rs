@@ -231,6 +231,8 @@ impl Flags {
     const ASK_AGAIN: Self = Self(1 << 16);
     /// TS.Recent is a former connection's, of the same 4-tuple.
     const SUCCEEDS: Self = Self(1 << 17);
+    /// FIN does not ride on text.
+    const FIN_APART: Self = Self(1 << 18);
 
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::KEEP_ALIVE_NOW.0);
