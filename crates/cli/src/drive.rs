@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::options::Ground;
 
 mod device;
-mod kernel;
+pub(crate) mod kernel;
 pub(crate) mod mem;
 mod net;
 mod port;
@@ -71,6 +71,22 @@ pub(crate) struct Ran<O> {
     pub(crate) effort: Option<Effort>,
 }
 
+impl<O> Ran<O> {
+    /// A run over the kernel's sockets, of whose stack nothing is known here.
+    pub(crate) fn over_the_kernel(outcome: O, target: Endpoint) -> Self {
+        Self {
+            outcome,
+            client: None,
+            server: None,
+            links: None,
+            target,
+            seed: None,
+            offloads: None,
+            effort: None,
+        }
+    }
+}
+
 /// What processors did for this process, both sides of a connection if both are in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
@@ -108,15 +124,22 @@ pub(crate) fn run<J: Job>(
     ground: &Ground,
     target: Option<Endpoint>,
 ) -> Result<Ran<J::Outcome>, Failure> {
+    measure(|stop| match (&ground.wire, target) {
+        (WireSpec::Mem(link), _) => mem::run(job, ground, link, stop),
+        (WireSpec::Kernel, target) => kernel::run(job, target, stop),
+        (wire, Some(target)) => device::run(job, ground, wire, target, stop),
+        (_, None) => Err(Failure::usage("--wire", "give the address of the other side")),
+    })
+}
+
+/// Runs what is ended by signals, too, and says what processors did meanwhile.
+pub(crate) fn measure<O>(
+    run: impl FnOnce(&Stop) -> Result<Ran<O>, Failure>,
+) -> Result<Ran<O>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let (began, before) = (Clock::start(), cpu_time());
-    let mut ran = match (&ground.wire, target) {
-        (WireSpec::Mem(link), _) => mem::run(job, ground, link, &stop)?,
-        (WireSpec::Kernel, target) => kernel::run(job, target, &stop)?,
-        (wire, Some(target)) => device::run(job, ground, wire, target, &stop)?,
-        (_, None) => return Err(Failure::usage("--wire", "give the address of the other side")),
-    };
+    let mut ran = run(&stop)?;
     ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
         let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };
         Effort { cpu, elapsed: began.now().since(Instant::ZERO) }

@@ -21,6 +21,7 @@ mod options;
 mod output;
 mod pages;
 mod pcap;
+mod proc;
 mod progress;
 mod quantity;
 mod report;

@@ -13,6 +13,7 @@ use whimbrel_stack::Capabilities;
 
 use crate::drive::{Effort, Ran, StackState};
 use crate::options::{ClockKind, Ground};
+use crate::proc::first_line;
 use crate::quantity;
 
 /// Prints on the standard output.
@@ -144,9 +145,4 @@ fn cpu() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));
     line.and_then(|rest| rest.split_once(':')).map_or(String::new(), |(_, name)| name.trim().into())
-}
-
-/// The first line of a file of the system's, if there is one.
-pub(crate) fn first_line(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().into()
 }

@@ -15,7 +15,8 @@ use whimbrel_io::sys::CpuTime;
 use super::table::span_seconds;
 use super::{Outcome, Plan, Ran, StreamOutcome};
 use crate::drive::Effort;
-use crate::output::{cookie, first_line, system};
+use crate::output::{cookie, system};
+use crate::proc::first_line;
 
 /// The document.
 pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {

@@ -64,6 +64,19 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
     assert_says(&whimbrel("load -n 1 --pcap /nowhere/x"), 1, &["/nowhere/x", "can be written"]);
     assert_says(&whimbrel("load http://no.invalid/ -w kernel:"), 1, &["no.invalid", "address"]);
+    assert_says(&whimbrel("load -t 2"), 2, &["--threads", "a thread is a shard", "-w kernel:"]);
+    assert_says(&whimbrel("load --stack kernel -t 9 -c 8"), 2, &["--threads", "8 --connections"]);
+    assert_says(&whimbrel("load --stack kernel -t 9 -n 8"), 2, &["--threads", "8 requests"]);
+    assert_says(&whimbrel("load -w mem: --stack kernel"), 2, &["--stack", "mem:", "leave one"]);
+    assert_says(&whimbrel("load -w kernel: --stack user"), 2, &["--stack", "leave one"]);
+    assert_says(
+        &whimbrel("load -w kernel: --local-addr 192.0.2.1"),
+        2,
+        &["--local-addr", "192.0.2.1", "ip address"],
+    );
+    assert_says(&whimbrel("crr --server -n 5"), 2, &["--server", "cannot be used with"]);
+    assert_says(&whimbrel("crr --server -r 0,1"), 2, &["--sizes", "at least one octet"]);
+    assert_says(&whimbrel("crr --server -w mem:"), 2, &["--wire", "nobody but this process"]);
     assert_says(&whimbrel("crr nowhere"), 2, &["ADDR:PORT"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
     assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);

@@ -175,6 +175,61 @@ fn it_loads_itself_over_the_kernels_sockets() {
 }
 
 #[test]
+fn threads_share_the_connections_over_the_kernels_sockets() {
+    let load = "load -w kernel: -t 3 -c 7";
+    let shared = document(&format!("{load} -n 500 -K --json"));
+    assert_eq!(
+        (&shared["statuses"]["200"], &shared["summary"]["failed"]),
+        (&500.into(), &0.into())
+    );
+    assert_eq!(shared["summary"]["connections_opened"], 500);
+    assert_eq!(shared["latency"]["count"], 500);
+    assert_eq!(shared["config"]["threads"], 3);
+
+    let text = whimbrel(&format!("{load} -z 700ms -q 500 -i 200ms --json-stream"));
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (last, intervals) = lines.split_last().unwrap();
+    let told = |key| intervals.iter().filter_map(|line| line["data"][key].as_u64()).sum::<u64>();
+    assert_eq!(last["data"]["summary"]["answered"], told("answered"), "{text}");
+    let summary = &last["data"]["summary"];
+    let due = ["answered", "in_flight_at_end", "never_begun", "failed"];
+    assert_eq!(due.iter().filter_map(|key| summary[key].as_u64()).sum::<u64>(), 350, "{summary}");
+}
+
+#[test]
+fn the_stack_can_be_named_instead_of_the_wire() {
+    assert_eq!(document("load --stack kernel -n 5 --json")["env"]["wire"], "kernel:");
+    assert_eq!(document("crr --stack user -n 5 --json")["env"]["wire"], "mem:");
+}
+
+#[test]
+fn without_a_free_port_exchanges_wait_for_one_and_say_why() {
+    let load = "load -n 12 -c 2 -K --close client --local-ports 50000-50003 \
+                -w mem:delay=1ms --clock virtual";
+    let document = document(&format!("{load} --json"));
+    let summary = &document["summary"];
+    assert_eq!((&summary["answered"], &summary["failed"]), (&12.into(), &0.into()));
+    // Four begin at once; two times four more a second later, each when a port is taken over.
+    let waits = &summary["port_waits"];
+    assert!(waits["exchanges"].as_u64() >= Some(2), "{waits}");
+    assert!(waits["seconds"].as_f64() > Some(1.0), "{waits}");
+    assert_eq!((&waits["last"]["first"], &waits["last"]["last"]), (&50_000.into(), &50_003.into()));
+    assert_eq!(waits["last"]["time_wait"], 4, "{waits}");
+    assert!(document["phases"]["connect"]["max"].as_f64() < Some(0.1), "a port is no handshake");
+    let text = whimbrel(load);
+    let line = text.lines().find(|line| line.contains("waited for a free port")).expect(&text);
+    for part in ["ports 50000 to 50003", "4 in TIME-WAIT", "ip_local_port_range"] {
+        assert!(line.contains(part), "{part:?} is not in: {line}");
+    }
+    let command =
+        format!("{load} -S net.ipv4.tcp_tw_reuse=0 --connect-timeout 1s -z 20s --fail-if errors>0");
+    let command = command.replace("-n 12", "");
+    let (code, error) =
+        fail(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(command.split_whitespace()));
+    assert_eq!(code, 3, "who waits for longer than a connection may take has failed: {error}");
+}
+
+#[test]
 fn a_body_is_posted_whole() {
     let document = document("load -n 20 -c 2 -m POST -d hello --json");
     // The server answers with the length and the sum of what it got.
