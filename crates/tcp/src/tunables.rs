@@ -474,6 +474,34 @@ tunables! {
         rfc: "RFC 4987 3.6";
     }
 
+    /// `connect` may use Fast Open, where its application asks for that. What a SYN brings may come
+    /// to the peer's application twice.
+    fast_open_client: bool = true, "net.inet.tcp.fastopen.client_enable", Unit::Switch => {
+        rfc: "RFC 7413 4.2.2";
+        low: "each connection waits for a round trip before its first text.";
+        high: "nothing, unless an application asks for what it cannot bear.";
+    }
+
+    /// Listeners may take the text of a SYN at once, where their application asks for that. It may come
+    /// twice: a SYN can be repeated by the network, and no connection remembers that.
+    fast_open_server: bool = true, "net.inet.tcp.fastopen.server_enable", Unit::Switch => {
+        rfc: "RFC 7413 4.2.2";
+        low: "each connection waits for a round trip before its first text.";
+        high: "nothing, unless an application asks for what it cannot bear.";
+    }
+
+    /// How long a server's port is left alone after a SYN with Fast Open went unanswered there, or its
+    /// text was not taken; doubled with each such failure in a row, up to 64 times as long. 0: not at
+    /// all.
+    fast_open_pause: Duration = secs(900), "net.ipv4.tcp_fastopen_blackhole_timeout_sec"
+    (Reading::Seconds), Unit::Time => {
+        also: "net.inet.tcp.fastopen.path_disable_time" (Reading::Seconds);
+        range: Duration::ZERO ..= secs(86_400);
+        rfc: "RFC 7413 4.1.3.1";
+        low: "where a middlebox swallows such SYNs each connection waits for a time-out.";
+        high: "a path that was mended, or a server that was busy, goes without for long.";
+    }
+
     /// A handshake whose third segment finds the accept queue full is ended by a reset, as the
     /// client then knows. Otherwise the segment is dropped, and the SYN-ACK repeated until there is
     /// room.

@@ -125,6 +125,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         timers,
         replies,
         listeners,
+        fast_opens,
         // Fragments go by themselves, as TIME-WAIT does.
         fragmented: _,
         fragment_octets: _,
@@ -137,6 +138,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         (timers, "timers"),
         (replies, "replies"),
         (listeners, "listeners"),
+        (fast_opens, "handshakes of Fast Open"),
     ];
     let kinds = kinds.iter().filter(|(count, _)| *count > 0);
     kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
