@@ -25,7 +25,7 @@ fn shape(document: &Value) -> Shape {
         shape.entry(path.into()).or_default().insert(kind);
         match value {
             Value::Array(list) => {
-                list.iter().for_each(|value| walk(value, &format!("{path}[]"), shape))
+                list.iter().for_each(|value| walk(value, &format!("{path}[]"), shape));
             }
             Value::Object(map) => {
                 map.iter().for_each(|(key, value)| walk(value, &format!("{path}/{key}"), shape));
@@ -56,7 +56,7 @@ fn assert_same_shape(theirs: &Value, ours: &Value, untold: &[&str]) {
                 || *kind == "count" && known.contains("number")
                 || *kind == "number" && seconds && known.contains("count")
         };
-        assert!(kinds.iter().all(|kind| fits(&kind)), "{path}: {kinds:?}, and theirs {known:?}");
+        assert!(kinds.iter().all(fits), "{path}: {kinds:?}, and theirs {known:?}");
     }
 }
 
