@@ -17,7 +17,7 @@ use crate::crr;
 use crate::drive::{self, Job, Ran};
 use crate::failure::Failure;
 use crate::options::{Ground, GroundOptions, OutputOptions};
-use crate::output::first_line;
+use crate::proc::first_line;
 use crate::progress::{self, Progress};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;

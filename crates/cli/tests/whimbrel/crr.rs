@@ -71,3 +71,56 @@ fn our_stack_and_the_kernel_measure_each_other_over_tun() {
     assert_eq!(document["summary"]["answered"], 300, "{text}");
     kernel.end();
 }
+
+#[test]
+fn whoever_closes_first_neither_side_waits_for_the_other() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    for (server, close) in
+        [("serve --echo", ""), ("crr --server", ""), ("crr --server", "--close server")]
+    {
+        let ours = net.serving(&server.split(' ').collect::<Vec<_>>());
+        let port = if server == "serve --echo" { 7 } else { 12_865 };
+        let crr = format!("crr 10.9.0.2:{port} -w kernel: -n 160 -c 16 {close} --json");
+        let text = net.run(&format!("{whimbrel} {crr}"));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let summary = &document["summary"];
+        assert_eq!(
+            (&summary["answered"], &summary["unclosed"]),
+            (&160.into(), &0.into()),
+            "{text}"
+        );
+        assert_eq!(document["phases"]["close"]["count"], 160, "{server} {close}");
+        ours.stop();
+    }
+}
+
+#[test]
+fn a_server_that_does_not_close_is_named() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    let ours = net.serving(&["crr", "--server", "--close", "client"]);
+    let crr = "crr 10.9.0.2:12865 -w kernel: -n 4 -c 4 --close server --timeout 300ms";
+    let text = net.run(&format!("{whimbrel} {crr}"));
+    assert!(
+        text.contains("4 connections were not closed by the server within --timeout"),
+        "{text}"
+    );
+    ours.stop();
+}
+
+#[test]
+fn the_other_side_can_be_the_kernels_too() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    for mode in ["crr -r 64,16k", "rr -r 64,16k", "cc"] {
+        let server = format!("crr --server --stack kernel --mode {mode}");
+        let other = net.serving(&server.split(' ').collect::<Vec<_>>());
+        let text = net.run(&format!(
+            "{whimbrel} crr 127.0.0.1:12865 --stack kernel -n 50 --json --mode {mode}"
+        ));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["summary"]["answered"], 50, "{mode}: {text}");
+        other.end();
+    }
+}

@@ -69,8 +69,13 @@ impl Net {
 
     /// `whimbrel serve`, ready to be talked to.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Serve {
+        self.serving(&[&["serve"], arguments].concat())
+    }
+
+    /// `whimbrel` with these words, which make it a server, ready to be talked to.
+    pub(crate) fn serving(&self, words: &[&str]) -> Serve {
         let mut command = self.command(WHIMBREL);
-        command.arg("serve").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
         // `ip netns exec` becomes the program: the child is `whimbrel` itself.
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());

@@ -189,8 +189,12 @@ impl Shard {
         let Some((connection, mut cx)) = self.connection(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
+        let fast_opening = connection.fast_opening();
         let verdict = connection.on_segment(&mut cx, &arrival.segment);
         self.settle(index);
+        if let Some(before) = fast_opening {
+            self.on_fast_opening(index, before, arrival);
+        }
         if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
             self.on_refused(&arrival.key);
         }

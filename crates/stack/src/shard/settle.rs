@@ -60,6 +60,7 @@ impl Shard {
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
         self.disarm(index);
+        self.end_fast_opening(index);
         let generation = self.records.connections.0.generation(index);
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if let Some(opener) = slot.linked.take() {

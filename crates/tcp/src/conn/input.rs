@@ -45,6 +45,9 @@ impl Connection {
             return Continue(());
         }
         let Some(stamps) = seg.header.options.timestamps else {
+            if self.is_first_syn_again(seg) {
+                return Continue(());
+            }
             // RFC 5961 4.2 has a SYN answered "irrespective of the sequence number".
             let syn = seg.header.flags.contains(TcpFlags::SYN);
             return match cx.tunables.missing_timestamps {
@@ -94,6 +97,10 @@ impl Connection {
             // receive window, silently drop the segment."
             return Done(Verdict::Drop(DropReason::ResetOutsideWindow));
         }
+        if self.is_first_syn_again(seg) {
+            self.on_first_syn_again(seg);
+            return Done(Verdict::Accepted);
+        }
         // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
@@ -133,7 +140,8 @@ impl Connection {
         self.state == State::SynReceived
             && seg.header.flags.contains(TcpFlags::SYN | TcpFlags::ACK)
             && seg.header.seq + 1 == self.rcv.nxt
-            && seg.header.ack == self.snd.max
+            // What our SYN brought beside itself was not taken.
+            && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
 
     /// Second: RST (RFC 5961 3.2).
@@ -156,15 +164,17 @@ impl Connection {
             return Done(Verdict::Drop(DropReason::ResetChallenged));
         }
         let reason = match self.state {
-            State::SynReceived => CloseReason::Refused,
+            State::SynReceived if !self.is_early() => CloseReason::Refused,
             // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
             // CLOSED state". Only the acknowledgment of our FIN is missing, if no text is; text that
             // was not acknowledged is lost (3.6, MUST-12).
             State::Closing | State::LastAck if self.send_queued() == 0 => CloseReason::Finished,
             _ => CloseReason::Reset,
         };
-        if reason == CloseReason::Reset {
-            cx.counters.estab_resets += 1;
+        match reason {
+            CloseReason::Reset if self.is_early() => cx.counters.embryonic_resets += 1,
+            CloseReason::Reset => cx.counters.estab_resets += 1,
+            _ => {}
         }
         self.end(cx, reason);
         Done(Verdict::Closed(reason))
@@ -174,6 +184,10 @@ impl Connection {
     fn check_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::SYN) || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
+        }
+        if self.is_first_syn_again(seg) {
+            self.on_first_syn_again(seg);
+            return Done(Verdict::Accepted);
         }
         if cx.tunables.syn_in_window == SynInWindow::Reset
             && let Some(reset) = self.judge_reset(cx)

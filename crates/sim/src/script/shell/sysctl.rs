@@ -132,7 +132,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.inet.tcp.ecn.enable", "2"),
     ("net.inet.tcp.ecn.maxretries", "1"),
     ("net.inet.tcp.fast_finwait2_recycle", "0"),
-    ("net.inet.tcp.fastopen.server_enable", "0"),
     ("net.inet.tcp.functions_inherit_listen_socket_stack", "1"),
     ("net.inet.tcp.functions_default", "freebsd"),
     ("net.inet.tcp.initcwnd_segments", "10"),
