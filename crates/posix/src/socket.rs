@@ -1,5 +1,7 @@
 //! One socket: what was asked of it, and the connection or listener it has.
 
+use alloc::boxed::Box;
+
 use whimbrel_stack::{Handle, ListenerId};
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::SocketOptions;
@@ -15,8 +17,8 @@ pub(crate) struct Socket {
     pub(crate) settings: Settings,
     /// Where it is bound, the port drawn if none was given; port 0 if `connect` is to draw it.
     pub(crate) local: Option<Endpoint>,
-    /// Where `connect` is to lead once something is sent (`TCP_FASTOPEN_CONNECT`).
-    pub(crate) deferred: Option<Endpoint>,
+    /// Where `connect` is to lead once something is sent (`TCP_FASTOPEN_CONNECT`); few sockets have it.
+    pub(crate) deferred: Option<Box<Endpoint>>,
     /// What `SO_ERROR` tells, once.
     pub(crate) error: Option<Errno>,
     pub(crate) phase: Phase,

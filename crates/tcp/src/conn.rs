@@ -246,6 +246,8 @@ impl Flags {
     const EARLY: Self = Self(1 << 19);
     /// A SYN brought text: ours, once it is sent and unless it is refused, or the peer's.
     const SYN_DATA: Self = Self(1 << 20);
+    /// FIN does not ride on text.
+    const FIN_APART: Self = Self(1 << 21);
 
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);

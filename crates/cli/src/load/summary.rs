@@ -138,7 +138,7 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
             line("waited for a port", record.starved),
         ];
     };
-    let StackState { counters, census, ports: (first, last) } = client;
+    let StackState { counters, census, ports: (first, last), states: _ } = client;
     let range = u64::from(last - first) + 1;
     let mut lines = vec![
         "Stack (client side):".into(),

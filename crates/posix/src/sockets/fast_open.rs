@@ -1,5 +1,7 @@
 //! Fast Open as Linux has it: `MSG_FASTOPEN`, `TCP_FASTOPEN` and `TCP_FASTOPEN_CONNECT`.
 
+use alloc::boxed::Box;
+
 use bytes::Bytes;
 use whimbrel_wire::Endpoint;
 
@@ -31,7 +33,7 @@ impl Sockets {
         flags: MsgFlags,
         to: Option<Endpoint>,
     ) -> Outcome<usize> {
-        let deferred = self.get(fd).ok().and_then(|socket| socket.deferred);
+        let deferred = self.get(fd).ok().and_then(|socket| socket.deferred.as_deref().copied());
         let asked = flags.has(MsgFlags::MSG_FASTOPEN);
         if !asked && deferred.is_none() && !out.opened {
             return self.send_on(fd, out, flags);
@@ -82,7 +84,7 @@ impl Sockets {
         }
         check_family(socket, &to.addr, Errno::ENETUNREACH)?;
         if self.shard.knows_fast_open_cookie(socket.local.map(|local| local.addr), &to) {
-            self.get_mut(fd)?.deferred = Some(to);
+            self.get_mut(fd)?.deferred = Some(Box::new(to));
             self.notify(fd);
             return Ok(Deferral::Deferred);
         }

@@ -224,10 +224,16 @@ impl Connection {
     }
 
     /// Our SYN is acknowledged: RFC 9293 3.10.7.3, "If SND.UNA > ISS (our SYN has been ACKed),
-    /// change the connection state to ESTABLISHED, form an ACK segment".
+    /// change the connection state to ESTABLISHED, form an ACK segment". "Data or controls that were
+    /// queued for transmission MAY be included": it may wait a little for those that are not yet.
     fn on_syn_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         self.establish();
-        self.owe_ack();
+        let delay = cx.tunables.handshake_ack_delay;
+        if delay.is_zero() || self.acks_at_once() {
+            self.owe_ack();
+        } else {
+            self.timers.delay_ack(cx.now, delay);
+        }
         self.check_ack(cx, seg)?;
         self.on_syn_text_judged();
         // RFC 9293 3.10.7.3: "If there are other controls or text in the segment, then continue

@@ -140,9 +140,7 @@ impl Connection {
         // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
         let most = if self.snd_up().is_some() { mss } else { max_text.max(mss) };
         let len = self.judge_len(waiting, room, most);
-        // The FIN waits until our SYN is acknowledged.
-        let may_end = self.flags.0 & (Flags::FIN_QUEUED.0 | Flags::SYN.0) == Flags::FIN_QUEUED.0;
-        let fin = may_end && len == waiting && room > len;
+        let fin = len == waiting && room > len && self.fin_goes_with(len);
         (len > 0 || fin).then_some(Piece { seq, len, fin })
     }
 
@@ -197,8 +195,15 @@ impl Connection {
     fn oldest_piece(&self, room: u32) -> Piece {
         let queued = self.send_queued();
         let len = room.min(u32::from(self.mss)).min(queued);
-        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued && room > len;
+        let fin = len == queued && room > len && self.fin_goes_with(len);
         Piece { seq: self.snd.una, len, fin }
+    }
+
+    /// Whether FIN goes with the last `len` octets of text. It waits until our SYN is acknowledged.
+    #[inline]
+    fn fin_goes_with(&self, len: u32) -> bool {
+        let may_end = self.flags.0 & (Flags::FIN_QUEUED.0 | Flags::SYN.0) == Flags::FIN_QUEUED.0;
+        may_end && (len == 0 || !self.flags.has(Flags::FIN_APART))
     }
 }
 
