@@ -90,6 +90,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("bulk send -C bbr"), 2, &["--congestion", "no \"bbr\"", "reno"]);
     assert_says(&whimbrel("bulk send -C x -w kernel:"), 2, &["the kernel has no", "reno"]);
     assert_says(&whimbrel("bulk send -M 9"), 2, &["88..=32767"]);
+    assert_says(&whimbrel("bulk send -n 0"), 2, &["--bytes", "at least one octet"]);
     assert_says(&whimbrel("bulk send --wscale 15"), 2, &["0 to 14"]);
     assert_says(&whimbrel("bulk"), 2, &["send", "recv"]);
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
@@ -122,6 +123,34 @@ fn a_server_that_is_not_there_is_one_clear_line() {
         let error = whimbrel(&format!("{command} -w kernel:"));
         assert_says(&error, 1, &["127.0.0.1:9", "connection refused", "is a server listening"]);
         assert_eq!(error.1.lines().count(), 1, "{}", error.1);
+    }
+}
+
+#[test]
+fn a_server_of_something_else_is_one_clear_line() {
+    let Some(net) = Net::new() else { return };
+    let cases = [
+        ("--discard", "bulk recv AT -t 200ms", "not one octet came: is it a server that sends"),
+        (
+            "--echo",
+            "load http://AT/ -n 3 -c 1",
+            "malformed answer, 3 times): the peer speaks another",
+        ),
+        ("--sink", "crr AT -n 3 --timeout 100ms", "response timeout, 3 times): the server takes"),
+        (
+            "--body=1",
+            "bulk send AT -t 200ms",
+            "closed before the answer was complete: the peer hung",
+        ),
+    ];
+    for (server, words, said) in cases {
+        let server = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:1234", server]);
+        let words = words.replace("AT", "127.0.0.1:1234");
+        let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+        let error = fail(command.args(words.split(' ')).args(["-w", "kernel:"]));
+        assert_says(&error, 1, &["127.0.0.1:1234", said]);
+        assert_eq!(error.1.lines().count(), 1, "{}", error.1);
+        server.end();
     }
 }
 

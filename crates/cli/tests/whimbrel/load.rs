@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use serde_json::Value;
 
-use crate::netns::{Net, await_that, fail, has, interrupt, succeed};
+use crate::netns::{Net, await_handler, await_that, fail, has, interrupt, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -298,6 +298,27 @@ fn an_interrupted_load_says_what_was_done_so_far() {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("Success rate:  100.00%"), "{text}");
+}
+
+#[test]
+fn a_signal_that_is_sent_twice_is_meant_once() {
+    // As `timeout` sends it: to the program, and to the group that it is in.
+    for (words, signal, part) in [
+        ("load -z 1h -w kernel: -t 2", "-INT", "Success rate:  100.00%"),
+        ("crr -l 1h", "-TERM", "TCP_CRR"),
+        ("bulk send -t 1h", "-INT", "sender"),
+        ("load -z 1h --json", "-TERM", "\"succeeded\""),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        let child = command.args(words.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+        await_handler(child.id());
+        thread::sleep(Duration::from_millis(200));
+        let id = child.id().to_string();
+        succeed(Command::new("kill").args([signal, &id, &id]));
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(part), "{words}: {}", output.status);
+    }
 }
 
 /// An nginx in a namespace, killed at the end.
