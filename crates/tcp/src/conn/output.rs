@@ -217,7 +217,8 @@ impl Connection {
         let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
         let header = &mut outgoing.header;
-        header.options = TcpOptions { fast_open, ..self.syn_options(cx) };
+        header.options.fast_open = fast_open;
+        self.offer_options(cx, &mut header.options);
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
         header.window = if answers {
@@ -241,16 +242,17 @@ impl Connection {
         outgoing
     }
 
-    /// What our SYN or SYN-ACK offers, but for Fast Open.
-    pub(super) fn syn_options(&self, cx: &Context<'_>) -> TcpOptions {
-        let mss = Some(Mss::new(self.advertised_mss));
-        let timestamps = self.own_timestamps(cx);
-        let (window_scale, sack_permitted) = if self.state == State::SynReceived {
-            (self.scaling().then_some(self.recv_scale), self.flags.has(Flags::SACK))
+    /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
+    #[inline]
+    pub(super) fn offer_options(&self, cx: &Context<'_>, options: &mut TcpOptions) {
+        options.mss = Some(Mss::new(self.advertised_mss));
+        let (scaling, sack) = if self.state == State::SynReceived {
+            (self.scaling(), self.flags.has(Flags::SACK))
         } else {
-            (cx.tunables.window_scaling.then_some(self.recv_scale), cx.tunables.sack)
+            (cx.tunables.window_scaling, cx.tunables.sack)
         };
-        TcpOptions { mss, window_scale, sack_permitted, timestamps, ..TcpOptions::default() }
+        options.window_scale = scaling.then_some(self.recv_scale);
+        options.sack_permitted = sack;
     }
 
     fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
