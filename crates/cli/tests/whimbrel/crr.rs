@@ -44,6 +44,10 @@ fn it_runs_until_the_mean_is_sure_or_it_was_often_enough() {
     let virtually = "-l 1s -w mem:delay=1ms --clock virtual";
     let sure = whimbrel(&format!("crr -i 3,10 -I 99,5 {virtually}"));
     assert!(sure.contains("mean of 3 runs: 250.00 per sec, +/- 0.00% with 99%"), "{sure}");
+    // Of 750 connections over four ports, all but the first four take the place of an older one.
+    let ports = "--local-ports 50000-50003";
+    let reused = whimbrel(&format!("crr -i 3,10 -I 99,5 {ports} {virtually}"));
+    assert!(reused.contains("99.5%"), "{reused}");
     let text =
         whimbrel("crr -i 5,3 -I 95,0.1 -l 1s -w mem:delay=1ms,loss=10% --clock virtual --json");
     let document: Value = serde_json::from_str(&text).unwrap();

@@ -154,6 +154,7 @@ fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
     assert_eq!(document["stack"]["client"]["time_wait"], 300);
     let text = whimbrel(&words.replace("--json", ""));
     assert!(text.contains("The last run:") && text.contains("    3         100"), "{text}");
+    assert!(text.contains("Stack (client side, all runs):"), "{text}");
 }
 
 #[test]
