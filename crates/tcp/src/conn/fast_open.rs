@@ -58,12 +58,13 @@ impl Connection {
 
     /// The option of the SYN that is made, and its text. The first SYN alone has either: a middlebox
     /// may have swallowed it for that (RFC 7413 4.2.2).
+    #[cold]
     pub(super) fn take_fast_syn(
         &mut self,
         cx: &Context<'_>,
+        syn: FastSyn,
         slices: &mut Slices,
     ) -> Option<FastOpen> {
-        let syn = self.cold.as_ref()?.fast_syn?;
         let first = self.snd.max == self.snd.una;
         let room = self.syn_room(cx);
         let cold = self.cold.as_mut()?;
@@ -71,7 +72,8 @@ impl Connection {
         if !first {
             return None;
         }
-        if room > 0 {
+        // A SYN has no urgent pointer: what is urgent waits for a segment that has one.
+        if room > 0 && cold.send.urgent().is_none() {
             cold.send.slice(0, room.min(cold.send.len()), slices);
         }
         if slices.octets() > 0 {
