@@ -10,7 +10,7 @@ use whimbrel_io::signals::Signals;
 use whimbrel_io::sys::{CpuTime, cpu_time};
 use whimbrel_io::{Clock, Stop, WireSpec};
 use whimbrel_link::LinkCounters;
-use whimbrel_stack::shard::Census;
+use whimbrel_stack::shard::{Census, StateCounts};
 use whimbrel_stack::{Capabilities, Shard};
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::Endpoint;
@@ -101,8 +101,10 @@ pub(crate) struct Effort {
 pub(crate) struct StackState {
     /// What it counted.
     pub(crate) counters: Counters,
-    /// What it holds at the end of the run.
+    /// What it holds at the end of the run, when the client has let go of what was open.
     pub(crate) census: Census,
+    /// In which states that is.
+    pub(crate) states: StateCounts,
     /// The ports that it draws from, the last one included.
     pub(crate) ports: (u16, u16),
 }
@@ -113,6 +115,7 @@ impl StackState {
         Self {
             counters: shard.counters().clone(),
             census: shard.census(),
+            states: shard.states(),
             ports: (tunables.port_first, tunables.port_last),
         }
     }
@@ -124,6 +127,7 @@ pub(crate) fn run<J: Job>(
     ground: &Ground,
     target: Option<Endpoint>,
 ) -> Result<Ran<J::Outcome>, Failure> {
+    target.map_or(Ok(()), |target| ground.check_target(target))?;
     measure(|stop| match (&ground.wire, target) {
         (WireSpec::Mem(link), _) => mem::run(job, ground, link, stop),
         (WireSpec::Kernel, target) => kernel::run(job, target, stop),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use whimbrel_apps::Condition;
 use whimbrel_io::WireSpec;
-use whimbrel_wire::Address;
+use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CapturePlan};
 use crate::drive::mem;
@@ -130,6 +130,20 @@ impl Ground {
             if let Some(text) = refused {
                 return Err(Failure::usage("--local-addr", format!("{ip}: {text}")));
             }
+        }
+        Ok(())
+    }
+}
+
+impl Ground {
+    /// The target must be somebody else: a stack does not talk to itself.
+    pub(crate) fn check_target(&self, target: Endpoint) -> Result<(), Failure> {
+        if self.wire.addresses().iter().any(|own| own.addr == target.addr) {
+            let text = format!(
+                "{target} is this stack's own address on {}: give that of the other side",
+                self.typed
+            );
+            return Err(Failure::usage("TARGET", text));
         }
         Ok(())
     }

@@ -265,7 +265,7 @@ impl<D: Device> ServedShard<D> {
         let medium = device.capabilities().medium;
         let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
         let tap = plan.pcap.as_ref().map(open).transpose()?;
-        let port = ServePort::new(Server::open(plan)?, place);
+        let port = ServePort::new(Server::open(plan)?, listeners.clone(), place);
         let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
         worker.run(stop).map_err(Failure::run)?;
 

@@ -45,7 +45,7 @@ use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ListenerId, ShardConfig};
 
-pub use inspect::{SocketEntry, SocketState};
+pub use inspect::{SocketEntry, SocketState, StateCounts};
 
 pub use error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, SendError};
 

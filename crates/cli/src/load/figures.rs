@@ -62,7 +62,8 @@ impl Outcome {
                 let ports = record.shortage.filter(|_| *trouble == Trouble::PortsExhausted);
                 let ports = ports.map_or_else(String::new, |ports| format!(", {ports}"));
                 Err(Failure::run(format!(
-                    "{target}: nothing was answered ({count} times {trouble}{ports}): {}",
+                    "{target}: nothing was answered ({trouble}, {}{ports}): {}",
+                    if *count == 1 { "once".into() } else { format!("{count} times") },
                     trouble.remedy()
                 )))
             }

@@ -84,6 +84,7 @@ const PURGES: &[&str] = &[
 const UNSEEN: &[&str] = &[
     "debug.*",
     "kern.ipc.tls.*",
+    "kern.timecounter.*",
     "net.inet.tcp.bb.*",
     "net.inet.tcp.hostcache.bucketlimit",
     "net.inet.tcp.hostcache.cachelimit",
