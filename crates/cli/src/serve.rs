@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     max_body: u64,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     /// By default the web's server does, and a server of octets does not.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     #[command(flatten)]
     capture: CaptureOption,

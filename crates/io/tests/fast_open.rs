@@ -23,7 +23,6 @@ use whimbrel_wire::Endpoint;
 use peer::{Peer, kernel, octets, read, v4, v6, write};
 
 #[path = "common/peer.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod peer;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";

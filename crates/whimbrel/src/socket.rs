@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::AsyncWriteExt;
 
 use crate::bound::{Reserved, Share};
 use crate::cell::Settings;
@@ -91,11 +90,18 @@ impl TcpSocket {
         let (stack, draft) = self.into_parts();
         let Draft { bound, settings, .. } = draft;
         // No SYN has room for more; the rest finds its way as any other.
-        let (first, rest) = data.split_at(data.len().min(FIRST));
+        let (first, mut rest) = data.split_at(data.len().min(FIRST));
         let first = Some(Bytes::copy_from_slice(first));
         let opening = Opening { peer: addr, bound, settings, first };
-        let mut stream = TcpStream::open(&stack, opening).await?;
-        stream.write_all(rest).await?;
+        let stream = TcpStream::open(&stack, opening).await?;
+        while !rest.is_empty() {
+            stream.writable().await?;
+            match stream.try_write(rest) {
+                Ok(taken) => rest = rest.split_at(taken).1,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(stream)
     }
 

@@ -186,6 +186,10 @@ fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none()
             assert_eq!((code, error.as_str()), (0, ""), "{words}");
         }
     }
+    for (words, code) in [("load -w foo", 2), ("load -n 5 --fail-if p99>0s --quiet", 3)] {
+        let (ended, _) = run(&format!("whimbrel {} 2> /dev/full", words.replace('>', "\\>")));
+        assert_eq!(ended, code, "an error that cannot be told has its code: {words}");
+    }
     let full = whimbrel("load -n 20 -o /dev/full");
     assert_says(&full, 1, &["--output /dev/full", "No space left"]);
     assert_says(&whimbrel("load -n 20 --pcap /dev/full"), 1, &["--pcap", "is the disk full?"]);
