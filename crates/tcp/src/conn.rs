@@ -39,7 +39,7 @@ use crate::{Context, Tick};
 
 pub use attempt::Attempt;
 pub use close::{Remains, WriteClosed};
-pub use fast_open::{FastOpening, FastSyn};
+pub use fast_open::FastSyn;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, Particulars, SocketOptions};

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, succeed};
+use crate::netns::{Net, fail, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -44,6 +44,10 @@ fn it_runs_until_the_mean_is_sure_or_it_was_often_enough() {
     let virtually = "-l 1s -w mem:delay=1ms --clock virtual";
     let sure = whimbrel(&format!("crr -i 3,10 -I 99,5 {virtually}"));
     assert!(sure.contains("mean of 3 runs: 250.00 per sec, +/- 0.00% with 99%"), "{sure}");
+    // Of 750 connections over four ports, all but the first four take the place of an older one.
+    let ports = "--local-ports 50000-50003";
+    let reused = whimbrel(&format!("crr -i 3,10 -I 99,5 {ports} {virtually}"));
+    assert!(reused.contains("99.5%"), "{reused}");
     let text =
         whimbrel("crr -i 5,3 -I 95,0.1 -l 1s -w mem:delay=1ms,loss=10% --clock virtual --json");
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -106,6 +110,34 @@ fn a_server_that_does_not_close_is_named() {
         text.contains("4 connections were not closed by the server within --timeout"),
         "{text}"
     );
+    ours.stop();
+}
+
+#[test]
+fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    let ours = net.serve(&["--echo"]);
+    net.command("sysctl")
+        .args(["-qw", "net.ipv4.ip_local_port_range=50000 50003"])
+        .status()
+        .unwrap();
+    // It keeps its ports in TIME-WAIT for a minute.
+    let text = net.run(&format!("{whimbrel} crr 10.9.0.2:7 -w kernel: -n 6 --timeout 300ms"));
+    for part in [
+        "[2] no free port: widen net.ipv4.ip_local_port_range",
+        "2 waited for a free port, 6",
+        "(ports 50000 to 50003: 4 in TIME-WAIT)",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+    let mut again = net.command(whimbrel);
+    again.args("crr 10.9.0.2:7 -w kernel: -n 6 --timeout 100ms".split(' '));
+    let (code, error) = fail(&mut again);
+    let reason =
+        "nothing was answered (no free port, 3 times, ports 50000 to 50003: 4 in TIME-WAIT)";
+    assert!(code == 1 && error.contains(reason), "{code} {error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
     ours.stop();
 }
 

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use serde_json::Value;
 
-use crate::netns::{Net, await_that, fail, has, interrupt, succeed};
+use crate::netns::{Net, await_handler, await_that, fail, has, interrupt, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -154,6 +154,7 @@ fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
     assert_eq!(document["stack"]["client"]["time_wait"], 300);
     let text = whimbrel(&words.replace("--json", ""));
     assert!(text.contains("The last run:") && text.contains("    3         100"), "{text}");
+    assert!(text.contains("Stack (client side, all runs):"), "{text}");
 }
 
 #[test]
@@ -176,6 +177,11 @@ fn it_loads_itself_over_the_kernels_sockets() {
     assert_eq!(document["statuses"]["200"], 500);
     assert_eq!(document["summary"]["failed"], 0);
     assert_eq!(document["stack"]["client"], Value::Null);
+    // Other tests may use it, too.
+    let counted = &document["stack"]["kernel"]["counters"];
+    assert!(counted["TcpActiveOpens"].as_u64() >= Some(500), "{counted}");
+    assert!(counted["TcpPassiveOpens"].as_u64() >= Some(500), "{counted}");
+    assert_eq!(self::document("load -n 5 --json")["stack"]["kernel"], Value::Null);
 }
 
 #[test]
@@ -253,6 +259,8 @@ fn a_document_says_where_it_comes_from_what_was_asked_and_what_the_stacks_did() 
     assert_eq!(document["seed"], 5);
     let config = &document["config"];
     assert_eq!((&config["connections"], &config["requests"]), (&3.into(), &300.into()));
+    assert_eq!((&config["repeat"], &config["body"]), (&1.into(), &128.into()));
+    assert!(config["request_octets"].as_u64() > Some(20), "{config}");
     assert_eq!(document["rules"]["tunables"]["msl.remote"]["origin"], "--set");
 
     // Every connection was opened and closed once, and the server, who closed, keeps its TIME-WAIT;
@@ -298,6 +306,27 @@ fn an_interrupted_load_says_what_was_done_so_far() {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("Success rate:  100.00%"), "{text}");
+}
+
+#[test]
+fn a_signal_that_is_sent_twice_is_meant_once() {
+    // As `timeout` sends it: to the program, and to the group that it is in.
+    for (words, signal, part) in [
+        ("load -z 1h -w kernel: -t 2", "-INT", "Success rate:  100.00%"),
+        ("crr -l 1h", "-TERM", "TCP_CRR"),
+        ("bulk send -t 1h", "-INT", "sender"),
+        ("load -z 1h --json", "-TERM", "\"succeeded\""),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        let child = command.args(words.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+        await_handler(child.id());
+        thread::sleep(Duration::from_millis(200));
+        let id = child.id().to_string();
+        succeed(Command::new("kill").args([signal, &id, &id]));
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(part), "{words}: {}", output.status);
+    }
 }
 
 /// An nginx in a namespace, killed at the end.

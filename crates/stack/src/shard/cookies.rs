@@ -136,8 +136,7 @@ impl Shard {
         self.counters.cookies_received += 1;
         let tsecr = arrival.segment.header.options.timestamps.map(|stamps| stamps.ecr);
         let offset = self.offset_after(&entry, tsecr.unwrap_or_default());
-        let connection = self.build(&entry, offset);
-        let place = self.seat(connection, listener, located.hash);
+        let place = self.seat(&entry, offset, located.hash);
         self.records.flows.insert(located.hash, Record::new(Kind::Connection, place));
         self.on_connection_segment(place, arrival)
     }

@@ -5,7 +5,7 @@
 //! grants a cookie if one was asked for.
 
 use bytes::Bytes;
-use whimbrel_tcp::conn::{Connection, FastOpening, FastSyn, SocketOptions};
+use whimbrel_tcp::conn::{Connection, FastSyn, SocketOptions};
 use whimbrel_tcp::table::{
     CookieVerdict, FastOpenForm, Key, Kind, KnownServer, Opened, Record, ReuseBy, Service, SynEntry,
 };
@@ -116,7 +116,7 @@ impl Shard {
             connection.inherit(&mut cx, &options);
         }
         connection.take_syn_text(&mut cx, syn);
-        let place = self.seat(connection, entry.listener(), located.hash);
+        let place = self.enqueue(connection, entry.listener(), located.hash);
         let record = Record::new(Kind::Connection, place);
         match opening.replaces {
             Some((wait, _)) => {
@@ -211,17 +211,12 @@ impl Shard {
 
 /// What comes of it.
 impl Shard {
-    /// A segment came for a connection whose handshake of Fast Open was as `before`.
-    #[cold]
-    pub(super) fn on_fast_opening(
-        &mut self,
-        index: u32,
-        before: FastOpening,
-        arrival: &Arrival<'_>,
-    ) {
+    /// A segment came for a connection whose handshake of Fast Open was under way; `text`: a SYN had
+    /// brought some.
+    pub(super) fn on_fast_opening(&mut self, index: u32, text: bool, arrival: &Arrival<'_>) {
         let slot = self.records.connections.0.get(index);
         let Some(connection) = slot.map(|slot| &slot.connection) else { return };
-        if connection.fast_opening().is_some() {
+        if connection.is_fast_opening() {
             return;
         }
         let taken = connection.has_syn_data();
@@ -231,7 +226,7 @@ impl Shard {
                 let header = arrival.segment.header.whole();
                 // Where SYNs cross nothing is told of cookies, and nothing failed.
                 if header.flags.contains(TcpFlags::SYN_ACK) {
-                    self.learn(&service, before, taken, &header);
+                    self.learn(&service, text, taken, &header);
                 }
             }
             None => {}
@@ -239,14 +234,14 @@ impl Shard {
     }
 
     /// The server answered our SYN.
-    fn learn(&mut self, service: &Service, sent: FastOpening, taken: bool, answer: &TcpHeader) {
+    fn learn(&mut self, service: &Service, text: bool, taken: bool, answer: &TcpHeader) {
         let mss = answer.options.mss.unwrap_or(self.tunables.default_mss(&service.remote.addr));
         let granted = answer.options.fast_open.filter(|option| !option.is_request());
         match granted {
             Some(cookie) => self.fast_open_cache.store(service, KnownServer { cookie, mss }),
             None => self.fast_open_cache.note_mss(service, mss),
         }
-        match (sent.text, taken) {
+        match (text, taken) {
             (true, true) => {
                 self.counters.fast_open_active += 1;
                 self.fast_open_cache.on_success(service);
@@ -255,19 +250,14 @@ impl Shard {
             (false, _) => {}
         }
         // RFC 7413 4.1.3.1: an answer as if there had been no option. With a cookie it is none: the
-        // one that was sent had expired, or there was none.
-        if granted.is_none() && !taken && self.wanted(sent, service) {
+        // one that was sent had expired. A cookie alone, without text, may have been taken.
+        if granted.is_none() && !taken && (text || self.fast_open_cache.find(service).is_none()) {
             self.on_fast_open_failure(service);
         }
     }
 
-    /// Whether the SYN asked for something that an answer without it refuses: a cookie alone, with no
-    /// text, may have been taken.
-    fn wanted(&self, sent: FastOpening, service: &Service) -> bool {
-        sent.text || self.fast_open_cache.find(service).is_none()
-    }
-
     /// A connection is over while its handshake of Fast Open was under way.
+    #[cold]
     pub(super) fn end_fast_opening(&mut self, index: u32) {
         let Some(opened) = self.fast_opens.end(index) else { return };
         let slot = self.records.connections.0.get(index);

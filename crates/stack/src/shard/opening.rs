@@ -136,6 +136,7 @@ impl Shard {
     }
 
     /// A SYN gets its half-open entry, for which there is room, and its SYN-ACK.
+    #[inline(always)]
     fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: Opening) -> Verdict {
         let Ok(index) = self.records.syns.insert(entry, &mut self.listeners, self.now) else {
             debug_assert!(false, "room was found above");
@@ -234,8 +235,7 @@ impl Shard {
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
             Err(reason) => return Verdict::Drop(reason),
         }
-        let connection = self.build(&entry, self.timestamp_offset(&entry));
-        let place = self.seat(connection, entry.listener(), located.hash);
+        let place = self.seat(&entry, self.timestamp_offset(&entry), located.hash);
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
         self.records.flows.replace(located.hash, half_open, whole);
@@ -275,9 +275,15 @@ impl Shard {
         Verdict::Reply(Reply::reset_for(segment).stamped(stamps), DropReason::ListenOverflow)
     }
 
-    /// A connection that the peer opened, in its listener's accept queue, for which
+    /// The connection of a complete handshake, in its listener's accept queue, for which
     /// [`Shard::judge_seat`] found room. The flow table does not lead to it yet.
-    pub(super) fn seat(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
+    pub(super) fn seat(&mut self, entry: &SynEntry, timestamp_offset: u32, hash: FlowHash) -> u32 {
+        let connection = self.build(entry, timestamp_offset);
+        self.enqueue(connection, entry.listener(), hash)
+    }
+
+    #[inline(always)]
+    pub(super) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
         let mut slot = Slot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
@@ -291,8 +297,7 @@ impl Shard {
         place
     }
 
-    /// The connection of a complete handshake.
-    pub(super) fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
+    fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
         let options = self.inherited_options(entry);
         let handshake = self.handshake(entry, timestamp_offset);
         let mut cx = self.context();
@@ -311,6 +316,7 @@ impl Shard {
     }
 
     /// What both SYNs said.
+    #[inline(always)]
     pub(super) fn handshake(&self, entry: &SynEntry, timestamp_offset: u32) -> Handshake {
         Handshake {
             open: ActiveOpen {

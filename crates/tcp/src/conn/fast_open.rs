@@ -11,7 +11,7 @@
 //!                                                     our text, within the initial window ->
 //! ```
 
-use whimbrel_wire::tcp::{FastOpen, TcpFlags};
+use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpOptions};
 use whimbrel_wire::{Mss, WindowScale};
 
 use super::{Connection, Flags, Handshake, KeepAlive, Signals, State};
@@ -27,13 +27,6 @@ pub struct FastSyn {
     pub option: FastOpen,
     /// The MSS that the server announced last: what options and text of the SYN may take.
     pub mss: Mss,
-}
-
-/// A handshake of Fast Open that is under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FastOpening {
-    /// A SYN with text was sent, or came.
-    pub text: bool,
 }
 
 /// Ours.
@@ -53,20 +46,25 @@ impl Connection {
         let Some(syn) = syn.filter(|syn| !syn.option.is_request() && self.is_before_syn()) else {
             return 0;
         };
-        let mut options = self.syn_options(cx);
-        options.fast_open = Some(syn.option);
+        let mut options = TcpOptions {
+            timestamps: self.own_timestamps(cx),
+            fast_open: Some(syn.option),
+            ..TcpOptions::default()
+        };
+        self.offer_options(cx, &mut options);
         let options = options.encoded_len(cx.tunables.option_order) as u32;
         u32::from(syn.mss.get().min(self.mss)).saturating_sub(options)
     }
 
     /// The option of the SYN that is made, and its text. The first SYN alone has either: a middlebox
     /// may have swallowed it for that (RFC 7413 4.2.2).
+    #[cold]
     pub(super) fn take_fast_syn(
         &mut self,
         cx: &Context<'_>,
+        syn: FastSyn,
         slices: &mut Slices,
     ) -> Option<FastOpen> {
-        let syn = self.cold.as_ref()?.fast_syn?;
         let first = self.snd.max == self.snd.una;
         let room = self.syn_room(cx);
         let cold = self.cold.as_mut()?;
@@ -74,7 +72,8 @@ impl Connection {
         if !first {
             return None;
         }
-        if room > 0 {
+        // A SYN has no urgent pointer: what is urgent waits for a segment that has one.
+        if room > 0 && cold.send.urgent().is_none() {
             cold.send.slice(0, room.min(cold.send.len()), slices);
         }
         if slices.octets() > 0 {
@@ -188,14 +187,14 @@ impl Connection {
 
 /// Getters.
 impl Connection {
-    /// The handshake of Fast Open that is under way, if one is.
+    /// Whether a handshake of Fast Open is under way.
     #[inline]
-    pub fn fast_opening(&self) -> Option<FastOpening> {
-        let text = self.flags.has(Flags::SYN_DATA);
-        self.flags.has_any(Flags::FAST_OPENING).then_some(FastOpening { text })
+    pub const fn is_fast_opening(&self) -> bool {
+        self.flags.has_any(Flags::FAST_OPENING)
     }
 
-    /// Whether text of a SYN arrived: of ours, or of the peer's.
+    /// Whether text of a SYN arrived: of the peer's, or of ours, which is on its way until somebody
+    /// answers.
     pub const fn has_syn_data(&self) -> bool {
         self.flags.has(Flags::SYN_DATA)
     }

@@ -627,3 +627,25 @@ fn shards_do_not_share_what_they_know() {
     assert!(hosts.client.knows_fast_open_cookie(None, &server_at(Over::V4)));
     assert!(!other.knows_fast_open_cookie(None, &server_at(Over::V4)));
 }
+
+#[test]
+fn the_option_means_nothing_without_syn() {
+    let (mut hosts, listener, cookie) = server_for(8);
+    let answers = tell(&mut hosts, &syn(1, None), REQUEST);
+    let third = TcpHeader {
+        seq: SeqNum::new(1_001),
+        ack: answers[0].0.seq + 1,
+        flags: TcpFlags::ACK,
+        options: TcpOptions { fast_open: Some(cookie), ..TcpOptions::default() },
+        ..syn(1, None)
+    };
+    assert_eq!(tell(&mut hosts, &third, REQUEST), []);
+    let server = hosts.server.accept(listener).expect("a complete connection");
+    assert_eq!(drain(&mut hosts.server, server), (REQUEST.to_vec(), Recv::Pending));
+    // Nor does a stray one with a cookie open anything.
+    let stray = TcpHeader { src_port: 2, ..third };
+    let answers = tell(&mut hosts, &stray, REQUEST);
+    assert_eq!(answers[0].0.flags, TcpFlags::RST);
+    assert_eq!(counts(hosts.server.counters()), [0; 4]);
+    hosts.server.abort(server);
+}

@@ -40,9 +40,6 @@ impl FastOpens {
 
     /// Its handshake is over; returns who began it, if anybody did by Fast Open.
     pub fn end(&mut self, place: u32) -> Option<Opened> {
-        if self.under_way.is_empty() {
-            return None;
-        }
         self.under_way.remove(&place)
     }
 
@@ -71,6 +68,7 @@ impl FastOpens {
     }
 
     /// Whether none is.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
