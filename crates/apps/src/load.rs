@@ -75,6 +75,14 @@ pub struct Close {
     pub never_begun: u64,
 }
 
+/// Of several parts.
+impl core::ops::AddAssign for Close {
+    fn add_assign(&mut self, other: Self) {
+        self.in_flight += other.in_flight;
+        self.never_begun += other.never_begun;
+    }
+}
+
 /// What became of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
@@ -161,7 +169,7 @@ impl<T: Transport> Model<T> for Load<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         if self.life == Life::NotBegun {
             self.life = Life::Running;
-            self.arrivals = Arrivals::new(self.plan.rate, now);
+            self.arrivals = Arrivals::new(self.plan.rate, now + self.plan.lag);
             self.record.begin(now + self.plan.warmup);
         }
         let mut left = budget;

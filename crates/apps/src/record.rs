@@ -115,6 +115,28 @@ impl Record {
         per_second(self.answered(), self.elapsed())
     }
 
+    /// Adds what another part of the same run measured, by the same clock.
+    pub fn add(&mut self, other: &Self) {
+        // Histograms of the same bounds: nothing is too great for the sum.
+        let _ = self.service.add(&other.service);
+        let _ = self.corrected.add(&other.corrected);
+        for (phase, more) in self.phases.iter_mut().zip(&other.phases) {
+            let _ = phase.add(more);
+        }
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        for (trouble, count) in &other.troubles {
+            *self.troubles.entry(*trouble).or_default() += count;
+        }
+        self.intervals.add(&other.intervals);
+        self.body += other.body;
+        self.opened += other.opened;
+        self.unclean += other.unclean;
+        self.began = self.began.min(other.began);
+        self.until = self.until.max(other.until);
+    }
+
     pub(crate) fn begin(&mut self, now: Instant) {
         self.began = now;
         self.until = now;

@@ -13,6 +13,7 @@ use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::{output, quantity, report, size};
 
+mod course;
 mod figures;
 mod job;
 pub(crate) mod json;
@@ -21,9 +22,11 @@ mod plan;
 mod summary;
 mod url;
 
+pub(crate) use course::Course;
 pub(crate) use figures::{Outcome, figure, figure_names};
-pub(crate) use job::{Told, done, steps, watch_line};
+pub(crate) use job::Told;
 use plan::Plan;
+pub(crate) use plan::work;
 pub(crate) use summary::{errors, phases, runs};
 
 /// What was typed.
@@ -133,10 +136,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let progress = report.progress(steps(&plan.load));
-    let mut job = job::LoadJob::new(&plan, progress, Told::new(&mut report));
+    let mut job = job::LoadJob::new(&plan, Told::new(&mut report, &plan.load));
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
-    job.finish();
 
     // Of a run in which nothing went, the reason alone is worth reading.
     if report.form() == Form::Text {

@@ -12,6 +12,7 @@ use crate::capture::{CaptureOption, CapturePlan};
 use crate::drive::mem;
 use crate::failure::Failure;
 use crate::rules::{RuleOptions, Rules, Shorthand};
+use crate::shards::{ShardOptions, Spread, Work};
 
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct GroundOptions {
     pub(crate) rules: RuleOptions,
     #[command(flatten)]
     pub(crate) capture: CaptureOption,
+    #[command(flatten)]
+    pub(crate) shards: ShardOptions,
 }
 
 /// Which time a wire in memory lives in.
@@ -91,6 +94,10 @@ pub(crate) struct Ground {
     pub(crate) pcap: Option<CapturePlan>,
     /// The client's addresses on a mem: wire beside its first.
     pub(crate) more: Vec<Address>,
+    /// How many threads the stack is on: the wire has a queue for each.
+    pub(crate) shards: u16,
+    /// The processors that they run on, if they are to stay on some.
+    pub(crate) processors: Vec<usize>,
 }
 
 impl Ground {
@@ -122,11 +129,12 @@ impl Ground {
 }
 
 impl GroundOptions {
-    /// What they mean for a command with a target, or with none.
+    /// What they mean for a command with a target, or with none, and so much work.
     pub(crate) fn ground(
         &self,
         target: Option<&str>,
         shorthands: &[Shorthand],
+        work: Work,
     ) -> Result<Ground, Failure> {
         let typed = match (&self.wire, target) {
             (Some(wire), _) => wire.clone(),
@@ -147,7 +155,9 @@ impl GroundOptions {
         };
         let pcap = self.capture.pcap(&wire)?;
         let (seed, clock, more) = (self.seed, self.clock, Vec::new());
-        Ok(Ground { rules, typed, seed, clock, pcap, wire, more })
+        let Spread { wire, shards } = self.shards.spread(wire, Some(work))?;
+        let processors = self.shards.processors()?;
+        Ok(Ground { rules, typed, seed, clock, pcap, wire, more, shards, processors })
     }
 
     fn check(&self, wire: &WireSpec, target: Option<&str>) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
+use whimbrel_io::steering::SteeringCounters;
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::Capabilities;
 
@@ -34,6 +35,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "kernel": first_line("/proc/sys/kernel/osrelease"),
             "wire": ground.typed,
             "clock": if ground.clock == ClockKind::Virtual { "virtual" } else { "real" },
+            "shards": ground.shards,
             "offloads": ran.offloads.as_ref().map(offloads),
         }),
     );
@@ -50,6 +52,8 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "server": ran.server.as_ref().map(stack),
         }),
     );
+    let steering = (ground.shards > 1).then(|| steering(&ran.steering));
+    document.insert("steering".into(), steering.into());
     document.insert(
         "links".into(),
         ran.links.map_or(Value::Null, |links| links.iter().map(link).collect()),
@@ -100,6 +104,14 @@ pub(crate) fn cookie(seed: u64) -> String {
     (0..36).map(letter).collect()
 }
 
+/// How many shards there are, behind the wire, if there are several.
+pub(crate) fn on_shards(ground: &Ground) -> String {
+    match ground.shards {
+        1 => String::new(),
+        shards => format!("  on {shards} shards"),
+    }
+}
+
 /// Every counter that counted something, for people: of both stacks, if they are ours.
 pub(crate) fn counters(ran: &Ran<impl Sized>) -> String {
     let mut text = String::new();
@@ -137,6 +149,14 @@ fn link(counters: &LinkCounters) -> Value {
         "lost_queue": counters.lost_queue,
         "duplicated": counters.duplicated,
         "reordered": counters.reordered,
+    })
+}
+
+fn steering(counters: &SteeringCounters) -> Value {
+    json!({
+        "forwarded": counters.forwarded,
+        "adopted": counters.adopted,
+        "dropped": counters.dropped,
     })
 }
 

@@ -87,6 +87,17 @@ impl Intervals {
         })
     }
 
+    /// Adds the counts of another part of the same run, whose intervals are as long.
+    pub fn add(&mut self, other: &Self) {
+        let places = self.counts.len().max(other.counts.len());
+        self.counts.resize(places, Count::default());
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            count.exchanges += more.exchanges;
+            count.octets += more.octets;
+            count.failed += more.failed;
+        }
+    }
+
     pub(crate) fn count(&mut self, since_begin: Duration, octets: u64) {
         if let Some(count) = self.at(since_begin) {
             count.exchanges += 1;

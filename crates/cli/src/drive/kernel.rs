@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::Model;
+use whimbrel_apps::{Model, Part};
+use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::WATCH;
-use super::{BUDGET, Job, KernelNet, Ran};
+use super::{BUDGET, Job, KernelNet, Ran, nobody};
 use crate::failure::Failure;
 
 pub(super) fn run<J: Job>(
@@ -25,20 +26,20 @@ pub(super) fn run<J: Job>(
         }
     };
     let mut pair = Pair {
-        client: job.client(target),
+        client: job.client(target, Part::WHOLE),
         near: KernelNet::new().map_err(Failure::run)?,
         server,
         clock: Clock::start(),
     };
     pair.run(job, stop)?;
     let now = pair.clock.now();
-    job.end(&mut pair.client, &mut pair.near, now);
-    let outcome = job.outcome(pair.client);
+    let outcome = J::end(pair.client, &mut pair.near, now);
     Ok(Ran {
-        outcome,
+        outcome: job.conclude(vec![outcome]).ok_or_else(nobody)?,
         client: None,
         server: None,
         links: None,
+        steering: SteeringCounters::default(),
         target,
         seed: None,
         offloads: None,
@@ -72,8 +73,8 @@ impl<J: Job> Pair<J> {
                 net.check().map_err(Failure::run)?;
             }
             self.near.check().map_err(Failure::run)?;
-            if now >= next_watch {
-                job.watch(&self.client, now);
+            if now >= next_watch && job.is_followed() {
+                job.watch(&[J::course(&self.client, now)]);
                 next_watch = now + WATCH;
             }
             if !more {

@@ -36,6 +36,26 @@ impl Outcome {
         Self { earlier, ..last }
     }
 
+    /// What is left of a load in several parts: of each run, what all parts of it are together.
+    pub(crate) fn sum(parts: Vec<Self>) -> Option<Self> {
+        let mut runs: Vec<Self> = Vec::new();
+        for part in parts {
+            let Self { record, left, earlier } = part;
+            let last = Self { record, left, earlier: Vec::new() };
+            for (place, run) in earlier.into_iter().chain([last]).enumerate() {
+                match runs.get_mut(place) {
+                    Some(sum) => {
+                        sum.record.add(&run.record);
+                        sum.left += run.left;
+                    }
+                    None => runs.push(run),
+                }
+            }
+        }
+        let last = runs.pop()?;
+        Some(Self { earlier: runs, ..last })
+    }
+
     /// Fails if nothing was answered, and says why not.
     pub(crate) fn judge(&self, target: &str) -> Result<(), Failure> {
         let record = &self.record;

@@ -12,6 +12,7 @@ use super::url::Url;
 use super::{Arguments, Closer, Switch};
 use crate::failure::Failure;
 use crate::options::Ground;
+use crate::shards::Work;
 
 /// What is meant.
 pub(crate) struct Plan {
@@ -38,8 +39,9 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let url = arguments.url.as_deref().map(Url::parse).transpose();
         let url = url.map_err(|error| Failure::usage("URL", error))?;
+        let work = work(arguments.connections, arguments.requests);
         let mut ground =
-            arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands())?;
+            arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands(), work)?;
         ground.add_addresses(&arguments.local_addr)?;
         let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
         let target = target.transpose()?;
@@ -57,6 +59,15 @@ impl Plan {
             body: arguments.body,
             limits: Limits { close_by, ..Limits::default() },
         })
+    }
+}
+
+/// What shards divide: each has a connection at least, and something to do on it.
+pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
+    let connections = Work { parts: connections.into(), option: "--connections" };
+    match exchanges {
+        Some(parts) if parts < connections.parts => Work { parts, option: "-n" },
+        _ => connections,
     }
 }
 
@@ -85,6 +96,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
         connections: arguments.connections,
         until,
         rate: arguments.rate,
+        lag: Duration::ZERO,
         ending,
         timeout: arguments.timeout,
         connect_timeout: arguments.connect_timeout,

@@ -120,11 +120,7 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let wire: WireSpec =
             arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        let wire = arguments.shards.spread(wire)?;
-        if wire.queues() > 1 && arguments.capture.is_asked() {
-            let text = "a capture is of one shard: leave it out, or give --shards 1";
-            return Err(Failure::usage("--pcap", text));
-        }
+        let wire = arguments.shards.spread(wire, None)?.wire;
         if let WireSpec::Mem(_) = wire {
             let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
             return Err(Failure::usage("--wire", text));

@@ -10,7 +10,7 @@ use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 use crate::netns::{Net, await_that, fail, succeed};
 
 /// The comments of the packets, those without one included.
-fn comments(path: &Path) -> Vec<String> {
+pub(crate) fn comments(path: &Path) -> Vec<String> {
     let file = fs::read(path).unwrap();
     let (mut rest, mut comments) = (file.as_slice(), Vec::new());
     while !rest.is_empty() {
