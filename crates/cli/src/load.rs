@@ -20,6 +20,7 @@ pub(crate) mod json;
 mod oha;
 mod plan;
 mod summary;
+mod threads;
 mod url;
 
 pub(crate) use course::Course;
@@ -48,6 +49,10 @@ pub(crate) struct Arguments {
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
+    /// Over kernel: alone: how many threads share the connections. On this stack a thread is a shard,
+    /// with connections of its own.
+    #[arg(short, long, value_name = "N", default_value_t = 1, conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: u32,
     /// End after that many requests.
     #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
@@ -137,7 +142,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let plan = Plan::new(arguments)?;
     report.open()?;
     let mut job = job::LoadJob::new(&plan, Told::new(&mut report, &plan.load));
-    let ran = drive::run(&mut job, &plan.ground, plan.target)?;
+    let ran = match plan.threads {
+        1 => drive::run(&mut job, &plan.ground, plan.target)?,
+        _ => threads::run(&mut job, &plan)?,
+    };
 
     // Of a run in which nothing went, the reason alone is worth reading.
     if report.form() == Form::Text {

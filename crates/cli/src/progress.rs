@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::failure::Failure;
 use crate::output;
 
 /// A line on the standard error that says how far a run is, if that is a terminal.
@@ -41,9 +42,9 @@ impl Progress {
     }
 
     /// Prints `text` on the standard output, above the line.
-    pub(crate) fn print(&self, text: &str) {
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         let print = || output::print(text);
-        self.bar.as_ref().map_or_else(print, |bar| bar.suspend(print));
+        self.bar.as_ref().map_or_else(print, |bar| bar.suspend(print))
     }
 
     /// The line goes.

@@ -23,8 +23,9 @@ pub struct Plan {
     /// Exchanges that fall due each second, evenly; `None`: one after the other on each
     /// connection, as fast as they are answered.
     pub rate: Option<f64>,
-    /// How much later than at the beginning the first of those falls due.
-    pub lag: Duration,
+    /// With a rate: how long after the beginning the first exchange falls due, so that parts of a
+    /// load do not fall due together.
+    pub offset: Duration,
     /// What becomes of a connection after an exchange.
     pub ending: Ending,
     /// How long an exchange may take, and the close after it.
@@ -46,7 +47,7 @@ impl Plan {
     /// the others, so that all together come as evenly as the whole would.
     pub fn part(&self, part: Part) -> Self {
         let least = |share: u64| u32::try_from(share).unwrap_or(u32::MAX).max(1);
-        let lag = |rate: f64| Duration::from_secs_f64(f64::from(part.number) / rate);
+        let offset = |rate: f64| Duration::from_secs_f64(f64::from(part.number) / rate);
         Self {
             connections: least(part.share(self.connections.into())),
             until: match self.until {
@@ -54,7 +55,7 @@ impl Plan {
                 elapsed @ Until::Elapsed(_) => elapsed,
             },
             rate: self.rate.map(|rate| rate / f64::from(part.of)),
-            lag: self.lag + self.rate.map_or(Duration::ZERO, lag),
+            offset: self.offset + self.rate.map_or(Duration::ZERO, offset),
             ..self.clone()
         }
     }
@@ -109,3 +110,6 @@ pub enum Ending {
     /// This side resets it: nobody keeps a TIME-WAIT.
     Reset,
 }
+
+#[cfg(test)]
+mod tests;

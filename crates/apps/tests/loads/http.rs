@@ -31,7 +31,7 @@ fn plan(ending: Ending, until: Until) -> Plan {
         connections: 4,
         until,
         rate: None,
-        lag: Duration::ZERO,
+        offset: Duration::ZERO,
         ending,
         timeout: 5 * SECOND,
         connect_timeout: 5 * SECOND,
@@ -119,7 +119,7 @@ fn the_parts_of_a_load_make_it_up() {
         // Each begins a hundredth of a second after the one before it.
         let first = ran.client().record().intervals.counts()[0];
         assert_eq!(first.exchanges, if number == 0 { 34 } else { 33 });
-        sum.add(ran.client().record());
+        sum += ran.client().record();
         in_flight += ran.client().close().in_flight;
     }
     assert_eq!((sum.answered() + in_flight, sum.elapsed()), (500, 5 * SECOND));

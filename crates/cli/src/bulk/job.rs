@@ -126,6 +126,7 @@ impl Job for BulkJob<'_, '_> {
         };
         Outcome {
             streams: client.streams().iter().map(stream).collect(),
+            only_receives: client.plan().direction == Direction::Receive,
             elapsed: client.elapsed(),
             trouble: client.trouble(),
             retransmits: net.retransmits().or_else(of_streams),

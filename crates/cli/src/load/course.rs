@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use whimbrel_apps::load::{Runs, Until};
+use whimbrel_apps::load::{Load, Runs, Until};
 use whimbrel_apps::record::{Intervals, per_second};
 use whimbrel_apps::{Model, Record, Transport};
 use whimbrel_tcp::Instant;
@@ -52,6 +52,13 @@ impl Course {
         Self { runs: finished.chain(under_way).collect(), latency: record.corrected.clone() }
     }
 
+    /// Of one client that runs once, as long as it does.
+    pub(super) fn of_one<T: Transport>(load: &Load<T>, now: Instant) -> Self {
+        let record = load.record();
+        let run = Run::of(record, now.since(record.began), Life::UnderWay, load.over());
+        Self { runs: vec![run], latency: record.corrected.clone() }
+    }
+
     /// Of all clients: the runs that each of them has begun.
     pub(crate) fn sum(parts: &[Self]) -> Option<Self> {
         let (first, others) = parts.split_first()?;
@@ -59,8 +66,7 @@ impl Course {
         for part in others {
             sum.runs.truncate(part.runs.len());
             sum.runs.iter_mut().zip(&part.runs).for_each(|(run, more)| run.add(more));
-            // Of the same bounds: nothing is too great for the sum.
-            let _ = sum.latency.add(&part.latency);
+            sum.latency += &part.latency;
         }
         Some(sum)
     }
@@ -110,7 +116,7 @@ impl Run {
     /// What another client did in the same run. While one of them is under way, no interval is whole
     /// that is not whole for it.
     fn add(&mut self, other: &Self) {
-        self.intervals.add(&other.intervals);
+        self.intervals += &other.intervals;
         (self.elapsed, self.life) = match (self.life, other.life) {
             (Life::Over, Life::Over) => (self.elapsed.max(other.elapsed), Life::Over),
             (Life::Over, Life::UnderWay) => (other.elapsed, Life::UnderWay),

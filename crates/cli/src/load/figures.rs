@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use whimbrel_apps::condition::Figure;
 use whimbrel_apps::load::{Close, Finished, Runs};
-use whimbrel_apps::{Record, Transport};
+use whimbrel_apps::{Record, Transport, Trouble};
 
 use crate::failure::Failure;
 
@@ -45,7 +45,7 @@ impl Outcome {
             for (place, run) in earlier.into_iter().chain([last]).enumerate() {
                 match runs.get_mut(place) {
                     Some(sum) => {
-                        sum.record.add(&run.record);
+                        sum.record += &run.record;
                         sum.left += run.left;
                     }
                     None => runs.push(run),
@@ -61,10 +61,15 @@ impl Outcome {
         let record = &self.record;
         let most = record.troubles.iter().max_by_key(|(_, count)| **count);
         match most {
-            Some((trouble, count)) if record.answered() == 0 => Err(Failure::run(format!(
-                "{target}: nothing was answered ({count} times {trouble}): {}",
-                trouble.remedy()
-            ))),
+            Some((trouble, count)) if record.answered() == 0 => {
+                let ports = record.shortage.filter(|_| *trouble == Trouble::PortsExhausted);
+                let ports = ports.map_or_else(String::new, |ports| format!(", {ports}"));
+                Err(Failure::run(format!(
+                    "{target}: nothing was answered ({trouble}, {}{ports}): {}",
+                    if *count == 1 { "once".into() } else { format!("{count} times") },
+                    trouble.remedy()
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) target: Option<Endpoint>,
     /// What the client does; its target is set when it is known.
     pub(crate) load: load::Plan,
+    /// How many threads share that.
+    pub(crate) threads: u32,
     /// How often it does that.
     pub(crate) repeat: Repeat,
     /// The method.
@@ -51,6 +53,7 @@ impl Plan {
         };
         Ok(Self {
             load: load_plan(arguments, url.as_ref())?,
+            threads: threads(arguments, &ground.wire)?,
             ground,
             target,
             url,
@@ -69,6 +72,27 @@ pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
         Some(parts) if parts < connections.parts => Work { parts, option: "-n" },
         _ => connections,
     }
+}
+
+/// How many threads share the load.
+fn threads(arguments: &Arguments, wire: &WireSpec) -> Result<u32, Failure> {
+    let threads = arguments.threads;
+    let text = match arguments.requests {
+        _ if threads == 1 => return Ok(threads),
+        _ if *wire != WireSpec::Kernel => {
+            "on this stack a thread is a shard, with a queue of the wire: give --shards, or -w \
+             kernel:"
+                .into()
+        }
+        _ if threads > arguments.connections => {
+            format!("there are {} --connections to share: give no more", arguments.connections)
+        }
+        Some(requests) if u64::from(threads) > requests => {
+            format!("there are {requests} requests to share: give no more")
+        }
+        _ => return Ok(threads),
+    };
+    Err(Failure::usage("--threads", format!("{threads}: {text}")))
 }
 
 /// Whether the stack on this wire has an address of that family.
@@ -96,7 +120,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
         connections: arguments.connections,
         until,
         rate: arguments.rate,
-        lag: Duration::ZERO,
+        offset: Duration::ZERO,
         ending,
         timeout: arguments.timeout,
         connect_timeout: arguments.connect_timeout,

@@ -9,6 +9,7 @@ mod close;
 mod cookies;
 mod echo;
 mod ethernet;
+mod fast_open;
 mod flood;
 mod fragments;
 mod hostile;

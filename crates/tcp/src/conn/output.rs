@@ -2,7 +2,7 @@
 
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Mss, WindowScale};
+use whimbrel_wire::{Mss, WindowScale, WindowSize};
 
 use super::{Connection, Flags, State};
 use crate::table::Identity;
@@ -63,7 +63,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Option<Outgoing> {
         let plan = self.judge_transmit(cx.max_text)?;
         let outgoing = match plan {
-            Plan::Syn => self.make_syn(cx),
+            Plan::Syn => self.make_syn(cx, slices),
             Plan::Text(piece) => self.make_text(cx, piece, slices),
             Plan::Probe(piece) => self.make_probe(cx, piece, slices),
             Plan::KeepAlive => {
@@ -88,7 +88,9 @@ impl Connection {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return None;
         }
-        if self.flags.has(Flags::SYN) && self.snd.nxt == self.snd.una {
+        if self.flags.has(Flags::SYN)
+            && (self.snd.nxt == self.snd.una || self.flags.has(Flags::RETRANSMIT))
+        {
             return Some(Plan::Syn);
         }
         if self.state == State::SynSent {
@@ -111,6 +113,11 @@ impl Connection {
             {
                 return Some(Plan::Text(piece));
             }
+        } else if self.answers_early()
+            && self.has_unsent()
+            && let Some(piece) = self.judge_text(max_text)
+        {
+            return Some(Plan::Text(piece));
         }
         if self.flags.has(Flags::KEEP_ALIVE_NOW) {
             return Some(Plan::KeepAlive);
@@ -133,7 +140,7 @@ impl Connection {
         // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
         let most = if self.snd_up().is_some() { mss } else { max_text.max(mss) };
         let len = self.judge_len(waiting, room, most);
-        let fin = self.flags.has(Flags::FIN_QUEUED) && len == waiting && room > len;
+        let fin = len == waiting && room > len && self.fin_goes_with(len);
         (len > 0 || fin).then_some(Piece { seq, len, fin })
     }
 
@@ -188,42 +195,64 @@ impl Connection {
     fn oldest_piece(&self, room: u32) -> Piece {
         let queued = self.send_queued();
         let len = room.min(u32::from(self.mss)).min(queued);
-        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued && room > len;
+        let fin = len == queued && room > len && self.fin_goes_with(len);
         Piece { seq: self.snd.una, len, fin }
+    }
+
+    /// Whether FIN goes with the last `len` octets of text. It waits until our SYN is acknowledged.
+    #[inline]
+    fn fin_goes_with(&self, len: u32) -> bool {
+        let may_end = self.flags.0 & (Flags::FIN_QUEUED.0 | Flags::SYN.0) == Flags::FIN_QUEUED.0;
+        may_end && (len == 0 || !self.flags.has(Flags::FIN_APART))
     }
 }
 
 /// Making segments.
 impl Connection {
-    fn make_syn(&mut self, cx: &mut Context<'_>) -> Outgoing {
+    fn make_syn(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Outgoing {
+        self.flags.clear(Flags::RETRANSMIT);
         let again = self.snd.max != self.snd.una;
-        let simultaneous = self.state == State::SynReceived;
-        let flags = if simultaneous { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        let fast_open = self.take_fast_syn(cx, slices);
+        let answers = self.state == State::SynReceived;
+        let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
         let header = &mut outgoing.header;
+        header.options.fast_open = fast_open;
+        self.offer_options(cx, &mut header.options);
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        header.window = self.unscaled_window().to_raw(WindowScale::ZERO);
-        header.options.mss = Some(Mss::new(self.advertised_mss));
-        if !simultaneous {
-            header.ack = SeqNum::new(0);
-            header.options.window_scale = cx.tunables.window_scaling.then_some(self.recv_scale);
-            header.options.sack_permitted = cx.tunables.sack;
+        header.window = if answers {
+            WindowSize::new(self.rcv.wnd()).to_raw(WindowScale::ZERO)
         } else {
-            header.options.window_scale = self.scaling().then_some(self.recv_scale);
-            header.options.sack_permitted = self.flags.has(Flags::SACK);
-        }
-        self.snd.sent_to(self.snd.una + 1);
+            header.ack = SeqNum::new(0);
+            self.unscaled_window().to_raw(WindowScale::ZERO)
+        };
+        let first = self.snd.una + 1;
+        // What was sent behind it is under way still, if it is only this that is sent again.
+        self.snd.sent_to(self.snd.nxt.later(first + slices.octets()));
         if again {
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
             self.ledger.tally.on_sent_again(0, 1);
             self.rtt.stop_timing();
         } else {
-            self.rtt.start_timing(self.snd.nxt, cx.now);
+            self.rtt.start_timing(first, cx.now);
         }
         self.arm_retransmission(cx);
         outgoing
+    }
+
+    /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
+    #[inline]
+    pub(super) fn offer_options(&self, cx: &Context<'_>, options: &mut TcpOptions) {
+        options.mss = Some(Mss::new(self.advertised_mss));
+        let (scaling, sack) = if self.state == State::SynReceived {
+            (self.scaling(), self.flags.has(Flags::SACK))
+        } else {
+            (cx.tunables.window_scaling, cx.tunables.sack)
+        };
+        options.window_scale = scaling.then_some(self.recv_scale);
+        options.sack_permitted = sack;
     }
 
     fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
@@ -270,7 +299,7 @@ impl Connection {
 
     /// Collects the piece's text; returns where it ends, FIN included.
     fn take_piece(&mut self, piece: &Piece, slices: &mut Slices) -> SeqNum {
-        let offset = piece.seq.offset_from(self.snd.una);
+        let offset = piece.seq.offset_from(self.snd.una + u32::from(self.flags.has(Flags::SYN)));
         if let Some(cold) = self.cold.as_mut().filter(|_| piece.len > 0) {
             cold.send.slice(offset, piece.len, slices);
         }

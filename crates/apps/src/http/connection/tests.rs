@@ -1,7 +1,7 @@
-use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec;
-use core::cell::RefCell;
+use std::sync::Mutex;
 
 use super::*;
 use crate::http::{FixedBody, SourceError};
@@ -296,7 +296,7 @@ fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
 struct Odd {
     pieces: Vec<Result<Bytes, SourceError>>,
     length: u64,
-    received: Rc<RefCell<Vec<u8>>>,
+    received: Arc<Mutex<Vec<u8>>>,
 }
 
 impl BodySource for vec::IntoIter<Result<Bytes, SourceError>> {
@@ -305,11 +305,11 @@ impl BodySource for vec::IntoIter<Result<Bytes, SourceError>> {
     }
 }
 
-struct Remember(Rc<RefCell<Vec<u8>>>);
+struct Remember(Arc<Mutex<Vec<u8>>>);
 
 impl Upload for Remember {
     fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
-        self.0.borrow_mut().extend_from_slice(octets);
+        self.0.lock().unwrap().extend_from_slice(octets);
         if octets.contains(&b'!') {
             return Err(Response::text(Status::INSUFFICIENT_STORAGE, "no room\n"));
         }
@@ -324,7 +324,7 @@ impl Upload for Remember {
 impl Site for Odd {
     fn respond(&mut self, request: &Request<'_>) -> Answer {
         if request.method == Method::Put {
-            return Answer::Upload(Box::new(Remember(Rc::clone(&self.received))));
+            return Answer::Upload(Box::new(Remember(Arc::clone(&self.received))));
         }
         let source = Box::new(core::mem::take(&mut self.pieces).into_iter());
         let body = Body::Source { length: self.length, source };
@@ -333,7 +333,7 @@ impl Site for Odd {
 }
 
 fn odd(length: u64, pieces: Vec<Result<Bytes, SourceError>>) -> Odd {
-    Odd { pieces, length, received: Rc::default() }
+    Odd { pieces, length, received: Arc::default() }
 }
 
 #[test]

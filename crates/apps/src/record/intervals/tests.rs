@@ -23,7 +23,7 @@ fn the_counts_of_another_part_are_added_interval_by_interval() {
     one.count(Duration::ZERO, 7);
     other.count(Duration::ZERO, 3);
     other.count_failed(2 * SECOND);
-    one.add(&other);
+    one += &other;
     let count = |exchanges, octets, failed| Count { exchanges, octets, failed };
     assert_eq!(one.counts(), [count(2, 10, 0), count(0, 0, 0), count(0, 0, 1)]);
 }
