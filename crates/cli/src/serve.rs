@@ -195,11 +195,14 @@ fn serve_queues<D: Device + Send>(
     }
 }
 
+/// What came in by the wrong queue, as the device tells if it is one of several.
+type SteeringOf<D> = fn(&D) -> Option<SteeringCounters>;
+
 /// Serves over these devices until it is stopped, then lets everything go; `steering` is what came in
 /// by the wrong one, if there are several.
 fn serve<D: Device + Send>(
     plan: &Plan,
-    (devices, steering): (Vec<D>, fn(&D) -> Option<SteeringCounters>),
+    (devices, steering): (Vec<D>, SteeringOf<D>),
     wakers: Vec<Waker>,
     (stop, clock, headline): (&Stop, Clock, &str),
 ) -> Result<(), Failure> {

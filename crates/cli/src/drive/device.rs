@@ -45,6 +45,9 @@ where
     }
 }
 
+/// What came in by the wrong queue of several, as the device tells.
+type SteeringOf<D> = fn(&D) -> SteeringCounters;
+
 /// Drives a shard at each of these queues.
 fn drive_queues<J: Job, D: Device + Send>(
     job: &mut J,
@@ -70,7 +73,7 @@ where
 fn drive<J: Job, D: Device + Send>(
     job: &mut J,
     ground: &Ground,
-    (devices, steering): (Vec<(D, Waker)>, fn(&D) -> SteeringCounters),
+    (devices, steering): (Vec<(D, Waker)>, SteeringOf<D>),
     (target, stop): (Endpoint, &Stop),
 ) -> Result<Ran<J::Outcome>, Failure>
 where

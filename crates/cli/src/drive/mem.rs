@@ -97,7 +97,8 @@ fn run_on_threads<A: Port + Send, B: Port + Send>(
             let _whatever_happens = EndsAll(stop);
             watch()
         };
-        threads.into_iter().map(shards::join).collect::<Result<(), _>>().and(watched)
+        let ended: Vec<_> = threads.into_iter().map(shards::join).collect();
+        ended.into_iter().collect::<Result<(), _>>().and(watched)
     })
 }
 
