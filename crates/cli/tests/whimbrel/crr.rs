@@ -147,10 +147,13 @@ fn the_other_side_can_be_the_kernels_too() {
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     for mode in ["crr -r 64,16k", "rr -r 64,16k", "cc"] {
         let server = format!("crr --server --stack kernel --mode {mode}");
-        let other = net.serving(&server.split(' ').collect::<Vec<_>>());
-        let text = net.run(&format!(
-            "{whimbrel} crr 127.0.0.1:12865 --stack kernel -n 50 --json --mode {mode}"
-        ));
+        let server: Vec<_> = server.split(' ').collect();
+        // It says what to try; what was tried does it.
+        let said = net.serving(&server).end();
+        let line = said.lines().find_map(|line| line.strip_prefix("try        whimbrel ")).unwrap();
+        let mode_of_client = if mode.starts_with("rr") { "--mode rr" } else { "" };
+        let other = net.serving(&server);
+        let text = net.run(&format!("{whimbrel} {line} -n 50 --json {mode_of_client}"));
         let document: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["summary"]["answered"], 50, "{mode}: {text}");
         other.end();
