@@ -60,6 +60,9 @@ impl ContentPlan {
     pub(super) fn example(&self, at: Endpoint) -> String {
         match self {
             Self::Web(_) => format!("curl {}", report::url(at)),
+            Self::Octets(Role::Discard, _) if at.port == NETSERVER => {
+                format!("whimbrel crr {at} --mode cc -w kernel:")
+            }
             Self::Octets(Role::Sink | Role::Discard, _) => {
                 format!("whimbrel bulk send {at} -w kernel:")
             }
