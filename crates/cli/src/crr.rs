@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) ground: GroundOptions,
     /// What a transaction is.
-    #[arg(long, value_enum, default_value_t = Mode::Crr)]
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::Crr)]
     mode: Mode,
     /// End after that time [default: 10s].
     #[arg(short = 'l', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     connections: u32,
     /// Who ends a connection, and so keeps its TIME-WAIT [default: in crr the server, and the client
     /// of an ADDR:PORT, which may be a server that waits for it; in cc the client].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     /// Transactions a second, falling due evenly; latency is then corrected for coordinated
     /// omission.

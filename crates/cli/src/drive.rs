@@ -3,6 +3,7 @@
 //! The applications are the same on every wire; what differs is who moves their octets: a stack in
 //! memory, a stack over a device, or the kernel.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use whimbrel_apps::{Model, Part, Transport};
@@ -18,6 +19,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
 use crate::options::Ground;
+use crate::proc;
 
 mod device;
 pub(crate) mod kernel;
@@ -100,11 +102,13 @@ impl<O> Ran<O> {
     }
 }
 
-/// What processors did for this process, both sides of a connection if both are in it.
-#[derive(Clone, Copy, Debug)]
+/// What the machine did for this process, for both sides of a connection if both are in it.
+#[derive(Clone, Debug)]
 pub(crate) struct Effort {
-    /// What they did.
+    /// What processors did.
     pub(crate) cpu: CpuTime,
+    /// What the kernel's TCP counted, whoever for.
+    pub(crate) kernel: BTreeMap<String, u64>,
     /// In how long, by the machine's clock.
     pub(crate) elapsed: Duration,
 }
@@ -169,11 +173,12 @@ pub(crate) fn measure<O>(
 ) -> Result<Ran<O>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
-    let (began, before) = (Clock::start(), cpu_time());
+    let (began, before, counters) = (Clock::start(), cpu_time(), proc::counters());
     let mut ran = run(&stop)?;
     ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
         let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };
-        Effort { cpu, elapsed: began.now().since(Instant::ZERO) }
+        let kernel = proc::counted_since(&counters);
+        Effort { cpu, kernel, elapsed: began.now().since(Instant::ZERO) }
     });
     Ok(ran)
 }

@@ -64,13 +64,13 @@ pub(crate) struct Arguments {
     #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
     rate: Option<f64>,
     /// With a rate: whether latency counts from when a request was due, or from when it was begun.
-    #[arg(long, value_enum, default_value_t = Switch::On, requires = "rate")]
+    #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, requires = "rate")]
     latency_correction: Switch,
     /// A new connection for each request.
     #[arg(short = 'K', long)]
     no_keepalive: bool,
     /// Who ends a connection that is not kept alive, and so keeps its TIME-WAIT.
-    #[arg(long, value_enum, default_value_t = Closer::Server, requires = "no_keepalive")]
+    #[arg(long, value_enum, value_name = "WHO", default_value_t = Closer::Server, requires = "no_keepalive")]
     close: Closer,
     /// The method.
     #[arg(short, long, value_name = "METHOD", default_value = "GET")]

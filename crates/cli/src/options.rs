@@ -28,7 +28,7 @@ pub(crate) struct GroundOptions {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Which time a mem: wire lives in.
-    #[arg(long, value_enum, default_value_t = ClockKind::Real)]
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = ClockKind::Real)]
     pub(crate) clock: ClockKind,
     /// By which rules.
     #[command(flatten)]

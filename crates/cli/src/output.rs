@@ -16,7 +16,7 @@ use whimbrel_stack::shard::SocketState;
 use crate::drive::{Effort, Ran, StackState};
 use crate::failure::Failure;
 use crate::options::{ClockKind, Ground};
-use crate::proc::first_line;
+use crate::proc::{self, first_line};
 use crate::quantity;
 
 /// Prints on the standard output.
@@ -62,6 +62,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
         json!({
             "client": ran.client.as_ref().map(stack),
             "server": ran.server.as_ref().map(stack),
+            "kernel": ran.effort.as_ref().filter(|_| ran.client.is_none()).map(kernel),
         }),
     );
     let steering = (ground.shards > 1).then(|| steering(&ran.steering));
@@ -152,6 +153,11 @@ fn stack(state: &StackState) -> Value {
         "half_open": census.syn_entries,
         "time_wait": census.time_wait,
     })
+}
+
+/// What the kernel counted meanwhile in this network namespace, and its TIME-WAIT of now.
+fn kernel(effort: &Effort) -> Value {
+    json!({ "counters": effort.kernel, "time_wait": proc::time_wait() })
 }
 
 /// The name of a state as a key: `syn_sent`.

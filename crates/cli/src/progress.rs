@@ -36,8 +36,9 @@ impl Progress {
     /// So many steps are done, and this is how it goes.
     pub(crate) fn show(&self, done: u64, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
-            bar.set_position(done);
+            // It is drawn at the first of the two, and not again at once.
             bar.set_message(text());
+            bar.set_position(done);
         }
     }
 

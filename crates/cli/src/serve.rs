@@ -50,6 +50,10 @@ pub(crate) struct Arguments {
     /// The most complete connections that wait to be accepted, per address.
     #[arg(long, value_name = "N", default_value_t = plan::BACKLOG, value_parser = clap::value_parser!(u32).range(1..))]
     backlog: u32,
+    /// Take what travels with SYNs (TCP Fast Open, RFC 7413), for up to N handshakes at a time and
+    /// address. A request may then be carried out twice: a network can repeat a SYN.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    fastopen: Option<u32>,
     /// When to answer a SYN by a cookie and keep no record of it: auto (when half-open connections
     /// have reached their bound), always or off [default: auto].
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
@@ -69,7 +73,7 @@ pub(crate) struct Arguments {
     max_body: u64,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     /// By default the web's server does, and a server of octets does not.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     #[command(flatten)]
     capture: CaptureOption,
@@ -310,7 +314,11 @@ fn open_shard(
         routes: plan.wire.routes(),
     })
     .map_err(Failure::run)?;
-    let listen = |at: &_| shard.listen(*at, plan.backlog).map_err(Failure::run);
+    let listen = |at: &_| {
+        let listener = shard.listen(*at, plan.backlog).map_err(Failure::run)?;
+        shard.set_fast_open(listener, plan.fast_open);
+        Ok::<_, Failure>(listener)
+    };
     let listeners = plan.listen.iter().map(listen).collect::<Result<_, _>>()?;
     Ok((shard, listeners))
 }

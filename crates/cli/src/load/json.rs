@@ -20,6 +20,11 @@ pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     config.insert("url".into(), plan.url.as_ref().map(ToString::to_string).into());
     config.insert("method".into(), plan.method.clone().into());
     config.insert("threads".into(), plan.threads.into());
+    config.insert("request_octets".into(), plan.load.exchange.request.len().into());
+    config.insert("repeat".into(), plan.repeat.least.into());
+    config.insert("gap".into(), plan.repeat.gap.as_secs_f64().into());
+    // Of the server in this process alone.
+    config.insert("body".into(), plan.url.is_none().then_some(plan.body).into());
     document.insert("config".into(), config.into());
     document.extend(results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);

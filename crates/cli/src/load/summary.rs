@@ -141,8 +141,10 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
     };
     let StackState { counters, census, ports: (first, last), states: _ } = client;
     let range = u64::from(last - first) + 1;
+    // A stack outlives its runs.
+    let runs = if ran.outcome.earlier.is_empty() { "" } else { ", all runs" };
     let mut lines = vec![
-        "Stack (client side):".into(),
+        format!("Stack (client side{runs}):"),
         line("connections opened", counters.active_opens),
         line("failed to open", counters.attempt_fails),
         line("TIME-WAIT now", census.time_wait as u64),
@@ -157,7 +159,7 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
         lines.push(line("ports to draw from", range));
     }
     if let Some(server) = &ran.server {
-        lines.push("Stack (server side):".into());
+        lines.push(format!("Stack (server side{runs}):"));
         lines.push(line("TIME-WAIT now", server.census.time_wait as u64));
         lines.push(line("TIME-WAIT reused", server.counters.time_wait_recycled));
         lines.push(line("accept queue full", server.counters.listen_overflows));

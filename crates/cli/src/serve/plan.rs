@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) listen: Vec<Endpoint>,
     /// The bound of each accept queue.
     pub(crate) backlog: u32,
+    /// How many handshakes of Fast Open each listener admits at one time.
+    pub(crate) fast_open: u32,
     /// What to serve.
     pub(crate) content: ContentPlan,
     /// The bounds of each connection.
@@ -58,6 +60,9 @@ impl ContentPlan {
     pub(super) fn example(&self, at: Endpoint) -> String {
         match self {
             Self::Web(_) => format!("curl {}", report::url(at)),
+            Self::Octets(Role::Discard, _) if at.port == NETSERVER => {
+                format!("whimbrel crr {at} --mode cc -w kernel:")
+            }
             Self::Octets(Role::Sink | Role::Discard, _) => {
                 format!("whimbrel bulk send {at} -w kernel:")
             }
@@ -124,6 +129,13 @@ impl Plan {
         let wire = arguments.shards.spread(wire, None)?.wire;
         check_wire(&wire)?;
         let content = content(arguments)?;
+        let fast_open = match (&wire, arguments.fastopen) {
+            (WireSpec::Kernel, Some(_)) => {
+                let why = "the kernel has its own: sysctl net.ipv4.tcp_fastopen=0x403";
+                return Err(Failure::usage("--fastopen", why));
+            }
+            (_, pending) => pending.unwrap_or(0),
+        };
         let rules = match wire {
             WireSpec::Kernel => arguments.rules.none_for_the_kernel(&arguments.shorthands())?,
             _ => arguments.rules.rules(&arguments.shorthands())?,
@@ -134,6 +146,7 @@ impl Plan {
             pcap: arguments.capture.pcap(&wire)?,
             wire,
             backlog: arguments.backlog,
+            fast_open,
             content,
             limits: limits(arguments),
             volume: volume(arguments.quiet, arguments.verbose),
@@ -173,6 +186,7 @@ impl Plan {
             pcap: server.ground.capture.pcap(&wire)?,
             wire,
             backlog: BACKLOG,
+            fast_open: 0,
             content,
             limits: Limits::default(),
             volume: volume(server.output.quiet, server.output.verbose),

@@ -29,6 +29,7 @@ fn a_command_line_that_means_nothing_exits_with_2() {
     assert_says(&whimbrel("serve --set tcp_syn_retrys=3"), 2, &["net.ipv4.tcp_syn_retries"]);
     assert_says(&whimbrel("serve -S tcp_retries2=31"), 2, &["1 to 30 retransmissions"]);
     assert_says(&whimbrel("serve -w kernel: -S msl=1s"), 2, &["--set", "sysctl"]);
+    assert_says(&whimbrel("serve -w kernel: --fastopen 4"), 2, &["--fastopen", "sysctl"]);
     assert_says(&whimbrel("serve --profile plan9"), 2, &["--profile", "freebsd"]);
     assert_says(&whimbrel("serve --config /nowhere.toml"), 1, &["/nowhere.toml", "No such file"]);
     assert_says(&whimbrel("script run --against kernel -S msl=1s x"), 2, &["--set", "shard"]);
@@ -136,7 +137,7 @@ fn a_server_of_something_else_is_one_clear_line() {
             "load http://AT/ -n 3 -c 1",
             "malformed answer, 3 times): the peer speaks another",
         ),
-        ("--sink", "crr AT -n 3 --timeout 100ms", "response timeout, 3 times): the server takes"),
+        ("--sink", "crr AT -n 3 --timeout 500ms", "response timeout, 3 times): the server takes"),
         (
             "--body=1",
             "bulk send AT -t 200ms",
@@ -184,6 +185,10 @@ fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none()
             let (code, error) = run(&format!("whimbrel {words} | true"));
             assert_eq!((code, error.as_str()), (0, ""), "{words}");
         }
+    }
+    for (words, code) in [("load -w foo", 2), ("load -n 5 --fail-if p99>0s --quiet", 3)] {
+        let (ended, _) = run(&format!("whimbrel {} 2> /dev/full", words.replace('>', "\\>")));
+        assert_eq!(ended, code, "an error that cannot be told has its code: {words}");
     }
     let full = whimbrel("load -n 20 -o /dev/full");
     assert_says(&full, 1, &["--output /dev/full", "No space left"]);

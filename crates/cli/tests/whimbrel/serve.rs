@@ -181,3 +181,30 @@ fn quiet_is_quiet() {
     assert!(status.success(), "{status}");
     assert_eq!((&stdout[..], &stderr[..]), (&b""[..], &b""[..]));
 }
+
+/// What the namespace's kernel counted under a name of its MIB.
+fn kernel_counter(net: &Net, name: &str) -> u64 {
+    let text = net.run("cat /proc/net/netstat");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("TcpExt:")).collect();
+    let [names, values] = lines[..] else { panic!("{text}") };
+    let pairs = names.split_whitespace().zip(values.split_whitespace());
+    let found = pairs.into_iter().find(|(known, _)| *known == name);
+    found.expect(name).1.parse().unwrap()
+}
+
+#[test]
+fn curl_opens_fast_once_it_has_a_cookie() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&["--fastopen", "8"]);
+    let curl = "curl -sS -g --fail --max-time 20 --tcp-fastopen -o /dev/null";
+    // The first of each family asks for a cookie, the others bring it with their request.
+    for host in ["10.9.0.2", "[fd09::2]"] {
+        for _ in 0..3 {
+            net.run(&format!("{curl} http://{host}/"));
+        }
+    }
+    let text = serve.stop();
+    assert!(text.contains("6 requests (0 refused); 0 connections failed"), "{text}");
+    assert_eq!(kernel_counter(&net, "TCPFastOpenActive"), 4);
+    assert_eq!(kernel_counter(&net, "TCPFastOpenActiveFail"), 0);
+}

@@ -7,6 +7,7 @@ mod packets;
 mod administer;
 mod close;
 mod cookies;
+mod drops;
 mod echo;
 mod ethernet;
 mod fast_open;

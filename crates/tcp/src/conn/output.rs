@@ -115,9 +115,10 @@ impl Connection {
             }
         } else if self.answers_early()
             && self.has_unsent()
-            && let Some(piece) = self.judge_text(max_text)
+            && let Some(piece) = self.judge_text(max_text).filter(|piece| piece.len > 0)
         {
-            return Some(Plan::Text(piece));
+            // The FIN waits until our SYN is acknowledged.
+            return Some(Plan::Text(Piece { fin: false, ..piece }));
         }
         if self.flags.has(Flags::KEEP_ALIVE_NOW) {
             return Some(Plan::KeepAlive);
@@ -199,11 +200,10 @@ impl Connection {
         Piece { seq: self.snd.una, len, fin }
     }
 
-    /// Whether FIN goes with the last `len` octets of text. It waits until our SYN is acknowledged.
+    /// Whether FIN goes with the last `len` octets of text.
     #[inline]
     fn fin_goes_with(&self, len: u32) -> bool {
-        let may_end = self.flags.0 & (Flags::FIN_QUEUED.0 | Flags::SYN.0) == Flags::FIN_QUEUED.0;
-        may_end && (len == 0 || !self.flags.has(Flags::FIN_APART))
+        self.flags.has(Flags::FIN_QUEUED) && (len == 0 || !self.flags.has(Flags::FIN_APART))
     }
 }
 
@@ -212,7 +212,8 @@ impl Connection {
     fn make_syn(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Outgoing {
         self.flags.clear(Flags::RETRANSMIT);
         let again = self.snd.max != self.snd.una;
-        let fast_open = self.take_fast_syn(cx, slices);
+        let fast_syn = self.cold.as_ref().and_then(|cold| cold.fast_syn);
+        let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(cx, syn, slices));
         let answers = self.state == State::SynReceived;
         let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
@@ -243,8 +244,7 @@ impl Connection {
     }
 
     /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
-    #[inline]
-    pub(super) fn offer_options(&self, cx: &Context<'_>, options: &mut TcpOptions) {
+    fn offer_options(&self, cx: &Context<'_>, options: &mut TcpOptions) {
         options.mss = Some(Mss::new(self.advertised_mss));
         let (scaling, sack) = if self.state == State::SynReceived {
             (self.scaling(), self.flags.has(Flags::SACK))

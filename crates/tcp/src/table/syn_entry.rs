@@ -381,6 +381,7 @@ impl SynEntry {
 
     /// Whether the SYN-ACK is to bring a cookie and in which form. RFC 7413
     /// 4.2.2: one that the clock repeats does not, for whoever swallowed the first.
+    #[inline]
     pub fn fast_open(&self) -> Option<FastOpenForm> {
         let granted = self.negotiated.has(Negotiated::FAST_OPEN) && self.retries == 0;
         let experimental = self.negotiated.has(Negotiated::EXPERIMENTAL);

@@ -420,11 +420,11 @@ fn a_syn_holds_no_more_than_the_server_announced() {
         .client
         .connect_fast(server_at(Over::V4), None, &options, &mut data)
         .expect("a free port");
-    // 1,460 less 20 of a SYN's usual options and 12 of a cookie's.
-    assert_eq!(5_000 - data.len(), 1_428);
-    assert_eq!(hosts.client.send(client, &mut data), Ok(3_572));
+    // 1,460 less what options can take at most.
+    assert_eq!(5_000 - data.len(), 1_420);
+    assert_eq!(hosts.client.send(client, &mut data), Ok(3_580));
     let packets = sent(&mut hosts.client);
-    assert_eq!((packets.len(), packets[0].len()), (1, 1_500));
+    assert_eq!((packets.len(), packets[0].len()), (1, 1_492));
     let meta = SegMeta { checksum: RxChecksum::Unknown, ..SegMeta::SINGLE };
     hosts.server.rx(hosts.now, &[RxFrame::new(&packets[0], meta)]);
     hosts.settle();
@@ -626,4 +626,26 @@ fn shards_do_not_share_what_they_know() {
     let other: Shard = host(client_addr, 3, &Tunables::default());
     assert!(hosts.client.knows_fast_open_cookie(None, &server_at(Over::V4)));
     assert!(!other.knows_fast_open_cookie(None, &server_at(Over::V4)));
+}
+
+#[test]
+fn the_option_means_nothing_without_syn() {
+    let (mut hosts, listener, cookie) = server_for(8);
+    let answers = tell(&mut hosts, &syn(1, None), REQUEST);
+    let third = TcpHeader {
+        seq: SeqNum::new(1_001),
+        ack: answers[0].0.seq + 1,
+        flags: TcpFlags::ACK,
+        options: TcpOptions { fast_open: Some(cookie), ..TcpOptions::default() },
+        ..syn(1, None)
+    };
+    assert_eq!(tell(&mut hosts, &third, REQUEST), []);
+    let server = hosts.server.accept(listener).expect("a complete connection");
+    assert_eq!(drain(&mut hosts.server, server), (REQUEST.to_vec(), Recv::Pending));
+    // Nor does a stray one with a cookie open anything.
+    let stray = TcpHeader { src_port: 2, ..third };
+    let answers = tell(&mut hosts, &stray, REQUEST);
+    assert_eq!(answers[0].0.flags, TcpFlags::RST);
+    assert_eq!(counts(hosts.server.counters()), [0; 4]);
+    hosts.server.abort(server);
 }
