@@ -137,7 +137,7 @@ fn a_server_of_something_else_is_one_clear_line() {
             "load http://AT/ -n 3 -c 1",
             "malformed answer, 3 times): the peer speaks another",
         ),
-        ("--sink", "crr AT -n 3 --timeout 100ms", "response timeout, 3 times): the server takes"),
+        ("--sink", "crr AT -n 3 --timeout 500ms", "response timeout, 3 times): the server takes"),
         (
             "--body=1",
             "bulk send AT -t 200ms",
