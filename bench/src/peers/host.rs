@@ -99,7 +99,9 @@ fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measur
     {
         held.push(handle);
         if held.len().is_multiple_of(256) && !filling.may_go_on()? {
-            return Err(Unable("taking all ports exceeds the limits").into());
+            let (count, seconds) = (held.len(), (limits.fill * SLOWLY).as_secs_f64());
+            let reason = format!("{count} were taken in {seconds} s of CPU time, and not all");
+            return Err(Unable(reason.into()).into());
         }
     }
     let all = held.len();

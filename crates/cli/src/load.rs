@@ -118,7 +118,7 @@ impl Arguments {
 
 /// A switch.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Switch {
+pub(crate) enum Switch {
     /// It is on.
     On,
     /// It is off.

@@ -15,6 +15,7 @@ use whimbrel_tcp::table::Secrets;
 
 use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::failure::Failure;
+use crate::load::Switch;
 use crate::quantity::thousands;
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::{self, EndsAll, ShardOptions};
@@ -71,6 +72,9 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
+    /// Whether a connection serves more than one request, if its client wishes so.
+    #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, conflicts_with = "RoleOptions")]
+    keepalive: Switch,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     /// By default the web's server does, and a server of octets does not.
     #[arg(long, value_enum, value_name = "WHO")]

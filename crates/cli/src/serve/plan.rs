@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use whimbrel_apps::http::{CloseBy, Limits};
+use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::WireSpec;
 use whimbrel_stack::InterfaceAddress;
@@ -12,6 +12,7 @@ use whimbrel_wire::{Address, Endpoint};
 use super::{Arguments, Closer, RoleOptions, report};
 use crate::capture::CapturePlan;
 use crate::failure::Failure;
+use crate::load::Switch;
 use crate::options::{GroundOptions, OutputOptions};
 use crate::rules::{Rules, Shorthand};
 
@@ -248,7 +249,11 @@ fn limits(arguments: &Arguments) -> Limits {
         None | Some(Closer::Server | Closer::Rst) => CloseBy::Server,
         Some(Closer::Client) => CloseBy::Client,
     };
-    Limits { body: arguments.max_body, close_by, ..Limits::default() }
+    let keep_alive = match arguments.keepalive {
+        Switch::On => KeepAlive::AsAsked,
+        Switch::Off => KeepAlive::Never,
+    };
+    Limits { body: arguments.max_body, close_by, keep_alive, ..Limits::default() }
 }
 
 fn volume(quiet: bool, verbose: bool) -> Volume {

@@ -116,6 +116,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("serve --pcap x,rotate=many"), 2, &["--pcap", "100M"]);
     assert_says(&whimbrel("serve --echo --sink"), 2, &["--sink"]);
     assert_says(&whimbrel("serve --close rst"), 2, &["--echo"]);
+    assert_says(&whimbrel("serve --echo --keepalive off"), 2, &["cannot be used with"]);
 }
 
 #[test]

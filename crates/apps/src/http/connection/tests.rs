@@ -251,6 +251,17 @@ fn what_could_smuggle_a_request_is_refused() {
 }
 
 #[test]
+fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
+    let limits = Limits { keep_alive: KeepAlive::Never, ..Limits::default() };
+    let terms = Terms { limits, date: None };
+    let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n";
+    let outcome = converse(&mut FixedBody::new(3), &terms, &[stream]);
+    assert_eq!(outcome.statuses(), [200]);
+    assert!(outcome.text().contains("Connection: close\r\n"), "{}", outcome.text());
+    assert!(outcome.shut_down && outcome.last == Step::Close, "{:?}", outcome.last);
+}
+
+#[test]
 fn a_body_over_its_limit_is_refused_whatever_its_framing() {
     let limits = Limits { body: 3, ..Limits::default() };
     for body in [

@@ -13,7 +13,7 @@ use whimbrel_wire::tcp::{FastOpen, OptionOrder, TcpFlags, TcpHeader, TcpOptions,
 use whimbrel_wire::{Endpoint, IpHeader, Mss, Protocol, RawWindow, SeqNum};
 
 use super::hosts::{
-    BOTH, DELAY, Hosts, Over, client_addr, drain, events, host, send, server_addr, server_at,
+    BOTH, DELAY, Hosts, Over, Wire, client_addr, drain, events, host, send, server_addr, server_at,
 };
 use super::packets::{packet_from, sent};
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard};
@@ -647,5 +647,23 @@ fn the_option_means_nothing_without_syn() {
     let answers = tell(&mut hosts, &stray, REQUEST);
     assert_eq!(answers[0].0.flags, TcpFlags::RST);
     assert_eq!(counts(hosts.server.counters()), [0; 4]);
+    hosts.server.abort(server);
+}
+
+#[test]
+fn a_syn_whose_text_is_too_big_for_the_path_goes_again_at_once_without() {
+    let (mut hosts, listener) = acquainted(Over::V4);
+    hosts.wire = Wire::Narrow(1_000);
+    let mut data = Bytes::from(vec![7; 1_400]);
+    let options = SocketOptions::default();
+    let opened = hosts.client.connect_fast(server_at(Over::V4), None, &options, &mut data);
+    let client = opened.expect("a free port");
+    assert!(data.is_empty());
+    // To the router and back, a handshake, and half of a round trip.
+    hosts.run(6 * DELAY);
+    let server = hosts.server.accept(listener).expect("a complete connection");
+    assert_eq!(drain(&mut hosts.server, server), (vec![7; 1_400], Recv::Pending));
+    assert_eq!(hosts.client.counters().timeouts, 0);
+    hosts.client.abort(client);
     hosts.server.abort(server);
 }
