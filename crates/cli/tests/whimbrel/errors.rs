@@ -106,6 +106,11 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     );
     assert_says(&whimbrel("pcap -w mem:"), 2, &["--wire", "--pcap FILE"]);
     assert_says(
+        &whimbrel("pcap -w tun:t,addr=10.9.0.2/24,queues=2 -c 4 -o x"),
+        2,
+        &["--count", "one queue"],
+    );
+    assert_says(
         &whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 tcp prot 80"),
         2,
         &["FILTER", "column 5"],
