@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
+use whimbrel_io::steering::SteeringCounters;
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::Capabilities;
 use whimbrel_stack::shard::SocketState;
@@ -46,6 +47,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "kernel": first_line("/proc/sys/kernel/osrelease"),
             "wire": ground.typed,
             "clock": if ground.clock == ClockKind::Virtual { "virtual" } else { "real" },
+            "shards": ground.shards,
             "offloads": ran.offloads.as_ref().map(offloads),
         }),
     );
@@ -63,6 +65,8 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "kernel": ran.effort.as_ref().filter(|_| ran.client.is_none()).map(kernel),
         }),
     );
+    let steering = (ground.shards > 1).then(|| steering(&ran.steering));
+    document.insert("steering".into(), steering.into());
     document.insert(
         "links".into(),
         ran.links.map_or(Value::Null, |links| links.iter().map(link).collect()),
@@ -111,6 +115,14 @@ pub(crate) fn cookie(seed: u64) -> String {
         char::from(b"abcdefghijklmnopqrstuvwxyz234567"[(state >> 59) as usize])
     };
     (0..36).map(letter).collect()
+}
+
+/// How many shards there are, behind the wire, if there are several.
+pub(crate) fn on_shards(ground: &Ground) -> String {
+    match ground.shards {
+        1 => String::new(),
+        shards => format!("  on {shards} shards"),
+    }
 }
 
 /// Every counter that counted something, for people: of both stacks, if they are ours.
@@ -162,6 +174,14 @@ fn link(counters: &LinkCounters) -> Value {
         "lost_queue": counters.lost_queue,
         "duplicated": counters.duplicated,
         "reordered": counters.reordered,
+    })
+}
+
+fn steering(counters: &SteeringCounters) -> Value {
+    json!({
+        "forwarded": counters.forwarded,
+        "adopted": counters.adopted,
+        "dropped": counters.dropped,
     })
 }
 

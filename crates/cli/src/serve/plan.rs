@@ -3,15 +3,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use whimbrel_apps::http::{CloseBy, Limits};
+use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::WireSpec;
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
-use crate::capture::{CaptureOption, CapturePlan};
+use crate::capture::CapturePlan;
 use crate::failure::Failure;
+use crate::load::Switch;
 use crate::options::{GroundOptions, OutputOptions};
 use crate::rules::{Rules, Shorthand};
 
@@ -60,6 +61,9 @@ impl ContentPlan {
     pub(super) fn example(&self, at: Endpoint) -> String {
         match self {
             Self::Web(_) => format!("curl {}", report::url(at)),
+            Self::Octets(Role::Discard, _) if at.port == NETSERVER => {
+                format!("whimbrel crr {at} --mode cc -w kernel:")
+            }
             Self::Octets(Role::Sink | Role::Discard, _) => {
                 format!("whimbrel bulk send {at} -w kernel:")
             }
@@ -123,8 +127,8 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let wire: WireSpec =
             arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        let wire = arguments.shards.spread(wire)?;
-        check_wire(&wire, &arguments.capture)?;
+        let wire = arguments.shards.spread(wire, None)?.wire;
+        check_wire(&wire)?;
         let content = content(arguments)?;
         let fast_open = match (&wire, arguments.fastopen) {
             (WireSpec::Kernel, Some(_)) => {
@@ -169,7 +173,8 @@ impl Plan {
     pub(crate) fn octets(server: &OctetServer<'_>) -> Result<Self, Failure> {
         let typed = server.ground.typed_wire()?.unwrap_or(DEFAULT_WIRE);
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
-        check_wire(&wire, &server.ground.capture)?;
+        let wire = server.ground.shards.spread(wire, None)?.wire;
+        check_wire(&wire)?;
         let rules = match wire {
             WireSpec::Kernel => server.ground.rules.none_for_the_kernel(&server.shorthands)?,
             _ => server.ground.rules.rules(&server.shorthands)?,
@@ -187,16 +192,12 @@ impl Plan {
             limits: Limits::default(),
             volume: volume(server.output.quiet, server.output.verbose),
             typed: typed.to_owned(),
-            processors: Vec::new(),
+            processors: server.ground.shards.processors()?,
         })
     }
 }
 
-fn check_wire(wire: &WireSpec, capture: &CaptureOption) -> Result<(), Failure> {
-    if wire.queues() > 1 && capture.is_asked() {
-        let text = "a capture is of one shard: leave it out, or give --shards 1";
-        return Err(Failure::usage("--pcap", text));
-    }
+fn check_wire(wire: &WireSpec) -> Result<(), Failure> {
     if let WireSpec::Mem(_) = wire {
         let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
         return Err(Failure::usage("--wire", text));
@@ -248,7 +249,11 @@ fn limits(arguments: &Arguments) -> Limits {
         None | Some(Closer::Server | Closer::Rst) => CloseBy::Server,
         Some(Closer::Client) => CloseBy::Client,
     };
-    Limits { body: arguments.max_body, close_by, ..Limits::default() }
+    let keep_alive = match arguments.keepalive {
+        Switch::On => KeepAlive::AsAsked,
+        Switch::Off => KeepAlive::Never,
+    };
+    Limits { body: arguments.max_body, close_by, keep_alive, ..Limits::default() }
 }
 
 fn volume(quiet: bool, verbose: bool) -> Volume {

@@ -320,7 +320,7 @@ fn a_signal_that_is_sent_twice_is_meant_once() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
         let child = command.args(words.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
         await_handler(child.id());
-        thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(500));
         let id = child.id().to_string();
         succeed(Command::new("kill").args([signal, &id, &id]));
         let output = child.wait_with_output().unwrap();

@@ -77,6 +77,17 @@ fn a_line_each_second_says_in_which_states_connections_are() {
 }
 
 #[test]
+fn without_keepalive_each_request_has_a_connection() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&["--keepalive", "off"]);
+    let line = "curl -sS --fail --max-time 20 -o /dev/null -w %{http_code}-%{num_connects}; \
+                http://10.9.0.2/[1-4]";
+    assert_eq!(net.run(line), "200-1;200-1;200-1;200-1;");
+    let text = serve.stop();
+    assert!(text.contains("4 connections, 4 requests"), "{text}");
+}
+
+#[test]
 fn one_connection_carries_many_requests_and_a_long_body() {
     let Some(net) = Net::new() else { return };
     let serve = net.serve(&["--body", "20M", "-l", "10.9.0.2:8080"]);

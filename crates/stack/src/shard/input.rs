@@ -189,27 +189,12 @@ impl Shard {
         let Some((connection, mut cx)) = self.connection(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
-        if connection.is_fast_opening() {
-            return self.on_fast_opening_segment(index, arrival);
-        }
+        let (opens_fast, text) = (connection.is_fast_opening(), connection.has_syn_data());
         let verdict = connection.on_segment(&mut cx, &arrival.segment);
         self.settle(index);
-        if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
-            self.on_refused(&arrival.key);
+        if opens_fast {
+            self.on_fast_opening(index, text, arrival);
         }
-        verdict
-    }
-
-    /// The same, while a handshake of Fast Open is under way: what came of it is noted.
-    #[cold]
-    fn on_fast_opening_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let Some((connection, mut cx)) = self.connection(index) else {
-            return Verdict::Drop(DropReason::Closed);
-        };
-        let text = connection.has_syn_data();
-        let verdict = connection.on_segment(&mut cx, &arrival.segment);
-        self.settle(index);
-        self.on_fast_opening(index, text, arrival);
         if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
             self.on_refused(&arrival.key);
         }

@@ -41,19 +41,13 @@ impl Connection {
 
     /// How many octets of text the SYN has room for, before it is sent; none without a cookie
     /// (RFC 7413 4.2.2: "default 536 bytes" or what the server announced).
-    pub fn syn_room(&self, cx: &Context<'_>) -> u32 {
+    pub fn syn_room(&self) -> u32 {
         let syn = self.cold.as_ref().and_then(|cold| cold.fast_syn);
         let Some(syn) = syn.filter(|syn| !syn.option.is_request() && self.is_before_syn()) else {
             return 0;
         };
-        let mut options = TcpOptions {
-            timestamps: self.own_timestamps(cx),
-            fast_open: Some(syn.option),
-            ..TcpOptions::default()
-        };
-        self.offer_options(cx, &mut options);
-        let options = options.encoded_len(cx.tunables.option_order) as u32;
-        u32::from(syn.mss.get().min(self.mss)).saturating_sub(options)
+        // As Linux: whatever the options take, there is room for them.
+        u32::from(syn.mss.get().min(self.mss)).saturating_sub(TcpOptions::MAX_LEN as u32)
     }
 
     /// The option of the SYN that is made, and its text. The first SYN alone has either: a middlebox
@@ -66,7 +60,7 @@ impl Connection {
         slices: &mut Slices,
     ) -> Option<FastOpen> {
         let first = self.snd.max == self.snd.una;
-        let room = self.syn_room(cx);
+        let room = self.syn_room();
         let cold = self.cold.as_mut()?;
         cold.fast_syn = None;
         if !first {

@@ -244,8 +244,7 @@ impl Connection {
     }
 
     /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
-    #[inline]
-    pub(super) fn offer_options(&self, cx: &Context<'_>, options: &mut TcpOptions) {
+    fn offer_options(&self, cx: &Context<'_>, options: &mut TcpOptions) {
         options.mss = Some(Mss::new(self.advertised_mss));
         let (scaling, sack) = if self.state == State::SynReceived {
             (self.scaling(), self.flags.has(Flags::SACK))
