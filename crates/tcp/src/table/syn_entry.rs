@@ -242,8 +242,9 @@ impl SynEntry {
 
 /// What to do about a segment.
 impl SynEntry {
-    /// What a segment with the entry's 4-tuple means for it, by these `rules`; `window` is the receive window that
-    /// was announced. RFC 9293 3.10.7.4 for SYN-RECEIVED, with RFC 5961 and RFC 7323 on top.
+    /// What a segment with the entry's 4-tuple means for it, by these `rules`; `window` is the
+    /// receive window that was announced. RFC 9293 3.10.7.4 for SYN-RECEIVED, with RFC 5961 and
+    /// RFC 7323 on top.
     ///
     /// Deviation: a SYN elsewhere in the window is challenged, where RFC 9293 3.10.7.4 would
     /// return to LISTEN: a stranger who guesses it would end the handshake. A peer that really
