@@ -1,14 +1,15 @@
 //! Headers in front of what leaves.
 
-use whimbrel_tcp::conn::Marking;
+use whimbrel_tcp::conn::{Marking, Outgoing, RareOptions};
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_wire::plain::{PlainHeaders, Text};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
     Address, Family, Fragment, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass,
 };
 
-use super::Host;
+use super::{FlowKey, Host};
 
 /// A TCP segment whose text already stands in a [`TxSegment`].
 #[derive(Debug)]
@@ -16,7 +17,6 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) local_index: u16,
     pub(crate) remote: &'a Address,
     pub(crate) header: &'a TcpHeader,
-    pub(crate) gso_size: u16,
     pub(crate) marking: Marking,
     pub(crate) order: OptionOrder,
 }
@@ -44,7 +44,6 @@ impl Host {
         let (remote, protocol) = (out.remote, Protocol::TCP);
         let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
         self.write_ip(&ip, len, tx);
-        tx.gso_size = out.gso_size;
         let sum = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
         let checksum = if self.capabilities.tx_checksum {
             tx.checksum = TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8);
@@ -56,6 +55,49 @@ impl Host {
         };
         TcpHeader::set_checksum(&mut tx.header_room()[at..], checksum);
         tx.set_header_len(at + tcp_len);
+        true
+    }
+
+    /// The same, in one go, for what nearly every segment is: in IPv4, without options but timestamps.
+    #[inline]
+    pub(crate) fn write_plain(
+        &mut self,
+        key: &FlowKey,
+        outgoing: &Outgoing,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) -> bool {
+        debug_assert!(outgoing.rare == RareOptions::None, "options would be left out");
+        let Some(local) = self.addresses.get(key.local_index) else { return false };
+        let headers = PlainHeaders {
+            src: *local,
+            dst: key.remote,
+            class: marking.class,
+            hop_limit: marking.hop_limit,
+            src_port: key.local_port,
+            dst_port: key.remote_port,
+            seq: outgoing.seq,
+            ack: outgoing.ack,
+            flags: outgoing.flags,
+            window: outgoing.window,
+            urgent: outgoing.urgent,
+            timestamps: outgoing.timestamps,
+        };
+        let len = tx.payload.octets();
+        let (sum, checksum) = if self.capabilities.tx_checksum {
+            (None, TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8))
+        } else {
+            let slices = tx.payload.as_slice().iter();
+            (Some(slices.fold(Sum::new(), |sum, slice| sum.add_bytes(slice))), TxChecksum::Done)
+        };
+        let at = self.link_header_len();
+        let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return false };
+        let headers_len = headers.emit(Text { len, sum }, room);
+        self.counters.out_requests += 1;
+        tx.transport_offset = (at + Ipv4Header::LEN) as u8;
+        tx.gso_size = outgoing.gso_size;
+        tx.checksum = checksum;
+        tx.set_header_len(at + headers_len);
         true
     }
 

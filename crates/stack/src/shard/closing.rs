@@ -39,7 +39,7 @@ impl Shard {
 
     /// A segment for a flow in TIME-WAIT.
     pub(super) fn on_waiting_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(wait) = self.records.waits.get(index).copied() else {
             return Verdict::Drop(DropReason::TimeWait);
         };
@@ -88,7 +88,7 @@ impl Shard {
         wait: &TimeWait,
         located: &Located<'_>,
     ) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let header = &arrival.segment.header;
         let stamps = header.options.timestamps;
         let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {

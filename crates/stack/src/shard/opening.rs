@@ -151,7 +151,7 @@ impl Shard {
 
     /// A segment that hit a half-open entry.
     pub(super) fn on_half_open_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -196,7 +196,7 @@ impl Shard {
     /// The third segment: the connection is built whole, enters its listener's accept queue, and
     /// only then sees the segment.
     fn complete(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(entry) = self.records.syns.get(index).copied() else {
             return Verdict::Drop(DropReason::Closed);
         };

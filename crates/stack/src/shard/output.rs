@@ -1,8 +1,8 @@
 //! Frames out: stateless replies first, then one segment for each dirty connection in turn.
 
-use whimbrel_tcp::conn::{Marking, Outgoing};
+use whimbrel_tcp::conn::{Marking, Outgoing, RareOptions};
 use whimbrel_tcp::{Reply, TxSegment};
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 
 use super::Shard;
 use crate::TxBatch;
@@ -58,14 +58,26 @@ impl Shard {
         let Some(outgoing) = connection.poll_transmit(&mut cx, &mut tx.payload) else {
             return false;
         };
-        let Outgoing { header, gso_size } = outgoing;
-        let (remote, local_index) = (*connection.remote(), connection.local_index());
+        let key = FlowKey::of(connection);
         let marking = connection.marking(cx.tunables);
         self.settle(index);
-        let order = self.tunables.option_order;
-        let out =
-            TcpOut { local_index, remote: &remote, header: &header, gso_size, marking, order };
-        self.host.write_tcp(&out, tx)
+        self.write_outgoing(&key, &outgoing, marking, tx)
+    }
+
+    #[inline]
+    fn write_outgoing(
+        &mut self,
+        key: &FlowKey,
+        outgoing: &Outgoing,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) -> bool {
+        if outgoing.rare == RareOptions::None && key.remote.is_v4() {
+            return self.host.write_plain(key, outgoing, marking, tx);
+        }
+        let header = outgoing.header(key.local_port, key.remote_port);
+        tx.gso_size = outgoing.gso_size;
+        self.write_header(key, &header, marking, tx)
     }
 
     fn write_reply(
@@ -79,20 +91,20 @@ impl Shard {
         if reply.flags.contains(TcpFlags::RST) {
             self.counters.out_rsts += 1;
         }
-        let header = TcpHeader {
-            src_port: key.local_port,
-            dst_port: key.remote_port,
+        let outgoing = Outgoing {
             seq: reply.seq,
             ack: reply.ack,
             flags: reply.flags,
             window: reply.window,
             urgent: 0,
-            options: TcpOptions { timestamps: reply.timestamps, ..TcpOptions::default() },
+            gso_size: 0,
+            timestamps: reply.timestamps,
+            rare: RareOptions::None,
         };
-        self.write_header(key, &header, marking, tx)
+        self.write_outgoing(key, &outgoing, marking, tx)
     }
 
-    /// A segment without text.
+    /// A segment whose text already stands in `tx`, if it has any.
     pub(super) fn write_header(
         &mut self,
         key: &FlowKey,
@@ -102,7 +114,7 @@ impl Shard {
     ) -> bool {
         let order = self.tunables.option_order;
         let (local_index, remote) = (key.local_index, &key.remote);
-        let out = TcpOut { local_index, remote, header, gso_size: 0, marking, order };
+        let out = TcpOut { local_index, remote, header, marking, order };
         self.host.write_tcp(&out, tx)
     }
 }

@@ -1,8 +1,8 @@
 //! What to send next: judged without changing anything, then made.
 
 use whimbrel_wire::SeqNum;
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Mss, WindowScale};
+use whimbrel_wire::tcp::{SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::{Mss, RawWindow, WindowScale};
 
 use super::{Connection, Flags, State};
 use crate::table::Identity;
@@ -11,10 +11,58 @@ use crate::{Context, Instant, Slices};
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
-    /// The header, checksum to be filled in.
-    pub header: TcpHeader,
+    /// SEG.SEQ.
+    pub seq: SeqNum,
+    /// SEG.ACK.
+    pub ack: SeqNum,
+    /// The control bits.
+    pub flags: TcpFlags,
+    /// SEG.WND, unscaled.
+    pub window: RawWindow,
+    /// SEG.UP.
+    pub urgent: u16,
     /// The text of each segment that the device cuts this one into; 0: it is not to be cut.
     pub gso_size: u16,
+    /// The option that nearly all segments have.
+    pub timestamps: Option<Timestamps>,
+    /// The others.
+    pub rare: RareOptions,
+}
+
+/// Options that few segments have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RareOptions {
+    /// None of them.
+    None,
+    /// Those of a SYN.
+    Opening {
+        /// The MSS that is announced.
+        mss: Mss,
+        /// How our windows are scaled, if that is offered or agreed upon.
+        window_scale: Option<WindowScale>,
+        /// SACK options are welcome.
+        sack_permitted: bool,
+    },
+    /// What arrived out of order, or twice.
+    Sack(SackBlocks),
+}
+
+impl Outgoing {
+    /// The header between these ports, checksum to be filled in.
+    pub fn header(&self, src_port: u16, dst_port: u16) -> TcpHeader {
+        let mut options = TcpOptions { timestamps: self.timestamps, ..TcpOptions::default() };
+        match self.rare {
+            RareOptions::None => {}
+            RareOptions::Opening { mss, window_scale, sack_permitted } => {
+                options.mss = Some(mss);
+                options.window_scale = window_scale;
+                options.sack_permitted = sack_permitted;
+            }
+            RareOptions::Sack(blocks) => options.sack = blocks,
+        }
+        let Self { seq, ack, flags, window, urgent, .. } = *self;
+        TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }
+    }
 }
 
 /// What the connection would send now.
@@ -200,19 +248,20 @@ impl Connection {
         let simultaneous = self.state == State::SynReceived;
         let flags = if simultaneous { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
-        let header = &mut outgoing.header;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        header.window = self.unscaled_window().to_raw(WindowScale::ZERO);
-        header.options.mss = Some(Mss::new(self.advertised_mss));
-        if !simultaneous {
-            header.ack = SeqNum::new(0);
-            header.options.window_scale = cx.tunables.window_scaling.then_some(self.recv_scale);
-            header.options.sack_permitted = cx.tunables.sack;
+        outgoing.window = self.unscaled_window().to_raw(WindowScale::ZERO);
+        let (scaled, sack_permitted) = if simultaneous {
+            (self.scaling(), self.flags.has(Flags::SACK))
         } else {
-            header.options.window_scale = self.scaling().then_some(self.recv_scale);
-            header.options.sack_permitted = self.flags.has(Flags::SACK);
-        }
+            outgoing.ack = SeqNum::new(0);
+            (cx.tunables.window_scaling, cx.tunables.sack)
+        };
+        outgoing.rare = RareOptions::Opening {
+            mss: Mss::new(self.advertised_mss),
+            window_scale: scaled.then_some(self.recv_scale),
+            sack_permitted,
+        };
         self.snd.sent_to(self.snd.una + 1);
         if again {
             cx.counters.syn_retrans += 1;
@@ -310,49 +359,48 @@ impl Connection {
     ) -> Outgoing {
         self.timers.stop_ack();
         self.unacked_segs = 0;
-        let timestamps = self.own_timestamps(cx);
-        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
         if self.state != State::SynSent {
             self.rcv.edge = self.judge_edge(self.least_step(cx.tunables));
             self.rcv.last_ack = self.rcv.nxt;
         }
-        if self.name_held(&mut options, text) {
+        let timestamps = self.own_timestamps(cx);
+        let sack = self.name_held(timestamps, text);
+        if sack.is_none_or(|blocks| !blocks.is_empty()) {
             self.acks_owed = self.acks_owed.saturating_sub(1);
         }
         let urgent = self.urgent_pointer(seq);
-        let header = TcpHeader {
-            src_port: self.local_port,
-            dst_port: self.remote_port,
+        Outgoing {
             seq,
             ack: self.rcv.nxt,
             flags: if urgent > 0 { flags | TcpFlags::URG } else { flags },
             window: self.rcv.raw_window(self.recv_scale),
             urgent,
-            options,
-        };
-        Outgoing { header, gso_size: 0 }
+            gso_size: 0,
+            timestamps,
+            rare: sack.map_or(RareOptions::None, RareOptions::Sack),
+        }
     }
 
     /// RFC 2018 3: as many blocks as fit beside the timestamps, and beside `text`: the text was
     /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
-    /// time it is sent. RFC 2883 4: what came twice stands before all others. Returns whether there
-    /// is nothing to name, or some of it is named.
-    fn name_held(&mut self, options: &mut TcpOptions, text: u32) -> bool {
-        let cold = self.cold.as_mut().filter(|_| self.flags.has(Flags::SACK));
-        let Some(cold) = cold.filter(|cold| cold.recv.has_held() || cold.duplicate.is_some())
-        else {
-            return true;
-        };
-        let most = if options.timestamps.is_some() { 3 } else { 4 };
+    /// time it is sent. RFC 2883 4: what came twice stands before all others. `None` if there is
+    /// nothing to name.
+    fn name_held(&mut self, timestamps: Option<Timestamps>, text: u32) -> Option<SackBlocks> {
+        let cold = self.cold.as_mut().filter(|_| self.flags.has(Flags::SACK))?;
+        if !cold.recv.has_held() && cold.duplicate.is_none() {
+            return None;
+        }
+        let most = if timestamps.is_some() { 3 } else { 4 };
         let room = u32::from(self.mss).saturating_sub(text);
         let fitting = most.min(room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS);
+        let mut blocks = SackBlocks::NONE;
         if fitting > 0 {
             if let Some(duplicate) = cold.duplicate.take() {
-                options.sack.push(duplicate);
+                blocks.push(duplicate);
             }
-            cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut options.sack);
+            cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut blocks);
         }
-        fitting > 0
+        Some(blocks)
     }
 }
 
