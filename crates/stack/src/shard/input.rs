@@ -60,7 +60,8 @@ impl Shard {
     }
 
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
-        let mut spots = [const { None }; BURST];
+        // Each by itself: of a constant, whole spots would be copied.
+        let mut spots: [_; BURST] = core::array::from_fn(|_| None);
         let mut count = 0;
         let mut whole = Vec::new();
         // Read all, hash all.
@@ -215,11 +216,9 @@ impl Shard {
     }
 
     pub(super) fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let Some((connection, mut cx)) = self.connection(index) else {
-            return Verdict::Drop(DropReason::Closed);
-        };
-        let verdict = connection.on_segment(&mut cx, &arrival.segment);
-        self.settle(index);
+        let segment = &arrival.segment;
+        let verdict = self.touch(index, |connection, cx| connection.on_segment(cx, segment));
+        let Some(verdict) = verdict else { return Verdict::Drop(DropReason::Closed) };
         if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
             self.on_refused(&arrival.key);
         }

@@ -269,7 +269,7 @@ impl Shard {
         if let Some(listener) = self.listeners.get_mut(entry.listener()) {
             let _ = listener.push_accepted(place);
             if first {
-                self.events.push_back(Source::Listener(listener.id()));
+                self.lists.events.push_back(Source::Listener(listener.id()));
             }
         }
         place

@@ -19,10 +19,10 @@ impl Shard {
             batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.now));
         }
         while !batch.is_full() {
-            let Some(index) = self.dirty.pop_front() else { break };
+            let Some(index) = self.lists.dirty.pop_front() else { break };
             batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.now));
         }
-        self.replies.len() > 0 || !self.dirty.is_empty() || self.host.link_waits()
+        self.replies.len() > 0 || !self.lists.dirty.is_empty() || self.host.link_waits()
     }
 
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
@@ -48,19 +48,18 @@ impl Shard {
 
     /// One (super-)segment of a connection; it goes to the end of the list if there is more.
     fn write_segment(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        match self.records.connections.0.get_mut(index) {
-            Some(slot) if slot.dirty => slot.dirty = false,
-            // The place was freed, or taken by another, since it was listed.
-            _ => return false,
-        }
-        let Some((connection, mut cx)) = self.connection(index) else { return false };
+        // The place may have been freed, or taken by another, since it was listed.
+        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.dirty);
+        let Some(slot) = slot else { return false };
+        slot.dirty = false;
+        let connection = &mut slot.connection;
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
-        let Some(outgoing) = connection.poll_transmit(&mut cx, &mut tx.payload) else {
-            return false;
-        };
-        let key = FlowKey::of(connection);
-        let marking = connection.marking(cx.tunables);
-        self.settle(index);
+        let outgoing = connection.poll_transmit(&mut surroundings!(self), &mut tx.payload);
+        let Some(outgoing) = outgoing else { return false };
+        let (key, marking) = (FlowKey::of(connection), connection.marking(&self.tunables));
+        if let Some(deadline) = self.lists.settle(slot, index) {
+            self.settle_timer(index, deadline);
+        }
         self.write_outgoing(&key, &outgoing, marking, tx)
     }
 

@@ -1,7 +1,5 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
-use core::time::Duration;
-
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
@@ -9,7 +7,7 @@ use super::{Connection, Flags, Signals, State};
 use crate::recovery::{Flight, Remedy};
 use crate::send::AckPlace;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, RxSegment};
+use crate::{Context, Micros, RxSegment};
 
 impl Connection {
     pub(super) fn check_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
@@ -213,7 +211,7 @@ impl Connection {
     }
 
     /// The time since what a segment echoes was sent.
-    fn echoed(&self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Option<Duration> {
+    fn echoed(&self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Option<Micros> {
         // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
         // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
         // trip makes the next one longer still.
@@ -226,7 +224,7 @@ impl Connection {
         let stamps = seg.header.options.timestamps.filter(|stamps| stamps.ecr != 0)?;
         let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
         let millis = cx.now.tick().raw().wrapping_sub(sent);
-        (millis < ECHO_LIMIT_MILLIS).then(|| Duration::from_millis(u64::from(millis)))
+        (millis < ECHO_LIMIT_MILLIS).then(|| Micros::new(millis.wrapping_mul(1_000)))
     }
 
     /// Tells a waiting application that there is room again.

@@ -99,7 +99,7 @@ impl Connection {
         }
         connection.settle_mss(handshake.peer_mss, cx.tunables);
         match handshake.round_trip {
-            FirstTrip::Took(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
+            FirstTrip::Took(rtt) => connection.rtt.on_sample(rtt.into(), cx.tunables),
             FirstTrip::Unknown => {}
             FirstTrip::Repeated => {
                 connection.cc.collapse(u32::from(connection.mss));
