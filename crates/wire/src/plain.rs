@@ -7,7 +7,7 @@
 //! left to [`Ipv4Header`](crate::Ipv4Header) and [`TcpHeader`](crate::TcpHeader).
 
 use crate::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
-use crate::{Address, Protocol, RawWindow, SeqNum, Sum, TrafficClass};
+use crate::{Address, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass, WindowScale};
 
 /// A segment that arrived so: its lengths fit, and its checksums are right.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,7 @@ impl<'a> PlainSegment<'a> {
     }
 }
 
-/// The headers of a segment that is to leave so, without options but timestamps.
+/// The headers of a segment that is to leave so.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainHeaders {
     /// The sender; an IPv4 address.
@@ -127,8 +127,30 @@ pub struct PlainHeaders {
     pub window: RawWindow,
     /// SEG.UP.
     pub urgent: u16,
-    /// The only option that there may be.
-    pub timestamps: Option<Timestamps>,
+    /// The options.
+    pub options: PlainOptions,
+}
+
+/// The options that nearly all segments have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlainOptions {
+    /// None.
+    None,
+    /// Timestamps behind two NOPs.
+    Timestamps(Timestamps),
+    /// Those of a SYN: MSS, SACK-permitted and timestamps, NOP and window scale, in
+    /// [`OptionOrder::Linux`](crate::OptionOrder::Linux).
+    Opening(Mss, Timestamps, WindowScale),
+}
+
+impl PlainOptions {
+    const fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Timestamps(_) => 12,
+            Self::Opening(..) => 20,
+        }
+    }
 }
 
 /// The text behind headers that are written.
@@ -142,13 +164,13 @@ pub struct Text {
 
 impl PlainHeaders {
     /// Octets of the longest.
-    pub const MAX_LEN: usize = HEADS + STAMPS_LEN;
+    pub const MAX_LEN: usize = HEADS + 20;
 
     /// Writes both headers to the front of `room`, their checksums included; returns their octets.
     /// Without the sum of the text the TCP checksum is that of the pseudo-header, not complemented.
     #[inline(always)]
     pub fn emit(&self, text: Text, room: &mut [u8; Self::MAX_LEN]) -> usize {
-        let options_len = if self.timestamps.is_some() { STAMPS_LEN } else { 0 };
+        let options_len = self.options.len();
         let tcp_len = (text.len as usize).wrapping_add(TCP_LEN + options_len);
         let total_len = tcp_len.wrapping_add(IP_LEN) as u32;
         let pair = |high: u16, low: u16| ((u32::from(high) << 16) | u32::from(low)).to_be();
@@ -163,11 +185,20 @@ impl PlainHeaders {
         let addresses = u64::from(src).wrapping_add(u64::from(dst));
         let mut header = sum([ports, seq, ack, control, urgent]);
 
-        let (heads, stamps_room) = room.split_at_mut(HEADS);
-        if let Some(stamps) = self.timestamps {
-            let stamps = [STAMPS, stamps.val, stamps.ecr].map(u32::to_be);
-            header = header.wrapping_add(sum(stamps));
-            put(stamps_room, stamps);
+        let (heads, options) = room.split_at_mut(HEADS);
+        match self.options {
+            PlainOptions::None => {}
+            PlainOptions::Timestamps(Timestamps { val, ecr }) => {
+                let words = [STAMPS, val, ecr].map(u32::to_be);
+                header = header.wrapping_add(sum(words));
+                put(options, words);
+            }
+            PlainOptions::Opening(mss, Timestamps { val, ecr }, scale) => {
+                let (mss, scale) = (MSS | u32::from(mss.get()), SCALE | u32::from(scale.get()));
+                let words = [mss, SACK_AND_STAMPS, val, ecr, scale].map(u32::to_be);
+                header = header.wrapping_add(sum(words));
+                put(options, words);
+            }
         }
         put(heads, [first, DONT_FRAGMENT.to_be(), third, src, dst, ports, seq, ack, control, urgent]);
         let ip_sum = sum([first, DONT_FRAGMENT.to_be(), third]).wrapping_add(addresses);
@@ -238,10 +269,14 @@ const IP_LEN: usize = crate::Ipv4Header::LEN;
 const TCP_LEN: usize = crate::TcpHeader::LEN;
 /// Octets of both headers without TCP options.
 const HEADS: usize = IP_LEN + TCP_LEN;
-/// Octets of the timestamps option and of the padding in front of it.
-const STAMPS_LEN: usize = 12;
 /// Two NOPs, and the timestamps option's kind and length.
 const STAMPS: u32 = 0x0101_080a;
+/// SACK-permitted, and the same.
+const SACK_AND_STAMPS: u32 = 0x0402_080a;
+/// MSS, in front of its value.
+const MSS: u32 = 0x0204_0000;
+/// NOP and window scale, in front of its value.
+const SCALE: u32 = 0x0103_0300;
 const VERSION_IHL: u32 = 0x45;
 const DONT_FRAGMENT: u32 = 0x4000;
 /// In the second word: all that makes a fragment.

@@ -1,9 +1,9 @@
 //! Headers in front of what leaves.
 
-use whimbrel_tcp::conn::{Marking, Outgoing, RareOptions};
+use whimbrel_tcp::conn::{Marking, Outgoing};
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Instant, TxSegment};
-use whimbrel_wire::plain::{PlainHeaders, Text};
+use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
     Address, Family, Fragment, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass,
@@ -58,16 +58,17 @@ impl Host {
         true
     }
 
-    /// The same, in one go, for what nearly every segment is: in IPv4, without options but timestamps.
+    /// The same, in one go, for what nearly every segment is: in IPv4, with `options` of a kind that
+    /// nearly all have.
     #[inline]
     pub(crate) fn write_plain(
         &mut self,
         key: &FlowKey,
         outgoing: &Outgoing,
+        options: PlainOptions,
         marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
-        debug_assert!(outgoing.rare == RareOptions::None, "options would be left out");
         let Some(local) = self.addresses.get(key.local_index) else { return false };
         let headers = PlainHeaders {
             src: *local,
@@ -81,7 +82,7 @@ impl Host {
             flags: outgoing.flags,
             window: outgoing.window,
             urgent: outgoing.urgent,
-            timestamps: outgoing.timestamps,
+            options,
         };
         let len = tx.payload.octets();
         let (sum, checksum) = if self.capabilities.tx_checksum {

@@ -1,6 +1,6 @@
 //! TIME-WAIT: how records begin, what segments do to them, how they end.
 
-use whimbrel_tcp::conn::Connection;
+use whimbrel_tcp::conn::{Connection, Marking};
 use whimbrel_tcp::table::{
     Ended, Identity, Kind, Lifetimes, Opener, Record, RefusalReason, ReuseBy, RstVerdict,
     SegmentVerdict, SynAnswer, SynEntry, SynVerdict, TimeWait,
@@ -27,13 +27,18 @@ impl Shard {
         Record::new(Kind::TimeWait, index)
     }
 
-    /// Acknowledges the peer's FIN in place of the connection that received it and that showed this
-    /// TSval.
-    pub(super) fn acknowledge_from_wait(&mut self, waiting: Record, tsval: u32) {
+    /// Acknowledges the peer's FIN in place of the connection that received it, which showed this
+    /// TSval and whose packets were marked so.
+    pub(super) fn acknowledge_from_wait(
+        &mut self,
+        waiting: Record,
+        tsval: u32,
+        key: &FlowKey,
+        marking: Marking,
+    ) {
         if let Some(wait) = self.records.waits.get(waiting.index()) {
-            let (key, ack) = (FlowKey::of_waiting(wait), wait.ack_reply(Some(tsval)));
-            let marking = self.marking_of(Some(waiting));
-            self.replies.push(Pending::Reply(key, ack, marking));
+            let ack = wait.ack_reply(Some(tsval));
+            self.replies.push(Pending::Reply(*key, ack, marking));
         }
     }
 

@@ -100,10 +100,10 @@ impl Shard {
         if let Some(carried) = entry.carried() {
             announced.tsval = carried.stamp(announced.tsval);
         }
-        let header = entry.syn_ack(announced);
+        let syn_ack = entry.syn_ack(announced);
         self.counters.out_segs += 1;
         let marking = self.half_open_marking(entry);
-        self.write_header(&FlowKey::of_half_open(entry), &header, marking, tx)
+        self.write_outgoing(&FlowKey::of_half_open(entry), &syn_ack, marking, tx)
     }
 
     /// Whether a segment without a record may bring a cookie back.

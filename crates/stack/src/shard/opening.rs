@@ -277,8 +277,8 @@ impl Shard {
 
     fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
         // Most listeners have nothing to hand down, and it need not be copied.
-        let inherited = self.inherited(entry);
-        let options = inherited.filter(|it| **it != SocketOptions::default()).copied();
+        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        let options = listener.map(|listener| *listener.options());
         let handshake = Handshake {
             open: ActiveOpen {
                 remote: entry.remote().addr,
@@ -307,10 +307,10 @@ impl Shard {
     /// The SYN-ACK of an entry, if it is still there.
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
         let Some(entry) = self.records.syns.get(index).copied() else { return false };
-        let header = entry.syn_ack(self.announced(&entry));
+        let syn_ack = entry.syn_ack(self.announced(&entry));
         self.counters.out_segs += 1;
         let marking = self.half_open_marking(&entry);
-        self.write_header(&FlowKey::of_half_open(&entry), &header, marking, tx)
+        self.write_outgoing(&FlowKey::of_half_open(&entry), &syn_ack, marking, tx)
     }
 
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {

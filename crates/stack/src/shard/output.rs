@@ -2,7 +2,7 @@
 
 use whimbrel_tcp::conn::{Marking, Outgoing, RareOptions};
 use whimbrel_tcp::{Reply, TxSegment};
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use crate::TxBatch;
@@ -63,20 +63,24 @@ impl Shard {
         self.write_outgoing(&key, &outgoing, marking, tx)
     }
 
+    /// A segment whose text already stands in `tx`, if it has any.
     #[inline]
-    fn write_outgoing(
+    pub(super) fn write_outgoing(
         &mut self,
         key: &FlowKey,
         outgoing: &Outgoing,
         marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
-        if outgoing.rare == RareOptions::None && key.remote.is_v4() {
-            return self.host.write_plain(key, outgoing, marking, tx);
+        let order = self.tunables.option_order;
+        let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
+        if let Some(options) = options {
+            return self.host.write_plain(key, outgoing, options, marking, tx);
         }
-        let header = outgoing.header(key.local_port, key.remote_port);
+        let header = &outgoing.header(key.local_port, key.remote_port);
+        let (local_index, remote) = (key.local_index, &key.remote);
         tx.gso_size = outgoing.gso_size;
-        self.write_header(key, &header, marking, tx)
+        self.host.write_tcp(&TcpOut { local_index, remote, header, marking, order }, tx)
     }
 
     fn write_reply(
@@ -101,19 +105,5 @@ impl Shard {
             rare: RareOptions::None,
         };
         self.write_outgoing(key, &outgoing, marking, tx)
-    }
-
-    /// A segment whose text already stands in `tx`, if it has any.
-    pub(super) fn write_header(
-        &mut self,
-        key: &FlowKey,
-        header: &TcpHeader,
-        marking: Marking,
-        tx: &mut TxSegment,
-    ) -> bool {
-        let order = self.tunables.option_order;
-        let (local_index, remote) = (key.local_index, &key.remote);
-        let out = TcpOut { local_index, remote, header, marking, order };
-        self.host.write_tcp(&out, tx)
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Source {
 impl Lists {
     /// Brings the lists in line with the connection: this follows each call. Returns its deadline if
     /// the timer has to follow, too, which is rarely so.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle(&mut self, slot: &mut Slot, index: u32) -> Option<Instant> {
         if !slot.dirty && slot.connection.may_transmit() {
             slot.dirty = true;
@@ -82,27 +82,15 @@ impl Shard {
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
         self.disarm(index);
-        let generation = self.records.connections.0.generation(index);
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if let Some(opener) = slot.linked.take() {
-            let (key, hash) = (FlowKey::of(&slot.connection), slot.hash);
-            let waits = slot.connection.state() == State::TimeWait;
-            // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
-            let owes_ack = slot.connection.owes_ack();
-            let tsval = slot.connection.tsval(self.now);
-            let marking = slot.connection.marking(&self.tunables);
-            let usual = marking == Marking::usual(&self.tunables);
-            let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
-            let ended = ended(&slot.connection, generation, opener, number);
-            let record = Record::new(Kind::Connection, index);
-            let found = if waits {
-                let waiting = self.start_waiting(ended);
-                if owes_ack {
-                    self.acknowledge_from_wait(waiting, tsval);
-                }
-                self.records.flows.replace(hash, record, waiting)
+            let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));
+            let found = if slot.connection.state() == State::TimeWait {
+                let waiting = self.hand_over(index, opener);
+                waiting.is_some_and(|waiting| self.records.flows.replace(hash, record, waiting))
             } else {
                 if opener == Opener::Us {
+                    let key = FlowKey::of(&slot.connection);
                     self.release_port(&key);
                 }
                 self.records.flows.remove(hash, record)
@@ -110,6 +98,23 @@ impl Shard {
             debug_assert!(found, "a linked connection stands in the table");
         }
         self.free_if_unheld(index);
+    }
+
+    /// A TIME-WAIT record takes the connection's place.
+    fn hand_over(&mut self, index: u32, opener: Opener) -> Option<Record> {
+        let generation = self.records.connections.0.generation(index);
+        let connection = &self.records.connections.0.get(index)?.connection;
+        let marking = connection.marking(&self.tunables);
+        let usual = marking == Marking::usual(&self.tunables);
+        let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
+        // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
+        let owed = connection.owes_ack().then(|| connection.tsval(self.now));
+        let (key, ended) = (FlowKey::of(connection), ended(connection, generation, opener, number));
+        let waiting = self.start_waiting(ended);
+        if let Some(tsval) = owed {
+            self.acknowledge_from_wait(waiting, tsval, &key, marking);
+        }
+        Some(waiting)
     }
 
     /// Frees a connection that is over and that nobody holds.

@@ -112,7 +112,12 @@ impl Connection {
     }
 
     /// Whether the SACK blocks alone tell of a loss, duplicate or not.
+    #[inline]
     fn judge_sacked(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Remedy {
+        if seg.header.options.has_sack() { self.judge_blocks(cx, seg) } else { Remedy::Wait }
+    }
+
+    fn judge_blocks(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Remedy {
         let sacked = self.sacked_octets(seg);
         if sacked == 0 {
             return Remedy::Wait;
@@ -228,7 +233,14 @@ impl Connection {
     }
 
     /// Tells a waiting application that there is room again.
+    #[inline]
     pub(super) fn tell_room(&mut self) {
+        if self.flags.has(Flags::WANTS_ROOM) {
+            self.judge_room();
+        }
+    }
+
+    fn judge_room(&mut self) {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
         let enough = match self.unsent_low_water() {
@@ -236,7 +248,7 @@ impl Connection {
             Some(most) => self.unsent() < most.div_ceil(2) && self.send_room() > 0,
             None => self.send_room() >= self.send_size / 3,
         };
-        if self.flags.has(Flags::WANTS_ROOM) && enough {
+        if enough {
             self.flags.clear(Flags::WANTS_ROOM);
             self.signals.raise(Signals::WRITABLE);
         }

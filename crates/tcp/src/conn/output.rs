@@ -1,7 +1,8 @@
 //! What to send next: judged without changing anything, then made.
 
 use whimbrel_wire::SeqNum;
-use whimbrel_wire::tcp::{SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::plain::PlainOptions;
+use whimbrel_wire::tcp::{OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Mss, RawWindow, WindowScale};
 
 use super::{Connection, Flags, State};
@@ -9,7 +10,7 @@ use crate::table::Identity;
 use crate::{Context, Instant, Slices};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing {
     /// SEG.SEQ.
     pub seq: SeqNum,
@@ -48,6 +49,20 @@ pub enum RareOptions {
 }
 
 impl Outgoing {
+    /// Its options, if they are of those that nearly all segments have.
+    #[inline]
+    pub fn plain_options(&self, order: OptionOrder) -> Option<PlainOptions> {
+        match (self.rare, self.timestamps) {
+            (RareOptions::None, None) => Some(PlainOptions::None),
+            (RareOptions::None, Some(stamps)) => Some(PlainOptions::Timestamps(stamps)),
+            (
+                RareOptions::Opening { mss, window_scale: Some(scale), sack_permitted: true },
+                Some(stamps),
+            ) if order == OptionOrder::Linux => Some(PlainOptions::Opening(mss, stamps, scale)),
+            _ => None,
+        }
+    }
+
     /// The header between these ports, checksum to be filled in.
     pub fn header(&self, src_port: u16, dst_port: u16) -> TcpHeader {
         let mut options = TcpOptions { timestamps: self.timestamps, ..TcpOptions::default() };

@@ -112,11 +112,15 @@ impl ChunkQueue {
             return;
         }
         if self.tail.capacity() - self.tail.len() < text.len() {
-            // The first chunk is as large as its text: most short connections receive one
-            // request, and it is read at once.
-            let room = if self.is_empty() { text.len() } else { text.len().max(Self::CHUNK) };
+            if self.is_empty() {
+                // The first chunk is as large as its text: most short connections receive one
+                // request, and it is read at once.
+                self.full.push_back(Bytes::copy_from_slice(text));
+                self.octets = text.len() as u32;
+                return;
+            }
             self.close_tail();
-            self.tail = BytesMut::with_capacity(room);
+            self.tail = BytesMut::with_capacity(text.len().max(Self::CHUNK));
         }
         self.tail.extend_from_slice(text);
         self.octets += text.len() as u32;

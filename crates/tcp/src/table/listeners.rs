@@ -92,7 +92,11 @@ impl Listeners {
     /// listener.
     pub fn set_options(&mut self, id: ListenerId, options: &SocketOptions) -> bool {
         let listener = self.resolve_mut(id);
-        listener.map(|listener| listener.options = *options).is_some()
+        let set = |listener: &mut Listener| {
+            listener.options = *options;
+            listener.is_usual = *options == SocketOptions::default();
+        };
+        listener.map(set).is_some()
     }
 
     /// Every listener, by port and address.
@@ -171,6 +175,8 @@ pub struct Listener {
     /// When the last SYN cookie was sent.
     cookie_sent: Option<Instant>,
     options: SocketOptions,
+    /// Nothing was set.
+    is_usual: bool,
 }
 
 impl Listener {
@@ -190,6 +196,7 @@ impl Listener {
             stats: ListenerStats::default(),
             cookie_sent: None,
             options: SocketOptions::default(),
+            is_usual: true,
         }
     }
 
@@ -211,6 +218,11 @@ impl Listener {
     /// What its connections inherit.
     pub const fn options(&self) -> &SocketOptions {
         &self.options
+    }
+
+    /// Whether nothing was set, so that its connections inherit nothing.
+    pub const fn is_usual(&self) -> bool {
+        self.is_usual
     }
 
     /// Whether a handshake whose SYN-ACK was repeated `retries` times has to wait for text.

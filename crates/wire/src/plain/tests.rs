@@ -3,23 +3,31 @@
 use std::vec::Vec;
 
 use proptest::collection::vec;
-use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
 use crate::tcp::{OptionOrder, TcpHeader, TcpOptions};
-use crate::{Ipv4Header, Mss, WindowScale};
+use crate::Ipv4Header;
 
-fn headers(timestamps: Option<Timestamps>) -> impl Strategy<Value = PlainHeaders> {
+fn any_options() -> impl Strategy<Value = PlainOptions> {
+    let stamps = (any::<u32>(), any::<u32>()).prop_map(|(val, ecr)| Timestamps { val, ecr });
+    let opening = (any::<u16>(), stamps.clone(), 0_u8..15).prop_map(|(mss, stamps, scale)| {
+        PlainOptions::Opening(Mss::new(mss), stamps, WindowScale::new(scale))
+    });
+    prop_oneof![Just(PlainOptions::None), stamps.prop_map(PlainOptions::Timestamps), opening]
+}
+
+fn any_headers() -> impl Strategy<Value = PlainHeaders> {
     let ends = (any::<[u8; 4]>(), any::<[u8; 4]>(), any::<u16>(), any::<u16>());
     let numbers = (any::<u32>(), any::<u32>(), 0_u16..0x200, any::<u16>(), any::<u16>());
-    (ends, numbers, any::<u8>(), any::<u8>()).prop_map(
-        move |((src, dst, src_port, dst_port), (seq, ack, flags, window, urgent), class, limit)| {
+    (ends, numbers, any::<u8>(), any::<u8>(), any_options()).prop_map(
+        |(ends, (seq, ack, flags, window, urgent), class, hop_limit, options)| {
+            let (src, dst, src_port, dst_port) = ends;
             PlainHeaders {
                 src: Address::from_v4_octets(src),
                 dst: Address::from_v4_octets(dst),
                 class: TrafficClass(class),
-                hop_limit: limit,
+                hop_limit,
                 src_port,
                 dst_port,
                 seq: SeqNum::new(seq),
@@ -27,27 +35,33 @@ fn headers(timestamps: Option<Timestamps>) -> impl Strategy<Value = PlainHeaders
                 flags: TcpFlags::from_bits(flags),
                 window: RawWindow::new(window),
                 urgent,
-                timestamps,
+                options,
             }
         },
     )
 }
 
-fn any_headers() -> impl Strategy<Value = PlainHeaders> {
-    let timestamps = option::of((any::<u32>(), any::<u32>()));
-    timestamps.prop_flat_map(|stamps| headers(stamps.map(|(val, ecr)| Timestamps { val, ecr })))
-}
-
-fn tcp_header(headers: &PlainHeaders, options: TcpOptions) -> TcpHeader {
+fn tcp_header(headers: &PlainHeaders) -> TcpHeader {
     let PlainHeaders { src_port, dst_port, seq, ack, flags, window, urgent, .. } = *headers;
+    let mut options = TcpOptions::default();
+    match headers.options {
+        PlainOptions::None => {}
+        PlainOptions::Timestamps(stamps) => options.timestamps = Some(stamps),
+        PlainOptions::Opening(mss, stamps, scale) => {
+            options.mss = Some(mss);
+            options.sack_permitted = true;
+            options.timestamps = Some(stamps);
+            options.window_scale = Some(scale);
+        }
+    }
     TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }
 }
 
 /// The packet as the writers of the single headers make it; without `text`'s part in the checksum
 /// where a device is to complete it.
-fn written_apart(headers: &PlainHeaders, options: TcpOptions, text: &[u8], whole: bool) -> Vec<u8> {
+fn written_apart(headers: &PlainHeaders, text: &[u8], whole: bool) -> Vec<u8> {
     let mut segment = [0; TcpHeader::MAX_LEN];
-    let len = tcp_header(headers, options).emit(OptionOrder::Linux, &mut segment);
+    let len = tcp_header(headers).emit(OptionOrder::Linux, &mut segment);
     let tcp_len = (len + text.len()) as u32;
     let pseudo = Sum::pseudo_header(headers.src, headers.dst, Protocol::TCP.0, tcp_len);
     let checksum = match whole {
@@ -88,8 +102,7 @@ proptest! {
         text in vec(any::<u8>(), 0..600),
         whole in any::<bool>(),
     ) {
-        let options = TcpOptions { timestamps: headers.timestamps, ..TcpOptions::default() };
-        let apart = written_apart(&headers, options, &text, whole);
+        let apart = written_apart(&headers, &text, whole);
         prop_assert_eq!(written(&headers, &text, whole), apart);
     }
 
@@ -98,21 +111,14 @@ proptest! {
         headers in any_headers(),
         text in vec(any::<u8>(), 0..600),
         padding in 0_usize..8,
-        syn in any::<bool>(),
     ) {
-        let mut options = TcpOptions { timestamps: headers.timestamps, ..TcpOptions::default() };
-        if syn {
-            options.mss = Some(Mss::new(1_460));
-            options.sack_permitted = true;
-            options.window_scale = Some(WindowScale::new(7));
-        }
-        let mut packet = written_apart(&headers, options, &text, true);
+        let mut packet = written_apart(&headers, &text, true);
         packet.resize(packet.len() + padding, 0);
         let read = PlainSegment::read(&packet, Checksum::Verify).unwrap();
         let (view, read_text) = read.view();
         prop_assert_eq!((read.src(), read.dst()), (headers.src, headers.dst));
         prop_assert_eq!(read.ports(), (headers.src_port, headers.dst_port));
-        prop_assert_eq!(view.whole(), tcp_header(&headers, options));
+        prop_assert_eq!(view.whole(), tcp_header(&headers));
         prop_assert_eq!(read_text, &text[..]);
     }
 
@@ -169,7 +175,7 @@ fn fragments_options_and_other_protocols_are_left_to_others() {
         flags: TcpFlags::ACK,
         window: RawWindow::new(5),
         urgent: 0,
-        timestamps: None,
+        options: PlainOptions::None,
     };
     let packet = written(&headers, b"text", true);
     assert!(PlainSegment::read(&packet, Checksum::Verify).is_some());

@@ -99,6 +99,12 @@ impl<'a> OptionsView<'a> {
         Self { timestamps: options.timestamps, octets, sacks: !options.sack.is_empty() }
     }
 
+    /// Whether there is a SACK option.
+    #[inline]
+    pub const fn has_sack(&self) -> bool {
+        self.sacks
+    }
+
     /// The blocks of a SACK option, if there is one.
     #[inline]
     pub fn sack(&self) -> Option<SackBlocks> {
