@@ -200,7 +200,10 @@ impl PlainHeaders {
                 put(options, words);
             }
         }
-        put(heads, [first, DONT_FRAGMENT.to_be(), third, src, dst, ports, seq, ack, control, urgent]);
+        put(
+            heads,
+            [first, DONT_FRAGMENT.to_be(), third, src, dst, ports, seq, ack, control, urgent],
+        );
         let ip_sum = sum([first, DONT_FRAGMENT.to_be(), third]).wrapping_add(addresses);
         put_checksum(heads, IP_CHECKSUM_AT, !fold(ip_sum));
         let pseudo = addresses.wrapping_add(pseudo(tcp_len));

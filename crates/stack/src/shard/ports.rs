@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use whimbrel_tcp::table::{
-    Destination, FlowHash, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver, TimeWait,
+    Destination, FlowHash, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver,
+    TimeWait,
 };
 use whimbrel_tcp::tunables::PortReuse;
 use whimbrel_wire::{Address, Endpoint, Family};

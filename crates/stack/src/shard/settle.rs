@@ -6,8 +6,8 @@ use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::{Marking, Signals, State};
 use whimbrel_tcp::table::{Kind, Opener, Record};
 
-use super::closing::ended;
 use super::Shard;
+use super::closing::ended;
 use crate::connections::Slot;
 use crate::ip::FlowKey;
 use crate::markings::Markings;

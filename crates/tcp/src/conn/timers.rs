@@ -110,11 +110,8 @@ impl Connection {
             }
             return;
         }
-        self.timers.retransmission = if self.snd.una == self.snd.max {
-            Instant::NEVER
-        } else {
-            self.retransmission_due(cx)
-        };
+        self.timers.retransmission =
+            if self.snd.una == self.snd.max { Instant::NEVER } else { self.retransmission_due(cx) };
         self.flags.clear(Flags::PERSIST);
         self.flags.clear(Flags::PROBE);
     }

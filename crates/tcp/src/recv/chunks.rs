@@ -47,6 +47,14 @@ impl ChunkQueue {
         }
     }
 
+    /// Appends a chunk as it is.
+    #[inline]
+    pub fn push(&mut self, chunk: Bytes) {
+        self.close_tail();
+        self.octets += chunk.len() as u32;
+        self.full.push_back(chunk);
+    }
+
     /// Appends another queue's chunks.
     pub fn append_queue(&mut self, mut other: Self) {
         self.close_tail();

@@ -70,9 +70,15 @@ impl RttEstimator {
     /// When what is sent `now` is sent again.
     #[inline]
     pub fn due(&self, now: Instant, tunables: &Tunables) -> Instant {
+        now.after_micros(self.rto_micros(tunables))
+    }
+
+    /// RTO, back-off included, microseconds.
+    #[inline]
+    pub fn rto_micros(&self, tunables: &Tunables) -> u64 {
         let most = tunables.max_rto;
         let most = most.as_secs().saturating_mul(1_000_000) + u64::from(most.subsec_micros());
-        now.after_micros(self.backed_off().min(most))
+        self.backed_off().min(most)
     }
 
     const fn backed_off(&self) -> u64 {

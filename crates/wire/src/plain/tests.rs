@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::tcp::{OptionOrder, TcpHeader, TcpOptions};
 use crate::Ipv4Header;
+use crate::tcp::{OptionOrder, TcpHeader, TcpOptions};
 
 fn any_options() -> impl Strategy<Value = PlainOptions> {
     let stamps = (any::<u32>(), any::<u32>()).prop_map(|(val, ecr)| Timestamps { val, ecr });

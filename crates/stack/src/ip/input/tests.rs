@@ -56,8 +56,8 @@ fn read(
 ) -> Result<(FlowKey, Vec<u8>), FrameDrop> {
     let frame = RxFrame::new(octets, SegMeta { checksum, ..SegMeta::SINGLE });
     let plain = host.read_plain(octets, frame.meta);
-    let plain = plain
-        .map(|(key, segment)| format!("{:?}", Arrival::of_plain(key, &segment, frame.meta)));
+    let plain =
+        plain.map(|(key, segment)| format!("{:?}", Arrival::of_plain(key, &segment, frame.meta)));
     let read = host.read(Instant::ZERO, &frame).map_err(|refused| refused.reason);
     if let Some(plain) = plain {
         assert_eq!(format!("{read:?}"), format!("Ok(Segment({plain}))"));
