@@ -46,6 +46,10 @@ pub struct Load<T: Transport> {
     waiting: IdleList,
     /// Slots that failed and rest.
     resting: IdleList,
+    /// Slots whose exchange waits for a port, the oldest first.
+    starved: VecDeque<u32>,
+    /// When the first of them asks again.
+    next_asking: Instant,
     arrivals: Arrivals,
     /// Exchanges that are over, measured or not.
     over: u64,
@@ -95,6 +99,8 @@ impl<T: Transport> Load<T> {
             opening: IdleList::new(),
             waiting: IdleList::new(),
             resting: IdleList::new(),
+            starved: VecDeque::new(),
+            next_asking: Instant::ZERO,
             arrivals: Arrivals::new(plan.rate, Instant::ZERO),
             over: 0,
             failed_warm: 0,
@@ -143,6 +149,10 @@ impl<T: Transport> Load<T> {
             Until::Exchanges(_) => now,
         };
         self.close.never_begun = self.arrivals.missed(self.record.until);
+        while let Some(place) = self.starved.pop_front() {
+            self.close.in_flight += 1;
+            self.count_wait(place, self.record.until);
+        }
         for slot in &mut self.slots {
             let Some(id) = slot.id.take() else { continue };
             match slot.stage {
@@ -161,7 +171,7 @@ impl<T: Transport> Model<T> for Load<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         if self.life == Life::NotBegun {
             self.life = Life::Running;
-            self.arrivals = Arrivals::new(self.plan.rate, now);
+            self.arrivals = Arrivals::new(self.plan.rate, now + self.plan.offset);
             self.record.begin(now + self.plan.warmup);
         }
         let mut left = budget;
@@ -181,7 +191,7 @@ impl<T: Transport> Model<T> for Load<T> {
         }
         self.expire(net, now);
         // Events and beginnings have a budget each: neither keeps the other waiting.
-        let more = self.start(net, now, budget);
+        let more = self.feed(net, now, budget) || self.start(net, now, budget);
         if self.is_due_to_end(now) {
             self.end(net, now);
         }
@@ -205,6 +215,7 @@ impl<T: Transport> Model<T> for Load<T> {
             oldest(&self.opening, self.plan.connect_timeout),
             oldest(&self.waiting, self.plan.timeout),
             oldest(&self.resting, start::REST),
+            (!self.starved.is_empty()).then_some(self.next_asking),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -239,7 +250,7 @@ impl<T: Transport> Load<T> {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         self.opening.remove(place);
         self.record.opened += 1;
-        self.record.phase_took(Phase::Connect, now.since(slot.times.began));
+        self.record.phase_took(Phase::Connect, now.since(slot.times.opened));
         self.ask(net, place, now);
     }
 

@@ -1,12 +1,14 @@
 //! What a run measured: latencies, phases, rates, statuses and errors.
 
 use alloc::collections::BTreeMap;
+use core::ops::AddAssign;
 use core::time::Duration;
 
 use hdrhistogram::Histogram;
 use whimbrel_tcp::Instant;
 
 use crate::Trouble;
+use crate::transport::PortShortage;
 
 pub use intervals::{Count, Intervals, Spread};
 
@@ -33,6 +35,14 @@ pub struct Record {
     pub opened: u64,
     /// Connections that failed after their exchange had been answered.
     pub unclean: u64,
+    /// Connections that the server was to close after its answer, and did not in time.
+    pub unclosed: u64,
+    /// Exchanges that found no port free, and waited for one.
+    pub starved: u64,
+    /// How long they waited, all together.
+    pub starved_for: Duration,
+    /// What kept the ports, when one was last sought in vain.
+    pub shortage: Option<PortShortage>,
     /// When measuring began.
     pub began: Instant,
     /// When it ended, or the last thing happened.
@@ -80,6 +90,10 @@ impl Record {
             body: 0,
             opened: 0,
             unclean: 0,
+            unclosed: 0,
+            starved: 0,
+            starved_for: Duration::ZERO,
+            shortage: None,
             began: Instant::ZERO,
             until: Instant::ZERO,
         }
@@ -135,6 +149,33 @@ impl Record {
     pub(crate) fn fail(&mut self, now: Instant, trouble: Trouble) {
         *self.troubles.entry(trouble).or_default() += 1;
         self.intervals.count_failed(now.since(self.began));
+    }
+}
+
+/// What was measured beside it at the same time, by another thread, together with it.
+impl AddAssign<&Self> for Record {
+    fn add_assign(&mut self, other: &Self) {
+        self.service += &other.service;
+        self.corrected += &other.corrected;
+        for (phase, times) in self.phases.iter_mut().zip(&other.phases) {
+            *phase += times;
+        }
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        for (trouble, count) in &other.troubles {
+            *self.troubles.entry(*trouble).or_default() += count;
+        }
+        self.intervals += &other.intervals;
+        self.body += other.body;
+        self.opened += other.opened;
+        self.unclean += other.unclean;
+        self.unclosed += other.unclosed;
+        self.starved += other.starved;
+        self.starved_for += other.starved_for;
+        self.shortage = self.shortage.or(other.shortage);
+        self.began = self.began.min(other.began);
+        self.until = self.until.max(other.until);
     }
 }
 

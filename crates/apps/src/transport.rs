@@ -13,10 +13,12 @@ use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 
 pub use gauge::{Gauge, Limit, Limited};
+pub use shortage::{PortShortage, Unopened};
 pub use trouble::Trouble;
 
 mod gauge;
 mod shard;
+mod shortage;
 mod trouble;
 
 /// Connections, as applications use them.
@@ -30,7 +32,7 @@ pub trait Transport {
     fn place(id: Self::Id) -> u32;
 
     /// Begins to open a connection; [`Happening::Connected`] or [`Happening::Closed`] follows.
-    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Self::Id, Trouble>;
+    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Self::Id, Unopened>;
 
     /// The next complete connection of a listener.
     fn accept(&mut self, listener: Self::Listener) -> Option<Self::Id>;

@@ -17,7 +17,7 @@ use crate::crr;
 use crate::drive::{self, Job, Ran};
 use crate::failure::Failure;
 use crate::options::{Ground, GroundOptions, OutputOptions};
-use crate::output::first_line;
+use crate::proc::first_line;
 use crate::progress::{self, Progress};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(short = 't', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     time: Option<Duration>,
     /// End when each stream has moved that many octets.
-    #[arg(short = 'n', long, value_name = "SIZE", value_parser = size::parse, conflicts_with_all = ["time", "omit"])]
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = size::some, conflicts_with_all = ["time", "omit"])]
     bytes: Option<u64>,
     /// Streams side by side.
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
@@ -120,6 +120,8 @@ struct Plan {
 /// What is left of a transfer.
 struct Outcome {
     streams: Vec<StreamOutcome>,
+    /// This side was to send nothing.
+    only_receives: bool,
     elapsed: Duration,
     trouble: Option<Trouble>,
     retransmits: Option<u64>,
@@ -264,6 +266,12 @@ impl Outcome {
         if let Some(trouble) = self.trouble {
             return Err(Failure::run(format!("{target}: {trouble}: {}", trouble.remedy())));
         }
+        if self.only_receives && !self.moved_anything() {
+            return Err(Failure::run(format!(
+                "{target}: not one octet came: is it a server that sends, as `whimbrel serve \
+                 --chargen` is?"
+            )));
+        }
         let lacking = self.streams.iter().find_map(|stream| {
             let confirmed = stream.confirmed?;
             (confirmed != stream.totals.sent).then_some((stream.totals.sent, confirmed))
@@ -383,6 +391,7 @@ impl Job for BulkJob<'_, '_> {
         };
         Outcome {
             streams: client.streams().iter().map(stream).collect(),
+            only_receives: self.plan.bulk.direction == Direction::Receive,
             elapsed: client.elapsed(),
             trouble: client.trouble(),
             retransmits: self.retransmits,

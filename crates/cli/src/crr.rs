@@ -24,6 +24,7 @@ use crate::options::{Ground, GroundOptions, OutputOptions};
 use crate::progress::Progress;
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
+use crate::serve::{self, OctetServer};
 use crate::{output, quantity, report, size};
 
 mod table;
@@ -31,14 +32,18 @@ mod table;
 /// What was typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Whom to measure, as in 10.9.0.1:7; `whimbrel serve --echo` or `--respond` is one
-    /// [default: a server in this process].
+    /// Whom to measure, as in 10.9.0.1:12865: `whimbrel crr --server`, or any `serve --echo`
+    /// [default: a server in this process]. With --server: where to listen [default: port 12865 of
+    /// every address of the wire].
     #[arg(value_name = "ADDR:PORT")]
     target: Option<String>,
+    /// Be the other side: answer until it is interrupted [default wire: that of `serve`].
+    #[arg(long, conflicts_with_all = CLIENTS_OPTIONS)]
+    server: bool,
     #[command(flatten)]
     pub(crate) ground: GroundOptions,
     /// What a transaction is.
-    #[arg(long, value_enum, default_value_t = Mode::Crr)]
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::Crr)]
     mode: Mode,
     /// End after that time [default: 10s].
     #[arg(short = 'l', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
@@ -64,8 +69,9 @@ pub(crate) struct Arguments {
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
-    /// Who ends a connection, and so keeps its TIME-WAIT [default: server in crr, client in cc].
-    #[arg(long, value_enum)]
+    /// Who ends a connection, and so keeps its TIME-WAIT [default: in crr the server, and the client
+    /// of an ADDR:PORT, which may be a server that waits for it; in cc the client].
+    #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     /// Transactions a second, falling due evenly; latency is then corrected for coordinated
     /// omission.
@@ -111,6 +117,9 @@ struct Plan {
 
 /// Measures, and says what it measured.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.server {
+        return serve(arguments);
+    }
     let mut report = Report::new(&arguments.output, &["whimbrel"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
@@ -140,18 +149,8 @@ impl Plan {
         let target = arguments.target.as_deref().map(end).transpose()?;
         let ground =
             arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands())?;
-        let sizes = match arguments.mode {
-            Mode::Cc => (0, 0),
-            Mode::Crr | Mode::Rr => arguments.sizes,
-        };
-        if arguments.mode != Mode::Cc && (sizes.0 == 0 || sizes.1 == 0) {
-            let text = "a request and a response have at least one octet each, as in 1,1";
-            return Err(Failure::usage("--sizes", text));
-        }
-        if sizes.0 > LONGEST_REQUEST {
-            return Err(Failure::usage("--sizes", "a request has at most 1M octets: give less"));
-        }
-        let ending = ending(arguments.mode, arguments.close)?;
+        let sizes = exchange_sizes(arguments)?;
+        let ending = ending(arguments.mode, arguments.close, target)?;
         Ok(Self {
             load: load_plan(arguments, sizes, ending),
             repeat: repeat(arguments),
@@ -160,6 +159,52 @@ impl Plan {
             mode: arguments.mode,
             sizes,
         })
+    }
+}
+
+/// Octets of a request and of its response.
+fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
+    let sizes = match arguments.mode {
+        Mode::Cc => return Ok((0, 0)),
+        Mode::Crr | Mode::Rr => arguments.sizes,
+    };
+    if sizes.0 == 0 || sizes.1 == 0 {
+        let text = "a request and a response have at least one octet each, as in 1,1";
+        return Err(Failure::usage("--sizes", text));
+    }
+    if sizes.0 > LONGEST_REQUEST {
+        return Err(Failure::usage("--sizes", "a request has at most 1M octets: give less"));
+    }
+    if sizes.1 > LONGEST_ANSWER {
+        return Err(Failure::usage("--sizes", "a response has at most 16M octets: give less"));
+    }
+    Ok(sizes)
+}
+
+/// Is the other side of what the other options say, until it is interrupted.
+fn serve(arguments: &Arguments) -> Result<(), Failure> {
+    let sizes = exchange_sizes(arguments)?;
+    let parting = match (arguments.mode, arguments.close) {
+        (Mode::Crr, None) | (_, Some(Closer::Server)) => Parting::First,
+        (Mode::Rr | Mode::Cc, None) | (_, Some(Closer::Client)) => Parting::Second,
+        (_, Some(Closer::Rst)) => Parting::Reset,
+    };
+    serve::octets(&OctetServer {
+        ground: &arguments.ground,
+        shorthands: arguments.shorthands(),
+        role: role(arguments.mode, sizes),
+        parting,
+        listen: arguments.target.as_deref(),
+        output: &arguments.output,
+    })
+}
+
+/// What the other side does on each connection.
+fn role(mode: Mode, (request, answer): (u64, u64)) -> Role {
+    let answer: Bytes = vec![b'a'; usize::try_from(answer).unwrap_or(0)].into();
+    match mode {
+        Mode::Cc => Role::Discard,
+        Mode::Crr | Mode::Rr => Role::Respond { request, answer },
     }
 }
 
@@ -172,7 +217,7 @@ fn repeat(arguments: &Arguments) -> Repeat {
     Repeat { least, until: Some(sure), most, gap: Duration::ZERO }
 }
 
-fn ending(mode: Mode, close: Option<Closer>) -> Result<Ending, Failure> {
+fn ending(mode: Mode, close: Option<Closer>, target: Option<Endpoint>) -> Result<Ending, Failure> {
     match (mode, close) {
         (Mode::Rr, None) => Ok(Ending::KeepAlive),
         (Mode::Rr, Some(_)) => {
@@ -182,6 +227,9 @@ fn ending(mode: Mode, close: Option<Closer>) -> Result<Ending, Failure> {
             let text = "in cc nobody asks the server for anything: give client or rst";
             Err(Failure::usage("--close", text))
         }
+        // Where both sides wait for the other, nothing goes on: a server that closes first is met
+        // half-way by a client that closes, too.
+        (Mode::Crr, None) if target.is_some() => Ok(Ending::Client),
         (Mode::Crr, None | Some(Closer::Server)) => Ok(Ending::Server),
         (Mode::Cc, None) | (_, Some(Closer::Client)) => Ok(Ending::Client),
         (_, Some(Closer::Rst)) => Ok(Ending::Reset),
@@ -203,6 +251,7 @@ fn load_plan(arguments: &Arguments, (request, answer): (u64, u64), ending: Endin
         connections: arguments.connections,
         until,
         rate: arguments.rate,
+        offset: Duration::ZERO,
         ending,
         timeout: arguments.timeout,
         connect_timeout: arguments.timeout,
@@ -268,17 +317,11 @@ impl Job for CrrJob<'_, '_> {
     }
 
     fn server<T: Transport>(&self) -> PeerServer<T> {
-        let (request, answer) = self.plan.sizes;
-        let answer: Bytes = vec![b'a'; usize::try_from(answer).unwrap_or(0)].into();
-        let role = match self.plan.mode {
-            Mode::Cc => Role::Discard,
-            Mode::Crr | Mode::Rr => Role::Respond { request, answer },
-        };
         let parting = match self.plan.load.ending {
             Ending::Server => Parting::First,
             _ => Parting::Second,
         };
-        PeerServer::new(role, parting)
+        PeerServer::new(role(self.plan.mode, self.plan.sizes), parting)
     }
 
     fn watch<T: Transport>(&mut self, client: &Runs<T>, now: Instant) {
@@ -351,5 +394,25 @@ impl Mode {
 /// The fewest runs whose mean is worth judging: netperf's bound.
 const LEAST_RUNS: u32 = 3;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
-/// The longest request, octets: it is kept in one piece.
+/// The longest request and response, octets: each is kept in one piece.
 const LONGEST_REQUEST: u64 = 1 << 20;
+const LONGEST_ANSWER: u64 = 16 << 20;
+/// What says nothing to a server.
+const CLIENTS_OPTIONS: [&str; 16] = [
+    "duration",
+    "transactions",
+    "iterations",
+    "confidence",
+    "local_ports",
+    "connections",
+    "rate",
+    "timeout",
+    "interval",
+    "seed",
+    "clock",
+    "json",
+    "json_stream",
+    "csv",
+    "output_file",
+    "fail_if",
+];

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => format!("{:#}\n", document(&findings)),
         false => findings.iter().map(|(need, finding)| line(*need, finding)).collect(),
     };
-    output::print(&text);
+    output::print(&text)?;
     let failed = findings.iter().filter(|(_, finding)| finding.verdict == Verdict::Fail);
     let failed: Vec<_> = failed.map(|(need, _)| need.name()).collect();
     if failed.is_empty() {

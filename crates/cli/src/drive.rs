@@ -10,7 +10,7 @@ use whimbrel_io::signals::Signals;
 use whimbrel_io::sys::{CpuTime, cpu_time};
 use whimbrel_io::{Clock, Stop, WireSpec};
 use whimbrel_link::LinkCounters;
-use whimbrel_stack::shard::Census;
+use whimbrel_stack::shard::{Census, StateCounts};
 use whimbrel_stack::{Capabilities, Shard};
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::Endpoint;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::options::Ground;
 
 mod device;
-mod kernel;
+pub(crate) mod kernel;
 pub(crate) mod mem;
 mod net;
 mod port;
@@ -71,6 +71,22 @@ pub(crate) struct Ran<O> {
     pub(crate) effort: Option<Effort>,
 }
 
+impl<O> Ran<O> {
+    /// A run over the kernel's sockets, of whose stack nothing is known here.
+    pub(crate) fn over_the_kernel(outcome: O, target: Endpoint) -> Self {
+        Self {
+            outcome,
+            client: None,
+            server: None,
+            links: None,
+            target,
+            seed: None,
+            offloads: None,
+            effort: None,
+        }
+    }
+}
+
 /// What processors did for this process, both sides of a connection if both are in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
@@ -85,8 +101,10 @@ pub(crate) struct Effort {
 pub(crate) struct StackState {
     /// What it counted.
     pub(crate) counters: Counters,
-    /// What it holds at the end of the run.
+    /// What it holds at the end of the run, when the client has let go of what was open.
     pub(crate) census: Census,
+    /// In which states that is.
+    pub(crate) states: StateCounts,
     /// The ports that it draws from, the last one included.
     pub(crate) ports: (u16, u16),
 }
@@ -97,6 +115,7 @@ impl StackState {
         Self {
             counters: shard.counters().clone(),
             census: shard.census(),
+            states: shard.states(),
             ports: (tunables.port_first, tunables.port_last),
         }
     }
@@ -108,15 +127,23 @@ pub(crate) fn run<J: Job>(
     ground: &Ground,
     target: Option<Endpoint>,
 ) -> Result<Ran<J::Outcome>, Failure> {
+    target.map_or(Ok(()), |target| ground.check_target(target))?;
+    measure(|stop| match (&ground.wire, target) {
+        (WireSpec::Mem(link), _) => mem::run(job, ground, link, stop),
+        (WireSpec::Kernel, target) => kernel::run(job, target, stop),
+        (wire, Some(target)) => device::run(job, ground, wire, target, stop),
+        (_, None) => Err(Failure::usage("--wire", "give the address of the other side")),
+    })
+}
+
+/// Runs what is ended by signals, too, and says what processors did meanwhile.
+pub(crate) fn measure<O>(
+    run: impl FnOnce(&Stop) -> Result<Ran<O>, Failure>,
+) -> Result<Ran<O>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let (began, before) = (Clock::start(), cpu_time());
-    let mut ran = match (&ground.wire, target) {
-        (WireSpec::Mem(link), _) => mem::run(job, ground, link, &stop)?,
-        (WireSpec::Kernel, target) => kernel::run(job, target, &stop)?,
-        (wire, Some(target)) => device::run(job, ground, wire, target, &stop)?,
-        (_, None) => return Err(Failure::usage("--wire", "give the address of the other side")),
-    };
+    let mut ran = run(&stop)?;
     ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
         let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };
         Effort { cpu, elapsed: began.now().since(Instant::ZERO) }

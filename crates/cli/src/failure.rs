@@ -1,6 +1,7 @@
 //! Why a command failed, and the exit code that says so.
 
 use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
@@ -49,7 +50,8 @@ impl Failure {
             Self::Missing { text, needs } => (text + &lines(needs), 4),
         };
         let style = AnsiColor::Red.on_default().bold();
-        anstream::eprintln!("{style}error:{style:#} {text}");
+        // Where that cannot be written either, the code alone says it.
+        let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {text}");
         ExitCode::from(code)
     }
 }

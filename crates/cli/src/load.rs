@@ -19,6 +19,7 @@ pub(crate) mod json;
 mod oha;
 mod plan;
 mod summary;
+mod threads;
 mod url;
 
 pub(crate) use figures::{Outcome, figure, figure_names};
@@ -45,6 +46,10 @@ pub(crate) struct Arguments {
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
+    /// Over kernel: alone: how many threads share the connections. On this stack a thread is a shard,
+    /// with connections of its own.
+    #[arg(short, long, value_name = "N", default_value_t = 1, conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: u32,
     /// End after that many requests.
     #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
@@ -56,13 +61,13 @@ pub(crate) struct Arguments {
     #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
     rate: Option<f64>,
     /// With a rate: whether latency counts from when a request was due, or from when it was begun.
-    #[arg(long, value_enum, default_value_t = Switch::On, requires = "rate")]
+    #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, requires = "rate")]
     latency_correction: Switch,
     /// A new connection for each request.
     #[arg(short = 'K', long)]
     no_keepalive: bool,
     /// Who ends a connection that is not kept alive, and so keeps its TIME-WAIT.
-    #[arg(long, value_enum, default_value_t = Closer::Server, requires = "no_keepalive")]
+    #[arg(long, value_enum, value_name = "WHO", default_value_t = Closer::Server, requires = "no_keepalive")]
     close: Closer,
     /// The method.
     #[arg(short, long, value_name = "METHOD", default_value = "GET")]
@@ -135,7 +140,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.open()?;
     let progress = report.progress(steps(&plan.load));
     let mut job = job::LoadJob::new(&plan, progress, Told::new(&mut report));
-    let ran = drive::run(&mut job, &plan.ground, plan.target)?;
+    let ran = match plan.threads {
+        1 => drive::run(&mut job, &plan.ground, plan.target)?,
+        _ => threads::run(&mut job, &plan)?,
+    };
     job.finish();
 
     // Of a run in which nothing went, the reason alone is worth reading.

@@ -21,6 +21,7 @@ mod options;
 mod output;
 mod pages;
 mod pcap;
+mod proc;
 mod progress;
 mod quantity;
 mod report;
@@ -125,8 +126,7 @@ fn main() -> ExitCode {
 
 fn run(tool: &Tool) -> Result<(), Failure> {
     if let Some((rules, shorthands)) = tool.rules().filter(|(rules, _)| rules.is_question()) {
-        output::print(&rules.rules(&shorthands)?.to_string());
-        return Ok(());
+        return output::print(&rules.rules(&shorthands)?.to_string());
     }
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),

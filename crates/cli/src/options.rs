@@ -1,12 +1,12 @@
 //! Options that the loads have in common.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use whimbrel_apps::Condition;
 use whimbrel_io::WireSpec;
-use whimbrel_wire::Address;
+use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CapturePlan};
 use crate::drive::mem;
@@ -19,18 +19,30 @@ pub(crate) struct GroundOptions {
     /// Where frames go [default: mem: if there is no target].
     #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
     pub(crate) wire: Option<String>,
+    /// Whose TCP: this stack's on a wire, or the kernel's (short for -w kernel:).
+    #[arg(long, value_enum, value_name = "WHOSE")]
+    pub(crate) stack: Option<Whose>,
     /// Draw keys, ports and the chance of mem: links from this number: the same number gives the
     /// same run in virtual time [default: 1 there, else from the system's entropy].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Which time a mem: wire lives in.
-    #[arg(long, value_enum, default_value_t = ClockKind::Real)]
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = ClockKind::Real)]
     pub(crate) clock: ClockKind,
     /// By which rules.
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
     #[command(flatten)]
     pub(crate) capture: CaptureOption,
+}
+
+/// Whose TCP.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// This stack's.
+    User,
+    /// The kernel's.
+    Kernel,
 }
 
 /// Which time a wire in memory lives in.
@@ -61,7 +73,7 @@ pub(crate) struct OutputOptions {
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
     /// Write the result into this file.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(id = "output_file", short, long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with code 3 if this is true of the result, as in 'p99>50ms || errors>0.1%'.
     #[arg(long, value_name = "EXPR")]
@@ -108,7 +120,9 @@ impl Ground {
                     "over mem: give addresses of 10.0.0.0/24, where the server has 10.0.0.2"
                         .to_owned(),
                 ),
-                WireSpec::Kernel => None,
+                WireSpec::Kernel => UdpSocket::bind((*ip, 0)).err().map(|error| {
+                    format!("{error}; give addresses of this machine's (`ip address` lists them)")
+                }),
                 _ => (!has).then(|| {
                     format!("this stack has it only if the wire says addr={ip}/… as well")
                 }),
@@ -121,6 +135,20 @@ impl Ground {
     }
 }
 
+impl Ground {
+    /// The target must be somebody else: a stack does not talk to itself.
+    pub(crate) fn check_target(&self, target: Endpoint) -> Result<(), Failure> {
+        if self.wire.addresses().iter().any(|own| own.addr == target.addr) {
+            let text = format!(
+                "{target} is this stack's own address on {}: give that of the other side",
+                self.typed
+            );
+            return Err(Failure::usage("TARGET", text));
+        }
+        Ok(())
+    }
+}
+
 impl GroundOptions {
     /// What they mean for a command with a target, or with none.
     pub(crate) fn ground(
@@ -128,8 +156,8 @@ impl GroundOptions {
         target: Option<&str>,
         shorthands: &[Shorthand],
     ) -> Result<Ground, Failure> {
-        let typed = match (&self.wire, target) {
-            (Some(wire), _) => wire.clone(),
+        let typed = match (self.typed_wire()?, target) {
+            (Some(wire), _) => wire.to_owned(),
             (None, None) => "mem:".into(),
             (None, Some(target)) => {
                 let text = format!(
@@ -148,6 +176,21 @@ impl GroundOptions {
         let pcap = self.capture.pcap(&wire)?;
         let (seed, clock, more) = (self.seed, self.clock, Vec::new());
         Ok(Ground { rules, typed, seed, clock, pcap, wire, more })
+    }
+
+    /// The wire that was typed, if one was.
+    pub(crate) fn typed_wire(&self) -> Result<Option<&str>, Failure> {
+        let text = match (self.wire.as_deref(), self.stack) {
+            (None | Some(KERNEL), Some(Whose::Kernel)) => return Ok(Some(KERNEL)),
+            (Some(KERNEL), Some(Whose::User)) => {
+                "user: -w kernel: takes the kernel's: leave one of them out".into()
+            }
+            (Some(wire), Some(Whose::Kernel)) => {
+                format!("kernel: {wire} is a wire of this stack: leave one of them out")
+            }
+            (wire, _) => return Ok(wire),
+        };
+        Err(Failure::usage("--stack", text))
     }
 
     fn check(&self, wire: &WireSpec, target: Option<&str>) -> Result<(), Failure> {
@@ -200,6 +243,8 @@ impl OutputOptions {
     }
 }
 
+/// The wire that is none.
+const KERNEL: &str = "kernel:";
 const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\
                          [,burst-loss=][,reorder=][,dup=][,queue=100p][,mtu=] (both hosts in this \
                          process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS], tap:NAME,…, \

@@ -1,7 +1,7 @@
 //! Where results go, and what every document says of where they come from.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,16 +10,28 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::Capabilities;
+use whimbrel_stack::shard::SocketState;
 
 use crate::drive::{Effort, Ran, StackState};
+use crate::failure::Failure;
 use crate::options::{ClockKind, Ground};
+use crate::proc::first_line;
 use crate::quantity;
 
 /// Prints on the standard output.
-pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    // Nobody may be reading any more: what was to be done is done all the same.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_on(io::stdout().lock(), text)
+}
+
+/// Prints on what stands for the standard output.
+pub(crate) fn print_on(mut out: impl Write, text: &str) -> Result<(), Failure> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Nobody reads any more: what was to be done is done all the same.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::run(format!(
+            "cannot write to the standard output: {error}; send it elsewhere"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// What every document of ours begins with.
@@ -119,13 +131,20 @@ fn stack(state: &StackState) -> Value {
     let counters = state.counters.iter().filter(|(_, _, value)| *value > 0);
     let drops = state.counters.drops().filter(|(_, count)| *count > 0);
     let census = &state.census;
+    let count = |(state, count): (SocketState, usize)| (key(state), count.into());
     json!({
         "counters": counters.map(|(name, _, value)| (name.into(), value.into())).collect::<Map<_, _>>(),
         "drops": drops.map(|(reason, count)| (reason.name().into(), count.into())).collect::<Map<_, _>>(),
+        "states": state.states.iter().map(count).collect::<Map<_, _>>(),
         "connections": census.connections,
         "half_open": census.syn_entries,
         "time_wait": census.time_wait,
     })
+}
+
+/// The name of a state as a key: `syn_sent`.
+fn key(state: SocketState) -> String {
+    state.to_string().to_lowercase().replace('-', "_")
 }
 
 fn link(counters: &LinkCounters) -> Value {
@@ -144,9 +163,4 @@ fn cpu() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));
     line.and_then(|rest| rest.split_once(':')).map_or(String::new(), |(_, name)| name.trim().into())
-}
-
-/// The first line of a file of the system's, if there is one.
-pub(crate) fn first_line(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().into()
 }

@@ -33,8 +33,7 @@ pub(crate) fn completions(
 ) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "whimbrel", &mut script);
-    output::print(&String::from_utf8_lossy(&script));
-    Ok(())
+    output::print(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the page of `command`, or writes those of all its subcommands too.
@@ -42,8 +41,7 @@ pub(crate) fn manual(arguments: &Manual, command: clap::Command) -> Result<(), F
     let Some(folder) = &arguments.folder else {
         let mut page = Vec::new();
         Man::new(command).render(&mut page).map_err(Failure::run)?;
-        output::print(&String::from_utf8_lossy(&page));
-        return Ok(());
+        return output::print(&String::from_utf8_lossy(&page));
     };
     let written = fs::create_dir_all(folder);
     written.and_then(|()| clap_mangen::generate_to(command, folder)).map_err(|error| {

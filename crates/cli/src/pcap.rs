@@ -3,7 +3,7 @@
 //! It gets frames by having a wire of its own. What other processes' stacks see is not to be had
 //! without asking them.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,7 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         _ => Err(Failure::usage("--wire", NO_WIRE)),
     }?;
     if !arguments.quiet {
-        eprintln!("{summary}");
+        // Nobody may be there to read it: the capture is whole all the same.
+        let _ = writeln!(std::io::stderr(), "{summary}");
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::failure::Failure;
 use crate::output;
 
 /// A line on the standard error that says how far a run is, if that is a terminal.
@@ -30,15 +31,16 @@ impl Progress {
     /// So many steps are done, and this is how it goes.
     pub(crate) fn show(&self, done: u64, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
-            bar.set_position(done);
+            // It is drawn at the first of the two, and not again at once.
             bar.set_message(text());
+            bar.set_position(done);
         }
     }
 
     /// Prints `text` on the standard output, above the line.
-    pub(crate) fn print(&self, text: &str) {
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         let print = || output::print(text);
-        self.bar.as_ref().map_or_else(print, |bar| bar.suspend(print));
+        self.bar.as_ref().map_or_else(print, |bar| bar.suspend(print))
     }
 
     /// The line goes.

@@ -12,6 +12,7 @@ use whimbrel_apps::condition::Figure;
 
 use crate::failure::Failure;
 use crate::options::OutputOptions;
+use crate::output;
 use crate::progress::Progress;
 
 /// What is told, and to whom.
@@ -119,12 +120,7 @@ impl<'o> Report<'o> {
             Out::File(file, path) => {
                 file.write_all(text.as_bytes()).map_err(|error| refused(path, &error))
             }
-            Out::Standard => {
-                let mut out = anstream::stdout().lock();
-                // Nobody may be reading any more: the run goes on all the same.
-                let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-                Ok(())
-            }
+            Out::Standard => output::print_on(anstream::stdout().lock(), text),
         }
     }
 }

@@ -31,6 +31,7 @@ mod server;
 
 use board::Board;
 use closing::Closing;
+pub(crate) use plan::OctetServer;
 use plan::Plan;
 use port::{Place, ServePort};
 use report::Report;
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "ADDR:PORT", help = LISTEN_HELP)]
     listen: Vec<String>,
     /// The most complete connections that wait to be accepted, per address.
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = plan::BACKLOG, value_parser = clap::value_parser!(u32).range(1..))]
     backlog: u32,
     /// When to answer a SYN by a cookie and keep no record of it: auto (when half-open connections
     /// have reached their bound), always or off [default: auto].
@@ -67,7 +68,7 @@ pub(crate) struct Arguments {
     max_body: u64,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     /// By default the web's server does, and a server of octets does not.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     #[command(flatten)]
     capture: CaptureOption,
@@ -126,12 +127,20 @@ pub(crate) enum Closer {
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let plan = Plan::new(arguments)?;
+    start(&Plan::new(arguments)?)
+}
+
+/// Serves octets for another command until it is interrupted.
+pub(crate) fn octets(server: &OctetServer<'_>) -> Result<(), Failure> {
+    start(&Plan::octets(server)?)
+}
+
+fn start(plan: &Plan) -> Result<(), Failure> {
     if plan.wire == WireSpec::Kernel {
-        return kernel::serve(&plan);
+        return kernel::serve(plan);
     }
     // Each shard opens its own: whether that can be done is known before the wire is taken.
-    drop(Server::<Shard>::open(&plan)?);
+    drop(Server::<Shard>::open(plan)?);
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let clock = Clock::start();
@@ -140,24 +149,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let tuns = Tun::open_queues(config)?;
             let headline =
                 tuns.first().map_or_else(String::new, |tun| about_interface(config, tun));
-            serve_queues(&plan, tuns, (&stop, clock, &headline))
+            serve_queues(plan, tuns, (&stop, clock, &headline))
         }
         WireSpec::Packet(config) => {
             let wires = PacketWire::open_fanout(config)?;
             let headline = wires.first().map_or_else(String::new, |wire| about_place(config, wire));
-            serve_queues(&plan, wires, (&stop, clock, &headline))
+            serve_queues(plan, wires, (&stop, clock, &headline))
         }
         WireSpec::Unix(config) => {
             let wire = UnixWire::open(config)?;
             let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
             let headline =
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
-            serve_queues(&plan, vec![wire], (&stop, clock, &headline))
+            serve_queues(plan, vec![wire], (&stop, clock, &headline))
         }
         WireSpec::Pcap(config) => {
             let wire = PcapWire::open(config, clock, stop.clone())?;
             let headline = about_capture(config, &wire);
-            serve_queues(&plan, vec![wire], (&stop, clock, &headline))
+            serve_queues(plan, vec![wire], (&stop, clock, &headline))
         }
         _ => {
             let text = "nobody can be served there: give tun:, tap:, packet:, unix: or pcap:";
@@ -256,7 +265,7 @@ impl<D: Device> ServedShard<D> {
         let medium = device.capabilities().medium;
         let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
         let tap = plan.pcap.as_ref().map(open).transpose()?;
-        let port = ServePort::new(Server::open(plan)?, place);
+        let port = ServePort::new(Server::open(plan)?, listeners.clone(), place);
         let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
         worker.run(stop).map_err(Failure::run)?;
 

@@ -69,7 +69,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         |seed| play(*seed),
         |outcome| {
             if !outcome.is_ok() && !arguments.json {
-                progress.print(&failure(&outcome));
+                progress.print(&failure(&outcome))?;
             }
             tally.count(outcome);
             progress.show(tally.played(), || format!("{} failed", tally.failed.len()));
@@ -78,8 +78,8 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     )?;
     progress.finish();
     match (arguments.json, arguments.quiet) {
-        (true, _) => output::print(&format!("{:#}\n", tally.document(began.elapsed()))),
-        (false, false) => output::print(&tally.summary(began.elapsed())),
+        (true, _) => output::print(&format!("{:#}\n", tally.document(began.elapsed())))?,
+        (false, false) => output::print(&tally.summary(began.elapsed()))?,
         (false, true) => {}
     }
     if tally.failed.is_empty() { Ok(()) } else { Err(Failure::Answer) }

@@ -16,6 +16,14 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "more than 16 EiB: give less".into())
 }
 
+/// The same, and at least one.
+pub(crate) fn some(text: &str) -> Result<u64, String> {
+    parse(text).and_then(|octets| match octets {
+        0 => Err("give at least one octet".into()),
+        _ => Ok(octets),
+    })
+}
+
 /// `octets` for people: `1.5 MiB`.
 pub(crate) fn display(octets: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

@@ -95,3 +95,21 @@ pub struct DeviceCounters {
     /// `errno` of the last segment that the system refused: EIO means that the interface is down.
     pub tx_last_error: Option<i32>,
 }
+
+impl DeviceCounters {
+    /// The system refused a segment: counts that it has no room now, if that is why, and says what the
+    /// burst came to; `None` if the reason is another.
+    pub(crate) fn on_busy(&mut self, error: &io::Error) -> Option<TxOutcome> {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => {
+                self.tx_blocked += 1;
+                Some(TxOutcome::Blocked)
+            }
+            Some(libc::ENOBUFS | libc::ENOMEM) => {
+                self.tx_congested += 1;
+                Some(TxOutcome::Congested)
+            }
+            _ => None,
+        }
+    }
+}

@@ -111,7 +111,18 @@ impl KernelSockets {
 
     /// Listens at an address of this machine; port 0 takes a free one. Returns where it is.
     pub fn listen(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
+        self.listen_on(socket(at)?, at, backlog)
+    }
+
+    /// The same where others of this user listen, too, if all of them do it by this: the kernel gives
+    /// each connection to one of them (`SO_REUSEPORT`).
+    pub fn listen_beside_others(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         let socket = socket(at)?;
+        socket.set_reuse_port(true)?;
+        self.listen_on(socket, at, backlog)
+    }
+
+    fn listen_on(&mut self, socket: Socket, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         socket.set_reuse_address(true)?;
         socket.bind(&address(at))?;
         socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;

@@ -169,15 +169,10 @@ impl PacketWire {
         error: io::Error,
         batch: &mut TxBatch,
     ) -> io::Result<Option<TxOutcome>> {
+        if let Some(outcome) = self.counters.on_busy(&error) {
+            return Ok(Some(outcome));
+        }
         match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EINTR) => {
-                self.counters.tx_blocked += 1;
-                Ok(Some(TxOutcome::Blocked))
-            }
-            Some(libc::ENOBUFS | libc::ENOMEM) => {
-                self.counters.tx_congested += 1;
-                Ok(Some(TxOutcome::Congested))
-            }
             Some(libc::ENXIO | libc::ENODEV) => Err(error),
             errno => {
                 batch.consume(1);

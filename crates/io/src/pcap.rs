@@ -5,15 +5,16 @@
 //! opened in the capture do not come about. What a replay shows is how the stack judges every frame
 //! of a capture on its own, and that none brings it down.
 //!
-//! Frames that the capture says went out are left out: they were the host's own. The frames of a
-//! capture are in memory all at once.
+//! Frames that the capture says went out are left out: they were the host's own. A file is read twice:
+//! as a whole before the replay, so that what is wrong with it is known, and then piece by piece.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 
-use bytes::Bytes;
 use whimbrel_link::pcapng::{Direction, LinkType};
-use whimbrel_link::reader::{self, Packet};
+use whimbrel_link::reader::Packet;
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::{Instant, SegMeta};
 use whimbrel_wire::{EthernetHeader, IpHeader, MacAddress};
@@ -24,16 +25,22 @@ use crate::{Clock, Stop, entropy};
 
 pub mod config;
 pub mod error;
+mod tape;
 
 pub use config::{PcapConfig, Speed};
 pub use error::PcapError;
+use tape::{Place, Source, Tape, Turn};
 
 /// A capture that is being replayed.
 #[derive(Debug)]
 pub struct PcapWire {
-    frames: Vec<Frame>,
-    /// The next to arrive.
-    next: usize,
+    path: PathBuf,
+    tape: Tape,
+    /// Frames of the piece that is in memory: when each is due, and where it is.
+    frames: VecDeque<(Instant, Place)>,
+    /// Whether the tape may have more.
+    more: bool,
+    schedule: Schedule,
     medium: Medium,
     clock: Clock,
     /// Set behind the last frame.
@@ -56,48 +63,57 @@ pub struct Contents {
     pub cut: usize,
 }
 
-#[derive(Clone, Debug)]
-struct Frame {
-    due: Instant,
-    /// A part of the file.
-    octets: Bytes,
-}
-
 impl PcapWire {
     /// Reads the capture, whose first frame is due now, by the `clock` of the worker. `done` is set
     /// once the worker has had time to answer the last.
     pub fn open(config: &PcapConfig, clock: Clock, done: Stop) -> Result<Self, PcapError> {
         let path = config.path();
         let unreadable = |error| PcapError::Unreadable { path: path.into(), error };
-        let file = Bytes::from(std::fs::read(path).map_err(unreadable)?);
-        let capture = reader::read(&file);
-        let capture = capture.map_err(|error| PcapError::Damaged { path: path.into(), error })?;
-        let medium = match capture.link_type {
+        let mut source = Source::find(path).map_err(unreadable)?;
+        let Survey { link_type, station, contents } =
+            Survey::of(source.rewind(path, Turn::First).map_err(unreadable)?, config)?;
+        let medium = match link_type {
             None | Some(LinkType::Raw) => Medium::Ip,
             Some(LinkType::Ethernet) => Medium::Ethernet {
-                mac: match config.mac().or_else(|| station(&capture.packets, config.addresses())) {
+                mac: match config.mac().or(station) {
                     Some(mac) => mac,
                     None => entropy::station()?,
                 },
             },
         };
-        let now = clock.now();
-        let (frames, contents) = schedule(&file, &capture.packets, config.speed(), now);
-        Ok(Self {
-            frames,
-            next: 0,
+        let mut wire = Self {
+            path: path.into(),
+            tape: source.rewind(path, Turn::Last).map_err(unreadable)?,
+            frames: VecDeque::new(),
+            more: true,
+            schedule: Schedule::begin(config.speed(), clock.now()),
             medium,
             clock,
             done,
             contents,
             counters: DeviceCounters::default(),
             silent: EventFd::new().map_err(unreadable)?,
-        })
+        };
+        wire.read_on()?;
+        Ok(wire)
     }
 
     /// What the capture holds.
     pub fn contents(&self) -> Contents {
         self.contents
+    }
+
+    /// Has frames in memory, if there are any left.
+    fn read_on(&mut self) -> Result<(), PcapError> {
+        let Self { tape, frames, schedule, .. } = self;
+        while frames.is_empty() && self.more {
+            self.more = tape.read_on(&self.path, |packet, place| {
+                if packet.direction != Some(Direction::Out) {
+                    frames.push_back((schedule.due(packet.at), place));
+                }
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -113,25 +129,27 @@ impl Device for PcapWire {
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
-        let rest = self.frames.get(self.next..).unwrap_or_default();
-        if rest.is_empty() {
+        if self.frames.is_empty() {
             self.done.set();
             return Ok(0);
         }
         let now = self.clock.now();
         let mut burst = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
         let mut count = 0;
-        for (place, frame) in burst.iter_mut().zip(rest).take_while(|(_, it)| it.due <= now) {
-            *place = RxFrame::new(&frame.octets, SegMeta::SINGLE);
+        let due = self.frames.iter().take_while(|(due, _)| *due <= now);
+        for (frame, (_, place)) in burst.iter_mut().zip(due) {
+            *frame = RxFrame::new(self.tape.octets(place), SegMeta::SINGLE);
             self.counters.rx_octets += frame.octets.len() as u64;
             count += 1;
         }
         if count > 0 {
             deliver(burst.get(..count).unwrap_or_default());
         }
-        self.next += count;
+        self.frames.drain(..count);
         self.counters.rx_frames += count as u64;
         self.counters.rx_segments += count as u64;
+        // A file that was whole may have been changed since.
+        self.read_on().map_err(io::Error::other)?;
         Ok(count)
     }
 
@@ -148,7 +166,7 @@ impl Device for PcapWire {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.frames.get(self.next).map(|frame| frame.due)
+        self.frames.front().map(|(due, _)| *due)
     }
 }
 
@@ -158,41 +176,69 @@ impl AsFd for PcapWire {
     }
 }
 
-/// When each frame arrives, the first one `now`. None arrives before one that stands before it.
-fn schedule(
-    file: &Bytes,
-    packets: &[Packet<'_>],
-    speed: Speed,
-    now: Instant,
-) -> (Vec<Frame>, Contents) {
-    let mut contents = Contents::default();
-    let mut frames = Vec::with_capacity(packets.len());
-    let mut first = None;
-    let mut due = now;
-    for packet in packets {
-        if packet.direction == Some(Direction::Out) {
-            contents.outward += 1;
-            continue;
-        }
-        contents.inward += 1;
-        contents.cut += usize::from((packet.octets.len() as u64) < packet.wire_len.into());
-        if speed == Speed::Captured {
-            let since = packet.at.saturating_sub(*first.get_or_insert(packet.at));
-            due = due.max(Instant::from_nanos(now.as_nanos().saturating_add(since)));
-        }
-        frames.push(Frame { due, octets: file.slice_ref(packet.octets) });
-    }
-    (frames, contents)
+/// What a capture is, read from its beginning to its end.
+#[derive(Default)]
+struct Survey {
+    link_type: Option<LinkType>,
+    /// The station that frames for the stack's addresses were sent to.
+    station: Option<MacAddress>,
+    contents: Contents,
 }
 
-/// The station that frames for one of `addresses` were sent to.
-fn station(packets: &[Packet<'_>], addresses: &[InterfaceAddress]) -> Option<MacAddress> {
-    packets.iter().find_map(|packet| {
-        let (ethernet, rest) = EthernetHeader::parse(packet.octets).ok()?;
-        let (ip, _) = IpHeader::parse(rest).ok()?;
-        let ours = addresses.iter().any(|address| address.addr == ip.dst);
-        (ours && !ethernet.dst.is_multicast()).then_some(ethernet.dst)
-    })
+impl Survey {
+    fn of(mut tape: Tape, config: &PcapConfig) -> Result<Self, PcapError> {
+        let mut survey = Self::default();
+        let mut count = |packet: &Packet<'_>, _| {
+            if survey.station.is_none() {
+                survey.station = station(packet, config.addresses());
+            }
+            if packet.direction == Some(Direction::Out) {
+                survey.contents.outward += 1;
+                return;
+            }
+            let cut = (packet.octets.len() as u64) < packet.wire_len.into();
+            survey.contents.inward += 1;
+            survey.contents.cut += usize::from(cut);
+        };
+        while tape.read_on(config.path(), &mut count)? {}
+        Ok(Self { link_type: tape.link_type(), ..survey })
+    }
+}
+
+/// When each frame arrives. None arrives before one that stands before it.
+#[derive(Debug)]
+struct Schedule {
+    speed: Speed,
+    /// When the first does.
+    began: Instant,
+    /// When that was seen, nanoseconds since 1970.
+    first: Option<u64>,
+    /// When the last does.
+    due: Instant,
+}
+
+impl Schedule {
+    const fn begin(speed: Speed, now: Instant) -> Self {
+        Self { speed, began: now, first: None, due: now }
+    }
+
+    /// When one arrives that was seen then.
+    fn due(&mut self, at: u64) -> Instant {
+        if self.speed == Speed::Captured {
+            let since = at.saturating_sub(*self.first.get_or_insert(at));
+            let due = Instant::from_nanos(self.began.as_nanos().saturating_add(since));
+            self.due = self.due.max(due);
+        }
+        self.due
+    }
+}
+
+/// The station that a frame for one of `addresses` was sent to.
+fn station(packet: &Packet<'_>, addresses: &[InterfaceAddress]) -> Option<MacAddress> {
+    let (ethernet, rest) = EthernetHeader::parse(packet.octets).ok()?;
+    let (ip, _) = IpHeader::parse(rest).ok()?;
+    let ours = addresses.iter().any(|address| address.addr == ip.dst);
+    (ours && !ethernet.dst.is_multicast()).then_some(ethernet.dst)
 }
 
 /// The largest packet that the stack sends, octets: as on a cable.

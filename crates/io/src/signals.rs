@@ -1,15 +1,18 @@
 //! SIGINT and SIGTERM as a [`Stop`], for the binary.
 
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
 use crate::Stop;
+use crate::sys::signal::{FirstSignal, end_at_second};
 
-/// While it lives, SIGINT and SIGTERM set a [`Stop`]; a second one ends the process at once, so
-/// that a program that hangs while it ends can still be interrupted.
+/// While it lives, SIGINT and SIGTERM set a [`Stop`]; a second one, [`MEANT_TWICE`] later or more, ends
+/// the process at once, so that a program that hangs while it ends can still be interrupted.
 ///
 /// Dropping it takes the handlers out; the two signals are then ignored, not fatal again.
 #[derive(Debug)]
@@ -22,9 +25,10 @@ impl Signals {
     /// Lets SIGINT and SIGTERM set `stop`.
     pub fn install(stop: &Stop) -> io::Result<Self> {
         let mut signals = Self { registered: Vec::with_capacity(6) };
+        let first = Arc::new(FirstSignal::new());
         for signal in [SIGINT, SIGTERM] {
-            // They act in this order. The first looks at the flag before the second sets it.
-            signals.registered.push(flag::register_conditional_default(signal, stop.flag())?);
+            let first = Arc::clone(&first);
+            signals.registered.push(end_at_second(signal, first, MEANT_TWICE)?);
             signals.registered.push(flag::register(signal, stop.flag())?);
             signals.registered.push(low_level::pipe::register(signal, stop.writer()?)?);
         }
@@ -39,6 +43,10 @@ impl Drop for Signals {
         }
     }
 }
+
+/// How much later than the first a signal is a second one: `timeout` sends one to the program and to
+/// its group, within microseconds.
+pub const MEANT_TWICE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests;

@@ -98,15 +98,10 @@ impl Tun {
             self.count_sent(segment);
             return Ok(None);
         };
+        if let Some(outcome) = self.counters.on_busy(&error) {
+            return Ok(Some(outcome));
+        }
         match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EINTR) => {
-                self.counters.tx_blocked += 1;
-                Ok(Some(TxOutcome::Blocked))
-            }
-            Some(libc::ENOBUFS | libc::ENOMEM) => {
-                self.counters.tx_congested += 1;
-                Ok(Some(TxOutcome::Congested))
-            }
             Some(libc::EBADFD | libc::EBADF) => Err(error),
             errno => {
                 self.counters.tx_dropped += 1;

@@ -117,25 +117,17 @@ impl UnixWire {
 
     /// What follows from a refusal: why to stop, or nothing if what was refused was dropped.
     fn on_refusal(&mut self, error: &io::Error, batch: &mut TxBatch) -> Option<TxOutcome> {
+        if let Some(outcome) = self.counters.on_busy(error) {
+            return Some(outcome);
+        }
         match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EINTR) => {
-                self.counters.tx_blocked += 1;
-                Some(TxOutcome::Blocked)
-            }
-            Some(libc::ENOBUFS | libc::ENOMEM) => {
-                self.counters.tx_congested += 1;
-                Some(TxOutcome::Congested)
-            }
             // Nobody is there any more; receiving finds that out, after what is still to be read.
             Some(errno @ (libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN)) => {
                 self.drop_first(batch, batch.pending().len(), errno);
-                None
             }
-            errno => {
-                self.drop_first(batch, 1, errno.unwrap_or_default());
-                None
-            }
+            errno => self.drop_first(batch, 1, errno.unwrap_or_default()),
         }
+        None
     }
 }
 

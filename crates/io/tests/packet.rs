@@ -5,73 +5,23 @@
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
-use std::io::Read;
-use std::net::{IpAddr, TcpListener, UdpSocket};
-use std::process::Command;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant as WallInstant};
+use std::net::UdpSocket;
+use std::time::Instant as WallInstant;
 
-use bytes::Bytes;
 use common::in_namespace;
+use station::{PATIENCE, Running, attempt, command};
 use whimbrel_io::packet::RING_FRAMES;
-use whimbrel_io::worker::{Ended, WorkerError};
-use whimbrel_io::{
-    Activity, Clock, Device, PacketConfig, PacketError, PacketWire, Port, Stop, Waker, WireSpec,
-    Worker, entropy,
-};
+use whimbrel_io::worker::WorkerError;
+use whimbrel_io::{Device, PacketConfig, PacketError, PacketWire, WireSpec};
 use whimbrel_stack::ip::FrameDrop;
-use whimbrel_stack::{Event, Handle, Shard, ShardConfig};
-use whimbrel_tcp::{Instant, Tunables};
 use whimbrel_wire::Endpoint;
 
 mod common;
+#[path = "common/station.rs"]
+mod station;
 
 const SPEC: &str = "packet:vstack,addr=10.9.0.2/24,addr=fd09::2/64,mac=02:77:68:69:6d:02";
 const MAC: &str = "02:77:68:69:6d:02";
-const PATIENCE: Duration = Duration::from_secs(10);
-const MIB: usize = 1 << 20;
-
-/// An application that sends a mebibyte to each of its peers.
-struct Sender {
-    peers: Vec<Endpoint>,
-    open: Vec<(Handle, Bytes)>,
-}
-
-impl Sender {
-    fn send(&mut self, shard: &mut Shard) {
-        for (handle, rest) in &mut self.open {
-            if !rest.is_empty() && shard.send(*handle, rest).is_ok() && rest.is_empty() {
-                shard.close(*handle);
-            }
-        }
-    }
-}
-
-impl Port for Sender {
-    fn drain(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
-        for peer in self.peers.drain(..) {
-            let handle = shard.connect(peer, None).unwrap();
-            self.open.push((handle, Bytes::from(vec![7; MIB])));
-        }
-        Activity::Idle
-    }
-
-    fn flush(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
-        let mut activity = Activity::Idle;
-        while let Some(event) = shard.poll_event() {
-            activity = Activity::Busy;
-            if let Event::Connected(_) | Event::Writable(_) = event {
-                self.send(shard);
-            }
-        }
-        activity
-    }
-}
-
-struct Running {
-    thread: JoinHandle<Ended<PacketWire, Sender>>,
-    stop: Stop,
-}
 
 fn config(spec: &str) -> PacketConfig {
     match spec.parse() {
@@ -81,48 +31,8 @@ fn config(spec: &str) -> PacketConfig {
 }
 
 /// The stack on the interface, driven by a thread in this one's namespace.
-fn run(spec: &str, peers: Vec<Endpoint>) -> Running {
-    let config = config(spec);
-    let wire = PacketWire::open(&config).unwrap();
-    let shard = Shard::new(ShardConfig {
-        tunables: Tunables::default(),
-        secrets: entropy::secrets().unwrap(),
-        capabilities: wire.capabilities(),
-        addresses: config.addresses().to_vec(),
-        routes: config.routes(),
-    })
-    .unwrap();
-    let stop = Stop::new().unwrap();
-    let waker = Waker::new().unwrap();
-    let port = Sender { peers, open: Vec::new() };
-    let worker = Worker::new(wire, shard, port, Clock::start(), waker);
-    Running { thread: worker.spawn("packet-shard", stop.clone()).unwrap(), stop }
-}
-
-impl Running {
-    fn stop(self) -> Worker<PacketWire, Sender> {
-        self.stop.set();
-        let (worker, result) = self.thread.join().unwrap();
-        result.unwrap();
-        let counters = worker.device().counters();
-        assert_eq!((counters.rx_malformed, counters.rx_oversized), (0, 0), "{counters:?}");
-        worker
-    }
-}
-
-/// What a line of words prints, and whether it succeeded.
-fn attempt(line: &str) -> (bool, String) {
-    let mut words = line.split_whitespace();
-    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
-    let text = [output.stdout, output.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
-    (output.status.success(), text.concat())
-}
-
-/// What a line of words prints; it must succeed.
-fn command(line: &str) -> String {
-    let (success, text) = attempt(line);
-    assert!(success, "{line}: {text}");
-    text
+fn run(spec: &str, peers: &[Endpoint]) -> Running<PacketWire> {
+    station::run(&spec.parse().unwrap(), PacketWire::open(&config(spec)).unwrap(), peers)
 }
 
 /// Runs `test` where the kernel has addresses on one end of a veth pair, and nobody on the other.
@@ -148,7 +58,7 @@ fn ping(whom: &str) {
 #[test]
 fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
     beside_the_kernel(|| {
-        let running = run(SPEC, Vec::new());
+        let running = run(SPEC, &[]);
         ping("10.9.0.2");
         ping("-6 fd09::2");
         for neighbour in ["10.9.0.2", "fd09::2"] {
@@ -167,20 +77,9 @@ fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
 
 /// Sends a mebibyte to the kernel over both families; returns how many segments were super.
 fn send_to_the_kernel(spec: &str) -> u64 {
-    let listeners = ["0.0.0.0:0", "[::]:0"].map(|any| TcpListener::bind(any).unwrap());
-    let peers = ["10.9.0.1", "fd09::1"].iter().zip(&listeners).map(|(addr, listener)| {
-        let addr: IpAddr = addr.parse().unwrap();
-        Endpoint::new(addr.into(), listener.local_addr().unwrap().port())
-    });
-    let running = run(spec, peers.collect());
-    for listener in &listeners {
-        let (mut stream, from) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut received = Vec::new();
-        stream.read_to_end(&mut received).unwrap();
-        assert_eq!((received.len(), received.iter().all(|octet| *octet == 7)), (MIB, true));
-        assert!(["10.9.0.2", "fd09::2"].contains(&from.ip().to_string().as_str()), "{from}");
-    }
+    let (listeners, peers) = station::listen();
+    let running = run(spec, &peers);
+    station::receive(&listeners);
     let counters = running.stop().device().counters().clone();
     assert_eq!(counters.tx_dropped, 0, "{counters:?}");
     counters.tx_super
@@ -199,7 +98,7 @@ fn without_offloads_the_stack_cuts_and_sums_itself() {
 #[test]
 fn an_interface_that_goes_down_and_up_again_carries_on() {
     beside_the_kernel(|| {
-        let running = run(SPEC, Vec::new());
+        let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link set vstack down");
         assert!(!attempt("ping -c 1 -W 1 10.9.0.2").0);
@@ -212,7 +111,7 @@ fn an_interface_that_goes_down_and_up_again_carries_on() {
 #[test]
 fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
     beside_the_kernel(|| {
-        let running = run(SPEC, Vec::new());
+        let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link delete vkernel");
         let (_, result) = running.thread.join().unwrap();
@@ -250,8 +149,8 @@ fn frames_that_nobody_took_in_time_are_counted() {
 #[test]
 fn two_stations_share_an_interface_and_hear_their_own_frames_alone() {
     beside_the_kernel(|| {
-        let first = run(SPEC, Vec::new());
-        let second = run("packet:vstack,addr=10.9.0.3/24", Vec::new());
+        let first = run(SPEC, &[]);
+        let second = run("packet:vstack,addr=10.9.0.3/24", &[]);
         ping("10.9.0.2");
         ping("10.9.0.3");
         for (running, others) in [(first, "10.9.0.3"), (second, "10.9.0.2")] {

@@ -5,116 +5,35 @@
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
-use std::io::Read;
-use std::net::{IpAddr, TcpListener};
-use std::process::Command;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
-use bytes::Bytes;
 use common::in_namespace;
-use whimbrel_io::worker::Ended;
-use whimbrel_io::{
-    Activity, Clock, Device, Port, Stop, Tun, TunError, Waker, WireSpec, Worker, entropy,
-};
+use station::{Running, Sender, command};
+use whimbrel_io::{Device, Tun, TunError, WireSpec, Worker};
+use whimbrel_stack::Medium;
 use whimbrel_stack::link::neighbours::NeighbourState;
-use whimbrel_stack::{Event, Handle, Medium, Shard, ShardConfig};
-use whimbrel_tcp::{Instant, Tunables};
 use whimbrel_wire::{Address, Endpoint, MacAddress};
 
 mod common;
+#[path = "common/station.rs"]
+mod station;
 
 const SPEC: &str = "tap:whim0,addr=10.9.0.2/24,addr=fd09::2/64,mac=02:77:68:69:6d:02";
 const MAC: &str = "02:77:68:69:6d:02";
-const PATIENCE: Duration = Duration::from_secs(10);
-const MIB: usize = 1 << 20;
-
-/// An application that sends a mebibyte to each of its peers.
-struct Sender {
-    peers: Vec<Endpoint>,
-    open: Vec<(Handle, Bytes)>,
-    closed: usize,
-}
-
-impl Sender {
-    fn to(peers: &[Endpoint]) -> Self {
-        Self { peers: peers.to_vec(), open: Vec::new(), closed: 0 }
-    }
-
-    fn send(&mut self, shard: &mut Shard) {
-        for (handle, rest) in &mut self.open {
-            if !rest.is_empty() && shard.send(*handle, rest).is_ok() && rest.is_empty() {
-                shard.close(*handle);
-                self.closed += 1;
-            }
-        }
-    }
-}
-
-impl Port for Sender {
-    fn drain(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
-        for peer in self.peers.drain(..) {
-            let handle = shard.connect(peer, None).unwrap();
-            self.open.push((handle, Bytes::from(vec![7; MIB])));
-        }
-        Activity::Idle
-    }
-
-    fn flush(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
-        let mut activity = Activity::Idle;
-        while let Some(event) = shard.poll_event() {
-            activity = Activity::Busy;
-            if let Event::Connected(_) | Event::Writable(_) = event {
-                self.send(shard);
-            }
-        }
-        activity
-    }
-}
-
-struct Running {
-    thread: JoinHandle<Ended<Tun, Sender>>,
-    stop: Stop,
-}
 
 /// The stack on the interface, driven by a thread in this one's namespace.
-fn run(spec: &str, peers: &[Endpoint]) -> Running {
+fn run(spec: &str, peers: &[Endpoint]) -> Running<Tun> {
     let spec: WireSpec = spec.parse().unwrap();
     let WireSpec::Tap(config) = &spec else { panic!("{spec:?}") };
-    let tap = Tun::open(config).unwrap();
-    let shard = Shard::new(ShardConfig {
-        tunables: Tunables::default(),
-        secrets: entropy::secrets().unwrap(),
-        capabilities: tap.capabilities(),
-        addresses: config.addresses().to_vec(),
-        routes: config.routes(),
-    })
-    .unwrap();
-    let stop = Stop::new().unwrap();
-    let waker = Waker::new().unwrap();
-    let worker = Worker::new(tap, shard, Sender::to(peers), Clock::start(), waker);
-    Running { thread: worker.spawn("tap-shard", stop.clone()).unwrap(), stop }
+    station::run(&spec, Tun::open(config).unwrap(), peers)
 }
 
-impl Running {
-    fn stop(self) -> Worker<Tun, Sender> {
-        self.stop.set();
-        let (worker, result) = self.thread.join().unwrap();
-        result.unwrap();
-        let counters = worker.device().counters();
-        assert_eq!((counters.rx_malformed, counters.tx_dropped), (0, 0), "{counters:?}");
-        worker
-    }
-}
-
-/// What a line of words prints; it must succeed.
-fn command(line: &str) -> String {
-    let mut words = line.split_whitespace();
-    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{line}: {}\n{text}{errors}", output.status);
-    text
+/// What is left of it; the kernel took all that it sent.
+fn stop(running: Running<Tun>) -> Worker<Tun, Sender> {
+    let worker = running.stop();
+    assert_eq!(worker.device().counters().tx_dropped, 0);
+    worker
 }
 
 #[test]
@@ -131,7 +50,7 @@ fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
             assert!(text.contains(MAC), "{text}");
         }
         command("ping -c 1 -W 2 -s 1400 10.9.0.2");
-        let worker = running.stop();
+        let worker = stop(running);
         let link = worker.shard().link().unwrap();
         assert_eq!(link.mac().to_string(), MAC);
         assert!(link.counters().answered >= 2, "{:?}", link.counters());
@@ -144,25 +63,10 @@ fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
 fn the_stack_finds_the_kernel_and_sends_it_super_segments() {
     in_namespace(|| {
         // The machine's addresses are there once the interface is; listening on any needs none.
-        let listeners = ["0.0.0.0:0", "[::]:0"].map(|any| TcpListener::bind(any).unwrap());
-        let peers: Vec<Endpoint> = ["10.9.0.1", "fd09::1"]
-            .iter()
-            .zip(&listeners)
-            .map(|(addr, listener)| {
-                let addr: IpAddr = addr.parse().unwrap();
-                Endpoint::new(addr.into(), listener.local_addr().unwrap().port())
-            })
-            .collect();
+        let (listeners, peers) = station::listen();
         let running = run(SPEC, &peers);
-        for listener in &listeners {
-            let (mut stream, from) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            let mut received = Vec::new();
-            stream.read_to_end(&mut received).unwrap();
-            assert_eq!((received.len(), received.iter().all(|octet| *octet == 7)), (MIB, true));
-            assert!(["10.9.0.2", "fd09::2"].contains(&from.ip().to_string().as_str()), "{from}");
-        }
-        let worker = running.stop();
+        station::receive(&listeners);
+        let worker = stop(running);
         let link = worker.shard().link().unwrap();
         assert!((1..=4).contains(&link.counters().asked), "{:?}", link.counters());
         for peer in peers {
@@ -180,7 +84,7 @@ fn without_offloads_frames_are_as_on_a_cable() {
         let running = run(&format!("{SPEC},offload=off,mtu=1280"), &[]);
         assert!(command("ping -c 1 -W 2 10.9.0.2").contains("1 received"));
         assert!(command("ip link show whim0").contains("mtu 1280"));
-        running.stop();
+        stop(running);
     });
 }
 
@@ -191,7 +95,7 @@ fn a_neighbour_that_is_not_there_is_forgotten_with_its_packets() {
         let running = run(SPEC, &[nobody]);
         let began = WallInstant::now();
         thread::sleep(Duration::from_millis(3_300));
-        let worker = running.stop();
+        let worker = stop(running);
         let counters = worker.shard().link().unwrap().counters();
         assert!(counters.failed >= 1, "{counters:?} after {:?}", began.elapsed());
         assert!(counters.out_neighbour_failed >= 1, "{counters:?}");

@@ -1,7 +1,8 @@
 //! Captures read: pcap with micro- and nanoseconds, and pcapng, both in either byte order.
 //!
-//! A file is read as a whole, and refused as a whole: a [`ReadError`] says which block is at fault,
-//! where it begins, and what is wrong with it. Blocks that hold no packets are skipped.
+//! [`Reader`] takes a file block by block, as much of it as is there; [`read`] takes it as a whole. A
+//! [`ReadError`] says which block is at fault, where it begins, and what is wrong with it. Blocks that
+//! hold no packets are skipped.
 
 use alloc::vec::Vec;
 
@@ -39,14 +40,87 @@ pub struct Packet<'a> {
 
 /// Reads a file of either format.
 pub fn read(file: &[u8]) -> Result<CaptureFile<'_>, ReadError> {
-    let magic = Octets::new(file, Order::Little).u32_at(0);
-    match magic {
-        Some(pcapng::SECTION_HEADER) => pcapng::read(file),
-        Some(magic) => match pcap::Format::of(magic) {
-            Some(format) => pcap::read(file, format),
-            None => Err(ReadError { block: 1, offset: 0, fault: Fault::Magic }),
-        },
-        None => Err(ReadError { block: 1, offset: 0, fault: Fault::Magic }),
+    let mut reader = Reader::new();
+    let mut packets = Vec::new();
+    let mut rest = file;
+    // What is empty is no capture.
+    while !rest.is_empty() || file.is_empty() {
+        let Block { len, packet } = reader.block(rest)?;
+        packets.extend(packet);
+        rest = rest.get(len..).unwrap_or_default();
+    }
+    Ok(CaptureFile { link_type: reader.link_type(), packets })
+}
+
+/// Reads a capture of either format, one block after the other.
+#[derive(Debug, Default)]
+pub struct Reader {
+    format: Option<Format>,
+    /// Blocks that were read.
+    blocks: usize,
+    /// Octets that they have.
+    offset: usize,
+}
+
+/// A block of a capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block<'a> {
+    /// Its octets; more than none.
+    pub len: usize,
+    /// The packet in it, if it holds one.
+    pub packet: Option<Packet<'a>>,
+}
+
+/// What a file is, and what its blocks said so far.
+#[derive(Debug)]
+enum Format {
+    Pcap(pcap::Reader),
+    Pcapng(pcapng::Reader),
+}
+
+impl Reader {
+    /// At the beginning of a file.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a block was read.
+    pub const fn has_begun(&self) -> bool {
+        self.blocks > 0
+    }
+
+    /// What the packets so far begin with.
+    pub fn link_type(&self) -> Option<LinkType> {
+        match self.format.as_ref()? {
+            Format::Pcap(pcap) => pcap.link_type(),
+            Format::Pcapng(pcapng) => pcapng.link_type(),
+        }
+    }
+
+    /// Reads the next block, with which `rest` begins. Where `rest` is not all that is left of the file,
+    /// [`Fault::Cut`] says how many octets more it takes at least: ask again with those.
+    pub fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, ReadError> {
+        let read = self.judge(rest).and_then(|format| match format {
+            Format::Pcap(pcap) => pcap.block(rest),
+            Format::Pcapng(pcapng) => pcapng.block(rest),
+        });
+        let (block, offset) = (self.blocks + 1, self.offset);
+        let read = read.map_err(|fault| ReadError { block, offset, fault })?;
+        self.blocks = block;
+        self.offset += read.len;
+        Ok(read)
+    }
+
+    /// The format of the file, which its first octets say.
+    fn judge(&mut self, first: &[u8]) -> Result<&mut Format, Fault> {
+        if self.format.is_none() {
+            let magic = Octets::new(first, Order::Little).u32_at(0).ok_or(Fault::Magic)?;
+            self.format = Some(match magic {
+                pcapng::SECTION_HEADER => Format::Pcapng(pcapng::Reader::default()),
+                magic => Format::Pcap(pcap::Reader::of(magic).ok_or(Fault::Magic)?),
+            });
+        }
+        self.format.as_mut().ok_or(Fault::Magic)
     }
 }
 

@@ -25,7 +25,7 @@ flag_set! {
         MSG_MORE = 0x8000,
         /// Refused.
         MSG_ZEROCOPY = 0x400_0000,
-        /// Refused: there is no Fast Open yet.
+        /// Connect, and let the SYN bring what is sent (RFC 7413).
         MSG_FASTOPEN = 0x2000_0000,
     }
 }

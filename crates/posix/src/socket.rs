@@ -1,5 +1,7 @@
 //! One socket: what was asked of it, and the connection or listener it has.
 
+use alloc::boxed::Box;
+
 use whimbrel_stack::{Handle, ListenerId};
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::SocketOptions;
@@ -15,6 +17,8 @@ pub(crate) struct Socket {
     pub(crate) settings: Settings,
     /// Where it is bound, the port drawn if none was given; port 0 if `connect` is to draw it.
     pub(crate) local: Option<Endpoint>,
+    /// Where `connect` is to lead once something is sent (`TCP_FASTOPEN_CONNECT`); few sockets have it.
+    pub(crate) deferred: Option<Box<Endpoint>>,
     /// What `SO_ERROR` tells, once.
     pub(crate) error: Option<Errno>,
     pub(crate) phase: Phase,
@@ -80,6 +84,10 @@ pub(crate) struct Settings {
     /// The last octet of urgent data stays in the stream.
     pub(crate) oob_inline: bool,
     pub(crate) linger: Linger,
+    /// As a listener: how many connections may be in a handshake of Fast Open (`TCP_FASTOPEN`).
+    pub(crate) fast_open: u32,
+    /// `connect` waits for text that the SYN is to bring.
+    pub(crate) fast_open_connect: bool,
     /// What the stack beneath is told.
     pub(crate) options: SocketOptions,
 }
@@ -91,6 +99,7 @@ impl Socket {
             blocking,
             settings: Settings::default(),
             local: None,
+            deferred: None,
             error: None,
             phase: Phase::Idle,
         }

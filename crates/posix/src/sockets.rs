@@ -9,6 +9,7 @@ mod bind;
 mod close;
 mod connect;
 mod control;
+mod fast_open;
 mod getsockopt;
 mod poll;
 mod readiness;

@@ -248,7 +248,10 @@ fn options(snapshot: &Snapshot) -> u32 {
         return 0;
     }
     let scaled = snapshot.scales.is_some();
-    u32::from(snapshot.timestamps) | u32::from(snapshot.sack) << 1 | u32::from(scaled) << 2
+    u32::from(snapshot.timestamps)
+        | u32::from(snapshot.sack) << 1
+        | u32::from(scaled) << 2
+        | u32::from(snapshot.syn_data) << 5
 }
 
 fn advmss(snapshot: &Snapshot) -> u32 {

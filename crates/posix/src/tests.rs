@@ -7,6 +7,7 @@ mod close;
 mod connect;
 mod epoll;
 mod errors;
+mod fast_open;
 mod info;
 mod names;
 mod options;

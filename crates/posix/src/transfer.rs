@@ -9,12 +9,14 @@ use bytes::Bytes;
 pub struct Outgoing {
     pub(crate) rest: Bytes,
     pub(crate) sent: usize,
+    /// The call opened the connection (`MSG_FASTOPEN`).
+    pub(crate) opened: bool,
 }
 
 impl Outgoing {
     /// All of `octets`.
     pub const fn new(octets: Bytes) -> Self {
-        Self { rest: octets, sent: 0 }
+        Self { rest: octets, sent: 0, opened: false }
     }
 
     /// A copy of the pieces, one after the other (`writev`, `sendmsg`).

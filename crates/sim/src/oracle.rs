@@ -38,7 +38,7 @@ pub struct Outcome {
     pub digest: u64,
     /// What the hosts met, by name, and how often: seeds that never meet something prove nothing
     /// about it.
-    pub met: [(&'static str, u64); 7],
+    pub met: [(&'static str, u64); 9],
     /// What went wrong, with the state of everything.
     pub failure: Option<String>,
 }
@@ -94,11 +94,11 @@ pub fn run_seed(seed: u64) -> Outcome {
 
 fn refused(seed: u64, failure: String) -> Outcome {
     let failure = Some(failure);
-    let met = [("nothing", 0); 7];
+    let met = [("nothing", 0); 9];
     Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, digest: 0, met, failure }
 }
 
-fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 7] {
+fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 9] {
     let hosts = [pair.client, pair.server].map(|host| pair.world.host(host));
     let counted = |count: fn(&Counters) -> u64| {
         hosts.iter().map(|(shard, _)| count(shard.counters())).sum::<u64>()
@@ -110,18 +110,23 @@ fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 7
         ("keep-alive probes", counted(|it| it.keep_alives)),
         ("window probes", counted(|it| it.window_probes)),
         ("fast retransmissions", counted(|it| it.fast_retrans)),
+        ("texts of SYNs taken", counted(|it| it.fast_open_active)),
+        ("texts of SYNs not taken", counted(|it| it.fast_open_active_fail)),
         ("connections given up", counted(|it| it.abort_on_timeout + it.estab_resets)),
     ]
 }
 
 /// Over links that lose, hold back and reorder nothing, nobody has a reason to send anything
 /// twice, but for window probes: a refused octet is sent again, and one that crosses others can
-/// cost a time-out. Where both ends open a connection, each SYN is sent again with an ACK.
+/// cost a time-out. Where both ends open a connection, each SYN is sent again with an ACK, and so is
+/// the text of a SYN that is not taken.
 fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), Stuck> {
     let counters = [pair.client, pair.server].map(|host| pair.world.host(host).0.counters());
     let repeated = counters.map(|it| it.retrans_segs + it.timeouts + it.fast_retrans);
-    let probes = counters.map(|it| 2 * it.window_probes);
-    let crossed = 2 * scenario.crossed() as u64;
+    let probes = counters.map(|it| 2 * it.window_probes + 2 * it.fast_open_active_fail);
+    // Each SYN, and with Fast Open the text of each, in as many as four segments.
+    let each = if scenario.opens_fast() { 10 } else { 2 };
+    let crossed = each * scenario.crossed() as u64;
     let (repeated, excused): (u64, u64) =
         (repeated.iter().sum(), probes.iter().sum::<u64>() + crossed);
     if repeated <= excused {

@@ -58,7 +58,7 @@ impl Watch {
         let peer = self.flows.get(&[to, from]).copied().unwrap_or_default();
         let own = self.flows.entry(flow).or_default();
         if header.flags.contains(TcpFlags::SYN) {
-            own.on_syn(&header);
+            own.on_syn(&header, text);
         }
         if own.begun != peer.begun {
             return Ok(());
@@ -70,11 +70,11 @@ impl Watch {
 }
 
 impl Promises {
-    fn on_syn(&mut self, header: &TcpHeader) {
+    fn on_syn(&mut self, header: &TcpHeader, text: u32) {
         if self.isn != Some(header.seq) {
             let (isn, begun) = (Some(header.seq), self.begun + 1);
-            // The SYN itself is one number.
-            *self = Self { isn, begun, sent: Some(header.seq + 1), ..Self::default() };
+            // The SYN itself is one number; with Fast Open text follows.
+            *self = Self { isn, begun, sent: Some(header.seq + 1 + text), ..Self::default() };
         }
         self.scale = header.options.window_scale;
     }

@@ -54,6 +54,8 @@ const LINUX: Profile = Profile {
         ("tw.rst", "at-rcv-nxt"),
         ("net.ipv4.tcp_tw_reuse", "2"),
         ("ports", "even-first"),
+        ("net.ipv4.tcp_fastopen", "1"),
+        ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "0"),
         // A connection answers one invalid segment in each `tcp_invalid_ratelimit`.
         ("challenge.burst", "1"),
     ],
@@ -87,6 +89,7 @@ const FREEBSD: Profile = Profile {
         // Five in each second.
         ("net.inet.tcp.ack_war_timewindow", "200"),
         ("net.inet.tcp.ack_war_cnt", "5"),
+        ("net.inet.tcp.fastopen.server_enable", "0"),
         ("net.inet.ip.portrange.first", "10000"),
         ("net.inet.ip.portrange.last", "65535"),
         ("net.inet.ip.portrange.randomized", "1"),

@@ -27,6 +27,7 @@ mod commands;
 mod connecting;
 mod cookies;
 mod error;
+mod fast_open;
 mod icmp;
 mod input;
 mod inspect;
@@ -39,7 +40,9 @@ mod settle;
 
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
-use whimbrel_tcp::table::{Cookies, Identity, Listeners, PortRange, Ports};
+use whimbrel_tcp::table::{
+    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, PortRange, Ports,
+};
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
@@ -54,7 +57,7 @@ use crate::replies::Replies;
 use crate::wheel::Wheel;
 use crate::{Handle, ShardConfig};
 
-pub use inspect::{SocketEntry, SocketState};
+pub use inspect::{SocketEntry, SocketState, StateCounts};
 
 pub use error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, SendError};
 
@@ -66,6 +69,9 @@ pub struct Shard {
     tunables: Tunables,
     identity: Identity,
     cookies: Cookies,
+    fast_open_keys: FastOpenKeys,
+    fast_open_cache: FastOpenCache,
+    fast_opens: FastOpens,
     host: Host,
     records: Records,
     listeners: Listeners,
@@ -112,6 +118,9 @@ impl Shard {
             now: Instant::ZERO,
             identity: Identity::new(&secrets, &tunables),
             cookies: Cookies::new(&secrets),
+            fast_open_keys: FastOpenKeys::new(&secrets.fast_open),
+            fast_open_cache: FastOpenCache::new(),
+            fast_opens: FastOpens::default(),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
             ports: Ports::new(&secrets, range, &tunables),
@@ -187,6 +196,7 @@ impl Shard {
             time_wait: self.records.waits.len(),
             destinations: self.ports.destinations(),
             listeners: self.listeners.len(),
+            fast_opens: self.fast_opens.len(),
             cold_halves: self.pool.lent(),
             flows: self.records.flows.len(),
             timers: self.wheel.len(),
@@ -264,6 +274,8 @@ pub struct Census {
     pub destinations: usize,
     /// Listeners.
     pub listeners: usize,
+    /// Connections in a handshake that Fast Open began.
+    pub fast_opens: usize,
     /// Cold halves lent to connections with something buffered.
     pub cold_halves: usize,
     /// Records in the flow table: connections that are not closed, half-open entries and
@@ -288,6 +300,7 @@ impl core::ops::AddAssign for Census {
             time_wait,
             destinations,
             listeners,
+            fast_opens,
             cold_halves,
             flows,
             timers,
@@ -300,6 +313,7 @@ impl core::ops::AddAssign for Census {
         self.time_wait += time_wait;
         self.destinations += destinations;
         self.listeners += listeners;
+        self.fast_opens += fast_opens;
         self.cold_halves += cold_halves;
         self.flows += flows;
         self.timers += timers;

@@ -10,6 +10,7 @@
 mod ack;
 mod attempt;
 mod close;
+mod fast_open;
 mod icmp;
 mod input;
 mod invariants;
@@ -38,10 +39,11 @@ use crate::{Context, Tick};
 
 pub use attempt::Attempt;
 pub use close::{Remains, WriteClosed};
+pub use fast_open::FastSyn;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, Particulars, SocketOptions};
-pub use output::{Outgoing, RareOptions};
+pub use output::{Opening, Outgoing, RareOptions};
 pub use settings::{Cork, KeepAlive, Nagle};
 pub use snapshot::Snapshot;
 pub use tally::{Ledger, Limit, Tally};
@@ -163,6 +165,8 @@ pub struct Cold {
     recv: RecvBuffer,
     /// Text that arrived twice, to be named in the next acknowledgment (RFC 2883).
     duplicate: Option<SackBlock>,
+    /// What our first SYN or SYN-ACK is to bring of Fast Open.
+    fast_syn: Option<FastSyn>,
 }
 
 impl Cold {
@@ -171,10 +175,14 @@ impl Cold {
         self.send.clear();
         self.recv.clear();
         self.duplicate = None;
+        self.fast_syn = None;
     }
 
     fn is_empty(&self) -> bool {
-        self.send.is_empty() && self.recv.is_empty() && self.duplicate.is_none()
+        self.send.is_empty()
+            && self.recv.is_empty()
+            && self.duplicate.is_none()
+            && self.fast_syn.is_none()
     }
 }
 
@@ -231,7 +239,18 @@ impl Flags {
     const ASK_AGAIN: Self = Self(1 << 16);
     /// TS.Recent is a former connection's, of the same 4-tuple.
     const SUCCEEDS: Self = Self(1 << 17);
+    /// Our SYN asks for a Fast Open cookie or brings one, and was not answered.
+    const FAST_OPEN: Self = Self(1 << 18);
+    /// The connection began with the peer's SYN, whose Fast Open cookie was valid, and our own is not
+    /// acknowledged.
+    const EARLY: Self = Self(1 << 19);
+    /// A SYN brought text: ours, once it is sent and unless it is refused, or the peer's.
+    const SYN_DATA: Self = Self(1 << 20);
+    /// FIN does not ride on text.
+    const FIN_APART: Self = Self(1 << 21);
 
+    /// A handshake of Fast Open is under way.
+    const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::KEEP_ALIVE_NOW.0);
 

@@ -113,6 +113,24 @@ counters! {
     /// Acknowledgments that could have brought a SYN cookie back, and had none that holds: old,
     /// forged, or mangled.
     cookies_failed = "TcpExtSyncookiesFailed",
+    /// SYNs of ours whose text the peer took (RFC 7413).
+    fast_open_active = "TcpExtTCPFastOpenActive",
+    /// SYNs of ours whose text the peer did not take: it is sent again.
+    fast_open_active_fail = "TcpExtTCPFastOpenActiveFail",
+    /// Connections that a SYN with a valid Fast Open cookie opened at once.
+    fast_open_passive = "TcpExtTCPFastOpenPassive",
+    /// Those of them whose cookie was of the key before the present one.
+    fast_open_passive_alt_key = "TcpExtTCPFastOpenPassiveAltKey",
+    /// SYNs with a Fast Open cookie that is not valid: the handshake is an ordinary one.
+    fast_open_passive_fail = "TcpExtTCPFastOpenPassiveFail",
+    /// SYNs with a Fast Open cookie, or asking for one, whose listener had as many connections in
+    /// such handshakes as it may have.
+    fast_open_listen_overflows = "TcpExtTCPFastOpenListenOverflow",
+    /// SYNs that asked for a Fast Open cookie.
+    fast_open_cookies_requested = "TcpExtTCPFastOpenCookieReqd",
+    /// Times that Fast Open towards a port was given up for a while, because it went unanswered or was
+    /// not taken.
+    fast_open_blackholes = "TcpExtTCPFastOpenBlackhole",
     /// Half-open entries that made room for a newer one.
     syn_evictions = "WhimbrelSynEvicted",
     /// Half-open entries that their peer's reset ended, or ours because the accept queue was full.

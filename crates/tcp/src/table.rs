@@ -2,6 +2,7 @@
 //! that are not connections.
 
 pub mod cookies;
+pub mod fast_open;
 pub mod flow_table;
 pub mod identity;
 pub mod listeners;
@@ -14,6 +15,9 @@ pub mod syn_entry;
 pub mod time_wait;
 
 pub use cookies::{Carried, CookieTerms, Cookies, Membership};
+pub use fast_open::{
+    CookieVerdict, FastOpenCache, FastOpenKeys, FastOpens, KnownServer, Opened, Service,
+};
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use identity::Identity;
 pub use listeners::{
@@ -25,7 +29,7 @@ pub use ports::{
 pub use secrets::{Key, Secrets};
 pub use slab::Slab;
 pub use syn_cache::{Due, SynCache, SynCacheFull};
-pub use syn_entry::{Announced, PassiveOpen, SynEntry, SynStep};
+pub use syn_entry::{Announced, FastOpenForm, PassiveOpen, SynEntry, SynStep};
 pub use time_wait::{
     Ended, Lifetimes, Opener, PathClass, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict,
     SynAnswer, SynVerdict, TakeOver, TimeWait, TimeWaits,

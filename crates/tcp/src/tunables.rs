@@ -284,7 +284,7 @@ tunables! {
         high: "memory for peers that left.";
     }
 
-    /// The longest that an acknowledgment is delayed.
+    /// The longest that an acknowledgment is delayed, for a response to carry it; 0: none is delayed.
     delayed_ack: Duration = millis(40), "delayed_ack", Unit::Time => {
         also: "net.inet.tcp.delacktime" (Reading::Millis),
             "net.ipv4.tcp_delack_max_us" (Reading::Micros),
@@ -293,6 +293,23 @@ tunables! {
         rfc: "RFC 9293 3.8.6.3";
         low: "an acknowledgment for each segment that nothing else carries one for.";
         high: "peers that send less than two segments at a time stall; it MUST be less than 0.5 s (MUST-40).";
+    }
+
+    /// The longest that the acknowledgment which completes a handshake of ours is delayed, for a request
+    /// to carry it that is written once we are connected; 0: it is not. What was written before
+    /// carries it in any case.
+    handshake_ack_delay: Duration = Duration::ZERO, "delayed_ack.handshake", Unit::Time => {
+        range: Duration::ZERO ..= millis(200);
+        rfc: "RFC 9293 3.10.7.3";
+        low: "one packet more for each connection.";
+        high: "a server waits for clients that do not ask: it may be the one to speak first.";
+    }
+
+    /// FIN rides on the last text, if the connection is closed before that is sent.
+    fin_with_text: bool = true, "fin.with_text", Unit::Switch => {
+        rfc: "RFC 9293 3.10.4";
+        low: "one packet more for each connection.";
+        high: "nothing, but where a middlebox loses the text beside a FIN.";
     }
 
     /// How many segments may await one acknowledgment. RFC 9293: "an ACK SHOULD be generated for at
@@ -455,6 +472,34 @@ tunables! {
         also: "net.inet.tcp.syncookies" (Reading::Words(&[("1", "auto"), ("0", "off")])),
             "net.inet.tcp.syncookies_only" (Reading::Words(&[("1", "always"), ("0", "auto")]));
         rfc: "RFC 4987 3.6";
+    }
+
+    /// `connect` may use Fast Open, where its application asks for that. What a SYN brings may come
+    /// to the peer's application twice.
+    fast_open_client: bool = true, "net.inet.tcp.fastopen.client_enable", Unit::Switch => {
+        rfc: "RFC 7413 4.2.2";
+        low: "each connection waits for a round trip before its first text.";
+        high: "nothing, unless an application asks for what it cannot bear.";
+    }
+
+    /// Listeners may take the text of a SYN at once, where their application asks for that. It may come
+    /// twice: a SYN can be repeated by the network, and no connection remembers that.
+    fast_open_server: bool = true, "net.inet.tcp.fastopen.server_enable", Unit::Switch => {
+        rfc: "RFC 7413 4.2.2";
+        low: "each connection waits for a round trip before its first text.";
+        high: "nothing, unless an application asks for what it cannot bear.";
+    }
+
+    /// How long a server's port is left alone after a SYN with Fast Open went unanswered there, or its
+    /// text was not taken; doubled with each such failure in a row, up to 64 times as long. 0: not at
+    /// all.
+    fast_open_pause: Duration = secs(900), "net.ipv4.tcp_fastopen_blackhole_timeout_sec"
+    (Reading::Seconds), Unit::Time => {
+        also: "net.inet.tcp.fastopen.path_disable_time" (Reading::Seconds);
+        range: Duration::ZERO ..= secs(86_400);
+        rfc: "RFC 7413 4.1.3.1";
+        low: "where a middlebox swallows such SYNs each connection waits for a time-out.";
+        high: "a path that was mended, or a server that was busy, goes without for long.";
     }
 
     /// A handshake whose third segment finds the accept queue full is ended by a reset, as the

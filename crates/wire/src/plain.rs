@@ -43,7 +43,8 @@ impl<'a> PlainSegment<'a> {
         }
         let rest_len = ((u32::from_be(first) & 0xffff) as usize).checked_sub(HEADS)?;
         let rest = rest.get(..rest_len)?;
-        let options_len = ((u32::from_be(control) >> 28) as usize * 4).checked_sub(TCP_LEN)?;
+        let header_len = (u32::from_be(control) >> 28 << 2) as usize;
+        let options_len = header_len.checked_sub(TCP_LEN)?;
         if options_len > rest_len {
             return None;
         }
@@ -171,13 +172,14 @@ impl PlainHeaders {
     #[inline(always)]
     pub fn emit(&self, text: Text, room: &mut [u8; Self::MAX_LEN]) -> usize {
         let options_len = self.options.len();
-        let tcp_len = (text.len as usize).wrapping_add(TCP_LEN + options_len);
+        let header_len = options_len.wrapping_add(TCP_LEN);
+        let tcp_len = (text.len as usize).wrapping_add(header_len);
         let total_len = tcp_len.wrapping_add(IP_LEN) as u32;
         let pair = |high: u16, low: u16| ((u32::from(high) << 16) | u32::from(low)).to_be();
         let [src, dst] = [self.src, self.dst].map(|end| u32::from_ne_bytes(end.v4_octets()));
         let first = (VERSION_IHL << 24 | u32::from(self.class.0) << 16 | total_len).to_be();
         let third = (u32::from(self.hop_limit) << 24 | TCP).to_be();
-        let offset = ((TCP_LEN + options_len) as u16) << 10;
+        let offset = (header_len as u16) << 10;
         let ports = pair(self.src_port, self.dst_port);
         let control = pair(offset | self.flags.bits(), self.window.get());
         let (seq, ack) = (self.seq.raw().to_be(), self.ack.raw().to_be());
@@ -212,7 +214,7 @@ impl PlainHeaders {
             None => fold(pseudo),
         };
         put_checksum(heads, TCP_CHECKSUM_AT, checksum);
-        HEADS + options_len
+        header_len.wrapping_add(IP_LEN)
     }
 }
 

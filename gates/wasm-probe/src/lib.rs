@@ -56,6 +56,7 @@ pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
         connections: 2,
         until: Until::Elapsed(second),
         rate: Some(100.0),
+        offset: Duration::ZERO,
         correction: Correction::On,
         local: Vec::new(),
         ending: Ending::KeepAlive,

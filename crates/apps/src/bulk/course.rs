@@ -28,7 +28,7 @@ impl<T: Transport> Bulk<T> {
                     idle_since: None,
                     series: Series::default(),
                 }),
-                Err(trouble) => return self.break_off(net, trouble, now),
+                Err(unopened) => return self.break_off(net, unopened.into(), now),
             }
         }
     }

@@ -22,6 +22,9 @@ pub struct Plan {
     /// Exchanges that fall due each second, evenly; `None`: one after the other on each
     /// connection, as fast as they are answered.
     pub rate: Option<f64>,
+    /// With a rate: how long after the beginning the first exchange falls due, so that parts of a
+    /// load do not fall due together.
+    pub offset: Duration,
     /// What becomes of a connection after an exchange.
     pub ending: Ending,
     /// How long an exchange may take, and the close after it.

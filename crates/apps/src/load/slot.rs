@@ -38,6 +38,8 @@ pub(crate) struct Times {
     pub(crate) due: Instant,
     /// When it was begun: with the SYN, if there was one.
     pub(crate) began: Instant,
+    /// When its connection began to open: later, if it waited for a port.
+    pub(crate) opened: Instant,
     /// When the request began.
     pub(crate) asked: Instant,
     /// When the answer began.

@@ -1,13 +1,13 @@
-//! Beginning exchanges, and giving up on them.
+//! Beginning exchanges, waiting for ports, and giving up.
 
 use core::time::Duration;
 
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Nagle;
 
-use super::slot::{Reader, Stage};
+use super::slot::{Reader, Stage, Times};
 use super::{Load, Turn, Until};
-use crate::transport::{Opening, Transport, Trouble};
+use crate::transport::{Opening, PortShortage, Transport, Trouble, Unopened};
 
 impl<T: Transport> Load<T> {
     /// Begins what is due, while there are connections free. Returns whether more may be.
@@ -31,18 +31,78 @@ impl<T: Transport> Load<T> {
         if slot.id.is_some() {
             return self.ask(net, place, now);
         }
-        let opened = net.connect(self.plan.target, &self.next_opening());
-        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        // Whoever waits for a port already is to have the next one.
+        if self.starved.is_empty() {
+            match self.open(net, place, now) {
+                Ok(()) => return,
+                Err(shortage) => self.put_off(shortage, now),
+            }
+        }
+        self.starved.push_back(place);
+        self.record.starved += u64::from(due >= self.record.began);
+    }
+
+    /// Begins to open the connection of a slot, unless there is no port for it.
+    fn open(&mut self, net: &mut T, place: u32, now: Instant) -> Result<(), PortShortage> {
+        let mut opened = net.connect(self.plan.target, &self.next_opening());
+        for _ in 1..self.plan.local.len() {
+            if let Err(Unopened::Ports(_)) = opened {
+                opened = net.connect(self.plan.target, &self.next_opening());
+            }
+        }
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Ok(()) };
         match opened {
             Ok(id) => {
                 slot.id = Some(id);
                 slot.stage = Stage::Opening;
+                slot.times.opened = now;
                 self.remember(T::place(id), place);
                 self.opening.touch(place, now);
             }
-            Err(trouble) => {
+            Err(Unopened::Ports(shortage)) => return Err(shortage),
+            Err(Unopened::Other(trouble)) => {
                 self.fail(net, place, trouble, now);
             }
+        }
+        Ok(())
+    }
+
+    /// No port is free: one is sought again when the next comes free, as far as that is known.
+    fn put_off(&mut self, shortage: PortShortage, now: Instant) {
+        self.record.shortage = Some(shortage);
+        let wait = shortage.next.map_or(REST, |next| next.clamp(LEAST_WAIT, REST));
+        self.next_asking = now + wait;
+    }
+
+    /// Whoever waits for a port asks again, in turn; whoever waited for as long as a connection may
+    /// take to open has failed. Returns whether more may be done at once.
+    pub(super) fn feed(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        for _ in 0..budget {
+            let Some(&place) = self.starved.front() else { return false };
+            let Some(slot) = self.slots.get(place as usize) else { return false };
+            let late = slot.times.began + self.plan.connect_timeout <= now;
+            if !late && now < self.next_asking {
+                return false;
+            }
+            if let Err(shortage) = self.open(net, place, now) {
+                self.put_off(shortage, now);
+                if !late {
+                    return false;
+                }
+                self.fail(net, place, Trouble::PortsExhausted, now);
+            }
+            self.starved.pop_front();
+            self.count_wait(place, now);
+        }
+        !self.starved.is_empty()
+    }
+
+    /// A slot waited for a port until now.
+    pub(super) fn count_wait(&mut self, place: u32, now: Instant) {
+        let Some(slot) = self.slots.get(place as usize) else { return };
+        let Times { due, began, .. } = slot.times;
+        if due >= self.record.began {
+            self.record.starved_for += now.since(began);
         }
     }
 
@@ -115,7 +175,7 @@ impl<T: Transport> Load<T> {
             net.abort(id);
         }
         slot.stage = Stage::Idle;
-        self.record.unclean += 1;
+        self.record.unclosed += 1;
         self.waiting.remove(place);
         self.resting.touch(place, now);
     }
@@ -150,5 +210,7 @@ fn expired(oldest: Option<(u32, Instant)>, after: Duration, now: Instant) -> Opt
 
 /// How long a slot rests after a failure.
 pub(super) const REST: Duration = Duration::from_millis(10);
+/// How soon a port is sought again at the soonest.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
 /// How often a load tries before it believes that nothing goes.
 const LEAST_FAILURES: u32 = 3;

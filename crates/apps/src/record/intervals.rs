@@ -1,6 +1,7 @@
 //! Rates over time: exchanges and octets of each interval, and how much they differ.
 
 use alloc::vec::Vec;
+use core::ops::AddAssign;
 use core::time::Duration;
 
 /// Counts by interval.
@@ -110,6 +111,20 @@ impl Intervals {
 
     fn place(&self, since_begin: Duration) -> usize {
         usize::try_from(since_begin.as_nanos() / self.length.as_nanos()).unwrap_or(MOST)
+    }
+}
+
+/// Those of another thread, which began at the same time and are as long.
+impl AddAssign<&Self> for Intervals {
+    fn add_assign(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), Count::default());
+        }
+        for (own, others) in self.counts.iter_mut().zip(&other.counts) {
+            own.exchanges += others.exchanges;
+            own.octets += others.octets;
+            own.failed += others.failed;
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::conn::{Limit, Particulars, Snapshot, SocketOptions};
 use whimbrel_wire::Endpoint;
 
-use super::{Gauge, Happening, Limited, Opening, Reading, Transport, Trouble};
+use super::{
+    Gauge, Happening, Limited, Opening, PortShortage, Reading, Transport, Trouble, Unopened,
+};
 
 impl Transport for Shard {
     type Id = Handle;
@@ -17,7 +19,7 @@ impl Transport for Shard {
         id.index()
     }
 
-    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Handle, Trouble> {
+    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Handle, Unopened> {
         let local = how.local.map(|address| Endpoint::new(address, 0));
         let options = SocketOptions {
             nagle: how.nagle,
@@ -25,9 +27,12 @@ impl Transport for Shard {
             ..SocketOptions::default()
         };
         self.connect_with(remote, local, &options).map_err(|error| match error {
-            ConnectError::PortsExhausted { .. } => Trouble::PortsExhausted,
-            ConnectError::TooMany { .. } => Trouble::TooMany,
-            _ => Trouble::Unreachable,
+            ConnectError::PortsExhausted { first, last, in_use, waiting, next, remote: _ } => {
+                let (in_use, waiting) = (Some(in_use), Some(waiting));
+                Unopened::Ports(PortShortage { first, last, in_use, waiting, next })
+            }
+            ConnectError::TooMany { .. } => Trouble::TooMany.into(),
+            _ => Trouble::Unreachable.into(),
         })
     }
 

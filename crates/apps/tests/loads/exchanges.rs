@@ -21,6 +21,7 @@ fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
         connections: 2,
         until: Until::Exchanges(20),
         rate: None,
+        offset: Duration::ZERO,
         ending,
         timeout: 5 * second,
         connect_timeout: 5 * second,

@@ -31,6 +31,7 @@ fn plan(ending: Ending, until: Until) -> Plan {
         connections: 4,
         until,
         rate: None,
+        offset: Duration::ZERO,
         ending,
         timeout: 5 * SECOND,
         connect_timeout: 5 * SECOND,

@@ -15,7 +15,8 @@ use whimbrel_io::sys::CpuTime;
 use super::table::span_seconds;
 use super::{Outcome, Plan, Ran, StreamOutcome};
 use crate::drive::Effort;
-use crate::output::{cookie, first_line, system};
+use crate::output::{cookie, system};
+use crate::proc::first_line;
 
 /// The document.
 pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
@@ -25,7 +26,7 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
         Direction::Both => &[Way::Send, Way::Receive],
     };
     let document = json!({
-        "start": start(plan, ran),
+        "start": start(plan, ran, ways),
         "intervals": intervals(&ran.outcome, ways),
         "end": end(plan, ran, ways),
     });
@@ -48,9 +49,11 @@ impl Way {
     }
 }
 
-fn start(plan: &Plan, ran: &Ran<Outcome>) -> Value {
+fn start(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let connected = ran.outcome.streams.iter().enumerate().map(|(number, stream)| {
+    // A stream for each way, as with iperf3, though one connection carries both here.
+    let streams = ways.iter().flat_map(|_| &ran.outcome.streams);
+    let connected = streams.enumerate().map(|(number, stream)| {
         json!({
             "socket": socket(number),
             "local_host": stream.local.map_or(String::new(), |local| local.addr.to_string()),
@@ -245,20 +248,22 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
     for side in [&mut sender, &mut receiver] {
         side.insert("socket".into(), socket.into());
     }
-    if way == Way::Send {
-        let gauges = || stream.samples.iter().filter_map(|sample| sample.gauge);
-        let rtts: Vec<u64> = gauges().filter_map(|gauge| gauge.rtt).map(micros).collect();
-        let mean = rtts.iter().sum::<u64>().checked_div(rtts.len() as u64).unwrap_or(0);
-        if let Some(again) = gauges().next_back().and_then(|gauge| gauge.retransmits) {
-            sender.insert("retransmits".into(), again.into());
-        }
-        let most = |figures: &mut dyn Iterator<Item = u64>| Value::from(figures.max().unwrap_or(0));
-        sender.insert("max_snd_cwnd".into(), most(&mut gauges().map(|gauge| gauge.cwnd)));
-        sender.insert("max_snd_wnd".into(), most(&mut gauges().map(|gauge| gauge.rwnd)));
-        sender.insert("max_rtt".into(), most(&mut rtts.iter().copied()));
-        sender.insert("min_rtt".into(), rtts.iter().min().copied().unwrap_or(0).into());
-        sender.insert("mean_rtt".into(), mean.into());
+    let gauges = || stream.samples.iter().filter_map(|sample| sample.gauge);
+    let rtts: Vec<u64> = gauges().filter_map(|gauge| gauge.rtt).map(micros).collect();
+    let mean = rtts.iter().sum::<u64>().checked_div(rtts.len() as u64).unwrap_or(0);
+    // How often another side sent again nobody tells; what follows is this side's of the connection
+    // in either way, as with iperf3.
+    if let Some(again) = gauges().next_back().and_then(|gauge| gauge.retransmits)
+        && way == Way::Send
+    {
+        sender.insert("retransmits".into(), again.into());
     }
+    let most = |figures: &mut dyn Iterator<Item = u64>| Value::from(figures.max().unwrap_or(0));
+    sender.insert("max_snd_cwnd".into(), most(&mut gauges().map(|gauge| gauge.cwnd)));
+    sender.insert("max_snd_wnd".into(), most(&mut gauges().map(|gauge| gauge.rwnd)));
+    sender.insert("max_rtt".into(), most(&mut rtts.iter().copied()));
+    sender.insert("min_rtt".into(), rtts.iter().min().copied().unwrap_or(0).into());
+    sender.insert("mean_rtt".into(), mean.into());
     json!({ "sender": sender, "receiver": receiver })
 }
 

@@ -91,7 +91,9 @@ fn counted(state: &Option<StackState>, count: impl Fn(&StackState) -> u64) -> St
 
 /// How many of the connections took the place of one in TIME-WAIT, at whoever kept it.
 fn reused(plan: &Plan, ran: &Ran<Outcome>) -> String {
-    let opened = ran.outcome.record.opened;
+    // Stacks count over all runs.
+    let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
+    let opened: u64 = runs.map(|run| run.record.opened).sum();
     let states = [ran.client.as_ref(), ran.server.as_ref()];
     if plan.mode == Mode::Rr || opened == 0 || ran.server.is_none() {
         return "-".into();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use whimbrel_io::sys::stream::socket;
 
-use crate::output::first_line;
+use crate::proc::{self, first_line};
 
 /// What there is on this machine.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Machine {
             capabilities: capabilities(&status),
             namespaces: kernel("user/max_net_namespaces").parse().unwrap_or(0),
             first_free_port: kernel("net/ipv4/ip_unprivileged_port_start").parse().unwrap_or(1024),
-            ports: port_range(&kernel("net/ipv4/ip_local_port_range")),
+            ports: proc::ports(),
             congestion_control: kernel("net/ipv4/tcp_congestion_control"),
             files: limit(&limits, "Max open files"),
             locked: limit(&limits, "Max locked memory"),
@@ -139,11 +139,6 @@ fn may_write(status: &str, uid: u32, gid: u32, mode: u32) -> bool {
         () => 0o002,
     };
     mode & bit != 0
-}
-
-fn port_range(line: &str) -> Option<(u16, u16)> {
-    let mut ports = line.split_whitespace().map(str::parse);
-    Some((ports.next()?.ok()?, ports.next()?.ok()?))
 }
 
 /// The soft limit of this name; `None` if there is no such limit.

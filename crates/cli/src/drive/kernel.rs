@@ -20,81 +20,92 @@ pub(super) fn run<J: Job>(
     let (target, server) = match target {
         Some(target) => (target, None),
         None => {
-            let (target, net) = listen()?;
-            (target, Some((net, job.server())))
+            let (target, net) = listen(1)?;
+            (target, net.into_iter().next().map(|net| (net, job.server())))
         }
     };
-    let mut pair = Pair {
+    let mut pair = KernelPair {
         client: job.client(target),
         near: KernelNet::new().map_err(Failure::run)?,
         server,
         clock: Clock::start(),
     };
-    pair.run(job, stop)?;
+    pair.run(|client, now| job.watch(client, now), || stop.set(), stop)?;
     let now = pair.clock.now();
     job.end(&mut pair.client, &mut pair.near, now);
-    let outcome = job.outcome(pair.client);
-    Ok(Ran {
-        outcome,
-        client: None,
-        server: None,
-        links: None,
-        target,
-        seed: None,
-        offloads: None,
-        effort: None,
-    })
+    Ok(Ran::over_the_kernel(job.outcome(pair.client), target))
 }
 
-/// A server's sockets, at a free port of this machine's own.
-fn listen() -> Result<(Endpoint, KernelNet), Failure> {
-    let mut net = KernelNet::new().map_err(Failure::run)?;
-    let loopback = Address::from_v4_octets([127, 0, 0, 1]);
-    let at = net.listen(Endpoint::new(loopback, 0), BACKLOG).map_err(Failure::run)?;
-    Ok((at, net))
+/// The sockets of so many servers, all at one free port of this machine's own: the kernel gives
+/// each connection to one of them.
+pub(crate) fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure> {
+    let mut at = Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 0);
+    let mut nets = Vec::new();
+    for _ in 0..servers {
+        let mut net = KernelNet::new().map_err(Failure::run)?;
+        at = net.listen_beside_others(at, BACKLOG).map_err(Failure::run)?;
+        nets.push(net);
+    }
+    Ok((at, nets))
 }
 
-struct Pair<J: Job> {
-    client: J::Client<KernelNet>,
-    near: KernelNet,
-    server: Option<(KernelNet, J::Server<KernelNet>)>,
-    clock: Clock,
+/// A client, and the server that it needs if nobody else is there, on one thread.
+pub(crate) struct KernelPair<C, S> {
+    pub(crate) client: C,
+    /// The client's sockets.
+    pub(crate) near: KernelNet,
+    pub(crate) server: Option<(KernelNet, S)>,
+    pub(crate) clock: Clock,
 }
 
-impl<J: Job> Pair<J> {
-    fn run(&mut self, job: &mut J, stop: &Stop) -> Result<(), Failure> {
+impl<C: Model<KernelNet>, S: Model<KernelNet>> KernelPair<C, S> {
+    /// Runs until it is stopped. Whoever watches is shown the client every now and then; once the
+    /// client is done `on_done` is called, and the server goes on.
+    pub(crate) fn run(
+        &mut self,
+        mut watch: impl FnMut(&C, Instant),
+        on_done: impl Fn(),
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let mut next_watch = Instant::ZERO;
-        while !stop.is_set() && !self.client.is_done() {
+        let mut done = false;
+        while !stop.is_set() {
             let now = self.clock.now();
-            let mut more = self.client.poll(&mut self.near, now, AT_ONE_TIME);
+            let mut more = !done && self.client.poll(&mut self.near, now, AT_ONE_TIME);
             if let Some((net, server)) = &mut self.server {
                 more |= server.poll(net, self.clock.now(), BUDGET);
                 net.check().map_err(Failure::run)?;
             }
             self.near.check().map_err(Failure::run)?;
             if now >= next_watch {
-                job.watch(&self.client, now);
+                watch(&self.client, now);
                 next_watch = now + WATCH;
             }
+            if !done && self.client.is_done() {
+                done = true;
+                on_done();
+                more = true;
+            }
             if !more {
-                self.wait(stop)?;
+                self.wait(stop, done)?;
             }
         }
         Ok(())
     }
 
-    fn wait(&self, stop: &Stop) -> Result<(), Failure> {
+    fn wait(&self, stop: &Stop, done: bool) -> Result<(), Failure> {
         let server = self.server.as_ref().and_then(|(_, server)| server.next_deadline());
         let next = [self.client.next_deadline(), server].into_iter().flatten().min();
         let timeout = next.map_or(WATCH, |next| self.clock.until(next)).min(Duration::from_secs(1));
         let near = PollFd::new(&self.near, Interest::Read);
         let stop = PollFd::new(stop, Interest::Read);
-        let ready = match &self.server {
-            Some((net, _)) => {
-                let far = PollFd::new(net, Interest::Read);
-                ppoll(&mut [near, stop, far], Some(timeout))
-            }
-            None => ppoll(&mut [near, stop], Some(timeout)),
+        let far = self.server.as_ref().map(|(net, _)| PollFd::new(net, Interest::Read));
+        // Nobody reads any more what happens to a client that is done.
+        let ready = match (done, far) {
+            (false, Some(far)) => ppoll(&mut [near, stop, far], Some(timeout)),
+            (false, None) => ppoll(&mut [near, stop], Some(timeout)),
+            (true, Some(far)) => ppoll(&mut [stop, far], Some(timeout)),
+            (true, None) => ppoll(&mut [stop], Some(timeout)),
         };
         ready.map(|_| ()).map_err(Failure::run)
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
-use whimbrel_apps::transport::{Gauge, Limited, Opening};
+use whimbrel_apps::transport::{Gauge, Limited, Opening, PortShortage, Unopened};
 use whimbrel_apps::{Happening, Reading, Transport, Trouble};
 use whimbrel_io::KernelSockets;
 use whimbrel_io::kernel::{
@@ -12,6 +12,8 @@ use whimbrel_io::kernel::{
 };
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::Endpoint;
+
+use crate::proc;
 
 /// The kernel's sockets.
 #[derive(Debug)]
@@ -30,6 +32,15 @@ impl KernelNet {
     /// Listens; returns where.
     pub(crate) fn listen(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         self.sockets.listen(at, backlog)
+    }
+
+    /// The same where others listen, too, if each of them does it by this.
+    pub(crate) fn listen_beside_others(
+        &mut self,
+        at: Endpoint,
+        backlog: u32,
+    ) -> io::Result<Endpoint> {
+        self.sockets.listen_beside_others(at, backlog)
     }
 
     /// Whether the kernel still tells what happens.
@@ -52,14 +63,14 @@ impl Transport for KernelNet {
         id.index()
     }
 
-    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<SocketId, Trouble> {
+    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<SocketId, Unopened> {
         let options = KernelOptions {
             local: how.local,
             no_delay: how.nagle == Nagle::Off,
             mss: how.mss,
             congestion: how.congestion.clone(),
         };
-        self.sockets.connect(remote, &options).map_err(|error| trouble(&error))
+        self.sockets.connect(remote, &options).map_err(|error| unopened(&error))
     }
 
     fn accept(&mut self, listener: KernelListener) -> Option<SocketId> {
@@ -133,6 +144,19 @@ fn gauge(info: &KernelInfo) -> Gauge {
             rwnd: info.rwnd_limited,
             sndbuf: info.sndbuf_limited,
         },
+    }
+}
+
+fn unopened(error: &io::Error) -> Unopened {
+    match (error.kind(), proc::ports()) {
+        (io::ErrorKind::AddrNotAvailable, Some((first, last))) => Unopened::Ports(PortShortage {
+            first,
+            last,
+            in_use: None,
+            waiting: proc::time_wait(),
+            next: None,
+        }),
+        _ => Unopened::Other(trouble(error)),
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is left of a load, and the figures that conditions name.
 
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use whimbrel_apps::condition::Figure;
 use whimbrel_apps::load::{Close, Finished, Runs};
-use whimbrel_apps::{Record, Transport};
+use whimbrel_apps::{Record, Transport, Trouble};
 
 use crate::failure::Failure;
 
@@ -36,15 +38,35 @@ impl Outcome {
         Self { earlier, ..last }
     }
 
+    /// What several threads made of their parts of one load.
+    pub(crate) fn join(parts: Vec<Self>) -> Self {
+        let join = |mut all: Self, part: Self| {
+            all.record += &part.record;
+            all.left.in_flight += part.left.in_flight;
+            all.left.never_begun += part.left.never_begun;
+            all
+        };
+        parts.into_iter().reduce(join).unwrap_or_else(|| Self {
+            record: Record::new(Duration::from_secs(1)),
+            left: Close::default(),
+            earlier: Vec::new(),
+        })
+    }
+
     /// Fails if nothing was answered, and says why not.
     pub(crate) fn judge(&self, target: &str) -> Result<(), Failure> {
         let record = &self.record;
         let most = record.troubles.iter().max_by_key(|(_, count)| **count);
         match most {
-            Some((trouble, count)) if record.answered() == 0 => Err(Failure::run(format!(
-                "{target}: nothing was answered ({count} times {trouble}): {}",
-                trouble.remedy()
-            ))),
+            Some((trouble, count)) if record.answered() == 0 => {
+                let ports = record.shortage.filter(|_| *trouble == Trouble::PortsExhausted);
+                let ports = ports.map_or_else(String::new, |ports| format!(", {ports}"));
+                Err(Failure::run(format!(
+                    "{target}: nothing was answered ({trouble}, {}{ports}): {}",
+                    if *count == 1 { "once".into() } else { format!("{count} times") },
+                    trouble.remedy()
+                )))
+            }
             _ => Ok(()),
         }
     }

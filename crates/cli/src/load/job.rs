@@ -44,8 +44,14 @@ impl<'r, 'o> Told<'r, 'o> {
             self.intervals(record, elapsed, record.intervals.counts().len());
             self.next = (self.next.0 + 1, 0);
         }
-        let record = runs.current().record();
-        if runs.current().has_begun() && !runs.current().is_done() && now >= record.began {
+        if runs.current().has_begun() && !runs.current().is_done() {
+            self.follow_record(runs.current().record(), now);
+        }
+    }
+
+    /// Tells of the intervals of a run under way that are over.
+    fn follow_record(&mut self, record: &Record, now: Instant) {
+        if now >= record.began {
             let elapsed = now.since(record.began);
             self.intervals(record, elapsed, record.intervals.whole(elapsed));
         }
@@ -64,6 +70,22 @@ impl<'r, 'o> Told<'r, 'o> {
 impl<'p, 'o> LoadJob<'p, 'o> {
     pub(crate) fn new(plan: &'p Plan, progress: Progress, told: Told<'p, 'o>) -> Self {
         Self { plan, progress, told }
+    }
+
+    /// The same as `watch` for what several threads measured together, of which so many exchanges
+    /// are over.
+    pub(super) fn watch_together(&mut self, record: &Record, over: u64, now: Instant) {
+        self.told.follow_record(record, now);
+        let done = match self.plan.load.until {
+            Until::Exchanges(_) => over,
+            Until::Elapsed(_) => progress::steps(now.since(record.began)),
+        };
+        self.progress.show(done, || watch_line(record, now, "req/s"));
+    }
+
+    /// The run of several threads is over: tells of what was not told of yet.
+    pub(super) fn end_together(&mut self, record: &Record) {
+        self.told.intervals(record, record.elapsed(), record.intervals.counts().len());
     }
 
     /// The line of progress goes.

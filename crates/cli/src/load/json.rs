@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_apps::Record;
 use whimbrel_apps::load::{self, Correction, Ending, Until};
 use whimbrel_apps::record::{Phase, per_second};
+use whimbrel_apps::transport::PortShortage;
 
 use super::figures::{Outcome, QUANTILES, seconds};
 use super::plan::Plan;
@@ -18,6 +19,7 @@ pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     let mut config = config(&plan.load);
     config.insert("url".into(), plan.url.as_ref().map(ToString::to_string).into());
     config.insert("method".into(), plan.method.clone().into());
+    config.insert("threads".into(), plan.threads.into());
     document.insert("config".into(), config.into());
     document.extend(results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
@@ -88,6 +90,12 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
         "never_begun": outcome.left.never_begun,
         "connections_opened": record.opened,
         "unclean_closes": record.unclean,
+        "unclosed": record.unclosed,
+        "port_waits": {
+            "exchanges": record.starved,
+            "seconds": record.starved_for.as_secs_f64(),
+            "last": record.shortage.map(shortage),
+        },
         "body_octets": record.body,
         "rate": {
             "mean": record.rate(),
@@ -95,6 +103,17 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
             "max": spread.map(|spread| spread.max),
             "cv": spread.map(|spread| spread.variation()),
         },
+    })
+}
+
+/// What kept the ports when one was last sought in vain.
+fn shortage(shortage: PortShortage) -> Value {
+    json!({
+        "first": shortage.first,
+        "last": shortage.last,
+        "in_use": shortage.in_use,
+        "time_wait": shortage.waiting,
+        "next_free_in": shortage.next.map(|next| next.as_secs_f64()),
     })
 }
 

@@ -1,5 +1,5 @@
-//! The document that oha prints with `--output-format json`, by its published schema: what reads
-//! one reads the other.
+//! The document that oha 1.16 prints with `--output-format json`: what reads one reads the other. A
+//! test compares it with one of oha's own, key by key.
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -14,8 +14,7 @@ pub(crate) fn document(outcome: &Outcome) -> String {
     let elapsed = record.elapsed().as_secs_f64();
     let answered = record.answered();
     let latency = &record.corrected;
-    let connect = record.phase(Phase::Connect);
-    let none = json!({ "average": 0.0, "fastest": 0.0, "slowest": 0.0 });
+    let first = record.phase(Phase::FirstByte);
     let document = json!({
         "summary": {
             "successRate": outcome.success_rate(),
@@ -25,25 +24,49 @@ pub(crate) fn document(outcome: &Outcome) -> String {
             "average": latency.mean() / 1e9,
             "requestsPerSec": record.rate(),
             "totalData": record.body,
-            "sizePerRequest": record.body.checked_div(answered).unwrap_or(0),
+            "sizePerRequest": record.body.checked_div(answered),
             "sizePerSec": if elapsed > 0.0 { record.body as f64 / elapsed } else { 0.0 },
+        },
+        "metrics": {
+            "success_rate": outcome.success_rate(),
+            "requests_per_sec": record.rate(),
+            "latency_ms": {
+                "min": millis(latency.min()),
+                "mean": millis(latency.mean() as u64),
+                "p50": millis(latency.value_at_quantile(0.5)),
+                "p95": millis(latency.value_at_quantile(0.95)),
+                "p99": millis(latency.value_at_quantile(0.99)),
+                "max": millis(latency.max()),
+            },
         },
         "responseTimeHistogram": histogram(latency),
         "latencyPercentiles": percentiles(|quantile| seconds(latency.value_at_quantile(quantile))),
+        "firstByteHistogram": histogram(first),
+        "firstBytePercentiles": percentiles(|quantile| seconds(first.value_at_quantile(quantile))),
         "rps": rates(record),
         "details": {
-            "DNSDialup": {
-                "average": connect.mean() / 1e9,
-                "fastest": seconds(connect.min()),
-                "slowest": seconds(connect.max()),
-            },
+            "DNSDialup": triple(record.phase(Phase::Connect)),
             // Names are resolved once, before the run.
-            "DNSLookup": none,
+            "DNSLookup": { "average": 0.0, "fastest": 0.0, "slowest": 0.0 },
+            "firstByte": triple(first),
         },
         "statusCodeDistribution": distribution(&record.statuses),
         "errorDistribution": distribution(&record.troubles),
     });
     format!("{document:#}\n")
+}
+
+/// Milliseconds, to the microsecond.
+fn millis(nanos: u64) -> f64 {
+    (nanos as f64 / 1e3).round() / 1e3
+}
+
+fn triple(times: &Histogram<u64>) -> Value {
+    json!({
+        "average": times.mean() / 1e9,
+        "fastest": seconds(times.min()),
+        "slowest": seconds(times.max()),
+    })
 }
 
 fn percentiles(at: impl Fn(f64) -> f64) -> Value {
@@ -105,6 +128,7 @@ fn rates(record: &Record) -> Value {
         "mean": mean,
         "stddev": (squares / rates.len() as f64).sqrt(),
         "max": rates.last(),
+        "min": rates.first(),
         "percentiles": percentiles(at),
     })
 }

@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) target: Option<Endpoint>,
     /// What the client does; its target is set when it is known.
     pub(crate) load: load::Plan,
+    /// How many threads share that.
+    pub(crate) threads: u32,
     /// How often it does that.
     pub(crate) repeat: Repeat,
     /// The method.
@@ -49,6 +51,7 @@ impl Plan {
         };
         Ok(Self {
             load: load_plan(arguments, url.as_ref())?,
+            threads: threads(arguments, &ground.wire)?,
             ground,
             target,
             url,
@@ -58,6 +61,27 @@ impl Plan {
             limits: Limits { close_by, ..Limits::default() },
         })
     }
+}
+
+/// How many threads share the load.
+fn threads(arguments: &Arguments, wire: &WireSpec) -> Result<u32, Failure> {
+    let threads = arguments.threads;
+    let text = match arguments.requests {
+        _ if threads == 1 => return Ok(threads),
+        _ if *wire != WireSpec::Kernel => {
+            "on this stack a thread is a shard, with connections of its own, and a load has one: \
+             leave it out, or give -w kernel:"
+                .into()
+        }
+        _ if threads > arguments.connections => {
+            format!("there are {} --connections to share: give no more", arguments.connections)
+        }
+        Some(requests) if u64::from(threads) > requests => {
+            format!("there are {requests} requests to share: give no more")
+        }
+        _ => return Ok(threads),
+    };
+    Err(Failure::usage("--threads", format!("{threads}: {text}")))
 }
 
 /// Whether the stack on this wire has an address of that family.
@@ -85,6 +109,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
         connections: arguments.connections,
         until,
         rate: arguments.rate,
+        offset: Duration::ZERO,
         ending,
         timeout: arguments.timeout,
         connect_timeout: arguments.connect_timeout,

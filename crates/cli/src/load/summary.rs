@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use whimbrel_apps::Record;
 use whimbrel_apps::load::Correction;
 use whimbrel_apps::record::Phase;
+use whimbrel_apps::{Record, Trouble};
 
 use super::figures::{Outcome, mean, seconds};
 use super::oha::counts_below;
@@ -134,13 +134,16 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
         return vec![
             "Kernel's sockets:".into(),
             line("connections opened", record.opened),
-            line("closed uncleanly", record.unclean),
+            line("closed uncleanly", record.unclean + record.unclosed),
+            line("waited for a port", record.starved),
         ];
     };
-    let StackState { counters, census, ports: (first, last) } = client;
+    let StackState { counters, census, ports: (first, last), states: _ } = client;
     let range = u64::from(last - first) + 1;
+    // A stack outlives its runs.
+    let runs = if ran.outcome.earlier.is_empty() { "" } else { ", all runs" };
     let mut lines = vec![
-        "Stack (client side):".into(),
+        format!("Stack (client side{runs}):"),
         line("connections opened", counters.active_opens),
         line("failed to open", counters.attempt_fails),
         line("TIME-WAIT now", census.time_wait as u64),
@@ -155,7 +158,7 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
         lines.push(line("ports to draw from", range));
     }
     if let Some(server) = &ran.server {
-        lines.push("Stack (server side):".into());
+        lines.push(format!("Stack (server side{runs}):"));
         lines.push(line("TIME-WAIT now", server.census.time_wait as u64));
         lines.push(line("TIME-WAIT reused", server.counters.time_wait_recycled));
         lines.push(line("accept queue full", server.counters.listen_overflows));
@@ -254,6 +257,23 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     text.push('\n');
     for (trouble, count) in &record.troubles {
         let _ = writeln!(text, "  [{count}] {trouble}: {}", trouble.remedy());
+    }
+    if let Some(shortage) = record.shortage.filter(|_| record.starved > 0) {
+        let _ = writeln!(
+            text,
+            "  {} waited for a free port, {} in all ({shortage}): {}",
+            quantity::thousands(record.starved),
+            quantity::show(record.starved_for),
+            Trouble::PortsExhausted.remedy()
+        );
+    }
+    if record.unclosed > 0 {
+        let _ = writeln!(
+            text,
+            "  {} connections were not closed by the server within --timeout: give --close client, \
+             or have the server close first (serve --close server)",
+            record.unclosed
+        );
     }
     if record.unclean > 0 {
         let _ = writeln!(text, "  {} connections failed after their answer", record.unclean);

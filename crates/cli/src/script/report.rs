@@ -1,6 +1,5 @@
 //! What became of the scripts, for people and for programs.
 
-use std::io::{self, Write};
 use std::time::Duration;
 
 use whimbrel_sim::script::report::{Report, Verdict};
@@ -10,6 +9,7 @@ use super::plan::Plan;
 use super::seconds;
 use super::work::Done;
 use crate::failure::Failure;
+use crate::output;
 
 /// How many scripts had which verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -81,6 +81,5 @@ impl Output {
 }
 
 fn print(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
-    writeln!(io::stdout().lock(), "{line}")
-        .map_err(|error| Failure::Run(format!("cannot write to standard output: {error}")))
+    output::print(&format!("{line}\n"))
 }

@@ -4,8 +4,8 @@ use std::ops::AddAssign;
 use std::sync::{Mutex, PoisonError};
 
 use whimbrel_apps::http::Statistics;
-use whimbrel_stack::Shard;
-use whimbrel_stack::shard::Census;
+use whimbrel_stack::shard::{Census, StateCounts};
+use whimbrel_stack::{ListenerId, Shard};
 
 use super::report::drops;
 
@@ -27,6 +27,10 @@ pub(crate) struct StackTotals {
     pub(crate) resets: u64,
     pub(crate) drops: u64,
     pub(crate) census: Census,
+    /// In which states sockets are; none of a shard that holds too many to be walked.
+    pub(crate) states: StateCounts,
+    /// Connections that wait to be accepted, and the most that may.
+    pub(crate) accept_queue: (usize, usize),
 }
 
 /// Where they are posted.
@@ -35,16 +39,24 @@ pub(crate) struct Board(Vec<Mutex<Totals>>);
 
 impl Totals {
     /// Of a server on this stack.
-    pub(crate) fn of(statistics: Statistics, shard: Option<&Shard>) -> Self {
-        let stack = shard.map(|shard| {
+    pub(crate) fn of(statistics: Statistics, stack: Option<(&Shard, &[ListenerId])>) -> Self {
+        let stack = stack.map(|(shard, listeners)| {
             let counters = shard.counters();
+            let census = shard.census();
+            let walks = census.connections <= MOST_WALKED;
+            let listeners = listeners.iter().filter_map(|id| shard.listener(*id));
+            let queue = listeners.fold((0, 0), |(waiting, most), listener| {
+                (waiting + listener.waiting(), most + listener.backlog() as usize)
+            });
             StackTotals {
                 in_segs: counters.in_segs,
                 out_segs: counters.out_segs,
                 retransmitted: counters.retrans_segs,
                 resets: counters.out_rsts,
                 drops: drops(counters),
-                census: shard.census(),
+                census,
+                states: if walks { shard.states() } else { StateCounts::default() },
+                accept_queue: queue,
             }
         });
         Self { statistics, stack }
@@ -54,8 +66,16 @@ impl Totals {
 impl AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
         self.statistics += other.statistics;
-        let Some(StackTotals { in_segs, out_segs, retransmitted, resets, drops, census }) =
-            other.stack
+        let Some(StackTotals {
+            in_segs,
+            out_segs,
+            retransmitted,
+            resets,
+            drops,
+            census,
+            states,
+            accept_queue,
+        }) = other.stack
         else {
             return;
         };
@@ -66,6 +86,9 @@ impl AddAssign for Totals {
         stack.resets += resets;
         stack.drops += drops;
         stack.census += census;
+        stack.states += states;
+        stack.accept_queue.0 += accept_queue.0;
+        stack.accept_queue.1 += accept_queue.1;
     }
 }
 
@@ -91,3 +114,6 @@ impl Board {
         total
     }
 }
+
+/// The most connections that are looked at for their states: a few milliseconds' worth.
+const MOST_WALKED: usize = 65_536;

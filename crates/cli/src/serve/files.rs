@@ -9,7 +9,7 @@
 //! time: a cold disk delays every connection by its latency.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -172,11 +172,13 @@ struct FileSource {
 
 impl BodySource for FileSource {
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError> {
-        match read(&self.file, at_most as u64) {
+        let fault = match read(&self.file, at_most as u64) {
             Ok(octets) if !octets.is_empty() => return Ok(octets),
-            Ok(_) => eprintln!("{}: became shorter while it was sent", self.path.display()),
-            Err(error) => eprintln!("{}: {error}", self.path.display()),
-        }
+            Ok(_) => "became shorter while it was sent".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        // Nobody may be there to read it: that is no reason to stop serving.
+        let _ = writeln!(io::stderr(), "{}: {fault}", self.path.display());
         Err(SourceError)
     }
 }

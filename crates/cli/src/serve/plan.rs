@@ -10,9 +10,10 @@ use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
-use crate::capture::CapturePlan;
+use crate::capture::{CaptureOption, CapturePlan};
 use crate::failure::Failure;
-use crate::rules::Rules;
+use crate::options::{GroundOptions, OutputOptions};
+use crate::rules::{Rules, Shorthand};
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
@@ -76,7 +77,7 @@ impl ContentPlan {
             Self::Octets(Role::Discard, _) => 9,
             Self::Octets(Role::Chargen, _) => 19,
             Self::Octets(Role::Sink, _) => 5201,
-            Self::Octets(Role::Respond { .. }, _) => 12865,
+            Self::Octets(Role::Respond { .. }, _) => NETSERVER,
         }
     }
 }
@@ -121,14 +122,7 @@ impl Plan {
         let wire: WireSpec =
             arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
         let wire = arguments.shards.spread(wire)?;
-        if wire.queues() > 1 && arguments.capture.is_asked() {
-            let text = "a capture is of one shard: leave it out, or give --shards 1";
-            return Err(Failure::usage("--pcap", text));
-        }
-        if let WireSpec::Mem(_) = wire {
-            let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
-            return Err(Failure::usage("--wire", text));
-        }
+        check_wire(&wire, &arguments.capture)?;
         let content = content(arguments)?;
         let rules = match wire {
             WireSpec::Kernel => arguments.rules.none_for_the_kernel(&arguments.shorthands())?,
@@ -142,11 +136,61 @@ impl Plan {
             backlog: arguments.backlog,
             content,
             limits: limits(arguments),
-            volume: volume(arguments),
+            volume: volume(arguments.quiet, arguments.verbose),
             typed: arguments.wire.clone(),
             processors: arguments.shards.processors()?,
         })
     }
+}
+
+/// Servers of octets for another command, by what was typed after that.
+pub(crate) struct OctetServer<'a> {
+    pub(crate) ground: &'a GroundOptions,
+    pub(crate) shorthands: Vec<Shorthand>,
+    pub(crate) role: Role,
+    pub(crate) parting: Parting,
+    /// Where to listen; without it everywhere.
+    pub(crate) listen: Option<&'a str>,
+    pub(crate) output: &'a OutputOptions,
+}
+
+impl Plan {
+    /// What that means.
+    pub(crate) fn octets(server: &OctetServer<'_>) -> Result<Self, Failure> {
+        let typed = server.ground.typed_wire()?.unwrap_or(DEFAULT_WIRE);
+        let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
+        check_wire(&wire, &server.ground.capture)?;
+        let rules = match wire {
+            WireSpec::Kernel => server.ground.rules.none_for_the_kernel(&server.shorthands)?,
+            _ => server.ground.rules.rules(&server.shorthands)?,
+        };
+        let content = ContentPlan::Octets(server.role.clone(), server.parting);
+        let at: Vec<_> = server.listen.map(str::to_owned).into_iter().collect();
+        Ok(Self {
+            rules,
+            listen: listen(&at, &wire, NETSERVER)?,
+            pcap: server.ground.capture.pcap(&wire)?,
+            wire,
+            backlog: BACKLOG,
+            content,
+            limits: Limits::default(),
+            volume: volume(server.output.quiet, server.output.verbose),
+            typed: typed.to_owned(),
+            processors: Vec::new(),
+        })
+    }
+}
+
+fn check_wire(wire: &WireSpec, capture: &CaptureOption) -> Result<(), Failure> {
+    if wire.queues() > 1 && capture.is_asked() {
+        let text = "a capture is of one shard: leave it out, or give --shards 1";
+        return Err(Failure::usage("--pcap", text));
+    }
+    if let WireSpec::Mem(_) = wire {
+        let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
+        return Err(Failure::usage("--wire", text));
+    }
+    Ok(())
 }
 
 fn content(arguments: &Arguments) -> Result<ContentPlan, Failure> {
@@ -196,8 +240,8 @@ fn limits(arguments: &Arguments) -> Limits {
     Limits { body: arguments.max_body, close_by, ..Limits::default() }
 }
 
-fn volume(arguments: &Arguments) -> Volume {
-    match (arguments.quiet, arguments.verbose) {
+fn volume(quiet: bool, verbose: bool) -> Volume {
+    match (quiet, verbose) {
         (true, _) => Volume::Quiet,
         (false, true) => Volume::Verbose,
         (false, false) => Volume::Normal,
@@ -249,6 +293,10 @@ fn endpoint(text: &str, own: Option<&[InterfaceAddress]>) -> Result<Endpoint, St
     Ok(end)
 }
 
+/// The bound of each accept queue, if none is given.
+pub(super) const BACKLOG: u32 = 4096;
+/// The port of netperf's other side.
+const NETSERVER: u16 = 12_865;
 /// The port of http: URLs.
 const HTTP: u16 = 80;
 /// The longest response of `--respond`, octets: it is kept in one piece.

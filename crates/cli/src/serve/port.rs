@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use whimbrel_apps::Model;
 use whimbrel_apps::http::HttpDate;
 use whimbrel_io::{Activity, Port};
-use whimbrel_stack::Shard;
+use whimbrel_stack::{ListenerId, Shard};
 use whimbrel_tcp::Instant;
 
 use super::board::{Board, Totals};
@@ -17,6 +17,8 @@ use super::server::Server;
 pub(crate) struct ServePort {
     /// The server.
     pub(crate) server: Server<Shard>,
+    /// Where it listens.
+    listeners: Vec<ListenerId>,
     /// Who is told what it does.
     place: Place,
     dates: Dates,
@@ -60,13 +62,14 @@ impl Place {
 
 impl ServePort {
     /// The port of `server`.
-    pub(crate) fn new(server: Server<Shard>, place: Place) -> Self {
-        Self { server, place, dates: Dates::default() }
+    pub(crate) fn new(server: Server<Shard>, listeners: Vec<ListenerId>, place: Place) -> Self {
+        Self { server, listeners, place, dates: Dates::default() }
     }
 
     /// What all shards did, once this one has told its last; and what prints it, if this one does.
     pub(crate) fn finish(self, shard: &Shard) -> Option<Report> {
-        self.place.board.post(self.place.shard, Totals::of(self.server.statistics(), Some(shard)));
+        let totals = Totals::of(self.server.statistics(), Some((shard, &[])));
+        self.place.board.post(self.place.shard, totals);
         self.place.report
     }
 }
@@ -100,8 +103,8 @@ impl Port for ServePort {
         let Self { server, dates, .. } = self;
         dates.refresh(now, |date| server.set_date(date));
         let more = self.server.poll(shard, now, BUDGET);
-        let Self { server, place, .. } = self;
-        place.tell(now, || Totals::of(server.statistics(), Some(shard)));
+        let Self { server, listeners, place, .. } = self;
+        place.tell(now, || Totals::of(server.statistics(), Some((shard, listeners))));
         Activity::busy_if(more)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use whimbrel_apps::http::Statistics;
 use whimbrel_io::WireSpec;
 use whimbrel_stack::Shard;
-use whimbrel_stack::shard::Census;
+use whimbrel_stack::shard::{Census, SocketState, StateCounts};
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::{Address, Endpoint};
 
@@ -88,7 +88,7 @@ impl Report {
             size::display(sent),
         ));
         let Some(stack) = totals.stack else { return };
-        let StackTotals { in_segs, out_segs, retransmitted, resets, drops, census } = stack;
+        let StackTotals { in_segs, out_segs, retransmitted, resets, drops, census, .. } = stack;
         let left = left_over(&census);
         self.print(&format!(
             "segments   {in_segs} in, {out_segs} out, {retransmitted} retransmitted, {resets} resets \
@@ -125,6 +125,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         timers,
         replies,
         listeners,
+        fast_opens,
         // Fragments go by themselves, as TIME-WAIT does.
         fragmented: _,
         fragment_octets: _,
@@ -137,6 +138,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         (timers, "timers"),
         (replies, "replies"),
         (listeners, "listeners"),
+        (fast_opens, "handshakes of Fast Open"),
     ];
     let kinds = kinds.iter().filter(|(count, _)| *count > 0);
     kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
@@ -150,22 +152,46 @@ impl Sample {
     }
 
     fn line(&self, last: &Self, totals: &Totals) -> String {
-        let census = totals.stack.unwrap_or_default().census;
         let seconds = self.at.since(last.at).as_secs_f64().max(0.001);
         let rate = |count: u64| count as f64 / seconds;
         format!(
-            "{:>6.0}s {:>8.0} {:>8.0} {:>7} {:>9} {:>8} {:>8} {:>6} {:>6}\n",
+            "{:>6.0}s {:>8.0} {:>8.0} {:>8} {:>6} {:>6}  {:<9} {}\n",
             self.at.since(Instant::ZERO).as_secs_f64(),
             rate(self.accepted - last.accepted),
             rate(self.requests - last.requests),
-            totals.statistics.open,
-            census.syn_entries,
-            census.time_wait,
             self.retransmitted - last.retransmitted,
             self.resets - last.resets,
             self.drops - last.drops,
+            totals.stack.map_or_else(
+                || "-".into(),
+                |stack| {
+                    let (waiting, most) = stack.accept_queue;
+                    format!("{waiting}/{most}")
+                }
+            ),
+            states(totals),
         )
     }
+}
+
+/// The states that sockets are in, and how many: `established 48, time-wait 61,100`.
+fn states(totals: &Totals) -> String {
+    let Some(StackTotals { census, states, .. }) = totals.stack else {
+        return format!("{} open", thousands(totals.statistics.open as u64));
+    };
+    let connections =
+        states.iter().filter(|(state, count)| *count > 0 && *state != SocketState::Listen);
+    let mut all: Vec<_> = connections
+        .map(|(state, count)| {
+            format!("{} {}", state.to_string().to_lowercase(), thousands(count as u64))
+        })
+        .collect();
+    // Too many to be walked.
+    if states == StateCounts::default() {
+        all.push(format!("connections {}", thousands(census.connections as u64)));
+        all.push(format!("time-wait {}", thousands(census.time_wait as u64)));
+    }
+    if all.is_empty() { "none".into() } else { all.join(", ") }
 }
 
 fn opening(plan: &Plan, wire: &str) -> String {
@@ -217,4 +243,4 @@ const SECOND: Duration = Duration::from_secs(1);
 const HEADING_EVERY: u64 = 20;
 /// `retrans`, `rst` and `drops` are those of the interval.
 const HEADING: &str =
-    "   time   conn/s    req/s   estab  syn_rcvd       tw  retrans    rst  drops\n";
+    "   time   conn/s    req/s  retrans    rst  drops  accept-q  connections by state\n";

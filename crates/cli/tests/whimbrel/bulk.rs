@@ -34,43 +34,12 @@ fn every_octet_that_was_sent_came() {
 }
 
 #[test]
-fn the_document_of_iperf3_has_its_keys() {
+fn a_document_for_readers_of_iperf3_leaves_out_what_nobody_measured() {
     let virtually = "-t 3 -w mem:rate=10M,delay=5ms --clock virtual --json=iperf3";
     let document = parse(&whimbrel(&format!("bulk send {virtually}")));
-    let keys =
-        |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    // As printed by iperf 3.12, sorted.
-    assert_eq!(
-        keys(&document["start"]),
-        "connected connecting_to cookie rcvbuf_actual sndbuf_actual sock_bufsize system_info \
-         target_bitrate tcp_mss_default test_start timestamp version"
-    );
-    assert_eq!(
-        keys(&document["start"]["test_start"]),
-        "blksize blocks bytes duration num_streams omit protocol reverse target_bitrate tos"
-    );
-    assert_eq!(
-        keys(&document["intervals"][0]["streams"][0]),
-        "bits_per_second bytes end omitted pmtu retransmits rtt rttvar seconds sender snd_cwnd \
-         snd_wnd socket start"
-    );
-    assert_eq!(
-        keys(&document["intervals"][0]["sum"]),
-        "bits_per_second bytes end omitted retransmits seconds sender start"
-    );
-    assert_eq!(
-        keys(&document["end"]["streams"][0]["sender"]),
-        "bits_per_second bytes end max_rtt max_snd_cwnd max_snd_wnd mean_rtt min_rtt retransmits \
-         seconds sender socket start"
-    );
-    assert_eq!(
-        keys(&document["end"]),
-        "cpu_utilization_percent receiver_tcp_congestion sender_tcp_congestion streams \
-         sum_received sum_sent"
-    );
-    // Of the other side's processors nobody tells.
     let load = &document["end"]["cpu_utilization_percent"];
-    assert_eq!(keys(load), "host_system host_total host_user");
+    let sides: Vec<_> = load.as_object().unwrap().keys().collect();
+    assert_eq!(sides, ["host_system", "host_total", "host_user"]);
     assert!(load["host_total"].as_f64() > Some(0.0), "{load}");
     assert_eq!(document["intervals"].as_array().unwrap().len(), 3);
     let both = parse(&whimbrel(&format!("bulk send --bidir {virtually}")));

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, succeed};
+use crate::netns::{Net, fail, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -44,6 +44,10 @@ fn it_runs_until_the_mean_is_sure_or_it_was_often_enough() {
     let virtually = "-l 1s -w mem:delay=1ms --clock virtual";
     let sure = whimbrel(&format!("crr -i 3,10 -I 99,5 {virtually}"));
     assert!(sure.contains("mean of 3 runs: 250.00 per sec, +/- 0.00% with 99%"), "{sure}");
+    // Of 750 connections over four ports, all but the first four take the place of an older one.
+    let ports = "--local-ports 50000-50003";
+    let reused = whimbrel(&format!("crr -i 3,10 -I 99,5 {ports} {virtually}"));
+    assert!(reused.contains("99.5%"), "{reused}");
     let text =
         whimbrel("crr -i 5,3 -I 95,0.1 -l 1s -w mem:delay=1ms,loss=10% --clock virtual --json");
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -70,4 +74,85 @@ fn our_stack_and_the_kernel_measure_each_other_over_tun() {
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["summary"]["answered"], 300, "{text}");
     kernel.end();
+}
+
+#[test]
+fn whoever_closes_first_neither_side_waits_for_the_other() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    for (server, close) in
+        [("serve --echo", ""), ("crr --server", ""), ("crr --server", "--close server")]
+    {
+        let ours = net.serving(&server.split(' ').collect::<Vec<_>>());
+        let port = if server == "serve --echo" { 7 } else { 12_865 };
+        let crr = format!("crr 10.9.0.2:{port} -w kernel: -n 160 -c 16 {close} --json");
+        let text = net.run(&format!("{whimbrel} {crr}"));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let summary = &document["summary"];
+        assert_eq!(
+            (&summary["answered"], &summary["unclosed"]),
+            (&160.into(), &0.into()),
+            "{text}"
+        );
+        assert_eq!(document["phases"]["close"]["count"], 160, "{server} {close}");
+        ours.stop();
+    }
+}
+
+#[test]
+fn a_server_that_does_not_close_is_named() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    let ours = net.serving(&["crr", "--server", "--close", "client"]);
+    let crr = "crr 10.9.0.2:12865 -w kernel: -n 4 -c 4 --close server --timeout 300ms";
+    let text = net.run(&format!("{whimbrel} {crr}"));
+    assert!(
+        text.contains("4 connections were not closed by the server within --timeout"),
+        "{text}"
+    );
+    ours.stop();
+}
+
+#[test]
+fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    let ours = net.serve(&["--echo"]);
+    net.command("sysctl")
+        .args(["-qw", "net.ipv4.ip_local_port_range=50000 50003"])
+        .status()
+        .unwrap();
+    // It keeps its ports in TIME-WAIT for a minute.
+    let text = net.run(&format!("{whimbrel} crr 10.9.0.2:7 -w kernel: -n 6 --timeout 300ms"));
+    for part in [
+        "[2] no free port: widen net.ipv4.ip_local_port_range",
+        "2 waited for a free port, 6",
+        "(ports 50000 to 50003: 4 in TIME-WAIT)",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+    let mut again = net.command(whimbrel);
+    again.args("crr 10.9.0.2:7 -w kernel: -n 6 --timeout 100ms".split(' '));
+    let (code, error) = fail(&mut again);
+    let reason =
+        "nothing was answered (no free port, 3 times, ports 50000 to 50003: 4 in TIME-WAIT)";
+    assert!(code == 1 && error.contains(reason), "{code} {error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    ours.stop();
+}
+
+#[test]
+fn the_other_side_can_be_the_kernels_too() {
+    let Some(net) = Net::new() else { return };
+    let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
+    for mode in ["crr -r 64,16k", "rr -r 64,16k", "cc"] {
+        let server = format!("crr --server --stack kernel --mode {mode}");
+        let other = net.serving(&server.split(' ').collect::<Vec<_>>());
+        let text = net.run(&format!(
+            "{whimbrel} crr 127.0.0.1:12865 --stack kernel -n 50 --json --mode {mode}"
+        ));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["summary"]["answered"], 50, "{mode}: {text}");
+        other.end();
+    }
 }

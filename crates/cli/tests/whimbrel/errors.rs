@@ -64,6 +64,19 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
     assert_says(&whimbrel("load -n 1 --pcap /nowhere/x"), 1, &["/nowhere/x", "can be written"]);
     assert_says(&whimbrel("load http://no.invalid/ -w kernel:"), 1, &["no.invalid", "address"]);
+    assert_says(&whimbrel("load -t 2"), 2, &["--threads", "a thread is a shard", "-w kernel:"]);
+    assert_says(&whimbrel("load --stack kernel -t 9 -c 8"), 2, &["--threads", "8 --connections"]);
+    assert_says(&whimbrel("load --stack kernel -t 9 -n 8"), 2, &["--threads", "8 requests"]);
+    assert_says(&whimbrel("load -w mem: --stack kernel"), 2, &["--stack", "mem:", "leave one"]);
+    assert_says(&whimbrel("load -w kernel: --stack user"), 2, &["--stack", "leave one"]);
+    assert_says(
+        &whimbrel("load -w kernel: --local-addr 192.0.2.1"),
+        2,
+        &["--local-addr", "192.0.2.1", "ip address"],
+    );
+    assert_says(&whimbrel("crr --server -n 5"), 2, &["--server", "cannot be used with"]);
+    assert_says(&whimbrel("crr --server -r 0,1"), 2, &["--sizes", "at least one octet"]);
+    assert_says(&whimbrel("crr --server -w mem:"), 2, &["--wire", "nobody but this process"]);
     assert_says(&whimbrel("crr nowhere"), 2, &["ADDR:PORT"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
     assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);
@@ -77,6 +90,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("bulk send -C bbr"), 2, &["--congestion", "no \"bbr\"", "reno"]);
     assert_says(&whimbrel("bulk send -C x -w kernel:"), 2, &["the kernel has no", "reno"]);
     assert_says(&whimbrel("bulk send -M 9"), 2, &["88..=32767"]);
+    assert_says(&whimbrel("bulk send -n 0"), 2, &["--bytes", "at least one octet"]);
     assert_says(&whimbrel("bulk send --wscale 15"), 2, &["0 to 14"]);
     assert_says(&whimbrel("bulk"), 2, &["send", "recv"]);
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
@@ -113,6 +127,74 @@ fn a_server_that_is_not_there_is_one_clear_line() {
 }
 
 #[test]
+fn a_server_of_something_else_is_one_clear_line() {
+    let Some(net) = Net::new() else { return };
+    let cases = [
+        ("--discard", "bulk recv AT -t 200ms", "not one octet came: is it a server that sends"),
+        (
+            "--echo",
+            "load http://AT/ -n 3 -c 1",
+            "malformed answer, 3 times): the peer speaks another",
+        ),
+        ("--sink", "crr AT -n 3 --timeout 100ms", "response timeout, 3 times): the server takes"),
+        (
+            "--body=1",
+            "bulk send AT -t 200ms",
+            "closed before the answer was complete: the peer hung",
+        ),
+    ];
+    for (server, words, said) in cases {
+        let server = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:1234", server]);
+        let words = words.replace("AT", "127.0.0.1:1234");
+        let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+        let error = fail(command.args(words.split(' ')).args(["-w", "kernel:"]));
+        assert_says(&error, 1, &["127.0.0.1:1234", said]);
+        assert_eq!(error.1.lines().count(), 1, "{}", error.1);
+        server.end();
+    }
+}
+
+#[test]
+fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none() {
+    let run = |line: &str| {
+        let program = env!("CARGO_BIN_EXE_whimbrel");
+        let line = line.replace("whimbrel", program);
+        let output = Command::new("bash").args(["-o", "pipefail", "-c", &line]).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts/rfc9293/established");
+    for words in [
+        "load -n 20",
+        "load -n 20 --json",
+        "load -n 20 --json-stream",
+        "load -n 20 --csv",
+        "crr -n 20",
+        "bulk send -n 1M",
+        "load --print-config",
+        "doctor",
+        "man",
+        "completions bash",
+        "sim run --seeds 0..2",
+        &format!("script run {scripts}"),
+    ] {
+        let (code, error) = run(&format!("whimbrel {words} > /dev/full"));
+        assert_says(&(code, error.clone()), 1, &["standard output", "No space left", "elsewhere"]);
+        assert_eq!(error.lines().count(), 1, "{words}: {error}");
+        if words != "doctor" {
+            let (code, error) = run(&format!("whimbrel {words} | true"));
+            assert_eq!((code, error.as_str()), (0, ""), "{words}");
+        }
+    }
+    for (words, code) in [("load -w foo", 2), ("load -n 5 --fail-if p99>0s --quiet", 3)] {
+        let (ended, _) = run(&format!("whimbrel {} 2> /dev/full", words.replace('>', "\\>")));
+        assert_eq!(ended, code, "an error that cannot be told has its code: {words}");
+    }
+    let full = whimbrel("load -n 20 -o /dev/full");
+    assert_says(&full, 1, &["--output /dev/full", "No space left"]);
+    assert_says(&whimbrel("load -n 20 --pcap /dev/full"), 1, &["--pcap", "is the disk full?"]);
+}
+
+#[test]
 fn a_port_in_use_exits_with_1_and_names_another_way() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
@@ -133,6 +215,9 @@ fn an_interface_that_cannot_carry_the_stack_exits_with_1_and_says_why() {
         |spec: &str| fail(net.command(env!("CARGO_BIN_EXE_whimbrel")).args(["serve", "-w", spec]));
     assert_says(&refused("packet:eth7,addr=10.9.0.2/24"), 1, &["no interface eth7", "ip link"]);
     assert_says(&refused("packet:lo,addr=10.9.0.2/24"), 1, &["lo carries no Ethernet"]);
+    let mut itself = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+    itself.args(["crr", "10.9.0.2:7", "-w", "tun:whim0,addr=10.9.0.2/24"]);
+    assert_says(&fail(&mut itself), 2, &["10.9.0.2:7 is this stack's own", "other side"]);
     let own = refused("packet:vstack,addr=10.9.0.1/24");
     assert_says(&own, 1, &["10.9.0.1 is an address of this machine's own", "kernel-addresses"]);
     net.run("ip link set vstack down");
@@ -143,6 +228,8 @@ fn an_interface_that_cannot_carry_the_stack_exits_with_1_and_says_why() {
 fn a_path_that_is_no_sockets_exits_with_1() {
     let error = whimbrel("serve -w unix:/etc/passwd,addr=10.9.0.2/24");
     assert_says(&error, 1, &["/etc/passwd exists and is no socket", "another path"]);
+    let error = whimbrel("serve -w unix:/nowhere/x,addr=10.9.0.2/24");
+    assert_says(&error, 1, &["no folder for /nowhere/x", "another path"]);
 }
 
 #[test]

@@ -5,9 +5,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 use serde_json::Value;
 
-use crate::netns::{Net, await_that, fail, has, interrupt, succeed};
+use crate::netns::{Net, await_handler, await_that, fail, has, interrupt, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -150,6 +154,7 @@ fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
     assert_eq!(document["stack"]["client"]["time_wait"], 300);
     let text = whimbrel(&words.replace("--json", ""));
     assert!(text.contains("The last run:") && text.contains("    3         100"), "{text}");
+    assert!(text.contains("Stack (client side, all runs):"), "{text}");
 }
 
 #[test]
@@ -175,6 +180,61 @@ fn it_loads_itself_over_the_kernels_sockets() {
 }
 
 #[test]
+fn threads_share_the_connections_over_the_kernels_sockets() {
+    let load = "load -w kernel: -t 3 -c 7";
+    let shared = document(&format!("{load} -n 500 -K --json"));
+    assert_eq!(
+        (&shared["statuses"]["200"], &shared["summary"]["failed"]),
+        (&500.into(), &0.into())
+    );
+    assert_eq!(shared["summary"]["connections_opened"], 500);
+    assert_eq!(shared["latency"]["count"], 500);
+    assert_eq!(shared["config"]["threads"], 3);
+
+    let text = whimbrel(&format!("{load} -z 700ms -q 500 -i 200ms --json-stream"));
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (last, intervals) = lines.split_last().unwrap();
+    let told = |key| intervals.iter().filter_map(|line| line["data"][key].as_u64()).sum::<u64>();
+    assert_eq!(last["data"]["summary"]["answered"], told("answered"), "{text}");
+    let summary = &last["data"]["summary"];
+    let due = ["answered", "in_flight_at_end", "never_begun", "failed"];
+    assert_eq!(due.iter().filter_map(|key| summary[key].as_u64()).sum::<u64>(), 350, "{summary}");
+}
+
+#[test]
+fn the_stack_can_be_named_instead_of_the_wire() {
+    assert_eq!(document("load --stack kernel -n 5 --json")["env"]["wire"], "kernel:");
+    assert_eq!(document("crr --stack user -n 5 --json")["env"]["wire"], "mem:");
+}
+
+#[test]
+fn without_a_free_port_exchanges_wait_for_one_and_say_why() {
+    let load = "load -n 12 -c 2 -K --close client --local-ports 50000-50003 \
+                -w mem:delay=1ms --clock virtual";
+    let document = document(&format!("{load} --json"));
+    let summary = &document["summary"];
+    assert_eq!((&summary["answered"], &summary["failed"]), (&12.into(), &0.into()));
+    // Four begin at once; two times four more a second later, each when a port is taken over.
+    let waits = &summary["port_waits"];
+    assert!(waits["exchanges"].as_u64() >= Some(2), "{waits}");
+    assert!(waits["seconds"].as_f64() > Some(1.0), "{waits}");
+    assert_eq!((&waits["last"]["first"], &waits["last"]["last"]), (&50_000.into(), &50_003.into()));
+    assert_eq!(waits["last"]["time_wait"], 4, "{waits}");
+    assert!(document["phases"]["connect"]["max"].as_f64() < Some(0.1), "a port is no handshake");
+    let text = whimbrel(load);
+    let line = text.lines().find(|line| line.contains("waited for a free port")).expect(&text);
+    for part in ["ports 50000 to 50003", "4 in TIME-WAIT", "ip_local_port_range"] {
+        assert!(line.contains(part), "{part:?} is not in: {line}");
+    }
+    let command =
+        format!("{load} -S net.ipv4.tcp_tw_reuse=0 --connect-timeout 1s -z 20s --fail-if errors>0");
+    let command = command.replace("-n 12", "");
+    let (code, error) =
+        fail(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(command.split_whitespace()));
+    assert_eq!(code, 3, "who waits for longer than a connection may take has failed: {error}");
+}
+
+#[test]
 fn a_body_is_posted_whole() {
     let document = document("load -n 20 -c 2 -m POST -d hello --json");
     // The server answers with the length and the sum of what it got.
@@ -183,31 +243,37 @@ fn a_body_is_posted_whole() {
 }
 
 #[test]
-fn the_document_of_oha_has_every_key_of_its_schema() {
-    let document = document("load -n 200 --json=oha");
-    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    let sorted = |names: &str| {
-        let mut names: Vec<_> = names.split(' ').map(String::from).collect();
-        names.sort();
-        names
+fn a_document_says_where_it_comes_from_what_was_asked_and_what_the_stacks_did() {
+    let words = "load -n 300 -c 3 -K --seed 5 -S msl=30s -w mem:delay=1ms --clock virtual --json";
+    let document = document(words);
+    let env = &document["env"];
+    assert_eq!((&env["wire"], &env["clock"]), (&"mem:delay=1ms".into(), &"virtual".into()));
+    assert!(env["kernel"].as_str().is_some_and(|name| !name.is_empty()), "{env}");
+    assert!(env["cpu"].is_string() && env["offloads"]["mtu"].is_u64(), "{env}");
+    assert!(document["tool"].as_str().unwrap().starts_with("whimbrel "));
+    assert_eq!(document["seed"], 5);
+    let config = &document["config"];
+    assert_eq!((&config["connections"], &config["requests"]), (&3.into(), &300.into()));
+    assert_eq!(document["rules"]["tunables"]["msl.remote"]["origin"], "--set");
+
+    // Every connection was opened and closed once, and the server, who closed, keeps its TIME-WAIT;
+    // the last acknowledgments are on their way.
+    let stack = &document["stack"];
+    let states = |side: &str| {
+        let states = stack[side]["states"].as_object().unwrap().iter();
+        let some = states.filter(|(_, count)| **count != 0 && count.as_u64().is_some());
+        some.map(|(state, count)| format!("{state} {count}")).collect::<Vec<_>>()
     };
-    assert_eq!(
-        keys(&document),
-        sorted(
-            "summary responseTimeHistogram latencyPercentiles rps details statusCodeDistribution \
-             errorDistribution"
-        )
-    );
-    let summary = "successRate total slowest fastest average requestsPerSec totalData \
-                   sizePerRequest sizePerSec";
-    assert_eq!(keys(&document["summary"]), sorted(summary));
-    let percentiles = sorted("p10 p25 p50 p75 p90 p95 p99 p99.9 p99.99");
-    assert_eq!(keys(&document["latencyPercentiles"]), percentiles);
-    assert_eq!(keys(&document["rps"]), sorted("mean stddev max percentiles"));
-    assert_eq!(keys(&document["details"]), sorted("DNSDialup DNSLookup"));
-    assert_eq!(document["statusCodeDistribution"]["200"], 200);
-    let bars = document["responseTimeHistogram"].as_object().unwrap().values();
-    assert_eq!(bars.filter_map(Value::as_u64).sum::<u64>(), 200);
+    assert_eq!(stack["client"]["states"].as_object().unwrap().len(), 10, "{stack}");
+    assert_eq!(states("client"), ["last_ack 3"]);
+    assert_eq!(states("server"), ["fin_wait_1 3", "listen 1", "time_wait 297"]);
+    assert_eq!(stack["client"]["counters"]["TcpActiveOpens"], 300);
+    assert_eq!(stack["server"]["counters"]["TcpPassiveOpens"], 300);
+    let octets = STANDARD.decode(document["histogram"].as_str().unwrap()).unwrap();
+    let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut &*octets).unwrap();
+    assert_eq!(histogram.len(), 300);
+    let median = document["latency"]["p50"].as_f64().unwrap();
+    assert_eq!(histogram.value_at_quantile(0.5), (median * 1e9).round() as u64);
 }
 
 #[test]
@@ -233,6 +299,27 @@ fn an_interrupted_load_says_what_was_done_so_far() {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("Success rate:  100.00%"), "{text}");
+}
+
+#[test]
+fn a_signal_that_is_sent_twice_is_meant_once() {
+    // As `timeout` sends it: to the program, and to the group that it is in.
+    for (words, signal, part) in [
+        ("load -z 1h -w kernel: -t 2", "-INT", "Success rate:  100.00%"),
+        ("crr -l 1h", "-TERM", "TCP_CRR"),
+        ("bulk send -t 1h", "-INT", "sender"),
+        ("load -z 1h --json", "-TERM", "\"succeeded\""),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        let child = command.args(words.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+        await_handler(child.id());
+        thread::sleep(Duration::from_millis(200));
+        let id = child.id().to_string();
+        succeed(Command::new("kill").args([signal, &id, &id]));
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(part), "{words}: {}", output.status);
+    }
 }
 
 /// An nginx in a namespace, killed at the end.

@@ -97,6 +97,32 @@ fn short_connections_against_the_kernels_client_meet_no_error_and_repeat_no_syn(
     }
 }
 
+/// 20,000 SYNs a second from addresses that nobody has, and 200 clients a second beside them.
+#[test]
+fn a_flood_of_syns_over_packet_keeps_no_client_out() {
+    if !has("curl") || Net::new().is_none() {
+        return;
+    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let program = Path::new(env!("CARGO_BIN_EXE_whimbrel"));
+    if !program.with_file_name("examples").join("syn_flood").exists() {
+        // Who names this test alone does not build the examples.
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--example", "syn_flood"]);
+        succeed(build.args((!cfg!(debug_assertions)).then_some("--release")));
+    }
+    let mut script = Command::new("scripts/long/syn-flood");
+    let text = succeed(script.current_dir(root).arg("--short").arg(program));
+    let row = text.lines().find(|line| line.starts_with("| 20000 |")).unwrap_or_else(|| {
+        panic!("{text}");
+    });
+    let figures: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+    let [_, _, arrived, _, taken, served, failed, ..] = figures[..] else { panic!("{text}") };
+    let number = |figure: &str| figure.parse::<u64>().unwrap();
+    assert!(number(arrived) > 1_000 && number(taken) > 1_000, "{text}");
+    assert!(number(served) > 0 && failed == "0", "{text}");
+}
+
 /// Of `  83412 requests in 3.00s, 18.06MB read`.
 fn requests(text: &str) -> u64 {
     let line = text.lines().find(|line| line.contains(" requests in ")).unwrap();

@@ -15,6 +15,8 @@ mod doctor;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod linux;
 #[cfg(test)]
 mod load;

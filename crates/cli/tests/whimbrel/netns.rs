@@ -69,8 +69,13 @@ impl Net {
 
     /// `whimbrel serve`, ready to be talked to.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Serve {
+        self.serving(&[&["serve"], arguments].concat())
+    }
+
+    /// `whimbrel` with these words, which make it a server, ready to be talked to.
+    pub(crate) fn serving(&self, words: &[&str]) -> Serve {
         let mut command = self.command(WHIMBREL);
-        command.arg("serve").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
         // `ip netns exec` becomes the program: the child is `whimbrel` itself.
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -109,6 +114,12 @@ impl Drop for Net {
 
 /// Waits until process `id` handles SIGINT by itself, then sends it.
 pub(crate) fn interrupt(id: u32) {
+    await_handler(id);
+    succeed(Command::new("kill").args(["-INT", &id.to_string()]));
+}
+
+/// Waits until process `id` handles SIGINT by itself.
+pub(crate) fn await_handler(id: u32) {
     // SigCgt is a mask in hexadecimal digits, signal 1 its lowest bit.
     let handles = |status: &str| {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?.trim();
@@ -117,7 +128,6 @@ pub(crate) fn interrupt(id: u32) {
     await_that("it handles SIGINT", || {
         handles(&fs::read_to_string(format!("/proc/{id}/status")).unwrap()) == Some(true)
     });
-    succeed(Command::new("kill").args(["-INT", &id.to_string()]));
 }
 
 /// Waits until `holds`, 10 seconds at most.

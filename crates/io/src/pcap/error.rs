@@ -11,7 +11,7 @@ use crate::entropy::EntropyError;
 #[derive(Debug, thiserror::Error)]
 pub enum PcapError {
     /// The file cannot be read.
-    #[error("cannot read the capture {path}: {error}")]
+    #[error("cannot read the capture {path}: {error}; give a file that can be read")]
     Unreadable {
         /// Where it is.
         path: PathBuf,

@@ -112,3 +112,33 @@ fn a_file_that_is_none_says_which_and_why() {
     std::fs::remove_file(&file.0).unwrap();
     assert!(error(&file.config()).contains("No such file"));
 }
+
+#[test]
+fn a_capture_longer_than_a_piece_arrives_whole_and_in_order() {
+    let octets: Vec<Vec<u8>> = (0..3_000u16).map(|n| [n as u8; 200].to_vec()).collect();
+    let frames: Vec<_> =
+        octets.iter().map(|octets| (7, Direction::In, octets.as_slice())).collect();
+    let file = File::new("long", LinkType::Raw, &frames);
+    assert!(std::fs::metadata(&file.0).unwrap().len() > 600_000);
+    let (mut wire, done) = open(&file.config().with_speed(Speed::Max));
+    assert_eq!(wire.contents().inward, 3_000);
+    let mut arrived = Vec::new();
+    while !done.is_set() {
+        arrived.extend(burst(&mut wire));
+    }
+    assert!(arrived.iter().copied().eq((0..3_000u16).map(|n| n as u8)), "{}", arrived.len());
+}
+
+#[test]
+fn a_capture_is_replayed_out_of_a_pipe_too() {
+    let frames: [(u64, Direction, &[u8]); 2] =
+        [(5, Direction::In, &[1; 64]), (6, Direction::In, &[2; 64])];
+    let file = File::new("whole", LinkType::Raw, &frames);
+    let pipe = File(file.0.with_extension("pipe"));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe.0).status().unwrap().success());
+    let (from, to) = (file.0.clone(), pipe.0.clone());
+    let writer = std::thread::spawn(move || std::fs::copy(from, to).unwrap());
+    let (mut wire, _done) = open(&pipe.config().with_speed(Speed::Max));
+    writer.join().unwrap();
+    assert_eq!(burst(&mut wire), [1, 2]);
+}

@@ -37,6 +37,9 @@ pub enum UnixError {
         /// What the system said.
         error: io::Error,
     },
+    /// The folder is not there.
+    #[error("there is no folder for {0}: make it (mkdir), or choose another path")]
+    NoFolder(PathBuf),
     /// Anything else that the system refused.
     #[error("cannot {doing} at {path}: {error}")]
     Refused {
@@ -59,6 +62,7 @@ impl UnixError {
         let path = path.into();
         match error.kind() {
             io::ErrorKind::PermissionDenied => Self::Privilege { doing, path, error },
+            io::ErrorKind::NotFound => Self::NoFolder(path),
             _ => Self::Refused { doing, path, error },
         }
     }

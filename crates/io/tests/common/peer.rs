@@ -152,6 +152,15 @@ impl Peer {
         self.next.0 += text.len() as u32 + u32::from(control);
     }
 
+    /// Sends a segment without text as `tcp` has it, from our port to the kernel's. Nothing is
+    /// counted.
+    pub(crate) fn send_as(&mut self, tcp: &TcpHeader) {
+        let (src_port, dst_port) = self.ports;
+        let window = RawWindow::new(65_535);
+        let tcp = TcpHeader { src_port, dst_port, window, ..*tcp };
+        self.host.inject(&self.packet(&tcp, &[]));
+    }
+
     /// The next segment, which must come; our next acknowledgment covers it.
     pub(crate) fn receive(&mut self) -> Segment {
         let begun = Instant::now();

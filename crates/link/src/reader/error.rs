@@ -29,6 +29,9 @@ pub enum Fault {
     /// A length that no block has.
     #[error("it says that it has {0} octets; blocks have a multiple of 4, and at least 12")]
     Length(u32),
+    /// A block that nobody writes.
+    #[error("a block of {0} octets; 16777216 are the most that are read")]
+    Block(u32),
     /// Two lengths.
     #[error("its length is {first} at its beginning and {last} at its end")]
     Lengths {

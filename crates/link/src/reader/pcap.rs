@@ -1,48 +1,49 @@
 //! The old format: a header, and packets behind each other (draft-ietf-opsawg-pcap).
 
-use alloc::vec::Vec;
-
 use super::octets::{Octets, Order};
-use super::{CaptureFile, Fault, Packet, ReadError, link_type};
+use super::{Block, Fault, Packet, link_type};
+use crate::pcapng::LinkType;
 
-/// What the magic number says.
+/// What the magic number says, and the header behind it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Format {
+pub(super) struct Reader {
     order: Order,
     /// Nanoseconds of a time stamp's unit.
     unit: u64,
+    /// What packets begin with, once the header was read.
+    link_type: Option<LinkType>,
 }
 
-impl Format {
+impl Reader {
     /// Of a magic number read as little-endian.
     pub(super) const fn of(magic: u32) -> Option<Self> {
-        Some(match magic {
-            MICROSECONDS => Self { order: Order::Little, unit: 1_000 },
-            NANOSECONDS => Self { order: Order::Little, unit: 1 },
-            _ if magic.swap_bytes() == MICROSECONDS => Self { order: Order::Big, unit: 1_000 },
-            _ if magic.swap_bytes() == NANOSECONDS => Self { order: Order::Big, unit: 1 },
+        let (order, unit) = match magic {
+            MICROSECONDS => (Order::Little, 1_000),
+            NANOSECONDS => (Order::Little, 1),
+            _ if magic.swap_bytes() == MICROSECONDS => (Order::Big, 1_000),
+            _ if magic.swap_bytes() == NANOSECONDS => (Order::Big, 1),
             _ => return None,
-        })
+        };
+        Some(Self { order, unit, link_type: None })
+    }
+
+    pub(super) const fn link_type(&self) -> Option<LinkType> {
+        self.link_type
+    }
+
+    /// Reads the header, or the packet that `rest` begins with.
+    pub(super) fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, Fault> {
+        let rest = Octets::new(rest, self.order);
+        if self.link_type.is_none() {
+            self.link_type = Some(header(rest)?);
+            return Ok(Block { len: HEADER, packet: None });
+        }
+        let packet = packet(rest, self.unit)?;
+        Ok(Block { len: RECORD + packet.octets.len(), packet: Some(packet) })
     }
 }
 
-/// Reads a file that begins with the magic number of `format`.
-pub(super) fn read(file: &[u8], format: Format) -> Result<CaptureFile<'_>, ReadError> {
-    let (mut block, mut offset, mut packets) = (1, 0, Vec::new());
-    let file = Octets::new(file, format.order);
-    let link_type = header(file).map_err(|fault| ReadError { block, offset, fault })?;
-    offset = HEADER;
-    while offset < file.len() {
-        block += 1;
-        let packet = packet(file.from(offset), format.unit);
-        let packet = packet.map_err(|fault| ReadError { block, offset, fault })?;
-        offset += RECORD + packet.octets.len();
-        packets.push(packet);
-    }
-    Ok(CaptureFile { link_type: Some(link_type), packets })
-}
-
-fn header(file: Octets<'_>) -> Result<crate::pcapng::LinkType, Fault> {
+fn header(file: Octets<'_>) -> Result<LinkType, Fault> {
     let cut = || Fault::Cut { missing: HEADER.saturating_sub(file.len()) };
     let version = file.u16_at(4).ok_or_else(cut)?;
     if version != 2 {

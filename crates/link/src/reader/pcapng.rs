@@ -4,33 +4,22 @@ use alloc::vec::Vec;
 
 use super::octets::{Octets, Order};
 use super::pcap::MOST;
-use super::{CaptureFile, Fault, Packet, ReadError, link_type};
+use super::{Block, Fault, Packet, link_type};
 use crate::pcapng::{Direction, LinkType};
 
-/// Reads a file that begins with a section header.
-pub(super) fn read(file: &[u8]) -> Result<CaptureFile<'_>, ReadError> {
-    let mut reader = Reader::default();
-    let (mut block, mut offset) = (0, 0);
-    while offset < file.len() {
-        block += 1;
-        let rest = file.get(offset..).unwrap_or_default();
-        let len = reader.block(rest).map_err(|fault| ReadError { block, offset, fault })?;
-        offset += len;
-    }
-    Ok(CaptureFile { link_type: reader.link_type, packets: reader.packets })
-}
-
-#[derive(Default)]
-struct Reader<'a> {
+/// What the blocks so far said.
+#[derive(Default, Debug)]
+pub(super) struct Reader {
     /// Of this section.
     order: Option<Order>,
     interfaces: Vec<Interface>,
     link_type: Option<LinkType>,
-    packets: Vec<Packet<'a>>,
+    /// The time of the last packet.
+    last: u64,
 }
 
 /// What is said of an interface.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Interface {
     /// What its frames begin with, or the number of what is not known. Only its packets need it.
     link_type: Result<LinkType, Fault>,
@@ -42,9 +31,13 @@ struct Interface {
     lag: i64,
 }
 
-impl<'a> Reader<'a> {
-    /// Reads the block that `rest` begins with. Returns its length.
-    fn block(&mut self, rest: &'a [u8]) -> Result<usize, Fault> {
+impl Reader {
+    pub(super) const fn link_type(&self) -> Option<LinkType> {
+        self.link_type
+    }
+
+    /// Reads the block that `rest` begins with.
+    pub(super) fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, Fault> {
         let cut = |len: usize| Fault::Cut { missing: len.saturating_sub(rest.len()) };
         let little = Octets::new(rest, Order::Little);
         let is_section = little.u32_at(0) == Some(SECTION_HEADER);
@@ -60,6 +53,9 @@ impl<'a> Reader<'a> {
         if len % 4 != 0 || (len as usize) < FRAME {
             return Err(Fault::Length(len));
         }
+        if len > MOST_OF_BLOCK {
+            return Err(Fault::Block(len));
+        }
         let len = len as usize;
         let last = numbers.u32_at(len - 4).ok_or_else(|| cut(len))?;
         if last as usize != len {
@@ -67,14 +63,15 @@ impl<'a> Reader<'a> {
         }
         let body = rest.get(8..len - 4).unwrap_or_default();
         let body = Octets::new(body, order);
-        match kind {
-            SECTION_HEADER => self.section(body)?,
-            INTERFACE_DESCRIPTION => self.interface(body)?,
-            SIMPLE_PACKET => self.simple(body)?,
-            ENHANCED_PACKET => self.enhanced(body)?,
-            _ => {}
-        }
-        Ok(len)
+        let packet = match kind {
+            SECTION_HEADER => self.section(body).map(|()| None)?,
+            INTERFACE_DESCRIPTION => self.interface(body).map(|()| None)?,
+            SIMPLE_PACKET => Some(self.simple(body)?),
+            ENHANCED_PACKET => Some(self.enhanced(body)?),
+            _ => None,
+        };
+        self.last = packet.map_or(self.last, |packet| packet.at);
+        Ok(Block { len, packet })
     }
 
     fn section(&self, body: Octets<'_>) -> Result<(), Fault> {
@@ -104,7 +101,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn enhanced(&mut self, body: Octets<'a>) -> Result<(), Fault> {
+    fn enhanced<'a>(&mut self, body: Octets<'a>) -> Result<Packet<'a>, Fault> {
         let number = |at| body.u32_at(at).ok_or_else(|| short(body, "fields"));
         let [interface, high, low] = [number(0)?, number(4)?, number(8)?];
         let [len, wire_len] = [number(12)?, number(16)?];
@@ -118,12 +115,11 @@ impl<'a> Reader<'a> {
         let flags = options.filter(|(code, _)| *code == EPB_FLAGS);
         let direction = flags.filter_map(|(_, value)| value.u32_at(0)).find_map(direction);
         let at = interface.nanoseconds(u64::from(high) << 32 | u64::from(low));
-        self.packets.push(Packet { at, direction, wire_len, octets });
-        Ok(())
+        Ok(Packet { at, direction, wire_len, octets })
     }
 
     /// A packet of the first interface, without its time: that of the packet before it.
-    fn simple(&mut self, body: Octets<'a>) -> Result<(), Fault> {
+    fn simple<'a>(&mut self, body: Octets<'a>) -> Result<Packet<'a>, Fault> {
         let wire_len = body.u32_at(0).ok_or_else(|| short(body, "length"))?;
         let len = wire_len.min(self.described(0)?.snap);
         if len > MOST {
@@ -131,9 +127,7 @@ impl<'a> Reader<'a> {
         }
         let octets = body.slice(4, len as usize);
         let octets = octets.ok_or_else(|| short(body, "octets of the packet"))?;
-        let at = self.packets.last().map_or(0, |packet| packet.at);
-        self.packets.push(Packet { at, direction: None, wire_len, octets });
-        Ok(())
+        Ok(Packet { at: self.last, direction: None, wire_len, octets })
     }
 
     /// The interface of a packet, whose frames are like those before it.
@@ -210,4 +204,6 @@ const EPB_FLAGS: u16 = 2;
 /// Octets of a block around its body, and those of the shortest section header.
 const FRAME: usize = 12;
 const SECTION: usize = 28;
+/// The longest block, octets: whoever reads a file piece by piece holds one whole.
+const MOST_OF_BLOCK: u32 = 16 << 20;
 const NANOSECONDS: u128 = 1_000_000_000;

@@ -127,6 +127,31 @@ fn what_cannot_be_read_says_which_block_where_and_why() {
 }
 
 #[test]
+fn octet_by_octet_the_same_is_read_as_at_once() {
+    let order = Order::Big;
+    for file in [ours(), old(0xa1b2_c3d4, 0, 101, order)] {
+        let whole = read(&file).unwrap();
+        let mut reader = Reader::new();
+        let (mut from, mut until, mut packets) = (0, 4, Vec::new());
+        while from < file.len() {
+            match reader.block(&file[from..until]) {
+                Ok(Block { len, packet }) => {
+                    from += len;
+                    until = until.max(from);
+                    packets.extend(packet);
+                }
+                Err(ReadError { fault: Fault::Cut { missing }, .. }) => {
+                    assert!(missing > 0 && until + missing <= file.len());
+                    until += 1;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(CaptureFile { link_type: reader.link_type(), packets }, whole);
+    }
+}
+
+#[test]
 fn no_octets_make_it_panic() {
     let files =
         [ours(), old(0xa1b2_c3d4, 1, 1, Order::Little), old(0xa1b2_3c4d, 1, 101, Order::Big)];

@@ -4,7 +4,7 @@ use whimbrel_wire::Endpoint;
 
 use super::{Sockets, blocking_of, wait_or};
 use crate::descriptor::File;
-use crate::socket::{Blocking, Phase, Progress, Socket, Stream};
+use crate::socket::{Blocking, Phase, Progress, Settings, Socket, Stream};
 use crate::{Errno, Fd, Outcome, SocketFlags, Wait};
 
 /// A connection that was accepted.
@@ -40,7 +40,7 @@ impl Sockets {
         let Some(handle) = self.shard.accept(listener) else { return Ok(None) };
         let flow = self.shard.flow(handle).ok_or(Errno::ECONNABORTED)?;
         let mut socket = Socket::new(domain, blocking);
-        socket.settings = settings;
+        socket.settings = Settings { fast_open: 0, ..settings };
         let fd = self.files.open(File::Socket(socket))?;
         self.occupy(fd, flow.local);
         self.enter(fd, Phase::Stream(Stream::new(handle, Progress::Connected)));

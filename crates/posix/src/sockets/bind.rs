@@ -62,8 +62,9 @@ impl Sockets {
             ListenError::PortZero => Errno::EINVAL,
             _ => Errno::EADDRINUSE,
         })?;
-        let options = self.get(fd)?.settings.options;
-        self.shard.set_listener_options(listener, &options);
+        let settings = self.get(fd)?.settings;
+        self.shard.set_listener_options(listener, &settings.options);
+        self.shard.set_fast_open(listener, settings.fast_open);
         self.occupy(fd, at);
         self.enter(fd, Phase::Listening(listener));
         self.notify(fd);

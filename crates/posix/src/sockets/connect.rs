@@ -1,10 +1,12 @@
 //! `connect`, blocking or not, and how it went.
 
+use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_tcp::conn::{Snapshot, State};
 use whimbrel_wire::Endpoint;
 
 use super::bind::check_family;
+use super::fast_open::Deferral;
 use super::readiness::{is_opening, is_over};
 use super::{Sockets, wait_or};
 use crate::socket::{Phase, Progress, Stream};
@@ -22,8 +24,9 @@ impl Sockets {
                 Progress::Connected => Outcome::fail(Errno::EISCONN),
                 Progress::Connecting => self.go_on_connecting(fd, Errno::EALREADY),
             },
-            Ok(Phase::Idle) => match self.start_connecting(fd, to) {
-                Ok(()) => self.go_on_connecting(fd, Errno::EINPROGRESS),
+            Ok(Phase::Idle) => match self.defer_connecting(fd, to) {
+                Ok(Deferral::Deferred) => Outcome::Done(Ok(())),
+                Ok(Deferral::Begun) => self.go_on_connecting(fd, Errno::EINPROGRESS),
                 Err(errno) => Outcome::fail(errno),
             },
         }
@@ -40,16 +43,27 @@ impl Sockets {
             Phase::Stream(stream) => self.shard.abort(stream.handle),
         }
         self.forget(fd);
-        self.get_mut(fd)?.error = reset.then_some(Errno::ECONNRESET);
+        let socket = self.get_mut(fd)?;
+        socket.deferred = None;
+        socket.error = reset.then_some(Errno::ECONNRESET);
         Ok(())
     }
 
-    fn start_connecting(&mut self, fd: Fd, to: Endpoint) -> Result<(), Errno> {
+    /// Connects; the SYN is to bring of `text` what it can, if there is any (Fast Open).
+    pub(super) fn start_connecting(
+        &mut self,
+        fd: Fd,
+        to: Endpoint,
+        text: Option<&mut Bytes>,
+    ) -> Result<(), Errno> {
         let socket = self.get(fd)?;
         check_family(socket, &to.addr, Errno::ENETUNREACH)?;
         let (local, settings) = (socket.local, socket.settings);
         let options = &settings.options;
-        let opened = self.shard.connect_with(to, local, options);
+        let opened = match text {
+            Some(text) => self.shard.connect_fast(to, local, options, text),
+            None => self.shard.connect_with(to, local, options),
+        };
         let handle = opened.map_err(|error| connect_errno(&error))?;
         self.enter(fd, Phase::Stream(Stream::new(handle, Progress::Connecting)));
         if local.is_none_or(|local| local.port == 0)
@@ -65,7 +79,7 @@ impl Sockets {
         Ok(())
     }
 
-    fn go_on_connecting(&mut self, fd: Fd, under_way: Errno) -> Outcome<()> {
+    pub(super) fn go_on_connecting(&mut self, fd: Fd, under_way: Errno) -> Outcome<()> {
         let (blocking, connection) = match (self.get(fd), self.connection(fd)) {
             (Ok(socket), Ok(connection)) => (socket.blocking, connection),
             (Err(errno), _) | (_, Err(errno)) => return Outcome::fail(errno),

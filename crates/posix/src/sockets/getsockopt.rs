@@ -9,6 +9,7 @@ use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle};
 use whimbrel_tcp::tunables::ToldBuffers;
 
 use super::Sockets;
+use super::fast_open::fast_open_setting;
 use super::setsockopt::lasting;
 use crate::socket::{Phase, Socket};
 use crate::tcp_info::Surroundings;
@@ -70,7 +71,10 @@ impl Sockets {
 
     /// The options whose value is a number.
     fn setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
-        self.own_setting(socket, option).or_else(|| self.time_setting(socket, option))
+        let fast_open = fast_open_setting(socket, option);
+        fast_open
+            .or_else(|| self.own_setting(socket, option))
+            .or_else(|| self.time_setting(socket, option))
     }
 
     fn own_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {

@@ -29,6 +29,7 @@ impl Sockets {
         };
         error
             | match socket.phase {
+                Phase::Idle if socket.deferred.is_some() => WRITABLE,
                 // As on Linux: no connection counts as one that is over.
                 Phase::Idle => WRITABLE | PollEvents::POLLHUP,
                 Phase::Listening(listener) => {
@@ -105,9 +106,9 @@ fn ready_stream(stream: &Stream, snapshot: &Snapshot, text: u32) -> PollEvents {
     ready
 }
 
-/// Whether the handshake is under way.
+/// Whether the handshake is under way. One that Fast Open began is nobody's concern.
 pub(super) const fn is_opening(snapshot: &Snapshot) -> bool {
-    matches!(snapshot.state, State::SynSent | State::SynReceived)
+    !snapshot.early && matches!(snapshot.state, State::SynSent | State::SynReceived)
 }
 
 /// Whether the connection is over: what Linux calls `TCP_CLOSE`.

@@ -40,6 +40,9 @@ impl Sockets {
     }
 
     fn set_number(&mut self, fd: Fd, option: SocketOption, value: i32) -> Result<(), Errno> {
+        if self.set_fast_open(fd, option, value)? {
+            return Ok(());
+        }
         let socket = self.get_mut(fd)?;
         let before = socket.settings;
         let known = set_switch(&mut socket.settings, option, value)

@@ -40,6 +40,8 @@ fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
         SocketOption::Tos,
         SocketOption::Ttl,
         SocketOption::BindAddressNoPort,
+        SocketOption::FastOpen,
+        SocketOption::FastOpenConnect,
     ];
     for option in SocketOption::ALL {
         let set = world.client.setsockopt(fd, *option, &OptionValue::Int(1));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
 
+use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, Shard};
 use whimbrel_tcp::Instant;
@@ -117,7 +118,10 @@ impl Oracle {
 
     fn begin(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
         if let Some(at) = self.listens_at.take() {
-            shard.listen(at, BACKLOG).map_err(|error| error.to_string())?;
+            let listener = shard.listen(at, BACKLOG).map_err(|error| error.to_string())?;
+            if let Opening::Fast { pending } = self.draw.opening {
+                shard.set_fast_open(listener, pending);
+            }
         }
         while let Some(call) = self.next_call().filter(|call| call.at <= now) {
             self.call(shard, call, now)?;
@@ -136,7 +140,15 @@ impl Oracle {
     fn call(&mut self, shard: &mut Shard, call: Call, now: Instant) -> Result<(), String> {
         let Call { number, local, remote, .. } = call;
         let plans = self.plans(number);
-        match shard.connect_with(remote, Some(local), &plans[0].options) {
+        let options = &plans[0].options;
+        let opened = match self.draw.opening {
+            Opening::Plain => shard.connect_with(remote, Some(local), options),
+            // The SYN brings what is written before it leaves.
+            Opening::Fast { .. } => {
+                shard.connect_fast(remote, Some(local), options, &mut Bytes::new())
+            }
+        };
+        match opened {
             Ok(handle) => {
                 self.calls.pop_front();
                 self.enter(Stream::new(handle, number, plans), now);
@@ -199,6 +211,11 @@ impl Oracle {
         let earlier = self.accepted.entry(slot).or_default();
         let number = slot + *earlier * self.draw.slots;
         *earlier += 1;
+        if number >= self.draw.connections && self.draw.opening != Opening::Plain {
+            // RFC 7413 2.1: a SYN that the network repeated, after its connection was over.
+            shard.abort(handle);
+            return Ok(());
+        }
         let plans = self.plans(number);
         shard.set_options(handle, &plans[0].options);
         self.enter(Stream::new(handle, number, plans), now);
@@ -251,6 +268,14 @@ pub(super) struct Draw {
     pub(super) slots: u16,
     pub(super) patience: Patience,
     pub(super) crossing: Crossing,
+    pub(super) opening: Opening,
+}
+
+/// Whether SYNs bring text (RFC 7413), and how many handshakes at once the server admits then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Opening {
+    Plain,
+    Fast { pending: u32 },
 }
 
 /// Whether some connections are opened by both ends at once (RFC 9293 figure 7). Only where each

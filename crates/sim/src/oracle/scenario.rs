@@ -9,7 +9,7 @@ use whimbrel_tcp::{Instant, Tunables};
 use whimbrel_wire::Family;
 
 use super::Oracle;
-use super::app::{Crossing, Draw, Patience};
+use super::app::{Crossing, Draw, Opening, Patience};
 use super::plan::mix;
 use crate::pair::{Offload, PairConfig, client_addr, server_at};
 use crate::world::Checks;
@@ -50,6 +50,11 @@ impl Scenario {
             0 => Offload::Full,
             _ => Offload::None,
         };
+        let tunables = tunables.map(|rules| Tunables {
+            // Failures are to be met again and again.
+            fast_open_pause: Duration::ZERO,
+            ..rules
+        });
         let mut scenario = Self {
             seed,
             family,
@@ -85,6 +90,11 @@ impl Scenario {
         let hosts = [client_addr(self.family), server_at(self.family, 0).addr];
         let (draw, starts) = (self.draw, &self.starts);
         [Oracle::client(draw, hosts, starts), Oracle::server(draw, hosts, starts)]
+    }
+
+    /// Whether connections are opened fast.
+    pub(super) const fn opens_fast(&self) -> bool {
+        matches!(self.draw.opening, Opening::Fast { .. })
     }
 
     /// How many connections both ends open.
@@ -123,10 +133,11 @@ impl Scenario {
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { family, offload, mtu, tunables, links, outages, draw, .. } = self;
-        let Draw { connections, slots, most_octets, patience, .. } = draw;
+        let Draw { connections, slots, most_octets, patience, opening, .. } = draw;
         let crossed = self.crossed();
         writeln!(f, "{family:?}, offload {offload:?}, MTU {mtu:?}")?;
-        write!(f, "{connections} connections ({crossed} from both ends) on {slots} ports of ")?;
+        write!(f, "{connections} connections ({crossed} from both ends), opening {opening:?}, ")?;
+        write!(f, "on {slots} ports of ")?;
         writeln!(f, "at most {most_octets} octets, patience {patience:?}, outages {outages:?}")?;
         for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
             let Tunables { send_buffer, recv_buffer, timestamps, sack, window_scaling, .. } =
@@ -148,7 +159,12 @@ fn draw_connections(chance: &mut Rng, seed: u64) -> Draw {
     let slots = if fewer { chance.u16(1..=connections) } else { connections };
     let crossed = slots == connections && chance.u32(..3) == 0;
     let crossing = if crossed { Crossing::Some } else { Crossing::None };
-    Draw { seed, most_octets: 1 << chance.u32(8..=19), connections, slots, patience, crossing }
+    // Where ports are used again nobody could tell a connection from the ghost of another.
+    let fast = slots == connections && mix(seed.rotate_left(9)).is_multiple_of(3);
+    let pending = 1 + mix(seed.rotate_left(11)) as u32 % 8;
+    let opening = if fast { Opening::Fast { pending } } else { Opening::Plain };
+    let most_octets = 1 << chance.u32(8..=19);
+    Draw { seed, most_octets, connections, slots, patience, crossing, opening }
 }
 
 /// IPv6 needs 1,280.

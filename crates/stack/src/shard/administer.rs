@@ -91,10 +91,12 @@ impl Shard {
         self.settle(index);
     }
 
-    /// Forgets what paths were found to carry (Linux' `ip tcp_metrics flush`, FreeBSD's
-    /// `hostcache.purgenow`): connections that begin from now on find out anew.
+    /// Forgets what paths were found to carry, and the Fast Open cookies of servers (Linux'
+    /// `ip tcp_metrics flush`, FreeBSD's `hostcache.purgenow`): connections that begin from now on find
+    /// out anew.
     pub fn purge_paths(&mut self) {
         self.host.path_mtus.clear();
+        self.fast_open_cache.clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a shard holds, for `ss` and its like: copied out, nothing changed.
 
 use core::fmt;
+use core::ops::AddAssign;
 
 use whimbrel_tcp::conn::{Snapshot, State};
 use whimbrel_tcp::table::{Kind, Listener, Record};
@@ -35,6 +36,22 @@ pub enum SocketState {
     TimeWait,
 }
 
+impl SocketState {
+    /// Every state, in the order of RFC 9293.
+    pub const ALL: [Self; 10] = [
+        Self::Listen,
+        Self::SynSent,
+        Self::SynReceived,
+        Self::Established,
+        Self::FinWait1,
+        Self::FinWait2,
+        Self::CloseWait,
+        Self::Closing,
+        Self::LastAck,
+        Self::TimeWait,
+    ];
+}
+
 /// As RFC 9293 writes it: `SYN-SENT`.
 impl fmt::Display for SocketState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,6 +67,35 @@ impl fmt::Display for SocketState {
             Self::LastAck => "LAST-ACK",
             Self::TimeWait => "TIME-WAIT",
         })
+    }
+}
+
+/// How many sockets are in each state.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct StateCounts([usize; SocketState::ALL.len()]);
+
+impl StateCounts {
+    /// How many are in this one.
+    pub const fn of(&self, state: SocketState) -> usize {
+        self.0[state as usize]
+    }
+
+    /// Each state, and how many are in it.
+    pub fn iter(&self) -> impl Iterator<Item = (SocketState, usize)> + use<> {
+        SocketState::ALL.into_iter().zip(self.0)
+    }
+
+    const fn add(&mut self, state: SocketState, count: usize) {
+        self.0[state as usize] += count;
+    }
+}
+
+/// Those of two shards.
+impl AddAssign for StateCounts {
+    fn add_assign(&mut self, other: Self) {
+        for (own, others) in self.0.iter_mut().zip(other.0) {
+            *own += others;
+        }
     }
 }
 
@@ -84,6 +130,33 @@ impl Shard {
             remote: None,
         });
         listeners.chain(self.records.flows.records().filter_map(|record| self.entry(record)))
+    }
+
+    /// How many sockets are in each state. It walks every connection; half-open entries and TIME-WAIT
+    /// records are counted already.
+    pub fn states(&self) -> StateCounts {
+        let mut counts = StateCounts::default();
+        counts.add(SocketState::Listen, self.listeners.len());
+        counts.add(SocketState::SynReceived, self.records.syns.len());
+        counts.add(SocketState::TimeWait, self.records.waits.len());
+        let mut from = 0;
+        while let Some(found) = self.records.connections.0.first_from(from) {
+            let state = match found {
+                Ok((index, slot)) => {
+                    from = index + 1;
+                    socket_state(slot.connection.state())
+                }
+                Err(next) => {
+                    from = next;
+                    None
+                }
+            };
+            // What is in TIME-WAIT is counted, though an application may hold the connection still.
+            if let Some(state) = state.filter(|state| *state != SocketState::TimeWait) {
+                counts.add(state, 1);
+            }
+        }
+        counts
     }
 
     /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT

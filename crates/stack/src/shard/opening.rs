@@ -1,7 +1,7 @@
 //! How connections begin from the peer's side: SYN to accept queue.
 
 use whimbrel_tcp::conn::{
-    ActiveOpen, Connection, Handshake, Marking, SocketOptions, initial_window,
+    ActiveOpen, Connection, Handshake, Marking, RareOptions, SocketOptions, initial_window,
 };
 use whimbrel_tcp::table::{
     Announced, Due, Families, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
@@ -12,6 +12,7 @@ use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 
 use super::commands::LettingGo;
 use super::cookies::Unrecorded;
+use super::fast_open::FastOpenStep;
 use super::input::Located;
 use super::{ListenError, Shard, Source};
 use crate::ListenerId;
@@ -99,6 +100,7 @@ impl Shard {
             return Verdict::Drop(DropReason::ListenOverflow);
         }
         let scale_limit = place.options().scale_limit(&self.tunables);
+        let takes_fast_open = place.fast_open_limit() > 0;
         let (key, hash) = (located.arrival.key, located.hash);
         // A cookie would say nothing of the record that has to come back if the handshake fails.
         let reuses = opening.replaces.is_some();
@@ -120,7 +122,22 @@ impl Shard {
             time_wait: opening.kept(),
         };
         let syn = located.arrival.segment.header.whole();
-        let entry = SynEntry::from_syn(&syn, open, &self.tunables);
+        let mut entry = SynEntry::from_syn(&syn, open, &self.tunables);
+        if takes_fast_open {
+            match self.judge_fast_open(listener, located, &syn, opening) {
+                FastOpenStep::Ignore => {}
+                FastOpenStep::Grant(asked) => entry.grant_fast_open(&asked),
+                FastOpenStep::Open(renewed) => {
+                    return self.open_at_syn(&entry, located, opening, renewed);
+                }
+            }
+        }
+        self.hold_half_open(entry, hash, opening)
+    }
+
+    /// A SYN gets its half-open entry, for which there is room, and its SYN-ACK.
+    #[inline(always)]
+    fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: Opening) -> Verdict {
         let Ok(index) = self.records.syns.insert(entry, &mut self.listeners, self.now) else {
             debug_assert!(false, "room was found above");
             return Verdict::Drop(DropReason::SynCacheFull);
@@ -262,11 +279,16 @@ impl Shard {
     /// [`Shard::judge_seat`] found room. The flow table does not lead to it yet.
     pub(super) fn seat(&mut self, entry: &SynEntry, timestamp_offset: u32, hash: FlowHash) -> u32 {
         let connection = self.build(entry, timestamp_offset);
+        self.enqueue(connection, entry.listener(), hash)
+    }
+
+    #[inline(always)]
+    pub(super) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
         let mut slot = Slot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
-        let first = self.listeners.get(entry.listener()).is_some_and(|it| it.waiting() == 0);
-        if let Some(listener) = self.listeners.get_mut(entry.listener()) {
+        let first = self.listeners.get(listener).is_some_and(|it| it.waiting() == 0);
+        if let Some(listener) = self.listeners.get_mut(listener) {
             let _ = listener.push_accepted(place);
             if first {
                 self.lists.events.push_back(Source::Listener(listener.id()));
@@ -276,10 +298,27 @@ impl Shard {
     }
 
     fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
-        // Most listeners have nothing to hand down, and it need not be copied.
+        let options = self.inherited_options(entry);
+        let handshake = self.handshake(entry, timestamp_offset);
+        let mut cx = self.context();
+        let mut connection = Connection::from_handshake(&mut cx, &handshake);
+        if let Some(options) = options {
+            connection.inherit(&mut cx, &options);
+        }
+        connection
+    }
+
+    /// What the connection of an entry inherits. Most listeners have nothing to hand down, and it
+    /// need not be copied.
+    pub(super) fn inherited_options(&self, entry: &SynEntry) -> Option<SocketOptions> {
         let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
-        let options = listener.map(|listener| *listener.options());
-        let handshake = Handshake {
+        listener.map(|listener| *listener.options())
+    }
+
+    /// What both SYNs said.
+    #[inline(always)]
+    pub(super) fn handshake(&self, entry: &SynEntry, timestamp_offset: u32) -> Handshake {
+        Handshake {
             open: ActiveOpen {
                 remote: entry.remote().addr,
                 remote_port: entry.remote().port,
@@ -295,19 +334,16 @@ impl Shard {
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
             round_trip: entry.round_trip(self.now),
-        };
-        let mut cx = self.context();
-        let mut connection = Connection::from_handshake(&mut cx, &handshake);
-        if let Some(options) = options {
-            connection.inherit(&mut cx, &options);
         }
-        connection
     }
 
     /// The SYN-ACK of an entry, if it is still there.
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
         let Some(entry) = self.records.syns.get(index).copied() else { return false };
-        let syn_ack = entry.syn_ack(self.announced(&entry));
+        let mut syn_ack = entry.syn_ack(self.announced(&entry));
+        if let RareOptions::Opening(opening) = &mut syn_ack.rare {
+            opening.fast_open = self.granted(&entry);
+        }
         self.counters.out_segs += 1;
         let marking = self.half_open_marking(&entry);
         self.write_outgoing(&FlowKey::of_half_open(&entry), &syn_ack, marking, tx)

@@ -82,6 +82,9 @@ impl Shard {
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
         self.disarm(index);
+        if !self.fast_opens.is_empty() {
+            self.end_fast_opening(index);
+        }
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if let Some(opener) = slot.linked.take() {
             let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));

@@ -53,7 +53,7 @@ impl Connection {
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
-    fn complete_simultaneous_open(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn complete_simultaneous_open(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state (...)
         // If the segment acknowledgment is not acceptable, form a reset segment
         // <SEQ=SEG.ACK><CTL=RST> and send it."
@@ -62,6 +62,9 @@ impl Connection {
             return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
         }
         self.establish();
+        if self.is_early() {
+            self.complete_early(cx);
+        }
         Continue(())
     }
 

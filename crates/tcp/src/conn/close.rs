@@ -51,6 +51,9 @@ impl Connection {
             _ => return,
         }
         self.flags.set(Flags::FIN_QUEUED);
+        if !cx.tunables.fin_with_text {
+            self.flags.set(Flags::FIN_APART);
+        }
         self.watch_for_stall(cx);
     }
 

@@ -44,6 +44,9 @@ impl Connection {
             return Continue(());
         }
         let Some(stamps) = seg.header.options.timestamps else {
+            if self.is_first_syn_again(seg) {
+                return Continue(());
+            }
             // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
             // silently drop the segment."
             return Done(Verdict::Drop(DropReason::TimestampMissing));
@@ -87,11 +90,15 @@ impl Connection {
             // receive window, silently drop the segment."
             return Done(Verdict::Drop(DropReason::ResetOutsideWindow));
         }
+        if self.is_first_syn_again(seg) {
+            self.on_first_syn_again(seg);
+            return Done(Verdict::Accepted);
+        }
         // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
         let old = (seq + len).at_or_before(nxt);
-        if old {
+        if old && !seg.header.flags.contains(TcpFlags::SYN) {
             self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
         }
         Done(Verdict::Drop(if old { DropReason::OldData } else { DropReason::OverWindow }))
@@ -126,7 +133,8 @@ impl Connection {
         self.state == State::SynReceived
             && seg.header.flags.contains(TcpFlags::SYN | TcpFlags::ACK)
             && seg.header.seq + 1 == self.rcv.nxt
-            && seg.header.ack == self.snd.max
+            // What our SYN brought beside itself was not taken.
+            && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
 
     /// Second: RST (RFC 5961 3.2).
@@ -148,15 +156,17 @@ impl Connection {
             return Done(Verdict::Drop(DropReason::ResetChallenged));
         }
         let reason = match self.state {
-            State::SynReceived => CloseReason::Refused,
+            State::SynReceived if !self.is_early() => CloseReason::Refused,
             // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
             // CLOSED state". Only the acknowledgment of our FIN is missing, if no text is; text that
             // was not acknowledged is lost (3.6, MUST-12).
             State::Closing | State::LastAck if self.send_queued() == 0 => CloseReason::Finished,
             _ => CloseReason::Reset,
         };
-        if reason == CloseReason::Reset {
-            cx.counters.estab_resets += 1;
+        match reason {
+            CloseReason::Reset if self.is_early() => cx.counters.embryonic_resets += 1,
+            CloseReason::Reset => cx.counters.estab_resets += 1,
+            _ => {}
         }
         self.end(cx, reason);
         Done(Verdict::Closed(reason))
@@ -166,6 +176,10 @@ impl Connection {
     fn check_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::SYN) || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
+        }
+        if self.is_first_syn_again(seg) {
+            self.on_first_syn_again(seg);
+            return Done(Verdict::Accepted);
         }
         // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
         // send an ACK (also referred to as challenge ACK) to the remote peer"

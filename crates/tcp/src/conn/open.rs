@@ -85,19 +85,7 @@ impl Connection {
         connection.snd = SendSequence::new(iss + 1, irs);
         connection.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables.recv_buffer));
         connection.recovery = Recovery::new(iss);
-        if let Some((send_scale, recv_scale)) = handshake.scales {
-            connection.send_scale = send_scale;
-            connection.recv_scale = recv_scale;
-        }
-        if let Some(recent) = handshake.ts_recent {
-            connection.flags.set(Flags::TIMESTAMPS);
-            connection.stamps.recent = recent;
-            connection.stamps.recent_at = cx.now.tick();
-        }
-        if handshake.sack {
-            connection.flags.set(Flags::SACK);
-        }
-        connection.settle_mss(handshake.peer_mss, cx.tunables);
+        connection.agree(cx, handshake);
         match handshake.round_trip {
             FirstTrip::Took(rtt) => connection.rtt.on_sample(rtt.into(), cx.tunables),
             FirstTrip::Unknown => {}
@@ -108,6 +96,23 @@ impl Connection {
         }
         cx.counters.passive_opens += 1;
         connection
+    }
+
+    /// What both SYNs agreed upon.
+    pub(super) fn agree(&mut self, cx: &Context<'_>, handshake: &Handshake) {
+        if let Some((send_scale, recv_scale)) = handshake.scales {
+            self.send_scale = send_scale;
+            self.recv_scale = recv_scale;
+        }
+        if let Some(recent) = handshake.ts_recent {
+            self.flags.set(Flags::TIMESTAMPS);
+            self.stamps.recent = recent;
+            self.stamps.recent_at = cx.now.tick();
+        }
+        if handshake.sack {
+            self.flags.set(Flags::SACK);
+        }
+        self.settle_mss(handshake.peer_mss, cx.tunables);
     }
 
     /// Takes what was set on its listener, the window that the SYN-ACK announced included.
@@ -132,7 +137,7 @@ impl Connection {
         recent.zip(timestamps).is_some_and(older)
     }
 
-    fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
+    pub(super) fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
         let mut ledger = cx.pool.take_ledger();
         ledger.tally = Tally::new(cx.now);
         Self {
@@ -209,17 +214,28 @@ impl Connection {
             // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
             self.state = State::SynReceived;
             self.snd.nxt = self.snd.una;
+            // RFC 7413 4.2.2 leaves text of SYNs that cross to RFC 9293, which need not take it: both
+            // sides send theirs again.
+            self.flags.clear(Flags::SYN_DATA);
+            self.small_end = self.snd.una;
             return Continue(());
         }
         self.on_syn_ack(cx, seg)
     }
 
     /// Our SYN is acknowledged: RFC 9293 3.10.7.3, "If SND.UNA > ISS (our SYN has been ACKed),
-    /// change the connection state to ESTABLISHED, form an ACK segment".
+    /// change the connection state to ESTABLISHED, form an ACK segment". "Data or controls that were
+    /// queued for transmission MAY be included": it may wait a little for those that are not yet.
     fn on_syn_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         self.establish();
-        self.owe_ack();
+        let delay = cx.tunables.handshake_ack_delay;
+        if delay.is_zero() || self.acks_at_once() {
+            self.owe_ack();
+        } else {
+            self.timers.delay_ack(cx.now, delay);
+        }
         self.check_ack(cx, seg)?;
+        self.on_syn_text_judged();
         // RFC 9293 3.10.7.3: "If there are other controls or text in the segment, then continue
         // processing at the sixth step (...) where the URG bit is checked".
         self.check_urg(cx, seg);
@@ -291,7 +307,10 @@ impl Connection {
     pub(super) fn establish(&mut self) {
         self.state =
             if self.flags.has(Flags::FIN_QUEUED) { State::FinWait1 } else { State::Established };
-        self.signals.raise(Signals::CONNECTED);
+        if !self.is_early() {
+            self.signals.raise(Signals::CONNECTED);
+        }
+        self.flags.clear(Flags::FAST_OPEN);
         self.timers.stop_retransmission();
         self.flags.clear(Flags::ASK_AGAIN);
         if core::mem::take(&mut self.attempts) > 0 {

@@ -200,13 +200,18 @@ impl Connection {
     /// How long the peer may leave us without an acknowledgment, if that is limited by time.
     pub(super) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
         let own = self.particulars().and_then(|set| set.user_timeout);
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let opening = matches!(self.state, State::SynSent | State::SynReceived) && !self.is_early();
         let usual = Some(tunables.connect_timeout).filter(|limit| opening && !limit.is_zero());
         own.or(usual)
     }
 
     pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {
         self.particulars().and_then(|set| set.syn_retries).unwrap_or(tunables.syn_retries)
+    }
+
+    /// The same of a SYN-ACK.
+    pub(super) fn synack_retries(&self, tunables: &Tunables) -> u8 {
+        self.particulars().and_then(|set| set.syn_retries).unwrap_or(tunables.synack_retries)
     }
 
     pub(super) fn retries(&self, tunables: &Tunables) -> u8 {

@@ -2,8 +2,10 @@
 
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::plain::PlainOptions;
-use whimbrel_wire::tcp::{OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Mss, RawWindow, WindowScale};
+use whimbrel_wire::tcp::{
+    FastOpen, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+};
+use whimbrel_wire::{Mss, RawWindow, WindowScale, WindowSize};
 
 use super::{Connection, Flags, State};
 use crate::table::Identity;
@@ -36,16 +38,32 @@ pub enum RareOptions {
     /// None of them.
     None,
     /// Those of a SYN.
-    Opening {
-        /// The MSS that is announced.
-        mss: Mss,
-        /// How our windows are scaled, if that is offered or agreed upon.
-        window_scale: Option<WindowScale>,
-        /// SACK options are welcome.
-        sack_permitted: bool,
-    },
+    Opening(Opening),
     /// What arrived out of order, or twice.
     Sack(SackBlocks),
+}
+
+/// What a SYN or SYN-ACK says beside timestamps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// The MSS that is announced.
+    pub mss: Mss,
+    /// How our windows are scaled, if that is offered or agreed upon.
+    pub window_scale: Option<WindowScale>,
+    /// SACK options are welcome.
+    pub sack_permitted: bool,
+    /// A cookie, or the request for one.
+    pub fast_open: Option<FastOpen>,
+}
+
+impl Opening {
+    /// The same as options of a header.
+    pub(super) fn options(&self, timestamps: Option<Timestamps>) -> TcpOptions {
+        let Self { mss, window_scale, sack_permitted, fast_open } = *self;
+        let mss = Some(mss);
+        let rest = TcpOptions::default();
+        TcpOptions { mss, window_scale, sack_permitted, fast_open, timestamps, ..rest }
+    }
 }
 
 impl Outgoing {
@@ -55,26 +73,23 @@ impl Outgoing {
         match (self.rare, self.timestamps) {
             (RareOptions::None, None) => Some(PlainOptions::None),
             (RareOptions::None, Some(stamps)) => Some(PlainOptions::Timestamps(stamps)),
-            (
-                RareOptions::Opening { mss, window_scale: Some(scale), sack_permitted: true },
-                Some(stamps),
-            ) if order == OptionOrder::Linux => Some(PlainOptions::Opening(mss, stamps, scale)),
+            (RareOptions::Opening(opening), Some(stamps)) if order == OptionOrder::Linux => {
+                let Opening { mss, window_scale, sack_permitted, fast_open } = opening;
+                let scale = window_scale.filter(|_| sack_permitted && fast_open.is_none())?;
+                Some(PlainOptions::Opening(mss, stamps, scale))
+            }
             _ => None,
         }
     }
 
     /// The header between these ports, checksum to be filled in.
     pub fn header(&self, src_port: u16, dst_port: u16) -> TcpHeader {
-        let mut options = TcpOptions { timestamps: self.timestamps, ..TcpOptions::default() };
-        match self.rare {
-            RareOptions::None => {}
-            RareOptions::Opening { mss, window_scale, sack_permitted } => {
-                options.mss = Some(mss);
-                options.window_scale = window_scale;
-                options.sack_permitted = sack_permitted;
-            }
-            RareOptions::Sack(blocks) => options.sack = blocks,
-        }
+        let timestamps = self.timestamps;
+        let options = match self.rare {
+            RareOptions::None => TcpOptions { timestamps, ..TcpOptions::default() },
+            RareOptions::Opening(opening) => opening.options(timestamps),
+            RareOptions::Sack(sack) => TcpOptions { timestamps, sack, ..TcpOptions::default() },
+        };
         let Self { seq, ack, flags, window, urgent, .. } = *self;
         TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }
     }
@@ -126,7 +141,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Option<Outgoing> {
         let plan = self.judge_transmit(cx.max_text)?;
         let outgoing = match plan {
-            Plan::Syn => self.make_syn(cx),
+            Plan::Syn => self.make_syn(cx, slices),
             Plan::Text(piece) => self.make_text(cx, piece, slices),
             Plan::Probe(piece) => self.make_probe(cx, piece, slices),
             Plan::KeepAlive => {
@@ -151,7 +166,9 @@ impl Connection {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return None;
         }
-        if self.flags.has(Flags::SYN) && self.snd.nxt == self.snd.una {
+        if self.flags.has(Flags::SYN)
+            && (self.snd.nxt == self.snd.una || self.flags.has(Flags::RETRANSMIT))
+        {
             return Some(Plan::Syn);
         }
         if self.state == State::SynSent {
@@ -174,6 +191,12 @@ impl Connection {
             {
                 return Some(Plan::Text(piece));
             }
+        } else if self.answers_early()
+            && self.has_unsent()
+            && let Some(piece) = self.judge_text(max_text).filter(|piece| piece.len > 0)
+        {
+            // The FIN waits until our SYN is acknowledged.
+            return Some(Plan::Text(Piece { fin: false, ..piece }));
         }
         if self.flags.has(Flags::KEEP_ALIVE_NOW) {
             return Some(Plan::KeepAlive);
@@ -196,7 +219,7 @@ impl Connection {
         // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
         let most = if self.snd_up().is_some() { mss } else { max_text.max(mss) };
         let len = self.judge_len(waiting, room, most);
-        let fin = self.flags.has(Flags::FIN_QUEUED) && len == waiting && room > len;
+        let fin = len == waiting && room > len && self.fin_goes_with(len);
         (len > 0 || fin).then_some(Piece { seq, len, fin })
     }
 
@@ -251,43 +274,65 @@ impl Connection {
     fn oldest_piece(&self, room: u32) -> Piece {
         let queued = self.send_queued();
         let len = room.min(u32::from(self.mss)).min(queued);
-        let fin = self.flags.has(Flags::FIN_QUEUED) && len == queued && room > len;
+        let fin = len == queued && room > len && self.fin_goes_with(len);
         Piece { seq: self.snd.una, len, fin }
+    }
+
+    /// Whether FIN goes with the last `len` octets of text.
+    #[inline]
+    fn fin_goes_with(&self, len: u32) -> bool {
+        self.flags.has(Flags::FIN_QUEUED) && (len == 0 || !self.flags.has(Flags::FIN_APART))
     }
 }
 
 /// Making segments.
 impl Connection {
-    fn make_syn(&mut self, cx: &mut Context<'_>) -> Outgoing {
+    fn make_syn(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Outgoing {
+        self.flags.clear(Flags::RETRANSMIT);
         let again = self.snd.max != self.snd.una;
-        let simultaneous = self.state == State::SynReceived;
-        let flags = if simultaneous { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        let fast_syn = self.cold.as_ref().and_then(|cold| cold.fast_syn);
+        let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(cx, syn, slices));
+        let answers = self.state == State::SynReceived;
+        let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
+        outgoing.rare = RareOptions::Opening(Opening { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        outgoing.window = self.unscaled_window().to_raw(WindowScale::ZERO);
-        let (scaled, sack_permitted) = if simultaneous {
-            (self.scaling(), self.flags.has(Flags::SACK))
+        outgoing.window = if answers {
+            WindowSize::new(self.rcv.wnd()).to_raw(WindowScale::ZERO)
         } else {
             outgoing.ack = SeqNum::new(0);
-            (cx.tunables.window_scaling, cx.tunables.sack)
+            self.unscaled_window().to_raw(WindowScale::ZERO)
         };
-        outgoing.rare = RareOptions::Opening {
-            mss: Mss::new(self.advertised_mss),
-            window_scale: scaled.then_some(self.recv_scale),
-            sack_permitted,
-        };
-        self.snd.sent_to(self.snd.una + 1);
+        let first = self.snd.una + 1;
+        // What was sent behind it is under way still, if it is only this that is sent again.
+        self.snd.sent_to(self.snd.nxt.later(first + slices.octets()));
         if again {
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
             self.ledger.tally.on_sent_again(0, 1);
             self.rtt.stop_timing();
         } else {
-            self.rtt.start_timing(self.snd.nxt, cx.now);
+            self.rtt.start_timing(first, cx.now);
         }
         self.arm_retransmission(cx);
         outgoing
+    }
+
+    /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
+    #[inline]
+    pub(super) fn offered(&self, cx: &Context<'_>) -> Opening {
+        let (scaling, sack_permitted) = if self.state == State::SynReceived {
+            (self.scaling(), self.flags.has(Flags::SACK))
+        } else {
+            (cx.tunables.window_scaling, cx.tunables.sack)
+        };
+        Opening {
+            mss: Mss::new(self.advertised_mss),
+            window_scale: scaling.then_some(self.recv_scale),
+            sack_permitted,
+            fast_open: None,
+        }
     }
 
     fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
@@ -334,7 +379,7 @@ impl Connection {
 
     /// Collects the piece's text; returns where it ends, FIN included.
     fn take_piece(&mut self, piece: &Piece, slices: &mut Slices) -> SeqNum {
-        let offset = piece.seq.offset_from(self.snd.una);
+        let offset = piece.seq.offset_from(self.snd.una + u32::from(self.flags.has(Flags::SYN)));
         if let Some(cold) = self.cold.as_mut().filter(|_| piece.len > 0) {
             cold.send.slice(offset, piece.len, slices);
         }

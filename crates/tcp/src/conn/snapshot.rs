@@ -33,6 +33,11 @@ pub struct Snapshot {
     pub timestamps: bool,
     /// SACK was negotiated.
     pub sack: bool,
+    /// The peer's SYN opened it at once (Fast Open), and our own is not acknowledged yet: it can be
+    /// read and written all the same.
+    pub early: bool,
+    /// Text of a SYN arrived, of ours or of the peer's (Fast Open).
+    pub syn_data: bool,
     /// Nagle's algorithm is off.
     pub no_delay: bool,
     /// The connection is probed when it is silent.
@@ -115,6 +120,8 @@ impl Connection {
             scales: self.scaling().then_some((self.send_scale, self.recv_scale)),
             timestamps: self.flags.has(Flags::TIMESTAMPS),
             sack: self.flags.has(Flags::SACK),
+            early: self.is_early(),
+            syn_data: self.has_syn_data(),
             no_delay: self.flags.has(Flags::NO_DELAY),
             keep_alive: self.flags.has(Flags::KEEP_ALIVE),
             persist: self.flags.has(Flags::PERSIST),

@@ -109,11 +109,12 @@ impl Connection {
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
-        let every = u16::from(cx.tunables.ack_every);
-        if had_held || clipped || self.unacked_segs >= every || self.acks_at_once() {
+        let (every, delay) = (u16::from(cx.tunables.ack_every), cx.tunables.delayed_ack);
+        let at_once = self.acks_at_once() || delay.is_zero();
+        if had_held || clipped || self.unacked_segs >= every || at_once {
             self.owe_ack();
         } else {
-            self.timers.delay_ack(cx.now, cx.tunables.delayed_ack);
+            self.timers.delay_ack(cx.now, delay);
         }
     }
 

@@ -141,6 +141,11 @@ impl Connection {
     #[inline(never)]
     fn retransmission_wait(&self, cx: &Context<'_>) -> Duration {
         let wait = match self.state {
+            State::SynReceived if self.is_early() => {
+                // As the SYN cache does: the schedule of a tunable is for SYNs alone.
+                let doubled = cx.tunables.initial_rto * (1 << self.attempts.min(16));
+                doubled.min(cx.tunables.max_rto)
+            }
             State::SynSent | State::SynReceived => {
                 cx.tunables.syn_retry.wait(self.attempts, cx.tunables)
             }
@@ -245,6 +250,7 @@ impl Connection {
 
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
         match self.state {
+            State::SynReceived if self.is_early() => self.synack_retries(cx.tunables),
             State::SynSent | State::SynReceived => self.syn_retries(cx.tunables),
             // RFC 9293 3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments
             // in response to the probe segments, the sending TCP peer MUST allow the connection to

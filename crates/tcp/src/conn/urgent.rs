@@ -30,7 +30,9 @@ impl Connection {
 
     /// The urgent pointer of a segment at `seq`; 0 if it is to have none.
     pub(super) fn urgent_pointer(&self, seq: SeqNum) -> u16 {
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        // SYNs have none; text that Fast Open lets go before our SYN is acknowledged does.
+        if opening && (!self.is_early() || seq == self.snd.una) {
             return 0;
         }
         // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet

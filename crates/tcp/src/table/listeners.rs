@@ -99,6 +99,28 @@ impl Listeners {
         listener.map(set).is_some()
     }
 
+    /// Changes how many connections may at one time be in a handshake that Fast Open began; 0: none
+    /// is (RFC 7413 4.2). Returns whether `id` names a listener.
+    pub fn set_fast_open(&mut self, id: ListenerId, most: u32) -> bool {
+        let listener = self.resolve_mut(id);
+        listener.map(|listener| listener.fast_open.limit = most).is_some()
+    }
+
+    /// One more connection is in a handshake that Fast Open began.
+    pub fn admit_fast_open(&mut self, id: ListenerId) {
+        if let Some(listener) = self.resolve_mut(id) {
+            listener.fast_open.pending += 1;
+        }
+    }
+
+    /// One less.
+    pub fn release_fast_open(&mut self, id: ListenerId) {
+        if let Some(listener) = self.resolve_mut(id) {
+            debug_assert!(listener.fast_open.pending > 0, "more fast opens ended than began");
+            listener.fast_open.pending = listener.fast_open.pending.saturating_sub(1);
+        }
+    }
+
     /// Every listener, by port and address.
     pub fn iter(&self) -> impl Iterator<Item = &Listener> {
         self.places.iter().filter_map(|((_, addr), index)| {
@@ -177,6 +199,16 @@ pub struct Listener {
     options: SocketOptions,
     /// Nothing was set.
     is_usual: bool,
+    fast_open: FastOpenQueue,
+}
+
+/// What RFC 7413 4.2 keeps for a listener.
+#[derive(Clone, Copy, Default, Debug)]
+struct FastOpenQueue {
+    /// 0: FastOpenEnabled is off.
+    limit: u32,
+    /// PendingFastOpenRequests.
+    pending: u32,
 }
 
 impl Listener {
@@ -197,6 +229,7 @@ impl Listener {
             cookie_sent: None,
             options: SocketOptions::default(),
             is_usual: true,
+            fast_open: FastOpenQueue::default(),
         }
     }
 
@@ -249,6 +282,21 @@ impl Listener {
     /// Whether one more half-open entry would exceed that.
     pub const fn is_half_open_full(&self) -> bool {
         self.half_open >= self.half_open_limit()
+    }
+
+    /// The most connections that may at one time be in a handshake that Fast Open began; 0: none.
+    pub const fn fast_open_limit(&self) -> u32 {
+        self.fast_open.limit
+    }
+
+    /// How many are; those that were reset count on for a while.
+    pub const fn fast_open_pending(&self) -> u32 {
+        self.fast_open.pending
+    }
+
+    /// Whether one more would exceed the limit.
+    pub const fn is_fast_open_full(&self) -> bool {
+        self.fast_open.pending >= self.fast_open.limit
     }
 
     /// How many complete connections wait to be accepted.

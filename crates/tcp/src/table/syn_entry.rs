@@ -13,11 +13,11 @@
 
 use core::time::Duration;
 
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Carried, CookieTerms};
-use crate::conn::{FirstTrip, Outgoing, RareOptions};
+use crate::conn::{FirstTrip, Opening, Outgoing, RareOptions};
 use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
 
 /// A half-open connection.
@@ -79,6 +79,15 @@ pub struct Announced {
     pub mss: Mss,
     /// The receive window, octets, unscaled.
     pub window: WindowSize,
+}
+
+/// The form of a Fast Open option: an answer has that of its question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FastOpenForm {
+    /// Kind 34.
+    Plain,
+    /// Kind 254 and 0xF989.
+    Experimental,
 }
 
 /// What is to be done about a segment that hit an entry.
@@ -202,6 +211,12 @@ impl SynEntry {
         {
             self.ts_recent = timestamps.val;
         }
+    }
+
+    /// Its SYN-ACK is to bring a Fast Open cookie, in the form of the option that asked for it.
+    pub fn grant_fast_open(&mut self, asked: &FastOpen) {
+        let form = if asked.is_experimental() { Negotiated::EXPERIMENTAL } else { Negotiated(0) };
+        self.negotiated = self.negotiated.or(Negotiated::FAST_OPEN).or(form);
     }
 
     /// Our SYN was acknowledged by a segment without text, and the listener waits for text.
@@ -343,11 +358,12 @@ impl SynEntry {
             urgent: 0,
             gso_size: 0,
             timestamps: self.timestamps(announced.tsval),
-            rare: RareOptions::Opening {
+            rare: RareOptions::Opening(Opening {
                 mss: announced.mss,
                 window_scale: self.is_scaled().then_some(self.rcv_wind_shift()),
                 sack_permitted: self.has_sack(),
-            },
+                fast_open: None,
+            }),
         }
     }
 
@@ -360,6 +376,19 @@ impl SynEntry {
             window: announced.window.to_raw(self.rcv_wind_shift()),
             timestamps: self.timestamps(announced.tsval),
         }
+    }
+
+    /// Whether the SYN-ACK is to bring a cookie and in which form. RFC 7413
+    /// 4.2.2: one that the clock repeats does not, for whoever swallowed the first.
+    #[inline]
+    pub fn fast_open(&self) -> Option<FastOpenForm> {
+        let granted = self.negotiated.has(Negotiated::FAST_OPEN) && self.retries == 0;
+        let experimental = self.negotiated.has(Negotiated::EXPERIMENTAL);
+        granted.then_some(if experimental {
+            FastOpenForm::Experimental
+        } else {
+            FastOpenForm::Plain
+        })
     }
 
     /// What each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
@@ -499,6 +528,10 @@ impl Negotiated {
     const ACKNOWLEDGED: Self = Self(1 << 4);
     /// Nothing but a cookie remembered it.
     const COOKIE: Self = Self(1 << 5);
+    /// Our SYN-ACK brings a Fast Open cookie.
+    const FAST_OPEN: Self = Self(1 << 6);
+    /// It does so in the experimental form.
+    const EXPERIMENTAL: Self = Self(1 << 7);
     /// What no SYN takes back.
     const REMEMBERED: Self = Self::CHALLENGED.or(Self::ACKNOWLEDGED);
 

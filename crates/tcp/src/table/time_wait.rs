@@ -1,8 +1,9 @@
 //! TIME-WAIT: what remains of a connection when both sides are done, for 2 MSL.
 //!
-//! A [`TimeWait`] is 48 octets for either family, 61 with its slot in the flow table. It has no
-//! timer: its age is its entry tick, its life time follows from its path class. A ring a class is
-//! slab and queue at once, so entering, ending, and expiring are O(1), ten million or ten.
+//! A [`TimeWait`] is 48 octets for either family, 59 with its slot in the flow table, and 64 at most
+//! where ports come back at random, as rings then have holes. It has no timer: its age is its entry
+//! tick, its life time follows from its path class. A ring a class is slab and queue at once, so
+//! entering, ending, and expiring are O(1), ten million or ten.
 //!
 //! **A changed MSL** applies at once, to records old and new: deadlines are computed, entry + 2 MSL
 //! in force, when the head of a ring is looked at. All records of a ring move by the same amount,

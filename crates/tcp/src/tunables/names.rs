@@ -1,6 +1,6 @@
 //! Names: of tunables, of groups of them, and those that are like what was typed.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
@@ -33,6 +33,8 @@ pub enum Sharing {
     /// what Linux leaves a socket when memory is short; the tunables take the others in their
     /// order.
     Ascending,
+    /// A number, decimal or after `0x` hexadecimal, of which each has one bit.
+    Bits(&'static [u32]),
 }
 
 /// Every group.
@@ -75,6 +77,13 @@ pub static TUNABLE_GROUPS: &[TunableGroup] = &[
         fields: &["send_buffer"],
         sharing: Sharing::Ascending,
         help: "The send buffer, which does not grow by itself: the third number has no tunable.",
+    },
+    TunableGroup {
+        names: &[name("net.ipv4.tcp_fastopen", Reading::Same)],
+        fields: &["fast_open_client", "fast_open_server"],
+        sharing: Sharing::Bits(&[1, 2]),
+        help: "Fast Open, where applications ask for it: 1 to servers, 2 from clients. Linux' other \
+               bits, which do without cookies or without being asked, are not there.",
     },
     TunableGroup {
         names: &[name("net.inet.tcp.rfc1323", Reading::Same)],
@@ -125,6 +134,9 @@ impl Named {
                     let wrong = |info| InvalidTunable::new(info, name, value, Ordering::Equal);
                     return last.map_or(Ok(()), |info| Err(wrong(info)));
                 }
+                if let Sharing::Bits(bits) = group.sharing {
+                    return group.set_bits(tunables, bits, Given { name, value });
+                }
                 let mut parts = group.share(value);
                 for info in group.members() {
                     // A value that is missing means nothing, and neither does one too many.
@@ -147,6 +159,10 @@ impl Named {
             Self::One(info, _) => info.value(tunables),
             Self::Group(group, _) => {
                 let mut values: Vec<_> = group.members().map(|info| info.value(tunables)).collect();
+                if let Sharing::Bits(bits) = group.sharing {
+                    let on = values.iter().zip(bits).filter(|(value, _)| *value == "on");
+                    return on.map(|(_, bit)| bit).sum::<u32>().to_string();
+                }
                 if group.sharing == Sharing::Same {
                     values.dedup();
                 }
@@ -167,12 +183,34 @@ impl TunableGroup {
         let (each, same) = match self.sharing {
             Sharing::Each => (Some((value, 0)), None),
             Sharing::Ascending => (Some((value, 1)), None),
-            Sharing::Same => (None, Some(core::iter::repeat(value))),
+            Sharing::Same | Sharing::Bits(_) => (None, Some(core::iter::repeat(value))),
         };
         let parts = |(value, skip): (&'a str, usize)| {
             value.split(separates).filter(|part| !part.is_empty()).skip(skip)
         };
         each.map(parts).into_iter().flatten().chain(same.into_iter().flatten())
+    }
+}
+
+impl TunableGroup {
+    /// Switches each on or off, as its bit is in the number.
+    fn set_bits(
+        &self,
+        tunables: &mut Tunables,
+        bits: &[u32],
+        Given { name, value }: Given<'_>,
+    ) -> Result<(), InvalidTunable> {
+        let hex = value.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
+        let number = hex.unwrap_or_else(|| value.parse());
+        let known: u32 = bits.iter().sum();
+        for (info, bit) in self.members().zip(bits) {
+            let Some(number) = number.as_ref().ok().filter(|number| **number & !known == 0) else {
+                return Err(InvalidTunable::new(info, name, value, Ordering::Equal));
+            };
+            let value = if number & bit != 0 { "on" } else { "off" };
+            set_one(tunables, info, Given { name, value }, Reading::Same)?;
+        }
+        Ok(())
     }
 }
 

@@ -120,6 +120,7 @@ fn group_line(group: &TunableGroup) -> String {
         Sharing::Each => "a value for each",
         Sharing::Same => "one value for all",
         Sharing::Ascending => "three that do not fall; the last of them",
+        Sharing::Bits(_) => "a number, a bit for each",
     };
     format!("| {} | {} | {how} | {} |\n", names.join(", "), members.join(", "), group.help)
 }

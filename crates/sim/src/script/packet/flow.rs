@@ -212,10 +212,7 @@ impl FlowState {
         }
         let ack = segment.ack.offset_from(self.remote_isn.unwrap_or_default());
         live.announce(ack, segment.win, is_syn);
-        if let Some(win) = expected.win {
-            scripted.announce(ack, win, is_syn);
-        }
-        scripted.ack = ack;
+        scripted.on_written(ack, expected.win, is_syn);
     }
 
     /// A segment of the host's was passed over: what it announces holds all the same.
@@ -241,8 +238,7 @@ impl FlowState {
     /// An acknowledgment is written, and did not come so far.
     pub(in super::super) fn on_owed(&mut self, body: &TcpPacket) {
         if let Some(Ack::Relative(ack)) = body.ack {
-            let scripted = &mut self.windows.scripted;
-            scripted.announce(ack, body.win.unwrap_or(scripted.win), false);
+            self.windows.scripted.on_written(ack, body.win, false);
         }
     }
 
@@ -318,6 +314,19 @@ impl FlowState {
 }
 
 impl Announced {
+    /// A segment is written, maybe without its window: that is as large then as it was, if the
+    /// script ever said.
+    fn on_written(&mut self, ack: u32, win: Option<u16>, is_syn: bool) {
+        match win {
+            Some(win) => self.announce(ack, win, is_syn),
+            None => {
+                let advance = ack.wrapping_sub(self.ack);
+                self.edge = self.edge.map(|edge| edge.wrapping_add(advance));
+                self.ack = ack;
+            }
+        }
+    }
+
     fn announce(&mut self, ack: u32, win: u16, is_syn: bool) {
         let scale = if is_syn { 0 } else { self.scale.min(14) };
         let edge = ack.wrapping_add(u32::from(win) << scale);

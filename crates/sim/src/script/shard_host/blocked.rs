@@ -27,7 +27,7 @@ pub(super) enum MayBlock {
     Connect(Fd, Endpoint),
     Close(Fd),
     Receive(Fd, Incoming, MsgFlags),
-    Send(Fd, Outgoing, MsgFlags),
+    Send(Fd, Outgoing, MsgFlags, Option<Endpoint>),
     Poll(Vec<PollFd>, Instant),
     EpollWait { epoll: Fd, most: usize, until: Instant },
 }
@@ -44,9 +44,8 @@ impl MayBlock {
                 Self::Receive(Fd(fd), Incoming::new(most), flags)
             }
             Call::Send { fd, with, flags } => {
-                // A stream has its peer; an address beside it is passed over, as on Linux.
                 let out = Outgoing::gather(with.pieces.iter().map(Vec::as_slice));
-                Self::Send(Fd(fd), out, flags)
+                Self::Send(Fd(fd), out, flags, with.to)
             }
             Call::Poll { fds, time_out } => {
                 let fds = fds.iter().map(|one| PollFd {
@@ -77,8 +76,9 @@ impl MayBlock {
                     (count(octets), Filled::Octets(into.to_vec(), MsgFlags::NONE))
                 })
             }
-            Self::Send(fd, out, flags) => {
-                finish(sockets.send(*fd, out, *flags), |octets| (count(octets), Filled::Nothing))
+            Self::Send(fd, out, flags, to) => {
+                let outcome = sockets.send_to(*fd, out, *flags, *to);
+                finish(outcome, |octets| (count(octets), Filled::Nothing))
             }
             Self::Poll(fds, until) => {
                 let outcome = sockets.poll(fds, *until);

@@ -84,6 +84,7 @@ const PURGES: &[&str] = &[
 const UNSEEN: &[&str] = &[
     "debug.*",
     "kern.ipc.tls.*",
+    "kern.timecounter.*",
     "net.inet.tcp.bb.*",
     "net.inet.tcp.hostcache.bucketlimit",
     "net.inet.tcp.hostcache.cachelimit",
@@ -117,7 +118,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.inet.tcp.drop_synfin", "0"),
     ("net.inet.tcp.ecn.enable", "2"),
     ("net.inet.tcp.ecn.maxretries", "1"),
-    ("net.inet.tcp.fastopen.server_enable", "0"),
     ("net.inet.tcp.functions_default", "freebsd"),
     ("net.inet.tcp.initcwnd_segments", "10"),
     ("net.inet.tcp.insecure_ack", "0"),

@@ -95,6 +95,7 @@ fn what_cannot_be_observed_has_no_effect() {
         "sysctl -w net.inet.tcp.ecn.enable=2",
         "sysctl -w net.inet.tcp.functions_default=freebsd",
         "kldload -n cc_newreno",
+        "sysctl kern.timecounter.alloweddeviation=0",
         "ifconfig tun0 up",
         "ip link set dev tun0 up",
         "ethtool -K tun0 tso off gso off",

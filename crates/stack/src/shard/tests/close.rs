@@ -10,8 +10,8 @@ use whimbrel_wire::{Endpoint, SeqNum};
 
 use super::hosts::{BOTH, Hosts, Over, client_addr, drain, events, send, server_at};
 use super::refuse::segment;
-use crate::shard::SendError;
-use crate::{Event, Recv};
+use crate::shard::{SendError, SocketState};
+use crate::{Event, Recv, Shard};
 
 #[test]
 fn time_wait_lasts_twice_the_msl_of_its_path() {
@@ -48,6 +48,31 @@ fn a_port_in_time_wait_at_the_server_serves_the_next_connection_at_once() {
         assert_eq!(hosts.server.counters().time_wait_recycled, 49);
         hosts.assert_no_leaks();
     }
+}
+
+#[test]
+fn each_socket_is_counted_once_in_the_state_it_is_in() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let states = |shard: &Shard| {
+        let states = shard.states().iter().filter(|(_, count)| *count > 0);
+        states.map(|(state, count)| format!("{state} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    hosts.client.connect(server_at(Over::V6), None).expect("a free port");
+    hosts.connected(Over::V4, listener);
+    let (half, other_half) = hosts.connected(Over::V4, listener);
+    hosts.client.shutdown(half);
+    let (over, held) = hosts.connected(Over::V4, listener);
+    hosts.client.close(over);
+    hosts.settle();
+    hosts.server.shutdown(held);
+    hosts.settle();
+    assert_eq!(states(&hosts.client), "ESTABLISHED 1, FIN-WAIT-2 1, TIME-WAIT 1");
+    // What is over counts no more, though its application has not let go.
+    assert_eq!(states(&hosts.server), "LISTEN 1, ESTABLISHED 1, CLOSE-WAIT 1");
+    let walked = hosts.server.sockets().filter(|socket| socket.state == SocketState::CloseWait);
+    assert_eq!(walked.count(), hosts.server.states().of(SocketState::CloseWait));
+    let _ = other_half;
 }
 
 #[test]

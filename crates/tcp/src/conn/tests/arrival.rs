@@ -8,7 +8,7 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
 use super::pair::{Flying, Pair, Which, pattern};
 use crate::conn::{Read, Signals, State};
-use crate::{DropReason, Tunables, Verdict};
+use crate::{CloseReason, DropReason, Tunables, Verdict};
 
 /// A segment of the client's, `ahead` octets beyond what the server expects.
 fn from_client(pair: &mut Pair, ahead: i32, text: &[u8]) -> Flying {
@@ -196,4 +196,15 @@ fn acknowledgments_outside_what_was_sent_are_refused_and_answered() {
         assert_eq!(pair.server.connection.unread(), 0, "the text goes with the segment");
         assert!(pair.poll(Which::Server).is_some());
     }
+}
+
+#[test]
+fn a_connection_that_is_over_takes_nothing_more() {
+    let mut pair = Pair::established(&Tunables::default());
+    let text = from_client(&mut pair, 0, &pattern(100));
+    let mut reset = from_client(&mut pair, 0, &[]);
+    reset.header.flags = TcpFlags::RST;
+    assert_eq!(take(&mut pair, &reset), Verdict::Closed(CloseReason::Reset));
+    assert_eq!(take(&mut pair, &text), Verdict::Drop(DropReason::Closed));
+    assert!(pair.poll(Which::Server).is_none());
 }

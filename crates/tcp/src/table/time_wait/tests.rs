@@ -1,10 +1,12 @@
 extern crate std;
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use whimbrel_wire::{Address, RawWindow, SeqNum, WindowScale};
 
 use super::{Ended, Lifetimes, Opener, PathClass, TimeWait, TimeWaits};
+use crate::table::{FlowHash, FlowTable, Kind, Record};
 use crate::time::{Instant, Tick};
 use crate::tunables::Tunables;
 
@@ -154,4 +156,64 @@ fn a_million_records_cost_48_octets_each() {
     }
     let each = waits.memory() as f64 / 1e6;
     assert!(each < 48.3, "{each}");
+}
+
+/// Flows in TIME-WAIT, each with its record and its slot in the flow table.
+#[derive(Default)]
+struct Waiting {
+    waits: TimeWaits,
+    flows: FlowTable,
+    /// By flow: the index of its record.
+    indices: Vec<u32>,
+    random: u64,
+}
+
+impl Waiting {
+    fn hash(flow: usize) -> FlowHash {
+        let mixed = (flow as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        FlowHash(((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u32)
+    }
+
+    fn enter(&mut self, flow: usize) -> u32 {
+        let index = self.waits.enter(PathClass::Remote, entered_at(0, 0));
+        self.flows.insert(Self::hash(flow), Record::new(Kind::TimeWait, index));
+        index
+    }
+
+    fn grow(&mut self, count: usize) {
+        while self.indices.len() < count {
+            let index = self.enter(self.indices.len());
+            self.indices.push(index);
+        }
+    }
+
+    /// Ports come back at random: each record leaves its place `times` times on average.
+    fn reuse(&mut self, times: usize) {
+        for _ in 0..times * self.indices.len() {
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let flow = (self.random >> 33) as usize % self.indices.len();
+            let old = self.indices[flow];
+            self.waits.remove(old);
+            self.flows.remove(Self::hash(flow), Record::new(Kind::TimeWait, old));
+            self.indices[flow] = self.enter(flow);
+        }
+    }
+
+    fn octets_each(&self) -> f64 {
+        (self.waits.memory() + self.flows.memory()) as f64 / self.indices.len() as f64
+    }
+}
+
+#[test]
+fn under_random_reuse_a_record_and_its_slot_cost_64_octets_at_most() {
+    let mut waiting = Waiting::default();
+    waiting.grow(150_000);
+    waiting.reuse(10);
+    // Once round all sizes of the flow table: it grows by an eighth.
+    for count in (150_000..=170_000).step_by(2_500) {
+        waiting.grow(count);
+        waiting.reuse(1);
+        let each = waiting.octets_each();
+        assert!(each <= 64.0, "{each:.2} octets at {count}");
+    }
 }

@@ -126,6 +126,24 @@ fn aims_at_the_edge_are_moved_and_others_are_not() {
 }
 
 #[test]
+fn a_window_that_is_not_written_has_no_edge_or_moves_with_what_is_acknowledged() {
+    let unwritten = |flow: &mut FlowState, ack: u32| {
+        let segment = segment(flow, TcpFlags::ACK, (5001, 100 + ack), 3000);
+        let written = TcpPacket { win: None, ..written(TcpFlags::ACK, 0, &[]) };
+        flow.on_owed(&TcpPacket { ack: Some(Ack::Relative(ack)), ..written.clone() });
+        flow.on_sent(&written, &segment);
+    };
+    let mut never = flow();
+    unwritten(&mut never, 1);
+    assert_eq!(never.aim(101, 10), None);
+
+    let mut once = open(1000, 3000);
+    unwritten(&mut once, 501);
+    assert_eq!(once.aim(1002, 0), None);
+    assert_eq!(once.aim(1501, 0), Some(2000));
+}
+
+#[test]
 fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
     let mut flow = open(65_535, 3_000);
     flow.on_buffer(66_240);

@@ -22,9 +22,9 @@ fn a_syn_is_judged_as_the_table_says() {
     let mut judged = 0;
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.split('\t');
-        let mut field = || fields.next().expect("six fields");
-        let (old, tsval, _, gap, verdict, reason) =
-            (field(), field(), field(), field(), field(), field());
+        let mut field = || fields.next().expect("seven fields");
+        let (old, tsval, _, gap, verdict, reason, linux) =
+            (field(), field(), field(), field(), field(), field(), field());
         let record = if old == "plain" { plain() } else { with_timestamps() };
         let gap: i64 = gap.parse().expect("a number");
         let seq = RCV_NXT + gap as u32;
@@ -43,6 +43,8 @@ fn a_syn_is_judged_as_the_table_says() {
             other => panic!("unknown verdict {other:?}"),
         };
         assert_eq!(record.judge_syn(seq, timestamps, SynInTimeWait::Rfc6191), expected, "{line}");
+        let as_linux = record.judge_syn(seq, timestamps, SynInTimeWait::Linux);
+        assert_eq!(matches!(as_linux, SynVerdict::Reuse(_)), linux == "reuse", "{line}");
         judged += 1;
     }
     assert_eq!(judged, 48);

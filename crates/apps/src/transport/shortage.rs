@@ -1,0 +1,63 @@
+//! Why no connection could be begun, and what is known of ports that ran out.
+
+use core::fmt;
+use core::time::Duration;
+
+use super::Trouble;
+
+/// Why no connection was begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unopened {
+    /// Every port towards the peer is taken: one may come free.
+    Ports(PortShortage),
+    /// Something that waiting does not mend.
+    Other(Trouble),
+}
+
+impl From<Trouble> for Unopened {
+    fn from(trouble: Trouble) -> Self {
+        Self::Other(trouble)
+    }
+}
+
+impl From<Unopened> for Trouble {
+    fn from(unopened: Unopened) -> Self {
+        match unopened {
+            Unopened::Ports(_) => Self::PortsExhausted,
+            Unopened::Other(trouble) => trouble,
+        }
+    }
+}
+
+/// Which ports there are to draw from, and what keeps them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortShortage {
+    /// The first of them.
+    pub first: u16,
+    /// The last.
+    pub last: u16,
+    /// Connections that use one towards the peer, if they are counted for each.
+    pub in_use: Option<u32>,
+    /// Ports that wait in TIME-WAIT: towards the peer, or of the whole host where only that is
+    /// known.
+    pub waiting: Option<u32>,
+    /// When the next of those comes free, if that is known.
+    pub next: Option<Duration>,
+}
+
+/// As in `ports 50000 to 50003: 1 in use, 3 in TIME-WAIT, the next comes free in 1.2 s`.
+impl fmt::Display for PortShortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ports {} to {}", self.first, self.last)?;
+        let mut mark = ':';
+        for (count, what) in [(self.in_use, "in use"), (self.waiting, "in TIME-WAIT")] {
+            let Some(count) = count else { continue };
+            write!(f, "{mark} {count} {what}")?;
+            mark = ',';
+        }
+        match self.next {
+            Some(next) => write!(f, "{mark} the next comes free in {:.1} s", next.as_secs_f64()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A load over the kernel's sockets that several threads share, each with some of its connections.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use whimbrel_apps::http::{FixedBody, HttpServer};
+use whimbrel_apps::load::{self, Load, Until};
+use whimbrel_apps::{Model, Record};
+use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::{Clock, Stop};
+use whimbrel_tcp::Instant;
+use whimbrel_wire::Endpoint;
+
+use super::figures::Outcome;
+use super::job::LoadJob;
+use super::plan::Plan;
+use crate::drive::kernel::{self, KernelPair};
+use crate::drive::{self, KernelNet, Ran};
+use crate::failure::Failure;
+
+/// Runs `plan` on its threads; `job` is told how it goes.
+pub(super) fn run(job: &mut LoadJob, plan: &Plan) -> Result<Ran<Outcome>, Failure> {
+    drive::measure(|stop| {
+        let (target, parts) = parts(plan)?;
+        let crew = &Crew {
+            seen: Mutex::new(vec![None; parts.len()]),
+            left: AtomicUsize::new(parts.len()),
+            clock: Clock::start(),
+            stop,
+        };
+        let outcomes = thread::scope(|scope| {
+            let begin = |part: Part| {
+                scope.spawn(move || {
+                    // The server is made here: it stays on its thread.
+                    let server = HttpServer::new(FixedBody::new(plan.body), plan.limits);
+                    part.drive(server, crew)
+                })
+            };
+            let threads: Vec<_> = parts.into_iter().map(begin).collect();
+            // None ends before the last one is done, unless it failed.
+            let ended = || stop.is_set() || threads.iter().any(ScopedJoinHandle::is_finished);
+            let watched = crew.watch(job, ended);
+            stop.set();
+            let join = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
+                Ok(ended) => ended,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            let outcomes = threads.into_iter().map(join).collect::<Result<Vec<_>, _>>();
+            watched.and(outcomes)
+        })?;
+        let outcome = Outcome::join(outcomes);
+        job.end_together(&outcome.record);
+        Ok(Ran::over_the_kernel(outcome, target))
+    })
+}
+
+/// What the threads have in common.
+struct Crew<'s> {
+    /// How far each is, since it told last.
+    seen: Mutex<Vec<Option<Seen>>>,
+    /// How many are not done.
+    left: AtomicUsize,
+    clock: Clock,
+    stop: &'s Stop,
+}
+
+/// How far a thread is.
+#[derive(Clone, Debug)]
+struct Seen {
+    at: Instant,
+    record: Record,
+    over: u64,
+}
+
+/// What one thread has of the load.
+struct Part {
+    number: usize,
+    plan: load::Plan,
+    /// The client's sockets.
+    near: KernelNet,
+    /// Those of its server, if that is in this process.
+    far: Option<KernelNet>,
+}
+
+/// What each thread has of the load, and where the server is.
+fn parts(plan: &Plan) -> Result<(Endpoint, Vec<Part>), Failure> {
+    let (target, servers) = match plan.target {
+        Some(target) => (target, Vec::new()),
+        None => kernel::listen(plan.threads)?,
+    };
+    let mut servers = servers.into_iter();
+    let mut parts = Vec::new();
+    for (number, place) in (0..plan.threads).enumerate() {
+        let plan = load::Plan { target, ..divide(&plan.load, place, plan.threads) };
+        let near = KernelNet::new().map_err(Failure::run)?;
+        parts.push(Part { number, plan, near, far: servers.next() });
+    }
+    Ok((target, parts))
+}
+
+/// One of `parts` that a load is divided into.
+fn divide(plan: &load::Plan, part: u32, parts: u32) -> load::Plan {
+    let share = |whole: u64| {
+        whole / u64::from(parts) + u64::from(u64::from(part) < whole % u64::from(parts))
+    };
+    load::Plan {
+        connections: u32::try_from(share(plan.connections.into())).unwrap_or(1),
+        until: match plan.until {
+            Until::Exchanges(count) => Until::Exchanges(share(count)),
+            elapsed @ Until::Elapsed(_) => elapsed,
+        },
+        rate: plan.rate.map(|rate| rate / f64::from(parts)),
+        offset: plan
+            .rate
+            .map_or(Duration::ZERO, |rate| Duration::from_secs_f64(f64::from(part) / rate)),
+        ..plan.clone()
+    }
+}
+
+impl Part {
+    /// Runs it from its beginning to its end, on the calling thread.
+    fn drive(
+        self,
+        server: HttpServer<FixedBody, KernelNet>,
+        crew: &Crew<'_>,
+    ) -> Result<Outcome, Failure> {
+        let mut next_look = Instant::ZERO;
+        let tell = |client: &Load<KernelNet>, now| {
+            if now < next_look {
+                return;
+            }
+            next_look = now + LOOK;
+            let told = Seen { at: now, record: client.record().clone(), over: client.over() };
+            let mut seen = crew.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(place) = seen.get_mut(self.number) {
+                *place = Some(told);
+            }
+        };
+        // Its server may have connections of the others: the last one ends all.
+        let on_done = || {
+            if crew.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                crew.stop.set();
+            }
+        };
+        let server = self.far.map(|net| (net, server));
+        let client = Load::new(self.plan);
+        let mut pair = KernelPair { client, near: self.near, server, clock: crew.clock };
+        pair.run(tell, on_done, crew.stop)?;
+        if !pair.client.is_done() {
+            pair.client.end(&mut pair.near, crew.clock.now());
+        }
+        let (record, left) = (pair.client.record().clone(), pair.client.close());
+        Ok(Outcome { record, left, earlier: Vec::new() })
+    }
+}
+
+impl Crew<'_> {
+    /// Tells `job` how all of them go, until they end.
+    fn watch(&self, job: &mut LoadJob, ended: impl Fn() -> bool) -> Result<(), Failure> {
+        while !ended() {
+            let mut stop = [PollFd::new(self.stop, Interest::Read)];
+            ppoll(&mut stop, Some(LOOK)).map_err(Failure::run)?;
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            // A thread that has not told anything yet would be missed in the sum.
+            let seen: Option<Vec<_>> = seen.into_iter().collect();
+            let together = |mut all: Seen, part: Seen| {
+                all.at = all.at.min(part.at);
+                all.record += &part.record;
+                all.over += part.over;
+                all
+            };
+            if let Some(all) = seen.and_then(|seen| seen.into_iter().reduce(together)) {
+                job.watch_together(&all.record, all.over, all.at);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How often they are looked at: what they measured so far is copied each time.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests;

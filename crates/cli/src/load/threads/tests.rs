@@ -1,0 +1,36 @@
+use bytes::Bytes;
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange};
+use whimbrel_wire::Address;
+
+use super::*;
+
+#[test]
+fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
+    let second = Duration::from_secs(1);
+    let whole = load::Plan {
+        target: Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 80),
+        exchange: Exchange { request: Bytes::new(), answer: Answer::Octets(1) },
+        connections: 11,
+        until: Until::Exchanges(100),
+        rate: Some(300.0),
+        offset: Duration::ZERO,
+        ending: Ending::KeepAlive,
+        timeout: second,
+        connect_timeout: second,
+        warmup: Duration::ZERO,
+        interval: second,
+        correction: Correction::On,
+        local: Vec::new(),
+    };
+    let parts: Vec<_> = (0..3).map(|number| divide(&whole, number, 3)).collect();
+    let of = |part: &load::Plan| {
+        let millis = part.offset.as_secs_f64() * 1e3;
+        (part.connections, part.until, part.rate, millis.round() as u64)
+    };
+    let expected = [
+        (4, Until::Exchanges(34), Some(100.0), 0),
+        (4, Until::Exchanges(33), Some(100.0), 3),
+        (3, Until::Exchanges(33), Some(100.0), 7),
+    ];
+    assert_eq!(parts.iter().map(of).collect::<Vec<_>>(), expected);
+}

@@ -1,0 +1,139 @@
+//! A capture read piece by piece: of a long one a few hundred kilooctets are in memory at a time.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::ops::Range;
+use std::path::Path;
+
+use whimbrel_link::pcapng::LinkType;
+use whimbrel_link::reader::{Block, Fault, Packet, ReadError, Reader};
+
+use super::PcapError;
+
+/// A capture, from its beginning to its end.
+pub(super) struct Tape {
+    file: Box<dyn Read + Send>,
+    reader: Reader,
+    /// A piece of the file.
+    piece: Vec<u8>,
+    /// Where in it the next block begins.
+    next: usize,
+    /// Nothing follows it.
+    last: bool,
+}
+
+/// Where a capture comes from, so that it can be read more than once.
+pub(super) enum Source {
+    /// A file, read anew each time.
+    File,
+    /// What cannot be read twice, as a pipe: all of it.
+    Memory(Vec<u8>),
+}
+
+/// Where the octets of a packet are, in the piece that is in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Place(Range<usize>);
+
+impl Source {
+    /// What is at `path`.
+    pub(super) fn find(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        if file.metadata()?.is_file() {
+            return Ok(Self::File);
+        }
+        let mut whole = Vec::new();
+        file.read_to_end(&mut whole)?;
+        Ok(Self::Memory(whole))
+    }
+
+    /// Begins to read it. In memory it is read once more and no further.
+    pub(super) fn rewind(&mut self, path: &Path, turn: Turn) -> io::Result<Tape> {
+        let file: Box<dyn Read + Send> = match (self, turn) {
+            (Self::File, _) => Box::new(File::open(path)?),
+            (Self::Memory(whole), Turn::Last) => Box::new(Cursor::new(std::mem::take(whole))),
+            (Self::Memory(whole), Turn::First) => Box::new(Cursor::new(whole.clone())),
+        };
+        let (reader, piece) = (Reader::new(), Vec::new());
+        Ok(Tape { file, reader, piece, next: 0, last: false })
+    }
+}
+
+/// Whether a capture is read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// It is.
+    First,
+    /// It is not.
+    Last,
+}
+
+impl Tape {
+    /// What its packets so far begin with.
+    pub(super) fn link_type(&self) -> Option<LinkType> {
+        self.reader.link_type()
+    }
+
+    /// Reads on: gives each packet of the next piece to `take`, with its place. Returns whether more
+    /// may follow.
+    pub(super) fn read_on(
+        &mut self,
+        path: &Path,
+        mut take: impl FnMut(&Packet<'_>, Place),
+    ) -> Result<bool, PcapError> {
+        let unreadable = |error| PcapError::Unreadable { path: path.into(), error };
+        self.piece.drain(..self.next);
+        self.next = 0;
+        self.fill(PIECE).map_err(unreadable)?;
+        loop {
+            let rest = self.piece.get(self.next..).unwrap_or_default();
+            // What is empty from the beginning is no capture.
+            if rest.is_empty() && self.last && self.reader.has_begun() {
+                return Ok(false);
+            }
+            match self.reader.block(rest) {
+                Ok(Block { len, packet }) => {
+                    if let Some(packet) = packet {
+                        let from = self.next + offset(rest, packet.octets);
+                        take(&packet, Place(from..from + packet.octets.len()));
+                    }
+                    self.next += len;
+                }
+                Err(ReadError { fault: Fault::Cut { missing }, .. }) if !self.last => {
+                    if self.next > 0 {
+                        return Ok(true);
+                    }
+                    // A block that is longer than a piece.
+                    self.fill(self.piece.len() + missing).map_err(unreadable)?;
+                }
+                Err(error) => return Err(PcapError::Damaged { path: path.into(), error }),
+            }
+        }
+    }
+
+    /// The octets of a packet of the piece that was read last.
+    pub(super) fn octets(&self, place: &Place) -> &[u8] {
+        self.piece.get(place.0.clone()).unwrap_or_default()
+    }
+
+    /// Has so many octets of the file in memory, or all that are left of it.
+    fn fill(&mut self, octets: usize) -> io::Result<()> {
+        let lacking = octets.saturating_sub(self.piece.len()) as u64;
+        let read = self.file.by_ref().take(lacking).read_to_end(&mut self.piece)?;
+        self.last = (read as u64) < lacking;
+        Ok(())
+    }
+}
+
+/// Where `part` begins in `whole`, which holds it.
+fn offset(whole: &[u8], part: &[u8]) -> usize {
+    part.as_ptr().addr().saturating_sub(whole.as_ptr().addr())
+}
+
+impl std::fmt::Debug for Tape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tape").field("piece", &self.piece.len()).field("next", &self.next).finish()
+    }
+}
+
+/// Octets of the file in memory at a time, unless a block is longer.
+const PIECE: usize = 256 << 10;

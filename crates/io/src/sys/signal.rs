@@ -1,0 +1,59 @@
+//! What a second signal does: a handler that a safe library cannot offer, because it tells the time.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use signal_hook::{SigId, low_level};
+use whimbrel_tcp::Instant;
+
+use crate::Clock;
+
+/// When the first signal of several came.
+#[derive(Debug)]
+pub struct FirstSignal {
+    clock: Clock,
+    /// By that clock, nanoseconds.
+    came: AtomicU64,
+}
+
+impl FirstSignal {
+    /// None came yet.
+    pub fn new() -> Self {
+        Self { clock: Clock::start(), came: AtomicU64::new(NONE) }
+    }
+
+    /// Whether one that comes `now` is a second one, `gap` or more behind the first.
+    fn is_before(&self, now: Instant, gap: Duration) -> bool {
+        let now = now.as_nanos();
+        match self.came.compare_exchange(NONE, now, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => false,
+            Err(first) => Duration::from_nanos(now.saturating_sub(first)) >= gap,
+        }
+    }
+}
+
+impl Default for FirstSignal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// From now on `signal`, `gap` or more behind the first, does what it does without a handler.
+pub fn end_at_second(signal: i32, first: Arc<FirstSignal>, gap: Duration) -> io::Result<SigId> {
+    let act = move || {
+        if first.is_before(first.clock.now(), gap) {
+            // It fails only for signals that cannot be sent.
+            let _ = low_level::emulate_default_handler(signal);
+        }
+    };
+    // SAFETY: the handler reads a clock, changes an atomic and may send a signal. It allocates nothing
+    // and takes no lock, so it may interrupt whatever does.
+    unsafe { low_level::register(signal, act) }
+}
+
+const NONE: u64 = u64::MAX;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Fast Open (RFC 7413): text in SYNs, towards our listeners and from our applications.
+//!
+//! A SYN with a valid cookie has its connection built at once, in the accept queue of its listener,
+//! and may be answered before the handshake is over. All else is an ordinary handshake, whose SYN-ACK
+//! grants a cookie if one was asked for.
+
+use bytes::Bytes;
+use whimbrel_tcp::conn::{Connection, FastSyn, SocketOptions};
+use whimbrel_tcp::table::{
+    CookieVerdict, FastOpenForm, Key, Kind, KnownServer, Opened, Record, ReuseBy, Service, SynEntry,
+};
+use whimbrel_tcp::{CloseReason, Verdict};
+use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader};
+use whimbrel_wire::{Address, Endpoint};
+
+use super::input::Located;
+use super::opening::Opening;
+use super::{ConnectError, Shard};
+use crate::ip::Arrival;
+use crate::{Handle, ListenerId};
+
+/// What a SYN's Fast Open option comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FastOpenStep {
+    /// Nothing.
+    Ignore,
+    /// An ordinary handshake, whose SYN-ACK answers the option by a cookie.
+    Grant(FastOpen),
+    /// The connection begins now; its SYN-ACK may bring a new cookie.
+    Open(Option<FastOpen>),
+}
+
+/// Listening.
+impl Shard {
+    /// Lets a listener take the text of SYNs at once (RFC 7413), while at most `pending` connections
+    /// are in such a handshake; 0: no more. Returns whether `listener` names one.
+    ///
+    /// The text of one SYN may come to the application twice, on two connections: the network can
+    /// repeat a SYN, and nothing remembers one whose connection is over. Where a request may not be
+    /// carried out twice, leave this off.
+    pub fn set_fast_open(&mut self, listener: ListenerId, pending: u32) -> bool {
+        self.listeners.set_fast_open(listener, pending)
+    }
+
+    /// Grants Fast Open cookies under this key from now on. Those that were granted under the key so
+    /// far are good for as long as it is the one before, and answered by new ones.
+    pub fn rotate_fast_open_key(&mut self, key: &Key) {
+        self.fast_open_keys.rotate(key);
+    }
+
+    /// What the Fast Open option of a SYN for a listener comes to, whose half-open entry there is room
+    /// for.
+    pub(super) fn judge_fast_open(
+        &mut self,
+        listener: u32,
+        located: &Located<'_>,
+        syn: &TcpHeader,
+        opening: Opening,
+    ) -> FastOpenStep {
+        let Some(option) = syn.options.fast_open.filter(|_| self.tunables.fast_open_server) else {
+            return FastOpenStep::Ignore;
+        };
+        self.fast_opens.forget_resets(&mut self.listeners, self.now);
+        let Some(place) = self.listeners.get(listener) else { return FastOpenStep::Ignore };
+        // RFC 7413 4.2: at the limit Fast Open is off for every new request.
+        if place.is_fast_open_full() {
+            self.counters.fast_open_listen_overflows += 1;
+            return FastOpenStep::Ignore;
+        }
+        let key = located.arrival.key;
+        let Some(local) = self.host.addresses.get(key.local_index) else {
+            return FastOpenStep::Ignore;
+        };
+        if option.is_request() {
+            self.counters.fast_open_cookies_requested += 1;
+            return FastOpenStep::Grant(option);
+        }
+        let verdict = self.fast_open_keys.judge(local, &key.remote, &option);
+        let renewed = match verdict {
+            CookieVerdict::Valid => None,
+            CookieVerdict::Outdated => Some(self.fast_open_keys.grant(local, &key.remote)),
+            CookieVerdict::Invalid => {
+                self.counters.fast_open_passive_fail += 1;
+                return FastOpenStep::Grant(option);
+            }
+        };
+        let defers = place.defers(0) && located.arrival.segment.payload.is_empty();
+        // A SYN that its number alone shows to be new may still be an old duplicate (RFC 1122
+        // 4.2.2.13 b): the handshake has to show it first.
+        let doubtful = opening.replaces.is_some_and(|(_, by)| by == ReuseBy::Sequence);
+        let full = self.records.connections.0.len() >= self.tunables.max_connections as usize;
+        if defers || doubtful || full || syn.flags.contains(TcpFlags::FIN) {
+            return FastOpenStep::Ignore;
+        }
+        if renewed.is_some() {
+            self.counters.fast_open_passive_alt_key += 1;
+        }
+        let experimental = option.is_experimental();
+        FastOpenStep::Open(renewed.map(|it| if experimental { it.into_experimental() } else { it }))
+    }
+
+    /// The connection of a SYN with a valid cookie: what a half-open entry would have become.
+    pub(super) fn open_at_syn(
+        &mut self,
+        entry: &SynEntry,
+        located: &Located<'_>,
+        opening: Opening,
+        renewed: Option<FastOpen>,
+    ) -> Verdict {
+        let handshake = self.handshake(entry, self.timestamp_offset(entry));
+        let options = self.inherited_options(entry);
+        let syn = &located.arrival.segment;
+        let mut cx = self.context();
+        let mut connection = Connection::from_syn(&mut cx, &handshake, syn, renewed);
+        if let Some(options) = options {
+            connection.inherit(&mut cx, &options);
+        }
+        connection.take_syn_text(&mut cx, syn);
+        let place = self.enqueue(connection, entry.listener(), located.hash);
+        let record = Record::new(Kind::Connection, place);
+        match opening.replaces {
+            Some((wait, _)) => {
+                let waiting = Record::new(Kind::TimeWait, wait);
+                self.records.flows.replace(located.hash, waiting, record);
+                self.drop_displaced(wait);
+            }
+            None => self.records.flows.insert(located.hash, record),
+        }
+        if let Some(id) = self.listeners.get(entry.listener()).map(|listener| listener.id()) {
+            self.listeners.admit_fast_open(id);
+            self.fast_opens.begin(place, Opened::ByPeer(id));
+        }
+        self.counters.fast_open_passive += 1;
+        self.settle(place);
+        Verdict::Accepted
+    }
+
+    /// The cookie that the SYN-ACK of a half-open entry brings, if it does.
+    pub(super) fn granted(&self, entry: &SynEntry) -> Option<FastOpen> {
+        let form = entry.fast_open()?;
+        let local = self.host.addresses.get(entry.local_index())?;
+        let cookie = self.fast_open_keys.grant(local, &entry.remote().addr);
+        Some(match form {
+            FastOpenForm::Plain => cookie,
+            FastOpenForm::Experimental => cookie.into_experimental(),
+        })
+    }
+}
+
+/// Connecting.
+impl Shard {
+    /// Opens a connection as [`Shard::connect_with`] does, whose SYN brings the beginning of `data`, if
+    /// the server granted a cookie before (RFC 7413): what it has room for is taken from the front,
+    /// the rest is for [`Shard::send`]. Without a cookie, or where Fast Open is off or failed lately,
+    /// nothing is taken; the SYN then asks for a cookie, if that may help.
+    ///
+    /// What is taken may come to the server's application twice. Send nothing that must not be carried
+    /// out twice.
+    pub fn connect_fast(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+        options: &SocketOptions,
+        data: &mut Bytes,
+    ) -> Result<Handle, ConnectError> {
+        let handle = self.connect_with(remote, local, options)?;
+        let flow = self.flow(handle);
+        let service = flow.map(|flow| Service { local: flow.local.addr, remote });
+        if let Some(service) = service.filter(|service| self.may_open_fast(service)) {
+            self.open_fast(handle.index, service, data);
+        }
+        Ok(handle)
+    }
+
+    /// Whether a SYN from `local`, or from where the route says, to `remote` would bring text: a
+    /// cookie is known, and nothing failed lately.
+    pub fn knows_fast_open_cookie(&self, local: Option<Address>, remote: &Endpoint) -> bool {
+        let addresses = &self.host.addresses;
+        let usual = || addresses.get(addresses.source_for(&remote.addr)?).copied();
+        let local = local.filter(|addr| !addr.is_unspecified()).or_else(usual);
+        local.is_some_and(|local| {
+            let service = Service { local, remote: *remote };
+            self.may_open_fast(&service) && self.fast_open_cache.find(&service).is_some()
+        })
+    }
+
+    fn may_open_fast(&self, service: &Service) -> bool {
+        let pause = self.tunables.fast_open_pause;
+        self.tunables.fast_open_client
+            && !self.fast_open_cache.is_disabled(service, self.now, pause)
+    }
+
+    fn open_fast(&mut self, index: u32, service: Service, data: &mut Bytes) {
+        let known = self.fast_open_cache.find(&service);
+        let unknown = self.tunables.default_mss(&service.remote.addr);
+        let syn = known
+            .map_or(FastSyn { option: FastOpen::REQUEST, mss: unknown }, |known: KnownServer| {
+                FastSyn { option: known.cookie, mss: known.mss }
+            });
+        let Some((connection, mut cx)) = self.connection(index) else { return };
+        connection.open_fast(&mut cx, syn);
+        let room = connection.syn_room(&cx) as usize;
+        let mut text = data.slice(..room.min(data.len()));
+        // A new connection takes what its send buffer has room for.
+        let taken = connection.write(&mut cx, &mut text).unwrap_or(0);
+        let _ = data.split_to(taken);
+        self.fast_opens.begin(index, Opened::ByUs(service));
+        self.settle(index);
+    }
+}
+
+/// What comes of it.
+impl Shard {
+    /// A segment came for a connection whose handshake of Fast Open was under way; `text`: a SYN had
+    /// brought some.
+    pub(super) fn on_fast_opening(&mut self, index: u32, text: bool, arrival: &Arrival<'_>) {
+        let slot = self.records.connections.0.get(index);
+        let Some(connection) = slot.map(|slot| &slot.connection) else { return };
+        if connection.is_fast_opening() {
+            return;
+        }
+        let taken = connection.has_syn_data();
+        match self.fast_opens.end(index) {
+            Some(Opened::ByPeer(listener)) => self.listeners.release_fast_open(listener),
+            Some(Opened::ByUs(service)) => {
+                let header = arrival.segment.header.whole();
+                // Where SYNs cross nothing is told of cookies, and nothing failed.
+                if header.flags.contains(TcpFlags::SYN_ACK) {
+                    self.learn(&service, text, taken, &header);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The server answered our SYN.
+    fn learn(&mut self, service: &Service, text: bool, taken: bool, answer: &TcpHeader) {
+        let mss = answer.options.mss.unwrap_or(self.tunables.default_mss(&service.remote.addr));
+        let granted = answer.options.fast_open.filter(|option| !option.is_request());
+        match granted {
+            Some(cookie) => self.fast_open_cache.store(service, KnownServer { cookie, mss }),
+            None => self.fast_open_cache.note_mss(service, mss),
+        }
+        match (text, taken) {
+            (true, true) => {
+                self.counters.fast_open_active += 1;
+                self.fast_open_cache.on_success(service);
+            }
+            (true, false) => self.counters.fast_open_active_fail += 1,
+            (false, _) => {}
+        }
+        // RFC 7413 4.1.3.1: an answer as if there had been no option. With a cookie it is none: the
+        // one that was sent had expired. A cookie alone, without text, may have been taken.
+        if granted.is_none() && !taken && (text || self.fast_open_cache.find(service).is_none()) {
+            self.on_fast_open_failure(service);
+        }
+    }
+
+    /// A connection is over while its handshake of Fast Open was under way.
+    #[cold]
+    pub(super) fn end_fast_opening(&mut self, index: u32) {
+        let Some(opened) = self.fast_opens.end(index) else { return };
+        let slot = self.records.connections.0.get(index);
+        let reason = slot.and_then(|slot| slot.connection.closed());
+        match (opened, reason) {
+            (Opened::ByPeer(listener), Some(CloseReason::Reset)) => {
+                self.fast_opens.on_reset(listener, self.now);
+            }
+            (Opened::ByPeer(listener), _) => self.listeners.release_fast_open(listener),
+            // RFC 7413 4.1.3.1: no answer at all, or ICMP errors.
+            (Opened::ByUs(service), Some(CloseReason::TimedOut | CloseReason::Unreachable)) => {
+                self.counters.fast_open_active_fail += 1;
+                self.on_fast_open_failure(&service);
+            }
+            (Opened::ByUs(_), _) => {}
+        }
+    }
+
+    fn on_fast_open_failure(&mut self, service: &Service) {
+        if !self.tunables.fast_open_pause.is_zero() {
+            self.counters.fast_open_blackholes += 1;
+            self.fast_open_cache.on_failure(service, self.now);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Fast Open (RFC 7413): text in a SYN, ours or the peer's.
+//!
+//! Whether a cookie is valid, and which one a server granted, is for the tables to say; a connection
+//! knows what its SYN is to bring and what came of it. A segment of a connection that does without
+//! passes nothing of this.
+//!
+//! ```text
+//!   ours     SYN-SENT      SYN + option + text ->     <- SYN,ACK of the text: it arrived
+//!                                                     <- SYN,ACK of the SYN: it is sent again at once
+//!   peer's   SYN-RECEIVED  <- SYN + cookie + text     SYN,ACK of the text ->
+//!                                                     our text, within the initial window ->
+//! ```
+
+use whimbrel_wire::tcp::{FastOpen, TcpFlags};
+use whimbrel_wire::{Mss, WindowScale};
+
+use super::{Connection, Flags, Handshake, KeepAlive, Opening, Signals, State};
+use crate::recovery::Recovery;
+use crate::recv::RecvSequence;
+use crate::send::SendSequence;
+use crate::{Context, RxSegment, Slices};
+
+/// What a SYN brings of Fast Open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FastSyn {
+    /// The option: a request, or a cookie. With a request there is no text in the SYN.
+    pub option: FastOpen,
+    /// The MSS that the server announced last: what options and text of the SYN may take.
+    pub mss: Mss,
+}
+
+/// Ours.
+impl Connection {
+    /// The SYN is to bring this. To be called before anything is sent.
+    pub fn open_fast(&mut self, cx: &mut Context<'_>, syn: FastSyn) {
+        if self.is_before_syn() {
+            self.flags.set(Flags::FAST_OPEN);
+            self.cold(cx).fast_syn = Some(syn);
+        }
+    }
+
+    /// How many octets of text the SYN has room for, before it is sent; none without a cookie
+    /// (RFC 7413 4.2.2: "default 536 bytes" or what the server announced).
+    pub fn syn_room(&self, cx: &Context<'_>) -> u32 {
+        let syn = self.cold.as_ref().and_then(|cold| cold.fast_syn);
+        let Some(syn) = syn.filter(|syn| !syn.option.is_request() && self.is_before_syn()) else {
+            return 0;
+        };
+        let opening = Opening { fast_open: Some(syn.option), ..self.offered(cx) };
+        let options = opening.options(self.own_timestamps(cx));
+        let options = options.encoded_len(cx.tunables.option_order) as u32;
+        u32::from(syn.mss.get().min(self.mss)).saturating_sub(options)
+    }
+
+    /// The option of the SYN that is made, and its text. The first SYN alone has either: a middlebox
+    /// may have swallowed it for that (RFC 7413 4.2.2).
+    #[cold]
+    pub(super) fn take_fast_syn(
+        &mut self,
+        cx: &Context<'_>,
+        syn: FastSyn,
+        slices: &mut Slices,
+    ) -> Option<FastOpen> {
+        let first = self.snd.max == self.snd.una;
+        let room = self.syn_room(cx);
+        let cold = self.cold.as_mut()?;
+        cold.fast_syn = None;
+        if !first {
+            return None;
+        }
+        // A SYN has no urgent pointer: what is urgent waits for a segment that has one.
+        if room > 0 && cold.send.urgent().is_none() {
+            cold.send.slice(0, room.min(cold.send.len()), slices);
+        }
+        if slices.octets() > 0 {
+            self.flags.set(Flags::SYN_DATA);
+            self.small_end = self.snd.una + 1 + slices.octets();
+            self.text_sent = cx.now.tick();
+        }
+        Some(syn.option)
+    }
+
+    /// Our SYN was answered. Text of it that was not acknowledged goes out at once.
+    // RFC 7413 4.2.2: the client should send unacknowledged data again with the handshake's last
+    // segment. It says nothing of congestion.
+    pub(super) fn on_syn_text_judged(&mut self) {
+        if self.snd.una != self.snd.max {
+            self.flags.clear(Flags::SYN_DATA);
+            self.snd.nxt = self.snd.una;
+            self.small_end = self.snd.una;
+            self.rtt.stop_timing();
+        }
+    }
+}
+
+/// The peer's.
+impl Connection {
+    /// A connection whose SYN had a valid cookie: in SYN-RECEIVED, and the SYN-ACK is the first thing
+    /// that it wants to transmit. `renewed` is the cookie for that, if there is to be one. What was set
+    /// on its listener comes next, then [`Connection::take_syn_text`].
+    pub fn from_syn(
+        cx: &mut Context<'_>,
+        handshake: &Handshake,
+        syn: &RxSegment<'_>,
+        renewed: Option<FastOpen>,
+    ) -> Self {
+        let mut connection = Self::build(cx, &handshake.open, State::SynReceived);
+        let (irs, iss) = (handshake.irs, handshake.open.iss);
+        connection.flags.set(Flags::SYN);
+        connection.flags.set(Flags::EARLY);
+        connection.snd = SendSequence::new(iss, irs);
+        // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
+        // be scaled."
+        connection.snd.wnd = syn.header.window.scaled(WindowScale::ZERO);
+        connection.snd.max_wnd = connection.snd.wnd;
+        let window = super::initial_window(cx.tunables.recv_buffer);
+        connection.rcv = RecvSequence::new(irs + 1, window);
+        connection.recovery = Recovery::new(iss);
+        connection.agree(cx, handshake);
+        if let Some(option) = renewed {
+            let mss = handshake.peer_mss;
+            connection.cold(cx).fast_syn = Some(FastSyn { option, mss });
+        }
+        connection
+    }
+
+    /// The text of the SYN, as much of it as there is room for: the application can read it.
+    pub fn take_syn_text(&mut self, cx: &mut Context<'_>, syn: &RxSegment<'_>) {
+        self.ledger.tally.on_segment(syn, cx.now);
+        let take = syn.payload.len().min(self.rcv.wnd());
+        if take > 0 {
+            let advance = self.cold(cx).recv.append(syn.payload, 0, take);
+            self.rcv.nxt += advance;
+            self.ledger.tally.bytes_received += u64::from(advance);
+            self.flags.set(Flags::SYN_DATA);
+            self.signals.raise(Signals::READABLE);
+        }
+    }
+
+    /// Whether text may go out before our SYN is acknowledged: as long as the SYN-ACK was not lost.
+    /// Afterwards it alone is repeated, as in Linux, until somebody answers.
+    #[inline]
+    pub(super) fn answers_early(&self) -> bool {
+        self.flags.has(Flags::EARLY) && self.attempts == 0
+    }
+
+    /// Whether a segment is the SYN that the connection began with, come again.
+    pub(super) fn is_first_syn_again(&self, seg: &RxSegment<'_>) -> bool {
+        let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
+        let flags = seg.header.flags;
+        // No window update came since: SND.WL1 is IRS.
+        self.flags.has(Flags::EARLY)
+            && flags.is_syn()
+            && !flags.intersects(others)
+            && seg.header.seq == self.snd.wl1
+    }
+
+    /// It did: the SYN-ACK was lost or is late. Options that the SYN no longer has are withdrawn, as
+    /// those of a half-open entry are.
+    pub(super) fn on_first_syn_again(&mut self, seg: &RxSegment<'_>) {
+        let options = seg.header.options.whole();
+        if options.timestamps.is_none() {
+            self.flags.clear(Flags::TIMESTAMPS);
+        }
+        if !options.sack_permitted {
+            self.flags.clear(Flags::SACK);
+        }
+        if options.window_scale.is_none() {
+            (self.send_scale, self.recv_scale) = (WindowScale::ZERO, WindowScale::ZERO);
+        }
+        self.flags.set(Flags::RETRANSMIT);
+    }
+
+    /// Our SYN is acknowledged.
+    pub(super) fn complete_early(&mut self, cx: &mut Context<'_>) {
+        self.flags.clear(Flags::EARLY);
+        cx.counters.passive_opens += 1;
+        if self.flags.has(Flags::KEEP_ALIVE) {
+            self.set_keep_alive(cx, KeepAlive::On);
+        }
+    }
+}
+
+/// Getters.
+impl Connection {
+    /// Whether a handshake of Fast Open is under way.
+    #[inline]
+    pub const fn is_fast_opening(&self) -> bool {
+        self.flags.has_any(Flags::FAST_OPENING)
+    }
+
+    /// Whether text of a SYN arrived: of the peer's, or of ours, which is on its way until somebody
+    /// answers.
+    pub const fn has_syn_data(&self) -> bool {
+        self.flags.has(Flags::SYN_DATA)
+    }
+
+    /// Whether the peer's SYN opened it at once, and our own is not acknowledged yet.
+    pub(super) const fn is_early(&self) -> bool {
+        self.flags.has(Flags::EARLY)
+    }
+}

@@ -1,0 +1,84 @@
+use core::time::Duration;
+
+use whimbrel_wire::tcp::FastOpen;
+use whimbrel_wire::{Address, Endpoint, Mss};
+
+use super::{FastOpenCache, KnownServer, MOST, Service};
+use crate::Instant;
+
+const FIRST: Duration = Duration::from_secs(900);
+
+fn service(host: u32, port: u16) -> Service {
+    Service {
+        local: Address::from_v4_octets([192, 0, 2, 1]),
+        remote: Endpoint::new(Address::from_v4_octets(host.to_be_bytes()), port),
+    }
+}
+
+fn known(octet: u8, mss: u16) -> KnownServer {
+    KnownServer { cookie: FastOpen::from_cookie(&[octet; 8]).unwrap(), mss: Mss::new(mss) }
+}
+
+fn at(secs: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(secs)
+}
+
+#[test]
+fn a_cookie_is_for_every_port_of_its_server_and_the_last_one_counts() {
+    let mut cache = FastOpenCache::new();
+    cache.store(&service(1, 80), known(1, 1460));
+    assert_eq!(cache.find(&service(1, 443)), Some(known(1, 1460)));
+    assert_eq!(cache.find(&service(2, 80)), None);
+    let elsewhere = Service { local: Address::from_v4_octets([192, 0, 2, 2]), ..service(1, 80) };
+    assert_eq!(cache.find(&elsewhere), None);
+    cache.store(&service(1, 80), known(2, 1400));
+    assert_eq!(cache.find(&service(1, 80)), Some(known(2, 1400)));
+    cache.note_mss(&service(1, 80), Mss::new(536));
+    assert_eq!(cache.find(&service(1, 80)), Some(known(2, 536)));
+    cache.note_mss(&service(2, 80), Mss::new(536));
+    assert_eq!(cache.find(&service(2, 80)), None);
+}
+
+#[test]
+fn at_the_bound_the_server_that_was_silent_for_longest_is_forgotten() {
+    let mut cache = FastOpenCache::new();
+    for host in 0..MOST as u32 {
+        cache.store(&service(host, 80), known(1, 1460));
+    }
+    cache.store(&service(0, 80), known(2, 1460));
+    cache.store(&service(MOST as u32, 80), known(1, 1460));
+    assert_eq!(cache.find(&service(0, 80)), Some(known(2, 1460)));
+    assert_eq!(cache.find(&service(1, 80)), None);
+}
+
+#[test]
+fn a_port_that_fails_is_left_alone_for_a_time_that_doubles() {
+    let mut cache = FastOpenCache::new();
+    let failing = service(1, 80);
+    let mut now = 0;
+    for pause in [900, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600, 57_600] {
+        cache.on_failure(&failing, at(now));
+        assert!(cache.is_disabled(&failing, at(now + pause - 1), FIRST), "{pause}");
+        assert!(!cache.is_disabled(&failing, at(now + pause), FIRST), "{pause}");
+        now += pause;
+    }
+    assert!(!cache.is_disabled(&service(1, 443), at(now), FIRST));
+    cache.on_failure(&failing, at(now));
+    cache.on_success(&failing);
+    assert!(!cache.is_disabled(&failing, at(now), FIRST));
+    cache.on_failure(&failing, at(now));
+    assert!(!cache.is_disabled(&failing, at(now + 900), FIRST));
+}
+
+#[test]
+fn a_cookie_ends_a_pause_and_no_pause_is_none() {
+    let mut cache = FastOpenCache::new();
+    cache.on_failure(&service(1, 80), at(0));
+    assert!(!cache.is_disabled(&service(1, 80), at(0), Duration::ZERO));
+    cache.store(&service(1, 80), known(1, 1460));
+    assert!(!cache.is_disabled(&service(1, 80), at(0), FIRST));
+    cache.on_failure(&service(1, 80), at(0));
+    cache.clear();
+    assert!(!cache.is_disabled(&service(1, 80), at(0), FIRST));
+    assert_eq!(cache.find(&service(1, 80)), None);
+}

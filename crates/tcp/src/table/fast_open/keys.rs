@@ -1,0 +1,85 @@
+//! The cookies that this host grants (RFC 7413 4.1.2).
+//!
+//! A cookie is SipHash-2-4 of both addresses, under a key that serves nothing else: whoever returns
+//! it has received packets at the address that it speaks from. It says nothing of ports, so one is
+//! good for every listener of this host.
+//!
+//! Cookies last as long as their key. After [`FastOpenKeys::rotate`] those of the key before are
+//! good for one more time, and answered by a new one.
+
+use core::fmt;
+
+use whimbrel_wire::Address;
+use whimbrel_wire::tcp::FastOpen;
+
+use super::super::Key;
+use super::super::sip::SipHasher24;
+
+/// The keys of the cookies.
+#[derive(Clone)]
+pub struct FastOpenKeys {
+    current: SipHasher24,
+    previous: Option<SipHasher24>,
+}
+
+/// What a cookie is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CookieVerdict {
+    /// It was granted to this address.
+    Valid,
+    /// It was, under the key before: its owner is to have a new one.
+    Outdated,
+    /// It was not, or too long ago.
+    Invalid,
+}
+
+impl FastOpenKeys {
+    /// Cookies under this key.
+    pub fn new(key: &Key) -> Self {
+        Self { current: key.prf(), previous: None }
+    }
+
+    /// Grants cookies under `key` from now on. Those of the key so far are still taken, those of the
+    /// one before it no more.
+    pub fn rotate(&mut self, key: &Key) {
+        self.previous = Some(core::mem::replace(&mut self.current, key.prf()));
+    }
+
+    /// The cookie of whoever speaks to `local` from `remote`.
+    pub fn grant(&self, local: &Address, remote: &Address) -> FastOpen {
+        let cookie = code(&self.current, local, remote);
+        FastOpen::from_cookie(&cookie).unwrap_or(FastOpen::REQUEST)
+    }
+
+    /// What a cookie is worth that came from `remote` to `local`.
+    pub fn judge(&self, local: &Address, remote: &Address, cookie: &FastOpen) -> CookieVerdict {
+        let is_of = |prf: &SipHasher24| cookie.cookie() == code(prf, local, remote);
+        if is_of(&self.current) {
+            CookieVerdict::Valid
+        } else if self.previous.as_ref().is_some_and(is_of) {
+            CookieVerdict::Outdated
+        } else {
+            CookieVerdict::Invalid
+        }
+    }
+}
+
+/// Says that there are keys, and nothing of what they are.
+impl fmt::Debug for FastOpenKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FastOpenKeys").finish_non_exhaustive()
+    }
+}
+
+/// The length of what is hashed tells the families apart.
+fn code(prf: &SipHasher24, local: &Address, remote: &Address) -> [u8; 8] {
+    let hash = if local.is_v4() {
+        prf.hash([local.v4_octets(), remote.v4_octets()].as_flattened())
+    } else {
+        prf.hash([*local.octets(), *remote.octets()].as_flattened())
+    };
+    hash.to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests;
