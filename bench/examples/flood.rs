@@ -8,7 +8,7 @@
 use std::time::Instant as Clock;
 
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, Steering, TxBatch,
+    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::Secrets;
@@ -70,13 +70,7 @@ fn server(policy: &str, syns: u32) -> Result<Shard, Failure> {
     let mut shard = Shard::new(ShardConfig {
         tunables,
         secrets: Secrets::from_seed(1),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: 1_500,
-            max_super: 1_500,
-            tx_checksum: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, 1_500),
         addresses: vec![InterfaceAddress { addr: SERVER, prefix_len: 8 }],
         routes: Vec::new(),
     })?;

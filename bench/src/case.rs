@@ -120,6 +120,17 @@ pub(crate) struct Measured {
     pub(crate) value: f64,
     /// What was carried while it was measured.
     pub(crate) tally: Tally,
+    /// What the call took, filling included, as whoever called saw it.
+    pub(crate) spent: Spent,
+}
+
+/// What a call of a peer's program took.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Spent {
+    /// By the clock.
+    pub(crate) wall: Duration,
+    /// Of the processor.
+    pub(crate) cpu: Duration,
 }
 
 /// What applications did: it proves that the work was done.
@@ -162,7 +173,8 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Skipped(reason) => writeln!(f, "skip {reason}"),
-            Self::Measured(Measured { scale, value, tally }) => {
+            // What it took, whoever called saw.
+            Self::Measured(Measured { scale, value, tally, spent: _ }) => {
                 writeln!(f, "scale {scale}\nvalue {value}")?;
                 let Tally { connections, up, down } = tally;
                 writeln!(f, "connections {connections}\nup {up}\ndown {down}")
@@ -214,9 +226,9 @@ pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 1_024..=65_535;
 /// The ports that are chosen from in [`Kind::Ports`]: Linux' and Whimbrel's default.
 pub(crate) const CHOICE: std::ops::RangeInclusive<u16> = 32_768..=60_999;
 
-/// How many addresses clients need: so few that most ports are used.
+/// How many addresses clients need: so few that most ports are used, 256 for 10,000,000.
 pub(crate) fn client_addresses(waiting: u32) -> u32 {
-    1 + waiting / 40_000
+    1 + waiting / 39_200
 }
 
 #[cfg(test)]

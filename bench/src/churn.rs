@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
-    ShardConfig, Steering, TxBatch,
+    ShardConfig, TxBatch,
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
@@ -292,13 +292,7 @@ pub(crate) fn shard(addresses: Vec<Address>, msl: Duration, work: &Work) -> Resu
     }
     let seed = u64::from(addresses.contains(&address(SERVER)));
     let addresses = addresses.into_iter().map(|addr| InterfaceAddress { addr, prefix_len: 8 });
-    let capabilities = Capabilities {
-        medium: Medium::Ip,
-        mtu: MTU,
-        max_super: u32::from(MTU),
-        tx_checksum: false,
-        steering: Steering::None,
-    };
+    let capabilities = Capabilities::plain(Medium::Ip, MTU);
     Ok(Shard::new(ShardConfig {
         tunables,
         secrets: Secrets::from_seed(seed),

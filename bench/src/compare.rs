@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::Failure;
-use crate::case::{Answer, Case, Kind, Limits, Measured};
+use crate::case::{Answer, Case, Kind, Limits, Measured, Spent};
+use crate::meter::children_cpu_time;
 use crate::peers::{PEERS, Ready, last_line};
+use crate::report::grouped;
 
 /// What is to be compared.
 pub(crate) struct Plan {
@@ -86,9 +88,11 @@ impl Plan {
                 }
             }
         }
+        let begun = Instant::now();
         for round in 1..=self.rounds {
             for case in &self.cases {
-                eprint!("round {round} of {}: {} {}", self.rounds, case.kind.name(), case.scale);
+                let (elapsed, name) = (begun.elapsed().as_secs(), case.kind.name());
+                eprint!("{elapsed:>5} s, round {round} of {}: {name} {}", self.rounds, case.scale);
                 comparison.do_case(*case, &self.limits)?;
                 eprintln!();
             }
@@ -101,12 +105,14 @@ impl Comparison {
     fn do_case(&mut self, case: Case, limits: &Limits) -> Result<(), Failure> {
         for ready in &self.peers {
             let key = (case, ready.peer.name);
-            if matches!(self.cells.get(&key), Some(Cell::Without(_))) {
+            if self.cells.get(&key).is_some_and(Cell::is_settled) {
                 continue;
             }
-            let answer = match self.out_of_reach(case, ready.peer.name) {
+            let answer = match self.out_of_reach(case, ready.peer.name, limits) {
                 Some(reason) => Answer::Skipped(reason),
-                None => call(ready, case, limits)?,
+                // What one peer fails of is not to cost the figures of all others.
+                None => call(ready, case, limits)
+                    .unwrap_or_else(|failure| Answer::Skipped(failure.to_string())),
             };
             match answer {
                 Answer::Measured(measured) => {
@@ -117,8 +123,8 @@ impl Comparison {
                     }
                 }
                 Answer::Skipped(reason) => {
-                    eprint!(", {} skipped", ready.peer.name);
-                    self.cells.insert(key, Cell::Without(reason));
+                    eprint!(", {} skipped: {reason}", ready.peer.name);
+                    self.cells.entry(key).or_insert(Cell::Without(reason));
                 }
             }
         }
@@ -126,18 +132,31 @@ impl Comparison {
     }
 
     /// What exceeded the limits at a smaller scale is not tried at a larger one.
-    fn out_of_reach(&self, case: Case, peer: &'static str) -> Option<String> {
+    fn out_of_reach(&self, case: Case, peer: &'static str, limits: &Limits) -> Option<String> {
         let smaller = self.cells.iter().filter(|((other, name), _)| {
             *name == peer && other.kind == case.kind && other.scale < case.scale
         });
         let reached = smaller.filter_map(|((other, _), cell)| match cell {
             Cell::Measured(rounds) => {
                 let first = rounds.first()?;
-                first.is_short_of(*other).then_some(first.scale)
+                first.is_short_of(*other).then(|| (first.scale, first.limit(limits)))
             }
+            // It took all ports already, to give some of them back.
+            Cell::Without(reason) if case.kind == Kind::Ports => Some((0, reason.clone())),
             Cell::Without(_) => None,
         });
-        reached.max().map(|scale| format!("it reached {scale} within the limits"))
+        let (scale, limit) = reached.max()?;
+        Some(if scale > 0 { format!("it reached {} {limit}", grouped(scale)) } else { limit })
+    }
+}
+
+impl Cell {
+    /// Whether another round would say nothing more, or take too long for what it says.
+    fn is_settled(&self) -> bool {
+        match self {
+            Self::Without(_) => true,
+            Self::Measured(rounds) => rounds.iter().any(|round| round.spent.wall > ONCE_ABOVE),
+        }
     }
 }
 
@@ -146,12 +165,21 @@ impl Measured {
     pub(crate) fn is_short_of(&self, case: Case) -> bool {
         self.scale * 20 < u64::from(case.scale) * 19
     }
+
+    /// Which limit ended the filling.
+    fn limit(&self, limits: &Limits) -> String {
+        if self.spent.cpu >= limits.fill {
+            format!("in {} s of CPU time", limits.fill.as_secs_f64())
+        } else {
+            format!("in {} GiB of memory, or all it can have", limits.memory >> 30)
+        }
+    }
 }
 
 /// Calls a peer's program, and ends it if it takes far longer than its limits.
 fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
-    let begun = Instant::now();
-    let patience = limits.fill * 12 + limits.measure * 10 + PATIENCE;
+    let (begun, cpu) = (Instant::now(), children_cpu_time()?);
+    let patience = limits.fill * 6 + limits.measure * 10 + PATIENCE;
     let mut command = ready.command(case, limits);
     let piped = std::process::Stdio::piped;
     let mut child = command.stdout(piped()).stderr(piped()).spawn()?;
@@ -167,10 +195,20 @@ fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
     if !output.status.success() {
         return Ok(Answer::Skipped(format!("failed: {}", last_line(&output.stderr))));
     }
-    Answer::read(case.kind, &String::from_utf8(output.stdout)?)
+    let mut answer = Answer::read(case.kind, &String::from_utf8(output.stdout)?)?;
+    if let Answer::Measured(measured) = &mut answer {
+        let cpu = children_cpu_time()?.saturating_sub(cpu);
+        measured.spent = Spent { wall: begun.elapsed(), cpu };
+    }
+    Ok(answer)
 }
 
 /// What a peer may fill, octets.
 const MEMORY: u64 = 12 << 30;
+/// What took longer is not repeated.
+const ONCE_ABOVE: Duration = Duration::from_secs(20);
 /// What a peer may take beyond its limits: exhausted ports are slow to find.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests;

@@ -39,9 +39,12 @@ TIME-WAIT. Then the choice of a port, memory of records, packets to idle connect
 whimbrel-plain (without timestamps and SACK), smoltcp, lwip, gvisor and linux, as far as each can
 be had: lwip wants apt-get, dpkg-source and cc, gvisor wants go, linux wants root.
 
+Without --quick it takes 40 to 60 minutes by itself; it says on stderr how far it is. What one peer
+fails of costs none of the others' figures.
+
   --quick          a minute in all: up to 100,000 records, one round
   --only PEER      this peer alone, or several
-  --rounds N       how often each case is done, 1 or more (3)
+  --rounds N       how often each case is done that takes less than 20 s, 1 or more (3)
   --json           each measurement instead of a table
   --write          the table and its drawing into docs, too
 

@@ -6,6 +6,7 @@ mod linux;
 mod smoltcp;
 mod whimbrel;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -118,18 +119,24 @@ pub(crate) fn answer(name: &str, case: Case, limits: &Limits) -> Result<Answer, 
         _ => Err(format!("{name}: no peer of this program").into()),
     };
     answer.or_else(|failure| match failure.downcast::<Unable>() {
-        Ok(unable) => Ok(Answer::Skipped(unable.0.to_owned())),
+        Ok(unable) => Ok(Answer::Skipped(unable.0.into_owned())),
         Err(other) => Err(other),
     })
 }
 
 /// A peer cannot do a case, for this reason.
-#[derive(Clone, Copy, Debug)]
-struct Unable(&'static str);
+#[derive(Debug)]
+struct Unable(Cow<'static, str>);
+
+impl From<&'static str> for Unable {
+    fn from(reason: &'static str) -> Self {
+        Self(reason.into())
+    }
+}
 
 impl std::fmt::Display for Unable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0)
+        f.write_str(&self.0)
     }
 }
 

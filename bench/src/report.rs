@@ -40,9 +40,9 @@ impl Comparison {
         let Plan { limits, rounds, .. } = plan;
         writeln!(
             text,
-            "Rounds: {rounds}; medians, with the least and the most, and ratios to {}. Filling ends \
-             after {} s of CPU time or {} GiB: then the figure is that of the scale reached, which \
-             it names.\n",
+            "Rounds: {rounds}, but one of what takes longer than 20 s; medians, with the least and the \
+             most, and ratios to {}. Filling ends after {} s of CPU time or {} GiB: then the figure \
+             is that of the scale reached, which it names.\n",
             self.peers.first().map_or("nobody", |it| it.peer.title),
             limits.fill.as_secs_f64(),
             limits.memory >> 30,

@@ -3,7 +3,7 @@ use super::{Answer, Case, Kind, Measured, Tally};
 #[test]
 fn an_answer_is_read_as_it_was_written() {
     let tally = Tally { connections: 3, up: 192, down: 768 };
-    let answer = Answer::Measured(Measured { scale: 10, value: 1.5, tally });
+    let answer = Answer::Measured(Measured { scale: 10, value: 1.5, tally, ..Measured::default() });
     assert_eq!(Answer::read(Kind::Churn, &answer.to_string()).unwrap(), answer);
     let skipped = Answer::Skipped("no port is chosen".to_owned());
     assert_eq!(Answer::read(Kind::Ports, &skipped.to_string()).unwrap(), skipped);

@@ -88,7 +88,7 @@ fn churn(hosts: &mut impl Hosts, waiting: u32, limits: &Limits) -> Result<Measur
         }
     };
     let tally = hosts.tally().since(before);
-    Ok(Measured { scale, value: micros(spent, tally.connections), tally })
+    Ok(Measured { scale, value: micros(spent, tally.connections), tally, ..Measured::default() })
 }
 
 fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measured, Failure> {
@@ -99,7 +99,9 @@ fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measur
     {
         held.push(handle);
         if held.len().is_multiple_of(256) && !filling.may_go_on()? {
-            return Err(Unable("taking all ports exceeds the limits").into());
+            let (count, seconds) = (held.len(), (limits.fill * SLOWLY).as_secs_f64());
+            let reason = format!("{count} were taken in {seconds} s of CPU time, and not all");
+            return Err(Unable(reason.into()).into());
         }
     }
     let all = held.len();
@@ -124,26 +126,34 @@ fn ports(hosts: &mut impl Hosts, percent: u32, limits: &Limits) -> Result<Measur
             hosts.abort(handle)?;
         }
     }
-    Ok(Measured { scale: percent.into(), value: micros(spent, calls), tally: Tally::default() })
+    Ok(Measured { scale: percent.into(), value: micros(spent, calls), ..Measured::default() })
 }
 
 fn memory(hosts: &mut impl Hosts, case: Case, limits: &Limits) -> Result<Measured, Failure> {
+    let count =
+        if case.kind == Kind::Idle { case.scale.min(hosts.most_idle()) } else { case.scale };
+    // What is there once, and not for each record, is there now.
+    add(hosts, case.kind, WARM_UP)?;
+    let first = if case.kind == Kind::TimeWait { hosts.waiting()? } else { WARM_UP.into() };
     let before = hosts.memory()?;
-    let scale = match case.kind {
-        Kind::Syn => fill(case.scale, limits, |count| hosts.receive_syns(count))?,
-        Kind::Idle => {
-            let scale = case.scale.min(hosts.most_idle());
-            fill(scale, limits, |count| hosts.open_idle(count))?
-        }
-        _ => {
-            fill(case.scale, limits, |count| hosts.churn(count))?;
-            hosts.waiting()?
-        }
-    };
+    let more = count.saturating_sub(WARM_UP);
+    let mut scale = first + fill(more, limits, |count| add(hosts, case.kind, count))?;
+    if case.kind == Kind::TimeWait {
+        scale = hosts.waiting()?;
+    }
     let ends = if case.kind == Kind::Idle { 2 } else { 1 };
     let grown = hosts.memory()?.saturating_sub(before);
-    let value = grown as f64 / (ends * scale) as f64;
-    Ok(Measured { scale, value, tally: Tally::default() })
+    let value = grown as f64 / (ends * scale.saturating_sub(first)) as f64;
+    Ok(Measured { scale, value, ..Measured::default() })
+}
+
+/// So many more records of which the memory is measured.
+fn add(hosts: &mut impl Hosts, kind: Kind, count: u32) -> Result<(), Failure> {
+    match kind {
+        Kind::Syn => hosts.receive_syns(count),
+        Kind::Idle => hosts.open_idle(count),
+        _ => hosts.churn(count),
+    }
 }
 
 fn packets(
@@ -163,7 +173,7 @@ fn packets(
         spent += cpu_time() - begun;
         packets += PACKETS as u64;
     }
-    Ok(Measured { scale, value: micros(spent, packets), tally: Tally::default() })
+    Ok(Measured { scale, value: micros(spent, packets), ..Measured::default() })
 }
 
 /// Adds `count` by `more`, as far as the limits allow; returns how many that were.

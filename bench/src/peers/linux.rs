@@ -54,10 +54,12 @@ impl Linux {
     /// Two hosts for this case.
     pub(crate) fn new(case: Case) -> Result<Self, Failure> {
         match case.kind {
-            Kind::Syn => return Err(Unable("its SYNs would have to come from a raw socket").into()),
+            Kind::Syn => {
+                return Err(Unable::from("its SYNs would have to come from a raw socket").into());
+            }
             Kind::Packet | Kind::Burst => {
                 let reason = "a packet comes through a device, of which the cost would be measured";
-                return Err(Unable(reason).into());
+                return Err(Unable::from(reason).into());
             }
             Kind::Churn | Kind::Ports | Kind::TimeWait | Kind::Idle => {}
         }

@@ -259,7 +259,7 @@ impl Hosts for Smoltcp {
     }
 
     fn connect(&mut self) -> Result<Option<SocketHandle>, Failure> {
-        Err(Unable("its applications choose the ports").into())
+        Err(Unable::from("its applications choose the ports").into())
     }
 
     fn abort(&mut self, _: SocketHandle) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
+use crate::Part;
 use crate::transport::{Happening, Model, Opening, Reading, Transport, Trouble};
 use series::Series;
 
@@ -42,6 +43,14 @@ pub struct Plan {
     pub timeout: Duration,
     /// What is set on each connection.
     pub opening: Opening,
+}
+
+impl Plan {
+    /// What one part of the transfer is to do: its share of the streams.
+    pub fn part(&self, part: Part) -> Self {
+        let streams = part.share(self.streams.into());
+        Self { streams: u32::try_from(streams).unwrap_or(u32::MAX).max(1), ..self.clone() }
+    }
 }
 
 /// Which way octets go.
@@ -211,6 +220,11 @@ impl<T: Transport> Bulk<T> {
     /// Whether octets flow, or did.
     pub const fn has_begun(&self) -> bool {
         !matches!(self.life, Life::NotBegun | Life::Opening)
+    }
+
+    /// When all streams were open.
+    pub const fn began(&self) -> Instant {
+        self.began
     }
 
     /// How long it ran, what was omitted not counted.

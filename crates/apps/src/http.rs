@@ -35,7 +35,7 @@ pub use connection::{Connection, Step};
 pub use content_type::content_type;
 pub use date::HttpDate;
 pub use fixed::FixedBody;
-pub use limits::{CloseBy, Limits, Terms};
+pub use limits::{CloseBy, KeepAlive, Limits, Terms};
 pub use range::{ByteRange, RangeOutcome};
 pub use reply::{Reply, ReplyReader};
 pub use request::{Framing, Method, Request, Version};

@@ -79,6 +79,14 @@ pub struct Close {
     pub never_begun: u64,
 }
 
+/// Of several parts.
+impl core::ops::AddAssign for Close {
+    fn add_assign(&mut self, other: Self) {
+        self.in_flight += other.in_flight;
+        self.never_begun += other.never_begun;
+    }
+}
+
 /// What became of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {

@@ -3,27 +3,26 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use whimbrel_apps::bulk::{self, Bulk, Direction, Sample, Shares, Totals, Until};
+use whimbrel_apps::Trouble;
+use whimbrel_apps::bulk::{self, Direction, Sample, Shares, Totals, Until};
 use whimbrel_apps::condition::Figure;
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::transport::Opening;
-use whimbrel_apps::{Model, Transport, Trouble};
 use whimbrel_io::WireSpec;
-use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::Endpoint;
 
 use crate::crr;
-use crate::drive::{self, Job, Ran};
+use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{Ground, GroundOptions, OutputOptions};
 use crate::proc::first_line;
-use crate::progress::{self, Progress};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
+use crate::shards::Work;
 use crate::{output, quantity, report, size};
 
 mod iperf3;
+mod job;
 mod json;
 mod table;
 
@@ -143,15 +142,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let steps = match plan.bulk.until {
-        Until::Elapsed(time) => progress::steps(time + plan.bulk.omit),
-        Until::Octets(count) => count * u64::from(plan.bulk.streams),
-    };
-    let progress = report.progress(steps);
-    let told = Told { report: &mut report, intervals: 0 };
-    let mut job = BulkJob { plan: &plan, progress, told, began: None, retransmits: None };
+    let mut job = job::BulkJob::new(&plan, &mut report);
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
-    job.progress.finish();
 
     if !ran.outcome.moved_anything() {
         ran.outcome.judge(ran.target)?;
@@ -218,8 +210,9 @@ impl Arguments {
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let target = arguments.target.as_deref().map(crr::end).transpose()?;
+        let work = Work { parts: arguments.parallel.into(), option: "--parallel" };
         let ground =
-            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands())?;
+            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands(), work)?;
         let sends = (arguments.way == Way::Send) != arguments.reverse;
         let direction = match (arguments.bidir, sends) {
             (true, _) => Direction::Both,
@@ -303,99 +296,6 @@ impl Outcome {
             _ => return None,
         };
         Some(Figure { value, whole: 1.0 })
-    }
-}
-
-/// The transfer as a job of a driver.
-struct BulkJob<'p, 'o> {
-    plan: &'p Plan,
-    progress: Progress,
-    told: Told<'p, 'o>,
-    began: Option<Instant>,
-    retransmits: Option<u64>,
-}
-
-/// Whoever follows a transfer, and how many intervals they know already.
-struct Told<'r, 'o> {
-    report: &'r mut Report<'o>,
-    intervals: usize,
-}
-
-impl Told<'_, '_> {
-    fn follow<T: Transport>(&mut self, client: &Bulk<T>) {
-        let streams = || client.streams().iter().map(|stream| stream.samples());
-        let known = streams().map(<[_]>::len).min().unwrap_or(0);
-        for place in self.intervals..known {
-            let samples = || streams().filter_map(|samples| samples.get(place));
-            self.report.interval(|| json::interval(samples()));
-        }
-        self.intervals = known;
-    }
-}
-
-impl Job for BulkJob<'_, '_> {
-    type Client<T: Transport> = Bulk<T>;
-    type Server<T: Transport> = PeerServer<T>;
-    type Outcome = Outcome;
-
-    fn client<T: Transport>(&self, target: Endpoint) -> Bulk<T> {
-        Bulk::new(bulk::Plan { target, ..self.plan.bulk.clone() })
-    }
-
-    fn server<T: Transport>(&self) -> PeerServer<T> {
-        let role = match self.plan.bulk.direction {
-            Direction::Send => Role::Sink,
-            Direction::Receive | Direction::Both => Role::Chargen,
-        };
-        PeerServer::new(role, Parting::Second)
-    }
-
-    fn watch<T: Transport>(&mut self, client: &Bulk<T>, now: Instant) {
-        if !client.has_begun() {
-            return;
-        }
-        self.told.follow(client);
-        let began = *self.began.get_or_insert(now);
-        let moved = client.streams().iter().map(|stream| stream.totals());
-        let octets: u64 = moved.map(|totals| totals.sent.max(totals.received)).sum();
-        let done = match self.plan.bulk.until {
-            Until::Elapsed(_) => progress::steps(now.since(began)),
-            Until::Octets(_) => octets,
-        };
-        self.progress.show(done, || {
-            let rate = whimbrel_apps::record::per_second(octets * 8, now.since(began));
-            format!("{}  {}", size::display(octets), table::bitrate(rate))
-        });
-    }
-
-    fn end<T: Transport>(&mut self, client: &mut Bulk<T>, net: &mut T, now: Instant) {
-        if !client.is_done() {
-            client.end(net, now);
-        }
-        self.told.follow(client);
-        let of_streams = || {
-            let last = |stream: &bulk::Stream<T::Id>| stream.samples().last()?.gauge?.retransmits;
-            client.streams().iter().map(last).sum()
-        };
-        self.retransmits = net.retransmits().or_else(of_streams);
-    }
-
-    fn outcome<T: Transport>(&self, client: Bulk<T>) -> Outcome {
-        let stream = |stream: &bulk::Stream<T::Id>| StreamOutcome {
-            local: stream.local(),
-            samples: stream.samples().to_vec(),
-            counted: stream.counted(),
-            totals: stream.totals(),
-            shares: *stream.shares(),
-            confirmed: stream.confirmed(),
-        };
-        Outcome {
-            streams: client.streams().iter().map(stream).collect(),
-            only_receives: self.plan.bulk.direction == Direction::Receive,
-            elapsed: client.elapsed(),
-            trouble: client.trouble(),
-            retransmits: self.retransmits,
-        }
     }
 }
 

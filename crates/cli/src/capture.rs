@@ -25,11 +25,6 @@ pub(crate) struct CaptureOption {
 }
 
 impl CaptureOption {
-    /// Whether there is to be one.
-    pub(crate) const fn is_asked(&self) -> bool {
-        self.pcap.is_some()
-    }
-
     /// What is meant on this wire.
     pub(crate) fn pcap(&self, wire: &WireSpec) -> Result<Option<CapturePlan>, Failure> {
         match (&self.pcap, wire) {
@@ -114,6 +109,14 @@ impl CapturePlan {
         let rotation = Rotation { octets, next: Box::new(successors(path.clone(), files)) };
         Ok(Tap::begin(config, out).with_rotation(Some(rotation)))
     }
+}
+
+/// A capture for each of so many shards, all into the same files.
+pub(crate) fn spread(tap: Option<Tap>, shards: usize) -> Vec<Option<Tap>> {
+    let more = |tap: &Tap| (1..shards).map(|_| Some(tap.of_another_shard())).collect();
+    let mut taps: Vec<_> = tap.as_ref().map_or_else(|| (1..shards).map(|_| None).collect(), more);
+    taps.insert(0, tap);
+    taps
 }
 
 /// Ends a capture, if there is one.

@@ -7,21 +7,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use whimbrel_apps::Transport;
 use whimbrel_apps::load::{
     self, Answer, Confidence, Correction, Ending, Exchange, Level, Repeat, Runs, Until,
 };
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::{Part, Transport};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::drive::{self, Job, Ran};
 use crate::failure::Failure;
 use crate::load::{
-    Closer, Outcome, Told, done, errors, figure, figure_names, json, phases, steps, watch_line,
+    Closer, Course, Outcome, Told, errors, figure, figure_names, json, phases, work,
 };
 use crate::options::{Ground, GroundOptions, OutputOptions};
-use crate::progress::Progress;
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::serve::{self, OctetServer};
@@ -123,10 +122,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let progress = report.progress(steps(&plan.load));
-    let mut job = CrrJob { plan: &plan, progress, told: Told::new(&mut report) };
+    let mut job = CrrJob { plan: &plan, told: Told::new(&mut report, &plan.load) };
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
-    job.progress.finish();
 
     let nothing = ran.outcome.judge(&ran.target.to_string());
     if report.form() == Form::Text {
@@ -147,8 +144,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let target = arguments.target.as_deref().map(end).transpose()?;
+        let work = work(arguments.connections, arguments.transactions);
         let ground =
-            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands())?;
+            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands(), work)?;
+        if ground.shards > 1 && repeat(arguments).until.is_some() {
+            let text = "each shard would judge its own rate: leave --iterations and --confidence \
+                        out, or give --shards 1";
+            return Err(Failure::usage("--shards", text));
+        }
         let sizes = exchange_sizes(arguments)?;
         let ending = ending(arguments.mode, arguments.close, target)?;
         Ok(Self {
@@ -303,17 +306,17 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 /// The transactions as a job of a driver.
 struct CrrJob<'p, 'o> {
     plan: &'p Plan,
-    progress: Progress,
     told: Told<'p, 'o>,
 }
 
 impl Job for CrrJob<'_, '_> {
     type Client<T: Transport> = Runs<T>;
     type Server<T: Transport> = PeerServer<T>;
+    type Course = Course;
     type Outcome = Outcome;
 
-    fn client<T: Transport>(&self, target: Endpoint) -> Runs<T> {
-        Runs::new(load::Plan { target, ..self.plan.load.clone() }, self.plan.repeat)
+    fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Runs<T> {
+        Runs::new(load::Plan { target, ..self.plan.load.part(part) }, self.plan.repeat)
     }
 
     fn server<T: Transport>(&self) -> PeerServer<T> {
@@ -324,19 +327,27 @@ impl Job for CrrJob<'_, '_> {
         PeerServer::new(role(self.plan.mode, self.plan.sizes), parting)
     }
 
-    fn watch<T: Transport>(&mut self, client: &Runs<T>, now: Instant) {
-        self.told.follow(client, now);
-        let run = client.current();
-        self.progress.show(done(run, now), || watch_line(run.record(), now, "trans/s"));
+    fn is_followed(&self) -> bool {
+        self.told.is_asked()
     }
 
-    fn end<T: Transport>(&mut self, client: &mut Runs<T>, net: &mut T, now: Instant) {
+    fn course<T: Transport>(client: &Runs<T>, now: Instant) -> Course {
+        Course::of(client, now)
+    }
+
+    fn watch(&mut self, courses: &[Course]) {
+        self.told.follow(courses, (self.plan.load.until, "trans/s"));
+    }
+
+    fn end<T: Transport>(mut client: Runs<T>, net: &mut T, now: Instant) -> Outcome {
         client.end(net, now);
-        self.told.follow(client, now);
+        Outcome::of(&client)
     }
 
-    fn outcome<T: Transport>(&self, client: Runs<T>) -> Outcome {
-        Outcome::of(&client)
+    fn conclude(&mut self, parts: Vec<Outcome>) -> Option<Outcome> {
+        let outcome = Outcome::sum(parts)?;
+        self.told.finish(&outcome);
+        Some(outcome)
     }
 }
 

@@ -3,10 +3,12 @@
 //! The applications are the same on every wire; what differs is who moves their octets: a stack in
 //! memory, a stack over a device, or the kernel.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use whimbrel_apps::{Model, Transport};
+use whimbrel_apps::{Model, Part, Transport};
 use whimbrel_io::signals::Signals;
+use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::sys::{CpuTime, cpu_time};
 use whimbrel_io::{Clock, Stop, WireSpec};
 use whimbrel_link::LinkCounters;
@@ -17,6 +19,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
 use crate::options::Ground;
+use crate::proc;
 
 mod device;
 pub(crate) mod kernel;
@@ -26,29 +29,38 @@ mod port;
 
 pub(crate) use net::KernelNet;
 
-/// A client to run, and the server that it needs if nobody else is there.
+/// A client to run, and the server that it needs if nobody else is there. On a stack of several shards
+/// each has a client of its own, which does its part.
 pub(crate) trait Job {
     /// The client.
     type Client<T: Transport>: Model<T>;
     /// The server.
     type Server<T: Transport>: Model<T>;
-    /// What is left of the client at the end.
-    type Outcome;
+    /// How far a client is.
+    type Course: Send;
+    /// What is left of a client at the end, or of all.
+    type Outcome: Send;
 
-    /// A client of the server at `target`.
-    fn client<T: Transport>(&self, target: Endpoint) -> Self::Client<T>;
+    /// A client of the server at `target`, which does this part.
+    fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Self::Client<T>;
 
     /// A server for it.
     fn server<T: Transport>(&self) -> Self::Server<T>;
 
-    /// Called every now and then while the client runs.
-    fn watch<T: Transport>(&mut self, client: &Self::Client<T>, now: Instant);
+    /// Whether anybody is told how the clients go.
+    fn is_followed(&self) -> bool;
+
+    /// How far a client is.
+    fn course<T: Transport>(client: &Self::Client<T>, now: Instant) -> Self::Course;
+
+    /// Told every now and then how far all clients are.
+    fn watch(&mut self, courses: &[Self::Course]);
 
     /// The run is over, by itself or because somebody interrupted it.
-    fn end<T: Transport>(&mut self, client: &mut Self::Client<T>, net: &mut T, now: Instant);
+    fn end<T: Transport>(client: Self::Client<T>, net: &mut T, now: Instant) -> Self::Outcome;
 
-    /// What is left of the client.
-    fn outcome<T: Transport>(&self, client: Self::Client<T>) -> Self::Outcome;
+    /// What all clients did together; `None` if there was none.
+    fn conclude(&mut self, parts: Vec<Self::Outcome>) -> Option<Self::Outcome>;
 }
 
 /// A run that is over.
@@ -61,6 +73,8 @@ pub(crate) struct Ran<O> {
     pub(crate) server: Option<StackState>,
     /// The links between them, there and back, if they were in memory.
     pub(crate) links: Option<[LinkCounters; 2]>,
+    /// What came in by the wrong queue, of both sides.
+    pub(crate) steering: SteeringCounters,
     /// The server.
     pub(crate) target: Endpoint,
     /// What keys and chance came from, if not from the system.
@@ -79,6 +93,7 @@ impl<O> Ran<O> {
             client: None,
             server: None,
             links: None,
+            steering: SteeringCounters::default(),
             target,
             seed: None,
             offloads: None,
@@ -87,11 +102,13 @@ impl<O> Ran<O> {
     }
 }
 
-/// What processors did for this process, both sides of a connection if both are in it.
-#[derive(Clone, Copy, Debug)]
+/// What the machine did for this process, for both sides of a connection if both are in it.
+#[derive(Clone, Debug)]
 pub(crate) struct Effort {
-    /// What they did.
+    /// What processors did.
     pub(crate) cpu: CpuTime,
+    /// What the kernel's TCP counted, whoever for.
+    pub(crate) kernel: BTreeMap<String, u64>,
     /// In how long, by the machine's clock.
     pub(crate) elapsed: Duration,
 }
@@ -119,6 +136,16 @@ impl StackState {
             ports: (tunables.port_first, tunables.port_last),
         }
     }
+
+    /// Of several shards of one stack.
+    fn sum(shards: impl IntoIterator<Item = Self>) -> Option<Self> {
+        shards.into_iter().reduce(|mut sum, shard| {
+            sum.counters += &shard.counters;
+            sum.census += shard.census;
+            sum.states += shard.states;
+            sum
+        })
+    }
 }
 
 /// Runs `job` against `target`, or against its own server if there is none.
@@ -126,12 +153,16 @@ pub(crate) fn run<J: Job>(
     job: &mut J,
     ground: &Ground,
     target: Option<Endpoint>,
-) -> Result<Ran<J::Outcome>, Failure> {
+) -> Result<Ran<J::Outcome>, Failure>
+where
+    J::Client<Shard>: Send,
+    J::Server<Shard>: Send,
+{
     target.map_or(Ok(()), |target| ground.check_target(target))?;
     measure(|stop| match (&ground.wire, target) {
         (WireSpec::Mem(link), _) => mem::run(job, ground, link, stop),
         (WireSpec::Kernel, target) => kernel::run(job, target, stop),
-        (wire, Some(target)) => device::run(job, ground, wire, target, stop),
+        (_, Some(target)) => device::run(job, ground, target, stop),
         (_, None) => Err(Failure::usage("--wire", "give the address of the other side")),
     })
 }
@@ -142,13 +173,19 @@ pub(crate) fn measure<O>(
 ) -> Result<Ran<O>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
-    let (began, before) = (Clock::start(), cpu_time());
+    let (began, before, counters) = (Clock::start(), cpu_time(), proc::counters());
     let mut ran = run(&stop)?;
     ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
         let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };
-        Effort { cpu, elapsed: began.now().since(Instant::ZERO) }
+        let kernel = proc::counted_since(&counters);
+        Effort { cpu, kernel, elapsed: began.now().since(Instant::ZERO) }
     });
     Ok(ran)
+}
+
+/// Nothing ran, which no plan asks for.
+pub(crate) fn nobody() -> Failure {
+    Failure::run("there was no client to run")
 }
 
 /// Events dealt with in one turn, before frames have their turn again.

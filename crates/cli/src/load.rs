@@ -13,6 +13,7 @@ use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::{output, quantity, report, size};
 
+mod course;
 mod figures;
 mod job;
 pub(crate) mod json;
@@ -22,9 +23,11 @@ mod summary;
 mod threads;
 mod url;
 
+pub(crate) use course::Course;
 pub(crate) use figures::{Outcome, figure, figure_names};
-pub(crate) use job::{Told, done, steps, watch_line};
+pub(crate) use job::Told;
 use plan::Plan;
+pub(crate) use plan::work;
 pub(crate) use summary::{errors, phases, runs};
 
 /// What was typed.
@@ -115,7 +118,7 @@ impl Arguments {
 
 /// A switch.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Switch {
+pub(crate) enum Switch {
     /// It is on.
     On,
     /// It is off.
@@ -138,13 +141,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let progress = report.progress(steps(&plan.load));
-    let mut job = job::LoadJob::new(&plan, progress, Told::new(&mut report));
+    let mut job = job::LoadJob::new(&plan, Told::new(&mut report, &plan.load));
     let ran = match plan.threads {
         1 => drive::run(&mut job, &plan.ground, plan.target)?,
         _ => threads::run(&mut job, &plan)?,
     };
-    job.finish();
 
     // Of a run in which nothing went, the reason alone is worth reading.
     if report.form() == Form::Text {

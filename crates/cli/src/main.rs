@@ -15,6 +15,7 @@ mod crew;
 mod crr;
 mod doctor;
 mod drive;
+mod examples;
 mod failure;
 mod load;
 mod options;
@@ -73,26 +74,34 @@ enum Color {
 #[derive(Subcommand)]
 enum Tool {
     /// Serve HTTP/1.1 on the stack: a fixed body, or files.
+    #[command(after_help = examples::SERVE)]
     Serve(serve::Arguments),
     /// Run packet scripts: what a peer sends, what an application calls, what must come of it.
     #[command(subcommand)]
     Script(script::Command),
     /// Load an HTTP/1.1 server and measure it; without a URL, one in this process.
+    #[command(after_help = examples::LOAD)]
     Load(load::Arguments),
     /// Measure short connections and transactions, as netperf's TCP_CRR, TCP_RR and TCP_CC do.
+    #[command(after_help = examples::CRR)]
     Crr(crr::Arguments),
     /// Measure bulk transfer, as ttcp and iperf3 do.
+    #[command(after_help = examples::BULK)]
     Bulk(bulk::Arguments),
     /// Capture what passes a wire, with why it was dropped and how states changed, as pcapng.
+    #[command(after_help = examples::PCAP)]
     Pcap(pcap::Arguments),
     /// Play random scenarios in virtual time, and check every octet of every stream.
     #[command(subcommand)]
     Sim(sim::Command),
     /// Look at what commands need of this machine, and say how to get what is missing.
+    #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::Arguments),
     /// Print what a shell reads to complete commands and options.
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(pages::Completions),
     /// Print the manual page, or write the pages of all commands.
+    #[command(after_help = examples::MAN)]
     Man(pages::Manual),
 }
 

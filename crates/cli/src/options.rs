@@ -12,6 +12,7 @@ use crate::capture::{CaptureOption, CapturePlan};
 use crate::drive::mem;
 use crate::failure::Failure;
 use crate::rules::{RuleOptions, Rules, Shorthand};
+use crate::shards::{ShardOptions, Spread, Work};
 
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct GroundOptions {
     pub(crate) rules: RuleOptions,
     #[command(flatten)]
     pub(crate) capture: CaptureOption,
+    #[command(flatten)]
+    pub(crate) shards: ShardOptions,
 }
 
 /// Whose TCP.
@@ -103,6 +106,10 @@ pub(crate) struct Ground {
     pub(crate) pcap: Option<CapturePlan>,
     /// The client's addresses on a mem: wire beside its first.
     pub(crate) more: Vec<Address>,
+    /// How many threads the stack is on: the wire has a queue for each.
+    pub(crate) shards: u16,
+    /// The processors that they run on, if they are to stay on some.
+    pub(crate) processors: Vec<usize>,
 }
 
 impl Ground {
@@ -150,11 +157,12 @@ impl Ground {
 }
 
 impl GroundOptions {
-    /// What they mean for a command with a target, or with none.
+    /// What they mean for a command with a target, or with none, and so much work.
     pub(crate) fn ground(
         &self,
         target: Option<&str>,
         shorthands: &[Shorthand],
+        work: Work,
     ) -> Result<Ground, Failure> {
         let typed = match (self.typed_wire()?, target) {
             (Some(wire), _) => wire.to_owned(),
@@ -175,7 +183,9 @@ impl GroundOptions {
         };
         let pcap = self.capture.pcap(&wire)?;
         let (seed, clock, more) = (self.seed, self.clock, Vec::new());
-        Ok(Ground { rules, typed, seed, clock, pcap, wire, more })
+        let Spread { wire, shards } = self.shards.spread(wire, Some(work))?;
+        let processors = self.shards.processors()?;
+        Ok(Ground { rules, typed, seed, clock, pcap, wire, more, shards, processors })
     }
 
     /// The wire that was typed, if one was.

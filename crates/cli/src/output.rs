@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
+use whimbrel_io::steering::SteeringCounters;
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::Capabilities;
 use whimbrel_stack::shard::SocketState;
@@ -15,7 +16,7 @@ use whimbrel_stack::shard::SocketState;
 use crate::drive::{Effort, Ran, StackState};
 use crate::failure::Failure;
 use crate::options::{ClockKind, Ground};
-use crate::proc::first_line;
+use crate::proc::{self, first_line};
 use crate::quantity;
 
 /// Prints on the standard output.
@@ -46,6 +47,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "kernel": first_line("/proc/sys/kernel/osrelease"),
             "wire": ground.typed,
             "clock": if ground.clock == ClockKind::Virtual { "virtual" } else { "real" },
+            "shards": ground.shards,
             "offloads": ran.offloads.as_ref().map(offloads),
         }),
     );
@@ -60,8 +62,11 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
         json!({
             "client": ran.client.as_ref().map(stack),
             "server": ran.server.as_ref().map(stack),
+            "kernel": ran.effort.as_ref().filter(|_| ran.client.is_none()).map(kernel),
         }),
     );
+    let steering = (ground.shards > 1).then(|| steering(&ran.steering));
+    document.insert("steering".into(), steering.into());
     document.insert(
         "links".into(),
         ran.links.map_or(Value::Null, |links| links.iter().map(link).collect()),
@@ -112,6 +117,14 @@ pub(crate) fn cookie(seed: u64) -> String {
     (0..36).map(letter).collect()
 }
 
+/// How many shards there are, behind the wire, if there are several.
+pub(crate) fn on_shards(ground: &Ground) -> String {
+    match ground.shards {
+        1 => String::new(),
+        shards => format!("  on {shards} shards"),
+    }
+}
+
 /// Every counter that counted something, for people: of both stacks, if they are ours.
 pub(crate) fn counters(ran: &Ran<impl Sized>) -> String {
     let mut text = String::new();
@@ -142,6 +155,11 @@ fn stack(state: &StackState) -> Value {
     })
 }
 
+/// What the kernel counted meanwhile in this network namespace, and its TIME-WAIT of now.
+fn kernel(effort: &Effort) -> Value {
+    json!({ "counters": effort.kernel, "time_wait": proc::time_wait() })
+}
+
 /// The name of a state as a key: `syn_sent`.
 fn key(state: SocketState) -> String {
     state.to_string().to_lowercase().replace('-', "_")
@@ -156,6 +174,14 @@ fn link(counters: &LinkCounters) -> Value {
         "lost_queue": counters.lost_queue,
         "duplicated": counters.duplicated,
         "reordered": counters.reordered,
+    })
+}
+
+fn steering(counters: &SteeringCounters) -> Value {
+    json!({
+        "forwarded": counters.forwarded,
+        "adopted": counters.adopted,
+        "dropped": counters.dropped,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What the machine's kernel tells of itself in `/proc`.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 /// The first line of a file of the kernel's; empty if there is none.
@@ -20,6 +21,37 @@ fn range(line: &str) -> Option<(u16, u16)> {
 /// Connections of this network namespace that are in TIME-WAIT, whoever their peer is.
 pub(crate) fn time_wait() -> Option<u32> {
     waiting(&fs::read_to_string("/proc/net/sockstat").ok()?)
+}
+
+/// What the kernel's TCP has counted in this network namespace so far, whoever for; by the names that
+/// `nstat` has, which are those of this stack's counters, too.
+pub(crate) fn counters() -> BTreeMap<String, u64> {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let mut all = rows(&read("/proc/net/snmp"), "Tcp");
+    all.extend(rows(&read("/proc/net/netstat"), "TcpExt"));
+    all
+}
+
+/// By how much they have grown since `before`.
+pub(crate) fn counted_since(before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let grown = counters().into_iter().map(|(name, count)| {
+        let grown = count.saturating_sub(before.get(&name).copied().unwrap_or(0));
+        (name, grown)
+    });
+    grown.filter(|(_, grown)| *grown > 0).collect()
+}
+
+/// Names and values of one group: each has a line of its own behind its name.
+fn rows(text: &str, group: &str) -> BTreeMap<String, u64> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
+    let mut lines = lines.map(str::split_whitespace);
+    let (names, values) = (lines.next(), lines.next());
+    let pairs = names.into_iter().flatten().zip(values.into_iter().flatten());
+    // Those that can shrink are no counters; -1 is no bound.
+    let counters = pairs.filter(|(name, _)| *name != "CurrEstab");
+    counters
+        .filter_map(|(name, value)| Some((format!("{group}{name}"), value.parse().ok()?)))
+        .collect()
 }
 
 fn waiting(sockstat: &str) -> Option<u32> {

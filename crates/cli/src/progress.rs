@@ -28,6 +28,11 @@ impl Progress {
         Self { bar }
     }
 
+    /// Whether anybody sees it.
+    pub(crate) const fn is_shown(&self) -> bool {
+        self.bar.is_some()
+    }
+
     /// So many steps are done, and this is how it goes.
     pub(crate) fn show(&self, done: u64, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {

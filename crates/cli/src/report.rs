@@ -79,6 +79,11 @@ impl<'o> Report<'o> {
         Progress::new(steps, self.options.quiet || self.form == Form::Stream)
     }
 
+    /// Whether intervals are told when they are over.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.form == Form::Stream
+    }
+
     /// Whether every counter is to be shown.
     pub(crate) const fn is_verbose(&self) -> bool {
         self.options.verbose

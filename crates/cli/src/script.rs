@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::crew;
+use crate::examples;
 use crate::failure::Failure;
 use crate::rules::RuleOptions;
 
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     ///
     /// Options and shell lines that mean nothing here make a script be skipped, with the reason.
     /// Shell lines are read for what they set; they are never executed.
+    #[command(after_help = examples::SCRIPT_RUN)]
     Run(Arguments),
 }
 

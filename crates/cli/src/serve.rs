@@ -1,22 +1,24 @@
 //! `whimbrel serve`: an HTTP/1.1 server, or one of octets, on the stack.
 
 use std::sync::Arc;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 use clap::Args;
 use whimbrel_io::signals::Signals;
+use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
-    Clock, Device, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tun, TunConfig,
-    UnixWire, Waker, WireSpec, Worker, entropy,
+    Clock, Device, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tap, Tun,
+    TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
 use whimbrel_tcp::table::Secrets;
 
 use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::failure::Failure;
+use crate::load::Switch;
 use crate::quantity::thousands;
 use crate::rules::{RuleOptions, Shorthand};
-use crate::shards::{self, ShardOptions};
+use crate::shards::{self, EndsAll, ShardOptions};
 use crate::size;
 
 mod board;
@@ -49,6 +51,10 @@ pub(crate) struct Arguments {
     /// The most complete connections that wait to be accepted, per address.
     #[arg(long, value_name = "N", default_value_t = plan::BACKLOG, value_parser = clap::value_parser!(u32).range(1..))]
     backlog: u32,
+    /// Take what travels with SYNs (TCP Fast Open, RFC 7413), for up to N handshakes at a time and
+    /// address. A request may then be carried out twice: a network can repeat a SYN.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    fastopen: Option<u32>,
     /// When to answer a SYN by a cookie and keep no record of it: auto (when half-open connections
     /// have reached their bound), always or off [default: auto].
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
@@ -66,6 +72,9 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
+    /// Whether a connection serves more than one request, if its client wishes so.
+    #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, conflicts_with = "RoleOptions")]
+    keepalive: Switch,
     /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
     /// By default the web's server does, and a server of octets does not.
     #[arg(long, value_enum, value_name = "WHO")]
@@ -184,28 +193,35 @@ fn serve_queues<D: Device + Send>(
     let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(Failure::run)?;
     match devices.len() {
-        1 => serve(plan, devices, wakers, (stop, clock, headline)),
+        1 => serve(plan, (devices, |_| None), wakers, (stop, clock, headline)),
         shards => {
             let headline = format!("{headline}  shards={shards}");
-            serve(plan, Steered::join(devices, &wakers), wakers, (stop, clock, &headline))
+            let devices = Steered::join(devices, &wakers);
+            let steering = |device: &Steered<D>| Some(*device.steering());
+            serve(plan, (devices, steering), wakers, (stop, clock, &headline))
         }
     }
 }
 
-/// Serves over these devices until it is stopped, then lets everything go.
+/// What came in by the wrong queue, as the device tells if it is one of several.
+type SteeringOf<D> = fn(&D) -> Option<SteeringCounters>;
+
+/// Serves over these devices until it is stopped, then lets everything go; `steering` is what came in
+/// by the wrong one, if there are several.
 fn serve<D: Device + Send>(
     plan: &Plan,
-    devices: Vec<D>,
+    (devices, steering): (Vec<D>, SteeringOf<D>),
     wakers: Vec<Waker>,
     (stop, clock, headline): (&Stop, Clock, &str),
 ) -> Result<(), Failure> {
     let board = Arc::new(Board::new(devices.len()));
     let secrets = entropy::secrets().map_err(Failure::run)?;
+    let taps = capture::spread(open_tap(plan, &devices, clock)?, devices.len());
     let mut shards = Vec::new();
-    for ((number, device), waker) in devices.into_iter().enumerate().zip(wakers) {
+    for (((number, device), waker), tap) in devices.into_iter().enumerate().zip(wakers).zip(taps) {
         let (shard, listeners) = open_shard(plan, &device, &secrets)?;
         let place = Place::new(number, Arc::clone(&board), None);
-        shards.push(ServedShard { device, shard, listeners, waker, place });
+        shards.push(ServedShard { device, shard, listeners, waker, place, tap });
     }
     let report = Report::begin(plan, headline);
     if let Some(first) = shards.first_mut() {
@@ -216,24 +232,22 @@ fn serve<D: Device + Send>(
             .into_iter()
             .map(|shard| {
                 scope.spawn(move || {
-                    let ended = shard.serve(plan, clock, stop);
-                    // Without one of them the others are no server: its flows would go unanswered.
-                    stop.set();
-                    ended
+                    let _whatever_happens = EndsAll(stop);
+                    shard.serve(plan, clock, stop)
                 })
             })
             .collect();
-        let join = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
-            Ok(ended) => ended,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
+        threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>()
     })?;
-    for Ended { report, shard, frames } in ended {
+    let strays = ended.iter().filter_map(|shard| steering(&shard.device)).reduce(|mut sum, one| {
+        sum += one;
+        sum
+    });
+    for Ended { report, shard, device } in ended {
         let Some(report) = report else { continue };
-        report.summarize(&board.total());
+        report.summarize(&board.total(), strays.as_ref());
         if let WireSpec::Pcap(_) = plan.wire {
-            report.conclude_replay(frames, &shard);
+            report.conclude_replay(device.counters().rx_frames, &shard);
         }
     }
     Ok(())
@@ -246,25 +260,23 @@ struct ServedShard<D> {
     listeners: Vec<ListenerId>,
     waker: Waker,
     place: Place,
+    tap: Option<Tap>,
 }
 
 /// What is left of it.
-struct Ended {
+struct Ended<D> {
     /// What is to print the summary, if it has it.
     report: Option<Report>,
     shard: Shard,
-    /// How many it received.
-    frames: u64,
+    /// Its queue stays until all have ended: without it the kernel would deal its flows to the others.
+    device: D,
 }
 
 impl<D: Device> ServedShard<D> {
     /// Serves on this thread until it is stopped, then lets everything go.
-    fn serve(self, plan: &Plan, clock: Clock, stop: &Stop) -> Result<Ended, Failure> {
-        let Self { device, shard, listeners, waker, place } = self;
+    fn serve(self, plan: &Plan, clock: Clock, stop: &Stop) -> Result<Ended<D>, Failure> {
+        let Self { device, shard, listeners, waker, place, tap } = self;
         shards::pin(&plan.processors, place.shard)?;
-        let medium = device.capabilities().medium;
-        let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
-        let tap = plan.pcap.as_ref().map(open).transpose()?;
         let port = ServePort::new(Server::open(plan)?, listeners.clone(), place);
         let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
         worker.run(stop).map_err(Failure::run)?;
@@ -282,8 +294,15 @@ impl<D: Device> ServedShard<D> {
         capture::finish(worker.take_tap())?;
         let (device, shard, closing) = worker.into_parts();
         let report = closing.served.finish(&shard);
-        Ok(Ended { report, frames: device.counters().rx_frames, shard })
+        Ok(Ended { report, shard, device })
     }
+}
+
+/// The capture, if there is to be one: of what all these devices have.
+fn open_tap<D: Device>(plan: &Plan, devices: &[D], clock: Clock) -> Result<Option<Tap>, Failure> {
+    let medium = devices.first().map_or(Medium::Ip, |device| device.capabilities().medium);
+    let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
+    plan.pcap.as_ref().map(open).transpose()
 }
 
 fn open_shard(
@@ -299,7 +318,11 @@ fn open_shard(
         routes: plan.wire.routes(),
     })
     .map_err(Failure::run)?;
-    let listen = |at: &_| shard.listen(*at, plan.backlog).map_err(Failure::run);
+    let listen = |at: &_| {
+        let listener = shard.listen(*at, plan.backlog).map_err(Failure::run)?;
+        shard.set_fast_open(listener, plan.fast_open);
+        Ok::<_, Failure>(listener)
+    };
     let listeners = plan.listen.iter().map(listen).collect::<Result<_, _>>()?;
     Ok((shard, listeners))
 }

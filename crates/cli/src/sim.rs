@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use whimbrel_sim::oracle::Scenario;
 use whimbrel_sim::{Outcome, run_seed};
 
+use crate::examples;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{crew, output, quantity, size};
@@ -19,6 +20,7 @@ use crate::{crew, output, quantity, size};
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Play what seeds stand for, with every check: exit code 3 if any fails.
+    #[command(after_help = examples::SIM_RUN)]
     Run(Arguments),
 }
 

@@ -31,17 +31,7 @@ fn every_example_of_the_documentation_parses() {
     for file in documents() {
         let text = fs::read_to_string(&file).unwrap();
         for words in commands(&text) {
-            let shown = format!("{}: whimbrel {}", file.display(), words.join(" "));
-            let line = std::iter::once("whimbrel".to_owned()).chain(words.iter().cloned());
-            match Command::try_parse_from(line) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::DisplayHelp => {}
-                Err(error) => panic!("{shown}\n{error}"),
-            }
-            let wires = words.windows(2).filter(|pair| pair[0] == "-w" || pair[0] == "--wire");
-            for wire in wires {
-                wire[1].parse::<WireSpec>().unwrap_or_else(|error| panic!("{shown}\n{error}"));
-            }
+            assert_parses(&words, &file.display().to_string());
             examples += 1;
         }
     }
@@ -49,9 +39,40 @@ fn every_example_of_the_documentation_parses() {
 }
 
 #[test]
+fn the_help_of_every_command_ends_with_examples_of_it() {
+    let all = every_command(Command::command());
+    for command in all.iter().filter(|command| command.get_subcommands().count() == 0) {
+        let name = command.get_name();
+        let help = command.get_after_help().unwrap_or_else(|| panic!("{name} has no examples"));
+        // As they stand there: what is not indented further is a command line.
+        let shell = help.to_string().replace("Examples:", "```sh").replace("\n      ", "\n# ");
+        let examples = commands(&(shell + "\n```\n"));
+        assert!(!examples.is_empty(), "{help}");
+        for words in examples {
+            assert_parses(&words, name);
+            assert!(words.iter().any(|word| word == name), "{words:?} is no example of {name}");
+        }
+    }
+}
+
+fn assert_parses(words: &[String], of: &str) {
+    let shown = format!("{of}: whimbrel {}", words.join(" "));
+    let line = std::iter::once("whimbrel".to_owned()).chain(words.iter().cloned());
+    match Command::try_parse_from(line) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {}
+        Err(error) => panic!("{shown}\n{error}"),
+    }
+    let wires = words.windows(2).filter(|pair| pair[0] == "-w" || pair[0] == "--wire");
+    for wire in wires {
+        wire[1].parse::<WireSpec>().unwrap_or_else(|error| panic!("{shown}\n{error}"));
+    }
+}
+
+#[test]
 fn examples_are_found_in_blocks_of_the_shell_alone() {
     let text = "whimbrel no\n```sh\n$ sudo whimbrel load \\\n  -H 'A: b c'  # all\ncurl x\n\
-                A=1 cargo run --release -- crr\n```\n```text\nwhimbrel no\n```\n";
+                A=1 cargo run --release -- crr | jq . > x\n```\n```text\nwhimbrel no\n```\n";
     assert_eq!(commands(text), [vec!["load", "-H", "A: b c"], vec!["crr"]]);
 }
 
@@ -95,7 +116,9 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         let built =
             words.windows(3).position(|run| run == ["run", "--release", "--"]).map(|at| at + 3);
         if let Some(from) = ours.or(built).filter(|_| in_shell) {
-            commands.push(words[from.min(words.len())..].to_vec());
+            let ours = words[from.min(words.len())..].iter();
+            let ends = |word: &&String| !matches!(word.as_str(), "|" | ">");
+            commands.push(ours.take_while(ends).cloned().collect());
         }
     }
     commands
@@ -111,7 +134,8 @@ fn words(line: &str) -> Vec<String> {
             (None, '\'' | '"') => quote = Some(letter),
             (Some(open), _) if open == letter => quote = None,
             (None, '#') if word.is_empty() => break,
-            (None, ' ' | '|' | '>') => words.push(String::new()),
+            (None, ' ') => words.push(String::new()),
+            (None, '|' | '>') => words.extend([letter.to_string(), String::new()]),
             _ => word.push(letter),
         }
     }

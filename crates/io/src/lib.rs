@@ -57,7 +57,7 @@ pub use clock::Clock;
 pub use config::ConfigError;
 pub use device::{Device, DeviceCounters, TxOutcome};
 pub use kernel::KernelSockets;
-pub use mem::MemWire;
+pub use mem::{MemEnd, MemWire};
 pub use packet::{PacketConfig, PacketError, PacketWire};
 pub use pair::{MemPair, MemTime};
 pub use pcap::{PcapConfig, PcapError, PcapWire};

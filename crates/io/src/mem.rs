@@ -1,58 +1,87 @@
-//! A wire inside the process: two stacks, joined by a [`Link`] in each direction, in real time.
+//! A wire inside the process: two stacks, joined by a [`Link`](whimbrel_link::Link) in each
+//! direction, in real time.
 //!
 //! What a link is like, its configuration says: by default it is perfect, with rate, delay and
 //! every impairment if asked. Needs no privilege and no system call while both workers are busy: a
 //! frame wakes the other worker as a command would, by its [`Waker`].
 //!
 //! Super-segments are cut into packets of the link's MTU, as a network card does it; frames begin
-//! with their IP header.
+//! with their IP header. At an end with several shards each has a queue, as of a card that computes
+//! which.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use whimbrel_link::{Link, LinkConfig, LinkCounters, cut};
+use whimbrel_link::{LinkConfig, LinkCounters, cut};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::{Instant, SegMeta};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::{Clock, Waker};
 
-/// One end of the wire. Its worker must have [`MemWire::clock`] and [`MemWire::waker`].
+pub(crate) use line::Line;
+
+mod line;
+
+/// One end of a wire that nobody is at yet.
+#[derive(Debug)]
+pub struct MemEnd {
+    clock: Clock,
+    inward: Arc<Line>,
+    outward: Arc<Line>,
+}
+
+/// A queue of one end of the wire. Its worker must have [`MemWire::clock`] and [`MemWire::waker`].
 #[derive(Debug)]
 pub struct MemWire {
     clock: Clock,
-    own: Waker,
-    peer: Waker,
-    inward: Direction,
-    outward: Direction,
+    waker: Waker,
+    queue: u16,
+    inward: Arc<Line>,
+    outward: Arc<Line>,
     /// Packets on their way to the link: cut before the other end is locked out.
     packets: Vec<Bytes>,
     counters: DeviceCounters,
 }
 
-/// A link that both ends reach.
-type Direction = Arc<Mutex<Link>>;
-
-impl MemWire {
+impl MemEnd {
     /// Both ends of a wire. `there` is the way from the first to the second, `back` the other; the
     /// same `seed` makes the same choices.
-    pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(Self, Self)> {
+    pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> (Self, Self) {
         let clock = Clock::start();
-        let (first, second) = (Waker::new()?, Waker::new()?);
-        let there = Arc::new(Mutex::new(Link::new(there, seed)));
-        let back = Arc::new(Mutex::new(Link::new(back, !seed)));
-        let end = |own: &Waker, peer: &Waker, inward: &Direction, outward: &Direction| Self {
-            clock,
-            own: own.clone(),
-            peer: peer.clone(),
-            inward: Arc::clone(inward),
-            outward: Arc::clone(outward),
+        let there = Arc::new(Line::new(there, seed));
+        let back = Arc::new(Line::new(back, !seed));
+        let first = Self { clock, inward: Arc::clone(&back), outward: Arc::clone(&there) };
+        (first, Self { clock, inward: there, outward: back })
+    }
+
+    /// Somebody is there: a shard at each of so many queues (1 ..= 256). Which one a segment comes
+    /// in by is computed from its ports; [`Steered`](crate::Steered) does the rest.
+    pub fn open(self, queues: u16) -> io::Result<Vec<MemWire>> {
+        let wakers: Box<[Waker]> =
+            (0..queues.max(1)).map(|_| Waker::new()).collect::<io::Result<_>>()?;
+        self.inward.open(wakers.clone());
+        let wire = |(queue, waker)| MemWire {
+            clock: self.clock,
+            waker,
+            queue,
+            inward: Arc::clone(&self.inward),
+            outward: Arc::clone(&self.outward),
             packets: Vec::new(),
             counters: DeviceCounters::default(),
         };
-        Ok((end(&first, &second, &back, &there), end(&second, &first, &there, &back)))
+        Ok((0..).zip(wakers).map(wire).collect())
+    }
+}
+
+impl MemWire {
+    /// Both ends of a wire as of [`MemEnd::pair`], with one queue each.
+    pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(Self, Self)> {
+        let (first, second) = MemEnd::pair(there, back, seed);
+        let only = |end: MemEnd| end.open(1).map(|mut wires| wires.remove(0));
+        Ok((only(first)?, only(second)?))
     }
 
     /// The clock of both ends, and of their workers.
@@ -60,23 +89,22 @@ impl MemWire {
         self.clock
     }
 
-    /// What wakes this end's worker.
+    /// What wakes this queue's worker.
     pub fn waker(&self) -> Waker {
-        self.own.clone()
+        self.waker.clone()
     }
 
     /// What happened on the way to the other end.
     pub fn outward_counters(&self) -> LinkCounters {
-        *lock(&self.outward).counters()
+        self.outward.counters()
     }
 }
 
 impl Device for MemWire {
     fn capabilities(&self) -> Capabilities {
-        let mtu = lock(&self.outward).config().mtu;
         Capabilities {
             medium: Medium::Ip,
-            mtu,
+            mtu: self.outward.mtu(),
             max_super: MAX_SUPER,
             tx_checksum: true,
             steering: Steering::None,
@@ -85,15 +113,7 @@ impl Device for MemWire {
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
         let mut packets = [const { Bytes::new() }; MAX_BURST];
-        let now = self.clock.now();
-        let mut taken = 0;
-        {
-            let mut link = lock(&self.inward);
-            for (place, packet) in packets.iter_mut().zip(std::iter::from_fn(|| link.pop(now))) {
-                *place = packet;
-                taken += 1;
-            }
-        }
+        let taken = self.inward.pop(self.clock.now(), self.queue, &mut packets);
         if taken == 0 {
             return Ok(0);
         }
@@ -119,14 +139,7 @@ impl Device for MemWire {
             cut(segment, |packet| self.packets.push(packet));
         }
         batch.consume(pending.len());
-        let now = self.clock.now();
-        {
-            let mut link = lock(&self.outward);
-            for packet in self.packets.drain(..) {
-                link.push_frame(now, packet);
-            }
-        }
-        self.peer.wake();
+        self.outward.push(self.clock.now(), self.packets.drain(..));
         Ok(TxOutcome::Drained)
     }
 
@@ -137,20 +150,15 @@ impl Device for MemWire {
     /// When the next frame arrives. A worker asks this after it announced its sleep, so that a
     /// frame pushed before [`Waker::wake`] found it awake is not slept upon.
     fn next_deadline(&self) -> Option<Instant> {
-        lock(&self.inward).next_arrival()
+        self.inward.next_arrival(self.queue)
     }
 }
 
 impl AsFd for MemWire {
     /// Readable when the worker is to be woken: for frames, or for whatever else.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.own.as_fd()
+        self.waker.as_fd()
     }
-}
-
-/// Nothing of ours panics while it holds the lock and leaves a link half changed.
-fn lock(link: &Direction) -> MutexGuard<'_, Link> {
-    link.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// As large as an IP packet can be: the link cuts.

@@ -1,26 +1,40 @@
 //! Two hosts in this process, and impaired links between them: in real time, or in virtual time
 //! that jumps to whatever is due next.
+//!
+//! Hosts of several shards are several pairs, one for each shard of both: the queue of a segment is
+//! computed from its ports, alike in both directions, so shards of the same number talk to each
+//! other. Each pair is for a thread of its own; in virtual time all take turns on one.
 
+use std::io;
+use std::slice;
+use std::sync::Arc;
 use std::time::Duration;
 
-use whimbrel_link::{Link, LinkConfig};
+use whimbrel_link::{LinkConfig, LinkCounters};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Shard, Steering, TxBatch};
 use whimbrel_tcp::{Instant, SegMeta};
 
 use crate::device::MAX_BURST;
+use crate::mem::Line;
+use crate::steering::{SteeringCounters, Strays};
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::worker::WorkerError;
-use crate::{Activity, Clock, Port, Stop, Tap};
+use crate::{Activity, Clock, Port, Stop, Tap, Waker};
+use way::Way;
 
-/// Two hosts, each with its application, and a link in each direction.
+mod way;
+
+/// Two hosts, or a shard of each, with their applications, and a link in each direction.
 #[derive(Debug)]
 pub struct MemPair<A, B> {
     near: Host<A>,
     far: Host<B>,
     /// From the near host to the far one.
-    there: Link,
-    back: Link,
+    there: Way,
+    back: Way,
     time: MemTime,
+    /// What wakes it, if there are others that may.
+    waker: Option<Waker>,
     batch: TxBatch,
 }
 
@@ -38,7 +52,12 @@ struct Host<P> {
     shard: Shard,
     port: P,
     tap: Option<Box<Tap>>,
+    /// What came in by the wrong queue, if there are several.
+    strays: Option<Strays>,
 }
+
+/// A shard and its application, of the near host and of the far one.
+pub type Hosts<A, B> = ((Shard, A), (Shard, B));
 
 impl MemTime {
     /// What it is.
@@ -64,18 +83,55 @@ pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
 
 impl<A: Port, B: Port> MemPair<A, B> {
     /// A pair; chance on the links comes from `seed`.
-    pub fn new(
+    pub fn new(link: &LinkConfig, seed: u64, hosts: Hosts<A, B>, time: MemTime) -> Self {
+        let ways = (Way::own(link, seed ^ THERE), Way::own(link, seed ^ BACK));
+        Self::between(hosts, (None, None), ways, time)
+    }
+
+    /// A pair for each shard of two hosts, in the order of their queues; `hosts` must have the
+    /// steering of theirs. With a rate, or losses that come together, all share the links;
+    /// otherwise frames of different flows know nothing of each other, and each pair has its own.
+    pub fn shards(
         link: &LinkConfig,
         seed: u64,
-        (near, far): ((Shard, A), (Shard, B)),
+        hosts: Vec<Hosts<A, B>>,
+        time: MemTime,
+    ) -> io::Result<Vec<Self>> {
+        let wakers = hosts.iter().map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
+        let shared = |seed| {
+            let line = Line::new(link.clone(), seed);
+            line.open(wakers.clone().into());
+            Arc::new(line)
+        };
+        let is_shared = link.rate.is_some() || link.burst_loss.is_some();
+        let lines = is_shared.then(|| (shared(seed ^ THERE), shared(seed ^ BACK)));
+        let strays = Strays::join(&wakers).into_iter().zip(Strays::join(&wakers));
+        let pairs = (0..).zip(hosts).zip(strays).zip(&wakers);
+        let pair = |(((queue, hosts), strays), waker): (((u16, _), (Strays, Strays)), &Waker)| {
+            let own = seed ^ u64::from(queue) << 32;
+            let ways = match &lines {
+                Some((there, back)) => (Way::shared(there, queue), Way::shared(back, queue)),
+                None => (Way::own(link, own ^ THERE), Way::own(link, own ^ BACK)),
+            };
+            let pair = Self::between(hosts, (Some(strays.0), Some(strays.1)), ways, time);
+            Self { waker: Some(waker.clone()), ..pair }
+        };
+        Ok(pairs.map(pair).collect())
+    }
+
+    fn between(
+        (near, far): Hosts<A, B>,
+        strays: (Option<Strays>, Option<Strays>),
+        (there, back): (Way, Way),
         time: MemTime,
     ) -> Self {
         Self {
-            near: Host { shard: near.0, port: near.1, tap: None },
-            far: Host { shard: far.0, port: far.1, tap: None },
-            there: Link::new(link.clone(), seed ^ THERE),
-            back: Link::new(link.clone(), seed ^ BACK),
+            near: Host { shard: near.0, port: near.1, tap: None, strays: strays.0 },
+            far: Host { shard: far.0, port: far.1, tap: None, strays: strays.1 },
+            there,
+            back,
             time,
+            waker: None,
             batch: TxBatch::new(MAX_BURST),
         }
     }
@@ -93,12 +149,39 @@ impl<A: Port, B: Port> MemPair<A, B> {
 
     /// Runs until `until` is set. In virtual time it also ends when nothing is due any more.
     pub fn run(&mut self, until: &Stop) -> Result<(), WorkerError> {
-        while !until.is_set() {
-            if self.turn() == Activity::Idle && !self.pass_time(until)? {
-                return Ok(());
+        match self.time {
+            MemTime::Virtual(_) => {
+                Self::run_in_turn(slice::from_mut(self), until, |_| ());
+                Ok(())
+            }
+            MemTime::Real(clock) => {
+                while !until.is_set() {
+                    if self.turn() == Activity::Idle {
+                        self.sleep(clock, until)?;
+                    }
+                }
+                Ok(())
             }
         }
-        Ok(())
+    }
+
+    /// Runs pairs in virtual time, in turn, until `until` is set or nothing is due any more.
+    /// `each` is called after each round.
+    pub fn run_in_turn(pairs: &mut [Self], until: &Stop, mut each: impl FnMut(Instant)) {
+        while !until.is_set() {
+            let turns = pairs.iter_mut().map(Self::turn);
+            let round = turns.fold(Activity::Idle, Activity::or);
+            let now = pairs.first().map_or(Instant::ZERO, Self::now);
+            each(now);
+            if round == Activity::Busy {
+                continue;
+            }
+            let Some(next) = pairs.iter().filter_map(Self::next_deadline).min() else { return };
+            for pair in &mut *pairs {
+                // What is due at once and left nothing to do is no reason to stand still.
+                pair.time = MemTime::Virtual(next.max(now + Duration::from_nanos(1)));
+            }
+        }
     }
 
     /// The time.
@@ -116,9 +199,16 @@ impl<A: Port, B: Port> MemPair<A, B> {
         (&mut self.far.shard, &mut self.far.port)
     }
 
-    /// The links: from the near host to the far one, and back.
-    pub const fn links(&self) -> [&Link; 2] {
-        [&self.there, &self.back]
+    /// What happened on the links: from the near host to the far one, and back. What several pairs
+    /// share, the first of them tells.
+    pub fn links(&self) -> [LinkCounters; 2] {
+        [self.there.counters(), self.back.counters()]
+    }
+
+    /// What came in by the wrong queue of the near host, and of the far one.
+    pub fn steering(&self) -> [SteeringCounters; 2] {
+        [&self.near.strays, &self.far.strays]
+            .map(|strays| strays.as_ref().map_or_else(Default::default, |own| *own.counters()))
     }
 
     /// The near host and its application, to keep.
@@ -127,36 +217,40 @@ impl<A: Port, B: Port> MemPair<A, B> {
     }
 
     fn turn(&mut self) -> Activity {
-        let Self { near, far, there, back, time, batch } = self;
+        let Self { near, far, there, back, time, batch, .. } = self;
         let first = near.turn(time.now(), back, there, batch);
         let second = far.turn(time.now(), there, back, batch);
         first.or(second)
     }
 
-    /// Waits for what is due next, or goes there. Returns whether there is anything.
-    fn pass_time(&mut self, until: &Stop) -> Result<bool, WorkerError> {
+    /// When anything is due.
+    fn next_deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.near.next_deadline(),
             self.far.next_deadline(),
             self.there.next_arrival(),
             self.back.next_arrival(),
         ];
-        let next = deadlines.into_iter().flatten().min();
-        match &mut self.time {
-            MemTime::Virtual(now) => {
-                if let Some(next) = next {
-                    // What is due at once and left nothing to do is no reason to stand still.
-                    *now = next.max(*now + Duration::from_nanos(1));
-                }
-                Ok(next.is_some())
-            }
-            MemTime::Real(clock) => {
-                let timeout = next.map(|next| clock.until(next));
-                let mut fds = [PollFd::new(until, Interest::Read)];
-                ppoll(&mut fds, timeout).map_err(WorkerError::Wait)?;
-                Ok(true)
-            }
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Waits for what is due next, or comes from other pairs.
+    fn sleep(&self, clock: Clock, until: &Stop) -> Result<(), WorkerError> {
+        let Some(waker) = &self.waker else {
+            let timeout = self.next_deadline().map(|next| clock.until(next));
+            let mut fds = [PollFd::new(until, Interest::Read)];
+            return ppoll(&mut fds, timeout).map(|_| ()).map_err(WorkerError::Wait);
+        };
+        // What others pass on from here on wakes it; what they did before is due at once.
+        waker.announce();
+        let timeout = self.next_deadline().map(|next| clock.until(next));
+        let mut fds = [PollFd::new(until, Interest::Read), PollFd::new(waker, Interest::Read)];
+        let waited = ppoll(&mut fds, timeout).map_err(WorkerError::Wait);
+        waker.retract();
+        if fds[1].is_readable() {
+            waker.clear();
         }
+        waited.map(|_| ())
     }
 }
 
@@ -165,14 +259,14 @@ impl<P: Port> Host<P> {
     fn turn(
         &mut self,
         now: Instant,
-        inward: &mut Link,
-        outward: &mut Link,
+        inward: &mut Way,
+        outward: &mut Way,
         batch: &mut TxBatch,
     ) -> Activity {
-        let Self { shard, port, tap } = self;
-        shard.tell_time(now);
-        let commands = port.drain(now, shard);
-        let arrived = receive(now, shard, tap.as_deref_mut(), inward);
+        self.shard.tell_time(now);
+        let commands = self.port.drain(now, &mut self.shard);
+        let arrived = self.receive(now, inward);
+        let Self { shard, port, tap, .. } = self;
         let timers = shard.advance(now, ADVANCE_BUDGET);
         let events = port.flush(now, shard);
         let mut sent = false;
@@ -182,7 +276,7 @@ impl<P: Port> Host<P> {
                 tap.tx(now, shard, batch);
             }
             let pending = batch.pending();
-            pending.iter().for_each(|segment| outward.push(now, segment));
+            outward.push(now, pending);
             sent |= !pending.is_empty();
             let count = pending.len();
             batch.consume(count);
@@ -196,28 +290,32 @@ impl<P: Port> Host<P> {
         commands.or(Activity::busy_if(arrived || timers || sent)).or(events)
     }
 
+    /// What others passed on, and one burst of what has arrived.
+    fn receive(&mut self, now: Instant, inward: &mut Way) -> bool {
+        let Self { shard, tap, strays, .. } = self;
+        let mut deliver = |burst: &[RxFrame<'_>]| match tap {
+            None => shard.rx(now, burst),
+            Some(tap) => tap.rx(now, shard, burst),
+        };
+        let adopted = strays.as_mut().map_or(0, |strays| strays.adopt(&mut deliver));
+        let frames = inward.pop(now);
+        if !frames.is_empty() {
+            let frame = |octets| RxFrame::new(octets, SegMeta::SINGLE);
+            let burst: Vec<_> = frames.iter().map(|octets| frame(octets)).collect();
+            match strays {
+                None => deliver(&burst),
+                Some(strays) => strays.sort(Medium::Ip, &burst, &mut deliver),
+            }
+        }
+        adopted > 0 || !frames.is_empty()
+    }
+
     fn next_deadline(&self) -> Option<Instant> {
+        if self.strays.as_ref().is_some_and(Strays::are_waiting) {
+            return Some(Instant::ZERO);
+        }
         [self.shard.next_deadline(), self.port.next_deadline()].into_iter().flatten().min()
     }
-}
-
-/// One burst of what has arrived.
-fn receive(now: Instant, shard: &mut Shard, tap: Option<&mut Tap>, inward: &mut Link) -> bool {
-    let mut frames = Vec::with_capacity(MAX_BURST);
-    while frames.len() < MAX_BURST
-        && let Some(frame) = inward.pop(now)
-    {
-        frames.push(frame);
-    }
-    if frames.is_empty() {
-        return false;
-    }
-    let burst: Vec<_> = frames.iter().map(|frame| RxFrame::new(frame, SegMeta::SINGLE)).collect();
-    match tap {
-        None => shard.rx(now, &burst),
-        Some(tap) => tap.rx(now, shard, &burst),
-    }
-    true
 }
 
 /// Timers that expire in one turn.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use whimbrel_link::pcapng::{Direction, LinkType};
 use whimbrel_link::reader::Packet;
-use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, TxBatch};
 use whimbrel_tcp::{Instant, SegMeta};
 use whimbrel_wire::{EthernetHeader, IpHeader, MacAddress};
 
@@ -119,13 +119,7 @@ impl PcapWire {
 
 impl Device for PcapWire {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            medium: self.medium,
-            mtu: MTU,
-            max_super: MTU.into(),
-            tx_checksum: false,
-            steering: Steering::None,
-        }
+        Capabilities::plain(self.medium, MTU)
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {

@@ -12,27 +12,27 @@
 //! segments tell routers not to (RFC 1191).
 
 use std::io;
+use std::ops::AddAssign;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
-use crossbeam_queue::ArrayQueue;
-use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch, queue_between};
-use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_stack::{Capabilities, Medium, RxFrame, TxBatch, queue_between};
+use whimbrel_tcp::Instant;
 use whimbrel_wire::QuotedSegment;
 use whimbrel_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, IpHeader, Protocol};
 
 use crate::Waker;
-use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
+use crate::device::{Device, DeviceCounters, TxOutcome};
+
+pub(crate) use strays::Strays;
 
 pub mod program;
+mod strays;
 
 /// One queue of several: a device that keeps what belongs to its shard, and forwards the rest.
 #[derive(Debug)]
 pub struct Steered<D> {
     device: D,
-    queue: u16,
-    lanes: Arc<[Lane]>,
-    counters: SteeringCounters,
+    strays: Strays,
 }
 
 /// What came in by the wrong queue.
@@ -46,11 +46,13 @@ pub struct SteeringCounters {
     pub dropped: u64,
 }
 
-/// The way to the shard of a queue.
-#[derive(Debug)]
-struct Lane {
-    frames: ArrayQueue<(Box<[u8]>, SegMeta)>,
-    waker: Waker,
+/// Of several shards.
+impl AddAssign for SteeringCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.forwarded += other.forwarded;
+        self.adopted += other.adopted;
+        self.dropped += other.dropped;
+    }
 }
 
 /// Whom a frame is for.
@@ -67,58 +69,31 @@ pub enum Home {
 impl<D: Device> Steered<D> {
     /// The queues of one device, in the kernel's order, each with what wakes its worker.
     pub fn join(devices: Vec<D>, wakers: &[Waker]) -> Vec<Self> {
-        let lane = |waker: &Waker| Lane { frames: ArrayQueue::new(LANE), waker: waker.clone() };
-        let lanes: Arc<[Lane]> = wakers.iter().map(lane).collect();
-        let steered = |(queue, device)| {
-            let counters = SteeringCounters::default();
-            Self { device, queue, lanes: Arc::clone(&lanes), counters }
-        };
-        (0..).zip(devices).map(steered).collect()
+        let steered = |(device, strays)| Self { device, strays };
+        devices.into_iter().zip(Strays::join(wakers)).map(steered).collect()
     }
 
     /// What came in by the wrong queue so far.
     pub fn steering(&self) -> &SteeringCounters {
-        &self.counters
+        self.strays.counters()
     }
 
     /// The device itself.
     pub fn device(&self) -> &D {
         &self.device
     }
-
-    /// Delivers what others passed on. Returns how many frames.
-    fn adopt(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> usize {
-        let Some(lane) = self.lanes.get(usize::from(self.queue)) else { return 0 };
-        let mut kept = Vec::new();
-        while kept.len() < MAX_BURST
-            && let Some(frame) = lane.frames.pop()
-        {
-            kept.push(frame);
-        }
-        if kept.is_empty() {
-            return 0;
-        }
-        let frames: Vec<_> =
-            kept.iter().map(|(octets, meta)| RxFrame::new(octets, *meta)).collect();
-        deliver(&frames);
-        self.counters.adopted += frames.len() as u64;
-        frames.len()
-    }
 }
 
 impl<D: Device> Device for Steered<D> {
     fn capabilities(&self) -> Capabilities {
-        let queues = self.lanes.len() as u16;
-        let steering = Steering::Computable { queue: self.queue, queues };
-        Capabilities { steering, ..self.device.capabilities() }
+        Capabilities { steering: self.strays.steering(), ..self.device.capabilities() }
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
-        let adopted = self.adopt(deliver);
-        let Self { device, queue, lanes, counters } = self;
+        let Self { device, strays } = self;
+        let adopted = strays.adopt(deliver);
         let medium = device.capabilities().medium;
-        let mut sorter = Sorter { own: *queue, lanes, counters, medium };
-        let taken = device.rx_burst(&mut |burst| sorter.sort(burst, deliver))?;
+        let taken = device.rx_burst(&mut |burst| strays.sort(medium, burst, deliver))?;
         Ok(adopted + taken)
     }
 
@@ -133,8 +108,7 @@ impl<D: Device> Device for Steered<D> {
     /// At once, if something was passed on. A worker asks this after it announced its sleep, so
     /// that nothing passed on before [`Waker::wake`] found it awake is slept upon.
     fn next_deadline(&self) -> Option<Instant> {
-        let lane = self.lanes.get(usize::from(self.queue))?;
-        if lane.frames.is_empty() { self.device.next_deadline() } else { Some(Instant::ZERO) }
+        if self.strays.are_waiting() { Some(Instant::ZERO) } else { self.device.next_deadline() }
     }
 
     fn on_poll_error(&mut self) -> io::Result<()> {
@@ -148,60 +122,16 @@ impl<D: Device> AsFd for Steered<D> {
     }
 }
 
-/// Sorts the frames of a burst.
-struct Sorter<'a> {
-    own: u16,
-    lanes: &'a [Lane],
-    counters: &'a mut SteeringCounters,
-    medium: Medium,
-}
-
-impl Sorter<'_> {
-    fn sort(&mut self, burst: &[RxFrame<'_>], deliver: &mut dyn FnMut(&[RxFrame<'_>])) {
-        let mut kept = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
-        let mut count = 0;
-        for frame in burst {
-            if self.keeps(frame)
-                && let Some(place) = kept.get_mut(count)
-            {
-                *place = *frame;
-                count += 1;
-            }
+/// The queue, of so many (>= 1), that the kernel's program would compute for a packet: what is no
+/// whole segment of TCP goes to queue 0.
+pub(crate) fn queue_of(packet: &[u8], queues: u16) -> u16 {
+    let Ok((ip, payload)) = IpHeader::parse(packet) else { return 0 };
+    match (ip.protocol, ip.fragment, payload) {
+        (Protocol::TCP, None, [s0, s1, d0, d1, ..]) => {
+            let (src, dst) = (u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1]));
+            queue_between(src, dst, queues)
         }
-        // Mostly all of them; then the copies of their places were for nothing, and cheap.
-        if count > 0 {
-            deliver(kept.get(..count).unwrap_or_default());
-        }
-    }
-
-    /// Passes the frame on, if others are to have it. Returns whether it is for this shard.
-    fn keeps(&mut self, frame: &RxFrame<'_>) -> bool {
-        let own = self.own;
-        match home(self.medium, frame.octets) {
-            Home::Anybody => true,
-            Home::Between(one, other) => {
-                let queue = queue_between(one, other, self.lanes.len() as u16);
-                if queue != own {
-                    self.forward(queue, frame);
-                }
-                queue == own
-            }
-            Home::Everybody => {
-                for queue in (0..self.lanes.len() as u16).filter(|queue| *queue != own) {
-                    self.forward(queue, frame);
-                }
-                true
-            }
-        }
-    }
-
-    fn forward(&mut self, queue: u16, frame: &RxFrame<'_>) {
-        let Some(lane) = self.lanes.get(usize::from(queue)) else { return };
-        match lane.frames.push((frame.octets.into(), frame.meta)) {
-            Ok(()) => self.counters.forwarded += 1,
-            Err(_full) => self.counters.dropped += 1,
-        }
-        lane.waker.wake();
+        _ => 0,
     }
 }
 
@@ -247,8 +177,6 @@ fn of_quoted(rest: &[u8]) -> Home {
 
 /// RFC 4861 4.4.
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
-/// Frames that may wait for a shard, each a copy: what a busy one takes in some ten bursts.
-const LANE: usize = 1024;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! it.
 
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whimbrel_sim::recorder::Recorder;
 use whimbrel_stack::{RxFrame, Shard, TxBatch};
@@ -14,14 +15,19 @@ pub use whimbrel_sim::recorder::RecorderConfig as TapConfig;
 /// A capture under way. Ends, and says how it went, by [`Tap::finish`].
 pub struct Tap {
     recorder: Recorder,
-    out: Box<dyn Write + Send>,
-    rotation: Option<Rotation>,
-    /// Octets in this file.
-    written: u64,
     /// Segments of the batch that were recorded already and still wait for the device.
     kept: usize,
     /// Set once all frames that there may be are written.
     enough: Option<Stop>,
+    files: Arc<Mutex<Files>>,
+}
+
+/// Where frames are written, by one tap or by those of several shards.
+struct Files {
+    out: Box<dyn Write + Send>,
+    rotation: Option<Rotation>,
+    /// Octets in this file.
+    written: u64,
     failure: Option<io::Error>,
 }
 
@@ -36,22 +42,16 @@ pub struct Rotation {
 impl Tap {
     /// A capture written to `out`, which is best buffered: there is a write for each burst.
     pub fn begin(config: TapConfig, out: impl Write + Send + 'static) -> Self {
-        let mut tap = Self {
-            recorder: Recorder::begin(config),
-            out: Box::new(out),
-            rotation: None,
-            written: 0,
-            kept: 0,
-            enough: None,
-            failure: None,
-        };
+        let files = Files { out: Box::new(out), rotation: None, written: 0, failure: None };
+        let files = Arc::new(Mutex::new(files));
+        let mut tap = Self { recorder: Recorder::begin(config), kept: 0, enough: None, files };
         tap.write();
         tap
     }
 
     /// The same in several files.
-    pub fn with_rotation(mut self, rotation: Option<Rotation>) -> Self {
-        self.rotation = rotation;
+    pub fn with_rotation(self, rotation: Option<Rotation>) -> Self {
+        lock(&self.files).rotation = rotation;
         self
     }
 
@@ -62,11 +62,24 @@ impl Tap {
         self
     }
 
-    /// Ends the capture: how many packets were written, or why no more could be.
-    pub fn finish(mut self) -> io::Result<u64> {
-        match self.failure.take() {
+    /// A tap of another shard of the same host, into the same files. Each may write as many frames as
+    /// there may be; those of one burst stay together, and bursts stand as they were written.
+    pub fn of_another_shard(&self) -> Self {
+        Self {
+            recorder: self.recorder.of_another_shard(),
+            kept: 0,
+            enough: self.enough.clone(),
+            files: Arc::clone(&self.files),
+        }
+    }
+
+    /// Ends the capture, or its part of one: how many packets it wrote, or why no more could be;
+    /// which the first of several is told.
+    pub fn finish(self) -> io::Result<u64> {
+        let mut files = lock(&self.files);
+        match files.failure.take() {
             Some(failure) => Err(failure),
-            None => self.out.flush().map(|()| self.recorder.packets()),
+            None => files.out.flush().map(|()| self.recorder.packets()),
         }
     }
 
@@ -90,19 +103,22 @@ impl Tap {
 
     /// After a failure nothing is written any more: the stack goes on without its capture.
     fn write(&mut self) {
-        if self.failure.is_none() {
-            self.failure = self.try_write().err();
+        let mut files = lock(&self.files);
+        if files.failure.is_none() {
+            files.failure = files.write(&mut self.recorder).err();
         }
         self.recorder.take().clear();
         if let Some(enough) = &self.enough
-            && (self.recorder.is_full() || self.failure.is_some())
+            && (self.recorder.is_full() || files.failure.is_some())
         {
             enough.set();
         }
     }
+}
 
-    fn try_write(&mut self) -> io::Result<()> {
-        if self.recorder.take().is_empty() {
+impl Files {
+    fn write(&mut self, recorder: &mut Recorder) -> io::Result<()> {
+        if recorder.take().is_empty() {
             return Ok(());
         }
         if let Some(rotation) = &mut self.rotation
@@ -110,14 +126,19 @@ impl Tap {
         {
             self.out.flush()?;
             self.out = (rotation.next)()?;
-            let header = self.recorder.header();
+            let header = recorder.header();
             self.out.write_all(&header)?;
             self.written = header.len() as u64;
         }
-        let recorded = self.recorder.take();
+        let recorded = recorder.take();
         self.written += recorded.len() as u64;
         self.out.write_all(recorded)
     }
+}
+
+/// A panic in a writer leaves nothing of ours half done.
+fn lock(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
+    files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Tap {

@@ -11,7 +11,7 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_stack::{Capabilities, Medium, RxFrame, TxBatch};
 use whimbrel_tcp::segment::MAX_SLICES;
 use whimbrel_tcp::{SegMeta, TxSegment};
 
@@ -133,13 +133,7 @@ impl UnixWire {
 
 impl Device for UnixWire {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            medium: Medium::Ip,
-            mtu: self.mtu,
-            max_super: self.mtu.into(),
-            tx_checksum: false,
-            steering: Steering::None,
-        }
+        Capabilities::plain(Medium::Ip, self.mtu)
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {

@@ -30,6 +30,36 @@ pub struct LinkCounters {
     pub reordered: u64,
 }
 
+/// Of several links.
+impl core::ops::AddAssign for LinkCounters {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            sent,
+            sent_octets,
+            delivered,
+            lost_queue,
+            lost_random,
+            lost_burst,
+            lost_down,
+            lost_too_long,
+            corrupted,
+            duplicated,
+            reordered,
+        } = other;
+        self.sent += sent;
+        self.sent_octets += sent_octets;
+        self.delivered += delivered;
+        self.lost_queue += lost_queue;
+        self.lost_random += lost_random;
+        self.lost_burst += lost_burst;
+        self.lost_down += lost_down;
+        self.lost_too_long += lost_too_long;
+        self.corrupted += corrupted;
+        self.duplicated += duplicated;
+        self.reordered += reordered;
+    }
+}
+
 impl LinkCounters {
     /// Frames that never arrived.
     pub const fn lost(&self) -> u64 {

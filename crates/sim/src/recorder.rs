@@ -85,6 +85,14 @@ impl Recorder {
         }
     }
 
+    /// One of another shard of the same host, for the same file: its packets are to be written among
+    /// this one's, and it counts its own.
+    pub fn of_another_shard(&self) -> Self {
+        let mut other = Self::begin(self.config.clone());
+        other.recorded.clear();
+        other
+    }
+
     /// What a further file of the same capture begins with.
     pub fn header(&self) -> Vec<u8> {
         let mut out = Vec::new();

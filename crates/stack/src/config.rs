@@ -38,6 +38,14 @@ pub struct Capabilities {
     pub steering: Steering,
 }
 
+impl Capabilities {
+    /// A device of one queue that leaves all to the stack: no offload.
+    pub const fn plain(medium: Medium, mtu: u16) -> Self {
+        let steering = Steering::None;
+        Self { medium, mtu, max_super: mtu as u32, tx_checksum: false, steering }
+    }
+}
+
 /// What the frames of a device begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Medium {

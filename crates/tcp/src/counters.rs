@@ -30,6 +30,15 @@ macro_rules! counters {
                 [$(($name, concat!($($doc),*).trim_ascii(), self.$field),)*].into_iter()
             }
         }
+
+        /// Of several shards.
+        impl core::ops::AddAssign<&Self> for Counters {
+            fn add_assign(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+                let reasons = self.dropped.0.iter_mut().zip(other.dropped.0);
+                reasons.for_each(|(count, more)| *count += more);
+            }
+        }
     };
 }
 

@@ -14,6 +14,7 @@ use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Endpoint, Flow};
 
 use crate::cell::{Settings, StreamCell};
+use crate::listener::Rules;
 use crate::waiters::Waiters;
 
 /// The shared half of a listener.
@@ -25,6 +26,8 @@ pub(crate) struct Backlog {
     pub(crate) families: Families,
     /// How many may wait (>= 1).
     pub(crate) most: u32,
+    /// How many handshakes of Fast Open may be under way.
+    pub(crate) fast_open: u32,
     state: Mutex<State>,
 }
 
@@ -56,7 +59,8 @@ pub(crate) struct Accepted {
 }
 
 impl Backlog {
-    pub(crate) fn new(at: Endpoint, families: Families, most: u32, settings: Settings) -> Self {
+    pub(crate) fn new(at: Endpoint, families: Families, rules: Rules) -> Self {
+        let Rules { backlog, fast_open, settings } = rules;
         let state = State {
             settings,
             waiters: Waiters::default(),
@@ -67,7 +71,7 @@ impl Backlog {
             posted: false,
             dropped: false,
         };
-        Self { at, families, most: most.max(1), state: Mutex::new(state) }
+        Self { at, families, most: backlog.max(1), fast_open, state: Mutex::new(state) }
     }
 
     /// Nothing panics under the lock but an executor's cloning of a waker.

@@ -64,7 +64,7 @@ impl StreamState {
     }
 
     /// Inward: text, then the end of it.
-    fn push(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) {
+    pub(crate) fn push(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) {
         let before = self.unsent;
         self.send_all(shard, handle);
         if self.unsent == 0 && self.flags.has(Flags::SHUT) && !self.flags.has(Flags::SHUT_TOLD) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use bytes::Bytes;
 use whimbrel_io::{Activity, Port, Stop};
 use whimbrel_stack::{Event, Handle, ListenerId, Shard};
 use whimbrel_tcp::{CloseReason, Instant};
@@ -103,18 +104,28 @@ impl Face {
     }
 
     fn connect(&mut self, shard: &mut Shard, connect: Connect) {
-        let Connect { cell, remote, local } = connect;
+        let Connect { cell, remote, local, fast } = connect;
         let handle = {
             let mut state = cell.lock();
             if state.flags.has(Flags::DROPPED) {
                 return;
             }
-            let handle = match shard.connect(remote, local) {
+            let opened = if fast {
+                // The SYN brings what is written before it leaves.
+                let options = state.settings.options();
+                shard.connect_fast(remote, local, &options, &mut Bytes::new())
+            } else {
+                shard.connect(remote, local)
+            };
+            let handle = match opened {
                 Ok(handle) => handle,
                 Err(error) => return state.on_lost(fault::connect(error), &mut self.woken),
             };
             state.handle = Some(handle);
             state.settings.apply(shard, handle);
+            if fast {
+                state.push(shard, handle, &mut self.woken);
+            }
             if let Some(flow) = shard.flow(handle) {
                 state.local_port = flow.local.port;
                 state.local_index = shard.addresses().index_of(&flow.local.addr).unwrap_or(0);
@@ -130,6 +141,7 @@ impl Face {
         match listening {
             Ok(id) => {
                 shard.set_listener_options(id, &state.settings.options());
+                shard.set_fast_open(id, backlog.fast_open);
                 state.id = Some(id);
                 drop(state);
                 self.listeners.insert(id, backlog);

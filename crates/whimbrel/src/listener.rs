@@ -30,6 +30,17 @@ pub struct TcpListener {
     reserved: Reserved,
 }
 
+/// What a listener begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// How many complete connections may wait.
+    pub(crate) backlog: u32,
+    /// How many handshakes of Fast Open may be under way.
+    pub(crate) fast_open: u32,
+    /// What accepted streams inherit.
+    pub(crate) settings: Settings,
+}
+
 /// What happened at a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ListenerStats {
@@ -62,9 +73,9 @@ impl TcpListener {
         let mut last = None;
         for addr in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
-            let listening = stack
-                .reserve(addr, Share::Allowed)
-                .and_then(|at| Self::listen(stack, at, BACKLOG, settings));
+            let listening = stack.reserve(addr, Share::Allowed).and_then(|at| {
+                Self::listen(stack, at, Rules { backlog: BACKLOG, fast_open: 0, settings })
+            });
             match listening {
                 Ok(listener) => return Ok(listener),
                 Err(error) => last = Some(error),
@@ -73,15 +84,10 @@ impl TcpListener {
         Err(last.unwrap_or_else(fault::no_address))
     }
 
-    pub(crate) fn listen(
-        stack: &Stack,
-        reserved: Reserved,
-        backlog: u32,
-        settings: Settings,
-    ) -> io::Result<Self> {
+    pub(crate) fn listen(stack: &Stack, reserved: Reserved, rules: Rules) -> io::Result<Self> {
         reserved.listen()?;
         let mailbox = Arc::clone(stack.home()?);
-        let backlog = Backlog::new(reserved.at(), Families::DualStack, backlog, settings);
+        let backlog = Backlog::new(reserved.at(), Families::DualStack, rules);
         let listener = Self { backlog: Arc::new(backlog), mailbox, reserved };
         listener.mailbox.ask(Request::Listen(Arc::clone(&listener.backlog)));
         Ok(listener)

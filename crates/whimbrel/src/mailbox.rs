@@ -48,6 +48,8 @@ pub(crate) struct Connect {
     pub(crate) cell: Arc<StreamCell>,
     pub(crate) remote: Endpoint,
     pub(crate) local: Option<Endpoint>,
+    /// Its SYN is to bring what waits in the cell, if it can.
+    pub(crate) fast: bool,
 }
 
 /// What the face itself holds of a shard.

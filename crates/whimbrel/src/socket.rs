@@ -5,8 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::bound::{Reserved, Share};
 use crate::cell::Settings;
+use crate::listener::Rules;
 use crate::stream::Opening;
 use crate::{Stack, TcpListener, TcpStream, fault};
 
@@ -24,6 +27,8 @@ struct Draft {
     settings: Settings,
     share: Share,
     bound: Option<Reserved>,
+    /// How many handshakes of Fast Open a listener may have at one time.
+    fast_open: u32,
 }
 
 impl TcpSocket {
@@ -39,7 +44,7 @@ impl TcpSocket {
 
     fn new(stack: &Stack, any: IpAddr) -> Self {
         let settings = Settings::new(stack.tunables());
-        let draft = Draft { settings, share: Share::Refused, bound: None };
+        let draft = Draft { settings, share: Share::Refused, bound: None, fast_open: 0 };
         Self { stack: stack.clone(), any, draft: Mutex::new(draft) }
     }
 
@@ -63,8 +68,41 @@ impl TcpSocket {
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
-        let opening = Opening { peer: addr, bound: draft.bound, settings: draft.settings };
+        let Draft { bound, settings, .. } = draft;
+        let opening = Opening { peer: addr, bound, settings, first: None };
         TcpStream::open(&stack, opening).await
+    }
+
+    /// Opens a connection to `addr` and writes `data`, whose beginning travels with the SYN if the
+    /// peer granted a Fast Open cookie before (RFC 7413); otherwise the SYN asks for one, and `data`
+    /// follows the handshake. Done once the connection is established and all is on its way. Tokio
+    /// has no such method.
+    ///
+    /// What travels with a SYN may come to the peer's application twice, on two connections: a
+    /// network can repeat a SYN, and nobody remembers one whose connection is over. Write nothing here
+    /// that must not be carried out twice.
+    ///
+    /// # Errors
+    ///
+    /// As [`TcpStream::connect`].
+    pub async fn connect_fast(self, addr: SocketAddr, data: &[u8]) -> io::Result<TcpStream> {
+        self.check_family(addr)?;
+        let (stack, draft) = self.into_parts();
+        let Draft { bound, settings, .. } = draft;
+        // No SYN has room for more; the rest finds its way as any other.
+        let (first, mut rest) = data.split_at(data.len().min(FIRST));
+        let first = Some(Bytes::copy_from_slice(first));
+        let opening = Opening { peer: addr, bound, settings, first };
+        let stream = TcpStream::open(&stack, opening).await?;
+        while !rest.is_empty() {
+            stream.writable().await?;
+            match stream.try_write(rest) {
+                Ok(taken) => rest = rest.split_at(taken).1,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(stream)
     }
 
     /// Listens, with room for `backlog` complete connections that wait for `accept`, and one more.
@@ -76,7 +114,24 @@ impl TcpSocket {
             Some(bound) => bound,
             None => stack.reserve(any, draft.share)?,
         };
-        TcpListener::listen(&stack, bound, backlog, draft.settings)
+        let rules = Rules { backlog, fast_open: draft.fast_open, settings: draft.settings };
+        TcpListener::listen(&stack, bound, rules)
+    }
+
+    /// How many handshakes of Fast Open the listener will admit at one time.
+    pub fn fastopen(&self) -> io::Result<u32> {
+        Ok(self.lock().fast_open)
+    }
+
+    /// As a listener, takes text that travels with SYNs of peers who were granted a cookie
+    /// (`TCP_FASTOPEN`, RFC 7413), while `pending` such handshakes are under way at most; 0, as at
+    /// first: not at all. [`TcpListener::accept`] then hands out streams whose handshake is not over
+    /// yet. Tokio has no such method.
+    ///
+    /// The same text may come twice, on two streams: see [`TcpSocket::connect_fast`].
+    pub fn set_fastopen(&self, pending: u32) -> io::Result<()> {
+        self.lock().fast_open = pending;
+        Ok(())
     }
 
     /// This side's end: unspecified while it is not bound.
@@ -175,3 +230,6 @@ impl TcpSocket {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Octets: more than the segment of any link.
+const FIRST: usize = 64 << 10;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use whimbrel_tcp::conn::Snapshot;
 use whimbrel_wire::{Endpoint, Flow};
@@ -55,6 +56,8 @@ pub(crate) struct Opening {
     pub(crate) peer: SocketAddr,
     pub(crate) bound: Option<Reserved>,
     pub(crate) settings: Settings,
+    /// What the SYN is to bring, if it can.
+    pub(crate) first: Option<Bytes>,
 }
 
 /// Opening and accepting.
@@ -72,7 +75,8 @@ impl TcpStream {
     pub async fn connect<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for peer in lookup_host(addr).await? {
-            let opening = Opening { peer, bound: None, settings: Settings::new(stack.tunables()) };
+            let settings = Settings::new(stack.tunables());
+            let opening = Opening { peer, bound: None, settings, first: None };
             match Self::open(stack, opening).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
@@ -82,7 +86,7 @@ impl TcpStream {
     }
 
     pub(crate) async fn open(stack: &Stack, opening: Opening) -> io::Result<Self> {
-        let Opening { peer, bound, settings } = opening;
+        let Opening { peer, bound, settings, first } = opening;
         let mailbox = stack.home()?;
         let local = bound.as_ref().map(Reserved::at);
         let mut stream = Self {
@@ -93,7 +97,12 @@ impl TcpStream {
             _reserved: bound,
         };
         let cell = Arc::clone(&stream.cell);
-        let connect = Connect { cell, remote: Endpoint::from(peer), local };
+        let fast = first.is_some();
+        if let Some(first) = first {
+            // Without a handle there is nobody to tell.
+            let _ = cell.lock().leave(first);
+        }
+        let connect = Connect { cell, remote: Endpoint::from(peer), local, fast };
         mailbox.ask(Request::Connect(Box::new(connect)));
         // From here on `stream` ends the attempt if it is dropped.
         let (index, port) = poll_fn(|cx| stream.poll_open(cx)).await?;

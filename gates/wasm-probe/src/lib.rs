@@ -23,7 +23,7 @@ use whimbrel_sim::script::shard_host::ShardHost;
 use whimbrel_sim::script::shell::{self, ShellAct};
 use whimbrel_sim::script::snippet::{self, Variables};
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, Profile, RxFrame, Shard, ShardConfig, Steering, TxBatch,
+    Capabilities, InterfaceAddress, Medium, Profile, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::table::{FlowHasher, Secrets};
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
@@ -161,13 +161,7 @@ fn shard(seed: u64) -> Option<Shard> {
     let config = ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(seed),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: 1500,
-            max_super: 1500,
-            tx_checksum: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, 1500),
         addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
         routes: Vec::new(),
     };

@@ -17,7 +17,9 @@ use super::fault::Fault;
 use super::head::{self, field_room};
 use super::response::Persistence;
 use super::scan::HeadBuffer;
-use super::{Answer, Body, BodySource, CloseBy, Framing, Limits, Method, Request, Response};
+use super::{
+    Answer, Body, BodySource, CloseBy, Framing, KeepAlive, Limits, Method, Request, Response,
+};
 use super::{Site, Status, Terms, Upload, Version};
 
 /// The state of one connection.
@@ -230,7 +232,7 @@ impl Connection {
         let body = BodyReader::new(request.framing, terms.limits.body)?;
         let exchange = Exchange {
             version: request.version,
-            persistent: request.persistent,
+            persistent: request.persistent && terms.limits.keep_alive == KeepAlive::AsAsked,
             head_only: request.method == Method::Head,
         };
         match site.respond(&request) {

@@ -29,6 +29,9 @@ pub struct Limits {
     /// Who closes first after a response that says `Connection: close` (default the server). It
     /// is the one that keeps the TIME-WAIT record.
     pub close_by: CloseBy,
+    /// Whether a connection serves more than one request (default as its client wishes). Ending each
+    /// costs a handshake for the next, and a TIME-WAIT.
+    pub keep_alive: KeepAlive,
 }
 
 impl Default for Limits {
@@ -41,8 +44,18 @@ impl Default for Limits {
             piece: 128 << 10,
             idle: Duration::from_secs(60),
             close_by: CloseBy::Server,
+            keep_alive: KeepAlive::AsAsked,
         }
     }
+}
+
+/// Whether connections are kept alive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeepAlive {
+    /// As the client wishes.
+    AsAsked,
+    /// Never: each response ends its connection.
+    Never,
 }
 
 /// Who closes a connection first.

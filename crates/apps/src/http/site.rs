@@ -27,7 +27,7 @@ impl From<Response> for Answer {
 }
 
 /// A response's body, read piece by piece as fast as the peer takes it.
-pub trait BodySource {
+pub trait BodySource: Send {
     /// The next octets: at least one, at most `at_most`. Empty means that nothing is left; before
     /// the announced length that is an error, and the connection is reset.
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError>;
@@ -40,7 +40,7 @@ pub trait BodySource {
 pub struct SourceError;
 
 /// Takes a request's body. Dropped without [`Upload::finish`] if the body does not end well.
-pub trait Upload {
+pub trait Upload: Send {
     /// The next octets of the body. An error is the response that tells why, and ends the
     /// connection after it.
     fn write(&mut self, octets: &[u8]) -> Result<(), Response>;

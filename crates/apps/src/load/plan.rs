@@ -6,6 +6,7 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_wire::{Address, Endpoint};
 
+use crate::Part;
 use crate::http::reply::Expected;
 
 /// What a load is to do.
@@ -39,6 +40,25 @@ pub struct Plan {
     pub correction: Correction,
     /// This side's addresses, taken in turn; none: the transport's own choice.
     pub local: Vec<Address>,
+}
+
+impl Plan {
+    /// What one part of the load is to do. At a rate, those of one part fall due between those of
+    /// the others, so that all together come as evenly as the whole would.
+    pub fn part(&self, part: Part) -> Self {
+        let least = |share: u64| u32::try_from(share).unwrap_or(u32::MAX).max(1);
+        let offset = |rate: f64| Duration::from_secs_f64(f64::from(part.number) / rate);
+        Self {
+            connections: least(part.share(self.connections.into())),
+            until: match self.until {
+                Until::Exchanges(count) => Until::Exchanges(part.share(count)),
+                elapsed @ Until::Elapsed(_) => elapsed,
+            },
+            rate: self.rate.map(|rate| rate / f64::from(part.of)),
+            offset: self.offset + self.rate.map_or(Duration::ZERO, offset),
+            ..self.clone()
+        }
+    }
 }
 
 /// Whether latency is corrected for coordinated omission.
@@ -90,3 +110,6 @@ pub enum Ending {
     /// This side resets it: nobody keeps a TIME-WAIT.
     Reset,
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,8 +56,14 @@ impl fmt::Display for PortShortage {
             mark = ',';
         }
         match self.next {
+            Some(next) if next < Duration::from_secs(1) => {
+                write!(f, "{mark} the next comes free in {} ms", next.as_millis())
+            }
             Some(next) => write!(f, "{mark} the next comes free in {:.1} s", next.as_secs_f64()),
             None => Ok(()),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,7 +44,8 @@ troubles! {
         "the server takes longer than --timeout: raise it, or ask for less at once";
     /// Every ephemeral port towards the peer is taken.
     PortsExhausted = "no free port",
-        "widen net.ipv4.ip_local_port_range, keep connections alive, or wait for TIME-WAIT to end";
+        "widen net.ipv4.ip_local_port_range, begin from more addresses, keep connections alive, or let \
+         the server close them, which then keeps their TIME-WAIT";
     /// As many connections, or descriptors, as there may be.
     TooMany = "too many connections",
         "give fewer connections, or raise the limit (max_connections; ulimit -n)";

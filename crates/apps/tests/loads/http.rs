@@ -6,7 +6,7 @@ use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, Load, Plan, Until};
 use whimbrel_apps::record::Phase;
-use whimbrel_apps::{Record, Trouble};
+use whimbrel_apps::{Part, Record, Trouble};
 use whimbrel_stack::Shard;
 
 use crate::world::{Nobody, Ran, target};
@@ -105,6 +105,26 @@ fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
     let spread = record.intervals.spread(record.elapsed()).unwrap();
     assert!(spread.min >= 98.0 && spread.max <= 101.0, "{spread:?}");
     assert_eq!(ran.client().close().never_begun, 0);
+}
+
+#[test]
+fn the_parts_of_a_load_make_it_up() {
+    let whole = Plan { rate: Some(90.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
+    let mut sum = Record::new(SECOND);
+    let mut in_flight = 0;
+    for number in 0..3 {
+        let part = whole.part(Part { number, of: 3 });
+        assert_eq!(part.connections, if number == 0 { 2 } else { 1 });
+        let ran = run("delay=1ms", part);
+        let first = ran.client().record().intervals.counts()[0];
+        assert_eq!(first.exchanges, 30);
+        sum += ran.client().record();
+        in_flight += ran.client().close().in_flight;
+    }
+    assert_eq!((sum.answered() + in_flight, sum.elapsed()), (450, 5 * SECOND));
+    assert_eq!(sum.corrected.len(), sum.answered());
+    let counted = plan(Ending::KeepAlive, Until::Exchanges(100)).part(Part { number: 2, of: 3 });
+    assert_eq!(counted.until, Until::Exchanges(33));
 }
 
 #[test]

@@ -8,16 +8,17 @@ use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::Limit;
 
 use super::{Outcome, Plan, Ran};
-use crate::quantity;
+use crate::{output, quantity};
 
 /// The whole table.
 pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     let outcome = &ran.outcome;
     let mut text = format!(
-        "whimbrel {}  {}  over {}\n",
+        "whimbrel {}  {}  over {}{}\n",
         env!("CARGO_PKG_VERSION"),
         ran.target,
-        plan.ground.typed
+        plan.ground.typed,
+        output::on_shards(&plan.ground)
     );
     let directions: &[Direction] = match plan.bulk.direction {
         Direction::Both => &[Direction::Send, Direction::Receive],

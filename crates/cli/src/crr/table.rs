@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Mode, Plan, judged};
 use crate::drive::{Ran, StackState};
 use crate::load::{Outcome, runs};
-use crate::quantity;
+use crate::{output, quantity};
 
 /// The table, with a line above that says what was measured.
 pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
@@ -16,11 +16,12 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     let (send, receive) = buffers(plan, ran);
     let (request, response) = plan.sizes;
     let mut text = format!(
-        "whimbrel {}  TCP_{}  {}  over {}\n",
+        "whimbrel {}  TCP_{}  {}  over {}{}\n",
         env!("CARGO_PKG_VERSION"),
         plan.mode.name().to_uppercase(),
         ran.target,
-        plan.ground.typed
+        plan.ground.typed,
+        output::on_shards(&plan.ground)
     );
     text += &sureness(plan, &ran.outcome);
     text += HEADING;

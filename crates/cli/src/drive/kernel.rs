@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::Model;
+use whimbrel_apps::{Model, Part};
 use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::WATCH;
-use super::{BUDGET, Job, KernelNet, Ran};
+use super::{BUDGET, Job, KernelNet, Ran, nobody};
 use crate::failure::Failure;
 
 pub(super) fn run<J: Job>(
@@ -25,15 +25,21 @@ pub(super) fn run<J: Job>(
         }
     };
     let mut pair = KernelPair {
-        client: job.client(target),
+        client: job.client(target, Part::WHOLE),
         near: KernelNet::new().map_err(Failure::run)?,
         server,
         clock: Clock::start(),
     };
-    pair.run(|client, now| job.watch(client, now), || stop.set(), stop)?;
+    let watch = |client: &J::Client<KernelNet>, now| {
+        if job.is_followed() {
+            job.watch(&[J::course(client, now)]);
+        }
+    };
+    pair.run(watch, || stop.set(), stop)?;
     let now = pair.clock.now();
-    job.end(&mut pair.client, &mut pair.near, now);
-    Ok(Ran::over_the_kernel(job.outcome(pair.client), target))
+    let outcome = J::end(pair.client, &mut pair.near, now);
+    let outcome = job.conclude(vec![outcome]).ok_or_else(nobody)?;
+    Ok(Ran::over_the_kernel(outcome, target))
 }
 
 /// The sockets of so many servers, all at one free port of this machine's own: the kernel gives

@@ -1,37 +1,41 @@
 //! Both hosts in this process.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::thread;
 
+use whimbrel_apps::Part;
 use whimbrel_io::pair::mem_capabilities;
-use whimbrel_io::{Clock, MemPair, MemTime, Stop, entropy};
-use whimbrel_link::LinkConfig;
-use whimbrel_stack::{InterfaceAddress, Medium, Shard, ShardConfig};
+use whimbrel_io::steering::SteeringCounters;
+use whimbrel_io::{Clock, MemPair, MemTime, Port, Stop, entropy};
+use whimbrel_link::{LinkConfig, LinkCounters};
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
-use super::port::{ClientPort, ServerPort};
-use super::{Job, Ran, StackState};
+use super::port::{ClientPort, ServerPort, Watcher};
+use super::{Job, Ran, StackState, nobody};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, Ground};
+use crate::shards::{self, EndsAll};
 
 pub(super) fn run<J: Job>(
     job: &mut J,
     ground: &Ground,
     link: &LinkConfig,
     stop: &Stop,
-) -> Result<Ran<J::Outcome>, Failure> {
+) -> Result<Ran<J::Outcome>, Failure>
+where
+    J::Client<Shard>: Send,
+    J::Server<Shard>: Send,
+{
     // Virtual time is for runs that repeat: without a seed it has one all the same.
     let seed = match (ground.seed, ground.clock) {
         (Some(seed), _) => seed,
         (None, ClockKind::Virtual) => 1,
         (None, ClockKind::Real) => entropy::seed().map_err(Failure::run)?,
     };
-    let near = shard(ground, link, seed, CLIENT)?;
-    let mut far = shard(ground, link, seed, SERVER)?;
-    let target = Endpoint::new(address(SERVER), PORT);
-    far.listen(target, BACKLOG).map_err(Failure::run)?;
     let (time, clock) = match ground.clock {
         ClockKind::Real => {
             let clock = Clock::start();
@@ -39,44 +43,115 @@ pub(super) fn run<J: Job>(
         }
         ClockKind::Virtual => (MemTime::Virtual(Instant::ZERO), None),
     };
+    let target = Endpoint::new(address(SERVER), PORT);
+    let parts =
+        (0..u32::from(ground.shards)).map(|number| Part { number, of: ground.shards.into() });
+    let clients: Vec<_> = parts.map(|part| job.client(target, part)).collect();
+    let mut watcher = Watcher::new(job, &clients, stop);
+    let mut hosts = Vec::new();
+    for (queue, client) in (0..).zip(clients) {
+        let host = |host| shard(ground, link, seed, (host, queue));
+        let (near, mut far) = (host(CLIENT)?, host(SERVER)?);
+        far.listen(target, BACKLOG).map_err(Failure::run)?;
+        let client = ClientPort::<J>::new(client, watcher.board(), queue.into());
+        hosts.push(((near, client), (far, ServerPort(job.server()))));
+    }
+    let pairs = match (ground.shards, hosts.pop()) {
+        (1, Some(only)) => vec![MemPair::new(link, seed, only, time)],
+        (_, last) => {
+            hosts.extend(last);
+            MemPair::shards(link, seed, hosts, time).map_err(Failure::run)?
+        }
+    };
     let open = |plan: &CapturePlan| plan.open(&ground.typed, Medium::Ip, clock);
-    let tap = ground.pcap.as_ref().map(open).transpose()?;
-    let server = ServerPort(job.server());
-    let client = job.client(target);
-    let client = ClientPort::new(job, client, stop.clone());
-    let hosts = ((near, client), (far, server));
-    let mut pair = MemPair::new(link, seed, hosts, time).with_tap(tap);
-    pair.run(stop).map_err(Failure::run)?;
-    capture::finish(pair.take_tap())?;
+    let taps = capture::spread(ground.pcap.as_ref().map(open).transpose()?, pairs.len());
+    let mut pairs: Vec<_> =
+        pairs.into_iter().zip(taps).map(|(pair, tap)| pair.with_tap(tap)).collect();
+    match clock {
+        None => MemPair::run_in_turn(&mut pairs, stop, |now| watcher.look(job, now)),
+        Some(clock) => {
+            let watch = || watcher.stay(job, (|| clock.now(), stop));
+            run_on_threads(&mut pairs, ground, stop, watch)?;
+        }
+    }
+    conclude(job, pairs, (link, seed))
+}
 
-    let now = pair.now();
-    let (shard, port) = pair.near();
-    port.job.end(&mut port.client, shard, now);
-    let client = StackState::of(shard);
-    let server = StackState::of(pair.far().0);
-    let links = pair.links().map(|link| *link.counters());
-    let (_, ClientPort { job, client: model, .. }) = pair.into_near();
+/// Runs each pair on a thread of its own, and `watch` on this one, until `stop` is set.
+fn run_on_threads<A: Port + Send, B: Port + Send>(
+    pairs: &mut [MemPair<A, B>],
+    ground: &Ground,
+    stop: &Stop,
+    watch: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let run = |(number, pair): (usize, &mut MemPair<A, B>)| {
+        let _whatever_happens = EndsAll(stop);
+        shards::pin(&ground.processors, number)?;
+        pair.run(stop).map_err(Failure::run)
+    };
+    let run = &run;
+    thread::scope(|scope| {
+        let threads = pairs.iter_mut().enumerate().map(|pair| scope.spawn(move || run(pair)));
+        let threads: Vec<_> = threads.collect();
+        let watched = {
+            let _whatever_happens = EndsAll(stop);
+            watch()
+        };
+        let ended: Vec<_> = threads.into_iter().map(shards::join).collect();
+        ended.into_iter().collect::<Result<(), _>>().and(watched)
+    })
+}
+
+/// What is left when all has stopped.
+fn conclude<J: Job, B: Port>(
+    job: &mut J,
+    pairs: Vec<MemPair<ClientPort<J>, B>>,
+    (link, seed): (&LinkConfig, u64),
+) -> Result<Ran<J::Outcome>, Failure> {
+    let (mut near, mut far, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
+    for mut pair in pairs {
+        capture::finish(pair.take_tap())?;
+        let now = pair.now();
+        links.iter_mut().zip(pair.links()).for_each(|(sum, link)| *sum += link);
+        pair.steering().into_iter().for_each(|side| steering += side);
+        far.push(StackState::of(pair.far().0));
+        let (mut shard, port) = pair.into_near();
+        outcomes.push(J::end(port.client, &mut shard, now));
+        near.push(StackState::of(&shard));
+    }
     Ok(Ran {
-        outcome: job.outcome(model),
-        client: Some(client),
-        server: Some(server),
+        outcome: job.conclude(outcomes).ok_or_else(nobody)?,
+        client: StackState::sum(near),
+        server: StackState::sum(far),
         links: Some(links),
-        target,
+        steering,
+        target: Endpoint::new(address(SERVER), PORT),
         seed: Some(seed),
         offloads: Some(mem_capabilities(link)),
         effort: None,
     })
 }
 
-fn shard(ground: &Ground, link: &LinkConfig, seed: u64, host: u8) -> Result<Shard, Failure> {
+/// One of the shards of a host: that at this queue.
+fn shard(
+    ground: &Ground,
+    link: &LinkConfig,
+    seed: u64,
+    (host, queue): (u8, u16),
+) -> Result<Shard, Failure> {
     let more = ground.more.iter().filter(|more| host == CLIENT && **more != address(CLIENT));
     let addresses = std::iter::once(address(host)).chain(more.copied());
     let addresses = addresses.map(|addr| InterfaceAddress { addr, prefix_len: 24 });
+    let steering = match ground.shards {
+        1 => Steering::None,
+        queues => Steering::Computable { queue, queues },
+    };
     Shard::new(ShardConfig {
         tunables: ground.rules.tunables.clone(),
         // Nobody but this process is there to guess what the keys keep.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
-        capabilities: mem_capabilities(link),
+        capabilities: Capabilities { steering, ..mem_capabilities(link) },
         addresses: addresses.collect(),
         routes: Vec::new(),
     })

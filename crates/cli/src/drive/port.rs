@@ -1,41 +1,137 @@
-//! A model as a worker's port.
+//! Models as workers' ports, and the watch over the clients.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use whimbrel_apps::Model;
+use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Activity, Port, Stop};
 use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 
 use super::{BUDGET, Job};
+use crate::failure::Failure;
 
-/// A client: watched, and at its end it sets the stop.
-pub(super) struct ClientPort<'j, J: Job> {
-    pub(super) job: &'j mut J,
-    pub(super) client: J::Client<Shard>,
-    pub(super) done: Stop,
-    next_watch: Instant,
+/// Where the clients tell how far they are, and that they are done.
+pub(super) struct Board<C> {
+    /// What each told last, until somebody looked.
+    courses: Vec<Mutex<Option<C>>>,
+    is_followed: bool,
+    /// How many are under way.
+    left: AtomicUsize,
+    /// Set once none is.
+    done: Stop,
 }
 
-impl<'j, J: Job> ClientPort<'j, J> {
-    pub(super) fn new(job: &'j mut J, client: J::Client<Shard>, done: Stop) -> Self {
-        Self { job, client, done, next_watch: Instant::ZERO }
+/// Whoever watches all clients.
+pub(super) struct Watcher<C> {
+    board: Arc<Board<C>>,
+    latest: Vec<C>,
+    next: Instant,
+}
+
+impl<C: Send> Watcher<C> {
+    /// Watches these clients, and the last of them that is done sets `done`.
+    pub(super) fn new<J: Job<Course = C>>(
+        job: &J,
+        clients: &[J::Client<Shard>],
+        done: &Stop,
+    ) -> Self {
+        let board = Board {
+            courses: clients.iter().map(|_| Mutex::default()).collect(),
+            is_followed: job.is_followed(),
+            left: AtomicUsize::new(clients.len()),
+            done: done.clone(),
+        };
+        let latest = clients.iter().map(|client| J::course(client, Instant::ZERO)).collect();
+        Self { board: Arc::new(board), latest, next: Instant::ZERO }
+    }
+
+    /// Where they tell.
+    pub(super) fn board(&self) -> Arc<Board<C>> {
+        Arc::clone(&self.board)
+    }
+
+    /// Tells `job` how far all are, if it is time to, and somebody wants to know.
+    pub(super) fn look(&mut self, job: &mut impl Job<Course = C>, now: Instant) {
+        if !self.board.is_followed || now < self.next {
+            return;
+        }
+        self.next = now + WATCH;
+        for (latest, told) in self.latest.iter_mut().zip(&self.board.courses) {
+            if let Some(course) = lock(told).take() {
+                *latest = course;
+            }
+        }
+        job.watch(&self.latest);
+    }
+
+    /// Looks until `stop` is set, on a thread that has nothing else to do.
+    pub(super) fn stay(
+        &mut self,
+        job: &mut impl Job<Course = C>,
+        (now, stop): (impl Fn() -> Instant, &Stop),
+    ) -> Result<(), Failure> {
+        let timeout = self.board.is_followed.then_some(WATCH);
+        while !stop.is_set() {
+            ppoll(&mut [PollFd::new(stop, Interest::Read)], timeout).map_err(Failure::run)?;
+            self.look(job, now());
+        }
+        Ok(())
     }
 }
 
-impl<J: Job> Port for ClientPort<'_, J> {
+/// A client of one shard.
+pub(super) struct ClientPort<J: Job> {
+    pub(super) client: J::Client<Shard>,
+    board: Arc<Board<J::Course>>,
+    /// The shard's.
+    number: usize,
+    next_course: Instant,
+    life: Life,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    Running,
+    Done,
+}
+
+impl<J: Job> ClientPort<J> {
+    pub(super) fn new(
+        client: J::Client<Shard>,
+        board: Arc<Board<J::Course>>,
+        number: usize,
+    ) -> Self {
+        Self { client, board, number, next_course: Instant::ZERO, life: Life::Running }
+    }
+
+    fn tell(&mut self, now: Instant) {
+        let Some(place) = self.board.courses.get(self.number) else { return };
+        let course = J::course(&self.client, now);
+        // Another one's course is dropped after the lock is.
+        let _replaced = lock(place).replace(course);
+        self.next_course = now + WATCH;
+    }
+}
+
+impl<J: Job> Port for ClientPort<J> {
     fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
         Activity::Idle
     }
 
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         let more = self.client.poll(shard, now, BUDGET);
-        if now >= self.next_watch {
-            self.job.watch(&self.client, now);
-            self.next_watch = now + WATCH;
+        let is_done = self.client.is_done() && self.life == Life::Running;
+        if self.board.is_followed && (is_done || now >= self.next_course) {
+            self.tell(now);
         }
-        if self.client.is_done() {
-            self.done.set();
+        if is_done {
+            self.life = Life::Done;
+            if self.board.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                self.board.done.set();
+            }
         }
         Activity::busy_if(more)
     }
@@ -60,6 +156,11 @@ impl<M: Model<Shard>> Port for ServerPort<M> {
     fn next_deadline(&self) -> Option<Instant> {
         self.0.next_deadline()
     }
+}
+
+/// Nothing is half done where somebody panicked with it.
+fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often a client is looked at.

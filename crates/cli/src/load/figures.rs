@@ -1,7 +1,5 @@
 //! What is left of a load, and the figures that conditions name.
 
-use std::time::Duration;
-
 use hdrhistogram::Histogram;
 use whimbrel_apps::condition::Figure;
 use whimbrel_apps::load::{Close, Finished, Runs};
@@ -38,19 +36,24 @@ impl Outcome {
         Self { earlier, ..last }
     }
 
-    /// What several threads made of their parts of one load.
-    pub(crate) fn join(parts: Vec<Self>) -> Self {
-        let join = |mut all: Self, part: Self| {
-            all.record += &part.record;
-            all.left.in_flight += part.left.in_flight;
-            all.left.never_begun += part.left.never_begun;
-            all
-        };
-        parts.into_iter().reduce(join).unwrap_or_else(|| Self {
-            record: Record::new(Duration::from_secs(1)),
-            left: Close::default(),
-            earlier: Vec::new(),
-        })
+    /// What is left of a load in several parts: of each run, what all parts of it are together.
+    pub(crate) fn sum(parts: Vec<Self>) -> Option<Self> {
+        let mut runs: Vec<Self> = Vec::new();
+        for part in parts {
+            let Self { record, left, earlier } = part;
+            let last = Self { record, left, earlier: Vec::new() };
+            for (place, run) in earlier.into_iter().chain([last]).enumerate() {
+                match runs.get_mut(place) {
+                    Some(sum) => {
+                        sum.record += &run.record;
+                        sum.left += run.left;
+                    }
+                    None => runs.push(run),
+                }
+            }
+        }
+        let last = runs.pop()?;
+        Some(Self { earlier: runs, ..last })
     }
 
     /// Fails if nothing was answered, and says why not.

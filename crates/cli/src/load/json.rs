@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use whimbrel_apps::Record;
 use whimbrel_apps::load::{self, Correction, Ending, Until};
-use whimbrel_apps::record::{Phase, per_second};
+use whimbrel_apps::record::{Intervals, Phase, per_second};
 use whimbrel_apps::transport::PortShortage;
 
 use super::figures::{Outcome, QUANTILES, seconds};
@@ -20,6 +20,11 @@ pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     config.insert("url".into(), plan.url.as_ref().map(ToString::to_string).into());
     config.insert("method".into(), plan.method.clone().into());
     config.insert("threads".into(), plan.threads.into());
+    config.insert("request_octets".into(), plan.load.exchange.request.len().into());
+    config.insert("repeat".into(), plan.repeat.least.into());
+    config.insert("gap".into(), plan.repeat.gap.as_secs_f64().into());
+    // Of the server in this process alone.
+    config.insert("body".into(), plan.url.is_none().then_some(plan.body).into());
     document.insert("config".into(), config.into());
     document.extend(results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
@@ -131,15 +136,15 @@ fn times(histogram: &hdrhistogram::Histogram<u64>) -> Value {
 
 fn intervals(record: &Record) -> Value {
     let places = 0..record.intervals.counts().len();
-    places.map(|place| interval(record, place, record.elapsed())).collect()
+    places.map(|place| interval(&record.intervals, place, record.elapsed())).collect()
 }
 
 /// What happened in one interval of a run that lasted `elapsed` so far.
-pub(crate) fn interval(record: &Record, place: usize, elapsed: Duration) -> Value {
-    let length = record.intervals.length();
+pub(crate) fn interval(intervals: &Intervals, place: usize, elapsed: Duration) -> Value {
+    let length = intervals.length();
     let start = length.mul_f64(place as f64);
     let lasted = elapsed.saturating_sub(start).min(length);
-    let count = record.intervals.counts().get(place).copied().unwrap_or_default();
+    let count = intervals.counts().get(place).copied().unwrap_or_default();
     json!({
         "start": start.as_secs_f64(),
         "seconds": lasted.as_secs_f64(),
@@ -156,7 +161,8 @@ pub(crate) fn csv(outcome: &Outcome) -> String {
     let rows = runs.flat_map(|(run, outcome)| {
         let record = &outcome.record;
         let places = 0..record.intervals.counts().len();
-        places.map(move |place| in_run(run, interval(record, place, record.elapsed())))
+        let interval = move |place| interval(&record.intervals, place, record.elapsed());
+        places.map(move |place| in_run(run, interval(place)))
     });
     report::csv(&COLUMNS, rows)
 }

@@ -12,6 +12,7 @@ use super::url::Url;
 use super::{Arguments, Closer, Switch};
 use crate::failure::Failure;
 use crate::options::Ground;
+use crate::shards::Work;
 
 /// What is meant.
 pub(crate) struct Plan {
@@ -40,8 +41,9 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let url = arguments.url.as_deref().map(Url::parse).transpose();
         let url = url.map_err(|error| Failure::usage("URL", error))?;
+        let work = work(arguments.connections, arguments.requests);
         let mut ground =
-            arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands())?;
+            arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands(), work)?;
         ground.add_addresses(&arguments.local_addr)?;
         let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
         let target = target.transpose()?;
@@ -63,14 +65,23 @@ impl Plan {
     }
 }
 
+/// What shards divide: each has a connection at least, and something to do on it.
+pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
+    let connections = Work { parts: connections.into(), option: "--connections" };
+    match exchanges {
+        Some(parts) if parts < connections.parts => Work { parts, option: "-n" },
+        _ => connections,
+    }
+}
+
 /// How many threads share the load.
 fn threads(arguments: &Arguments, wire: &WireSpec) -> Result<u32, Failure> {
     let threads = arguments.threads;
     let text = match arguments.requests {
         _ if threads == 1 => return Ok(threads),
         _ if *wire != WireSpec::Kernel => {
-            "on this stack a thread is a shard, with connections of its own, and a load has one: \
-             leave it out, or give -w kernel:"
+            "on this stack a thread is a shard, with a queue of the wire: give --shards, or -w \
+             kernel:"
                 .into()
         }
         _ if threads > arguments.connections => {

@@ -12,7 +12,7 @@ use super::oha::counts_below;
 use super::plan::Plan;
 use crate::drive::{Ran, StackState};
 use crate::options::ClockKind;
-use crate::{quantity, size};
+use crate::{output, quantity, size};
 
 /// The whole summary.
 pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
@@ -45,10 +45,11 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
         Correction::Off => format!(", {rate} requests/s, latency as it was served"),
     });
     format!(
-        "whimbrel {}  {} {whom}  over {}{clock}\n{} connections, {}{rate}\n\n",
+        "whimbrel {}  {} {whom}  over {}{}{clock}\n{} connections, {}{rate}\n\n",
         env!("CARGO_PKG_VERSION"),
         plan.method,
         plan.ground.typed,
+        output::on_shards(&plan.ground),
         load.connections,
         match load.ending {
             whimbrel_apps::load::Ending::KeepAlive => "kept alive",
@@ -162,6 +163,11 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
         lines.push(line("TIME-WAIT now", server.census.time_wait as u64));
         lines.push(line("TIME-WAIT reused", server.counters.time_wait_recycled));
         lines.push(line("accept queue full", server.counters.listen_overflows));
+    }
+    if plan.ground.shards > 1 {
+        lines.push("Shards:".into());
+        lines.push(line("frames passed on", ran.steering.forwarded));
+        lines.push(line("and dropped there", ran.steering.dropped));
     }
     if let Some(lost) = ran.links.map(|links| links.iter().map(|link| link.lost()).sum::<u64>()) {
         lines.push(line("frames lost on the way", lost));

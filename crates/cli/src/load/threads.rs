@@ -6,19 +6,21 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use whimbrel_apps::http::{FixedBody, HttpServer};
-use whimbrel_apps::load::{self, Load, Until};
-use whimbrel_apps::{Model, Record};
+use whimbrel_apps::load::{self, Load};
+use whimbrel_apps::{Model, Part};
 use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
+use super::course::Course;
 use super::figures::Outcome;
 use super::job::LoadJob;
 use super::plan::Plan;
 use crate::drive::kernel::{self, KernelPair};
-use crate::drive::{self, KernelNet, Ran};
+use crate::drive::{self, Job, KernelNet, Ran, nobody};
 use crate::failure::Failure;
+use crate::shards;
 
 /// Runs `plan` on its threads; `job` is told how it goes.
 pub(super) fn run(job: &mut LoadJob, plan: &Plan) -> Result<Ran<Outcome>, Failure> {
@@ -31,7 +33,7 @@ pub(super) fn run(job: &mut LoadJob, plan: &Plan) -> Result<Ran<Outcome>, Failur
             stop,
         };
         let outcomes = thread::scope(|scope| {
-            let begin = |part: Part| {
+            let begin = |part: Share| {
                 scope.spawn(move || {
                     // The server is made here: it stays on its thread.
                     let server = HttpServer::new(FixedBody::new(plan.body), plan.limits);
@@ -43,15 +45,10 @@ pub(super) fn run(job: &mut LoadJob, plan: &Plan) -> Result<Ran<Outcome>, Failur
             let ended = || stop.is_set() || threads.iter().any(ScopedJoinHandle::is_finished);
             let watched = crew.watch(job, ended);
             stop.set();
-            let join = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
-                Ok(ended) => ended,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            let outcomes = threads.into_iter().map(join).collect::<Result<Vec<_>, _>>();
+            let outcomes = threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>();
             watched.and(outcomes)
         })?;
-        let outcome = Outcome::join(outcomes);
-        job.end_together(&outcome.record);
+        let outcome = job.conclude(outcomes).ok_or_else(nobody)?;
         Ok(Ran::over_the_kernel(outcome, target))
     })
 }
@@ -59,23 +56,15 @@ pub(super) fn run(job: &mut LoadJob, plan: &Plan) -> Result<Ran<Outcome>, Failur
 /// What the threads have in common.
 struct Crew<'s> {
     /// How far each is, since it told last.
-    seen: Mutex<Vec<Option<Seen>>>,
+    seen: Mutex<Vec<Option<Course>>>,
     /// How many are not done.
     left: AtomicUsize,
     clock: Clock,
     stop: &'s Stop,
 }
 
-/// How far a thread is.
-#[derive(Clone, Debug)]
-struct Seen {
-    at: Instant,
-    record: Record,
-    over: u64,
-}
-
 /// What one thread has of the load.
-struct Part {
+struct Share {
     number: usize,
     plan: load::Plan,
     /// The client's sockets.
@@ -85,7 +74,7 @@ struct Part {
 }
 
 /// What each thread has of the load, and where the server is.
-fn parts(plan: &Plan) -> Result<(Endpoint, Vec<Part>), Failure> {
+fn parts(plan: &Plan) -> Result<(Endpoint, Vec<Share>), Failure> {
     let (target, servers) = match plan.target {
         Some(target) => (target, Vec::new()),
         None => kernel::listen(plan.threads)?,
@@ -93,33 +82,15 @@ fn parts(plan: &Plan) -> Result<(Endpoint, Vec<Part>), Failure> {
     let mut servers = servers.into_iter();
     let mut parts = Vec::new();
     for (number, place) in (0..plan.threads).enumerate() {
-        let plan = load::Plan { target, ..divide(&plan.load, place, plan.threads) };
+        let part = Part { number: place, of: plan.threads };
+        let plan = load::Plan { target, ..plan.load.part(part) };
         let near = KernelNet::new().map_err(Failure::run)?;
-        parts.push(Part { number, plan, near, far: servers.next() });
+        parts.push(Share { number, plan, near, far: servers.next() });
     }
     Ok((target, parts))
 }
 
-/// One of `parts` that a load is divided into.
-fn divide(plan: &load::Plan, part: u32, parts: u32) -> load::Plan {
-    let share = |whole: u64| {
-        whole / u64::from(parts) + u64::from(u64::from(part) < whole % u64::from(parts))
-    };
-    load::Plan {
-        connections: u32::try_from(share(plan.connections.into())).unwrap_or(1),
-        until: match plan.until {
-            Until::Exchanges(count) => Until::Exchanges(share(count)),
-            elapsed @ Until::Elapsed(_) => elapsed,
-        },
-        rate: plan.rate.map(|rate| rate / f64::from(parts)),
-        offset: plan
-            .rate
-            .map_or(Duration::ZERO, |rate| Duration::from_secs_f64(f64::from(part) / rate)),
-        ..plan.clone()
-    }
-}
-
-impl Part {
+impl Share {
     /// Runs it from its beginning to its end, on the calling thread.
     fn drive(
         self,
@@ -132,7 +103,7 @@ impl Part {
                 return;
             }
             next_look = now + LOOK;
-            let told = Seen { at: now, record: client.record().clone(), over: client.over() };
+            let told = Course::of_one(client, now);
             let mut seen = crew.seen.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(place) = seen.get_mut(self.number) {
                 *place = Some(told);
@@ -165,14 +136,8 @@ impl Crew<'_> {
             let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
             // A thread that has not told anything yet would be missed in the sum.
             let seen: Option<Vec<_>> = seen.into_iter().collect();
-            let together = |mut all: Seen, part: Seen| {
-                all.at = all.at.min(part.at);
-                all.record += &part.record;
-                all.over += part.over;
-                all
-            };
-            if let Some(all) = seen.and_then(|seen| seen.into_iter().reduce(together)) {
-                job.watch_together(&all.record, all.over, all.at);
+            if let Some(courses) = seen {
+                job.watch(&courses);
             }
         }
         Ok(())
@@ -181,6 +146,3 @@ impl Crew<'_> {
 
 /// How often they are looked at: what they measured so far is copied each time.
 const LOOK: Duration = Duration::from_millis(200);
-
-#[cfg(test)]
-mod tests;

@@ -40,7 +40,7 @@ pub(super) fn serve(plan: &Plan) -> Result<(), Failure> {
         }
     }
     server.shut_down(&mut net);
-    report.summarize(&Totals::of(server.statistics(), None));
+    report.summarize(&Totals::of(server.statistics(), None), None);
     Ok(())
 }
 

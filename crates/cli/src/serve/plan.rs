@@ -3,15 +3,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use whimbrel_apps::http::{CloseBy, Limits};
+use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::WireSpec;
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
-use crate::capture::{CaptureOption, CapturePlan};
+use crate::capture::CapturePlan;
 use crate::failure::Failure;
+use crate::load::Switch;
 use crate::options::{GroundOptions, OutputOptions};
 use crate::rules::{Rules, Shorthand};
 
@@ -28,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) listen: Vec<Endpoint>,
     /// The bound of each accept queue.
     pub(crate) backlog: u32,
+    /// How many handshakes of Fast Open each listener admits at one time.
+    pub(crate) fast_open: u32,
     /// What to serve.
     pub(crate) content: ContentPlan,
     /// The bounds of each connection.
@@ -58,6 +61,9 @@ impl ContentPlan {
     pub(super) fn example(&self, at: Endpoint) -> String {
         match self {
             Self::Web(_) => format!("curl {}", report::url(at)),
+            Self::Octets(Role::Discard, _) if at.port == NETSERVER => {
+                format!("whimbrel crr {at} --mode cc -w kernel:")
+            }
             Self::Octets(Role::Sink | Role::Discard, _) => {
                 format!("whimbrel bulk send {at} -w kernel:")
             }
@@ -121,9 +127,16 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let wire: WireSpec =
             arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        let wire = arguments.shards.spread(wire)?;
-        check_wire(&wire, &arguments.capture)?;
+        let wire = arguments.shards.spread(wire, None)?.wire;
+        check_wire(&wire)?;
         let content = content(arguments)?;
+        let fast_open = match (&wire, arguments.fastopen) {
+            (WireSpec::Kernel, Some(_)) => {
+                let why = "the kernel has its own: sysctl net.ipv4.tcp_fastopen=0x403";
+                return Err(Failure::usage("--fastopen", why));
+            }
+            (_, pending) => pending.unwrap_or(0),
+        };
         let rules = match wire {
             WireSpec::Kernel => arguments.rules.none_for_the_kernel(&arguments.shorthands())?,
             _ => arguments.rules.rules(&arguments.shorthands())?,
@@ -134,6 +147,7 @@ impl Plan {
             pcap: arguments.capture.pcap(&wire)?,
             wire,
             backlog: arguments.backlog,
+            fast_open,
             content,
             limits: limits(arguments),
             volume: volume(arguments.quiet, arguments.verbose),
@@ -159,7 +173,8 @@ impl Plan {
     pub(crate) fn octets(server: &OctetServer<'_>) -> Result<Self, Failure> {
         let typed = server.ground.typed_wire()?.unwrap_or(DEFAULT_WIRE);
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
-        check_wire(&wire, &server.ground.capture)?;
+        let wire = server.ground.shards.spread(wire, None)?.wire;
+        check_wire(&wire)?;
         let rules = match wire {
             WireSpec::Kernel => server.ground.rules.none_for_the_kernel(&server.shorthands)?,
             _ => server.ground.rules.rules(&server.shorthands)?,
@@ -172,20 +187,17 @@ impl Plan {
             pcap: server.ground.capture.pcap(&wire)?,
             wire,
             backlog: BACKLOG,
+            fast_open: 0,
             content,
             limits: Limits::default(),
             volume: volume(server.output.quiet, server.output.verbose),
             typed: typed.to_owned(),
-            processors: Vec::new(),
+            processors: server.ground.shards.processors()?,
         })
     }
 }
 
-fn check_wire(wire: &WireSpec, capture: &CaptureOption) -> Result<(), Failure> {
-    if wire.queues() > 1 && capture.is_asked() {
-        let text = "a capture is of one shard: leave it out, or give --shards 1";
-        return Err(Failure::usage("--pcap", text));
-    }
+fn check_wire(wire: &WireSpec) -> Result<(), Failure> {
     if let WireSpec::Mem(_) = wire {
         let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
         return Err(Failure::usage("--wire", text));
@@ -237,7 +249,11 @@ fn limits(arguments: &Arguments) -> Limits {
         None | Some(Closer::Server | Closer::Rst) => CloseBy::Server,
         Some(Closer::Client) => CloseBy::Client,
     };
-    Limits { body: arguments.max_body, close_by, ..Limits::default() }
+    let keep_alive = match arguments.keepalive {
+        Switch::On => KeepAlive::AsAsked,
+        Switch::Off => KeepAlive::Never,
+    };
+    Limits { body: arguments.max_body, close_by, keep_alive, ..Limits::default() }
 }
 
 fn volume(quiet: bool, verbose: bool) -> Volume {

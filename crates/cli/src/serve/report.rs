@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use whimbrel_apps::http::Statistics;
 use whimbrel_io::WireSpec;
+use whimbrel_io::steering::SteeringCounters;
 use whimbrel_stack::Shard;
 use whimbrel_stack::shard::{Census, SocketState, StateCounts};
 use whimbrel_tcp::{Counters, Instant};
@@ -76,8 +77,8 @@ impl Report {
         self.lines += 1;
     }
 
-    /// Says what was done, and what is left.
-    pub(crate) fn summarize(&self, totals: &Totals) {
+    /// Says what was done, and what is left; and of several shards, what came in by the wrong queue.
+    pub(crate) fn summarize(&self, totals: &Totals, strays: Option<&SteeringCounters>) {
         let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
             totals.statistics;
         self.print(&format!(
@@ -87,6 +88,9 @@ impl Report {
             size::display(received),
             size::display(sent),
         ));
+        if let Some(strays) = strays {
+            self.steering(strays);
+        }
         let Some(stack) = totals.stack else { return };
         let StackTotals { in_segs, out_segs, retransmitted, resets, drops, census, .. } = stack;
         let left = left_over(&census);
@@ -98,10 +102,20 @@ impl Report {
         ));
     }
 
+    /// Says what came in by the wrong queue.
+    fn steering(&self, strays: &SteeringCounters) {
+        let SteeringCounters { forwarded, dropped, .. } = strays;
+        self.print(&format!(
+            "steering   {} frames passed on between shards, {} dropped there\n",
+            thousands(*forwarded),
+            thousands(*dropped)
+        ));
+    }
+
     /// Says what became of the frames of a capture.
     pub(crate) fn conclude_replay(&self, frames: u64, shard: &Shard) {
         let frames = thousands(frames);
-        self.print(&format!("replayed   {frames} frames; {}\n", refusals(shard)));
+        self.print(&format!("replayed   {frames} frames; {}\n", refusals([shard])));
     }
 
     /// Nobody may be reading any more: that is no reason to stop serving.

@@ -104,7 +104,7 @@ fn a_server_that_does_not_close_is_named() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     let ours = net.serving(&["crr", "--server", "--close", "client"]);
-    let crr = "crr 10.9.0.2:12865 -w kernel: -n 4 -c 4 --close server --timeout 300ms";
+    let crr = "crr 10.9.0.2:12865 -w kernel: -n 4 -c 4 --close server --timeout 1s";
     let text = net.run(&format!("{whimbrel} {crr}"));
     assert!(
         text.contains("4 connections were not closed by the server within --timeout"),
@@ -123,16 +123,16 @@ fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
         .status()
         .unwrap();
     // It keeps its ports in TIME-WAIT for a minute.
-    let text = net.run(&format!("{whimbrel} crr 10.9.0.2:7 -w kernel: -n 6 --timeout 300ms"));
+    let text = net.run(&format!("{whimbrel} crr 10.9.0.2:7 -w kernel: -n 6 --timeout 500ms"));
     for part in [
         "[2] no free port: widen net.ipv4.ip_local_port_range",
-        "2 waited for a free port, 6",
+        "2 waited for a free port, ",
         "(ports 50000 to 50003: 4 in TIME-WAIT)",
     ] {
         assert!(text.contains(part), "{part:?} is not in: {text}");
     }
     let mut again = net.command(whimbrel);
-    again.args("crr 10.9.0.2:7 -w kernel: -n 6 --timeout 100ms".split(' '));
+    again.args("crr 10.9.0.2:7 -w kernel: -n 6 --timeout 200ms".split(' '));
     let (code, error) = fail(&mut again);
     let reason =
         "nothing was answered (no free port, 3 times, ports 50000 to 50003: 4 in TIME-WAIT)";
@@ -147,10 +147,13 @@ fn the_other_side_can_be_the_kernels_too() {
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     for mode in ["crr -r 64,16k", "rr -r 64,16k", "cc"] {
         let server = format!("crr --server --stack kernel --mode {mode}");
-        let other = net.serving(&server.split(' ').collect::<Vec<_>>());
-        let text = net.run(&format!(
-            "{whimbrel} crr 127.0.0.1:12865 --stack kernel -n 50 --json --mode {mode}"
-        ));
+        let server: Vec<_> = server.split(' ').collect();
+        // It says what to try; what was tried does it.
+        let said = net.serving(&server).end();
+        let line = said.lines().find_map(|line| line.strip_prefix("try        whimbrel ")).unwrap();
+        let mode_of_client = if mode.starts_with("rr") { "--mode rr" } else { "" };
+        let other = net.serving(&server);
+        let text = net.run(&format!("{whimbrel} {line} -n 50 --json {mode_of_client}"));
         let document: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["summary"]["answered"], 50, "{mode}: {text}");
         other.end();

@@ -29,6 +29,7 @@ fn a_command_line_that_means_nothing_exits_with_2() {
     assert_says(&whimbrel("serve --set tcp_syn_retrys=3"), 2, &["net.ipv4.tcp_syn_retries"]);
     assert_says(&whimbrel("serve -S tcp_retries2=31"), 2, &["1 to 30 retransmissions"]);
     assert_says(&whimbrel("serve -w kernel: -S msl=1s"), 2, &["--set", "sysctl"]);
+    assert_says(&whimbrel("serve -w kernel: --fastopen 4"), 2, &["--fastopen", "sysctl"]);
     assert_says(&whimbrel("serve --profile plan9"), 2, &["--profile", "freebsd"]);
     assert_says(&whimbrel("serve --config /nowhere.toml"), 1, &["/nowhere.toml", "No such file"]);
     assert_says(&whimbrel("script run --against kernel -S msl=1s x"), 2, &["--set", "shard"]);
@@ -64,7 +65,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
     assert_says(&whimbrel("load -n 1 --pcap /nowhere/x"), 1, &["/nowhere/x", "can be written"]);
     assert_says(&whimbrel("load http://no.invalid/ -w kernel:"), 1, &["no.invalid", "address"]);
-    assert_says(&whimbrel("load -t 2"), 2, &["--threads", "a thread is a shard", "-w kernel:"]);
+    assert_says(&whimbrel("load -t 2"), 2, &["--threads", "a thread is a shard", "give --shards"]);
     assert_says(&whimbrel("load --stack kernel -t 9 -c 8"), 2, &["--threads", "8 --connections"]);
     assert_says(&whimbrel("load --stack kernel -t 9 -n 8"), 2, &["--threads", "8 requests"]);
     assert_says(&whimbrel("load -w mem: --stack kernel"), 2, &["--stack", "mem:", "leave one"]);
@@ -105,6 +106,11 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     );
     assert_says(&whimbrel("pcap -w mem:"), 2, &["--wire", "--pcap FILE"]);
     assert_says(
+        &whimbrel("pcap -w tun:t,addr=10.9.0.2/24,queues=2 -c 4 -o x"),
+        2,
+        &["--count", "one queue"],
+    );
+    assert_says(
         &whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 tcp prot 80"),
         2,
         &["FILTER", "column 5"],
@@ -115,6 +121,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("serve --pcap x,rotate=many"), 2, &["--pcap", "100M"]);
     assert_says(&whimbrel("serve --echo --sink"), 2, &["--sink"]);
     assert_says(&whimbrel("serve --close rst"), 2, &["--echo"]);
+    assert_says(&whimbrel("serve --echo --keepalive off"), 2, &["cannot be used with"]);
 }
 
 #[test]
@@ -136,7 +143,7 @@ fn a_server_of_something_else_is_one_clear_line() {
             "load http://AT/ -n 3 -c 1",
             "malformed answer, 3 times): the peer speaks another",
         ),
-        ("--sink", "crr AT -n 3 --timeout 100ms", "response timeout, 3 times): the server takes"),
+        ("--sink", "crr AT -n 3 --timeout 500ms", "response timeout, 3 times): the server takes"),
         (
             "--body=1",
             "bulk send AT -t 200ms",

@@ -16,6 +16,8 @@ fn shape(document: &Value) -> Shape {
         let kind = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
+            // Of what it is there is none; some print that of seconds, too, without a point.
+            Value::Number(number) if number.as_f64() == Some(0.0) => "zero",
             Value::Number(number) if number.is_u64() => "count",
             Value::Number(_) => "number",
             Value::String(_) => "string",
@@ -49,12 +51,10 @@ fn assert_same_shape(theirs: &Value, ours: &Value, untold: &[&str]) {
     assert!(missing.is_empty() && more.is_empty(), "missing {missing:?}, too many {more:?}");
     for (path, kinds) in &ours {
         let known = &theirs[path];
-        // What prints seconds prints 0 for none: that is no count.
-        let seconds = ["start", "end", "seconds"].iter().any(|key| path.ends_with(key));
-        let fits = |kind: &&str| {
-            known.contains(kind)
-                || *kind == "count" && known.contains("number")
-                || *kind == "number" && seconds && known.contains("count")
+        let fits = |kind: &&str| match *kind {
+            "zero" | "count" => ["zero", "count", "number"].iter().any(|it| known.contains(it)),
+            "number" => ["zero", "number"].iter().any(|it| known.contains(it)),
+            other => known.contains(other),
         };
         assert!(kinds.iter().all(fits), "{path}: {kinds:?}, and theirs {known:?}");
     }
@@ -102,7 +102,7 @@ fn read_as_iperf3(document: &Value, ways: &[&str]) -> Vec<(u64, u64)> {
         let moved: u64 = counted.map(|interval| interval[&sum]["bytes"].as_u64().unwrap()).sum();
         let (sent, received) = (side("sent"), side("received"));
         let own = if at(format!("/end/sum_sent{way}/sender")) == true { sent } else { received };
-        assert!((moved as f64 / own as f64 - 1.0).abs() < 0.02, "{moved} of {own}: {document}");
+        assert!((moved as f64 / own as f64 - 1.0).abs() < 0.05, "{moved} of {own}: {document}");
         (sent, received)
     };
     ways.iter().map(read).collect()
@@ -124,12 +124,12 @@ fn a_document_for_readers_of_iperf3_is_like_iperf3s_own() {
         ("--bidir -P 2 -O 1", "send --bidir -P 2 -O 1s", &both, &["", "_bidir_reverse"]),
     ] {
         let _server = Iperf3::serve(&net);
-        let theirs = net.run(&format!("iperf3 -c 127.0.0.1 -t 2 -i 0.5 -J {theirs}"));
+        let theirs = net.run(&format!("iperf3 -c 127.0.0.1 -t 1 -i 0.5 -J {theirs}"));
         let theirs: Value = serde_json::from_str(&theirs).unwrap();
         assert!(theirs["start"]["version"].as_str().unwrap().starts_with("iperf 3"), "{theirs}");
         let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
         for wire in ["kernel:", "mem:"] {
-            let bulk = format!("{whimbrel} bulk {ours} -t 2 -i 500ms -w {wire} --json=iperf3");
+            let bulk = format!("{whimbrel} bulk {ours} -t 1 -i 500ms -w {wire} --json=iperf3");
             let ours: Value = serde_json::from_str(&net.run(&bulk)).unwrap();
             assert_same_shape(&theirs, &ours, untold);
             read_as_iperf3(&ours, ways);

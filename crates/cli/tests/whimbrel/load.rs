@@ -177,6 +177,11 @@ fn it_loads_itself_over_the_kernels_sockets() {
     assert_eq!(document["statuses"]["200"], 500);
     assert_eq!(document["summary"]["failed"], 0);
     assert_eq!(document["stack"]["client"], Value::Null);
+    // Other tests may use it, too.
+    let counted = &document["stack"]["kernel"]["counters"];
+    assert!(counted["TcpActiveOpens"].as_u64() >= Some(500), "{counted}");
+    assert!(counted["TcpPassiveOpens"].as_u64() >= Some(500), "{counted}");
+    assert_eq!(self::document("load -n 5 --json")["stack"]["kernel"], Value::Null);
 }
 
 #[test]
@@ -254,6 +259,8 @@ fn a_document_says_where_it_comes_from_what_was_asked_and_what_the_stacks_did() 
     assert_eq!(document["seed"], 5);
     let config = &document["config"];
     assert_eq!((&config["connections"], &config["requests"]), (&3.into(), &300.into()));
+    assert_eq!((&config["repeat"], &config["body"]), (&1.into(), &128.into()));
+    assert!(config["request_octets"].as_u64() > Some(20), "{config}");
     assert_eq!(document["rules"]["tunables"]["msl.remote"]["origin"], "--set");
 
     // Every connection was opened and closed once, and the server, who closed, keeps its TIME-WAIT;
@@ -313,7 +320,7 @@ fn a_signal_that_is_sent_twice_is_meant_once() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
         let child = command.args(words.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
         await_handler(child.id());
-        thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(500));
         let id = child.id().to_string();
         succeed(Command::new("kill").args([signal, &id, &id]));
         let output = child.wait_with_output().unwrap();

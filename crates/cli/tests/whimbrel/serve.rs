@@ -77,6 +77,17 @@ fn a_line_each_second_says_in_which_states_connections_are() {
 }
 
 #[test]
+fn without_keepalive_each_request_has_a_connection() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&["--keepalive", "off"]);
+    let line = "curl -sS --fail --max-time 20 -o /dev/null -w %{http_code}-%{num_connects}; \
+                http://10.9.0.2/[1-4]";
+    assert_eq!(net.run(line), "200-1;200-1;200-1;200-1;");
+    let text = serve.stop();
+    assert!(text.contains("4 connections, 4 requests"), "{text}");
+}
+
+#[test]
 fn one_connection_carries_many_requests_and_a_long_body() {
     let Some(net) = Net::new() else { return };
     let serve = net.serve(&["--body", "20M", "-l", "10.9.0.2:8080"]);
@@ -180,4 +191,31 @@ fn quiet_is_quiet() {
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     assert!(status.success(), "{status}");
     assert_eq!((&stdout[..], &stderr[..]), (&b""[..], &b""[..]));
+}
+
+/// What the namespace's kernel counted under a name of its MIB.
+fn kernel_counter(net: &Net, name: &str) -> u64 {
+    let text = net.run("cat /proc/net/netstat");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("TcpExt:")).collect();
+    let [names, values] = lines[..] else { panic!("{text}") };
+    let pairs = names.split_whitespace().zip(values.split_whitespace());
+    let found = pairs.into_iter().find(|(known, _)| *known == name);
+    found.expect(name).1.parse().unwrap()
+}
+
+#[test]
+fn curl_opens_fast_once_it_has_a_cookie() {
+    let Some(net) = Net::new() else { return };
+    let serve = net.serve(&["--fastopen", "8"]);
+    let curl = "curl -sS -g --fail --max-time 20 --tcp-fastopen -o /dev/null";
+    // The first of each family asks for a cookie, the others bring it with their request.
+    for host in ["10.9.0.2", "[fd09::2]"] {
+        for _ in 0..3 {
+            net.run(&format!("{curl} http://{host}/"));
+        }
+    }
+    let text = serve.stop();
+    assert!(text.contains("6 requests (0 refused); 0 connections failed"), "{text}");
+    assert_eq!(kernel_counter(&net, "TCPFastOpenActive"), 4);
+    assert_eq!(kernel_counter(&net, "TCPFastOpenActiveFail"), 0);
 }

@@ -86,6 +86,61 @@ fn super_segments_arrive_as_packets_of_the_mtu() {
     assert_eq!(second.next_deadline(), None);
 }
 
+#[test]
+fn each_shard_takes_what_its_ports_lead_to_and_passes_on_what_came_in_by_the_wrong_queue() {
+    for wrong in [false, true] {
+        let (first, second) = MemEnd::pair(LinkConfig::default(), LinkConfig::default(), 1);
+        let mut sender = first.open(1).unwrap().remove(0);
+        let mut devices = second.open(2).unwrap();
+        if wrong {
+            devices.reverse();
+        }
+        let wakers: Vec<_> = devices.iter().map(MemWire::waker).collect();
+        let mut queues = crate::Steered::join(devices, &wakers);
+        // Segments from ports 0 to 7 to port 80: every other pair of ports leads to shard 1.
+        let mut batch = TxBatch::new(8);
+        for port in 0..8 {
+            let filled = batch.fill(|segment| {
+                let (header, _) = segment.header_room().split_at_mut(40);
+                header.copy_from_slice(&segment_from(port));
+                segment.set_header_len(40);
+                segment.transport_offset = 20;
+                true
+            });
+            assert_eq!(filled, Some(true));
+        }
+        sender.tx_burst(&mut batch).unwrap();
+        let mut taken = [Vec::new(), Vec::new()];
+        for _ in 0..2 {
+            for (queue, taken) in queues.iter_mut().zip(&mut taken) {
+                let port = |frame: &RxFrame<'_>| frame.octets[21];
+                queue.rx_burst(&mut |burst| taken.extend(burst.iter().map(port))).unwrap();
+            }
+        }
+        assert_eq!(taken, [vec![0, 1, 4, 5], vec![2, 3, 6, 7]], "wrong: {wrong}");
+        for queue in &queues {
+            let passed = if wrong { 4 } else { 0 };
+            let steering = queue.steering();
+            assert_eq!((steering.forwarded, steering.adopted), (passed, passed));
+            assert_eq!(queue.next_deadline(), None);
+        }
+    }
+}
+
+/// An IPv4 header and one of TCP, from this port to port 80.
+fn segment_from(port: u8) -> [u8; 40] {
+    let mut packet = [0; 40];
+    packet[..10].copy_from_slice(&[0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6]);
+    packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+    let pairs = packet.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let sum: u32 = pairs.sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet[20..24].copy_from_slice(&[0, port, 0, 80]);
+    packet[32] = 0x50;
+    packet
+}
+
 fn shard(wire: &MemWire, addr: Address) -> Shard {
     Shard::new(ShardConfig {
         tunables: Tunables::default(),

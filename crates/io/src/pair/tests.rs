@@ -67,10 +67,14 @@ fn address(host: u8) -> Address {
 }
 
 fn shard(host: u8, link: &LinkConfig) -> Shard {
+    shard_of(host, mem_capabilities(link))
+}
+
+fn shard_of(host: u8, capabilities: Capabilities) -> Shard {
     Shard::new(ShardConfig {
         tunables: Default::default(),
         secrets: Secrets::from_seed(host.into()),
-        capabilities: mem_capabilities(link),
+        capabilities,
         addresses: vec![InterfaceAddress { addr: address(host), prefix_len: 24 }],
         routes: Vec::new(),
     })
@@ -86,7 +90,7 @@ fn call(link: &str, time: MemTime) -> (Vec<u8>, Instant) {
     let near = (shard(1, &link), caller);
     let mut pair = MemPair::new(&link, 1, (near, (server, Echo)), time);
     pair.run(&done).unwrap();
-    assert_eq!(pair.links()[0].counters().lost(), 0);
+    assert_eq!(pair.links()[0].lost(), 0);
     let (_, caller) = pair.into_near();
     (caller.heard, caller.at)
 }
@@ -104,4 +108,103 @@ fn in_real_time_it_takes_as_long_as_the_link_says() {
     let (heard, at) = call("delay=5ms", MemTime::Real(Clock::start()));
     assert_eq!(heard, b"hello");
     assert!(at.as_nanos() >= 20_000_000, "{at:?}");
+}
+
+const SHARDS: u16 = 3;
+
+/// Pairs of shards of two hosts, whose far ones listen; the callers set `done` each.
+fn pairs(link: &str, done: &[Stop], time: MemTime) -> Vec<MemPair<Caller, Echo>> {
+    let link: LinkConfig = link.parse().unwrap();
+    let hosts = (0..SHARDS).zip(done).map(|(queue, done)| {
+        let steering = Steering::Computable { queue, queues: SHARDS };
+        let capabilities = Capabilities { steering, ..mem_capabilities(&link) };
+        let caller = Caller { done: done.clone(), heard: Vec::new(), at: Instant::ZERO };
+        let mut server = shard_of(2, capabilities);
+        server.listen(Endpoint::new(address(2), 7), 4).unwrap();
+        ((shard_of(1, capabilities), caller), (server, Echo))
+    });
+    MemPair::shards(&link, 1, hosts.collect(), time).unwrap()
+}
+
+fn stops() -> Vec<Stop> {
+    (0..SHARDS).map(|_| Stop::new().unwrap()).collect()
+}
+
+/// The sums over all pairs.
+fn sums(pairs: &[MemPair<Caller, Echo>]) -> ([LinkCounters; 2], SteeringCounters) {
+    let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
+    for pair in pairs {
+        links.iter_mut().zip(pair.links()).for_each(|(sum, link)| *sum += link);
+        pair.steering().into_iter().for_each(|one| steering += one);
+    }
+    (links, steering)
+}
+
+#[test]
+fn shards_in_virtual_time_take_turns_and_the_same_seed_gives_the_same_run() {
+    for link in ["delay=10ms,jitter=3ms", "delay=10ms,jitter=3ms,rate=1M"] {
+        let run = || {
+            let done = stops();
+            let mut pairs = pairs(link, &done, MemTime::Virtual(Instant::ZERO));
+            let all = Stop::new().unwrap();
+            MemPair::run_in_turn(&mut pairs, &all, |_| {
+                if done.iter().all(Stop::is_set) {
+                    all.set();
+                }
+            });
+            let (links, steering) = sums(&pairs);
+            assert_eq!(steering, SteeringCounters::default(), "all came in by their own queue");
+            let ends = pairs.into_iter().map(|pair| {
+                let (shard, caller) = pair.into_near();
+                assert_eq!(caller.heard, b"hello");
+                (caller.at, shard.counters().in_segs)
+            });
+            (ends.collect::<Vec<_>>(), links)
+        };
+        let first = run();
+        assert_eq!(first, run(), "{link}");
+        // A SYN of each, and a hello.
+        assert_eq!(first.1[0].sent, 2 * u64::from(SHARDS), "{link}: {first:?}");
+    }
+}
+
+#[test]
+fn shards_in_real_time_are_on_threads_of_their_own_whether_they_share_a_link_or_not() {
+    for link in ["delay=1ms", "delay=1ms,rate=1M"] {
+        let done = stops();
+        let pairs = pairs(link, &done, MemTime::Real(Clock::start()));
+        std::thread::scope(|scope| {
+            for (mut pair, done) in pairs.into_iter().zip(&done) {
+                scope.spawn(move || pair.run(done).unwrap());
+            }
+        });
+        assert!(done.iter().all(Stop::is_set), "{link}");
+    }
+}
+
+#[test]
+fn what_came_in_by_the_wrong_queue_is_passed_on_once() {
+    let done = stops();
+    let mut pairs = pairs("delay=1ms", &done, MemTime::Virtual(Instant::ZERO));
+    let (shard, caller) = pairs[0].near();
+    caller.heard.push(0);
+    // Port 9 leads to the shard numbered (7 ^ 9) / 2 % 3.
+    shard.connect(Endpoint::new(address(2), 7), Some(Endpoint::new(address(1), 9))).unwrap();
+    for pair in &mut pairs[1..] {
+        pair.near().1.heard.push(0);
+    }
+    let mut rounds = 0;
+    let stop = Stop::new().unwrap();
+    MemPair::run_in_turn(&mut pairs, &stop, |_| {
+        rounds += 1;
+        if rounds == 8 {
+            stop.set();
+        }
+    });
+    let counts = |which: usize| pairs.iter().map(move |pair| pair.steering()[which]);
+    let forwarded: Vec<_> = counts(1).map(|far| (far.forwarded, far.adopted)).collect();
+    assert_eq!(forwarded, [(1, 0), (0, 1), (0, 0)], "the SYN, to the shard that answers it");
+    assert_eq!(counts(0).map(|near| near.forwarded).sum::<u64>(), 0);
+    // The SYN-ACK came home to the shard that its ports lead to, which knows nothing of it: a reset.
+    assert_eq!(pairs[1].far().0.counters().in_segs, 2);
 }

@@ -1,5 +1,3 @@
-use std::sync::{Arc, Mutex};
-
 use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::{InterfaceAddress, Medium, ShardConfig};
@@ -156,6 +154,21 @@ fn a_full_disk_ends_the_capture_and_not_the_stack() {
     tap.rx(Instant::ZERO, &mut shard, &[RxFrame::new(&[0x45], SegMeta::SINGLE)]);
     assert_eq!(shard.ip_counters().in_receives, 1);
     assert_eq!(tap.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn the_taps_of_several_shards_write_one_file() {
+    let file = Shared::default();
+    let mut first = tap(file.clone(), 64);
+    let mut second = first.of_another_shard();
+    let (mut one, mut other) = (shard(1), shard(1));
+    for _ in 0..3 {
+        first.rx(Instant::ZERO, &mut one, &[RxFrame::new(&[0x45; 30], SegMeta::SINGLE)]);
+        second.rx(Instant::ZERO, &mut other, &[RxFrame::new(&[0x45; 40], SegMeta::SINGLE); 2]);
+    }
+    assert_eq!((first.finish().unwrap(), second.finish().unwrap()), (3, 6));
+    let lens: Vec<_> = packets(&file).iter().map(|line| line.2).collect();
+    assert_eq!(lens, [30, 40, 40, 30, 40, 40, 30, 40, 40]);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_blocking_one_waits_until_it_is_connected_and_sends_the_rest() {
         it.send_to(fd, &mut out, MsgFlags::MSG_FASTOPEN, Some(server_at()))
     });
     assert_eq!(sent, Ok(3_000));
-    assert_eq!(texts_of_syns(&world)[0].len(), 1_428);
+    assert_eq!(texts_of_syns(&world)[0].len(), 1_420);
     world.settle();
     let accepted = accept(&mut world, listener);
     assert_eq!(recv_now(&mut world.server, accepted, 9_999), Ok(vec![7; 3_000]));

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use bytes::Bytes;
 use whimbrel_stack::shard::{Census, SocketState};
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, Steering, TxBatch,
+    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
@@ -132,13 +132,7 @@ fn process(last: u8, tunables: &Tunables) -> Sockets {
     let config = ShardConfig {
         tunables: tunables.clone(),
         secrets: Secrets::from_seed(last.into()),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: 1500,
-            max_super: 1500,
-            tx_checksum: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, 1500),
         addresses: std::vec![
             InterfaceAddress { addr: v4, prefix_len: 24 },
             InterfaceAddress { addr: v6, prefix_len: 64 },

@@ -18,7 +18,7 @@ use whimbrel_link::cut;
 use whimbrel_posix::{Errno, Fd, Sockets, TcpInfo};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, Route, RxFrame, Shard, ShardConfig, Steering, TxBatch,
+    Capabilities, InterfaceAddress, Medium, Route, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, TunableError, Tunables};
@@ -277,13 +277,7 @@ fn shard(network: &Network, tunables: Tunables) -> Result<Shard, ConfigError> {
     Shard::new(ShardConfig {
         tunables,
         secrets: Secrets::from_seed(SEED),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: network.mtu,
-            max_super: u32::from(network.mtu),
-            tx_checksum: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, network.mtu),
         addresses: [InterfaceAddress { addr: network.local, prefix_len: network.prefix_len }]
             .to_vec(),
         routes: [Route {

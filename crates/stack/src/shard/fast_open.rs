@@ -199,7 +199,7 @@ impl Shard {
             });
         let Some((connection, mut cx)) = self.connection(index) else { return };
         connection.open_fast(&mut cx, syn);
-        let room = connection.syn_room(&cx) as usize;
+        let room = connection.syn_room() as usize;
         let mut text = data.slice(..room.min(data.len()));
         // A new connection takes what its send buffer has room for.
         let taken = connection.write(&mut cx, &mut text).unwrap_or(0);
@@ -213,6 +213,7 @@ impl Shard {
 impl Shard {
     /// A segment came for a connection whose handshake of Fast Open was under way; `text`: a SYN had
     /// brought some.
+    #[cold]
     pub(super) fn on_fast_opening(&mut self, index: u32, text: bool, arrival: &Arrival<'_>) {
         let slot = self.records.connections.0.get(index);
         let Some(connection) = slot.map(|slot| &slot.connection) else { return };

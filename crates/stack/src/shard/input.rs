@@ -216,31 +216,17 @@ impl Shard {
     }
 
     pub(super) fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let Some(connection) = self.records.connections.0.get(index) else {
-            return Verdict::Drop(DropReason::Closed);
-        };
-        if connection.connection.is_fast_opening() {
-            return self.on_fast_opening_segment(index, arrival);
-        }
         let segment = &arrival.segment;
-        let verdict = self.touch(index, |connection, cx| connection.on_segment(cx, segment));
-        let Some(verdict) = verdict else { return Verdict::Drop(DropReason::Closed) };
-        if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
-            self.on_refused(&arrival.key);
-        }
-        verdict
-    }
-
-    /// The same, while a handshake of Fast Open is under way: what came of it is noted.
-    #[cold]
-    fn on_fast_opening_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let Some((connection, mut cx)) = self.connection(index) else {
+        let touched = self.touch(index, |connection, cx| {
+            let (opens_fast, text) = (connection.is_fast_opening(), connection.has_syn_data());
+            (connection.on_segment(cx, segment), opens_fast, text)
+        });
+        let Some((verdict, opens_fast, text)) = touched else {
             return Verdict::Drop(DropReason::Closed);
         };
-        let text = connection.has_syn_data();
-        let verdict = connection.on_segment(&mut cx, &arrival.segment);
-        self.settle(index);
-        self.on_fast_opening(index, text, arrival);
+        if opens_fast {
+            self.on_fast_opening(index, text, arrival);
+        }
         if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
             self.on_refused(&arrival.key);
         }

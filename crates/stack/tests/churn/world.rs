@@ -8,7 +8,7 @@ use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
-    ShardConfig, Steering, TxBatch,
+    ShardConfig, TxBatch,
 };
 use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
@@ -77,13 +77,7 @@ fn host(addr: Address, seed: u64, tunables: &Tunables) -> Shard {
     let config = ShardConfig {
         tunables: tunables.clone(),
         secrets: Secrets::from_seed(seed),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: 1500,
-            max_super: 1500,
-            tx_checksum: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, 1500),
         addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
         routes: Vec::new(),
     };

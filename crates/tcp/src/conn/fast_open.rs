@@ -11,10 +11,10 @@
 //!                                                     our text, within the initial window ->
 //! ```
 
-use whimbrel_wire::tcp::{FastOpen, TcpFlags};
+use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpOptions};
 use whimbrel_wire::{Mss, WindowScale};
 
-use super::{Connection, Flags, Handshake, KeepAlive, Opening, Signals, State};
+use super::{Connection, Flags, Handshake, KeepAlive, Signals, State};
 use crate::recovery::Recovery;
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
@@ -41,15 +41,13 @@ impl Connection {
 
     /// How many octets of text the SYN has room for, before it is sent; none without a cookie
     /// (RFC 7413 4.2.2: "default 536 bytes" or what the server announced).
-    pub fn syn_room(&self, cx: &Context<'_>) -> u32 {
+    pub fn syn_room(&self) -> u32 {
         let syn = self.cold.as_ref().and_then(|cold| cold.fast_syn);
         let Some(syn) = syn.filter(|syn| !syn.option.is_request() && self.is_before_syn()) else {
             return 0;
         };
-        let opening = Opening { fast_open: Some(syn.option), ..self.offered(cx) };
-        let options = opening.options(self.own_timestamps(cx));
-        let options = options.encoded_len(cx.tunables.option_order) as u32;
-        u32::from(syn.mss.get().min(self.mss)).saturating_sub(options)
+        // As Linux: whatever the options take, there is room for them.
+        u32::from(syn.mss.get().min(self.mss)).saturating_sub(TcpOptions::MAX_LEN as u32)
     }
 
     /// The option of the SYN that is made, and its text. The first SYN alone has either: a middlebox
@@ -62,7 +60,7 @@ impl Connection {
         slices: &mut Slices,
     ) -> Option<FastOpen> {
         let first = self.snd.max == self.snd.una;
-        let room = self.syn_room(cx);
+        let room = self.syn_room();
         let cold = self.cold.as_mut()?;
         cold.fast_syn = None;
         if !first {

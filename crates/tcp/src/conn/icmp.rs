@@ -136,6 +136,10 @@ impl Connection {
             self.small_end = self.snd.una;
             self.flags.set(Flags::RETRANSMIT);
         }
+        if flight.octets > u32::from(mss) && self.state == State::SynSent {
+            // It was the SYN, for its text (RFC 7413): it goes again at once, without.
+            self.snd.nxt = self.snd.una;
+        }
         IcmpVerdict::Lowered
     }
 

@@ -58,7 +58,7 @@ pub struct Opening {
 
 impl Opening {
     /// The same as options of a header.
-    pub(super) fn options(&self, timestamps: Option<Timestamps>) -> TcpOptions {
+    fn options(&self, timestamps: Option<Timestamps>) -> TcpOptions {
         let Self { mss, window_scale, sack_permitted, fast_open } = *self;
         let mss = Some(mss);
         let rest = TcpOptions::default();
@@ -321,7 +321,7 @@ impl Connection {
 
     /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
     #[inline]
-    pub(super) fn offered(&self, cx: &Context<'_>) -> Opening {
+    fn offered(&self, cx: &Context<'_>) -> Opening {
         let (scaling, sack_permitted) = if self.state == State::SynReceived {
             (self.scaling(), self.flags.has(Flags::SACK))
         } else {

@@ -14,9 +14,9 @@
 //! **Growth.** Above a load of 0.84 the table moves to one 1.125 times as large, below 0.30 to one
 //! half as large: two groups an insertion, one a removal, so that nothing ever stalls (a
 //! `hashbrown` of 7 M entries stalls 105 ms when it grows). As order is kept, old and new are both
-//! walked in sequence; arrays are segments of 16 KiB, freed behind the walk and allocated ahead of
-//! it. A record costs 9.5 to 10.7 octets here at any size reached by growing (in steps of a quarter
-//! 11.9; growing then moves each record four times, not eight).
+//! walked in sequence; arrays are segments of 16 KiB, which behind the walk of the one are used
+//! ahead of it by the other. A record costs 9.5 to 10.7 octets here at any size reached by growing
+//! (in steps of a quarter 11.9; growing then moves each record four times, not eight).
 //!
 //! **Collisions.** Ports and addresses are the peer's choice, so a fixed hash would let it put all
 //! its flows into one group. The tag is SipHash-1-3 under a key that nobody outside knows and that
@@ -231,6 +231,7 @@ impl FlowTable {
         }
         if migration.is_done() {
             self.migration = None;
+            self.current.keep_spare(None);
         }
     }
 }
@@ -250,7 +251,10 @@ impl Migration {
 
     /// Moves one group.
     fn step(&mut self, new: &mut Array) {
-        let group = self.old.take_group(self.cursor);
+        let (group, segment) = self.old.take_group(self.cursor);
+        if segment.is_some() {
+            new.keep_spare(segment);
+        }
         self.cursor += 1;
         self.stragglers = group.is_full();
         for (hash, record) in group.slots() {

@@ -11,6 +11,7 @@ use crate::world::{SERVER, World, until};
 async fn refused_timed_out_and_unreachable_are_told_apart() {
     let world = World::new();
     let expected = [
+        (SERVER, ErrorKind::ConnectionRefused, "connection refused after 1 SYN in 0."),
         (SERVER, ErrorKind::ConnectionRefused, "nobody listens at 10.0.0.1:7"),
         ("192.0.2.1:7", ErrorKind::NetworkUnreachable, "no route to 192.0.2.1:7"),
         ("10.0.0.2:7", ErrorKind::Unsupported, "is this host itself"),
@@ -43,7 +44,9 @@ async fn limits_are_named_when_they_are_hit() {
     let second = TcpStream::connect(&world.client, SERVER).await.unwrap();
     let error = TcpStream::connect(&world.client, SERVER).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
-    assert!(error.to_string().contains("net.ipv4.ip_local_port_range"), "{error}");
+    let figures = "towards 10.0.0.1:7: from 50000 to 50001 2 are in use and 0 wait in TIME-WAIT; widen \
+                   net.ipv4.ip_local_port_range";
+    assert!(error.to_string().contains(figures), "{error}");
 
     let third = TcpStream::connect(&world.client, "10.0.0.1:8").await.unwrap();
     let error = TcpStream::connect(&world.client, "10.0.0.1:8").await.unwrap_err();
@@ -55,6 +58,38 @@ async fn limits_are_named_when_they_are_hit() {
     let error = TcpListener::bind(&world.server, "10.0.0.9:7").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
     drop((first, second, third, listener, other));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn a_peer_whose_time_wait_refuses_is_told_from_one_that_is_silent() {
+    let lwip = [("tw.syn", "never"), ("tw.rst", "ignore")];
+    let impatient =
+        [("net.ipv4.tcp_syn_retries", "2"), ("initial_rto", "50ms"), ("min_rto", "50ms")];
+    let world = World::between("delay=1ms", &lwip, &impatient);
+    let listener = world.listener().await;
+    let connect = || {
+        let socket = TcpSocket::new_v4(&world.client).unwrap();
+        socket.bind("10.0.0.2:4000".parse().unwrap()).unwrap();
+        socket.connect(SERVER.parse().unwrap())
+    };
+    let (connected, accepted) = tokio::join!(connect(), listener.accept());
+    // The server closes first, and is in TIME-WAIT.
+    drop(accepted.unwrap());
+    let mut connected = connected.unwrap();
+    assert_eq!(connected.read(&mut [0; 8]).await.unwrap(), 0);
+    drop(connected);
+    until("the server is in TIME-WAIT", async || {
+        world.server.census().await.unwrap().shards.time_wait == 1
+            && world.client.census().await.unwrap().shards.flows == 0
+    })
+    .await;
+    let error = connect().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    let text = error.to_string();
+    assert!(text.contains("10.0.0.1:7 answered ") && text.contains(" SYNs in "), "{text}");
+    assert!(text.contains("which it keeps in TIME-WAIT"), "{text}");
+    drop(listener);
     world.assert_empty().await;
 }
 

@@ -5,6 +5,7 @@
 
 mod cancel;
 mod errors;
+mod fast;
 mod many;
 mod same;
 mod streams;

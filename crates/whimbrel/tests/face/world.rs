@@ -20,14 +20,21 @@ impl World {
 
     /// Over this wire, with these rules at the client.
     pub(crate) fn with(link: &str, rules: &[(&str, &str)]) -> Self {
+        Self::between(link, &[], rules)
+    }
+
+    /// Over this wire, with rules at the server and at the client.
+    pub(crate) fn between(link: &str, theirs: &[(&str, &str)], ours: &[(&str, &str)]) -> Self {
         let link: LinkConfig = link.parse().unwrap();
         let (server, client) = mem_wire(link.clone(), link, 7).unwrap();
-        let mut builder = Stack::builder().mem(client).address("10.0.0.2", 24).unwrap();
-        for (name, value) in rules {
-            builder = builder.set(name, value).unwrap();
-        }
-        let server = Stack::builder().mem(server).address("10.0.0.1", 24).unwrap();
-        Self { server: server.build().unwrap(), client: builder.build().unwrap() }
+        let build = |wire, address, rules: &[(&str, &str)]| {
+            let mut builder = Stack::builder().mem(wire).address(address, 24).unwrap();
+            for (name, value) in rules {
+                builder = builder.set(name, value).unwrap();
+            }
+            builder.build().unwrap()
+        };
+        Self { server: build(server, "10.0.0.1", theirs), client: build(client, "10.0.0.2", ours) }
     }
 
     /// A listener of the server.

@@ -1,7 +1,7 @@
-use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec;
-use core::cell::RefCell;
+use std::sync::Mutex;
 
 use super::*;
 use crate::http::{FixedBody, SourceError};
@@ -251,6 +251,17 @@ fn what_could_smuggle_a_request_is_refused() {
 }
 
 #[test]
+fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
+    let limits = Limits { keep_alive: KeepAlive::Never, ..Limits::default() };
+    let terms = Terms { limits, date: None };
+    let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n";
+    let outcome = converse(&mut FixedBody::new(3), &terms, &[stream]);
+    assert_eq!(outcome.statuses(), [200]);
+    assert!(outcome.text().contains("Connection: close\r\n"), "{}", outcome.text());
+    assert!(outcome.shut_down && outcome.last == Step::Close, "{:?}", outcome.last);
+}
+
+#[test]
 fn a_body_over_its_limit_is_refused_whatever_its_framing() {
     let limits = Limits { body: 3, ..Limits::default() };
     for body in [
@@ -296,7 +307,7 @@ fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
 struct Odd {
     pieces: Vec<Result<Bytes, SourceError>>,
     length: u64,
-    received: Rc<RefCell<Vec<u8>>>,
+    received: Arc<Mutex<Vec<u8>>>,
 }
 
 impl BodySource for vec::IntoIter<Result<Bytes, SourceError>> {
@@ -305,11 +316,11 @@ impl BodySource for vec::IntoIter<Result<Bytes, SourceError>> {
     }
 }
 
-struct Remember(Rc<RefCell<Vec<u8>>>);
+struct Remember(Arc<Mutex<Vec<u8>>>);
 
 impl Upload for Remember {
     fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
-        self.0.borrow_mut().extend_from_slice(octets);
+        self.0.lock().unwrap().extend_from_slice(octets);
         if octets.contains(&b'!') {
             return Err(Response::text(Status::INSUFFICIENT_STORAGE, "no room\n"));
         }
@@ -324,7 +335,7 @@ impl Upload for Remember {
 impl Site for Odd {
     fn respond(&mut self, request: &Request<'_>) -> Answer {
         if request.method == Method::Put {
-            return Answer::Upload(Box::new(Remember(Rc::clone(&self.received))));
+            return Answer::Upload(Box::new(Remember(Arc::clone(&self.received))));
         }
         let source = Box::new(core::mem::take(&mut self.pieces).into_iter());
         let body = Body::Source { length: self.length, source };
@@ -333,7 +344,7 @@ impl Site for Odd {
 }
 
 fn odd(length: u64, pieces: Vec<Result<Bytes, SourceError>>) -> Odd {
-    Odd { pieces, length, received: Rc::default() }
+    Odd { pieces, length, received: Arc::default() }
 }
 
 #[test]

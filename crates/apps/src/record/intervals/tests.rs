@@ -18,6 +18,17 @@ fn only_whole_intervals_are_compared_and_an_empty_one_counts() {
 }
 
 #[test]
+fn the_counts_of_another_part_are_added_interval_by_interval() {
+    let (mut one, mut other) = (Intervals::new(SECOND), Intervals::new(SECOND));
+    one.count(Duration::ZERO, 7);
+    other.count(Duration::ZERO, 3);
+    other.count_failed(2 * SECOND);
+    one += &other;
+    let count = |exchanges, octets, failed| Count { exchanges, octets, failed };
+    assert_eq!(one.counts(), [count(2, 10, 0), count(0, 0, 0), count(0, 0, 1)]);
+}
+
+#[test]
 fn without_a_whole_interval_there_is_nothing_to_compare() {
     let mut intervals = Intervals::new(SECOND);
     intervals.count(Duration::ZERO, 0);

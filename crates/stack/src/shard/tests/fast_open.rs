@@ -13,7 +13,7 @@ use whimbrel_wire::tcp::{FastOpen, OptionOrder, TcpFlags, TcpHeader, TcpOptions,
 use whimbrel_wire::{Endpoint, IpHeader, Mss, Protocol, RawWindow, SeqNum};
 
 use super::hosts::{
-    BOTH, DELAY, Hosts, Over, client_addr, drain, events, host, send, server_addr, server_at,
+    BOTH, DELAY, Hosts, Over, Wire, client_addr, drain, events, host, send, server_addr, server_at,
 };
 use super::packets::{packet_from, sent};
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard};
@@ -420,11 +420,11 @@ fn a_syn_holds_no_more_than_the_server_announced() {
         .client
         .connect_fast(server_at(Over::V4), None, &options, &mut data)
         .expect("a free port");
-    // 1,460 less 20 of a SYN's usual options and 12 of a cookie's.
-    assert_eq!(5_000 - data.len(), 1_428);
-    assert_eq!(hosts.client.send(client, &mut data), Ok(3_572));
+    // 1,460 less what options can take at most.
+    assert_eq!(5_000 - data.len(), 1_420);
+    assert_eq!(hosts.client.send(client, &mut data), Ok(3_580));
     let packets = sent(&mut hosts.client);
-    assert_eq!((packets.len(), packets[0].len()), (1, 1_500));
+    assert_eq!((packets.len(), packets[0].len()), (1, 1_492));
     let meta = SegMeta { checksum: RxChecksum::Unknown, ..SegMeta::SINGLE };
     hosts.server.rx(hosts.now, &[RxFrame::new(&packets[0], meta)]);
     hosts.settle();
@@ -647,5 +647,23 @@ fn the_option_means_nothing_without_syn() {
     let answers = tell(&mut hosts, &stray, REQUEST);
     assert_eq!(answers[0].0.flags, TcpFlags::RST);
     assert_eq!(counts(hosts.server.counters()), [0; 4]);
+    hosts.server.abort(server);
+}
+
+#[test]
+fn a_syn_whose_text_is_too_big_for_the_path_goes_again_at_once_without() {
+    let (mut hosts, listener) = acquainted(Over::V4);
+    hosts.wire = Wire::Narrow(1_000);
+    let mut data = Bytes::from(vec![7; 1_400]);
+    let options = SocketOptions::default();
+    let opened = hosts.client.connect_fast(server_at(Over::V4), None, &options, &mut data);
+    let client = opened.expect("a free port");
+    assert!(data.is_empty());
+    // To the router and back, a handshake, and half of a round trip.
+    hosts.run(6 * DELAY);
+    let server = hosts.server.accept(listener).expect("a complete connection");
+    assert_eq!(drain(&mut hosts.server, server), (vec![7; 1_400], Recv::Pending));
+    assert_eq!(hosts.client.counters().timeouts, 0);
+    hosts.client.abort(client);
     hosts.server.abort(server);
 }

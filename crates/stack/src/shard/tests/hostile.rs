@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use whimbrel_tcp::conn::State;
+use whimbrel_tcp::conn::{SocketOptions, State};
 use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::table::{KnownServer, Service};
 use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
-use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
-use whimbrel_wire::{Endpoint, IpHeader, Protocol, RawWindow, SeqNum};
+use whimbrel_wire::tcp::{FastOpen, OptionOrder, TcpFlags, TcpHeader};
+use whimbrel_wire::{Endpoint, IpHeader, Mss, Protocol, RawWindow, SeqNum};
 
 use super::hosts::{Device, Over, client_addr, host_on, server_addr, server_at};
 use super::packets::packet;
@@ -22,6 +23,8 @@ use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
 enum Step {
     /// A segment of the flow with this number, as the peer of the protocol would send it.
     Polite { flow: u8, flags: TcpFlags, len: u16 },
+    /// A SYN with a valid Fast Open cookie and text.
+    Fast { flow: u8, len: u16 },
     /// A segment of anything.
     Wild { flow: u8, flags: u16, seq: Near, ack: Near, window: u16, len: u16, options: Options },
     /// The application acts on the connection with this number.
@@ -64,6 +67,8 @@ enum Options {
 enum Act {
     Accept,
     Connect,
+    /// With text that the SYN brings, as much of it as it can.
+    ConnectFast(u16),
     Send(u16),
     Read,
     Shutdown,
@@ -102,7 +107,12 @@ impl Siege {
     fn new(device: Device, over: Over, tunables: &Tunables) -> Self {
         let over = device.family(over);
         let mut server = host_on(device, server_addr, 2, tunables);
-        let listener = server.listen(server_at(over), 2).expect("the port is free");
+        let listener = listen(&mut server, over);
+        // As if each of the peer's ports had granted a cookie.
+        let (local, remote) = (server_addr(over), Endpoint::new(client_addr(over), 9_000));
+        let cookie = FastOpen::from_cookie(&[7; 8]).expect("a cookie");
+        let known = KnownServer { cookie, mss: Mss::new(1_000) };
+        server.fast_open_cache.store(&Service { local, remote }, known);
         let flows = PORTS.map(|port| {
             let isn = SeqNum::new(ISN);
             Known { next: isn, edge: isn, ports: (port, 80), ..Known::default() }
@@ -114,6 +124,7 @@ impl Siege {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Polite { flow, flags, len } => self.polite(*flow, *flags, *len),
+            Step::Fast { flow, len } => self.open_fast(*flow, *len),
             Step::Wild { flow, flags, seq, ack, window, len, options } => {
                 let known = self.known(*flow);
                 let header = TcpHeader {
@@ -159,6 +170,24 @@ impl Siege {
         self.arrive(&header, &options, if syn { 0 } else { len });
     }
 
+    fn open_fast(&mut self, flow: u8, len: u16) {
+        let known = self.known(flow);
+        let header = TcpHeader {
+            src_port: known.ports.0,
+            dst_port: known.ports.1,
+            seq: known.next,
+            flags: TcpFlags::SYN,
+            window: RawWindow::new(10_000),
+            ..TcpHeader::default()
+        };
+        let (local, remote) = (server_addr(self.over), client_addr(self.over));
+        let cookie = self.server.fast_open_keys.grant(&local, &remote);
+        let mut options = Options::Syn { mss: 1_000, shift: 3 }.octets(&known);
+        options.extend([34, 10]);
+        options.extend(cookie.cookie());
+        self.arrive(&header, &options, len);
+    }
+
     /// A segment reaches the server, as one that was merged if the device does that. Its checksum is taken for verified.
     fn arrive(&mut self, header: &TcpHeader, options: &[u8], len: u16) {
         let mut tcp = vec![0; 20];
@@ -175,10 +204,11 @@ impl Siege {
     fn act(&mut self, which: u8, act: Act) {
         match act {
             Act::Accept => self.handles.extend(self.server.accept(self.listener)),
-            Act::Connect => self.connect(which),
+            Act::Connect => self.connect(which, None),
+            Act::ConnectFast(len) => self.connect(which, Some(len)),
             Act::Relisten => {
                 self.server.close_listener(self.listener);
-                self.listener = self.server.listen(server_at(self.over), 2).expect("it was closed");
+                self.listener = listen(&mut self.server, self.over);
             }
             Act::Send(_) | Act::Read | Act::Shutdown | Act::Close | Act::Abort => {
                 if !self.handles.is_empty() {
@@ -204,13 +234,20 @@ impl Siege {
             Act::Abort => {
                 self.server.abort(self.handles.swap_remove(place));
             }
-            Act::Accept | Act::Connect | Act::Relisten => {}
+            Act::Accept | Act::Connect | Act::ConnectFast(_) | Act::Relisten => {}
         }
     }
 
-    fn connect(&mut self, which: u8) {
+    fn connect(&mut self, which: u8, text: Option<u16>) {
         let remote = Endpoint::new(client_addr(self.over), 9_000 + u16::from(which % 2));
-        let Ok(handle) = self.server.connect(remote, None) else { return };
+        let opened = match text {
+            None => self.server.connect(remote, None),
+            Some(len) => {
+                let mut text = Bytes::from(vec![7; usize::from(len)]);
+                self.server.connect_fast(remote, None, &SocketOptions::default(), &mut text)
+            }
+        };
+        let Ok(handle) = opened else { return };
         let port = self.server.flow(handle).expect("a new connection").local.port;
         let isn = SeqNum::new(ISN);
         let known = Known { next: isn, edge: isn, ports: (remote.port, port), ..Known::default() };
@@ -288,6 +325,13 @@ impl Siege {
         }
         assert_eq!(self.server.census(), Census::default());
     }
+}
+
+/// Two may wait, and two may be in a handshake of Fast Open.
+fn listen(server: &mut Shard, over: Over) -> ListenerId {
+    let listener = server.listen(server_at(over), 2).expect("the port is free");
+    assert!(server.set_fast_open(listener, 2));
+    listener
 }
 
 impl Device {
@@ -388,6 +432,7 @@ fn step() -> impl Strategy<Value = Step> {
     let act = prop_oneof![
         3 => Just(Act::Accept),
         1 => Just(Act::Connect),
+        1 => (0u16..=2_000).prop_map(Act::ConnectFast),
         3 => (0u16..=20_000).prop_map(Act::Send),
         2 => Just(Act::Read),
         2 => Just(Act::Shutdown),
@@ -400,6 +445,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0u8..8, polite)
             .prop_map(|(flow, (flags, len))| Step::Polite { flow, flags, len }),
+        3 => (0u8..8, 0u16..=3_000).prop_map(|(flow, len)| Step::Fast { flow, len }),
         8 => (0u8..8, flags(), near(), near(), any::<u16>(), len, options()).prop_map(
             |(flow, flags, seq, ack, window, len, options)| Step::Wild {
                 flow, flags, seq, ack, window, len, options
@@ -413,7 +459,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[test]
 fn the_number_of_a_syn_that_was_not_sent_cannot_be_acknowledged() {
     let mut siege = Siege::new(Device::PLAIN, Over::V4, &Tunables::default());
-    siege.connect(0);
+    siege.connect(0, None);
     let (known, handle) = (siege.flows[3], siege.handles[0]);
     let connection = &siege.server.records.connections.0.get(handle.index()).expect("it is new");
     let header = TcpHeader {

@@ -15,7 +15,7 @@ use super::packets::{exchange, fragments, too_big};
 use crate::shard::Census;
 use crate::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
-    ShardConfig, Steering, TxBatch,
+    ShardConfig, TxBatch,
 };
 
 /// Two hosts.
@@ -124,13 +124,7 @@ pub(super) fn config(addr: fn(Over) -> Address, seed: u64, tunables: &Tunables) 
     ShardConfig {
         tunables: tunables.clone(),
         secrets: Secrets::from_seed(seed),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: 1500,
-            max_super: 1500,
-            tx_checksum: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, 1500),
         addresses: std::vec![address(Over::V4, 24), address(Over::V6, 64)],
         routes: Vec::new(),
     }

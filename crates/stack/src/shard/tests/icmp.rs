@@ -166,6 +166,7 @@ fn a_hard_error_about_our_syn_ends_the_attempt_at_once() {
         let (mut client, handle, syn) = opening(over);
         assert!(exchange(&mut client, Instant::ZERO, &unreachable(&syn, code)).is_empty());
         assert_eq!(events(&mut client), [Event::Closed(handle, reason)], "{over:?} {code}");
+        assert_eq!(client.attempt(handle).expect("it is held").syns, 1);
         client.close(handle);
         assert_eq!(client.census(), crate::shard::Census::default());
     }

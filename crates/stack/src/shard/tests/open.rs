@@ -97,6 +97,8 @@ fn nobody_listening_refuses_at_once() {
     hosts.settle();
     assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Refused)]);
     assert_eq!(hosts.server.counters().dropped(DropReason::NoSocket), 1);
+    let attempt = hosts.client.attempt(client).expect("it is held");
+    assert_eq!((attempt.syns, attempt.challenges), (1, 0));
     hosts.client.close(client);
     hosts.assert_no_leaks();
 }
@@ -111,6 +113,9 @@ fn nobody_answering_times_out_after_the_schedule() {
     hosts.run(Duration::from_secs(2));
     assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::TimedOut)]);
     assert_eq!(hosts.client.counters().syn_retrans, 6);
+    let attempt = hosts.client.attempt(client).expect("it is held");
+    assert_eq!((attempt.syns, attempt.challenges), (7, 0));
+    assert_eq!(attempt.lasted.as_secs(), 123);
     hosts.client.close(client);
     hosts.assert_no_leaks();
 }

@@ -194,13 +194,7 @@ fn tunables_out_of_range_make_no_shard() {
     let config = ShardConfig {
         tunables: Tunables { port_first: 2, port_last: 1, ..Tunables::default() },
         secrets: Secrets::from_seed(1),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: 1500,
-            max_super: 1500,
-            tx_checksum: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, 1500),
         addresses: Vec::new(),
         routes: Vec::new(),
     };

@@ -14,9 +14,16 @@ use super::{FlowHash, Record};
 #[derive(Debug)]
 pub(super) struct Array {
     groups: usize,
-    /// Allocated when first written, freed when a migration has passed.
-    segments: Vec<Option<Box<[Group; SEGMENT]>>>,
+    /// Allocated when first written, given away when a migration has passed.
+    segments: Vec<Option<Segment>>,
+    /// One that the array before gave away, for the next that is written first. (Through the
+    /// allocator, holes between records in TIME-WAIT remained of old arrays, 8 octets for each record:
+    /// as groups are aligned, a segment wants more than the one that was freed.)
+    spare: Option<Segment>,
 }
+
+/// Groups that are allocated together.
+pub(super) type Segment = Box<[Group; SEGMENT]>;
 
 /// A lane of a group of an array.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +34,7 @@ pub(super) struct Place {
 
 impl Array {
     pub(super) const fn new(groups: usize) -> Self {
-        Self { groups, segments: Vec::new() }
+        Self { groups, segments: Vec::new(), spare: None }
     }
 
     /// How many groups are homes.
@@ -95,12 +102,15 @@ impl Array {
     }
 
     /// Takes a group away, for good; with the last of its segment, the segment.
-    pub(super) fn take_group(&mut self, index: usize) -> Group {
-        let Some(group) = self.group(index).copied() else { return Group::EMPTY };
-        if index % SEGMENT == SEGMENT - 1 {
-            self.segments[index / SEGMENT] = None;
-        }
-        group
+    pub(super) fn take_group(&mut self, index: usize) -> (Group, Option<Segment>) {
+        let Some(group) = self.group(index).copied() else { return (Group::EMPTY, None) };
+        let last = index % SEGMENT == SEGMENT - 1;
+        (group, self.segments[index / SEGMENT].take_if(|_| last))
+    }
+
+    /// Keeps a segment for when the next is wanted, or lets it go.
+    pub(super) fn keep_spare(&mut self, segment: Option<Segment>) {
+        self.spare = segment;
     }
 
     /// The records of group `start` and of all behind it.
@@ -111,8 +121,8 @@ impl Array {
 
     /// Octets held in segments and their directory.
     pub(super) fn memory(&self) -> usize {
-        let segments = self.segments.iter().flatten().count();
-        let directory = self.segments.capacity() * size_of::<Option<Box<[Group; SEGMENT]>>>();
+        let segments = self.segments.iter().chain([&self.spare]).flatten().count();
+        let directory = self.segments.capacity() * size_of::<Option<Segment>>();
         segments * size_of::<[Group; SEGMENT]>() + directory
     }
 
@@ -141,8 +151,14 @@ impl Array {
         if segment >= self.segments.len() {
             self.lengthen(segment + 1);
         }
-        let segment = self.segments[segment].get_or_insert_with(empty_segment);
-        &mut segment[index % SEGMENT]
+        let spare = &mut self.spare;
+        let make = || {
+            spare.take().map_or_else(empty_segment, |mut spare| {
+                spare.fill(Group::EMPTY);
+                spare
+            })
+        };
+        &mut self.segments[segment].get_or_insert_with(make)[index % SEGMENT]
     }
 
     #[cold]
@@ -156,7 +172,7 @@ impl Array {
 }
 
 /// Made on the heap: on the stack it would be 16 KiB.
-fn empty_segment() -> Box<[Group; SEGMENT]> {
+fn empty_segment() -> Segment {
     let groups: Box<[Group]> = (0..SEGMENT).map(|_| Group::EMPTY).collect();
     match groups.try_into() {
         Ok(groups) => groups,

@@ -79,6 +79,6 @@ proptest! {
         let mut site = odd(0, vec![]);
         let outcome = converse(&mut site, &Terms::default(), &pieces);
         prop_assert_eq!(outcome.statuses(), [201]);
-        prop_assert_eq!(&*site.received.borrow(), &body);
+        prop_assert_eq!(&*site.received.lock().unwrap(), &body);
     }
 }

@@ -1,13 +1,9 @@
-use bytes::Bytes;
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange};
-use whimbrel_wire::Address;
-
 use super::*;
 
 #[test]
 fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
     let second = Duration::from_secs(1);
-    let whole = load::Plan {
+    let whole = Plan {
         target: Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 80),
         exchange: Exchange { request: Bytes::new(), answer: Answer::Octets(1) },
         connections: 11,
@@ -22,8 +18,8 @@ fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
         correction: Correction::On,
         local: Vec::new(),
     };
-    let parts: Vec<_> = (0..3).map(|number| divide(&whole, number, 3)).collect();
-    let of = |part: &load::Plan| {
+    let parts: Vec<_> = (0..3).map(|number| whole.part(Part { number, of: 3 })).collect();
+    let of = |part: &Plan| {
         let millis = part.offset.as_secs_f64() * 1e3;
         (part.connections, part.until, part.rate, millis.round() as u64)
     };

@@ -1,0 +1,13 @@
+use super::*;
+
+#[test]
+fn the_parts_of_a_count_make_it_up_and_are_nearly_equal() {
+    for count in [0, 1, 7, 64, 1_000_003] {
+        for of in 1..9 {
+            let shares = (0..of).map(|number| Part { number, of }.share(count));
+            assert_eq!(shares.clone().sum::<u64>(), count);
+            assert!(shares.clone().max().unwrap() - shares.min().unwrap() <= 1);
+        }
+    }
+    assert_eq!(Part::WHOLE.share(5), 5);
+}

@@ -1,0 +1,150 @@
+//! The transfer as a job of a driver.
+
+use std::time::Duration;
+
+use whimbrel_apps::bulk::{self, Bulk, Direction, Sample, Totals, Until};
+use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::record::per_second;
+use whimbrel_apps::{Model, Part, Transport};
+use whimbrel_tcp::Instant;
+use whimbrel_wire::Endpoint;
+
+use super::{Outcome, Plan, StreamOutcome, json, table};
+use crate::drive::Job;
+use crate::progress::{self, Progress};
+use crate::report::Report;
+use crate::size;
+
+/// A transfer, and whom it is told to.
+pub(super) struct BulkJob<'p, 'o> {
+    plan: &'p Plan,
+    report: &'p mut Report<'o>,
+    progress: Progress,
+    /// How many intervals were told of.
+    told: usize,
+}
+
+/// How far the streams of one client are.
+pub(super) struct Course {
+    streams: Vec<(Vec<Sample>, Totals)>,
+    /// How long they have flowed; none while they do not.
+    elapsed: Option<Duration>,
+}
+
+impl<'p, 'o> BulkJob<'p, 'o> {
+    pub(super) fn new(plan: &'p Plan, report: &'p mut Report<'o>) -> Self {
+        let steps = match plan.bulk.until {
+            Until::Elapsed(time) => progress::steps(time + plan.bulk.omit),
+            Until::Octets(count) => count * u64::from(plan.bulk.streams),
+        };
+        let progress = report.progress(steps);
+        Self { plan, report, progress, told: 0 }
+    }
+
+    /// Tells of the intervals before that of this number: of the streams that have them.
+    fn tell<'s>(
+        &mut self,
+        streams: impl Iterator<Item = &'s [Sample]> + Clone,
+        known: Option<usize>,
+    ) {
+        let known = known.unwrap_or(0);
+        for place in self.told..known {
+            let samples = streams.clone().filter_map(|samples| samples.get(place));
+            self.report.interval(|| json::interval(samples));
+        }
+        self.told = self.told.max(known);
+    }
+}
+
+impl Job for BulkJob<'_, '_> {
+    type Client<T: Transport> = Bulk<T>;
+    type Server<T: Transport> = PeerServer<T>;
+    type Course = Course;
+    type Outcome = Outcome;
+
+    fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Bulk<T> {
+        Bulk::new(bulk::Plan { target, ..self.plan.bulk.part(part) })
+    }
+
+    fn server<T: Transport>(&self) -> PeerServer<T> {
+        let role = match self.plan.bulk.direction {
+            Direction::Send => Role::Sink,
+            Direction::Receive | Direction::Both => Role::Chargen,
+        };
+        PeerServer::new(role, Parting::Second)
+    }
+
+    fn is_followed(&self) -> bool {
+        self.progress.is_shown() || self.report.is_followed()
+    }
+
+    fn course<T: Transport>(client: &Bulk<T>, now: Instant) -> Course {
+        let course = |stream: &bulk::Stream<T::Id>| (stream.samples().to_vec(), stream.totals());
+        Course {
+            streams: client.streams().iter().map(course).collect(),
+            elapsed: client.has_begun().then(|| now.since(client.began())),
+        }
+    }
+
+    fn watch(&mut self, courses: &[Course]) {
+        // All of them flow, or there is no interval yet that all have.
+        let begun = courses.iter().map(|course| course.elapsed);
+        let Some(elapsed) = begun.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min())
+        else {
+            return;
+        };
+        let streams = || courses.iter().flat_map(|course| &course.streams);
+        let samples = || streams().map(|(samples, _)| samples.as_slice());
+        // Those that are over for every stream.
+        self.tell(samples(), samples().map(<[_]>::len).min());
+        let octets = streams().map(|(_, totals)| totals.sent.max(totals.received)).sum();
+        let done = match self.plan.bulk.until {
+            Until::Elapsed(_) => progress::steps(elapsed),
+            Until::Octets(_) => octets,
+        };
+        self.progress.show(done, || {
+            let rate = per_second(octets * 8, elapsed);
+            format!("{}  {}", size::display(octets), table::bitrate(rate))
+        });
+    }
+
+    fn end<T: Transport>(mut client: Bulk<T>, net: &mut T, now: Instant) -> Outcome {
+        if !client.is_done() {
+            client.end(net, now);
+        }
+        let of_streams = || {
+            let last = |stream: &bulk::Stream<T::Id>| stream.samples().last()?.gauge?.retransmits;
+            client.streams().iter().map(last).sum()
+        };
+        let stream = |stream: &bulk::Stream<T::Id>| StreamOutcome {
+            local: stream.local(),
+            samples: stream.samples().to_vec(),
+            counted: stream.counted(),
+            totals: stream.totals(),
+            shares: *stream.shares(),
+            confirmed: stream.confirmed(),
+        };
+        Outcome {
+            streams: client.streams().iter().map(stream).collect(),
+            only_receives: client.plan().direction == Direction::Receive,
+            elapsed: client.elapsed(),
+            trouble: client.trouble(),
+            retransmits: net.retransmits().or_else(of_streams),
+        }
+    }
+
+    fn conclude(&mut self, parts: Vec<Outcome>) -> Option<Outcome> {
+        let sum = |mut sum: Outcome, part: Outcome| {
+            sum.streams.extend(part.streams);
+            sum.elapsed = sum.elapsed.max(part.elapsed);
+            sum.trouble = sum.trouble.or(part.trouble);
+            sum.retransmits = sum.retransmits.zip(part.retransmits).map(|(one, other)| one + other);
+            sum
+        };
+        let outcome = parts.into_iter().reduce(sum)?;
+        let samples = || outcome.streams.iter().map(|stream| stream.samples.as_slice());
+        self.tell(samples(), samples().map(<[_]>::len).max());
+        self.progress.finish();
+        Some(outcome)
+    }
+}

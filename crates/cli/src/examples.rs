@@ -1,0 +1,91 @@
+//! What to try first of each command: the end of its help.
+
+/// Of `whimbrel serve`.
+pub(crate) const SERVE: &str = "\
+Examples:
+  sudo whimbrel serve
+      The web at http://10.9.0.2/ and http://[fd09::2]/, over a TUN device of its own
+  sudo whimbrel serve --file-root . --upload
+      The files below this directory, and a place to put some
+  sudo whimbrel serve -w packet:eth0,addr=192.168.1.77/24,gw=192.168.1.1
+      A station of its own in the network behind eth0
+  whimbrel serve -w kernel: -l 127.0.0.1:8080
+      The same server on the kernel's sockets, to compare";
+
+/// Of `whimbrel load`.
+pub(crate) const LOAD: &str = "\
+Examples:
+  whimbrel load
+      Two hosts in memory, fifty connections, ten seconds: no privilege, no network
+  whimbrel load -z 30s -K --close client --fail-if 'p99>5ms || errors>0.1%'
+      A new connection for each request; exit code 3 if it was too slow
+  whimbrel load -z 60s -q 500 -w mem:rate=10M,delay=20ms,loss=1% --clock virtual
+      A minute of a bad link in a moment, latency corrected for coordinated omission
+  whimbrel load http://127.0.0.1:8080/ -w kernel: -c 200 -t 2 --json
+      A server elsewhere by the kernel's sockets, on two threads, as one document
+  sudo whimbrel load http://10.9.0.1:8080/ -w tun:whim1,addr=10.9.0.2/24,host=10.9.0.1
+      A server on this machine by this stack";
+
+/// Of `whimbrel crr`.
+pub(crate) const CRR: &str = "\
+Examples:
+  whimbrel crr -l 3s -i 3,10 -I 99,5
+      Short connections in memory, until the mean of the runs is sure
+  whimbrel crr --mode rr -r 64,16k -c 8
+      Requests of 64 octets and responses of 16 KiB on eight connections that stay
+  sudo whimbrel crr --server
+      The other side of the next line
+  whimbrel crr 10.9.0.2:12865 -w kernel: -c 16
+      The kernel's sockets against it";
+
+/// Of `whimbrel bulk`.
+pub(crate) const BULK: &str = "\
+Examples:
+  whimbrel bulk send -t 10 -w mem:rate=45M,delay=35ms --clock virtual
+      A long path in a moment, and what limits it
+  whimbrel bulk recv 127.0.0.1:19 -w kernel: -P 4 --json=iperf3
+      From `whimbrel serve --chargen`, four streams, for readers of iperf3's documents";
+
+/// Of `whimbrel pcap`.
+pub(crate) const PCAP: &str = "\
+Examples:
+  sudo whimbrel pcap -w tun:whim0,addr=10.9.0.2/24 -o whim0.pcapng -a duration:10
+      Ten seconds of what reaches a host at 10.9.0.2 that listens nowhere
+  whimbrel pcap -w pcap:old.pcapng,addr=10.9.0.2/24,speed=max -o judged.pcapng tcp port 80
+      What the stack makes of an old capture, with the reasons";
+
+/// Of `whimbrel script run`.
+pub(crate) const SCRIPT_RUN: &str = "\
+Examples:
+  whimbrel script run tests/scripts
+      Every script below a folder, in virtual time
+  sudo whimbrel script run --against kernel tests/scripts/rfc9293/established
+      The same of this machine's kernel";
+
+/// Of `whimbrel sim run`.
+pub(crate) const SIM_RUN: &str = "\
+Examples:
+  whimbrel sim run --seeds 0..1000
+      A thousand random worlds, every octet checked
+  whimbrel sim run --seed 42
+      One of them again";
+
+/// Of `whimbrel doctor`.
+pub(crate) const DOCTOR: &str = "\
+Examples:
+  whimbrel doctor
+      A line for each need, with its fix; exit code 4 if something is missing";
+
+/// Of `whimbrel completions`.
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  whimbrel completions bash > whimbrel.bash
+      To be put into /etc/bash_completion.d";
+
+/// Of `whimbrel man`.
+pub(crate) const MAN: &str = "\
+Examples:
+  whimbrel man | man -l -
+      The page of the whole program
+  whimbrel man man1
+      A page for each command, into this folder";

@@ -1,0 +1,78 @@
+//! One direction of the link between two hosts, as one pair of their shards has it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use whimbrel_link::{Link, LinkConfig, LinkCounters, cut};
+use whimbrel_tcp::{Instant, TxSegment};
+
+use crate::device::MAX_BURST;
+use crate::mem::Line;
+
+/// A link of its own, or its part of one that all share.
+#[derive(Debug)]
+pub(super) enum Way {
+    Own(Box<Link>),
+    Shared { line: Arc<Line>, queue: u16 },
+}
+
+impl Way {
+    pub(super) fn own(link: &LinkConfig, seed: u64) -> Self {
+        Self::Own(Box::new(Link::new(link.clone(), seed)))
+    }
+
+    pub(super) fn shared(line: &Arc<Line>, queue: u16) -> Self {
+        Self::Shared { line: Arc::clone(line), queue }
+    }
+
+    /// Puts segments on it.
+    pub(super) fn push(&mut self, now: Instant, segments: &[TxSegment]) {
+        match self {
+            Self::Own(link) => segments.iter().for_each(|segment| link.push(now, segment)),
+            Self::Shared { line, .. } => {
+                let mut packets = Vec::new();
+                segments.iter().for_each(|segment| cut(segment, |packet| packets.push(packet)));
+                if !packets.is_empty() {
+                    line.push(now, packets.into_iter());
+                }
+            }
+        }
+    }
+
+    /// One burst of what has arrived.
+    pub(super) fn pop(&mut self, now: Instant) -> Vec<Bytes> {
+        match self {
+            Self::Own(link) => {
+                let mut packets = Vec::new();
+                while packets.len() < MAX_BURST
+                    && let Some(packet) = link.pop(now)
+                {
+                    packets.push(packet);
+                }
+                packets
+            }
+            Self::Shared { line, queue } => {
+                let mut places = [const { Bytes::new() }; MAX_BURST];
+                let taken = line.pop(now, *queue, &mut places);
+                places.into_iter().take(taken).collect()
+            }
+        }
+    }
+
+    /// When something arrives.
+    pub(super) fn next_arrival(&self) -> Option<Instant> {
+        match self {
+            Self::Own(link) => link.next_arrival(),
+            Self::Shared { line, queue } => line.next_arrival(*queue),
+        }
+    }
+
+    /// What happened on it. What is shared, the first of those who share it tells.
+    pub(super) fn counters(&self) -> LinkCounters {
+        match self {
+            Self::Own(link) => *link.counters(),
+            Self::Shared { line, queue: 0 } => line.counters(),
+            Self::Shared { .. } => LinkCounters::default(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The lanes between the shards of a host: frames that came in by the wrong queue.
+
+use std::sync::Arc;
+
+use crossbeam_queue::ArrayQueue;
+use whimbrel_stack::{Medium, RxFrame, Steering, queue_between};
+use whimbrel_tcp::SegMeta;
+
+use super::{Home, SteeringCounters, home};
+use crate::Waker;
+use crate::device::MAX_BURST;
+
+/// What one shard does about them: it passes on what belongs to others, and takes what others pass
+/// on. A frame that was passed on is not looked at again.
+#[derive(Debug)]
+pub(crate) struct Strays {
+    queue: u16,
+    lanes: Arc<[Lane]>,
+    counters: SteeringCounters,
+}
+
+/// The way to the shard of a queue.
+#[derive(Debug)]
+struct Lane {
+    frames: ArrayQueue<(Box<[u8]>, SegMeta)>,
+    waker: Waker,
+}
+
+impl Strays {
+    /// Of the shards of one host, in the order of their queues, each with what wakes its worker.
+    pub(crate) fn join(wakers: &[Waker]) -> Vec<Self> {
+        let lane = |waker: &Waker| Lane { frames: ArrayQueue::new(LANE), waker: waker.clone() };
+        let lanes: Arc<[Lane]> = wakers.iter().map(lane).collect();
+        let strays = |queue| {
+            let counters = SteeringCounters::default();
+            Self { queue, lanes: Arc::clone(&lanes), counters }
+        };
+        (0..lanes.len() as u16).map(strays).collect()
+    }
+
+    /// Which ports come home to this shard.
+    pub(crate) fn steering(&self) -> Steering {
+        Steering::Computable { queue: self.queue, queues: self.lanes.len() as u16 }
+    }
+
+    /// What was passed on so far.
+    pub(crate) const fn counters(&self) -> &SteeringCounters {
+        &self.counters
+    }
+
+    /// Whether others passed something on that was not taken yet.
+    pub(crate) fn are_waiting(&self) -> bool {
+        self.lanes.get(usize::from(self.queue)).is_some_and(|lane| !lane.frames.is_empty())
+    }
+
+    /// Delivers what others passed on. Returns how many frames.
+    pub(crate) fn adopt(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> usize {
+        let Some(lane) = self.lanes.get(usize::from(self.queue)) else { return 0 };
+        let mut kept = Vec::new();
+        while kept.len() < MAX_BURST
+            && let Some(frame) = lane.frames.pop()
+        {
+            kept.push(frame);
+        }
+        if kept.is_empty() {
+            return 0;
+        }
+        let frames: Vec<_> =
+            kept.iter().map(|(octets, meta)| RxFrame::new(octets, *meta)).collect();
+        deliver(&frames);
+        self.counters.adopted += frames.len() as u64;
+        frames.len()
+    }
+
+    /// Delivers what of a burst is for this shard, and passes on the rest.
+    pub(crate) fn sort(
+        &mut self,
+        medium: Medium,
+        burst: &[RxFrame<'_>],
+        deliver: &mut dyn FnMut(&[RxFrame<'_>]),
+    ) {
+        let mut kept = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
+        let mut count = 0;
+        for frame in burst {
+            if self.keeps(medium, frame)
+                && let Some(place) = kept.get_mut(count)
+            {
+                *place = *frame;
+                count += 1;
+            }
+        }
+        // Mostly all of them; then the copies of their places were for nothing, and cheap.
+        if count > 0 {
+            deliver(kept.get(..count).unwrap_or_default());
+        }
+    }
+
+    /// Passes the frame on, if others are to have it. Returns whether it is for this shard.
+    fn keeps(&mut self, medium: Medium, frame: &RxFrame<'_>) -> bool {
+        let own = self.queue;
+        match home(medium, frame.octets) {
+            Home::Anybody => true,
+            Home::Between(one, other) => {
+                let queue = queue_between(one, other, self.lanes.len() as u16);
+                if queue != own {
+                    self.forward(queue, frame);
+                }
+                queue == own
+            }
+            Home::Everybody => {
+                for queue in (0..self.lanes.len() as u16).filter(|queue| *queue != own) {
+                    self.forward(queue, frame);
+                }
+                true
+            }
+        }
+    }
+
+    fn forward(&mut self, queue: u16, frame: &RxFrame<'_>) {
+        let Some(lane) = self.lanes.get(usize::from(queue)) else { return };
+        match lane.frames.push((frame.octets.into(), frame.meta)) {
+            Ok(()) => self.counters.forwarded += 1,
+            Err(_full) => self.counters.dropped += 1,
+        }
+        lane.waker.wake();
+    }
+}
+
+/// Frames that may wait for a shard, each a copy: what a busy one takes in some ten bursts.
+const LANE: usize = 1024;
