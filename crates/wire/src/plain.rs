@@ -258,7 +258,7 @@ fn pseudo(tcp_len: usize) -> u64 {
 /// divides its sum.
 #[inline(always)]
 const fn is_valid(sum: u64) -> bool {
-    sum % 0xffff == 0
+    sum.is_multiple_of(0xffff)
 }
 
 /// A sum of less than 2^48 in 16 bits, not complemented.
