@@ -115,14 +115,16 @@ impl Connection {
             && seq.before(self.rcv.nxt)
     }
 
-    /// A new acknowledgment from one number before RCV.NXT: what a peer sends whose window probe was
-    /// taken (the window was announced as zero, rounded down, and one octet had room) and who did not
-    /// hear of it. If our probe was taken likewise, neither hears the other unless this counts.
+    /// A new acknowledgment from before RCV.NXT: what a peer sends whose window probe was taken (the
+    /// window was announced as zero, rounded down, and some of it had room) and who did not hear of
+    /// it. If our probe was taken likewise, neither hears the other unless this counts. It lies no
+    /// farther back than a probe reaches, which is what rounding may hide.
     fn is_behind_probe(&self, seg: &RxSegment<'_>) -> bool {
         let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
+        let unit = 1 << self.recv_scale.get();
         self.flags.has(Flags::PERSIST)
             && bare
-            && seg.header.seq + 1 == self.rcv.nxt
+            && seg.header.seq.in_window(self.rcv.nxt - unit, unit)
             && seg.header.flags.contains(TcpFlags::ACK)
             && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
