@@ -21,6 +21,15 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) order: OptionOrder,
 }
 
+/// The same of a segment in IPv4 whose options nearly all have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainOut<'a> {
+    pub(crate) key: &'a FlowKey,
+    pub(crate) outgoing: &'a Outgoing,
+    pub(crate) options: PlainOptions,
+    pub(crate) marking: Marking,
+}
+
 /// What an IP header says beside its lengths.
 #[derive(Debug)]
 pub(super) struct IpOut<'a> {
@@ -61,14 +70,8 @@ impl Host {
     /// The same, in one go, for what nearly every segment is: in IPv4, with `options` of a kind that
     /// nearly all have.
     #[inline]
-    pub(crate) fn write_plain(
-        &mut self,
-        key: &FlowKey,
-        outgoing: &Outgoing,
-        options: PlainOptions,
-        marking: Marking,
-        tx: &mut TxSegment,
-    ) -> bool {
+    pub(crate) fn write_plain(&mut self, out: &PlainOut<'_>, tx: &mut TxSegment) -> bool {
+        let PlainOut { key, outgoing, options, marking } = *out;
         let Some(local) = self.addresses.get(key.local_index) else { return false };
         let headers = PlainHeaders {
             src: *local,

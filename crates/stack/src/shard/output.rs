@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use crate::TxBatch;
-use crate::ip::{Datagram, FlowKey, TcpOut};
+use crate::ip::{Datagram, FlowKey, PlainOut, TcpOut};
 use crate::replies::Pending;
 
 /// What to do next.
@@ -75,7 +75,7 @@ impl Shard {
         let order = self.tunables.option_order;
         let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
         if let Some(options) = options {
-            return self.host.write_plain(key, outgoing, options, marking, tx);
+            return self.host.write_plain(&PlainOut { key, outgoing, options, marking }, tx);
         }
         let header = &outgoing.header(key.local_port, key.remote_port);
         let (local_index, remote) = (key.local_index, &key.remote);
