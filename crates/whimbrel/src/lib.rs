@@ -63,6 +63,8 @@ mod backlog;
 mod bound;
 mod builder;
 mod cell;
+mod desk;
+mod ending;
 mod exchange;
 mod face;
 mod fault;

@@ -7,6 +7,7 @@ mod cancel;
 mod errors;
 mod many;
 mod same;
+mod shards;
 mod streams;
 mod tun;
 mod world;
