@@ -12,13 +12,14 @@ use std::task::Waker;
 use whimbrel_tcp::table::Families;
 use whimbrel_wire::Endpoint;
 
+use crate::TcpStream;
 use crate::backlog::Backlog;
 use crate::cell::Settings;
 use crate::mailbox::{Mailbox, Request};
 use crate::waiters::Ticket;
-use crate::{Stack, TcpStream};
 
-/// The backlogs of all shards. When it is dropped nobody listens any more.
+/// The backlogs of all shards; of one listener, or of those that share a port. When it is dropped
+/// nobody listens any more.
 #[derive(Debug)]
 pub(crate) struct Desk {
     parts: Box<[Part]>,
@@ -34,16 +35,33 @@ pub(crate) struct Part {
 }
 
 impl Desk {
-    /// Listens at every shard of `stack`, with room for `most` connections at each.
-    pub(crate) fn open(stack: &Stack, at: Endpoint, most: u32, settings: Settings) -> Arc<Self> {
+    /// Of the shards behind these mailboxes, with room for `most` connections at each. They do not know
+    /// of it yet.
+    pub(crate) fn new(
+        mailboxes: &[Arc<Mailbox>],
+        at: Endpoint,
+        most: u32,
+        settings: Settings,
+    ) -> Arc<Self> {
         let part = |mailbox: &Arc<Mailbox>| {
-            let backlog = Arc::new(Backlog::new(at, Families::DualStack, most, settings));
-            let mailbox = Arc::clone(mailbox);
-            mailbox.ask(Request::Listen(Arc::clone(&backlog)));
-            Part { backlog, mailbox }
+            let backlog = Backlog::new(at, Families::DualStack, most, settings);
+            Part { backlog: Arc::new(backlog), mailbox: Arc::clone(mailbox) }
         };
-        let parts = stack.mailboxes().iter().map(part).collect();
+        let parts = mailboxes.iter().map(part).collect();
         Arc::new(Self { parts, next: AtomicUsize::new(0) })
+    }
+
+    /// Of no shards at all.
+    #[cfg(test)]
+    pub(crate) fn nowhere() -> Arc<Self> {
+        Arc::new(Self { parts: Box::default(), next: AtomicUsize::new(0) })
+    }
+
+    /// Listens at every shard.
+    pub(crate) fn open(&self) {
+        for Part { backlog, mailbox } in &self.parts {
+            mailbox.ask(Request::Listen(Arc::clone(backlog)));
+        }
     }
 
     /// The backlogs, in the order of the shards.

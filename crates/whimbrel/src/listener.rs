@@ -64,7 +64,7 @@ impl TcpListener {
         for addr in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
             let listening = stack
-                .reserve(addr, Share::Allowed)
+                .reserve(addr, Share::ADDRESS)
                 .and_then(|at| Self::listen(stack, at, BACKLOG, settings));
             match listening {
                 Ok(listener) => return Ok(listener),
@@ -80,8 +80,14 @@ impl TcpListener {
         backlog: u32,
         settings: Settings,
     ) -> io::Result<Self> {
-        reserved.listen()?;
-        let desk = Desk::open(stack, reserved.at(), backlog, settings);
+        let mut is_new = false;
+        let desk = reserved.listen(|| {
+            is_new = true;
+            Desk::new(stack.mailboxes(), reserved.at(), backlog, settings)
+        })?;
+        if is_new {
+            desk.open();
+        }
         Ok(Self { desk, reserved })
     }
 
