@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use whimbrel_io::{
-    Clock, Device, MemWire, PacketError, PacketWire, Steered, Stop, Tun, TunConfig, TunError,
-    UnixError, UnixWire, Waker, WireSpec, Worker, entropy,
+    Clock, Device, GroupKey, MemWire, PacketError, PacketWire, Steered, Stop, Tun, TunConfig,
+    TunError, UnixError, UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::ConfigError;
@@ -39,6 +39,7 @@ pub struct StackBuilder {
     tunables: Tunables,
     seed: Option<u64>,
     shards: Option<u16>,
+    group: Option<GroupKey>,
 }
 
 #[derive(Debug)]
@@ -179,6 +180,23 @@ impl StackBuilder {
         self
     }
 
+    /// Takes part in a group of stacks that have this key of their SYN cookies in common, and complete
+    /// each other's handshakes, as behind a balancer that deals segments to any of them. A third
+    /// segment is honoured whether this stack sent the cookie or another; their clocks must agree to
+    /// 40 s, and listeners of the group are to have the same settings.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let key: whimbrel::KeySource = "file:/etc/whimbrel/cookie.key".parse()?;
+    /// let stack = whimbrel::Stack::builder().cookie_group(key.read()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cookie_group(mut self, key: GroupKey) -> Self {
+        self.group = Some(key);
+        self
+    }
+
     /// Runs the stack on so many threads (1 ..= 256; by default as many as the wire has queues), each
     /// with a queue of the wire and connections of its own: `connect` takes them in turn, and a
     /// listener accepts from all. `unix:` has one queue.
@@ -248,20 +266,26 @@ impl StackBuilder {
         clock: Clock,
         wakers: Vec<Waker>,
     ) -> Result<Stack, BuildError> {
-        let secrets = match self.seed {
+        let mut secrets = match self.seed {
             Some(seed) => Secrets::from_seed(seed),
             None => entropy::secrets()?,
         };
+        if let Some(key) = self.group {
+            key.share(&mut secrets);
+        }
         let ending = Arc::new(Ending::new(Stop::new()?, devices.len()));
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
         for (device, waker) in devices.into_iter().zip(wakers) {
-            let shard = Shard::new(ShardConfig {
+            let mut shard = Shard::new(ShardConfig {
                 tunables: self.tunables.clone(),
                 secrets,
                 capabilities: device.capabilities(),
                 addresses: self.addresses.clone(),
                 routes: self.routes.clone(),
             })?;
+            if let Some(key) = self.group {
+                key.join(&mut shard);
+            }
             let mailbox = Arc::new(Mailbox::new(waker.clone()));
             let face = Face::new(Arc::clone(&mailbox), Arc::clone(&ending));
             mailboxes.push(mailbox);

@@ -91,7 +91,7 @@ pub use split::{ReadHalf, WriteHalf};
 pub use split_owned::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
-pub use whimbrel_io::WireSpec;
+pub use whimbrel_io::{GroupKey, KeySource, WireSpec};
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::{InterfaceAddress, Route, Shard};
 pub use whimbrel_tcp::Tunables;
