@@ -5,21 +5,23 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
-    Activity, Clock, Device, PacketWire, PcapWire, Port, Stop, Tun, UnixWire, Waker, WireSpec,
-    Worker, entropy,
+    Activity, Clock, Device, PacketWire, PcapWire, Port, Steered, Stop, Tun, UnixWire, Waker,
+    WireSpec, Worker, entropy,
 };
-use whimbrel_stack::{Shard, ShardConfig};
+use whimbrel_stack::{Medium, Shard, ShardConfig};
 use whimbrel_tcp::Instant;
 
 use crate::capture::{self, CapturePlan, Place, Rotate};
 use crate::failure::Failure;
 use crate::quantity::{self, thousands};
 use crate::rules::{RuleOptions, Rules};
+use crate::shards::{self, EndsAll};
 
 /// What was typed.
 #[derive(Args, Debug)]
@@ -72,12 +74,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let clock = Clock::start();
     let summary = match &plan.wire {
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
-            watch(&plan, Tun::open(config)?, clock, &stop)
+            watch_queues(&plan, Tun::open_queues(config)?, clock, &stop)
         }
-        WireSpec::Packet(config) => watch(&plan, PacketWire::open(config)?, clock, &stop),
-        WireSpec::Unix(config) => watch(&plan, UnixWire::open(config)?, clock, &stop),
+        WireSpec::Packet(config) => {
+            watch_queues(&plan, PacketWire::open_fanout(config)?, clock, &stop)
+        }
+        WireSpec::Unix(config) => watch_queues(&plan, vec![UnixWire::open(config)?], clock, &stop),
         WireSpec::Pcap(config) => {
-            watch(&plan, PcapWire::open(config, clock, stop.clone())?, clock, &stop)
+            let wire = PcapWire::open(config, clock, stop.clone())?;
+            watch_queues(&plan, vec![wire], clock, &stop)
         }
         _ => Err(Failure::usage("--wire", NO_WIRE)),
     }?;
@@ -93,9 +98,9 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if matches!(wire, WireSpec::Mem(_) | WireSpec::Kernel) {
         return Err(Failure::usage("--wire", NO_WIRE));
     }
-    if wire.queues() > 1 {
-        let text = format!("{} queues: a capture has one shard, give one queue", wire.queues());
-        return Err(Failure::usage("--wire", text));
+    if wire.queues() > 1 && arguments.count.is_some() {
+        let text = format!("each of {} queues counts for itself: give one queue", wire.queues());
+        return Err(Failure::usage("--count", text));
     }
     let place = match arguments.output.to_str() {
         Some("-") => Place::Output,
@@ -126,34 +131,82 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     })
 }
 
-/// Drives a host over `device` until `stop` is set. Returns what there is to say of it.
-fn watch<D: Device>(plan: &Plan, device: D, clock: Clock, stop: &Stop) -> Result<String, Failure> {
-    let capabilities = device.capabilities();
-    let shard = Shard::new(ShardConfig {
-        tunables: plan.rules.tunables.clone(),
-        secrets: entropy::secrets().map_err(Failure::run)?,
-        capabilities,
-        addresses: plan.wire.addresses().to_vec(),
-        routes: plan.wire.routes(),
-    })
-    .map_err(Failure::run)?;
-    let tap = plan.capture.open(&plan.typed, capabilities.medium, Some(clock))?;
-    let port = Onlooker { until: plan.lasts.map(|lasts| clock.now() + lasts), stop: stop.clone() };
-    let waker = Waker::new().map_err(Failure::run)?;
-    let tap = tap.until(stop.clone());
-    let mut worker = Worker::new(device, shard, port, clock, waker).with_tap(Some(tap));
-    worker.run(stop).map_err(Failure::run)?;
-    let frames = worker.take_tap().map_or(Ok(0), capture::frames)?;
-    let drops = refusals(worker.shard());
+/// Drives a host of so many shards over these queues.
+fn watch_queues<D: Device + Send>(
+    plan: &Plan,
+    devices: Vec<D>,
+    clock: Clock,
+    stop: &Stop,
+) -> Result<String, Failure> {
+    let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
+    let wakers = wakers.map_err(Failure::run)?;
+    match devices.len() {
+        1 => watch(plan, devices.into_iter().zip(wakers).collect(), clock, stop),
+        _ => {
+            let devices = Steered::join(devices, &wakers);
+            watch(plan, devices.into_iter().zip(wakers).collect(), clock, stop)
+        }
+    }
+}
+
+/// Drives a shard of a host over each of these devices, on a thread of its own, until `stop` is set.
+/// Returns what there is to say of it.
+fn watch<D: Device + Send>(
+    plan: &Plan,
+    devices: Vec<(D, Waker)>,
+    clock: Clock,
+    stop: &Stop,
+) -> Result<String, Failure> {
+    let medium = devices.first().map_or(Medium::Ip, |(device, _)| device.capabilities().medium);
+    let tap = plan.capture.open(&plan.typed, medium, Some(clock))?.until(stop.clone());
+    let taps = capture::spread(Some(tap), devices.len());
+    let secrets = entropy::secrets().map_err(Failure::run)?;
+    let mut workers = Vec::new();
+    for ((device, waker), tap) in devices.into_iter().zip(taps) {
+        let shard = Shard::new(ShardConfig {
+            tunables: plan.rules.tunables.clone(),
+            secrets,
+            capabilities: device.capabilities(),
+            addresses: plan.wire.addresses().to_vec(),
+            routes: plan.wire.routes(),
+        })
+        .map_err(Failure::run)?;
+        let until = plan.lasts.map(|lasts| clock.now() + lasts);
+        let port = Onlooker { until, stop: stop.clone() };
+        workers.push(Worker::new(device, shard, port, clock, waker).with_tap(tap));
+    }
+    let run = |worker: &mut Worker<D, Onlooker>| {
+        let _whatever_happens = EndsAll(stop);
+        worker.run(stop).map_err(Failure::run)
+    };
+    let run = &run;
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            workers.iter_mut().map(|worker| scope.spawn(move || run(worker))).collect();
+        threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut frames = 0;
+    for worker in &mut workers {
+        frames += worker.take_tap().map_or(Ok(0), capture::frames)?;
+    }
+    let drops = refusals(workers.iter().map(Worker::shard));
     Ok(format!("{} frames captured; {drops}", thousands(frames)))
 }
 
-/// What the stack refused, by reason: `dropped: 31 NO_SOCKET, 4 TCP_CSUM`.
-pub(crate) fn refusals(shard: &Shard) -> String {
-    let segments = shard.counters().drops().map(|(reason, count)| (reason.name(), count));
-    let packets = shard.ip_counters().drops().map(|(reason, count)| (reason.name(), count));
-    let all = segments.chain(packets).filter(|(_, count)| *count > 0);
-    let all: Vec<_> = all.map(|(name, count)| format!("{} {name}", thousands(count))).collect();
+/// What the shards of a stack refused, by reason: `dropped: 31 NO_SOCKET, 4 TCP_CSUM`.
+pub(crate) fn refusals<'s>(shards: impl IntoIterator<Item = &'s Shard>) -> String {
+    let mut all: Vec<(&str, u64)> = Vec::new();
+    for shard in shards {
+        let segments = shard.counters().drops().map(|(reason, count)| (reason.name(), count));
+        let packets = shard.ip_counters().drops().map(|(reason, count)| (reason.name(), count));
+        for (name, count) in segments.chain(packets).filter(|(_, count)| *count > 0) {
+            match all.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += count,
+                None => all.push((name, count)),
+            }
+        }
+    }
+    let all: Vec<_> = all.iter().map(|(name, sum)| format!("{} {name}", thousands(*sum))).collect();
     if all.is_empty() { "none dropped".into() } else { format!("dropped: {}", all.join(", ")) }
 }
 

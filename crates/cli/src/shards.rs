@@ -80,6 +80,12 @@ impl ShardOptions {
 }
 
 fn exactly(wire: WireSpec, shards: u16) -> Result<Spread, Failure> {
+    if wire == WireSpec::Kernel && shards != 1 {
+        let text = format!(
+            "{shards}: the kernel's sockets have none: leave it out; `load` shares them among --threads"
+        );
+        return Err(Failure::usage("--shards", text));
+    }
     let queues = wire.queues();
     if queues != 1 && queues != shards {
         let text = format!("{shards}: the wire has {queues} queues, give as many or none");

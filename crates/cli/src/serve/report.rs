@@ -115,7 +115,7 @@ impl Report {
     /// Says what became of the frames of a capture.
     pub(crate) fn conclude_replay(&self, frames: u64, shard: &Shard) {
         let frames = thousands(frames);
-        self.print(&format!("replayed   {frames} frames; {}\n", refusals(shard)));
+        self.print(&format!("replayed   {frames} frames; {}\n", refusals([shard])));
     }
 
     /// Nobody may be reading any more: that is no reason to stop serving.

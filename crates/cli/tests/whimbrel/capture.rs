@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 
-use crate::netns::{Net, await_that, fail, succeed};
+use crate::netns::{Net, await_that, fail, interrupt, succeed};
 
 /// The comments of the packets, those without one included.
 pub(crate) fn comments(path: &Path) -> Vec<String> {
@@ -208,6 +208,32 @@ fn a_host_on_a_wire_of_its_own_captures_until_its_time_is_over() {
     let line = "pcap -w tun:whim0,addr=10.9.0.2/24 -a duration:200ms -b filesize:1M,files:2 -o";
     net.run(&format!("{} {line} {}", env!("CARGO_BIN_EXE_whimbrel"), out.display()));
     assert!(net.folder().join("timed_00001.pcapng").exists());
+}
+
+#[test]
+fn a_host_of_several_queues_captures_what_comes_by_each_of_them() {
+    let Some(net) = Net::new() else { return };
+    let out = net.folder().join("queues.pcapng");
+    let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+    let wire = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1,queues=2";
+    command.args(["pcap", "-w", wire, "-o", out.to_str().unwrap(), "tcp port 81"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    await_that("it answers", || {
+        let ping = net.command("ping").args(["-c", "1", "-W", "1", "10.9.0.2"]).output().unwrap();
+        ping.status.success() || child.try_wait().unwrap().is_some()
+    });
+    // From as many ports: the kernel deals them to both queues, and each refuses its own.
+    fail(net.command("curl").args(["-sS", "--max-time", "20", "http://10.9.0.2:81/[1-20]"]));
+    interrupt(child.id());
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("40 frames captured; dropped: 20 NO_SOCKET"), "{errors}");
+    let dropped = comments(&out).iter().filter(|comment| comment.contains("NO_SOCKET")).count();
+    assert_eq!(dropped, 20);
+    if let Some(lines) = tshark(&out, &["tcp.flags.str"]) {
+        assert_eq!(lines.iter().filter(|flags| flags.contains('R')).count(), 20, "{lines:?}");
+    }
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
     assert_says(&whimbrel("load -n 1 --pcap /nowhere/x"), 1, &["/nowhere/x", "can be written"]);
     assert_says(&whimbrel("load http://no.invalid/ -w kernel:"), 1, &["no.invalid", "address"]);
+    assert_says(&whimbrel("load -w kernel: --shards 2"), 2, &["--shards", "--threads"]);
     assert_says(&whimbrel("load -t 2"), 2, &["--threads", "a thread is a shard", "give --shards"]);
     assert_says(&whimbrel("load --stack kernel -t 9 -c 8"), 2, &["--threads", "8 --connections"]);
     assert_says(&whimbrel("load --stack kernel -t 9 -n 8"), 2, &["--threads", "8 requests"]);
@@ -105,6 +106,11 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
         &["answers nobody"],
     );
     assert_says(&whimbrel("pcap -w mem:"), 2, &["--wire", "--pcap FILE"]);
+    assert_says(
+        &whimbrel("pcap -w tun:t,addr=10.9.0.2/24,queues=2 -c 4 -o x"),
+        2,
+        &["--count", "one queue"],
+    );
     assert_says(
         &whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 tcp prot 80"),
         2,

@@ -199,7 +199,7 @@ fn shards_that_cannot_be_exit_with_2() {
         ("load --shards 3 -n 2", "-n leaves work for 2"),
         ("bulk send --shards 2", "--parallel leaves work for 1"),
         ("crr --shards 2 -c 4 -I 95", "--shards 1"),
-        ("load -w kernel: --shards 2", "this wire has one"),
+        ("load -w kernel: --shards 2", "among --threads"),
         ("load --shards 2 --pin 100000", "processors 0 to"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
