@@ -23,7 +23,7 @@ fn a_key_is_32_digits_and_what_is_wrong_is_told_without_it() {
 
 #[test]
 fn a_key_is_kept_in_a_file_or_in_a_variable() {
-    let path = std::env::temp_dir().join(format!("whim-key-{}", std::process::id()));
+    let path = env::temp_dir().join(format!("whim-key-{}", std::process::id()));
     fs::write(&path, format!("{KEY}\n")).unwrap();
     let source: KeySource = format!("file:{}", path.display()).parse().unwrap();
     assert!(source.read().is_ok());
