@@ -87,7 +87,7 @@ fn a_server_completes_the_handshake_of_another_that_has_its_key() {
         second.tell(&mut client);
         second.hear(&mut client, |client| match client.recv(handle) {
             whimbrel_stack::Recv::Data(echo) => {
-                assert!(completes && echo == &b"whimbrel"[..]);
+                assert!(completes && echo == b"whimbrel"[..]);
                 true
             }
             whimbrel_stack::Recv::Closed(_) | whimbrel_stack::Recv::Unknown => {
@@ -114,7 +114,7 @@ fn a_key_that_is_none_exits_with_2_and_is_not_shown() {
         serve.arg("serve").args(&words).env("WHIMBREL_COOKIE_KEY", &KEY[1..]);
         let (code, error) = fail(&mut serve);
         assert_eq!(code, 2, "{words:?}: {error}");
-        let shown = error.replace(&words[1], "");
+        let shown = error.replace(words[1], "");
         assert!(error.contains(part) && !shown.contains("456789"), "{words:?}: {error}");
     }
     let text = succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(["serve", "--help"]));
