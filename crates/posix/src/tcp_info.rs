@@ -63,6 +63,10 @@ tcp_info! {
     /// Numbers sent and not acknowledged, in full segments, rounded up; at a listener the
     /// connections that wait.
     tcpi_unacked: u32,
+    /// Of these, how many full segments the peer is known to hold, rounded up: those that one of its
+    /// acknowledgments named (RFC 2018), which has room for three or four ranges; without SACK as many
+    /// as duplicate acknowledgments came.
+    tcpi_sacked: u32,
     /// Of these, how many full segments are taken to be lost, rounded up: after a time-out all that
     /// was in flight, in fast recovery one.
     tcpi_lost: u32,
@@ -191,6 +195,7 @@ impl TcpInfo {
             tcpi_rto: micros(snapshot.rto),
             tcpi_snd_mss: mss,
             tcpi_unacked: snapshot.snd.max.offset_from(snapshot.snd.una).div_ceil(mss),
+            tcpi_sacked: u32::from(snapshot.sacked),
             tcpi_lost: snapshot.lost.div_ceil(mss),
             tcpi_retrans: snapshot.sent_again.div_ceil(mss),
             tcpi_rtt: snapshot.srtt.map_or(0, micros),

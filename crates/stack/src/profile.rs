@@ -49,6 +49,7 @@ const LINUX: Profile = Profile {
         ("net.ipv4.tcp_syn_retries", "5"),
         // Quick acknowledgments, as of a connection's first sixteen segments.
         ("ack_every", "1"),
+        ("timestamps.missing", "take"),
         ("msl", "30s"),
         ("tw.syn", "linux"),
         ("tw.rst", "at-rcv-nxt"),
@@ -82,6 +83,7 @@ const FREEBSD: Profile = Profile {
         ("net.inet.tcp.delacktime", "40"),
         ("net.inet.tcp.keepcnt", "8"),
         ("net.inet.tcp.msl", "30000"),
+        ("timestamps.missing", "drop-syn"),
         ("tw.syn", "by-sequence"),
         ("tw.answer", "silence"),
         ("tw.rst", "ignore"),

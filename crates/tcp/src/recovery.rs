@@ -10,6 +10,8 @@ use crate::cc::NewReno;
 pub struct Recovery {
     phase: Phase,
     dup_acks: u8,
+    /// Full segments beyond SND.UNA that the peer named as held, rounded up.
+    sacked: u16,
     /// SND.MAX when the present or last recovery began.
     recover: SeqNum,
 }
@@ -56,7 +58,7 @@ impl Recovery {
 
     /// Nothing lost; `iss` is a number from which none was lost.
     pub const fn new(iss: SeqNum) -> Self {
-        Self { phase: Phase::Open, dup_acks: 0, recover: iss }
+        Self { phase: Phase::Open, dup_acks: 0, sacked: 0, recover: iss }
     }
 
     /// Of what is in flight from `una` on, the numbers that are taken to be lost.
@@ -67,6 +69,12 @@ impl Recovery {
             Phase::FastRecovery => at.octets.min(at.mss),
             Phase::AfterTimeout => self.recover.distance_from(una).max(0).unsigned_abs(),
         }
+    }
+
+    /// How many full segments beyond SND.UNA the peer is known to hold: as one acknowledgment named
+    /// them, or as many as duplicates came.
+    pub fn sacked(&self) -> u16 {
+        self.sacked.max(u16::from(self.dup_acks))
     }
 
     /// Octets beyond cwnd that may be sent: one segment for each of the first two duplicates.
@@ -100,6 +108,8 @@ impl Recovery {
     /// An acknowledgment of `una` names `sacked` octets beyond it as held: what several duplicates
     /// would have told may have come in this one (some were lost, or merged by a device).
     pub fn on_sacked(&mut self, cc: &mut NewReno, una: SeqNum, sacked: u32, at: Flight) -> Remedy {
+        self.sacked =
+            self.sacked.max(sacked.div_ceil(at.mss.max(1)).min(u32::from(u16::MAX)) as u16);
         // RFC 6675 4, IsLost: true when "more than (DupThresh - 1) * SMSS bytes with sequence
         // numbers greater than 'SeqNum' have been SACKed"
         let lost = sacked > (DUP_THRESH - 1) * at.mss;
@@ -120,7 +130,7 @@ impl Recovery {
 
     /// New data up to `ack` was acknowledged, `acked` octets of it; afterwards `at` is in flight.
     pub fn on_new_ack(&mut self, cc: &mut NewReno, ack: SeqNum, acked: u32, at: Flight) -> Remedy {
-        self.dup_acks = 0;
+        (self.dup_acks, self.sacked) = (0, 0);
         match self.phase {
             Phase::Open => {
                 if ack.after(self.recover) {

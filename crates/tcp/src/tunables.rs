@@ -36,8 +36,8 @@ pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
-    AnswerInTimeWait, Isn, PortOrder, PortReuse, ReceiveWindow, RstInTimeWait, SynCookies,
-    SynInTimeWait, ToldBuffers,
+    AnswerInTimeWait, Isn, MissingTimestamps, PortOrder, PortReuse, ReceiveWindow, RstInTimeWait,
+    RstInWindow, SynCookies, SynInTimeWait, SynInWindow, ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -156,6 +156,14 @@ tunables! {
         rfc: "RFC 7323 3";
         low: "PAWS is off, and a reused port looks old more often.";
         high: "12 octets of each segment.";
+    }
+
+    /// What becomes of segments without the timestamps that were negotiated.
+    missing_timestamps: MissingTimestamps = MissingTimestamps::Drop, "timestamps.missing",
+    MissingTimestamps::UNIT => {
+        also: "net.inet.tcp.tolerate_missing_ts"
+            (Reading::Words(&[("0", "drop-syn"), ("1", "take")]));
+        rfc: "RFC 7323 3.2";
     }
 
     /// Selective acknowledgment is offered and accepted.
@@ -397,6 +405,19 @@ tunables! {
         rfc: "RFC 9293 3.10.7.2";
         low: "scanners tell this host from others by its answer.";
         high: "nothing: T/TCP alone ever sent it (RFC 1644, historic by RFC 6247).";
+    }
+
+    /// Which reset in the window ends a connection.
+    rst_in_window: RstInWindow = RstInWindow::AtRcvNxt, "rst", RstInWindow::UNIT => {
+        also: "net.inet.tcp.insecure_rst"
+            (Reading::Words(&[("0", "at-rcv-nxt"), ("1", "any")]));
+        rfc: "RFC 5961 3.2";
+    }
+
+    /// What a SYN in the window of a connection does.
+    syn_in_window: SynInWindow = SynInWindow::Challenge, "syn", SynInWindow::UNIT => {
+        also: "net.inet.tcp.insecure_syn" (Reading::Words(&[("0", "challenge"), ("1", "reset")]));
+        rfc: "RFC 5961 4.2";
     }
 
     /// Which SYN opens a flow in TIME-WAIT again.

@@ -172,6 +172,7 @@ impl Oracle {
 
     fn enter(&mut self, mut stream: Stream, now: Instant) {
         self.begun += 1;
+        stream.port_returns = self.draw.slots < self.draw.connections;
         stream.on_event(now);
         self.streams.insert(stream.handle, stream);
     }

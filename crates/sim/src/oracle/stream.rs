@@ -33,6 +33,8 @@ pub(super) struct Stream {
     patience: Instant,
     /// Urgent text was announced.
     alarmed: bool,
+    /// The client uses its port again as soon as it may.
+    pub(super) port_returns: bool,
 }
 
 /// How far the two directions are.
@@ -65,6 +67,7 @@ impl Stream {
             write_at: Instant::ZERO,
             patience: if undisturbed { Instant::NEVER } else { Instant::ZERO },
             alarmed: false,
+            port_returns: false,
         }
     }
 
@@ -266,6 +269,13 @@ impl Stream {
         match self.closed {
             None => Ok(()),
             Some(CloseReason::Finished) if self.phase.shut => Ok(()),
+            // Both streams are complete, but the network hid the last acknowledgment so long that the
+            // client's next connection came from that port; its SYN's challenge drew the reset.
+            Some(CloseReason::Reset)
+                if self.phase.shut && self.phase.ended && self.port_returns =>
+            {
+                Ok(())
+            }
             Some(reason) => Err(self.describe(&format!("closed: {reason:?}"))),
         }
     }

@@ -168,8 +168,11 @@ impl Setup {
                 self.segments = if switch(option)? { Segments::Strict } else { Segments::Any };
             }
             "non_fatal" => self.non_fatal = non_fatal(option)?,
-            // How fast the original's own link claims to be: nothing here asks.
-            "speed" => drop(value(option)?),
+            // `TCP_INFO`, to be checked by a program of Python's: what snippets are here.
+            "code_sockopt" => only(option, &["TCP_INFO"])?,
+            "code_format" => only(option, &["python"])?,
+            "code_command" => interpreter(option)?,
+            name if UNFELT.contains(&name) => {}
             name => return Err(format!("option --{name} is not supported")),
         }
         Ok(())
@@ -250,6 +253,21 @@ fn number<N: core::str::FromStr>(option: &OptionLine) -> Result<N, String> {
     text.parse().map_err(|_| format!("--{}={text} is out of range", option.name))
 }
 
+/// One of the values that mean what is done here in any case.
+fn only(option: &OptionLine, usual: &[&str]) -> Result<(), String> {
+    let text = value(option)?;
+    let is_usual = usual.contains(&text);
+    is_usual.then_some(()).ok_or_else(|| format!("--{}={text} is not supported", option.name))
+}
+
+/// A program that runs snippets, which must be Python, wherever it stands.
+fn interpreter(option: &OptionLine) -> Result<(), String> {
+    let text = value(option)?;
+    let program = text.split_whitespace().next().unwrap_or_default();
+    let is_python = program.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    is_python.then_some(()).ok_or_else(|| format!("--code_command={text} is not supported"))
+}
+
 /// `--name`, `--name=1` or `--name=0`.
 fn switch(option: &OptionLine) -> Result<bool, String> {
     match option.value.as_deref() {
@@ -283,6 +301,22 @@ fn prefix_len(text: &str) -> Result<u8, String> {
 
 /// The port of both sides' services.
 const PORT: u16 = 8080;
+
+/// What tells the original how to go about it, and changes nothing of what a script means: how much
+/// to print, how fast its own link claims to be, and between which machines packets go, where here
+/// both sides are one process and the wire is a queue.
+const UNFELT: &[&str] = &[
+    "debug",
+    "persistent_tun_dev",
+    "speed",
+    "verbose",
+    "wire_client",
+    "wire_client_dev",
+    "wire_server",
+    "wire_server_dev",
+    "wire_server_ip",
+    "wire_server_port",
+];
 
 #[cfg(test)]
 mod tests;

@@ -175,7 +175,7 @@ impl Shard {
         let listener = self.listeners.get(entry.listener());
         let limit = listener.map(|listener| listener.options().recv_limit(&self.tunables));
         let window = initial_window(limit.unwrap_or(self.tunables.recv_buffer));
-        match entry.judge(&arrival.segment, window) {
+        match entry.judge(&arrival.segment, window, &self.tunables) {
             SynStep::Complete => self.complete(index, located),
             SynStep::Repeat => {
                 entry.on_repeated_syn(&arrival.segment.header.whole());

@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Connection, Flags, Signals, State};
-use crate::recovery::{Flight, Remedy};
+use crate::recovery::{CaState, Flight, Remedy};
 use crate::send::AckPlace;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
@@ -229,7 +229,13 @@ impl Connection {
         let stamps = seg.header.options.timestamps.filter(|stamps| stamps.ecr != 0)?;
         let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
         let millis = cx.now.tick().raw().wrapping_sub(sent);
-        (millis < ECHO_LIMIT_MILLIS).then(|| Duration::from_millis(u64::from(millis)))
+        let trip =
+            (millis < ECHO_LIMIT_MILLIS).then(|| Duration::from_millis(u64::from(millis)))?;
+        // Without SACK nobody tells of such a duplicate: an echo from before the time-out that sent
+        // it again is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
+        let ambiguous =
+            self.recovery.ca_state() == CaState::Loss && trip >= self.rtt.first_rto(cx.tunables);
+        (!ambiguous).then_some(trip)
     }
 
     /// Tells a waiting application that there is room again.

@@ -104,7 +104,8 @@ impl Connection {
         reset
     }
 
-    fn judge_reset(&self, cx: &Context<'_>) -> Option<Reply> {
+    /// The reset that the peer is due if the connection ends now.
+    pub(super) fn judge_reset(&self, cx: &Context<'_>) -> Option<Reply> {
         match self.state {
             State::SynReceived
             | State::Established

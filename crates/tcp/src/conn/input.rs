@@ -4,6 +4,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
 use crate::send::AckPlace;
+use crate::tunables::{MissingTimestamps, RstInWindow, SynInWindow};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -47,9 +48,15 @@ impl Connection {
             if self.is_first_syn_again(seg) {
                 return Continue(());
             }
-            // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
-            // silently drop the segment."
-            return Done(Verdict::Drop(DropReason::TimestampMissing));
+            // RFC 5961 4.2 has a SYN answered "irrespective of the sequence number".
+            let syn = seg.header.flags.contains(TcpFlags::SYN);
+            return match cx.tunables.missing_timestamps {
+                MissingTimestamps::Take => Continue(()),
+                MissingTimestamps::Drop if syn => Continue(()),
+                // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
+                // silently drop the segment."
+                _ => Done(Verdict::Drop(DropReason::TimestampMissing)),
+            };
         };
         let older = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() < 0;
         // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
@@ -97,7 +104,7 @@ impl Connection {
         // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
-        let old = (seq + len).at_or_before(nxt);
+        let old = seq.before(nxt) && (seq + len).at_or_before(nxt);
         if old && !seg.header.flags.contains(TcpFlags::SYN) {
             self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
         }
@@ -115,14 +122,16 @@ impl Connection {
             && seq.before(self.rcv.nxt)
     }
 
-    /// A new acknowledgment from one number before RCV.NXT: what a peer sends whose window probe was
-    /// taken (the window was announced as zero, rounded down, and one octet had room) and who did not
-    /// hear of it. If our probe was taken likewise, neither hears the other unless this counts.
+    /// A new acknowledgment from before RCV.NXT: what a peer sends whose window probe was taken (the
+    /// window was announced as zero, rounded down, and some of it had room) and who did not hear of
+    /// it. If our probe was taken likewise, neither hears the other unless this counts. It lies no
+    /// farther back than a probe reaches, which is what rounding may hide.
     fn is_behind_probe(&self, seg: &RxSegment<'_>) -> bool {
         let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
+        let unit = 1 << self.recv_scale.get();
         self.flags.has(Flags::PERSIST)
             && bare
-            && seg.header.seq + 1 == self.rcv.nxt
+            && seg.header.seq.in_window(self.rcv.nxt - unit, unit)
             && seg.header.flags.contains(TcpFlags::ACK)
             && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
@@ -147,7 +156,8 @@ impl Connection {
             // sequence number is outside the current receive window, silently drop the segment."
             return Done(Verdict::Drop(DropReason::ResetOutsideWindow));
         }
-        if seg.header.seq != self.rcv.nxt {
+        let any = cx.tunables.rst_in_window == RstInWindow::Any;
+        if seg.header.seq != self.rcv.nxt && !any {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match
             // the next expected sequence value, yet is within the current receive window
             // (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an acknowledgment (challenge
@@ -180,6 +190,13 @@ impl Connection {
         if self.is_first_syn_again(seg) {
             self.on_first_syn_again(seg);
             return Done(Verdict::Accepted);
+        }
+        if cx.tunables.syn_in_window == SynInWindow::Reset
+            && let Some(reset) = self.judge_reset(cx)
+        {
+            cx.counters.estab_resets += 1;
+            self.end(cx, CloseReason::Reset);
+            return Done(Verdict::Reply(reset, DropReason::SynChallenged));
         }
         // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
         // send an ACK (also referred to as challenge ACK) to the remote peer"

@@ -57,7 +57,9 @@ pub struct Snapshot {
     /// Numbers in flight that are taken to be lost: after a time-out all that was, in fast recovery
     /// the segment at SND.UNA.
     pub lost: u32,
-    /// How many of these were sent again.
+    /// Full segments beyond SND.UNA that the peer is known to hold.
+    pub sacked: u16,
+    /// How many of the lost were sent again.
     pub sent_again: u32,
     /// SRTT, if there was a measurement.
     pub srtt: Option<Duration>,
@@ -131,6 +133,7 @@ impl Connection {
             ssthresh: self.cc.ssthresh,
             ca_state: self.recovery.ca_state(),
             lost,
+            sacked: self.recovery.sacked(),
             sent_again: if again { 0 } else { self.snd.in_flight().min(lost) },
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),

@@ -167,7 +167,11 @@ impl RecvBuffer {
 
     /// The peer's FIN lies `ahead` octets beyond RCV.NXT.
     pub fn note_fin(&mut self, ahead: u32) {
-        self.fin = Some(self.nxt + u64::from(ahead));
+        let at = self.nxt + u64::from(ahead);
+        self.fin = Some(at);
+        if ahead > 0 {
+            self.note_recent(at);
+        }
     }
 
     /// Whether the peer's FIN is the next number expected; it is then taken.
@@ -190,10 +194,15 @@ impl RecvBuffer {
         self.urgent = self.urgent.map(|end| end.min(self.nxt)).filter(|end| *end > consumed);
     }
 
-    /// Whether text is held out of order.
+    /// Whether text is held out of order, or the FIN.
     #[inline]
     pub fn has_held(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.held_fin().is_some()
+    }
+
+    /// The offset of the FIN, if something before it is missing.
+    fn held_fin(&self) -> Option<u64> {
+        self.fin.filter(|fin| *fin > self.nxt)
     }
 
     /// Names the ranges held, the one that changed last first (RFC 2018 4), at most `most`. Behind
@@ -201,7 +210,8 @@ impl RecvBuffer {
     /// filled, nothing else would tell the sender of them.
     pub fn sack_blocks(&self, nxt: SeqNum, most: usize, blocks: &mut SackBlocks) {
         let recent = self.recent.iter().filter_map(|at| self.range_around(*at));
-        let others = self.held.iter().map(|(start, range)| (*start, range.end)).take(2 * RECENT);
+        let others = self.held.keys().copied().chain(self.held_fin()).take(2 * RECENT);
+        let others = others.filter_map(|at| self.range_around(at));
         let number = |offset: u64| nxt + (offset - self.nxt) as u32;
         let before = blocks.as_slice().len();
         for (start, end) in recent.chain(others) {
@@ -215,10 +225,15 @@ impl RecvBuffer {
         }
     }
 
-    /// The held range that the octet at `at` lies in.
+    /// The held range that the octet at `at` lies in. A FIN held behind it is its last number, as a
+    /// FIN without text in front is a range of its own.
     fn range_around(&self, at: u64) -> Option<(u64, u64)> {
-        let (start, range) = self.held.range(..=at).next_back()?;
-        (at < range.end).then_some((*start, range.end))
+        let fin = self.held_fin();
+        let preceding = self.held.range(..=at).next_back();
+        let range =
+            preceding.map(|(start, range)| (*start, range.end + u64::from(fin == Some(range.end))));
+        let lone = fin.filter(|fin| *fin == at).map(|fin| (fin, fin + 1));
+        range.filter(|(_, end)| at < *end).or(lone)
     }
 
     /// Lets go of everything, and keeps the room.

@@ -68,6 +68,11 @@ impl RttEstimator {
         Duration::from_micros(micros).min(tunables.max_rto)
     }
 
+    /// RTO without back-off.
+    pub fn first_rto(&self, tunables: &Tunables) -> Duration {
+        Duration::from_micros(u64::from(self.rto)).min(tunables.max_rto)
+    }
+
     /// How many time-outs doubled RTO since the last acknowledgment of new data.
     pub const fn back_offs(&self) -> u8 {
         self.backoff

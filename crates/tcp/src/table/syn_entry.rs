@@ -18,6 +18,7 @@ use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Carried, CookieTerms};
 use crate::conn::FirstTrip;
+use crate::tunables::{MissingTimestamps, RstInWindow};
 use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
 
 /// A half-open connection.
@@ -241,26 +242,27 @@ impl SynEntry {
 
 /// What to do about a segment.
 impl SynEntry {
-    /// What a segment with the entry's 4-tuple means for it; `window` is the receive window that
-    /// was announced. RFC 9293 3.10.7.4 for SYN-RECEIVED, with RFC 5961 and RFC 7323 on top.
+    /// What a segment with the entry's 4-tuple means for it, by these `rules`; `window` is the
+    /// receive window that was announced. RFC 9293 3.10.7.4 for SYN-RECEIVED, with RFC 5961 and
+    /// RFC 7323 on top.
     ///
     /// Deviation: a SYN elsewhere in the window is challenged, where RFC 9293 3.10.7.4 would
     /// return to LISTEN: a stranger who guesses it would end the handshake. A peer that really
     /// began anew answers the challenge by a reset at RCV.NXT.
-    pub fn judge(&self, seg: &RxSegment<'_>, window: WindowSize) -> SynStep {
+    pub fn judge(&self, seg: &RxSegment<'_>, window: WindowSize, rules: &Tunables) -> SynStep {
         let flags = seg.header.flags;
         if self.is_repeated_syn(seg) {
             return SynStep::Repeat;
         }
         if flags.is_rst() {
-            return self.judge_reset(seg.header.seq, window);
+            return self.judge_reset(seg.header.seq, window, rules.rst_in_window);
         }
         if flags.is_syn() {
             // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
             // send an ACK (also referred to as challenge ACK) to the remote peer"
             return SynStep::Challenge(DropReason::SynChallenged);
         }
-        if let Some(refusal) = self.judge_timestamps(seg.header.options.timestamps) {
+        if let Some(refusal) = self.judge_timestamps(seg.header.options.timestamps, rules) {
             return refusal;
         }
         if !self.is_acceptable(seg, window) {
@@ -277,13 +279,14 @@ impl SynEntry {
         self.judge_ack(seg)
     }
 
-    fn judge_reset(&self, seq: SeqNum, window: WindowSize) -> SynStep {
-        if seq == self.rcv_nxt() {
+    fn judge_reset(&self, seq: SeqNum, window: WindowSize, policy: RstInWindow) -> SynStep {
+        let inside = seq.in_window(self.rcv_nxt(), window.get());
+        if seq == self.rcv_nxt() || inside && policy == RstInWindow::Any {
             // RFC 9293 3.10.7.4: "If this connection was initiated with a passive OPEN (i.e., came
             // from the LISTEN state), then return this connection to LISTEN state and return. The
             // user need not be informed."
             SynStep::Reset
-        } else if seq.in_window(self.rcv_nxt(), window.get()) {
+        } else if inside {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match
             // the next expected sequence value, yet is within the current receive window
             // (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an acknowledgment (challenge
@@ -297,11 +300,16 @@ impl SynEntry {
     }
 
     /// PAWS, if timestamps were negotiated; the refusal, if there is one.
-    fn judge_timestamps(&self, timestamps: Option<Timestamps>) -> Option<SynStep> {
+    fn judge_timestamps(
+        &self,
+        timestamps: Option<Timestamps>,
+        rules: &Tunables,
+    ) -> Option<SynStep> {
         if !self.has_timestamps() {
             return None;
         }
         match timestamps {
+            None if rules.missing_timestamps == MissingTimestamps::Take => None,
             // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
             // silently drop the segment."
             None => Some(SynStep::Drop(DropReason::TimestampMissing)),

@@ -29,6 +29,8 @@ pub enum Sharing {
     Each,
     /// The same value for all.
     Same,
+    /// The same value for all, but where one of these words has a value for each.
+    Words(&'static [(&'static str, &'static [&'static str])]),
     /// Three numbers that do not fall, with blanks between them: least, usual, most. The first is
     /// what Linux leaves a socket when memory is short; the tunables take the others in their
     /// order.
@@ -88,8 +90,9 @@ pub static TUNABLE_GROUPS: &[TunableGroup] = &[
     TunableGroup {
         names: &[name("net.inet.tcp.rfc1323", Reading::Same)],
         fields: &["window_scaling", "timestamps"],
-        sharing: Sharing::Same,
-        help: "Window scaling and timestamps, both or neither.",
+        sharing: Sharing::Words(&[("2", &["on", "off"]), ("3", &["off", "on"])]),
+        help: "Window scaling and timestamps: both or neither, 2 for window scaling alone, 3 for \
+               timestamps alone.",
     },
 ];
 
@@ -163,7 +166,7 @@ impl Named {
                     let on = values.iter().zip(bits).filter(|(value, _)| *value == "on");
                     return on.map(|(_, bit)| bit).sum::<u32>().to_string();
                 }
-                if group.sharing == Sharing::Same {
+                if matches!(group.sharing, Sharing::Same | Sharing::Words(_)) {
                     values.dedup();
                 }
                 values.join(" ")
@@ -180,15 +183,21 @@ impl TunableGroup {
 
     fn share<'a>(&self, value: &'a str) -> impl Iterator<Item = &'a str> {
         let separates = |c: char| c.is_whitespace() || c == ',' || c == '-';
-        let (each, same) = match self.sharing {
-            Sharing::Each => (Some((value, 0)), None),
-            Sharing::Ascending => (Some((value, 1)), None),
-            Sharing::Same | Sharing::Bits(_) => (None, Some(core::iter::repeat(value))),
-        };
+        let (mut each, mut same, mut words) = (None, None, None);
+        match self.sharing {
+            Sharing::Each => each = Some((value, 0)),
+            Sharing::Ascending => each = Some((value, 1)),
+            Sharing::Same | Sharing::Bits(_) => same = Some(core::iter::repeat(value)),
+            Sharing::Words(table) => match table.iter().find(|(word, _)| *word == value) {
+                Some((_, values)) => words = Some(values.iter().copied()),
+                None => same = Some(core::iter::repeat(value)),
+            },
+        }
         let parts = |(value, skip): (&'a str, usize)| {
             value.split(separates).filter(|part| !part.is_empty()).skip(skip)
         };
-        each.map(parts).into_iter().flatten().chain(same.into_iter().flatten())
+        let words = words.into_iter().flatten();
+        each.map(parts).into_iter().flatten().chain(words).chain(same.into_iter().flatten())
     }
 }
 

@@ -90,6 +90,34 @@ policies! {
         End = "end",
     }
 
+    /// Which reset ends a connection or a handshake. One outside the window never does.
+    RstInWindow {
+        /// One at RCV.NXT; elsewhere in the window it is challenged (RFC 5961 3.2).
+        AtRcvNxt = "at-rcv-nxt",
+        /// Any in the window (RFC 793): whoever guesses one number of some thousands ends it.
+        Any = "any",
+    }
+
+    /// What a SYN in the window of a connection does.
+    SynInWindow {
+        /// Nothing: it is challenged (RFC 5961 4.2).
+        Challenge = "challenge",
+        /// It resets the connection (RFC 793): whoever guesses a number in the window ends it.
+        Reset = "reset",
+    }
+
+    /// What becomes of segments without the timestamps that were negotiated, resets excepted.
+    MissingTimestamps {
+        /// They are dropped in silence (RFC 7323 3.2), but for SYNs, which are challenged in any
+        /// case (RFC 5961 4.2).
+        Drop = "drop",
+        /// They are dropped, SYNs too: FreeBSD.
+        DropSyn = "drop-syn",
+        /// They are taken as they are: Linux. A peer that sends some with and some without is no
+        /// longer protected by PAWS.
+        Take = "take",
+    }
+
     /// Which SYNs are answered by a cookie, so that no record is kept of them.
     SynCookies {
         /// Those that find the SYN cache full, of all or of their listener.

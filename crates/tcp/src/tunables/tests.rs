@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use whimbrel_wire::tcp::OptionOrder;
 
 use super::{
-    AnswerInTimeWait, Isn, PortOrder, RstInTimeWait, SynInTimeWait, SynRetry, TUNABLE_GROUPS,
-    TUNABLES, Tunables, Unit,
+    AnswerInTimeWait, Isn, MissingTimestamps, PortOrder, RstInTimeWait, RstInWindow, SynInTimeWait,
+    SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES, Tunables, Unit,
 };
 
 fn set(name: &str, value: &str) -> Tunables {
@@ -135,6 +135,10 @@ fn policies_are_set_by_name_and_by_what_other_systems_say() {
     assert_eq!(set("tw.rst", "end").tw_rst, RstInTimeWait::End);
     assert_eq!(set("net.ipv4.tcp_rfc1337", "1").tw_rst, RstInTimeWait::Ignore);
     assert_eq!(set("net.ipv4.tcp_rfc1337", "0").tw_rst, RstInTimeWait::AtRcvNxt);
+    assert_eq!(set("net.inet.tcp.insecure_rst", "1").rst_in_window, RstInWindow::Any);
+    assert_eq!(set("net.inet.tcp.insecure_syn", "1").syn_in_window, SynInWindow::Reset);
+    let missing = |value| set("net.inet.tcp.tolerate_missing_ts", value).missing_timestamps;
+    assert_eq!(["0", "1"].map(missing), [MissingTimestamps::DropSyn, MissingTimestamps::Take]);
     assert_eq!(set("isn", "host-wide").isn, Isn::HostWide);
     assert_eq!(set("tcp_strong_iss", "0").isn, Isn::HostWidePlain);
     assert_eq!(set("ports", "even-first").port_order, PortOrder::EvenFirst);
@@ -143,6 +147,17 @@ fn policies_are_set_by_name_and_by_what_other_systems_say() {
     let text = refusal("tw.syn", "sometimes");
     let names = "one of rfc6191, by-sequence, linux, illumos, never";
     assert_eq!(text, format!("tw.syn=sometimes: give {names}, as in tw.syn=rfc6191"));
+}
+
+#[test]
+fn freebsd_has_one_switch_of_four_positions_for_scaling_and_timestamps() {
+    let of = |value| {
+        let tunables = set("net.inet.tcp.rfc1323", value);
+        (tunables.window_scaling, tunables.timestamps)
+    };
+    let positions = [(false, false), (true, true), (true, false), (false, true)];
+    assert_eq!(["0", "1", "2", "3"].map(of), positions);
+    assert!(refusal("net.inet.tcp.rfc1323", "4").starts_with("net.inet.tcp.rfc1323"));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn group_line(group: &TunableGroup) -> String {
     let members: Vec<_> = group.members().map(|info| format!("`{}`", info.name.text)).collect();
     let how = match group.sharing {
         Sharing::Each => "a value for each",
-        Sharing::Same => "one value for all",
+        Sharing::Same | Sharing::Words(_) => "one value for all",
         Sharing::Ascending => "three that do not fall; the last of them",
         Sharing::Bits(_) => "a number, a bit for each",
     };

@@ -179,7 +179,8 @@ pub struct IcmpPacket {
     pub code: Option<String>,
     /// `mtu n`.
     pub mtu: Option<u32>,
-    /// `[s:e(len)]`, in front of `icmp` or last: the segment that is quoted; without it the first that the stack sent.
+    /// `[s:e(len)]`, in front of `icmp` or last: the segment that is quoted; without it the first
+    /// that the stack sent.
     pub quoted: Option<Box<Quoted>>,
 }
 
@@ -188,10 +189,12 @@ pub struct IcmpPacket {
 pub struct Quoted {
     /// Its flags, if written.
     pub flags: Option<TcpFlags>,
-    /// Where it begins, by the rules of outbound segments.
+    /// Where it begins, by the rules of who sent it: in an inbound error the host.
     pub seq: Seq,
     /// Octets of text.
     pub len: u32,
     /// The packet ends, if written.
     pub ends: Option<PacketEnds>,
+    /// `first n`: the octets behind the IP header that are quoted; without it the TCP header.
+    pub first: Option<u16>,
 }

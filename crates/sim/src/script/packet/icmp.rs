@@ -6,9 +6,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use whimbrel_wire::tcp::TcpFlags;
-use whimbrel_wire::{Flow, IcmpMessage, Icmpv6Message, IpHeader, Protocol, SeqNum, TrafficClass};
+use whimbrel_wire::{
+    Flow, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol, QuotedSegment,
+    SeqNum, TrafficClass,
+};
 
-use super::super::ast::{IcmpPacket, IpMarks, Seq};
+use super::super::ast::{IcmpPacket, IpMarks, Quoted, Seq};
 use super::build::{HOP_LIMIT, traffic_class};
 use super::segment::IpFields;
 use super::{FlowState, Segment};
@@ -43,8 +46,13 @@ pub fn error(
     Ok(ip.wrap(&message))
 }
 
-/// Whether an outbound packet is the error that was written: an error says how it differs.
-pub fn judge(expected: &IcmpPacket, packet: &[u8]) -> Result<(), (String, String)> {
+/// Whether an outbound packet is the error that was written: an error says how it differs. `flow` is
+/// the connection whose numbers the quotation is written with, if there is one.
+pub fn judge(
+    expected: &IcmpPacket,
+    packet: &[u8],
+    flow: Option<&FlowState>,
+) -> Result<(), (String, String)> {
     let Ok((ip, payload)) = IpHeader::parse(packet) else {
         return Err(("an ICMP message".into(), "a packet that cannot be read".into()));
     };
@@ -52,16 +60,51 @@ pub fn judge(expected: &IcmpPacket, packet: &[u8]) -> Result<(), (String, String
     let wanted = kind(expected, is_v4).map_err(|why| (why, "an ICMP message".into()))?;
     let protocol = if is_v4 { Protocol::ICMP } else { Protocol::ICMPV6 };
     let name = |(icmp_type, code): Kind| format!("ICMP type {icmp_type} code {code}");
-    match payload {
-        [icmp_type, code, ..] if ip.protocol == protocol => {
-            let came = (*icmp_type, *code);
-            if came == wanted { Ok(()) } else { Err((name(wanted), name(came))) }
-        }
-        _ => Err((name(wanted), format!("protocol {}", ip.protocol.0))),
+    let [icmp_type, code, _, _, a, b, c, d, quoted @ ..] = payload else {
+        return Err((name(wanted), format!("{} octets of ICMP", payload.len())));
+    };
+    if ip.protocol != protocol {
+        return Err((name(wanted), format!("protocol {}", ip.protocol.0)));
+    }
+    let came = (*icmp_type, *code);
+    if came != wanted {
+        return Err((name(wanted), name(came)));
+    }
+    let mtu = if is_v4 { [0, 0, *c, *d] } else { [*a, *b, *c, *d] };
+    judge_field("mtu", expected.mtu, u32::from_be_bytes(mtu))?;
+    match expected.quoted.as_deref() {
+        Some(wanted) => judge_quote(wanted, quoted, flow),
+        None => Ok(()),
     }
 }
 
-/// What a router repeats: the IP header, and a TCP header with nothing of the text.
+/// The peer's segment in an error of the host's.
+fn judge_quote(
+    wanted: &Quoted,
+    quoted: &[u8],
+    flow: Option<&FlowState>,
+) -> Result<(), (String, String)> {
+    let Some(seq) = QuotedSegment::parse(quoted).ok().and_then(|segment| segment.seq) else {
+        return Err(("a quoted segment".into(), "none that can be read".into()));
+    };
+    let base = flow.map(|flow| flow.remote(0)).filter(|_| wanted.flags != Some(TcpFlags::SYN));
+    let (seq, wanted) = match wanted.seq {
+        Seq::Any => return Ok(()),
+        Seq::Absolute(n) => (seq.raw(), n),
+        Seq::Relative(n) => (seq.offset_from(base.unwrap_or_default()), n),
+    };
+    judge_field("quoted number", Some(wanted), seq)
+}
+
+fn judge_field(name: &str, wanted: Option<u32>, came: u32) -> Result<(), (String, String)> {
+    match wanted {
+        Some(wanted) if wanted != came => Err((format!("{name} {wanted}"), format!("{came}"))),
+        _ => Ok(()),
+    }
+}
+
+/// What a router repeats: the IP header, and so many octets of the segment; the TCP header with
+/// nothing of the text if that is not written.
 fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
     let (seq, len, flags) = match packet.quoted.as_deref() {
         None => (flow.local(0), 0, TcpFlags::SYN),
@@ -88,7 +131,10 @@ fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
         text: vec![0; len],
     };
     let mut whole = segment.emit();
-    whole.truncate(whole.len() - len);
+    let header = if about.local.addr.is_v4() { Ipv4Header::LEN } else { Ipv6Header::LEN };
+    let first = packet.quoted.as_deref().and_then(|quoted| quoted.first);
+    let quoted = first.map_or(whole.len() - len, |first| header + usize::from(first));
+    whole.truncate(quoted);
     whole
 }
 

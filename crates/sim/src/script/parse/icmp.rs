@@ -40,8 +40,9 @@ fn read_code(cursor: &mut Cursor<'_>) -> Option<String> {
     })
 }
 
-/// `[1:1001(1000)]`, with ends and flags in front of the numbers if they are written. What follows
-/// the numbers in the quoted header is of no interest to whoever receives the error.
+/// `[1:1001(1000)]`, with ends and flags in front of the numbers if they are written, and `first 8`
+/// behind them if a router cut it so short. What else follows the numbers in the quoted header is of
+/// no interest to whoever receives the error.
 pub(super) fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Quoted, ParseError> {
     cursor.expect("[", "[ and a quoted segment")?;
     cursor.eat_word("tcp");
@@ -52,6 +53,10 @@ pub(super) fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Quoted, ParseError>
         Err(_) => Some(packet::read_flags(cursor)?),
     };
     let (seq, len) = packet::read_seq(cursor)?;
+    let first = match cursor.eat_word("first") {
+        true => Some(cursor.number("the octets that are quoted of the segment")?),
+        false => None,
+    };
     cursor.expect("]", "] behind the quoted segment")?;
-    Ok(Quoted { flags, seq, len, ends })
+    Ok(Quoted { flags, seq, len, ends, first })
 }

@@ -160,7 +160,9 @@ impl<H: ScriptHost> Run<'_, H> {
             return Err(self.nothing_came(line, &format!("icmp {}", body.kind), moment));
         };
         let judged = match &arrival.body {
-            Came::Other(packet) => icmp::judge(body, packet),
+            Came::Other(packet) => {
+                icmp::judge(body, packet, self.flows.current().map(|index| self.flows.at(index)))
+            }
             _ => Err((format!("icmp {}", body.kind), arrival.text(&self.flows))),
         };
         judged.map_err(|(expected, came)| Fault::new(line, expected, came))?;

@@ -54,6 +54,26 @@ fn known_options_are_taken() {
 }
 
 #[test]
+fn what_only_tells_the_original_how_to_go_about_it_changes_nothing() {
+    let usual = of("", Dialect::Linux).unwrap();
+    let wire = "--wire_client\n--wire_client_dev=eth0\n--wire_server_ip=10.0.0.9\n\
+                --wire_server_port=5555\n--verbose\n--persistent_tun_dev\n";
+    assert_eq!(of(wire, Dialect::Linux), Ok(usual.clone()));
+    let code = "--code_sockopt=TCP_INFO\n--code_format=python\n\
+                --code_command=\"/usr/bin/python3 -\"\n";
+    assert_eq!(of(code, Dialect::Linux), Ok(usual));
+    let other = "--code_sockopt=TCP_CC_INFO\n--code_format=pretty\n--code_command=cat\n";
+    assert_eq!(
+        of(other, Dialect::Linux).unwrap_err(),
+        [
+            "line 1: --code_sockopt=TCP_CC_INFO is not supported",
+            "line 2: --code_format=pretty is not supported",
+            "line 3: --code_command=cat is not supported",
+        ]
+    );
+}
+
+#[test]
 fn an_mss_is_an_mtu_without_headers() {
     assert_eq!(of("--mss=1000\n", Dialect::Linux).unwrap().network.mtu, 1040);
     assert_eq!(of("--mss=1000\n--ip_version=ipv6\n", Dialect::Linux).unwrap().network.mtu, 1060);
@@ -61,11 +81,12 @@ fn an_mss_is_an_mtu_without_headers() {
 
 #[test]
 fn what_is_not_known_is_said_line_by_line() {
-    let said = of("--wire_client\n--mtu=70000\n--local_ip=::1\n--non_fatal=time\n", Dialect::Linux);
+    let said =
+        of("--so_filename=x.so\n--mtu=70000\n--local_ip=::1\n--non_fatal=time\n", Dialect::Linux);
     assert_eq!(
         said.unwrap_err(),
         [
-            "line 1: option --wire_client is not supported",
+            "line 1: option --so_filename is not supported",
             "line 2: --mtu=70000 is out of range",
             "line 3: --local_ip=::1 is of another family",
             "line 4: --non_fatal=time is not supported",

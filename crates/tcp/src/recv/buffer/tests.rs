@@ -143,6 +143,20 @@ fn a_fin_that_comes_early_waits_for_the_text_before_it() {
 }
 
 #[test]
+fn a_fin_that_waits_is_named_with_the_text_before_it_or_alone() {
+    let mut fed = Fed::new(100);
+    fed.buffer.note_fin(100);
+    assert!(fed.buffer.has_held());
+    assert_eq!(fed.blocks(3), [(100, 101)]);
+    fed.take(50, 60);
+    assert_eq!(fed.blocks(3), [(50, 60), (100, 101)]);
+    fed.take(80, 100);
+    assert_eq!(fed.blocks(3), [(80, 101), (50, 60)]);
+    fed.take(0, 80);
+    assert!(!fed.buffer.has_held() && fed.buffer.take_fin());
+}
+
+#[test]
 fn shared_memory_is_kept_without_copying_and_let_go_when_read() {
     let mut fed = Fed::new(0);
     let slices = [Bytes::from(std::vec![1; 4_000])];

@@ -68,7 +68,7 @@ fn judge(entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
     let mut octets = [0; TcpHeader::MAX_LEN];
     let len = header.emit(OptionOrder::Linux, &mut octets);
     let (header, _) = TcpView::parse(&octets[..len]).unwrap();
-    entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE }, WINDOW)
+    entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE }, WINDOW, &Tunables::default())
 }
 
 /// The verdict on a segment without text and with a fresh timestamp.

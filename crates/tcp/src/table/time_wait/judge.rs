@@ -17,7 +17,7 @@ use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 use super::{Stamp, TimeWait};
 use crate::segment::RxSegment;
 use crate::time::Tick;
-use crate::tunables::{AnswerInTimeWait, RstInTimeWait, SynInTimeWait};
+use crate::tunables::{AnswerInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait};
 use crate::verdict::{DropReason, Reply};
 
 /// What to do about a SYN that asks to open (without ACK and RST) and meets a record.
@@ -172,7 +172,7 @@ impl TimeWait {
     }
 
     /// Judges a segment that neither resets nor asks to open.
-    pub fn judge_segment(&self, seg: &RxSegment<'_>) -> SegmentVerdict {
+    pub fn judge_segment(&self, seg: &RxSegment<'_>, missing: MissingTimestamps) -> SegmentVerdict {
         let header = &seg.header;
         if header.flags.contains(TcpFlags::SYN) {
             // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
@@ -187,7 +187,9 @@ impl TimeWait {
         match (self.ts_recent(), header.options.timestamps) {
             // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
             // silently drop the segment."
-            (Some(_), None) => return SegmentVerdict::Drop(DropReason::TimestampMissing),
+            (Some(_), None) if missing != MissingTimestamps::Take => {
+                return SegmentVerdict::Drop(DropReason::TimestampMissing);
+            }
             // RFC 7323 5.3 R1: an older TSval is not acceptable, and is acknowledged.
             (Some(recent), Some(seg)) if seg.val.wrapping_sub(recent).cast_signed() < 0 => {
                 return SegmentVerdict::Ack(DropReason::Paws);
@@ -245,8 +247,12 @@ impl TimeWait {
             || last.in_window(self.rcv_nxt, window)
             || (len == 0 && seq == self.rcv_nxt);
         if acceptable {
-            // Nothing can follow the peer's FIN, and there is nothing left to acknowledge.
-            SegmentVerdict::Drop(DropReason::TimeWait)
+            // Nothing can follow the peer's FIN: RFC 9293 3.10.7.4 has text ignored. Who sends some all
+            // the same learns where its stream ended, as from Linux and FreeBSD.
+            match len {
+                0 => SegmentVerdict::Drop(DropReason::TimeWait),
+                _ => SegmentVerdict::Ack(DropReason::TimeWait),
+            }
         } else if seq.before(self.rcv_nxt) {
             SegmentVerdict::Ack(DropReason::OldData)
         } else {

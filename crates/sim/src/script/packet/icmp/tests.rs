@@ -15,7 +15,7 @@ fn flow(v6: bool) -> FlowState {
 }
 
 fn written(kind: &str, code: Option<&str>) -> IcmpPacket {
-    let quoted = Quoted { flags: None, seq: Seq::Relative(1), len: 1460, ends: None };
+    let quoted = Quoted { flags: None, seq: Seq::Relative(1), len: 1460, ends: None, first: None };
     IcmpPacket {
         kind: kind.into(),
         code: code.map(String::from),
@@ -70,8 +70,44 @@ fn names_of_one_family_mean_nothing_in_the_other() {
 fn an_error_that_comes_out_is_judged_by_type_and_code() {
     let wanted = written("unreachable", Some("port_unreachable"));
     let packet = about_live(&wanted, &flow(false)).unwrap();
-    assert_eq!(judge(&wanted, &packet), Ok(()));
+    let wanted = IcmpPacket { mtu: None, quoted: None, ..wanted };
+    assert_eq!(judge(&wanted, &packet, None), Ok(()));
     let other = written("time_exceeded", None);
     let differs = ("ICMP type 11 code 0".into(), "ICMP type 3 code 3".into());
-    assert_eq!(judge(&other, &packet), Err(differs));
+    assert_eq!(judge(&other, &packet, None), Err(differs));
+}
+
+#[test]
+fn an_error_that_comes_out_is_judged_by_its_mtu_and_by_what_it_quotes() {
+    for (v6, kind, code) in
+        [(false, "unreachable", Some("frag_needed")), (true, "packet_too_big", None)]
+    {
+        let (wanted, live) = (written(kind, code), flow(v6));
+        let packet = about_live(&wanted, &live).unwrap();
+        // What the host sends quotes the peer: here the same numbers stand for it.
+        let mut flow = live.clone();
+        flow.remote_isn = live.local_isn;
+        assert_eq!(judge(&wanted, &packet, Some(&flow)), Ok(()));
+        let differs = |what: &IcmpPacket| judge(what, &packet, Some(&flow)).unwrap_err();
+        let smaller = IcmpPacket { mtu: Some(1280), ..wanted.clone() };
+        assert_eq!(differs(&smaller), ("mtu 1280".into(), "1300".into()));
+        let mut later = wanted.clone();
+        later.quoted.as_mut().unwrap().seq = Seq::Relative(2);
+        assert_eq!(differs(&later), ("quoted number 2".into(), "1".into()));
+        later.quoted.as_mut().unwrap().seq = Seq::Absolute(1001);
+        assert_eq!(judge(&later, &packet, Some(&flow)), Ok(()));
+        assert!(judge(&wanted, packet.get(..40).unwrap(), None).is_err());
+    }
+}
+
+#[test]
+fn a_quotation_is_cut_where_it_is_written() {
+    for (v6, header) in [(false, 20), (true, 40)] {
+        let len = |first| {
+            let mut packet = written("time_exceeded", None);
+            packet.quoted.as_mut().unwrap().first = first;
+            about_live(&packet, &flow(v6)).unwrap().len() - 2 * header - 8
+        };
+        assert_eq!([None, Some(8), Some(7), Some(1480)].map(len), [20, 8, 7, 1480]);
+    }
 }

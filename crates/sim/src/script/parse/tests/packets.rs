@@ -167,7 +167,7 @@ fn options_that_cannot_be_are_refused_and_unknown_ones_named() {
 
 #[test]
 fn an_icmp_error_may_quote_in_front_or_behind() {
-    let quoted = Quoted { flags: None, seq: Seq::Relative(1), len: 9, ends: None };
+    let quoted = Quoted { flags: None, seq: Seq::Relative(1), len: 9, ends: None, first: None };
     let expected = IcmpPacket {
         kind: "unreachable".into(),
         code: Some("frag_needed".into()),
@@ -182,6 +182,8 @@ fn an_icmp_error_may_quote_in_front_or_behind() {
         icmp("0 < [tcp 1.1.1.1:80 > 2.2.2.2:90 S. 0:0(0)] icmp time_exceeded").quoted.unwrap();
     assert_eq!((full.flags, full.ends.unwrap().to.port), (Some(TcpFlags::SYN_ACK), 90));
     assert_eq!(icmp("0 < [S 0:0(0)] icmp redirect").quoted.unwrap().flags, Some(TcpFlags::SYN));
+    let cut = icmp("0 < icmp time_exceeded [. 1:10(9) first 8]").quoted.unwrap();
+    assert_eq!((cut.seq, cut.first), (Seq::Relative(1), Some(8)));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::segment::{Payload, RxSegment, SegMeta};
 use crate::table::time_wait::TimeWait;
 use crate::table::time_wait::tests::{RCV_NXT, SND_NXT, TS_RECENT, plain, with_timestamps};
 use crate::time::Tick;
-use crate::tunables::{AnswerInTimeWait, RstInTimeWait, SynInTimeWait};
+use crate::tunables::{AnswerInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait};
 use crate::verdict::DropReason;
 
 fn timestamps(val: u32) -> Option<Timestamps> {
@@ -223,17 +223,26 @@ const FIN_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::FIN.bits() | TcpFlags::A
 #[test]
 fn the_peers_fin_again_is_acknowledged_and_the_wait_begins_anew() {
     let fin = segment(FIN_ACK, RCV_NXT - 1, &[], None);
-    assert_eq!(plain().judge_segment(&fin), SegmentVerdict::AckAndRestart);
+    assert_eq!(plain().judge_segment(&fin, MissingTimestamps::Drop), SegmentVerdict::AckAndRestart);
     let with_text = segment(FIN_ACK, RCV_NXT - 5, b"last", None);
-    assert_eq!(plain().judge_segment(&with_text), SegmentVerdict::AckAndRestart);
+    assert_eq!(
+        plain().judge_segment(&with_text, MissingTimestamps::Drop),
+        SegmentVerdict::AckAndRestart
+    );
     let stamped = segment(FIN_ACK, RCV_NXT - 1, &[], timestamps(TS_RECENT));
-    assert_eq!(with_timestamps().judge_segment(&stamped), SegmentVerdict::AckAndRestart);
+    assert_eq!(
+        with_timestamps().judge_segment(&stamped, MissingTimestamps::Drop),
+        SegmentVerdict::AckAndRestart
+    );
 }
 
 #[test]
 fn a_fin_with_an_older_timestamp_does_not_begin_the_wait_anew() {
     let fin = segment(FIN_ACK, RCV_NXT - 1, &[], timestamps(TS_RECENT.wrapping_sub(1)));
-    assert_eq!(with_timestamps().judge_segment(&fin), SegmentVerdict::Ack(DropReason::Paws));
+    assert_eq!(
+        with_timestamps().judge_segment(&fin, MissingTimestamps::Drop),
+        SegmentVerdict::Ack(DropReason::Paws)
+    );
 }
 
 #[test]
@@ -246,7 +255,8 @@ fn what_lies_outside_the_window_is_acknowledged() {
         (RCV_NXT + (2000 << 7), b"", DropReason::OverWindow),
         (RCV_NXT + (1 << 30), b"far", DropReason::OverWindow),
     ] {
-        let verdict = plain().judge_segment(&segment(ack, seq, text, None));
+        let verdict =
+            plain().judge_segment(&segment(ack, seq, text, None), MissingTimestamps::Drop);
         assert_eq!(verdict, SegmentVerdict::Ack(reason), "{seq}");
     }
 }
@@ -257,28 +267,47 @@ fn a_syn_that_asks_for_no_new_connection_is_challenged_wherever_it_lies() {
         for seq in [RCV_NXT - 1, RCV_NXT, RCV_NXT + 1_000, RCV_NXT + (1 << 30)] {
             let syn = segment(flags, seq, &[], None);
             let challenged = SegmentVerdict::Ack(DropReason::SynChallenged);
-            assert_eq!(plain().judge_segment(&syn), challenged, "{flags:?}");
-            assert_eq!(with_timestamps().judge_segment(&syn), challenged, "{flags:?}");
+            assert_eq!(
+                plain().judge_segment(&syn, MissingTimestamps::Drop),
+                challenged,
+                "{flags:?}"
+            );
+            assert_eq!(
+                with_timestamps().judge_segment(&syn, MissingTimestamps::Drop),
+                challenged,
+                "{flags:?}"
+            );
         }
     }
 }
 
 #[test]
-fn what_lies_in_the_window_needs_no_answer() {
-    let ack = TcpFlags::ACK;
-    for (seq, text) in [(RCV_NXT, &b""[..]), (RCV_NXT, b"new"), (RCV_NXT + (1999 << 7), b"")] {
-        let verdict = plain().judge_segment(&segment(ack, seq, text, None));
-        assert_eq!(verdict, SegmentVerdict::Drop(DropReason::TimeWait), "{seq}");
+fn of_what_lies_in_the_window_only_text_is_answered() {
+    let ignored = SegmentVerdict::Drop(DropReason::TimeWait);
+    let answered = SegmentVerdict::Ack(DropReason::TimeWait);
+    for (seq, text, expected) in [
+        (RCV_NXT, &b""[..], ignored),
+        (RCV_NXT + (1999 << 7), b"", ignored),
+        (RCV_NXT, b"new", answered),
+        (RCV_NXT + 5, b"new", answered),
+    ] {
+        let segment = segment(TcpFlags::ACK, seq, text, None);
+        assert_eq!(plain().judge_segment(&segment, MissingTimestamps::Drop), expected, "{seq}");
     }
 }
 
 #[test]
 fn a_segment_without_ack_or_without_its_timestamp_is_dropped() {
     let no_ack = segment(TcpFlags::FIN, RCV_NXT - 1, &[], None);
-    assert_eq!(plain().judge_segment(&no_ack), SegmentVerdict::Drop(DropReason::NoAck));
+    assert_eq!(
+        plain().judge_segment(&no_ack, MissingTimestamps::Drop),
+        SegmentVerdict::Drop(DropReason::NoAck)
+    );
     let no_stamp = segment(FIN_ACK, RCV_NXT - 1, &[], None);
-    let verdict = with_timestamps().judge_segment(&no_stamp);
+    let verdict = with_timestamps().judge_segment(&no_stamp, MissingTimestamps::Drop);
     assert_eq!(verdict, SegmentVerdict::Drop(DropReason::TimestampMissing));
+    let verdict = with_timestamps().judge_segment(&no_stamp, MissingTimestamps::Take);
+    assert_eq!(verdict, SegmentVerdict::AckAndRestart);
 }
 
 #[test]
