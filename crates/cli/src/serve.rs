@@ -7,8 +7,8 @@ use clap::Args;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
-    Clock, Device, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tap, Tun,
-    TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
+    Clock, Device, KeySource, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tap,
+    Tun, TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
 use whimbrel_tcp::table::Secrets;
@@ -59,6 +59,11 @@ pub(crate) struct Arguments {
     /// have reached their bound), always or off [default: auto].
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
     syncookies: Option<String>,
+    /// Complete the handshakes of a group of servers, and let them complete this one's, as behind a
+    /// balancer that deals segments to any of them: they have the key of their SYN cookies in
+    /// common, 32 hexadecimal digits in a file or in a variable, and clocks within 40 s.
+    #[arg(long, value_name = "file:PATH|env:NAME")]
+    cookie_group: Option<KeySource>,
     /// Answer GET of any path with that many octets (k, M, G: powers of 1,024), and POST or PUT
     /// with the length and CRC-32 of what was sent.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse)]
@@ -215,7 +220,10 @@ fn serve<D: Device + Send>(
     (stop, clock, headline): (&Stop, Clock, &str),
 ) -> Result<(), Failure> {
     let board = Arc::new(Board::new(devices.len()));
-    let secrets = entropy::secrets().map_err(Failure::run)?;
+    let mut secrets = entropy::secrets().map_err(Failure::run)?;
+    if let Some(key) = plan.group {
+        key.share(&mut secrets);
+    }
     let taps = capture::spread(open_tap(plan, &devices, clock)?, devices.len());
     let mut shards = Vec::new();
     for (((number, device), waker), tap) in devices.into_iter().enumerate().zip(wakers).zip(taps) {
@@ -318,6 +326,9 @@ fn open_shard(
         routes: plan.wire.routes(),
     })
     .map_err(Failure::run)?;
+    if let Some(key) = plan.group {
+        key.join(&mut shard);
+    }
     let listen = |at: &_| {
         let listener = shard.listen(*at, plan.backlog).map_err(Failure::run)?;
         shard.set_fast_open(listener, plan.fast_open);

@@ -26,11 +26,11 @@ struct Meeting {
 
 impl Meeting {
     fn new() -> Arc<Self> {
-        Arc::new(Self {
-            queue: Mutex::new(VecDeque::new()),
-            bell: Bell::new(),
-            event: Notify::new(),
-        })
+        Arc::new(Self::model())
+    }
+
+    fn model() -> Self {
+        Self { queue: Mutex::new(VecDeque::new()), bell: Bell::new(), event: Notify::new() }
     }
 
     /// What a task does.
@@ -96,4 +96,42 @@ fn a_worker_sleeps_on_nothing_that_one_task_put() {
 fn a_worker_sleeps_on_nothing_that_two_tasks_put() {
     // All interleavings of three threads take minutes.
     all_are_taken(2, 1, Some(2));
+}
+
+/// Two shards, each with the lane that the other passes frames on by.
+struct Neighbours([Meeting; 2]);
+
+impl Neighbours {
+    /// What a shard does: it passes a frame on, and works until it has the other's. Nothing but its
+    /// lane tells it of that: after the announcement it asks whether something waits there.
+    fn work(&self, own: usize) {
+        self.0[1 - own].put(own as u32);
+        let Meeting { queue, bell, event } = &self.0[own];
+        loop {
+            let adopted = queue.lock().unwrap().pop_front();
+            if let Some(frame) = adopted {
+                assert_eq!(frame, 1 - own as u32);
+                return;
+            }
+            bell.announce();
+            let is_empty = queue.lock().unwrap().is_empty();
+            if is_empty {
+                event.wait();
+            }
+            bell.retract();
+        }
+    }
+}
+
+#[test]
+fn shards_that_pass_frames_on_to_each_other_both_get_them() {
+    loom::model(|| {
+        let shards = Arc::new(Neighbours([Meeting::model(), Meeting::model()]));
+        let other = {
+            let shards = Arc::clone(&shards);
+            thread::spawn(move || shards.work(1))
+        };
+        shards.work(0);
+        other.join().unwrap();
+    });
 }

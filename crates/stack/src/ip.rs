@@ -15,7 +15,7 @@ pub use counters::{FrameDrop, IpCounters};
 pub use fragmentation::Datagram;
 pub(crate) use icmp::{Answer, ErrorBudget, ErrorOut, Report};
 pub(crate) use input::{Arrival, Arrived, FlowKey, Refused};
-pub(crate) use output::TcpOut;
+pub(crate) use output::{PlainOut, TcpOut};
 pub(crate) use path_mtu::PathMtus;
 pub(crate) use reassembly::{Bounds, Reassembly};
 pub use routes::Routes;

@@ -115,6 +115,7 @@ impl Link {
     }
 
     /// Takes the header off a frame.
+    #[inline(never)]
     fn open<'a>(&self, frame: &'a [u8]) -> Result<Opened<'a>, FrameDrop> {
         let (header, packet) = EthernetHeader::parse(frame).map_err(|_| FrameDrop::Header)?;
         let cast = if header.dst == self.mac {
@@ -266,6 +267,7 @@ impl Host {
     }
 
     /// What a frame carries.
+    #[inline(always)]
     pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Opened<'a>, FrameDrop> {
         match &self.link {
             None => Ok(Opened::Packet(frame)),

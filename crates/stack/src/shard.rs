@@ -7,6 +7,19 @@
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
+/// The surroundings of a call into a connection, beside which they are borrowed.
+macro_rules! surroundings {
+    ($shard:expr) => {
+        whimbrel_tcp::Context {
+            now: $shard.now,
+            tunables: &$shard.tunables,
+            counters: &mut $shard.counters,
+            pool: &mut $shard.pool,
+            max_text: $shard.host.max_text(),
+        }
+    };
+}
+
 mod administer;
 mod clock;
 mod closing;
@@ -25,17 +38,16 @@ mod ports;
 mod settings;
 mod settle;
 
-use alloc::collections::VecDeque;
-
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
 use whimbrel_tcp::table::{
     Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, PortRange, Ports,
 };
 use whimbrel_tcp::{Context, Counters, Instant, Tunables};
-use whimbrel_wire::{Endpoint, Flow};
+use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::ports::SourcePool;
+use self::settle::{Lists, Source};
 use crate::connections::Slot;
 use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
 use crate::link::Link;
@@ -43,7 +55,7 @@ use crate::markings::Markings;
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::wheel::Wheel;
-use crate::{Handle, ListenerId, ShardConfig};
+use crate::{Handle, ShardConfig};
 
 pub use inspect::{SocketEntry, SocketState, StateCounts};
 
@@ -65,12 +77,13 @@ pub struct Shard {
     listeners: Listeners,
     ports: Ports,
     sources: SourcePool,
+    /// Whom a connection was opened to last: it can be connected to.
+    judged_peer: Option<Address>,
     markings: Markings,
     // What is to be done.
     wheel: Wheel,
-    dirty: VecDeque<u32>,
+    lists: Lists,
     replies: Replies,
-    events: VecDeque<Source>,
     pool: ColdPool,
     counters: Counters,
 }
@@ -79,13 +92,6 @@ pub struct Shard {
 fn check_mtu(mtu: u16, addresses: &Addresses) -> Result<(), ConfigError> {
     let least = if addresses.iter().all(|own| own.addr.is_v4()) { 68 } else { 1_280 };
     if mtu < least { Err(ConfigError::Mtu { mtu, least }) } else { Ok(()) }
-}
-
-/// Whoever has something to tell an application.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    Connection(u32),
-    Listener(ListenerId),
 }
 
 /// Getters.
@@ -119,11 +125,11 @@ impl Shard {
             listeners: Listeners::default(),
             ports: Ports::new(&secrets, range, &tunables),
             sources: SourcePool::default(),
+            judged_peer: None,
             markings: Markings::default(),
             wheel: Wheel::new(Instant::ZERO),
-            dirty: VecDeque::new(),
+            lists: Lists::default(),
             replies: Replies::default(),
-            events: VecDeque::new(),
             pool: ColdPool::default(),
             counters: Counters::default(),
             host,
@@ -212,26 +218,45 @@ impl Shard {
 
     /// The surroundings of a call into the protocol.
     fn context(&mut self) -> Context<'_> {
-        Context {
-            now: self.now,
-            tunables: &self.tunables,
-            counters: &mut self.counters,
-            pool: &mut self.pool,
-            max_text: self.host.max_text(),
-        }
+        surroundings!(self)
     }
 
     /// A connection and the surroundings of a call into it.
     fn connection(&mut self, index: u32) -> Option<(&mut Connection, Context<'_>)> {
         let slot = self.records.connections.0.get_mut(index)?;
-        let context = Context {
-            now: self.now,
-            tunables: &self.tunables,
-            counters: &mut self.counters,
-            pool: &mut self.pool,
-            max_text: self.host.max_text(),
-        };
-        Some((&mut slot.connection, context))
+        Some((&mut slot.connection, surroundings!(self)))
+    }
+
+    /// Does something to a connection, and whatever follows from it.
+    #[inline]
+    fn touch<T>(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let slot = self.records.connections.0.get_mut(index)?;
+        let done = act(&mut slot.connection, &mut surroundings!(self));
+        if let Some(deadline) = self.lists.settle(slot, index) {
+            self.settle_timer(index, deadline);
+        }
+        Some(done)
+    }
+
+    /// The same to one that an application names and holds.
+    #[inline]
+    fn touch_held<T>(
+        &mut self,
+        handle: Handle,
+        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let Handle { index, generation, .. } = handle;
+        let slot = self.records.connections.0.get_mut_of(index, generation);
+        let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
+        let done = act(&mut slot.connection, &mut surroundings!(self));
+        if let Some(deadline) = self.lists.settle(slot, index) {
+            self.settle_timer(index, deadline);
+        }
+        Some(done)
     }
 }
 

@@ -43,7 +43,7 @@ pub use fast_open::FastSyn;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, Particulars, SocketOptions};
-pub use output::Outgoing;
+pub use output::{Opening, Outgoing, RareOptions};
 pub use settings::{Cork, KeepAlive, Nagle};
 pub use snapshot::Snapshot;
 pub use tally::{Ledger, Limit, Tally};

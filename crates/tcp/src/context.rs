@@ -3,6 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use bytes::{Bytes, BytesMut};
+
 use crate::conn::{Cold, Ledger};
 use crate::time::Instant;
 use crate::{Counters, Tunables};
@@ -34,11 +36,20 @@ pub struct ColdPool {
     #[expect(clippy::vec_box)]
     ledgers: Vec<Box<Ledger>>,
     lent: usize,
+    /// Room for short texts of any connection.
+    room: BytesMut,
 }
 
 impl ColdPool {
     /// The most cold halves kept idle: enough for a burst of 64 in and 64 out on either side.
     pub const BOUND: usize = 256;
+
+    /// Texts up to this length share chunks.
+    pub(crate) const SHORT: usize = 512;
+
+    /// The room of a chunk: what one text can pin at most, no more than a second text of an octet
+    /// would open for its connection alone.
+    const CHUNK: usize = 2048;
 
     /// A cold half, empty.
     pub fn take(&mut self) -> Box<Cold> {
@@ -66,6 +77,17 @@ impl ColdPool {
             *ledger = Ledger::default();
             self.ledgers.push(ledger);
         }
+    }
+
+    /// Copies a text, at most [`ColdPool::SHORT`] octets: into a chunk that it shares with others, as an
+    /// allocation for each costs four times the copy. The chunk stays as long as any of them does.
+    pub(crate) fn keep(&mut self, text: &[u8]) -> Bytes {
+        debug_assert!(text.len() <= Self::SHORT, "a long text would pin what is short");
+        if self.room.capacity() < text.len() {
+            self.room = BytesMut::with_capacity(Self::CHUNK);
+        }
+        self.room.extend_from_slice(text);
+        self.room.split().freeze()
     }
 
     /// How many are with a connection now. Zero when every connection is idle or gone.

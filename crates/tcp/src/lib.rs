@@ -29,6 +29,6 @@ pub mod verdict;
 pub use context::Context;
 pub use counters::Counters;
 pub use segment::{Payload, RxSegment, SegMeta, Slices, TxSegment};
-pub use time::{Instant, Tick};
+pub use time::{Instant, Micros, Tick};
 pub use tunables::{InvalidTunable, TUNABLES, TunableError, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};

@@ -38,6 +38,13 @@ impl Instant {
         self.0 / 1_000
     }
 
+    /// This instant and so many microseconds.
+    #[inline]
+    #[must_use]
+    pub const fn after_micros(self, micros: u64) -> Self {
+        Self(self.0.saturating_add(micros.saturating_mul(1_000)))
+    }
+
     /// The time from `earlier` to `self`, zero if `earlier` is the later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
@@ -62,13 +69,40 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// Microseconds, at most 2^32 - 1. By 64 bits: `Duration::as_micros` has 128, which each measurement
-/// would pay for.
-#[inline]
-pub(crate) fn micros(duration: Duration) -> u32 {
-    let seconds = duration.as_secs().saturating_mul(1_000_000);
-    let micros = seconds.saturating_add(u64::from(duration.subsec_micros()));
-    if micros > u64::from(u32::MAX) { u32::MAX } else { micros as u32 }
+/// A time in microseconds, at most 71 minutes. What is measured of each round trip stays in this unit:
+/// a [`Duration`] is seconds and a rest, and to come from one to the other costs two divisions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
+pub struct Micros(u32);
+
+impl Micros {
+    /// So many.
+    #[inline]
+    pub const fn new(micros: u32) -> Self {
+        Self(micros)
+    }
+
+    /// How many.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl From<Duration> for Micros {
+    #[inline]
+    fn from(duration: Duration) -> Self {
+        // By 64 bits: `Duration::as_micros` has 128.
+        let seconds = duration.as_secs().saturating_mul(1_000_000);
+        let micros = seconds.saturating_add(u64::from(duration.subsec_micros()));
+        Self(u32::try_from(micros).unwrap_or(u32::MAX))
+    }
+}
+
+impl From<Micros> for Duration {
+    fn from(micros: Micros) -> Self {
+        Self::from_micros(u64::from(micros.0))
+    }
 }
 
 /// A millisecond on a circle of 2^32 (49.7 days): what a record can afford to remember of time.

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use fastrand::Rng;
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family};
 
+use crate::desk::Desk;
 use crate::fault;
 
 /// The ends that are taken.
@@ -31,21 +32,35 @@ struct Table {
     chance: Rng,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Holder {
     id: u64,
     addr: Address,
     share: Share,
-    listening: bool,
+    life: Life,
 }
 
-/// Whether an end may be bound twice (`SO_REUSEADDR`).
+/// What is done with an end.
+#[derive(Debug)]
+enum Life {
+    Bound,
+    Listening(Weak<Desk>),
+}
+
+/// With whom an end may be shared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Share {
-    /// By those that allow it, as long as none of them listens.
-    Allowed,
-    /// No.
-    Refused,
+pub(crate) struct Share {
+    /// With those that allow it too, as long as none of them listens (`SO_REUSEADDR`).
+    pub(crate) address: bool,
+    /// With those that allow it too, and all of them may listen (`SO_REUSEPORT`).
+    pub(crate) port: bool,
+}
+
+impl Share {
+    /// With nobody.
+    pub(crate) const NONE: Self = Self { address: false, port: false };
+    /// As tokio's listeners.
+    pub(crate) const ADDRESS: Self = Self { address: true, port: false };
 }
 
 /// An end that is taken until this is dropped.
@@ -82,14 +97,15 @@ impl Bound {
             port => port,
         };
         let at = Endpoint::new(at.addr, port);
-        let holder = Holder { id: table.next, addr: at.addr, share, listening: false };
+        let id = table.next;
+        let holder = Holder { id, addr: at.addr, share, life: Life::Bound };
         let others = table.ports.entry(port).or_default();
         if others.iter().any(|other| excludes(other, &holder)) {
             return Err(fault::in_use(at));
         }
         others.push(holder);
         table.next += 1;
-        Ok(Reserved { bound: Arc::clone(self), id: holder.id, at })
+        Ok(Reserved { bound: Arc::clone(self), id, at })
     }
 
     fn draw(&self, table: &mut Table, addr: Address) -> io::Result<u16> {
@@ -114,18 +130,31 @@ impl Reserved {
         self.at
     }
 
-    /// Somebody listens there from now on, and nobody else has it.
-    pub(crate) fn listen(&self) -> io::Result<()> {
+    /// Somebody listens there from now on, and nobody else has it but those that share the port: with
+    /// them, at their desk if they listen already, else at one that `open` makes.
+    pub(crate) fn listen(&self, open: impl FnOnce() -> Arc<Desk>) -> io::Result<Arc<Desk>> {
         let mut table = self.bound.lock();
         let holders = table.ports.entry(self.at.port).or_default();
-        let mut others = holders.iter().filter(|other| other.id != self.id);
-        if others.any(|other| overlap(&other.addr, &self.at.addr)) {
-            return Err(fault::in_use(self.at));
+        let is_own = |holder: &&mut Holder| holder.id == self.id;
+        let shares = holders.iter_mut().find(is_own).is_some_and(|own| own.share.port);
+        let mut desk = None;
+        for other in holders.iter().filter(|other| other.id != self.id) {
+            if !overlap(&other.addr, &self.at.addr) {
+                continue;
+            }
+            if !(shares && other.share.port && other.addr == self.at.addr) {
+                return Err(fault::in_use(self.at));
+            }
+            if let Life::Listening(theirs) = &other.life {
+                // Who lets go at this moment has the end still.
+                desk = Some(theirs.upgrade().ok_or_else(|| fault::in_use(self.at))?);
+            }
         }
-        for own in holders.iter_mut().filter(|holder| holder.id == self.id) {
-            own.listening = true;
+        let desk = desk.unwrap_or_else(open);
+        if let Some(own) = holders.iter_mut().find(is_own) {
+            own.life = Life::Listening(Arc::downgrade(&desk));
         }
-        Ok(())
+        Ok(desk)
     }
 }
 
@@ -142,8 +171,10 @@ impl Drop for Reserved {
 }
 
 fn excludes(one: &Holder, other: &Holder) -> bool {
-    let shared = one.share == Share::Allowed && other.share == Share::Allowed;
-    overlap(&one.addr, &other.addr) && (!shared || one.listening || other.listening)
+    let listens = |holder: &Holder| matches!(holder.life, Life::Listening(_));
+    let by_address = one.share.address && other.share.address && !listens(one) && !listens(other);
+    let shared = by_address || one.share.port && other.share.port;
+    overlap(&one.addr, &other.addr) && !shared
 }
 
 /// Whether a SYN could be for both. `::` takes IPv4 too, as a socket that did not ask for

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use whimbrel_io::{
-    Clock, Device, MemWire, PacketError, PacketWire, Stop, Tun, TunError, UnixError, UnixWire,
-    Waker, WireSpec, Worker, entropy,
+    Clock, Device, GroupKey, MemWire, PacketError, PacketWire, Steered, Stop, Tun, TunConfig,
+    TunError, UnixError, UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::ConfigError;
@@ -16,6 +16,7 @@ use whimbrel_tcp::tunables::TunableError;
 use whimbrel_wire::Address;
 
 use crate::Stack;
+use crate::ending::Ending;
 use crate::face::Face;
 use crate::mailbox::Mailbox;
 
@@ -37,6 +38,8 @@ pub struct StackBuilder {
     routes: Vec<Route>,
     tunables: Tunables,
     seed: Option<u64>,
+    shards: Option<u16>,
+    group: Option<GroupKey>,
 }
 
 #[derive(Debug)]
@@ -47,7 +50,7 @@ enum Wire {
 
 /// One end of a wire inside the process, from [`mem_wire`].
 #[derive(Debug)]
-pub struct MemEnd(MemWire);
+pub struct MemEnd(whimbrel_io::MemEnd);
 
 /// Both ends of a wire inside the process, which needs no privilege. `there` is the way from the
 /// first to the second, `back` the other; the same `seed` makes the same losses.
@@ -64,7 +67,7 @@ pub struct MemEnd(MemWire);
 /// # }
 /// ```
 pub fn mem_wire(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(MemEnd, MemEnd)> {
-    let (first, second) = MemWire::pair(there, back, seed)?;
+    let (first, second) = whimbrel_io::MemEnd::pair(there, back, seed);
     Ok((MemEnd(first), MemEnd(second)))
 }
 
@@ -77,9 +80,25 @@ pub enum BuildError {
         "the stack has no wire: give one, as in .wire(\"tun:whim0,addr=10.9.0.2/24\".parse()?)"
     )]
     NoWire,
-    /// A wire with several queues.
-    #[error("{0} queues: the face has one shard, give one queue")]
-    Queues(u16),
+    /// A number of shards that no stack has.
+    #[error("{shards} shards: give 1 to {most}")]
+    Shards {
+        /// What was given.
+        shards: u16,
+        /// The most there can be.
+        most: u16,
+    },
+    /// A wire with another number of queues.
+    #[error("{shards} shards: the wire has {queues} queues, give as many shards or none")]
+    Queues {
+        /// The shards that were asked for.
+        shards: u16,
+        /// The queues of the wire.
+        queues: u16,
+    },
+    /// A wire that cannot have so many queues.
+    #[error(transparent)]
+    OneQueue(#[from] whimbrel_io::ConfigError),
     /// A wire that this version cannot serve.
     #[error("the face knows only tun:, tap:, packet: and unix: wires, and mem_wire()")]
     Wire,
@@ -161,67 +180,135 @@ impl StackBuilder {
         self
     }
 
-    /// Opens the wire and starts the worker thread.
+    /// Takes part in a group of stacks that have this key of their SYN cookies in common, and complete
+    /// each other's handshakes, as behind a balancer that deals segments to any of them. A third
+    /// segment is honoured whether this stack sent the cookie or another; their clocks must agree to
+    /// 40 s, and listeners of the group are to have the same settings.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let key: whimbrel::KeySource = "file:/etc/whimbrel/cookie.key".parse()?;
+    /// let stack = whimbrel::Stack::builder().cookie_group(key.read()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cookie_group(mut self, key: GroupKey) -> Self {
+        self.group = Some(key);
+        self
+    }
+
+    /// Runs the stack on so many threads (1 ..= 256; by default as many as the wire has queues), each
+    /// with a queue of the wire and connections of its own: `connect` takes them in turn, and a
+    /// listener accepts from all. `unix:` has one queue.
+    pub fn shards(mut self, shards: u16) -> Self {
+        self.shards = Some(shards);
+        self
+    }
+
+    /// Opens the wire and starts the worker threads.
     pub fn build(mut self) -> Result<Stack, BuildError> {
+        let most = TunConfig::MAX_QUEUES;
+        if let Some(shards) = self.shards.filter(|shards| !(1..=most).contains(shards)) {
+            return Err(BuildError::Shards { shards, most });
+        }
         match self.wire.take().ok_or(BuildError::NoWire)? {
             Wire::Mem(MemEnd(end)) => {
-                let (clock, waker) = (end.clock(), end.waker());
-                self.start(end, clock, waker)
+                let devices = end.open(self.shards.unwrap_or(1))?;
+                let clock = devices.first().map_or_else(Clock::start, MemWire::clock);
+                let wakers = devices.iter().map(MemWire::waker).collect();
+                self.start_queues(devices, clock, wakers)
             }
-            Wire::Spec(spec) => {
-                self.addresses.splice(0..0, spec.addresses().iter().copied());
-                self.routes.extend(spec.routes());
-                let (clock, waker) = (Clock::start(), Waker::new()?);
-                match spec {
-                    spec if spec.queues() > 1 => Err(BuildError::Queues(spec.queues())),
-                    WireSpec::Tun(config) | WireSpec::Tap(config) => {
-                        self.start(Tun::open(&config)?, clock, waker)
-                    }
-                    WireSpec::Packet(config) => {
-                        self.start(PacketWire::open(&config)?, clock, waker)
-                    }
-                    WireSpec::Unix(config) => self.start(UnixWire::open(&config)?, clock, waker),
-                    _ => Err(BuildError::Wire),
-                }
+            Wire::Spec(spec) => self.open(spec),
+        }
+    }
+
+    fn open(mut self, spec: WireSpec) -> Result<Stack, BuildError> {
+        let queues = spec.queues();
+        let shards = self.shards.unwrap_or(queues);
+        if queues != 1 && queues != shards {
+            return Err(BuildError::Queues { shards, queues });
+        }
+        let spec = spec.with_queues(shards)?;
+        self.addresses.splice(0..0, spec.addresses().iter().copied());
+        self.routes.extend(spec.routes());
+        let wakers = (0..shards).map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
+        let clock = Clock::start();
+        match spec {
+            WireSpec::Tun(config) | WireSpec::Tap(config) => {
+                self.start_queues(Tun::open_queues(&config)?, clock, wakers)
             }
+            WireSpec::Packet(config) => {
+                self.start_queues(PacketWire::open_fanout(&config)?, clock, wakers)
+            }
+            WireSpec::Unix(config) => {
+                self.start_queues(vec![UnixWire::open(&config)?], clock, wakers)
+            }
+            _ => Err(BuildError::Wire),
+        }
+    }
+
+    /// Several queues are steered; to one everything comes.
+    fn start_queues<D: Device + Send + 'static>(
+        self,
+        devices: Vec<D>,
+        clock: Clock,
+        wakers: Vec<Waker>,
+    ) -> Result<Stack, BuildError> {
+        match devices.len() {
+            1 => self.start(devices, clock, wakers),
+            _ => self.start(Steered::join(devices, &wakers), clock, wakers),
         }
     }
 
     fn start<D: Device + Send + 'static>(
         self,
-        device: D,
+        devices: Vec<D>,
         clock: Clock,
-        waker: Waker,
+        wakers: Vec<Waker>,
     ) -> Result<Stack, BuildError> {
-        let secrets = match self.seed {
+        let mut secrets = match self.seed {
             Some(seed) => Secrets::from_seed(seed),
             None => entropy::secrets()?,
         };
-        let shard = Shard::new(ShardConfig {
-            tunables: self.tunables.clone(),
-            secrets,
-            capabilities: device.capabilities(),
-            addresses: self.addresses.clone(),
-            routes: self.routes,
-        })?;
-        let mailbox = Arc::new(Mailbox::new(waker.clone()));
-        let stop = Stop::new()?;
-        let face = Face::new(Arc::clone(&mailbox), stop.clone());
-        let worker = Worker::new(device, shard, face, clock, waker);
-        std::thread::Builder::new().name("whimbrel-0".into()).spawn(move || run(worker, &stop))?;
+        if let Some(key) = self.group {
+            key.share(&mut secrets);
+        }
+        let ending = Arc::new(Ending::new(Stop::new()?, devices.len()));
+        let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
+        for (device, waker) in devices.into_iter().zip(wakers) {
+            let mut shard = Shard::new(ShardConfig {
+                tunables: self.tunables.clone(),
+                secrets,
+                capabilities: device.capabilities(),
+                addresses: self.addresses.clone(),
+                routes: self.routes.clone(),
+            })?;
+            if let Some(key) = self.group {
+                key.join(&mut shard);
+            }
+            let mailbox = Arc::new(Mailbox::new(waker.clone()));
+            let face = Face::new(Arc::clone(&mailbox), Arc::clone(&ending));
+            mailboxes.push(mailbox);
+            workers.push(Worker::new(device, shard, face, clock, waker));
+        }
+        for (number, worker) in workers.into_iter().enumerate() {
+            let of_stack = Arc::clone(&ending);
+            let thread = std::thread::Builder::new().name(format!("whimbrel-{number}"));
+            // Without one of them those that run are no stack.
+            thread.spawn(move || run(worker, &of_stack)).inspect_err(|_| ending.stop().set())?;
+        }
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
-        Ok(Stack::new([mailbox].into(), self.addresses, self.tunables, seed))
+        Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, seed))
     }
 }
 
 /// The life of a worker thread. If it panics, the face is dropped, and tells everybody.
-fn run<D: Device>(mut worker: Worker<D, Face>, stop: &Stop) {
-    let why = match worker.run(stop) {
-        Ok(()) => "nobody held it any more".into(),
-        Err(error) => error.to_string(),
-    };
+fn run<D: Device>(mut worker: Worker<D, Face>, ending: &Ending) {
+    if let Err(error) = worker.run(ending.stop()) {
+        ending.fail(error.to_string());
+    }
     let (_, _, mut face) = worker.into_parts();
-    face.end(why);
+    face.end(ending.why());
 }
 
 /// [`Stack::pair`].

@@ -206,13 +206,7 @@ impl StreamState {
 
     /// The shard is to look.
     pub(crate) fn dirty(&mut self) -> Duty {
-        match self.handle {
-            Some(handle) if !self.flags.has(Flags::DIRTY) => {
-                self.flags.set(Flags::DIRTY);
-                Duty::Post(handle)
-            }
-            _ => Duty::None,
-        }
+        self.flags.mark_dirty(self.handle).map_or(Duty::None, Duty::Post)
     }
 
     /// The task let go. What it waited with is returned, to be dropped after unlocking.

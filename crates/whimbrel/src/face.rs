@@ -10,12 +10,13 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_io::{Activity, Port, Stop};
+use whimbrel_io::{Activity, Port};
 use whimbrel_stack::{Event, Handle, ListenerId, Shard};
 use whimbrel_tcp::{CloseReason, Instant};
 
 use crate::backlog::{Accepted, Backlog};
 use crate::cell::{Flags, StreamCell, StreamState};
+use crate::ending::Ending;
 use crate::exchange::Fate;
 use crate::fault;
 use crate::mailbox::{Connect, Held, Mailbox, Request};
@@ -25,28 +26,38 @@ use crate::waiters::wake_all;
 #[derive(Debug)]
 pub(crate) struct Face {
     mailbox: Arc<Mailbox>,
-    stop: Stop,
+    ending: Arc<Ending>,
     /// By [`Handle::index`]: 8 octets a connection.
     streams: Vec<Option<Arc<StreamCell>>>,
     open: usize,
     listeners: BTreeMap<ListenerId, Arc<Backlog>>,
     /// Who is to be woken at the end of this step.
     woken: Vec<Waker>,
-    /// Until when the last segments have time.
-    until: Option<Instant>,
+    life: Life,
+}
+
+/// How long a shard is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    /// As long as somebody holds something of it.
+    Needed,
+    /// Until then the last segments have time.
+    Parting(Instant),
+    /// Not any more; the others may be.
+    Released,
 }
 
 impl Face {
-    /// Serves what comes through `mailbox`; sets `stop` when nobody needs it any more.
-    pub(crate) fn new(mailbox: Arc<Mailbox>, stop: Stop) -> Self {
+    /// Serves what comes through `mailbox`; says so when nobody needs it any more.
+    pub(crate) fn new(mailbox: Arc<Mailbox>, ending: Arc<Ending>) -> Self {
         Self {
             mailbox,
-            stop,
+            ending,
             streams: Vec::new(),
             open: 0,
             listeners: BTreeMap::new(),
             woken: Vec::new(),
-            until: None,
+            life: Life::Needed,
         }
     }
 
@@ -228,20 +239,25 @@ impl Face {
 
 /// The end.
 impl Face {
-    /// Ends the worker once nobody holds anything of the stack, and the last segments are out.
+    /// Lets go of the shard once nobody holds anything of the stack, and the last segments are out.
     fn judge_end(&mut self, now: Instant, shard: &Shard) {
-        if !self.mailbox.is_closing() {
+        if !self.mailbox.is_closing() || self.life == Life::Released {
             return;
         }
         if self.open > 0 || !self.listeners.is_empty() || !self.mailbox.is_empty() {
-            self.until = None;
+            self.life = Life::Needed;
             return;
         }
-        let until = *self.until.get_or_insert(now + GRACE);
+        let until = match self.life {
+            Life::Parting(until) => until,
+            _ => now + GRACE,
+        };
+        self.life = Life::Parting(until);
         let census = shard.census();
         let busy = census.connections + census.syn_entries + census.replies;
         if busy == 0 || now >= until {
-            self.stop.set();
+            self.life = Life::Released;
+            self.ending.release();
         }
     }
 
@@ -290,14 +306,20 @@ impl Port for Face {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.until
+        match self.life {
+            Life::Parting(until) => Some(until),
+            Life::Needed | Life::Released => None,
+        }
     }
 }
 
 impl Drop for Face {
-    /// After a panic on the shard's thread, too, nobody waits for ever.
+    /// After a panic on the shard's thread, too, nobody waits for ever, here or at another shard.
     fn drop(&mut self) {
-        self.end("its worker stopped".into());
+        if std::thread::panicking() {
+            self.ending.fail("a worker of it stopped".into());
+        }
+        self.end(self.ending.why());
     }
 }
 

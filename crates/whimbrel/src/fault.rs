@@ -176,6 +176,17 @@ pub(crate) fn hop_limit(asked: u32) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("ttl {asked}: give 1 to 255"))
 }
 
+/// A traffic class that no packet has.
+pub(crate) fn traffic_class(asked: u32) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("traffic class {asked}: give 0 to 255"))
+}
+
+/// An option of IPv6 alone.
+pub(crate) fn not_v6() -> io::Error {
+    let text = "a socket for IPv4 has no traffic class: use set_tos_v4, or TcpSocket::new_v6";
+    io::Error::new(ErrorKind::Unsupported, text)
+}
+
 /// No address came of a name.
 pub(crate) fn no_address() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "the name has no address: give one, as in 10.0.0.2:80")

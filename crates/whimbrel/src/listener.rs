@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::AddAssign;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -10,38 +11,38 @@ use std::task::{Context, Poll, Waker, ready};
 use futures_core::Stream;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::task::coop::poll_proceed;
-use whimbrel_tcp::table::{Families, ListenerStats as ShardStats};
+use whimbrel_tcp::table::ListenerStats as ShardStats;
 
-use crate::backlog::Backlog;
 use crate::bound::{Reserved, Share};
 use crate::cell::Settings;
-use crate::mailbox::{Mailbox, Request};
+use crate::desk::{Desk, Part};
 use crate::stream::hop_limit;
 use crate::waiters::Ticket;
 use crate::{Stack, TcpStream, fault, stack};
 
 /// A listener. Everything is named and behaves as in `tokio::net::TcpListener`.
 ///
+/// On a stack of several shards it listens at each of them, and accepts from all in turn.
+///
 /// Dropping it resets the connections that nobody accepted.
 #[derive(Debug)]
 pub struct TcpListener {
-    backlog: Arc<Backlog>,
-    mailbox: Arc<Mailbox>,
+    desk: Arc<Desk>,
     reserved: Reserved,
 }
 
 /// What a listener begins with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    /// How many complete connections may wait.
+    /// How many complete connections may wait, at each shard.
     pub(crate) backlog: u32,
-    /// How many handshakes of Fast Open may be under way.
+    /// How many handshakes of Fast Open may be under way, at each shard.
     pub(crate) fast_open: u32,
     /// What accepted streams inherit.
     pub(crate) settings: Settings,
 }
 
-/// What happened at a listener.
+/// What happened at a listener, at all shards together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ListenerStats {
     /// Connections that became complete.
@@ -55,7 +56,7 @@ pub struct ListenerStats {
     pub cookies_sent: u64,
     /// How many complete connections wait for `accept` now.
     pub waiting: usize,
-    /// How many may.
+    /// How many may: the backlog, at each shard.
     pub backlog: u32,
     /// How many handshakes are under way now.
     pub half_open: u32,
@@ -73,7 +74,7 @@ impl TcpListener {
         let mut last = None;
         for addr in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
-            let listening = stack.reserve(addr, Share::Allowed).and_then(|at| {
+            let listening = stack.reserve(addr, Share::ADDRESS).and_then(|at| {
                 Self::listen(stack, at, Rules { backlog: BACKLOG, fast_open: 0, settings })
             });
             match listening {
@@ -85,22 +86,25 @@ impl TcpListener {
     }
 
     pub(crate) fn listen(stack: &Stack, reserved: Reserved, rules: Rules) -> io::Result<Self> {
-        reserved.listen()?;
-        let mailbox = Arc::clone(stack.home()?);
-        let backlog = Backlog::new(reserved.at(), Families::DualStack, rules);
-        let listener = Self { backlog: Arc::new(backlog), mailbox, reserved };
-        listener.mailbox.ask(Request::Listen(Arc::clone(&listener.backlog)));
-        Ok(listener)
+        let mut is_new = false;
+        let desk = reserved.listen(|| {
+            is_new = true;
+            Desk::new(stack.mailboxes(), reserved.at(), rules)
+        })?;
+        if is_new {
+            desk.open();
+        }
+        Ok(Self { desk, reserved })
     }
 
     /// The next connection. Dropping the future loses none.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        Accept { listener: self, ticket: None }.await
+        Accept { listener: self, tickets: Vec::new() }.await
     }
 
     /// The next connection, if there is one. Of several tasks that poll, only the latest is woken.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        self.poll_with(cx, |backlog, waker| backlog.lock().waiters.register(waker))
+        self.poll_with(cx, Desk::register)
     }
 
     /// The connections, one after the other, as a `Stream` that never ends by itself. What tokio
@@ -116,40 +120,24 @@ impl TcpListener {
 
     /// The time to live (IPv4) or hop limit (IPv6) of what its connections send.
     pub fn ttl(&self) -> io::Result<u32> {
-        Ok(self.backlog.lock().settings.hop_limit().into())
+        Ok(self.desk.settings().ok_or_else(fault::unknown)?.hop_limit().into())
     }
 
     /// Connections that come from now on are answered with this time to live, or hop limit
     /// (1 ..= 255).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let hops = hop_limit(ttl)?;
-        self.backlog.lock().settings.set_hop_limit(hops);
-        self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
+        self.desk.set(|settings| settings.set_hop_limit(hops));
         Ok(())
     }
 
     /// What happened so far, and how full it is. Tokio has no such method.
     pub async fn stats(&self) -> io::Result<ListenerStats> {
-        let backlog = Arc::clone(&self.backlog);
-        let look = move |shard: &whimbrel_stack::Shard, _| {
-            let state = backlog.lock();
-            let listener = shard.listener(state.id?)?;
-            let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();
-            let (waiting, half_open) = (listener.waiting(), listener.half_open());
-            drop(state);
-            let waiting = waiting + backlog.waiting();
-            let backlog = backlog.most;
-            Some(ListenerStats {
-                accepted,
-                overflows,
-                syn_drops,
-                cookies_sent,
-                waiting,
-                backlog,
-                half_open,
-            })
-        };
-        stack::inspect(&self.mailbox, look).await?.ok_or_else(fault::unknown)
+        let mut sum = ListenerStats::default();
+        for part in self.desk.parts() {
+            sum += stats_of(part).await?;
+        }
+        Ok(sum)
     }
 
     /// The next connection; if there is none, waits as `wait` does, and looks again: one may have
@@ -157,36 +145,54 @@ impl TcpListener {
     fn poll_with(
         &self,
         cx: &mut Context<'_>,
-        wait: impl FnOnce(&Backlog, &Waker) -> Option<Waker>,
+        wait: impl FnOnce(&Desk, &Waker) -> Vec<Waker>,
     ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         let coop = ready!(poll_proceed(cx));
-        let mut next = self.take();
+        let mut next = self.desk.take();
         if matches!(next, Ok(None)) {
-            drop(wait(&self.backlog, cx.waker()));
-            next = self.take();
+            drop(wait(&self.desk, cx.waker()));
+            next = self.desk.take();
         }
         let Some(stream) = next? else { return Poll::Pending };
         coop.made_progress();
         let peer = stream.peer_addr()?;
         Poll::Ready(Ok((stream, peer)))
     }
-
-    fn take(&self) -> io::Result<Option<TcpStream>> {
-        let Some((accepted, tell)) = self.backlog.take()? else { return Ok(None) };
-        let mailbox = Arc::clone(&self.mailbox);
-        let stream = TcpStream::accepted(accepted.cell, mailbox, accepted.flow);
-        if tell {
-            self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
-        }
-        Ok(Some(stream))
-    }
 }
 
-impl Drop for TcpListener {
-    fn drop(&mut self) {
-        let wakers = self.backlog.lock().on_drop();
-        self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
-        drop(wakers);
+/// What happened at one shard.
+async fn stats_of(part: &Part) -> io::Result<ListenerStats> {
+    let backlog = Arc::clone(&part.backlog);
+    let look = move |shard: &whimbrel_stack::Shard, _| {
+        let state = backlog.lock();
+        let listener = shard.listener(state.id?)?;
+        let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();
+        let (waiting, half_open) = (listener.waiting(), listener.half_open());
+        drop(state);
+        let waiting = waiting + backlog.waiting();
+        let backlog = backlog.most;
+        Some(ListenerStats {
+            accepted,
+            overflows,
+            syn_drops,
+            cookies_sent,
+            waiting,
+            backlog,
+            half_open,
+        })
+    };
+    stack::inspect(&part.mailbox, look).await?.ok_or_else(fault::unknown)
+}
+
+impl AddAssign for ListenerStats {
+    fn add_assign(&mut self, other: Self) {
+        self.accepted += other.accepted;
+        self.overflows += other.overflows;
+        self.syn_drops += other.syn_drops;
+        self.cookies_sent += other.cookies_sent;
+        self.waiting += other.waiting;
+        self.backlog = self.backlog.saturating_add(other.backlog);
+        self.half_open += other.half_open;
     }
 }
 
@@ -205,11 +211,11 @@ impl Stream for Incoming<'_> {
     }
 }
 
-/// Somebody who waits for a connection, in line until it is dropped.
+/// Somebody who waits for a connection, in line at every shard until it is dropped.
 #[derive(Debug)]
 struct Accept<'a> {
     listener: &'a TcpListener,
-    ticket: Option<Ticket>,
+    tickets: Vec<Option<Ticket>>,
 }
 
 impl Future for Accept<'_> {
@@ -217,17 +223,14 @@ impl Future for Accept<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let listener = self.listener;
-        let ticket = &mut self.ticket;
-        listener.poll_with(cx, |backlog, waker| backlog.lock().waiters.line_up(ticket, waker))
+        let tickets = &mut self.tickets;
+        listener.poll_with(cx, |desk, waker| desk.line_up(tickets, waker))
     }
 }
 
 impl Drop for Accept<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            let waker = self.listener.backlog.lock().waiters.leave(ticket);
-            drop(waker);
-        }
+        drop(self.listener.desk.leave(&self.tickets));
     }
 }
 

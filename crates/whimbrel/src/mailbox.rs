@@ -1,8 +1,7 @@
 //! The way into a shard: a queue of streams to look at, one of requests, and what wakes it.
 
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, atomic};
 
 use crossbeam_queue::SegQueue;
 use whimbrel_io::Waker;
@@ -13,6 +12,9 @@ use crate::backlog::Backlog;
 use crate::cell::StreamCell;
 use crate::fault;
 use crate::waiters::wake_all;
+use stage::Stage;
+
+mod stage;
 
 /// The way into one shard. Anybody puts something in, its worker alone takes out.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub(crate) struct Mailbox {
     /// Everything that happens once in a connection's life, or less often.
     requests: SegQueue<Request>,
     waker: Waker,
-    stage: AtomicU8,
+    stage: Stage,
     /// Why the worker ended.
     ended: OnceLock<String>,
 }
@@ -68,7 +70,7 @@ impl Mailbox {
             streams: SegQueue::new(),
             requests: SegQueue::new(),
             waker,
-            stage: AtomicU8::new(RUNNING),
+            stage: Stage::new(),
             ended: OnceLock::new(),
         }
     }
@@ -76,7 +78,7 @@ impl Mailbox {
     /// The cell of `handle` is dirty. Nothing may be locked.
     pub(crate) fn post(&self, handle: Handle) {
         // If the worker has ended, every cell that has a handle was told.
-        if self.stage.load(Ordering::Relaxed) == ENDED {
+        if self.stage.has_ended() {
             return;
         }
         self.streams.push(handle);
@@ -87,31 +89,26 @@ impl Mailbox {
     pub(crate) fn ask(&self, request: Request) {
         self.requests.push(request);
         self.waker.wake();
-        // As in `Waker`: either this sees that the worker has ended, or the worker's last look
-        // into the queue sees the request.
-        fence(Ordering::SeqCst);
-        if self.stage.load(Ordering::Relaxed) == ENDED {
+        if self.stage.has_ended_since() {
             self.refuse_all();
         }
     }
 
     /// Nobody holds the stack itself any more: the worker ends when nothing of it is left.
     pub(crate) fn close(&self) {
-        // After the end nothing is left to close.
-        let _ = self.stage.compare_exchange(RUNNING, CLOSING, Ordering::Relaxed, Ordering::Relaxed);
+        self.stage.close();
         self.waker.wake();
     }
 
     /// Whether [`Mailbox::close`] was called.
     pub(crate) fn is_closing(&self) -> bool {
-        self.stage.load(Ordering::Relaxed) == CLOSING
+        self.stage.is_closing()
     }
 
     /// The worker has ended: whatever was asked, or will be, is refused.
     pub(crate) fn end(&self, why: String) {
         let _ = self.ended.set(why);
-        self.stage.store(ENDED, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        self.stage.end();
         self.refuse_all();
     }
 
@@ -161,7 +158,3 @@ impl std::fmt::Debug for Request {
         })
     }
 }
-
-const RUNNING: u8 = 0;
-const CLOSING: u8 = 1;
-const ENDED: u8 = 2;

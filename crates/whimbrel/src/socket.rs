@@ -44,7 +44,7 @@ impl TcpSocket {
 
     fn new(stack: &Stack, any: IpAddr) -> Self {
         let settings = Settings::new(stack.tunables());
-        let draft = Draft { settings, share: Share::Refused, bound: None, fast_open: 0 };
+        let draft = Draft { settings, share: Share::NONE, bound: None, fast_open: 0 };
         Self { stack: stack.clone(), any, draft: Mutex::new(draft) }
     }
 
@@ -147,13 +147,27 @@ impl TcpSocket {
 
     /// Whether the end may be bound by others that allow it too (`SO_REUSEADDR`).
     pub fn reuseaddr(&self) -> io::Result<bool> {
-        Ok(self.lock().share == Share::Allowed)
+        Ok(self.lock().share.address)
     }
 
     /// Lets the end be bound by others that allow it too, as long as none of them listens. For
     /// what TIME-WAIT left behind it is not needed: that never keeps anybody from binding here.
     pub fn set_reuseaddr(&self, reuseaddr: bool) -> io::Result<()> {
-        self.lock().share = if reuseaddr { Share::Allowed } else { Share::Refused };
+        self.lock().share.address = reuseaddr;
+        Ok(())
+    }
+
+    /// Whether several listeners may be at the end (`SO_REUSEPORT`).
+    pub fn reuseport(&self) -> io::Result<bool> {
+        Ok(self.lock().share.port)
+    }
+
+    /// Lets the end be bound by others that allow it too, and all of them listen, if they are bound to
+    /// the same address. Unlike those of Linux, which deals connections to one of them each, such
+    /// listeners take them from one queue: none waits for a listener that does not accept. Backlog and
+    /// settings are those of the first, and the last that is dropped resets whom nobody accepted.
+    pub fn set_reuseport(&self, reuseport: bool) -> io::Result<()> {
+        self.lock().share.port = reuseport;
         Ok(())
     }
 
@@ -211,6 +225,55 @@ impl TcpSocket {
     /// scale follows.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
+    }
+
+    /// The type of service of IPv4 packets.
+    pub fn tos_v4(&self) -> io::Result<u32> {
+        Ok(self.lock().settings.tos().into())
+    }
+
+    /// Sends IPv4 packets with this type of service: the low eight bits, as on Linux, without the two
+    /// for ECN, which are the protocol's.
+    pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_tos(tos as u8))
+    }
+
+    /// What is called [`TcpSocket::tos_v4`] now.
+    #[deprecated(note = "tokio calls it `tos_v4` now")]
+    pub fn tos(&self) -> io::Result<u32> {
+        self.tos_v4()
+    }
+
+    /// What is called [`TcpSocket::set_tos_v4`] now.
+    #[deprecated(note = "tokio calls it `set_tos_v4` now")]
+    pub fn set_tos(&self, tos: u32) -> io::Result<()> {
+        self.set_tos_v4(tos)
+    }
+
+    /// The traffic class of IPv6 packets.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` of a socket for IPv4.
+    pub fn tclass_v6(&self) -> io::Result<u32> {
+        self.check_v6()?;
+        Ok(self.lock().settings.traffic_class().into())
+    }
+
+    /// Sends IPv6 packets with this traffic class (0 ..= 255), without the two bits for ECN, which are
+    /// the protocol's.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` beyond 255, `Unsupported` of a socket for IPv4.
+    pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
+        self.check_v6()?;
+        let class = u8::try_from(tclass).map_err(|_| fault::traffic_class(tclass))?;
+        self.set(|settings| settings.set_traffic_class(class))
+    }
+
+    fn check_v6(&self) -> io::Result<()> {
+        if self.any.is_ipv6() { Ok(()) } else { Err(fault::not_v6()) }
     }
 
     fn set(&self, set: impl FnOnce(&mut Settings)) -> io::Result<()> {

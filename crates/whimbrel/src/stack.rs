@@ -3,10 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::oneshot;
-use whimbrel_stack::{InterfaceAddress, Shard};
-use whimbrel_tcp::Tunables;
+use whimbrel_stack::{InterfaceAddress, Shard, queue_between};
+use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
 
 use crate::bound::{Bound, Reserved, Share};
@@ -27,6 +28,8 @@ pub struct Stack {
 #[derive(Debug)]
 pub(crate) struct Inner {
     mailboxes: Box<[Arc<Mailbox>]>,
+    /// Where the next connection goes that may go anywhere.
+    next: AtomicUsize,
     bound: Arc<Bound>,
     addresses: Box<[InterfaceAddress]>,
     tunables: Tunables,
@@ -62,7 +65,8 @@ impl Stack {
         seed: u64,
     ) -> Self {
         let bound = Arc::new(Bound::new(&addresses, &tunables, seed));
-        let inner = Inner { mailboxes, bound, addresses: addresses.into(), tunables };
+        let next = AtomicUsize::new(0);
+        let inner = Inner { mailboxes, next, bound, addresses: addresses.into(), tunables };
         Self { inner: Arc::new(inner) }
     }
 
@@ -76,7 +80,7 @@ impl Stack {
         &self.inner.tunables
     }
 
-    /// How many shards it has, each on a thread of its own. One, for now.
+    /// How many shards it has, each on a thread of its own.
     pub fn shards(&self) -> usize {
         self.inner.mailboxes.len()
     }
@@ -87,6 +91,15 @@ impl Stack {
         for mailbox in &self.inner.mailboxes {
             let (shard, held) = inspect(mailbox, |shard, held| (shard.census(), held)).await?;
             all.add(shard, held);
+        }
+        Ok(all)
+    }
+
+    /// What happened so far, at all shards together.
+    pub async fn counters(&self) -> io::Result<Counters> {
+        let mut all = Counters::default();
+        for mailbox in &self.inner.mailboxes {
+            all += &inspect(mailbox, |shard, _| shard.counters().clone()).await?;
         }
         Ok(all)
     }
@@ -103,9 +116,20 @@ impl Stack {
         inspect(mailbox, |shard, _| look(shard)).await
     }
 
-    /// Where a new connection or listener lives. With several shards: where its port comes home.
-    pub(crate) fn home(&self) -> io::Result<&Arc<Mailbox>> {
-        self.inner.mailboxes.first().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    /// Where a connection to the port `remote` lives: where its own port comes home, if it has one;
+    /// if not, at each shard in turn, which draws one that does.
+    pub(crate) fn home(&self, local: Option<u16>, remote: u16) -> io::Result<&Arc<Mailbox>> {
+        let shards = self.inner.mailboxes.len();
+        let which = match local {
+            Some(local) => queue_between(local, remote, shards as u16).into(),
+            None => self.inner.next.fetch_add(1, Ordering::Relaxed) % shards.max(1),
+        };
+        self.inner.mailboxes.get(which).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// The ways into all shards.
+    pub(crate) fn mailboxes(&self) -> &[Arc<Mailbox>] {
+        &self.inner.mailboxes
     }
 
     pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<Reserved> {

@@ -87,8 +87,26 @@ impl TcpStream {
 
     pub(crate) async fn open(stack: &Stack, opening: Opening) -> io::Result<Self> {
         let Opening { peer, bound, settings, first } = opening;
-        let mailbox = stack.home()?;
+        if bound.is_some() {
+            return Self::open_at_home(stack, Opening { peer, bound, settings, first }).await;
+        }
+        // Each shard has ports of its own, and one may be out of them while others are not.
+        let mut tries = stack.shards();
+        loop {
+            tries -= 1;
+            let opening = Opening { peer, bound: None, settings, first: first.clone() };
+            let opened = Self::open_at_home(stack, opening).await;
+            match opened {
+                Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && tries > 0 => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    async fn open_at_home(stack: &Stack, opening: Opening) -> io::Result<Self> {
+        let Opening { peer, bound, settings, first } = opening;
         let local = bound.as_ref().map(Reserved::at);
+        let mailbox = stack.home(local.map(|local| local.port), peer.port())?;
         let mut stream = Self {
             cell: StreamCell::new(settings),
             mailbox: Arc::clone(mailbox),

@@ -66,6 +66,12 @@ impl Sum {
         Self { sum: add_with_carry(self.sum, words), odd: self.odd }
     }
 
+    /// The same sum in less than 2^33, words in memory order.
+    #[inline]
+    pub(crate) const fn in_33_bits(self) -> u64 {
+        (self.sum & 0xffff_ffff).wrapping_add(self.sum >> 32)
+    }
+
     /// The sum in 16 bits, not complemented: over a pseudo-header, what the checksum field holds
     /// for a device that completes it ("partial" checksum).
     #[inline]
@@ -141,15 +147,17 @@ fn sum_of_tail(tail: &[u8]) -> u64 {
     sum
 }
 
-/// Two instructions for eight octets, each waiting for the one before.
+/// An instruction for eight octets, each waiting for the one before.
 #[inline]
 fn sum_by_carry(blocks: &[[u8; 32]]) -> u64 {
     let mut sum = 0;
     for block in blocks {
         let (words, _) = block.as_chunks::<8>();
+        let mut carry = false;
         for word in words {
-            sum = add_with_carry(sum, u64::from_ne_bytes(*word));
+            (sum, carry) = u64::carrying_add(sum, u64::from_ne_bytes(*word), carry);
         }
+        sum = sum.wrapping_add(u64::from(carry));
     }
     sum
 }

@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use crate::cursor::{Reader, Writer};
-use crate::{Address, Fragment, ParseError, Protocol, Sum, TrafficClass};
+use crate::{Fragment, ParseError, Protocol, Sum, TrafficClass};
 
 /// An IPv4 header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,56 +108,6 @@ impl Ipv4Header {
         let checksum = Sum::new().add_bytes(&octets).finish();
         Writer(octets.split_at_mut(10).1).u16(checksum);
         Writer(buf).bytes(&octets);
-    }
-}
-
-/// What nearly every IPv4 packet is: whole, and without options.
-#[derive(Clone, Copy, Debug)]
-pub struct PlainIpv4<'a> {
-    /// The sender.
-    pub src: Address,
-    /// The receiver.
-    pub dst: Address,
-    /// What the payload is.
-    pub protocol: Protocol,
-    /// The payload, trimmed to the length that the header states.
-    pub payload: &'a [u8],
-}
-
-impl<'a> PlainIpv4<'a> {
-    /// The packet, its header's checksum verified. `None` if it is anything else, or wrong:
-    /// [`Ipv4Header::parse`] knows.
-    #[inline]
-    pub fn parse(packet: &'a [u8]) -> Option<Self> {
-        let (header, rest) = packet.split_first_chunk::<{ Ipv4Header::LEN }>()?;
-        let &[
-            version_ihl,
-            _,
-            len_high,
-            len_low,
-            _,
-            _,
-            flags,
-            offset,
-            _,
-            protocol,
-            _,
-            _,
-            ref ends @ ..,
-        ] = header;
-        let ends: &[u8; 8] = ends;
-        let [a, b, c, d, e, f, g, h] = *ends;
-        let fragment = u16::from_be_bytes([flags, offset]) & !DONT_FRAGMENT;
-        if version_ihl != 0x45 || fragment != 0 || !Sum::new().add_bytes(header).is_valid() {
-            return None;
-        }
-        let len = usize::from(u16::from_be_bytes([len_high, len_low])).checked_sub(Ipv4Header::LEN);
-        Some(Self {
-            src: Address::from_v4_octets([a, b, c, d]),
-            dst: Address::from_v4_octets([e, f, g, h]),
-            protocol: Protocol(protocol),
-            payload: rest.get(..len?)?,
-        })
     }
 }
 

@@ -35,7 +35,7 @@ impl Environment {
         let mut environment = Self::default();
         for (variable, value) in variables {
             match variable.strip_prefix("WHIMBREL_") {
-                None | Some(OF_TESTS_NET | OF_TESTS_BLESS) => {}
+                None | Some(OF_TESTS_NET | OF_TESTS_BLESS | OF_THE_GROUP) => {}
                 Some("CONFIG") => environment.config = Some(value.into()),
                 Some("PROFILE") => {
                     let named =
@@ -79,6 +79,8 @@ fn unknown(variable: &str, word: &str) -> Failure {
     Failure::usage(variable, text)
 }
 
+/// Where a key may be kept, for `--cookie-group env:WHIMBREL_COOKIE_KEY`.
+const OF_THE_GROUP: &str = "COOKIE_KEY";
 /// What the tests of this project are told by.
 const OF_TESTS_NET: &str = "REQUIRE_NET";
 const OF_TESTS_BLESS: &str = "BLESS";

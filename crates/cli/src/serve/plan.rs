@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
 use whimbrel_apps::peer::{Parting, Role};
-use whimbrel_io::WireSpec;
+use whimbrel_io::{GroupKey, WireSpec};
 use whimbrel_stack::InterfaceAddress;
+use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) fast_open: u32,
     /// What to serve.
     pub(crate) content: ContentPlan,
+    /// The group of servers whose handshakes it completes.
+    pub(crate) group: Option<GroupKey>,
     /// The bounds of each connection.
     pub(crate) limits: Limits,
     /// The rules of the stack.
@@ -142,6 +145,7 @@ impl Plan {
             _ => arguments.rules.rules(&arguments.shorthands())?,
         };
         Ok(Self {
+            group: group(arguments, &wire, &rules)?,
             rules,
             listen: listen(&arguments.listen, &wire, content.port())?,
             pcap: arguments.capture.pcap(&wire)?,
@@ -188,6 +192,7 @@ impl Plan {
             wire,
             backlog: BACKLOG,
             fast_open: 0,
+            group: None,
             content,
             limits: Limits::default(),
             volume: volume(server.output.quiet, server.output.verbose),
@@ -203,6 +208,22 @@ fn check_wire(wire: &WireSpec) -> Result<(), Failure> {
         return Err(Failure::usage("--wire", text));
     }
     Ok(())
+}
+
+fn group(
+    arguments: &Arguments,
+    wire: &WireSpec,
+    rules: &Rules,
+) -> Result<Option<GroupKey>, Failure> {
+    let Some(source) = &arguments.cookie_group else { return Ok(None) };
+    let refused = |text: &str| Err(Failure::usage("--cookie-group", text));
+    if *wire == WireSpec::Kernel {
+        return refused("the kernel's sockets have keys of their own: leave it out");
+    }
+    if rules.tunables.syn_cookies == SynCookies::Off {
+        return refused("net.ipv4.tcp_syncookies is off: give --syncookies auto or always");
+    }
+    source.read().map(Some).map_err(|error| Failure::usage("--cookie-group", error))
 }
 
 fn content(arguments: &Arguments) -> Result<ContentPlan, Failure> {

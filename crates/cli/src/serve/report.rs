@@ -223,7 +223,8 @@ fn opening(plan: &Plan, wire: &str) -> String {
 fn cookies(plan: &Plan) -> String {
     let name = "net.ipv4.tcp_syncookies";
     let rule = plan.rules.tunables.value_of(name).filter(|_| plan.wire != WireSpec::Kernel);
-    rule.map_or_else(String::new, |rule| format!("   syncookies {rule}"))
+    let group = if plan.group.is_some() { " of a group" } else { "" };
+    rule.map_or_else(String::new, |rule| format!("   syncookies {rule}{group}"))
 }
 
 /// Where a client on this machine finds what listens at `at`, if that can be said.

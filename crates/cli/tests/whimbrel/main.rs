@@ -17,6 +17,8 @@ mod errors;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]
+mod group;
+#[cfg(test)]
 mod linux;
 #[cfg(test)]
 mod load;

@@ -14,6 +14,8 @@ pub use whimbrel_tcp::table::PathClass;
 #[derive(Debug)]
 pub struct Addresses {
     by_index: Vec<InterfaceAddress>,
+    /// The network of each.
+    networks: Vec<Network>,
     index_of: BTreeMap<Address, u16>,
 }
 
@@ -33,7 +35,8 @@ impl Addresses {
                 return Err(ConfigError::DuplicateAddress(address.addr));
             }
         }
-        Ok(Self { by_index: addresses.to_vec(), index_of })
+        let networks = addresses.iter().map(Network::of).collect();
+        Ok(Self { by_index: addresses.to_vec(), networks, index_of })
     }
 
     /// The index of `addr`, if it is this host's.
@@ -68,7 +71,7 @@ impl Addresses {
     pub fn path_class(&self, remote: &Address) -> PathClass {
         if self.index_of(remote).is_some() {
             PathClass::Loopback
-        } else if self.by_index.iter().any(|own| contains(own, remote)) {
+        } else if self.networks.iter().any(|own| own.contains(remote)) {
             PathClass::Link
         } else {
             PathClass::Remote
@@ -80,11 +83,11 @@ impl Addresses {
     /// with one interface).
     pub fn source_for(&self, remote: &Address) -> Option<u16> {
         let family = remote.family();
-        let candidates =
-            (0u16..).zip(&self.by_index).filter(|(_, own)| own.addr.family() == family);
+        let all = (0u16..).zip(self.by_index.iter().zip(&self.networks));
+        let candidates = all.filter(|(_, (own, _))| own.addr.family() == family);
         candidates
-            .max_by_key(|(index, own)| {
-                let near = contains(own, remote);
+            .max_by_key(|(index, (own, network))| {
+                let near = network.contains(remote);
                 let reaches = !is_link_local(&own.addr) || is_link_local(remote);
                 (reaches, near, core::cmp::Reverse(*index))
             })
@@ -92,10 +95,26 @@ impl Addresses {
     }
 }
 
-/// Whether `remote` lies in the network of `own`.
-fn contains(own: &InterfaceAddress, remote: &Address) -> bool {
-    own.addr.family() == remote.family()
-        && masked(&own.addr, own.prefix_len) == masked(remote, own.prefix_len)
+/// The addresses that have a prefix.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    prefix: u128,
+    mask: u128,
+    family: Family,
+}
+
+impl Network {
+    fn of(own: &InterfaceAddress) -> Self {
+        let family = own.addr.family();
+        let mask = mask(family, own.prefix_len);
+        Self { prefix: u128::from_be_bytes(*own.addr.octets()) & mask, mask, family }
+    }
+
+    #[inline]
+    fn contains(&self, addr: &Address) -> bool {
+        u128::from_be_bytes(*addr.octets()) & self.mask == self.prefix
+            && addr.family() == self.family
+    }
 }
 
 fn is_link_local(addr: &Address) -> bool {
@@ -121,10 +140,15 @@ pub(super) fn check_prefix(addr: &Address, len: u8) -> Result<(), ConfigError> {
 
 /// The first `len` bits of the address as its family counts them, the others zero.
 pub(super) fn masked(addr: &Address, len: u8) -> Address {
-    let skipped = 128 - u32::from(bits(addr.family()));
-    let keep = (skipped + u32::from(len)).min(128);
-    let mask = u128::MAX.checked_shl(128 - keep).unwrap_or(0);
+    let mask = mask(addr.family(), len);
     Address::from_octets((u128::from_be_bytes(*addr.octets()) & mask).to_be_bytes())
+}
+
+/// The first `len` bits as a family counts them, and all before them.
+fn mask(family: Family, len: u8) -> u128 {
+    let skipped = 128 - u32::from(bits(family));
+    let keep = (skipped + u32::from(len)).min(128);
+    u128::MAX.checked_shl(128 - keep).unwrap_or(0)
 }
 
 #[cfg(test)]

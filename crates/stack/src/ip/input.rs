@@ -6,8 +6,9 @@ use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::{Ended, SynEntry, TimeWait};
 use whimbrel_tcp::{Instant, Payload, RxSegment, SegMeta};
+use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
-use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, PlainIpv4, Protocol, Sum};
+use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
 use super::{Answer, Datagram, FrameDrop, Host, Report};
 use crate::RxFrame;
@@ -71,6 +72,18 @@ pub(crate) struct Arrival<'a> {
     pub(crate) segment: RxSegment<'a>,
 }
 
+impl<'a> Arrival<'a> {
+    /// A segment in plain IPv4, read with this `meta`.
+    #[inline(always)]
+    pub(crate) fn of_plain(key: FlowKey, segment: &PlainSegment<'a>, mut meta: SegMeta) -> Self {
+        if meta.checksum == RxChecksum::Unknown {
+            meta.checksum = RxChecksum::Verified;
+        }
+        let (header, text) = segment.view();
+        Self { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } }
+    }
+}
+
 /// A 4-tuple in 22 octets: what every record of a flow holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowKey {
@@ -105,24 +118,33 @@ impl FlowKey {
 impl Host {
     /// Reads what nearly every packet is: a segment in plain IPv4, from somewhere and for this host.
     /// `None` if it is, or may be, anything else: [`Host::read`] finds out, and says what is wrong.
-    #[inline]
-    pub(crate) fn read_plain<'a>(&self, packet: &'a [u8], meta: SegMeta) -> Option<Arrival<'a>> {
-        let ip = PlainIpv4::parse(packet)?;
-        if ip.protocol != Protocol::TCP || self.may_be_martian(&ip) {
+    #[inline(always)]
+    pub(crate) fn read_plain<'a>(
+        &self,
+        packet: &'a [u8],
+        meta: SegMeta,
+    ) -> Option<(FlowKey, PlainSegment<'a>)> {
+        let checksum = match meta.checksum {
+            RxChecksum::Unknown => Checksum::Verify,
+            RxChecksum::Verified | RxChecksum::Partial => Checksum::Trust,
+        };
+        let segment = PlainSegment::read(packet, checksum)?;
+        let (remote, (remote_port, local_port)) = (segment.src(), segment.ports());
+        if remote_port == 0 || local_port == 0 || self.may_be_martian(&remote) {
             return None;
         }
-        let local_index = self.addresses.index_of(&ip.dst)?;
-        read_segment(&ip.src, &ip.dst, local_index, ip.payload, meta).ok()
+        let local_index = self.addresses.index_of(&segment.dst())?;
+        Some((FlowKey { remote, remote_port, local_port, local_index }, segment))
     }
 
     /// Whether the sender's address may be one that nobody sends from: of what
     /// [`Host::is_martian`] finds, nothing is missed.
     #[inline]
-    fn may_be_martian(&self, ip: &PlainIpv4<'_>) -> bool {
-        let [network, ..] = ip.src.v4_octets();
+    fn may_be_martian(&self, src: &Address) -> bool {
+        let [network, ..] = src.v4_octets();
         matches!(network, 0 | 127 | 224..)
-            || self.routes.may_be_broadcast(&ip.src)
-            || self.addresses.index_of(&ip.src).is_some()
+            || self.routes.may_be_broadcast(src)
+            || self.addresses.index_of(src).is_some()
     }
 
     /// Reads a frame. Everything that a peer can get wrong is found out here.
@@ -229,7 +251,6 @@ fn lacks_headers(ip: &IpHeader) -> bool {
     first && !ip.src.is_v4() && ip.payload_len < least
 }
 
-#[inline]
 fn read_segment<'a>(
     src: &Address,
     dst: &Address,

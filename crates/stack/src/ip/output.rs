@@ -1,14 +1,15 @@
 //! Headers in front of what leaves.
 
-use whimbrel_tcp::conn::Marking;
+use whimbrel_tcp::conn::{Marking, Outgoing};
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
     Address, Family, Fragment, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass,
 };
 
-use super::Host;
+use super::{FlowKey, Host};
 
 /// A TCP segment whose text already stands in a [`TxSegment`].
 #[derive(Debug)]
@@ -16,9 +17,17 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) local_index: u16,
     pub(crate) remote: &'a Address,
     pub(crate) header: &'a TcpHeader,
-    pub(crate) gso_size: u16,
     pub(crate) marking: Marking,
     pub(crate) order: OptionOrder,
+}
+
+/// The same of a segment in IPv4 whose options nearly all have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainOut<'a> {
+    pub(crate) key: &'a FlowKey,
+    pub(crate) outgoing: &'a Outgoing,
+    pub(crate) options: PlainOptions,
+    pub(crate) marking: Marking,
 }
 
 /// What an IP header says beside its lengths.
@@ -44,7 +53,6 @@ impl Host {
         let (remote, protocol) = (out.remote, Protocol::TCP);
         let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
         self.write_ip(&ip, len, tx);
-        tx.gso_size = out.gso_size;
         let sum = Sum::pseudo_header(local, *out.remote, Protocol::TCP.0, len as u32);
         let checksum = if self.capabilities.tx_checksum {
             tx.checksum = TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8);
@@ -56,6 +64,44 @@ impl Host {
         };
         TcpHeader::set_checksum(&mut tx.header_room()[at..], checksum);
         tx.set_header_len(at + tcp_len);
+        true
+    }
+
+    /// The same, in one go, for what nearly every segment is: in IPv4, with `options` of a kind that
+    /// nearly all have.
+    #[inline]
+    pub(crate) fn write_plain(&mut self, out: &PlainOut<'_>, tx: &mut TxSegment) -> bool {
+        let PlainOut { key, outgoing, options, marking } = *out;
+        let Some(local) = self.addresses.get(key.local_index) else { return false };
+        let headers = PlainHeaders {
+            src: *local,
+            dst: key.remote,
+            class: marking.class,
+            hop_limit: marking.hop_limit,
+            src_port: key.local_port,
+            dst_port: key.remote_port,
+            seq: outgoing.seq,
+            ack: outgoing.ack,
+            flags: outgoing.flags,
+            window: outgoing.window,
+            urgent: outgoing.urgent,
+            options,
+        };
+        let len = tx.payload.octets();
+        let (sum, checksum) = if self.capabilities.tx_checksum {
+            (None, TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8))
+        } else {
+            let slices = tx.payload.as_slice().iter();
+            (Some(slices.fold(Sum::new(), |sum, slice| sum.add_bytes(slice))), TxChecksum::Done)
+        };
+        let at = self.link_header_len();
+        let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return false };
+        let headers_len = headers.emit(Text { len, sum }, room);
+        self.counters.out_requests += 1;
+        tx.transport_offset = (at + Ipv4Header::LEN) as u8;
+        tx.gso_size = outgoing.gso_size;
+        tx.checksum = checksum;
+        tx.set_header_len(at + headers_len);
         true
     }
 

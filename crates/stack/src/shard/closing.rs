@@ -1,6 +1,6 @@
 //! TIME-WAIT: how records begin, what segments do to them, how they end.
 
-use whimbrel_tcp::conn::Connection;
+use whimbrel_tcp::conn::{Connection, Marking};
 use whimbrel_tcp::table::{
     Ended, Identity, Kind, Lifetimes, Opener, Record, RefusalReason, ReuseBy, RstVerdict,
     SegmentVerdict, SynAnswer, SynEntry, SynVerdict, TimeWait,
@@ -27,19 +27,24 @@ impl Shard {
         Record::new(Kind::TimeWait, index)
     }
 
-    /// Acknowledges the peer's FIN in place of the connection that received it and that showed this
-    /// TSval.
-    pub(super) fn acknowledge_from_wait(&mut self, waiting: Record, tsval: u32) {
+    /// Acknowledges the peer's FIN in place of the connection that received it, which showed this
+    /// TSval and whose packets were marked so.
+    pub(super) fn acknowledge_from_wait(
+        &mut self,
+        waiting: Record,
+        tsval: u32,
+        key: &FlowKey,
+        marking: Marking,
+    ) {
         if let Some(wait) = self.records.waits.get(waiting.index()) {
-            let (key, ack) = (FlowKey::of_waiting(wait), wait.ack_reply(Some(tsval)));
-            let marking = self.marking_of(Some(waiting));
-            self.replies.push(Pending::Reply(key, ack, marking));
+            let ack = wait.ack_reply(Some(tsval));
+            self.replies.push(Pending::Reply(*key, ack, marking));
         }
     }
 
     /// A segment for a flow in TIME-WAIT.
     pub(super) fn on_waiting_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(wait) = self.records.waits.get(index).copied() else {
             return Verdict::Drop(DropReason::TimeWait);
         };
@@ -88,7 +93,7 @@ impl Shard {
         wait: &TimeWait,
         located: &Located<'_>,
     ) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let header = &arrival.segment.header;
         let stamps = header.options.timestamps;
         let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {

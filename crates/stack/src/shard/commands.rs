@@ -1,9 +1,11 @@
 //! Commands of applications. They act at the time last told.
 
 use bytes::Bytes;
-use whimbrel_tcp::conn::Read;
+use whimbrel_tcp::conn::{Connection, Marking, Read};
+use whimbrel_tcp::{Context, Reply};
 
 use super::{SendError, Shard, Source};
+use crate::ip::FlowKey;
 use crate::replies::Pending;
 use crate::{Handle, ListenerId, Recv};
 
@@ -16,7 +18,7 @@ impl Shard {
         slot.unaccepted = false;
         if !slot.listed && !slot.connection.signals_mut().is_empty() {
             slot.listed = true;
-            self.events.push_back(Source::Connection(index));
+            self.lists.events.push_back(Source::Connection(index));
         }
         Some(handle)
     }
@@ -24,21 +26,15 @@ impl Shard {
     /// Takes from the front of `data` what there is room for and returns how much that was; if
     /// less than all, [`Event::Writable`](crate::Event::Writable) follows.
     pub fn send(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
-        let index = self.index_of(handle).ok_or(SendError::Unknown)?;
-        let (connection, mut cx) = self.connection(index).ok_or(SendError::Unknown)?;
-        let taken = connection.write(&mut cx, data).map_err(|_| SendError::Closed)?;
-        self.settle(index);
-        Ok(taken)
+        let written = self.touch_held(handle, |connection, cx| connection.write(cx, data));
+        written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
     /// The same, and marks the stream as urgent up to the end of what was taken (RFC 9293 3.8.5). It
     /// stays in the stream; RFC 6093 advises new applications not to use it.
     pub fn send_urgent(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
-        let index = self.index_of(handle).ok_or(SendError::Unknown)?;
-        let (connection, mut cx) = self.connection(index).ok_or(SendError::Unknown)?;
-        let taken = connection.write_urgent(&mut cx, data).map_err(|_| SendError::Closed)?;
-        self.settle(index);
-        Ok(taken)
+        let written = self.touch_held(handle, |connection, cx| connection.write_urgent(cx, data));
+        written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
     /// The next octets that arrived in order.
@@ -48,18 +44,14 @@ impl Shard {
 
     /// The next octets that arrived in order, at most `most` (>= 1) of them.
     pub fn recv_up_to(&mut self, handle: Handle, most: usize) -> Recv {
-        let Some(index) = self.index_of(handle) else { return Recv::Unknown };
-        let Some((connection, mut cx)) = self.connection(index) else { return Recv::Unknown };
-        let read = connection.read_up_to(&mut cx, most);
+        // Reading may open the window.
+        let read = self.touch_held(handle, |connection, cx| connection.read_up_to(cx, most));
         match read {
-            Read::Data(data) => {
-                // Reading may have opened the window.
-                self.settle(index);
-                Recv::Data(data)
-            }
-            Read::Pending => Recv::Pending,
-            Read::End => Recv::End,
-            Read::Closed(reason) => Recv::Closed(reason),
+            Some(Read::Data(data)) => Recv::Data(data),
+            Some(Read::Pending) => Recv::Pending,
+            Some(Read::End) => Recv::End,
+            Some(Read::Closed(reason)) => Recv::Closed(reason),
+            None => Recv::Unknown,
         }
     }
 
@@ -70,41 +62,32 @@ impl Shard {
 
     /// Sends FIN after what was sent so far; reading goes on.
     pub fn shutdown(&mut self, handle: Handle) {
-        let Some(index) = self.index_of(handle) else { return };
-        if let Some((connection, mut cx)) = self.connection(index) {
-            connection.shutdown(&mut cx);
-        }
-        self.settle(index);
+        self.touch_held(handle, |connection, cx| connection.shutdown(cx));
     }
 
     /// Lets go of the connection. What was sent is still delivered, then FIN; if anything was
     /// received and not read, the peer is told by a reset instead (RFC 9293 3.6.1). The handle
     /// names nothing afterwards.
     pub fn close(&mut self, handle: Handle) {
-        if let Some(index) = self.index_of(handle) {
-            self.let_go(index, LettingGo::Close);
-        }
+        let reset = self.touch_held(handle, |connection, cx| LettingGo::Close.act(connection, cx));
+        self.send_reset(reset.flatten());
     }
 
     /// Resets the connection and lets go of it.
     pub fn abort(&mut self, handle: Handle) {
-        if let Some(index) = self.index_of(handle) {
-            self.let_go(index, LettingGo::Abort);
-        }
+        let reset = self.touch_held(handle, |connection, cx| LettingGo::Abort.act(connection, cx));
+        self.send_reset(reset.flatten());
     }
 
     pub(super) fn let_go(&mut self, index: u32, how: LettingGo) {
-        let Some((connection, mut cx)) = self.connection(index) else { return };
-        let key = crate::ip::FlowKey::of(connection);
-        let marking = connection.marking(cx.tunables);
-        let reset = match how {
-            LettingGo::Close => connection.close(&mut cx),
-            LettingGo::Abort => connection.abort(&mut cx),
-        };
-        if let Some(reset) = reset {
-            self.replies.push(Pending::Reply(key, reset, marking));
+        let reset = self.touch(index, |connection, cx| how.act(connection, cx));
+        self.send_reset(reset.flatten());
+    }
+
+    fn send_reset(&mut self, reset: Option<Reset>) {
+        if let Some(Reset(key, reply, marking)) = reset {
+            self.replies.push(Pending::Reply(key, reply, marking));
         }
-        self.settle(index);
     }
 
     /// The place of a connection that its application holds.
@@ -118,4 +101,17 @@ impl Shard {
 pub(super) enum LettingGo {
     Close,
     Abort,
+}
+
+/// What the peer is told of it, if it has to be.
+struct Reset(FlowKey, Reply, Marking);
+
+impl LettingGo {
+    fn act(self, connection: &mut Connection, cx: &mut Context<'_>) -> Option<Reset> {
+        let reply = match self {
+            Self::Close => connection.close(cx),
+            Self::Abort => connection.abort(cx),
+        };
+        reply.map(|reply| Reset(FlowKey::of(connection), reply, connection.marking(cx.tunables)))
+    }
 }

@@ -45,7 +45,7 @@ impl Shard {
         if self.records.connections.0.len() >= limit as usize {
             return Err(ConnectError::TooMany { limit });
         }
-        let OwnEnd { local_index, local_port, succeeds } = self.choose_end(remote, local)?;
+        let OwnEnd { local_index, local_port, hash, succeeds } = self.choose_end(remote, local)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
         let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
@@ -67,7 +67,6 @@ impl Shard {
         if let Some(recent) = succeeds.and_then(|wait| wait.ts_recent()) {
             connection.succeed(&cx, recent);
         }
-        let hash = self.records.hash(&key);
         let slot = Slot { linked: Some(Opener::Us), ..Slot::new(connection, hash) };
         let index = self.records.connections.0.insert(slot);
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
@@ -82,8 +81,12 @@ impl Shard {
     }
 
     /// Whether `remote` can be connected to.
-    fn judge_peer(&self, remote: Endpoint) -> Result<(), ConnectError> {
+    fn judge_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
         let addr = &remote.addr;
+        // Neither this host's addresses nor its routes change.
+        if self.judged_peer == Some(*addr) && remote.port != 0 {
+            return Ok(());
+        }
         let no_host = addr.is_unspecified()
             || addr.is_multicast_or_broadcast()
             || self.host.routes.is_broadcast(addr);
@@ -95,6 +98,8 @@ impl Shard {
         if self.host.addresses.index_of(addr).is_some() {
             return Err(ConnectError::Loopback(remote));
         }
-        self.host.routes.find(addr).map(|_| ()).ok_or(ConnectError::NoRoute(remote))
+        self.host.routes.find(addr).ok_or(ConnectError::NoRoute(remote))?;
+        self.judged_peer = Some(*addr);
+        Ok(())
     }
 }

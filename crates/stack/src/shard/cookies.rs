@@ -72,7 +72,7 @@ impl Shard {
         located: &Located<'_>,
         scale_limit: u32,
     ) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(flow) = self.flow_of(&arrival.key) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
@@ -100,10 +100,10 @@ impl Shard {
         if let Some(carried) = entry.carried() {
             announced.tsval = carried.stamp(announced.tsval);
         }
-        let header = entry.syn_ack(announced);
+        let syn_ack = entry.syn_ack(announced);
         self.counters.out_segs += 1;
         let marking = self.half_open_marking(entry);
-        self.write_header(&FlowKey::of_half_open(entry), &header, marking, tx)
+        self.write_outgoing(&FlowKey::of_half_open(entry), &syn_ack, marking, tx)
     }
 
     /// Whether a segment without a record may bring a cookie back.
@@ -119,7 +119,7 @@ impl Shard {
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
     /// built whole.
     pub(super) fn on_cookie(&mut self, listener: u32, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(entry) = self.redeem(listener, located) else {
             self.counters.cookies_failed += 1;
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::SynCookie);
@@ -142,7 +142,7 @@ impl Shard {
     }
 
     fn redeem(&self, listener: u32, located: &Located<'_>) -> Option<SynEntry> {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let header = &arrival.segment.header;
         let iss = header.ack - 1;
         let limit = self.listeners.get(listener)?.options().scale_limit(&self.tunables);

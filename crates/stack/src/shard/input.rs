@@ -5,14 +5,16 @@ use alloc::vec::Vec;
 
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{FlowHash, Kind, Record};
-use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
+use whimbrel_tcp::{DropReason, Instant, Reply, SegMeta, Verdict};
+use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use super::opening::Opening;
 use crate::RxFrame;
-use crate::ip::{Arrival, Arrived, FrameDrop, Refused};
+use crate::ip::{Arrival, Arrived, FlowKey, FrameDrop, Refused};
 use crate::link::Opened;
+use crate::records::Records;
 use crate::replies::Pending;
 
 /// The frames of one pass.
@@ -20,9 +22,31 @@ const BURST: usize = 64;
 
 /// An arrived segment and where its record was found.
 pub(super) struct Located<'a> {
-    pub(super) arrival: Arrival<'a>,
+    pub(super) arrival: &'a Arrival<'a>,
     pub(super) hash: FlowHash,
     record: Option<Record>,
+}
+
+/// A segment of a burst, and where its record was found. The header of a plain one is looked at when
+/// its turn comes: to keep it would be to write it and to read it again.
+struct Spot<'a> {
+    key: FlowKey,
+    hash: FlowHash,
+    record: Option<Record>,
+    read: Read<'a>,
+}
+
+/// What is known of a segment when it was read.
+enum Read<'a> {
+    Plain(PlainSegment<'a>, SegMeta),
+    Whole(Arrival<'a>),
+}
+
+impl<'a> Spot<'a> {
+    #[inline(always)]
+    fn new(records: &Records, key: FlowKey, read: Read<'a>) -> Self {
+        Self { key, hash: records.hash(&key), record: None, read }
+    }
 }
 
 /// What happened.
@@ -36,37 +60,43 @@ impl Shard {
     }
 
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
-        let mut located = [const { None }; BURST];
+        // Each by itself: of a constant, whole spots would be copied.
+        let mut spots: [_; BURST] = core::array::from_fn(|_| None);
         let mut count = 0;
         let mut whole = Vec::new();
-        // Parse all, hash all.
-        for frame in frames {
-            let plain = self.read_plain(frame);
-            if let Some(arrival) = plain.or_else(|| self.read_frame(frame, &mut whole)) {
-                let hash = self.records.hash(&arrival.key);
-                located[count] = Some(Located { arrival, hash, record: None });
-                count += 1;
+        // Read all, hash all.
+        for (frame, spot) in frames.iter().zip(&mut spots) {
+            if let Some((key, segment)) = self.read_plain(frame) {
+                *spot = Some(Spot::new(&self.records, key, Read::Plain(segment, frame.meta)));
+            } else if let Some(arrival) = self.read_frame(frame, &mut whole) {
+                *spot = Some(Spot::new(&self.records, arrival.key, Read::Whole(arrival)));
             }
+            count += 1;
         }
+        let spots = spots.get_mut(..count).unwrap_or_default();
         // Touch slots, then records: independent loads, all under way at once.
-        for place in located.iter_mut().take(count).flatten() {
-            place.record = self.records.flows.candidate(place.hash);
+        for spot in spots.iter_mut().flatten() {
+            spot.record = self.records.flows.candidate(spot.hash);
         }
-        for place in located.iter_mut().take(count).flatten() {
-            if !place
-                .record
-                .is_some_and(|record| self.records.is_record_of(record, &place.arrival.key))
-            {
-                place.record = self.records.find(place.hash, &place.arrival.key);
+        for spot in spots.iter_mut().flatten() {
+            if spot.record.is_some_and(|record| !self.records.is_record_of(record, &spot.key)) {
+                spot.record = self.records.find(spot.hash, &spot.key);
             }
         }
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
-        for place in located.iter_mut().take(count).flatten() {
-            if self.records.flows.epoch() != epoch && !self.is_connection(place) {
-                place.record = self.records.find(place.hash, &place.arrival.key);
+        for Spot { key, hash, record, read } in spots.iter().flatten() {
+            let (hash, mut record) = (*hash, *record);
+            if self.records.flows.epoch() != epoch && !self.is_connection(record, key) {
+                record = self.records.find(hash, key);
             }
-            self.process(place);
+            match read {
+                Read::Plain(segment, meta) => {
+                    let arrival = Arrival::of_plain(*key, segment, *meta);
+                    self.process(&Located { arrival: &arrival, hash, record });
+                }
+                Read::Whole(arrival) => self.process(&Located { arrival, hash, record }),
+            }
         }
         for packet in whole {
             self.rx_whole(&packet);
@@ -75,9 +105,9 @@ impl Shard {
 
     /// Whether a connection was found that the table leads to still. Of other records it cannot be
     /// said without looking: a half-open entry may stand in front of one in TIME-WAIT.
-    fn is_connection(&self, located: &Located<'_>) -> bool {
-        let connection = located.record.filter(|record| record.kind() == Kind::Connection);
-        connection.is_some_and(|record| self.records.is_record_of(record, &located.arrival.key))
+    fn is_connection(&self, record: Option<Record>, key: &FlowKey) -> bool {
+        let connection = record.filter(|record| record.kind() == Kind::Connection);
+        connection.is_some_and(|record| self.records.is_record_of(record, key))
     }
 
     /// A packet whose last fragment came: it goes alone, behind its burst.
@@ -86,18 +116,18 @@ impl Shard {
         if let Some(arrival) = self.on_read(read, packet, &mut Vec::new()) {
             let hash = self.records.hash(&arrival.key);
             let record = self.records.find(hash, &arrival.key);
-            self.process(&Located { arrival, hash, record });
+            self.process(&Located { arrival: &arrival, hash, record });
         }
     }
 
     /// A frame that is what nearly every one is. What is not, [`Shard::read_frame`] reads.
-    #[inline]
-    fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<Arrival<'a>> {
+    #[inline(always)]
+    fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<(FlowKey, PlainSegment<'a>)> {
         let Ok(Opened::Packet(packet)) = self.host.open(frame.octets) else { return None };
-        let arrival = self.host.read_plain(packet, frame.meta)?;
+        let plain = self.host.read_plain(packet, frame.meta)?;
         self.host.counters.in_receives += 1;
         self.host.counters.in_delivers += 1;
-        Some(arrival)
+        Some(plain)
     }
 
     /// A frame that became a segment, or was dealt with. What became whole by it is added to
@@ -167,7 +197,7 @@ impl Shard {
     fn process(&mut self, located: &Located<'_>) {
         let segs = u64::from(located.arrival.segment.meta.segs);
         self.counters.in_segs += segs;
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let verdict = match located.record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_segment(index, arrival),
             Some((Kind::SynEntry, index)) => self.on_half_open_segment(index, located),
@@ -186,12 +216,14 @@ impl Shard {
     }
 
     pub(super) fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let Some((connection, mut cx)) = self.connection(index) else {
+        let segment = &arrival.segment;
+        let touched = self.touch(index, |connection, cx| {
+            let (opens_fast, text) = (connection.is_fast_opening(), connection.has_syn_data());
+            (connection.on_segment(cx, segment), opens_fast, text)
+        });
+        let Some((verdict, opens_fast, text)) = touched else {
             return Verdict::Drop(DropReason::Closed);
         };
-        let (opens_fast, text) = (connection.is_fast_opening(), connection.has_syn_data());
-        let verdict = connection.on_segment(&mut cx, &arrival.segment);
-        self.settle(index);
         if opens_fast {
             self.on_fast_opening(index, text, arrival);
         }
@@ -203,7 +235,7 @@ impl Shard {
 
     /// No record: a SYN may open one, everything else is refused (RFC 9293 3.10.7.1 and .2).
     fn on_stray_segment(&mut self, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let flags = arrival.segment.header.flags;
         if flags.contains(TcpFlags::RST) {
             // RFC 9293 3.10.7.1: "An incoming segment containing a RST is discarded."

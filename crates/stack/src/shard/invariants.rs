@@ -26,8 +26,8 @@ impl Shard {
     /// A connection wants to transmit only if it is dirty; dirty ones stand in the list once. (One
     /// that became dirty and then lost its wish stays listed until [`Shard::tx`] passes it.)
     pub fn check_invariants(&self) -> Result<(), String> {
-        let dirty = count(self.dirty.iter().copied());
-        let listed = count(self.events.iter().filter_map(|source| match source {
+        let dirty = count(self.lists.dirty.iter().copied());
+        let listed = count(self.lists.events.iter().filter_map(|source| match source {
             Source::Connection(index) => Some(*index),
             Source::Listener(_) => None,
         }));

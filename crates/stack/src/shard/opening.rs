@@ -1,7 +1,7 @@
 //! How connections begin from the peer's side: SYN to accept queue.
 
 use whimbrel_tcp::conn::{
-    ActiveOpen, Connection, Handshake, Marking, SocketOptions, initial_window,
+    ActiveOpen, Connection, Handshake, Marking, RareOptions, SocketOptions, initial_window,
 };
 use whimbrel_tcp::table::{
     Announced, Due, Families, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
@@ -168,7 +168,7 @@ impl Shard {
 
     /// A segment that hit a half-open entry.
     pub(super) fn on_half_open_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -213,7 +213,7 @@ impl Shard {
     /// The third segment: the connection is built whole, enters its listener's accept queue, and
     /// only then sees the segment.
     fn complete(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = &located.arrival;
+        let arrival = located.arrival;
         let Some(entry) = self.records.syns.get(index).copied() else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -291,7 +291,7 @@ impl Shard {
         if let Some(listener) = self.listeners.get_mut(listener) {
             let _ = listener.push_accepted(place);
             if first {
-                self.events.push_back(Source::Listener(listener.id()));
+                self.lists.events.push_back(Source::Listener(listener.id()));
             }
         }
         place
@@ -311,8 +311,8 @@ impl Shard {
     /// What the connection of an entry inherits. Most listeners have nothing to hand down, and it
     /// need not be copied.
     pub(super) fn inherited_options(&self, entry: &SynEntry) -> Option<SocketOptions> {
-        let inherited = self.inherited(entry);
-        inherited.filter(|it| **it != SocketOptions::default()).copied()
+        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        listener.map(|listener| *listener.options())
     }
 
     /// What both SYNs said.
@@ -340,11 +340,13 @@ impl Shard {
     /// The SYN-ACK of an entry, if it is still there.
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
         let Some(entry) = self.records.syns.get(index).copied() else { return false };
-        let mut header = entry.syn_ack(self.announced(&entry));
-        header.options.fast_open = self.granted(&entry);
+        let mut syn_ack = entry.syn_ack(self.announced(&entry));
+        if let RareOptions::Opening(opening) = &mut syn_ack.rare {
+            opening.fast_open = self.granted(&entry);
+        }
         self.counters.out_segs += 1;
         let marking = self.half_open_marking(&entry);
-        self.write_header(&FlowKey::of_half_open(&entry), &header, marking, tx)
+        self.write_outgoing(&FlowKey::of_half_open(&entry), &syn_ack, marking, tx)
     }
 
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {

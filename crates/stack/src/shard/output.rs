@@ -1,12 +1,12 @@
 //! Frames out: stateless replies first, then one segment for each dirty connection in turn.
 
-use whimbrel_tcp::conn::{Marking, Outgoing};
+use whimbrel_tcp::conn::{Marking, Outgoing, RareOptions};
 use whimbrel_tcp::{Reply, TxSegment};
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
+use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use crate::TxBatch;
-use crate::ip::{Datagram, FlowKey, TcpOut};
+use crate::ip::{Datagram, FlowKey, PlainOut, TcpOut};
 use crate::replies::Pending;
 
 /// What to do next.
@@ -19,10 +19,10 @@ impl Shard {
             batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.now));
         }
         while !batch.is_full() {
-            let Some(index) = self.dirty.pop_front() else { break };
+            let Some(index) = self.lists.dirty.pop_front() else { break };
             batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.now));
         }
-        self.replies.len() > 0 || !self.dirty.is_empty() || self.host.link_waits()
+        self.replies.len() > 0 || !self.lists.dirty.is_empty() || self.host.link_waits()
     }
 
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
@@ -48,24 +48,39 @@ impl Shard {
 
     /// One (super-)segment of a connection; it goes to the end of the list if there is more.
     fn write_segment(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        match self.records.connections.0.get_mut(index) {
-            Some(slot) if slot.dirty => slot.dirty = false,
-            // The place was freed, or taken by another, since it was listed.
-            _ => return false,
-        }
-        let Some((connection, mut cx)) = self.connection(index) else { return false };
+        // The place may have been freed, or taken by another, since it was listed.
+        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.dirty);
+        let Some(slot) = slot else { return false };
+        slot.dirty = false;
+        let connection = &mut slot.connection;
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
-        let Some(outgoing) = connection.poll_transmit(&mut cx, &mut tx.payload) else {
-            return false;
-        };
-        let Outgoing { header, gso_size } = outgoing;
-        let (remote, local_index) = (*connection.remote(), connection.local_index());
-        let marking = connection.marking(cx.tunables);
-        self.settle(index);
+        let outgoing = connection.poll_transmit(&mut surroundings!(self), &mut tx.payload);
+        let Some(outgoing) = outgoing else { return false };
+        let (key, marking) = (FlowKey::of(connection), connection.marking(&self.tunables));
+        if let Some(deadline) = self.lists.settle(slot, index) {
+            self.settle_timer(index, deadline);
+        }
+        self.write_outgoing(&key, &outgoing, marking, tx)
+    }
+
+    /// A segment whose text already stands in `tx`, if it has any.
+    #[inline]
+    pub(super) fn write_outgoing(
+        &mut self,
+        key: &FlowKey,
+        outgoing: &Outgoing,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) -> bool {
         let order = self.tunables.option_order;
-        let out =
-            TcpOut { local_index, remote: &remote, header: &header, gso_size, marking, order };
-        self.host.write_tcp(&out, tx)
+        let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
+        if let Some(options) = options {
+            return self.host.write_plain(&PlainOut { key, outgoing, options, marking }, tx);
+        }
+        let header = &outgoing.header(key.local_port, key.remote_port);
+        let (local_index, remote) = (key.local_index, &key.remote);
+        tx.gso_size = outgoing.gso_size;
+        self.host.write_tcp(&TcpOut { local_index, remote, header, marking, order }, tx)
     }
 
     fn write_reply(
@@ -79,30 +94,16 @@ impl Shard {
         if reply.flags.contains(TcpFlags::RST) {
             self.counters.out_rsts += 1;
         }
-        let header = TcpHeader {
-            src_port: key.local_port,
-            dst_port: key.remote_port,
+        let outgoing = Outgoing {
             seq: reply.seq,
             ack: reply.ack,
             flags: reply.flags,
             window: reply.window,
             urgent: 0,
-            options: TcpOptions { timestamps: reply.timestamps, ..TcpOptions::default() },
+            gso_size: 0,
+            timestamps: reply.timestamps,
+            rare: RareOptions::None,
         };
-        self.write_header(key, &header, marking, tx)
-    }
-
-    /// A segment without text.
-    pub(super) fn write_header(
-        &mut self,
-        key: &FlowKey,
-        header: &TcpHeader,
-        marking: Marking,
-        tx: &mut TxSegment,
-    ) -> bool {
-        let order = self.tunables.option_order;
-        let (local_index, remote) = (key.local_index, &key.remote);
-        let out = TcpOut { local_index, remote, header, gso_size: 0, marking, order };
-        self.host.write_tcp(&out, tx)
+        self.write_outgoing(key, &outgoing, marking, tx)
     }
 }

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use whimbrel_tcp::table::{
-    Destination, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver, TimeWait,
+    Destination, FlowHash, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver,
+    TimeWait,
 };
 use whimbrel_tcp::tunables::PortReuse;
 use whimbrel_wire::{Address, Endpoint, Family};
@@ -22,6 +23,8 @@ use crate::records::Records;
 pub(super) struct OwnEnd {
     pub(super) local_index: u16,
     pub(super) local_port: u16,
+    /// The hash of the whole flow.
+    pub(super) hash: FlowHash,
     /// Whose 4-tuple it has.
     pub(super) succeeds: Option<TimeWait>,
 }
@@ -85,13 +88,16 @@ impl Shard {
             let local_index = only.or_else(next).ok_or(ConnectError::NoSource(remote))?;
             self.sources.next = self.sources.next.wrapping_add(1);
             match self.find_port(local_index, remote, fixed) {
-                Ok(local_port) => return Ok(OwnEnd { local_index, local_port, succeeds: None }),
+                Ok((local_port, hash)) => {
+                    return Ok(OwnEnd { local_index, local_port, hash, succeeds: None });
+                }
                 Err(found) => shortage.add(&found),
             }
         }
         if let Some((local_index, local_port)) = shortage.safe {
+            let hash = self.records.hash(&key_of(local_index, local_port, remote));
             let succeeds = self.take_over(local_index, local_port, remote);
-            return Ok(OwnEnd { local_index, local_port, succeeds });
+            return Ok(OwnEnd { local_index, local_port, hash, succeeds });
         }
         self.counters.ports_exhausted += u64::from(fixed.is_none());
         Err(self.exhausted(remote, local, &shortage))
@@ -115,13 +121,13 @@ impl Shard {
         }
     }
 
-    /// A free port at one address, or `fixed` if that is free.
+    /// A free port at one address, or `fixed` if that is free, and the hash of its flow.
     fn find_port(
         &mut self,
         local_index: u16,
         remote: Endpoint,
         fixed: Option<u16>,
-    ) -> Result<u16, Shortage> {
+    ) -> Result<(u16, FlowHash), Shortage> {
         let Some(local) = self.host.addresses.get(local_index).copied() else {
             return Err(Shortage::default());
         };
@@ -129,7 +135,12 @@ impl Shard {
         let key = |local_port| key_of(local_index, local_port, remote);
         let records = &self.records;
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
-        let look = |port| port_use(records, &key(port));
+        let mut hash = FlowHash(0);
+        let mut look = |port| {
+            let key = key(port);
+            hash = records.hash(&key);
+            port_use(records, hash, &key)
+        };
         let Some(port) = fixed else {
             // What a port comes home to is this shard's queue, where that can be computed.
             let steering = self.host.capabilities.steering;
@@ -138,7 +149,8 @@ impl Shard {
                 false => PortUse::Foreign,
             };
             let chosen = self.ports.choose(&towards, &mut self.counters, look_home);
-            return chosen.map_err(|exhausted| {
+            // The port that was looked up last is the one that was found free.
+            return chosen.map(|port| (port, hash)).map_err(|exhausted| {
                 let taken = exhausted.taken;
                 let all = Shortage {
                     in_use: taken.in_use,
@@ -152,7 +164,7 @@ impl Shard {
         match look(port) {
             PortUse::Free => {
                 self.ports.claim(&towards, port, &mut self.counters);
-                Ok(port)
+                Ok((port, hash))
             }
             PortUse::Waiting { .. } => Err(self.judge_wait(Shortage::default(), &key(port))),
             PortUse::Ours | PortUse::Foreign => Err(Shortage::default()),
@@ -328,8 +340,8 @@ fn stamped(wait: &TimeWait) -> Stamped {
 }
 
 /// What has a 4-tuple.
-fn port_use(records: &Records, key: &FlowKey) -> PortUse {
-    let Some(record) = records.find(records.hash(key), key) else { return PortUse::Free };
+fn port_use(records: &Records, hash: FlowHash, key: &FlowKey) -> PortUse {
+    let Some(record) = records.find(hash, key) else { return PortUse::Free };
     let index = record.index();
     match record.kind() {
         Kind::Connection => {

@@ -1,20 +1,37 @@
 //! After something touched a connection: what follows for the lists, the wheel and the table.
 
+use alloc::collections::VecDeque;
+
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::{Marking, Signals, State};
 use whimbrel_tcp::table::{Kind, Opener, Record};
 
+use super::Shard;
 use super::closing::ended;
-use super::{Shard, Source};
-use crate::Event;
+use crate::connections::Slot;
 use crate::ip::FlowKey;
 use crate::markings::Markings;
+use crate::{Event, ListenerId};
 
-impl Shard {
-    /// Brings the lists, the wheel and the table in line with the connection. This follows each call:
-    /// what is rarely due stands apart.
-    pub(super) fn settle(&mut self, index: u32) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+/// What connections are to be asked: by the device what they send, by the application what is new.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    pub(super) dirty: VecDeque<u32>,
+    pub(super) events: VecDeque<Source>,
+}
+
+/// Whoever has something to tell an application.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    Connection(u32),
+    Listener(ListenerId),
+}
+
+impl Lists {
+    /// Brings the lists in line with the connection: this follows each call. Returns its deadline if
+    /// the timer has to follow, too, which is rarely so.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, slot: &mut Slot, index: u32) -> Option<Instant> {
         if !slot.dirty && slot.connection.may_transmit() {
             slot.dirty = true;
             self.dirty.push_back(index);
@@ -28,15 +45,20 @@ impl Shard {
         // and is armed again, which is cheaper than moving it with every acknowledgment.
         let over = slot.connection.closed().is_some();
         let stops = deadline == Instant::NEVER && (over || slot.armed != Instant::NEVER);
-        if deadline < slot.armed || stops {
-            self.settle_timer(index, deadline);
-        }
+        (deadline < slot.armed || stops).then_some(deadline)
+    }
+}
+
+impl Shard {
+    /// Brings lists, wheel and table in line with the connection.
+    pub(super) fn settle(&mut self, index: u32) {
+        self.touch(index, |_, _| ());
     }
 
     /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
     /// over.
     #[inline(never)]
-    fn settle_timer(&mut self, index: u32, deadline: Instant) {
+    pub(super) fn settle_timer(&mut self, index: u32, deadline: Instant) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         let state = slot.connection.state();
         if matches!(state, State::TimeWait | State::Closed) {
@@ -63,27 +85,15 @@ impl Shard {
         if !self.fast_opens.is_empty() {
             self.end_fast_opening(index);
         }
-        let generation = self.records.connections.0.generation(index);
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if let Some(opener) = slot.linked.take() {
-            let (key, hash) = (FlowKey::of(&slot.connection), slot.hash);
-            let waits = slot.connection.state() == State::TimeWait;
-            // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
-            let owes_ack = slot.connection.owes_ack();
-            let tsval = slot.connection.tsval(self.now);
-            let marking = slot.connection.marking(&self.tunables);
-            let usual = marking == Marking::usual(&self.tunables);
-            let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
-            let ended = ended(&slot.connection, generation, opener, number);
-            let record = Record::new(Kind::Connection, index);
-            let found = if waits {
-                let waiting = self.start_waiting(ended);
-                if owes_ack {
-                    self.acknowledge_from_wait(waiting, tsval);
-                }
-                self.records.flows.replace(hash, record, waiting)
+            let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));
+            let found = if slot.connection.state() == State::TimeWait {
+                let waiting = self.hand_over(index, opener);
+                waiting.is_some_and(|waiting| self.records.flows.replace(hash, record, waiting))
             } else {
                 if opener == Opener::Us {
+                    let key = FlowKey::of(&slot.connection);
                     self.release_port(&key);
                 }
                 self.records.flows.remove(hash, record)
@@ -91,6 +101,23 @@ impl Shard {
             debug_assert!(found, "a linked connection stands in the table");
         }
         self.free_if_unheld(index);
+    }
+
+    /// A TIME-WAIT record takes the connection's place.
+    fn hand_over(&mut self, index: u32, opener: Opener) -> Option<Record> {
+        let generation = self.records.connections.0.generation(index);
+        let connection = &self.records.connections.0.get(index)?.connection;
+        let marking = connection.marking(&self.tunables);
+        let usual = marking == Marking::usual(&self.tunables);
+        let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
+        // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
+        let owed = connection.owes_ack().then(|| connection.tsval(self.now));
+        let (key, ended) = (FlowKey::of(connection), ended(connection, generation, opener, number));
+        let waiting = self.start_waiting(ended);
+        if let Some(tsval) = owed {
+            self.acknowledge_from_wait(waiting, tsval, &key, marking);
+        }
+        Some(waiting)
     }
 
     /// Frees a connection that is over and that nobody holds.
@@ -106,7 +133,7 @@ impl Shard {
 
     /// The next thing an application should know.
     pub fn poll_event(&mut self) -> Option<Event> {
-        while let Some(source) = self.events.pop_front() {
+        while let Some(source) = self.lists.events.pop_front() {
             match source {
                 Source::Listener(listener) => return Some(Event::Accepted(listener)),
                 Source::Connection(index) => {
@@ -146,7 +173,7 @@ impl Shard {
         let more = !slot.connection.signals_mut().is_empty();
         slot.listed = more;
         if more {
-            self.events.push_front(Source::Connection(index));
+            self.lists.events.push_front(Source::Connection(index));
         }
         event
     }

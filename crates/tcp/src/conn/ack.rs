@@ -9,7 +9,7 @@ use super::{Connection, Flags, Signals, State};
 use crate::recovery::{CaState, Flight, Remedy};
 use crate::send::AckPlace;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, RxSegment};
+use crate::{Context, Micros, RxSegment};
 
 impl Connection {
     pub(super) fn check_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
@@ -117,7 +117,12 @@ impl Connection {
     }
 
     /// Whether the SACK blocks alone tell of a loss, duplicate or not.
+    #[inline]
     fn judge_sacked(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Remedy {
+        if seg.header.options.has_sack() { self.judge_blocks(cx, seg) } else { Remedy::Wait }
+    }
+
+    fn judge_blocks(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Remedy {
         let sacked = self.sacked_octets(seg);
         if sacked == 0 {
             return Remedy::Wait;
@@ -216,7 +221,7 @@ impl Connection {
     }
 
     /// The time since what a segment echoes was sent.
-    fn echoed(&self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Option<Duration> {
+    fn echoed(&self, cx: &Context<'_>, seg: &RxSegment<'_>) -> Option<Micros> {
         // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
         // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
         // trip makes the next one longer still.
@@ -229,17 +234,23 @@ impl Connection {
         let stamps = seg.header.options.timestamps.filter(|stamps| stamps.ecr != 0)?;
         let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
         let millis = cx.now.tick().raw().wrapping_sub(sent);
-        let trip =
-            (millis < ECHO_LIMIT_MILLIS).then(|| Duration::from_millis(u64::from(millis)))?;
+        let trip = (millis < ECHO_LIMIT_MILLIS).then(|| Micros::new(millis.wrapping_mul(1_000)))?;
         // Without SACK nobody tells of such a duplicate: an echo from before the time-out that sent
         // it again is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
-        let ambiguous =
-            self.recovery.ca_state() == CaState::Loss && trip >= self.rtt.first_rto(cx.tunables);
+        let ambiguous = self.recovery.ca_state() == CaState::Loss
+            && Duration::from(trip) >= self.rtt.first_rto(cx.tunables);
         (!ambiguous).then_some(trip)
     }
 
     /// Tells a waiting application that there is room again.
+    #[inline]
     pub(super) fn tell_room(&mut self) {
+        if self.flags.has(Flags::WANTS_ROOM) {
+            self.judge_room();
+        }
+    }
+
+    fn judge_room(&mut self) {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
         let enough = match self.unsent_low_water() {
@@ -247,7 +258,7 @@ impl Connection {
             Some(most) => self.unsent() < most.div_ceil(2) && self.send_room() > 0,
             None => self.send_room() >= self.send_size / 3,
         };
-        if self.flags.has(Flags::WANTS_ROOM) && enough {
+        if enough {
             self.flags.clear(Flags::WANTS_ROOM);
             self.signals.raise(Signals::WRITABLE);
         }

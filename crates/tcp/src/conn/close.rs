@@ -1,7 +1,5 @@
 //! How a connection ends: by FIN in both directions, by reset, or because nobody answers.
 
-use core::time::Duration;
-
 use bytes::Bytes;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{RawWindow, SeqNum, WindowScale};
@@ -134,10 +132,12 @@ impl Connection {
     /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
     /// none was sent for long.
     pub(super) fn restart_after_idle(&mut self, cx: &Context<'_>) {
-        let idle = Duration::from_millis(u64::from(cx.now.tick().millis_since(self.text_sent)));
+        let idle = cx.now.tick().millis_since(self.text_sent);
         // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
         // the TCP has not sent data in an interval exceeding the retransmission timeout."
-        if cx.tunables.slow_start_after_idle && idle > self.rtt.rto(cx.tunables) {
+        if cx.tunables.slow_start_after_idle
+            && u64::from(idle) * 1_000 > self.rtt.rto_micros(cx.tunables)
+        {
             self.cc.restart(u32::from(self.mss));
         }
     }

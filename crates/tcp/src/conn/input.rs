@@ -204,8 +204,17 @@ impl Connection {
         Done(Verdict::Drop(DropReason::SynChallenged))
     }
 
-    /// Eighth, after URG and text: FIN.
+    /// Eighth, after URG and text: FIN, this segment's or one that came before it.
+    #[inline]
     pub(super) fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        let fin = seg.header.flags.contains(TcpFlags::FIN);
+        if fin || self.cold.as_ref().is_some_and(|cold| cold.recv.awaits_fin()) {
+            self.judge_fin(cx, seg);
+        }
+        Continue(())
+    }
+
+    fn judge_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         if seg.header.flags.contains(TcpFlags::FIN) && !self.flags.has(Flags::FIN_RECEIVED) {
             let end = seg.header.seq + (seg.len() - 1);
             // A FIN beyond the window goes with the text in front of it: it will come again.
@@ -223,7 +232,6 @@ impl Connection {
         if due {
             self.on_fin(cx);
         }
-        Continue(())
     }
 
     /// The peer's FIN is the next number in sequence.

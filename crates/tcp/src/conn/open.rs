@@ -87,7 +87,7 @@ impl Connection {
         connection.recovery = Recovery::new(iss);
         connection.agree(cx, handshake);
         match handshake.round_trip {
-            FirstTrip::Took(rtt) => connection.rtt.on_sample(rtt, cx.tunables),
+            FirstTrip::Took(rtt) => connection.rtt.on_sample(rtt.into(), cx.tunables),
             FirstTrip::Unknown => {}
             FirstTrip::Repeated => {
                 connection.cc.collapse(u32::from(connection.mss));

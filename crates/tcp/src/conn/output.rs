@@ -1,20 +1,98 @@
 //! What to send next: judged without changing anything, then made.
 
 use whimbrel_wire::SeqNum;
-use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Mss, WindowScale, WindowSize};
+use whimbrel_wire::plain::PlainOptions;
+use whimbrel_wire::tcp::{
+    FastOpen, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+};
+use whimbrel_wire::{Mss, RawWindow, WindowScale, WindowSize};
 
 use super::{Connection, Flags, State};
 use crate::table::Identity;
 use crate::{Context, Instant, Slices};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing {
-    /// The header, checksum to be filled in.
-    pub header: TcpHeader,
+    /// SEG.SEQ.
+    pub seq: SeqNum,
+    /// SEG.ACK.
+    pub ack: SeqNum,
+    /// The control bits.
+    pub flags: TcpFlags,
+    /// SEG.WND, unscaled.
+    pub window: RawWindow,
+    /// SEG.UP.
+    pub urgent: u16,
     /// The text of each segment that the device cuts this one into; 0: it is not to be cut.
     pub gso_size: u16,
+    /// The option that nearly all segments have.
+    pub timestamps: Option<Timestamps>,
+    /// The others.
+    pub rare: RareOptions,
+}
+
+/// Options that few segments have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RareOptions {
+    /// None of them.
+    None,
+    /// Those of a SYN.
+    Opening(Opening),
+    /// What arrived out of order, or twice.
+    Sack(SackBlocks),
+}
+
+/// What a SYN or SYN-ACK says beside timestamps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// The MSS that is announced.
+    pub mss: Mss,
+    /// How our windows are scaled, if that is offered or agreed upon.
+    pub window_scale: Option<WindowScale>,
+    /// SACK options are welcome.
+    pub sack_permitted: bool,
+    /// A cookie, or the request for one.
+    pub fast_open: Option<FastOpen>,
+}
+
+impl Opening {
+    /// The same as options of a header.
+    fn options(&self, timestamps: Option<Timestamps>) -> TcpOptions {
+        let Self { mss, window_scale, sack_permitted, fast_open } = *self;
+        let mss = Some(mss);
+        let rest = TcpOptions::default();
+        TcpOptions { mss, window_scale, sack_permitted, fast_open, timestamps, ..rest }
+    }
+}
+
+impl Outgoing {
+    /// Its options, if they are of those that nearly all segments have.
+    #[inline]
+    pub fn plain_options(&self, order: OptionOrder) -> Option<PlainOptions> {
+        match (self.rare, self.timestamps) {
+            (RareOptions::None, None) => Some(PlainOptions::None),
+            (RareOptions::None, Some(stamps)) => Some(PlainOptions::Timestamps(stamps)),
+            (RareOptions::Opening(opening), Some(stamps)) if order == OptionOrder::Linux => {
+                let Opening { mss, window_scale, sack_permitted, fast_open } = opening;
+                let scale = window_scale.filter(|_| sack_permitted && fast_open.is_none())?;
+                Some(PlainOptions::Opening(mss, stamps, scale))
+            }
+            _ => None,
+        }
+    }
+
+    /// The header between these ports, checksum to be filled in.
+    pub fn header(&self, src_port: u16, dst_port: u16) -> TcpHeader {
+        let timestamps = self.timestamps;
+        let options = match self.rare {
+            RareOptions::None => TcpOptions { timestamps, ..TcpOptions::default() },
+            RareOptions::Opening(opening) => opening.options(timestamps),
+            RareOptions::Sack(sack) => TcpOptions { timestamps, sack, ..TcpOptions::default() },
+        };
+        let Self { seq, ack, flags, window, urgent, .. } = *self;
+        TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }
+    }
 }
 
 /// What the connection would send now.
@@ -217,15 +295,13 @@ impl Connection {
         let answers = self.state == State::SynReceived;
         let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
-        let header = &mut outgoing.header;
-        header.options.fast_open = fast_open;
-        self.offer_options(cx, &mut header.options);
+        outgoing.rare = RareOptions::Opening(Opening { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
-        header.window = if answers {
+        outgoing.window = if answers {
             WindowSize::new(self.rcv.wnd()).to_raw(WindowScale::ZERO)
         } else {
-            header.ack = SeqNum::new(0);
+            outgoing.ack = SeqNum::new(0);
             self.unscaled_window().to_raw(WindowScale::ZERO)
         };
         let first = self.snd.una + 1;
@@ -244,15 +320,19 @@ impl Connection {
     }
 
     /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
-    fn offer_options(&self, cx: &Context<'_>, options: &mut TcpOptions) {
-        options.mss = Some(Mss::new(self.advertised_mss));
-        let (scaling, sack) = if self.state == State::SynReceived {
+    #[inline]
+    fn offered(&self, cx: &Context<'_>) -> Opening {
+        let (scaling, sack_permitted) = if self.state == State::SynReceived {
             (self.scaling(), self.flags.has(Flags::SACK))
         } else {
             (cx.tunables.window_scaling, cx.tunables.sack)
         };
-        options.window_scale = scaling.then_some(self.recv_scale);
-        options.sack_permitted = sack;
+        Opening {
+            mss: Mss::new(self.advertised_mss),
+            window_scale: scaling.then_some(self.recv_scale),
+            sack_permitted,
+            fast_open: None,
+        }
     }
 
     fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
@@ -339,49 +419,48 @@ impl Connection {
     ) -> Outgoing {
         self.timers.stop_ack();
         self.unacked_segs = 0;
-        let timestamps = self.own_timestamps(cx);
-        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
         if self.state != State::SynSent {
             self.rcv.edge = self.judge_edge(self.least_step(cx.tunables));
             self.rcv.last_ack = self.rcv.nxt;
         }
-        if self.name_held(&mut options, text) {
+        let timestamps = self.own_timestamps(cx);
+        let sack = self.name_held(timestamps, text);
+        if sack.is_none_or(|blocks| !blocks.is_empty()) {
             self.acks_owed = self.acks_owed.saturating_sub(1);
         }
         let urgent = self.urgent_pointer(seq);
-        let header = TcpHeader {
-            src_port: self.local_port,
-            dst_port: self.remote_port,
+        Outgoing {
             seq,
             ack: self.rcv.nxt,
             flags: if urgent > 0 { flags | TcpFlags::URG } else { flags },
             window: self.rcv.raw_window(self.recv_scale),
             urgent,
-            options,
-        };
-        Outgoing { header, gso_size: 0 }
+            gso_size: 0,
+            timestamps,
+            rare: sack.map_or(RareOptions::None, RareOptions::Sack),
+        }
     }
 
     /// RFC 2018 3: as many blocks as fit beside the timestamps, and beside `text`: the text was
     /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
-    /// time it is sent. RFC 2883 4: what came twice stands before all others. Returns whether there
-    /// is nothing to name, or some of it is named.
-    fn name_held(&mut self, options: &mut TcpOptions, text: u32) -> bool {
-        let cold = self.cold.as_mut().filter(|_| self.flags.has(Flags::SACK));
-        let Some(cold) = cold.filter(|cold| cold.recv.has_held() || cold.duplicate.is_some())
-        else {
-            return true;
-        };
-        let most = if options.timestamps.is_some() { 3 } else { 4 };
+    /// time it is sent. RFC 2883 4: what came twice stands before all others. `None` if there is
+    /// nothing to name.
+    fn name_held(&mut self, timestamps: Option<Timestamps>, text: u32) -> Option<SackBlocks> {
+        let cold = self.cold.as_mut().filter(|_| self.flags.has(Flags::SACK))?;
+        if !cold.recv.has_held() && cold.duplicate.is_none() {
+            return None;
+        }
+        let most = if timestamps.is_some() { 3 } else { 4 };
         let room = u32::from(self.mss).saturating_sub(text);
         let fitting = most.min(room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS);
+        let mut blocks = SackBlocks::NONE;
         if fitting > 0 {
             if let Some(duplicate) = cold.duplicate.take() {
-                options.sack.push(duplicate);
+                blocks.push(duplicate);
             }
-            cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut options.sack);
+            cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut blocks);
         }
-        fitting > 0
+        Some(blocks)
     }
 }
 

@@ -7,8 +7,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::{Connection, Flags, Particulars};
-use crate::time::micros;
-use crate::{Context, Instant, RxSegment, Tick};
+use crate::{Context, Instant, Micros, RxSegment, Tick};
 
 /// What a connection keeps beside its hot record.
 #[derive(Debug, Default)]
@@ -122,9 +121,9 @@ impl Tally {
 
     /// A round trip was measured. The least counts for five minutes, as Linux' `tcp_min_rtt_wlen`
     /// has it: a path may become longer.
-    pub(super) fn on_round_trip(&mut self, rtt: Duration, now: Instant) {
+    pub(super) fn on_round_trip(&mut self, rtt: Micros, now: Instant) {
         let now = now.tick();
-        let micros = micros(rtt).max(1);
+        let micros = rtt.get().max(1);
         let old = now.millis_since(self.min_rtt_since) > MIN_RTT_MILLIS;
         if old || self.min_rtt.is_none_or(|least| micros <= least.get()) {
             self.min_rtt = core::num::NonZeroU32::new(micros);

@@ -4,10 +4,11 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{RawWindow, SeqNum};
 
 use super::{Connection, Flags, Read, Signals, State};
+use crate::context::ColdPool;
 use crate::recv::{Held, Text};
 use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, RxSegment, Tunables};
+use crate::{Context, Payload, RxSegment, Tunables};
 
 impl Connection {
     /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end
@@ -38,11 +39,13 @@ impl Connection {
         self.cold.as_ref()?.recv.urgent_mark()
     }
 
+    #[inline]
     pub(super) fn take_text(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        if seg.payload.is_empty() { Continue(()) } else { self.judge_received(cx, seg) }
+    }
+
+    fn judge_received(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         let len = seg.payload.len();
-        if len == 0 {
-            return Continue(());
-        }
         match self.state {
             State::Established | State::FinWait1 | State::FinWait2 => {}
             // RFC 9293 3.10.7.4: "This should not occur since a FIN has been received from the
@@ -90,7 +93,14 @@ impl Connection {
     fn take_in_order(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, text: Text) {
         let cold = self.cold(cx);
         let had_held = cold.recv.has_held();
-        let advance = cold.recv.append(seg.payload, text.skip, text.take);
+        let advance = match short(&seg.payload, text) {
+            // What most short connections receive: one request, which is read at once.
+            Some(short) if cold.recv.is_empty() => {
+                cold.recv.append_chunk(cx.pool.keep(short));
+                text.take
+            }
+            _ => cold.recv.append(seg.payload, text.skip, text.take),
+        };
         self.rcv.nxt += advance;
         self.ledger.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
@@ -220,6 +230,15 @@ impl Connection {
             && (step >= 2 * mss || step >= half)
             && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
+}
+
+/// The part of a payload that lies in the window, if it is in the device's memory and short.
+#[inline]
+fn short<'a>(payload: &Payload<'a>, text: Text) -> Option<&'a [u8]> {
+    let Payload::Borrowed(octets) = *payload else { return None };
+    let from = text.skip as usize;
+    let octets = octets.get(from..from + text.take as usize)?;
+    (octets.len() <= ColdPool::SHORT).then_some(octets)
 }
 
 /// Octets: half of the window that every SYN can announce.

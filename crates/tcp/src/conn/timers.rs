@@ -96,7 +96,7 @@ impl Connection {
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
         if self.is_stalled() {
-            let due = cx.now + self.retransmission_wait(cx);
+            let due = self.retransmission_due(cx);
             if self.flags.has(Flags::PERSIST) {
                 // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
                 self.timers.retransmission = self.timers.retransmission.min(due);
@@ -110,11 +110,8 @@ impl Connection {
             }
             return;
         }
-        self.timers.retransmission = if self.snd.una == self.snd.max {
-            Instant::NEVER
-        } else {
-            cx.now + self.retransmission_wait(cx)
-        };
+        self.timers.retransmission =
+            if self.snd.una == self.snd.max { Instant::NEVER } else { self.retransmission_due(cx) };
         self.flags.clear(Flags::PERSIST);
         self.flags.clear(Flags::PROBE);
     }
@@ -125,12 +122,23 @@ impl Connection {
             if self.attempts == 0 {
                 self.ledger.tally.waits_since = cx.now.tick();
             }
-            self.timers.retransmission = cx.now + self.retransmission_wait(cx);
+            self.timers.retransmission = self.retransmission_due(cx);
         }
+    }
+
+    /// When what was sent last is sent again.
+    #[inline]
+    fn retransmission_due(&self, cx: &Context<'_>) -> Instant {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if opening || self.particulars().is_some() {
+            return cx.now + self.retransmission_wait(cx);
+        }
+        self.rtt.due(cx.now, cx.tunables)
     }
 
     /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
     /// path's round trips.
+    #[inline(never)]
     fn retransmission_wait(&self, cx: &Context<'_>) -> Duration {
         let wait = match self.state {
             State::SynReceived if self.is_early() => {

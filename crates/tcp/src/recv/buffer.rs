@@ -60,6 +60,14 @@ impl RecvBuffer {
         self.ready.is_empty() && self.held.is_empty() && self.fin.is_none() && self.urgent.is_none()
     }
 
+    /// Appends text that begins at RCV.NXT, in a chunk of its own; nothing is held.
+    #[inline]
+    pub fn append_chunk(&mut self, chunk: bytes::Bytes) {
+        debug_assert!(!self.has_held(), "what is held may be in order now");
+        self.nxt += chunk.len() as u64;
+        self.ready.push(chunk);
+    }
+
     /// Appends text that begins at RCV.NXT, and what was held behind it. Returns how far RCV.NXT
     /// moves.
     pub fn append(&mut self, payload: Payload<'_>, skip: u32, take: u32) -> u32 {
@@ -172,6 +180,12 @@ impl RecvBuffer {
         if ahead > 0 {
             self.note_recent(at);
         }
+    }
+
+    /// Whether the peer's FIN arrived and waits for what lies before it.
+    #[inline]
+    pub const fn awaits_fin(&self) -> bool {
+        self.fin.is_some()
     }
 
     /// Whether the peer's FIN is the next number expected; it is then taken.

@@ -47,6 +47,14 @@ impl ChunkQueue {
         }
     }
 
+    /// Appends a chunk as it is.
+    #[inline]
+    pub fn push(&mut self, chunk: Bytes) {
+        self.close_tail();
+        self.octets += chunk.len() as u32;
+        self.full.push_back(chunk);
+    }
+
     /// Appends another queue's chunks.
     pub fn append_queue(&mut self, mut other: Self) {
         self.close_tail();
@@ -112,11 +120,15 @@ impl ChunkQueue {
             return;
         }
         if self.tail.capacity() - self.tail.len() < text.len() {
-            // The first chunk is as large as its text: most short connections receive one
-            // request, and it is read at once.
-            let room = if self.is_empty() { text.len() } else { text.len().max(Self::CHUNK) };
+            if self.is_empty() {
+                // The first chunk is as large as its text: most short connections receive one
+                // request, and it is read at once.
+                self.full.push_back(Bytes::copy_from_slice(text));
+                self.octets = text.len() as u32;
+                return;
+            }
             self.close_tail();
-            self.tail = BytesMut::with_capacity(room);
+            self.tail = BytesMut::with_capacity(text.len().max(Self::CHUNK));
         }
         self.tail.extend_from_slice(text);
         self.octets += text.len() as u32;

@@ -106,6 +106,16 @@ impl SendBuffer {
         if to > self.end - self.tail.len() as u64 {
             self.freeze_tail();
         }
+        // What a short connection sends is in one piece.
+        if let Some(first) = self.pieces.front()
+            && to <= first.end
+            && from < to
+        {
+            let skip = first.octets.len() - (first.end - from) as usize;
+            let take = (to - from) as usize;
+            let pushed = slices.push(first.octets.slice(skip..skip + take));
+            return if pushed.is_ok() { take as u32 } else { 0 };
+        }
         // O(log n): a queue of many small pieces must not be walked for every segment.
         let first = self.pieces.partition_point(|piece| piece.end <= from);
         let mut at = from;

@@ -4,8 +4,7 @@ use core::time::Duration;
 
 use whimbrel_wire::SeqNum;
 
-use crate::time::micros;
-use crate::{Instant, Tunables};
+use crate::{Instant, Micros, Tunables};
 
 /// Smoothed round-trip time, its variation, and the time-out that follows from them.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +31,7 @@ impl RttEstimator {
         Self {
             srtt: 0,
             rttvar: 0,
-            rto: micros(tunables.initial_rto),
+            rto: Micros::from(tunables.initial_rto).get(),
             backoff: 0,
             timing: false,
             timed_seq: SeqNum::new(0),
@@ -41,8 +40,8 @@ impl RttEstimator {
     }
 
     /// A round trip was measured.
-    pub fn on_sample(&mut self, rtt: Duration, tunables: &Tunables) {
-        let rtt = micros(rtt).max(1);
+    pub fn on_sample(&mut self, rtt: Micros, tunables: &Tunables) {
+        let rtt = rtt.get().max(1);
         if self.srtt == 0 {
             // RFC 6298 2.2: "SRTT <- R, RTTVAR <- R/2"
             self.srtt = rtt;
@@ -57,15 +56,34 @@ impl RttEstimator {
         // RFC 6298 2.3: "RTO <- SRTT + max (G, K*RTTVAR)", with the least RTO in G's place, as in
         // Linux: on a path without variation a floor under the sum alone would leave nothing for
         // an acknowledgment that the peer delays.
-        let margin = self.rttvar.saturating_mul(4).max(micros(tunables.min_rto));
-        self.rto = self.srtt.saturating_add(margin).min(micros(tunables.max_rto));
+        let [least, most] = [tunables.min_rto, tunables.max_rto].map(|it| Micros::from(it).get());
+        let margin = self.rttvar.saturating_mul(4).max(least);
+        self.rto = self.srtt.saturating_add(margin).min(most);
         self.backoff = 0;
     }
 
     /// RTO, back-off included.
     pub fn rto(&self, tunables: &Tunables) -> Duration {
-        let micros = u64::from(self.rto) << self.backoff.min(31);
-        Duration::from_micros(micros).min(tunables.max_rto)
+        Duration::from_micros(self.backed_off()).min(tunables.max_rto)
+    }
+
+    /// When what is sent `now` is sent again.
+    #[inline]
+    pub fn due(&self, now: Instant, tunables: &Tunables) -> Instant {
+        now.after_micros(self.rto_micros(tunables))
+    }
+
+    /// RTO, back-off included, microseconds.
+    #[inline]
+    pub fn rto_micros(&self, tunables: &Tunables) -> u64 {
+        let most = tunables.max_rto;
+        let most = most.as_secs().saturating_mul(1_000_000) + u64::from(most.subsec_micros());
+        self.backed_off().min(most)
+    }
+
+    const fn backed_off(&self) -> u64 {
+        let doubled = if self.backoff < 31 { self.backoff } else { 31 };
+        (self.rto as u64) << doubled
     }
 
     /// RTO without back-off.
@@ -118,13 +136,12 @@ impl RttEstimator {
     }
 
     /// The round trip that the acknowledgment of everything below `ack` ends, if one was timed.
-    pub fn finish_timing(&mut self, ack: SeqNum, now: Instant) -> Option<Duration> {
+    pub fn finish_timing(&mut self, ack: SeqNum, now: Instant) -> Option<Micros> {
         if !self.timing || ack.before(self.timed_seq) {
             return None;
         }
         self.timing = false;
-        let elapsed = (now.as_micros() as u32).wrapping_sub(self.timed_at);
-        Some(Duration::from_micros(u64::from(elapsed)))
+        Some(Micros::new((now.as_micros() as u32).wrapping_sub(self.timed_at)))
     }
 
     /// SRTT, if there was a measurement.

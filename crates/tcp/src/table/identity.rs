@@ -4,6 +4,8 @@
 //! another's (RFC 6528 2, RFC 7323 5.4), yet for one flow they only grow, which is what lets a
 //! new connection of the same ports be told from the old one's duplicates.
 
+use core::cell::Cell;
+
 use whimbrel_wire::{Address, Flow, SeqNum};
 
 use super::Secrets;
@@ -16,6 +18,9 @@ use crate::{Instant, Tunables};
 pub struct Identity {
     isn: SipHasher24,
     timestamps: SipHasher24,
+    /// The hosts that were hashed last, and their hash: who connects once connects again, and a
+    /// handshake asks twice.
+    last_hosts: Cell<Option<(Address, Address, u64)>>,
     policy: Isn,
     isn_tick_nanos: u64,
     isn_step: u32,
@@ -29,6 +34,7 @@ impl Identity {
         Self {
             isn: secrets.isn.prf(),
             timestamps: secrets.timestamps.prf(),
+            last_hosts: Cell::new(None),
             policy: tunables.isn,
             isn_tick_nanos: u64::from(tunables.isn_tick_nanos.max(1)),
             isn_step: tunables.isn_step,
@@ -86,6 +92,19 @@ impl Identity {
     }
 
     fn hash_hosts(&self, local: &Address, remote: &Address) -> u64 {
+        if let Some((last_local, last_remote, hash)) = self.last_hosts.get()
+            && last_remote == *remote
+            && last_local == *local
+        {
+            return hash;
+        }
+        let hash = self.hash_others(local, remote);
+        self.last_hosts.set(Some((*local, *remote, hash)));
+        hash
+    }
+
+    #[inline(never)]
+    fn hash_others(&self, local: &Address, remote: &Address) -> u64 {
         if local.is_v4() {
             let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.v4_octets());
             return self.timestamps.hash(&[a, b, c, d, e, f, g, h]);

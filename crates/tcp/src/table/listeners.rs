@@ -92,7 +92,11 @@ impl Listeners {
     /// listener.
     pub fn set_options(&mut self, id: ListenerId, options: &SocketOptions) -> bool {
         let listener = self.resolve_mut(id);
-        listener.map(|listener| listener.options = *options).is_some()
+        let set = |listener: &mut Listener| {
+            listener.options = *options;
+            listener.is_usual = *options == SocketOptions::default();
+        };
+        listener.map(set).is_some()
     }
 
     /// Changes how many connections may at one time be in a handshake that Fast Open began; 0: none
@@ -193,6 +197,8 @@ pub struct Listener {
     /// When the last SYN cookie was sent.
     cookie_sent: Option<Instant>,
     options: SocketOptions,
+    /// Nothing was set.
+    is_usual: bool,
     fast_open: FastOpenQueue,
 }
 
@@ -222,6 +228,7 @@ impl Listener {
             stats: ListenerStats::default(),
             cookie_sent: None,
             options: SocketOptions::default(),
+            is_usual: true,
             fast_open: FastOpenQueue::default(),
         }
     }
@@ -244,6 +251,11 @@ impl Listener {
     /// What its connections inherit.
     pub const fn options(&self) -> &SocketOptions {
         &self.options
+    }
+
+    /// Whether nothing was set, so that its connections inherit nothing.
+    pub const fn is_usual(&self) -> bool {
+        self.is_usual
     }
 
     /// Whether a handshake whose SYN-ACK was repeated `retries` times has to wait for text.

@@ -33,6 +33,7 @@
 //! Without the bits that mark full words, the last was 1,026 (939-1,206).
 
 use alloc::boxed::Box;
+use core::cell::Cell;
 
 use whimbrel_wire::{Address, Endpoint};
 
@@ -52,6 +53,8 @@ pub use self::set::ReservedPorts;
 /// Draws ephemeral ports, and remembers which are in use.
 pub struct Ports {
     prf: SipHasher24,
+    /// The destination that was hashed last, and its hash: most are asked for again.
+    last: Cell<Option<(Destination, u64)>>,
     drawable: Drawable,
     policy: PortOrder,
     /// How many ports were drawn, counted apart for each class of destinations, from a secret
@@ -151,7 +154,7 @@ impl Ports {
         let table = Box::new(core::array::from_fn(start));
         let drawable = Drawable::new(range, tunables.reserved_ports);
         let (policy, known) = (tunables.port_order, Known::new());
-        Self { prf, drawable, policy, table, drawn: 0, known }
+        Self { prf, last: Cell::new(None), drawable, policy, table, drawn: 0, known }
     }
 
     /// The ports it draws from.
@@ -178,23 +181,25 @@ impl Ports {
         let of = Hashed { towards, hash: hash as u32 };
         let lanes = self.lanes(hash);
         let Self { known, drawable, .. } = self;
+        let exhausted = |taken| PortsExhausted { range: drawable.range(), taken };
         let mut returned = false;
-        let found = match known.map_mut(of) {
-            Some(map) => map
-                .seek(&lanes, drawable, &mut look)
-                .or_else(|| {
-                    returned = true;
-                    map.seek_returned(drawable, &mut look)
-                })
-                .ok_or_else(|| map.taken(drawable.count())),
-            None => seek(&lanes, drawable, &mut look),
+        let port = if let Some(map) = known.map_mut(of) {
+            let found = map.seek(&lanes, drawable, &mut look).or_else(|| {
+                returned = true;
+                map.seek_returned(drawable, &mut look)
+            });
+            let port = found.ok_or_else(|| exhausted(map.taken(drawable.count())))?;
+            map.claim(port);
+            port
+        } else {
+            let port = seek(&lanes, drawable, &mut look).map_err(exhausted)?;
+            known.claim(of, port, counters);
+            port
         };
-        let port = found.map_err(|taken| PortsExhausted { range: drawable.range(), taken })?;
         // Those that came back have an order of their own, which moves no counter.
         if !returned {
             self.advance(hash, PortRange::steps(&lanes, port) + 1);
         }
-        self.known.claim(of, port, counters);
         Ok(port)
     }
 
@@ -259,6 +264,18 @@ impl Ports {
     /// lower, by which destinations are known, too. Octets that all IPv4 addresses share are left
     /// out.
     fn hash(&self, towards: &Destination) -> u64 {
+        if let Some((last, hash)) = self.last.get()
+            && last == *towards
+        {
+            return hash;
+        }
+        let hash = self.hash_another(towards);
+        self.last.set(Some((*towards, hash)));
+        hash
+    }
+
+    #[inline(never)]
+    fn hash_another(&self, towards: &Destination) -> u64 {
         let Destination { local, remote } = towards;
         let [p, q] = remote.port.to_be_bytes();
         if local.is_v4() {

@@ -72,6 +72,16 @@ impl<T> Slab<T> {
         chunk.values.as_mut()?[place_of(index)].as_mut()
     }
 
+    /// The record at `index`, if it is still the one that had this generation.
+    #[inline]
+    pub fn get_mut_of(&mut self, index: u32, generation: u16) -> Option<&mut T> {
+        let chunk = self.chunks.get_mut(chunk_of(index))?;
+        if chunk.link.places[place_of(index)].generation != generation {
+            return None;
+        }
+        chunk.values.as_mut()?[place_of(index)].as_mut()
+    }
+
     /// Takes the record at `index` out. Its generation goes on by one: whatever named the record
     /// by index and generation names nothing from here on.
     pub fn remove(&mut self, index: u32) -> Option<T> {

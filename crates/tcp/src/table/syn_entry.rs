@@ -17,7 +17,7 @@ use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Carried, CookieTerms};
-use crate::conn::FirstTrip;
+use crate::conn::{FirstTrip, Opening, Outgoing, RareOptions};
 use crate::tunables::{MissingTimestamps, RstInWindow};
 use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
 
@@ -355,10 +355,8 @@ impl SynEntry {
 /// What to send.
 impl SynEntry {
     /// The SYN-ACK: the first, or a repetition.
-    pub fn syn_ack(&self, announced: Announced) -> TcpHeader {
-        TcpHeader {
-            src_port: self.local_port,
-            dst_port: self.remote_port,
+    pub fn syn_ack(&self, announced: Announced) -> Outgoing {
+        Outgoing {
             seq: self.iss,
             ack: self.rcv_nxt(),
             flags: TcpFlags::SYN_ACK,
@@ -366,13 +364,14 @@ impl SynEntry {
             // or <SYN,ACK>) MUST NOT be scaled."
             window: announced.window.to_raw(WindowScale::ZERO),
             urgent: 0,
-            options: TcpOptions {
-                mss: Some(announced.mss),
+            gso_size: 0,
+            timestamps: self.timestamps(announced.tsval),
+            rare: RareOptions::Opening(Opening {
+                mss: announced.mss,
                 window_scale: self.is_scaled().then_some(self.rcv_wind_shift()),
                 sack_permitted: self.has_sack(),
-                timestamps: self.timestamps(announced.tsval),
-                ..TcpOptions::default()
-            },
+                fast_open: None,
+            }),
         }
     }
 

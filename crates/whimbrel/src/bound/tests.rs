@@ -6,17 +6,17 @@ use super::*;
 #[test]
 fn one_listener_to_an_end_and_any_address_counts_as_each() {
     let bound = bound();
-    let first = bound.reserve(at("10.0.0.1:80"), Share::Allowed).unwrap();
-    first.listen().unwrap();
+    let first = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
+    first.listen(Desk::nowhere).unwrap();
     for taken in ["10.0.0.1:80", "0.0.0.0:80", "[::]:80"] {
-        let error = bound.reserve(at(taken), Share::Allowed).unwrap_err();
+        let error = bound.reserve(at(taken), Share::ADDRESS).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AddrInUse, "{taken}");
         assert!(error.to_string().contains(taken), "{error}");
     }
-    let other = bound.reserve(at("[fd00::1]:80"), Share::Refused).unwrap();
-    other.listen().unwrap();
+    let other = bound.reserve(at("[fd00::1]:80"), Share::NONE).unwrap();
+    other.listen(Desk::nowhere).unwrap();
     drop(first);
-    bound.reserve(at("0.0.0.0:80"), Share::Refused).unwrap();
+    bound.reserve(at("0.0.0.0:80"), Share::NONE).unwrap();
     drop(other);
     assert!(bound.lock().ports.is_empty());
 }
@@ -24,33 +24,54 @@ fn one_listener_to_an_end_and_any_address_counts_as_each() {
 #[test]
 fn those_that_share_an_end_cannot_both_listen_there() {
     let bound = bound();
-    let first = bound.reserve(at("10.0.0.1:80"), Share::Allowed).unwrap();
-    let second = bound.reserve(at("10.0.0.1:80"), Share::Allowed).unwrap();
-    assert!(bound.reserve(at("10.0.0.1:80"), Share::Refused).is_err());
-    assert_eq!(first.listen().unwrap_err().kind(), ErrorKind::AddrInUse);
+    let first = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
+    let second = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
+    assert!(bound.reserve(at("10.0.0.1:80"), Share::NONE).is_err());
+    assert_eq!(first.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
     drop(second);
-    first.listen().unwrap();
+    first.listen(Desk::nowhere).unwrap();
+}
+
+#[test]
+fn those_that_share_a_port_listen_at_one_desk_until_the_last_is_gone() {
+    let bound = bound();
+    let share = Share { address: false, port: true };
+    let take = || bound.reserve(at("10.0.0.1:80"), share).unwrap();
+    let (first, second, third) = (take(), take(), take());
+    let desks = [&first, &second].map(|one| one.listen(Desk::nowhere).unwrap());
+    assert!(Arc::ptr_eq(&desks[0], &desks[1]));
+    // Nobody else, and not at another address that covers it.
+    for (taken, share) in [("10.0.0.1:80", Share::ADDRESS), ("10.0.0.1:80", Share::NONE)] {
+        assert!(bound.reserve(at(taken), share).is_err());
+    }
+    let wide = bound.reserve(at("0.0.0.0:80"), share).unwrap();
+    assert_eq!(wide.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
+    drop((desks, wide));
+    // The desk is gone, and those that had it are there still.
+    assert_eq!(third.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
+    drop((first, second));
+    third.listen(Desk::nowhere).unwrap();
 }
 
 #[test]
 fn a_drawn_port_is_free_and_when_none_is_the_range_is_named() {
     let bound = bound();
     let mut drawn: Vec<Reserved> =
-        (0..4).map(|_| bound.reserve(at("10.0.0.1:0"), Share::Allowed).unwrap()).collect();
+        (0..4).map(|_| bound.reserve(at("10.0.0.1:0"), Share::ADDRESS).unwrap()).collect();
     let mut ports: Vec<u16> = drawn.iter().map(|one| one.at().port).collect();
     ports.sort_unstable();
     assert_eq!(ports, [40_000, 40_001, 40_002, 40_003]);
-    let error = bound.reserve(at("10.0.0.1:0"), Share::Allowed).unwrap_err();
+    let error = bound.reserve(at("10.0.0.1:0"), Share::ADDRESS).unwrap_err();
     assert!(error.to_string().contains("40000 to 40003"), "{error}");
     // The other address has ports of its own.
-    bound.reserve(at("[fd00::1]:0"), Share::Allowed).unwrap();
+    bound.reserve(at("[fd00::1]:0"), Share::ADDRESS).unwrap();
     let freed = drawn.pop().unwrap().at().port;
-    assert_eq!(bound.reserve(at("10.0.0.1:0"), Share::Allowed).unwrap().at().port, freed);
+    assert_eq!(bound.reserve(at("10.0.0.1:0"), Share::ADDRESS).unwrap().at().port, freed);
 }
 
 #[test]
 fn another_hosts_address_cannot_be_bound() {
-    let error = bound().reserve(at("10.0.0.9:80"), Share::Allowed).unwrap_err();
+    let error = bound().reserve(at("10.0.0.9:80"), Share::ADDRESS).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
 }
 

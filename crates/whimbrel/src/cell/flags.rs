@@ -24,6 +24,16 @@ impl Flags {
     /// A setting changed.
     pub(crate) const SETTINGS: Self = Self(1 << 8);
 
+    /// The shard is to look at the stream that it knows by `handle`: whether that must be posted. It
+    /// is once, until the shard takes [`Flags::DIRTY`] out; `tests/interleavings.rs` tries all
+    /// interleavings of both.
+    #[must_use]
+    pub(crate) fn mark_dirty<H>(&mut self, handle: Option<H>) -> Option<H> {
+        let posts = handle.filter(|_| !self.has(Self::DIRTY))?;
+        self.set(Self::DIRTY);
+        Some(posts)
+    }
+
     /// Whether all of `flag` is in.
     pub(crate) const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 == flag.0

@@ -5,19 +5,39 @@ use std::time::Duration;
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{AckTiming, KeepAlive, Nagle, Particulars, SocketOptions};
+use whimbrel_wire::TrafficClass;
 
-/// Settings of a stream, 12 octets.
+/// Settings of a stream, 14 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Settings {
-    /// The send buffer, octets.
-    send_size: u32,
-    /// The receive buffer, octets.
-    recv_size: u32,
+    /// The send buffer.
+    send_size: Size,
+    /// The receive buffer.
+    recv_size: Size,
     /// `SO_LINGER`, seconds; [`Settings::NO_LINGER`] if off.
     linger: u16,
     /// Time to live, or hop limit.
     hop_limit: u8,
+    /// Type of service (IPv4).
+    tos: TrafficClass,
+    /// Traffic class (IPv6).
+    traffic_class: TrafficClass,
     switches: u8,
+}
+
+/// Octets, in halves: a whole number would align the settings to four octets, and the cell would be
+/// larger than two cache lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Size([u16; 2]);
+
+impl Size {
+    const fn new(octets: u32) -> Self {
+        Self([(octets >> 16) as u16, octets as u16])
+    }
+
+    const fn octets(self) -> u32 {
+        (self.0[0] as u32) << 16 | self.0[1] as u32
+    }
 }
 
 impl Settings {
@@ -37,10 +57,12 @@ impl Settings {
     /// What a stack with these rules begins with.
     pub(crate) fn new(tunables: &Tunables) -> Self {
         Self {
-            send_size: tunables.send_buffer,
-            recv_size: tunables.recv_buffer,
+            send_size: Size::new(tunables.send_buffer),
+            recv_size: Size::new(tunables.recv_buffer),
             linger: Self::NO_LINGER,
             hop_limit: tunables.hop_limit,
+            tos: TrafficClass::default(),
+            traffic_class: TrafficClass::default(),
             switches: 0,
         }
     }
@@ -57,9 +79,16 @@ impl Settings {
         SocketOptions {
             nagle: if self.nodelay() { Nagle::Off } else { Nagle::On },
             keep_alive: if self.keepalive() { KeepAlive::On } else { KeepAlive::Off },
-            send_size: self.has(Self::SEND_SIZE).then_some(self.send_size),
-            recv_size: self.has(Self::RECV_SIZE).then_some(self.recv_size),
-            particulars: Particulars { ttl: hop_limit, hop_limit, acks, ..Particulars::default() },
+            send_size: self.has(Self::SEND_SIZE).then_some(self.send_size()),
+            recv_size: self.has(Self::RECV_SIZE).then_some(self.recv_size()),
+            particulars: Particulars {
+                ttl: hop_limit,
+                hop_limit,
+                tos: self.tos,
+                traffic_class: self.traffic_class,
+                acks,
+                ..Particulars::default()
+            },
             ..SocketOptions::default()
         }
     }
@@ -110,23 +139,23 @@ impl Settings {
 
     /// The send buffer, octets.
     pub(crate) const fn send_size(&self) -> u32 {
-        self.send_size
+        self.send_size.octets()
     }
 
     /// Sets the send buffer, octets, within [`Settings::SIZES`] as Linux does.
     pub(crate) fn set_send_size(&mut self, octets: u32) {
-        self.send_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+        self.send_size = Size::new(octets.clamp(*Self::SIZES.start(), *Self::SIZES.end()));
         self.switches |= Self::SEND_SIZE;
     }
 
     /// The receive buffer, octets.
     pub(crate) const fn recv_size(&self) -> u32 {
-        self.recv_size
+        self.recv_size.octets()
     }
 
     /// Sets the receive buffer, octets, within [`Settings::SIZES`] as Linux does.
     pub(crate) fn set_recv_size(&mut self, octets: u32) {
-        self.recv_size = octets.clamp(*Self::SIZES.start(), *Self::SIZES.end());
+        self.recv_size = Size::new(octets.clamp(*Self::SIZES.start(), *Self::SIZES.end()));
         self.switches |= Self::RECV_SIZE;
     }
 
@@ -139,6 +168,27 @@ impl Settings {
     pub(crate) const fn set_hop_limit(&mut self, hops: u8) {
         self.hop_limit = hops;
         self.switches |= Self::HOP_LIMIT;
+    }
+
+    /// Type of service of IPv4 packets.
+    pub(crate) const fn tos(&self) -> u8 {
+        self.tos.0
+    }
+
+    /// Sends IPv4 packets with this type of service, as Linux without its two bits for ECN, which are
+    /// the protocol's.
+    pub(crate) const fn set_tos(&mut self, tos: u8) {
+        self.tos = TrafficClass(tos & NOT_ECN);
+    }
+
+    /// Traffic class of IPv6 packets.
+    pub(crate) const fn traffic_class(&self) -> u8 {
+        self.traffic_class.0
+    }
+
+    /// Sends IPv6 packets with this traffic class, without its two bits for ECN.
+    pub(crate) const fn set_traffic_class(&mut self, class: u8) {
+        self.traffic_class = TrafficClass(class & NOT_ECN);
     }
 
     const fn has(&self, switch: u8) -> bool {
@@ -156,6 +206,9 @@ impl Settings {
     /// The range of the tunables `buffers.send` and `buffers.recv`.
     const SIZES: std::ops::RangeInclusive<u32> = 2 << 10..=1 << 30;
 }
+
+/// RFC 3168 5: the two low bits.
+const NOT_ECN: u8 = 0xfc;
 
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,12 @@ use crate::{TcpListener, TcpStream};
 
 #[tokio::test]
 async fn the_threads_end_when_nothing_of_the_stack_is_held_any_more() {
-    let (server, client) = Stack::pair().unwrap();
-    let threads = [&server, &client].map(|stack| Arc::downgrade(stack.home().unwrap()));
+    let (server, client) = crate::mem_wire(Default::default(), Default::default(), 0).unwrap();
+    let server = Stack::builder().mem(server).address("10.0.0.1", 24).unwrap();
+    let client = Stack::builder().mem(client).shards(3).address("10.0.0.2", 24).unwrap();
+    let (server, client) = (server.build().unwrap(), client.build().unwrap());
+    let mailboxes = server.mailboxes().iter().chain(client.mailboxes());
+    let threads: Vec<_> = mailboxes.map(Arc::downgrade).collect();
     let listener = TcpListener::bind(&server, "10.0.0.1:7").await.unwrap();
     let stream = TcpStream::connect(&client, "10.0.0.1:7").await.unwrap();
     drop((server, client));

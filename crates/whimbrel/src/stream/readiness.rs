@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{Interest, Ready};
 use tokio::task::coop::poll_proceed;
+use tokio::task::yield_now;
 
 use super::TcpStream;
 use crate::cell::{Flags, StreamState};
@@ -37,6 +38,23 @@ impl TcpStream {
     ) -> io::Result<R> {
         let ready = !self.cell.lock().readiness(interest).is_empty();
         if ready { f() } else { Err(io::ErrorKind::WouldBlock.into()) }
+    }
+
+    /// Calls `f` when any of what `interest` names is ready, and again as long as it fails with
+    /// `WouldBlock`. What `f` does with the stream (its `try_` methods) is what makes it wait: one that
+    /// fails so without having looked is called again at once.
+    pub async fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut f: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            self.ready(interest).await?;
+            match f() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
+                result => return result,
+            }
+        }
     }
 
     /// Whether something, or the end, can be read. Of several tasks that poll, only the latest is

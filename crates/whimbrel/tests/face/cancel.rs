@@ -14,7 +14,12 @@ use crate::world::{SERVER, World, text, until};
 
 #[tokio::test]
 async fn a_dropped_connect_ends_the_attempt() {
-    let world = World::with("loss=100%", &[]);
+    for shards in SHARDS {
+        connects_are_dropped(World::over("loss=100%", (shards, shards))).await;
+    }
+}
+
+async fn connects_are_dropped(world: World) {
     for _ in 0..200 {
         // Dropped before the shard has heard of it, mostly.
         let mut connect = Box::pin(TcpStream::connect(&world.client, SERVER));
@@ -29,7 +34,12 @@ async fn a_dropped_connect_ends_the_attempt() {
 
 #[tokio::test]
 async fn a_dropped_accept_loses_no_connection() {
-    let world = World::new();
+    for shards in SHARDS {
+        accepts_are_dropped(World::of_shards(shards, 1)).await;
+    }
+}
+
+async fn accepts_are_dropped(world: World) {
     let listener = world.listener().await;
     let clients = tokio::spawn({
         let client = world.client.clone();
@@ -76,7 +86,12 @@ async fn of_a_dropped_write_what_was_taken_arrives() {
 
 #[tokio::test]
 async fn a_dropped_listener_resets_whom_nobody_accepted() {
-    let world = World::new();
+    for shards in SHARDS {
+        nobody_accepts(World::of_shards(shards, 2)).await;
+    }
+}
+
+async fn nobody_accepts(world: World) {
     let listener = world.listener().await;
     let mut first = TcpStream::connect(&world.client, SERVER).await.unwrap();
     let mut second = TcpStream::connect(&world.client, SERVER).await.unwrap();
@@ -92,7 +107,12 @@ async fn a_dropped_listener_resets_whom_nobody_accepted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_that_panic_or_are_aborted_leak_nothing() {
-    let world = World::with("delay=1ms", &[]);
+    for shards in SHARDS {
+        tasks_panic(World::over("delay=1ms", (shards, shards))).await;
+    }
+}
+
+async fn tasks_panic(world: World) {
     let listener = world.listener().await;
     let server = tokio::spawn(async move {
         let mut streams = JoinSet::new();
@@ -128,7 +148,12 @@ async fn tasks_that_panic_or_are_aborted_leak_nothing() {
 
 #[test]
 fn a_runtime_that_is_shut_down_leaks_nothing_and_the_stack_goes_on() {
-    let world = World::new();
+    for shards in SHARDS {
+        a_runtime_is_shut_down(&World::of_shards(shards, shards));
+    }
+}
+
+fn a_runtime_is_shut_down(world: &World) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let listener = world.listener().await;
@@ -154,3 +179,6 @@ fn a_runtime_that_is_shut_down_leaks_nothing_and_the_stack_goes_on() {
         world.assert_empty().await;
     });
 }
+
+/// Each of these tests is on stacks of so many shards.
+const SHARDS: [u16; 3] = [1, 2, 4];

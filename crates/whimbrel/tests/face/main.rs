@@ -8,6 +8,7 @@ mod errors;
 mod fast;
 mod many;
 mod same;
+mod shards;
 mod streams;
 mod tun;
 mod world;

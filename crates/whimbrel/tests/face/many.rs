@@ -13,7 +13,15 @@ use crate::world::{SERVER, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_concurrent_connections_echo() {
-    let world = World::new();
+    ten_thousand_echo(World::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_concurrent_connections_echo_on_two_shards() {
+    ten_thousand_echo(World::of_shards(2, 2)).await;
+}
+
+async fn ten_thousand_echo(world: World) {
     let socket = TcpSocket::new_v4(&world.server).unwrap();
     socket.bind(SERVER.parse().unwrap()).unwrap();
     let listener = socket.listen(4_096).unwrap();

@@ -86,6 +86,12 @@ macro_rules! program {
                     TcpSocket::set_keepalive: fn(&TcpSocket, bool) -> Out<()>;
                     TcpSocket::reuseaddr: fn(&TcpSocket) -> Out<bool>;
                     TcpSocket::set_reuseaddr: fn(&TcpSocket, bool) -> Out<()>;
+                    TcpSocket::reuseport: fn(&TcpSocket) -> Out<bool>;
+                    TcpSocket::set_reuseport: fn(&TcpSocket, bool) -> Out<()>;
+                    TcpSocket::tos_v4: fn(&TcpSocket) -> Out<u32>;
+                    TcpSocket::set_tos_v4: fn(&TcpSocket, u32) -> Out<()>;
+                    TcpSocket::tclass_v6: fn(&TcpSocket) -> Out<u32>;
+                    TcpSocket::set_tclass_v6: fn(&TcpSocket, u32) -> Out<()>;
                     TcpSocket::nodelay: fn(&TcpSocket) -> Out<bool>;
                     TcpSocket::set_nodelay: fn(&TcpSocket, bool) -> Out<()>;
                     TcpSocket::send_buffer_size: fn(&TcpSocket) -> Out<u32>;
@@ -94,14 +100,16 @@ macro_rules! program {
                     TcpSocket::set_recv_buffer_size: fn(&TcpSocket, u32) -> Out<()>;
                     TcpSocket::set_zero_linger: fn(&TcpSocket) -> Out<()>;
                 }
-                fn like_lingers(stream: &TcpStream, socket: &TcpSocket) {
+                fn like_what_went(stream: &TcpStream, socket: &TcpSocket) {
                     #![allow(deprecated, reason = "as long as tokio has them, so do we")]
+                    let _: Out<u32> = socket.tos();
+                    let _: Out<()> = socket.set_tos(0);
                     let _: Out<Option<Duration>> = stream.linger();
                     let _: Out<()> = stream.set_linger(Some(Duration::ZERO));
                     let _: Out<Option<Duration>> = socket.linger();
                     let _: Out<()> = socket.set_linger(None);
                 }
-                let _ = like_lingers;
+                let _ = like_what_went;
             }
 
             /// A future that can go to another thread.
@@ -139,6 +147,15 @@ macro_rules! program {
                 let peeked: Out<usize> = give(accepted.peek(&mut octets)).await;
                 assert_eq!(peeked.unwrap(), 8);
                 assert_eq!(accepted.try_read(&mut octets).unwrap(), 8);
+
+                let taken: Out<usize> = give(connected.async_io(Interest::WRITABLE, || {
+                    connected.try_write(b"again")
+                }))
+                .await;
+                assert_eq!(taken.unwrap(), 5);
+                let read = || accepted.try_read(&mut octets);
+                let taken: Out<usize> = give(accepted.async_io(Interest::READABLE, read)).await;
+                assert_eq!(taken.unwrap(), 5);
 
                 let (mut read, mut write) = accepted.into_split();
                 write.write_all(b"done").await.unwrap();
@@ -207,8 +224,39 @@ macro_rules! program {
                 assert_eq!(error.kind(), ErrorKind::ConnectionReset);
                 assert_eq!(connected.read(&mut [0; 8]).await.unwrap(), 0, "told once");
                 let v6: Out<TcpSocket> = TcpSocket::new_v6($($client)?);
-                let wrong = v6.unwrap().connect(at).await.unwrap_err();
+                let v6 = v6.unwrap();
+                v6.set_tclass_v6(0x63).unwrap();
+                assert_eq!(v6.tclass_v6().unwrap(), 0x60, "without what ECN says");
+                assert_eq!(v6.set_tclass_v6(256).unwrap_err().kind(), ErrorKind::InvalidInput);
+                let wrong = v6.connect(at).await.unwrap_err();
                 assert_ne!(wrong.kind(), ErrorKind::ConnectionRefused);
+                let v4 = TcpSocket::new_v4($($client)?).unwrap();
+                v4.set_tos_v4(0x1bb).unwrap();
+                assert_eq!(v4.tos_v4().unwrap(), 0xb8, "eight bits, and without what ECN says");
+                assert!(v4.tclass_v6().is_err());
+                drop((listener, connected));
+                shared($($server, $client,)? host).await;
+            }
+
+            /// Two listeners at one port.
+            async fn shared($($server: &Stack, $client: &Stack,)? host: std::net::IpAddr) {
+                let socket = |at: SocketAddr| {
+                    let socket = TcpSocket::new_v4($($server)?).unwrap();
+                    assert!(!socket.reuseport().unwrap());
+                    socket.set_reuseport(true).unwrap();
+                    assert!(socket.reuseport().unwrap());
+                    socket.bind(at).unwrap();
+                    socket.listen(16).unwrap()
+                };
+                let first = socket(SocketAddr::new(host, 0));
+                let at = first.local_addr().unwrap();
+                let second = socket(at);
+                let alone = TcpSocket::new_v4($($server)?).unwrap();
+                assert_eq!(alone.bind(at).unwrap_err().kind(), ErrorKind::AddrInUse);
+                drop(first);
+                let connected = TcpStream::connect($($client,)? at).await.unwrap();
+                let (_accepted, peer) = second.accept().await.unwrap();
+                assert_eq!(connected.local_addr().unwrap(), peer);
             }
         }
     };

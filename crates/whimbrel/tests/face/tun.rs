@@ -33,16 +33,27 @@ fn tasks_on_both_sides_of_a_tun_device_talk_whoever_began() {
 
 #[tokio::main(flavor = "current_thread")]
 async fn inside() {
-    let wire = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1,addr=fd09::2/64,host=fd09::1";
-    let stack = Stack::builder().wire(wire.parse().unwrap()).build().unwrap();
-    for host in ["10.9.0.2", "fd09::2"] {
+    for shards in [1, 2] {
+        on_shards(shards).await;
+    }
+}
+
+async fn on_shards(shards: u16) {
+    // Each in networks of its own: the interface of the one before may still be going.
+    let (v4, v6) = (format!("10.9.{shards}"), format!("fd0{shards}"));
+    let hosts = [format!("{v4}.2"), format!("{v6}::2")];
+    let wire = format!("tun:whim{shards},addr={v4}.2/24,addr={v6}::2/64");
+    let stack = Stack::builder().wire(wire.parse().unwrap()).shards(shards).build().unwrap();
+    for host in &hosts {
+        let host = host.as_str();
         let listener = TcpListener::bind(&stack, (host, 80)).await.unwrap();
         let (kernel, face) =
             tokio::join!(tokio::net::TcpStream::connect((host, 80)), listener.accept());
         talk(kernel.unwrap(), face.unwrap().0).await;
     }
-    let listener = tokio::net::TcpListener::bind("10.9.0.1:81").await.unwrap();
-    let (face, kernel) = tokio::join!(TcpStream::connect(&stack, "10.9.0.1:81"), listener.accept());
+    let kernel = format!("{v4}.1:81");
+    let listener = tokio::net::TcpListener::bind(&kernel).await.unwrap();
+    let (face, kernel) = tokio::join!(TcpStream::connect(&stack, &kernel), listener.accept());
     talk(face.unwrap(), kernel.unwrap().0).await;
     assert_empties(&stack).await;
 }

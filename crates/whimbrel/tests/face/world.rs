@@ -37,6 +37,20 @@ impl World {
         Self { server: build(server, "10.0.0.1", theirs), client: build(client, "10.0.0.2", ours) }
     }
 
+    /// Over a perfect wire, each on so many shards.
+    pub(crate) fn of_shards(server: u16, client: u16) -> Self {
+        Self::over("delay=0ms", (server, client))
+    }
+
+    /// Over this wire, each on so many shards.
+    pub(crate) fn over(link: &str, (server, client): (u16, u16)) -> Self {
+        let link: LinkConfig = link.parse().unwrap();
+        let ends = mem_wire(link.clone(), link, 7).unwrap();
+        let server = Stack::builder().mem(ends.0).shards(server).address("10.0.0.1", 24).unwrap();
+        let client = Stack::builder().mem(ends.1).shards(client).address("10.0.0.2", 24).unwrap();
+        Self { server: server.build().unwrap(), client: client.build().unwrap() }
+    }
+
     /// A listener of the server.
     pub(crate) async fn listener(&self) -> TcpListener {
         TcpListener::bind(&self.server, SERVER).await.unwrap()

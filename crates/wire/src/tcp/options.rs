@@ -93,39 +93,27 @@ impl TcpOptions {
     /// Never fails: an unknown kind, or a known one of a wrong length, is skipped by its length; a
     /// length that cannot be skipped ends the reading and sets `malformed`.
     pub fn parse(octets: &[u8]) -> Self {
-        let mut options = Self::default();
-        match *octets {
-            // What nearly every SYN has.
-            [
-                MSS,
-                4,
-                m,
-                n,
-                SACK_PERMITTED,
-                2,
-                TIMESTAMPS,
-                10,
-                a,
-                b,
-                c,
-                d,
-                e,
-                f,
-                g,
-                h,
-                NOP,
-                WINDOW_SCALE,
-                3,
-                shift,
-            ] => {
-                options.mss = Some(Mss::new(u16::from_be_bytes([m, n])));
-                options.sack_permitted = true;
-                options.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
-                options.window_scale = Some(WindowScale::new(shift));
-            }
-            _ => options.read_list(octets),
+        if let Some(options) = Self::parse_usual_syn(octets) {
+            return options;
         }
+        let mut options = Self::default();
+        options.read_list(octets);
         options
+    }
+
+    /// What nearly every SYN has: MSS, SACK-permitted and timestamps, NOP and window scale.
+    #[inline]
+    pub(super) fn parse_usual_syn(octets: &[u8]) -> Option<Self> {
+        let (&[MSS, 4, a, b], rest) = octets.split_first_chunk()? else { return None };
+        let stamped = Timestamps::first_of(rest, [SACK_PERMITTED, 2, TIMESTAMPS, 10])?;
+        let (timestamps, &[NOP, WINDOW_SCALE, 3, shift]) = stamped else { return None };
+        Some(Self {
+            mss: Some(Mss::new(u16::from_be_bytes([a, b]))),
+            sack_permitted: true,
+            timestamps: Some(timestamps),
+            window_scale: Some(WindowScale::new(shift)),
+            ..Self::default()
+        })
     }
 
     /// Octets that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
@@ -237,6 +225,14 @@ enum Shape {
 }
 
 impl Timestamps {
+    /// The timestamps that follow `before` at the front of `octets`, and what is behind them.
+    #[inline]
+    pub(super) fn first_of(octets: &[u8], before: [u8; 4]) -> Option<(Self, &[u8])> {
+        let (found, rest) = octets.split_first_chunk::<4>()?;
+        let (stamps, rest) = rest.split_first_chunk::<8>()?;
+        (*found == before).then_some((Self::from_octets(*stamps), rest))
+    }
+
     #[inline]
     pub(super) const fn from_octets([a, b, c, d, e, f, g, h]: [u8; 8]) -> Self {
         Self { val: u32::from_be_bytes([a, b, c, d]), ecr: u32::from_be_bytes([e, f, g, h]) }

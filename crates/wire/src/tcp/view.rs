@@ -4,7 +4,7 @@
 //! whoever asks for them: values of all that may be there are 96 octets, and a burst of headers is
 //! handed on by value.
 
-use super::options::{MSS, NOP, SACK_PERMITTED, TIMESTAMPS, TcpOptions, Timestamps, WINDOW_SCALE};
+use super::options::{NOP, TIMESTAMPS, TcpOptions, Timestamps};
 use super::{SackBlocks, TcpFlags, TcpHeader};
 use crate::cursor::Reader;
 use crate::{ParseError, RawWindow, SeqNum};
@@ -79,44 +79,30 @@ impl<'a> OptionsView<'a> {
     }
 
     #[inline]
-    fn read(octets: &'a [u8]) -> Self {
-        match *octets {
-            [] => Self::only(None),
-            // What nearly every segment has.
-            [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] => {
-                Self::only(Some(Timestamps::from_octets([a, b, c, d, e, f, g, h])))
-            }
-            // What nearly every SYN has.
-            [
-                MSS,
-                4,
-                _,
-                _,
-                SACK_PERMITTED,
-                2,
-                TIMESTAMPS,
-                10,
-                a,
-                b,
-                c,
-                d,
-                e,
-                f,
-                g,
-                h,
-                NOP,
-                WINDOW_SCALE,
-                3,
-                _,
-            ] => {
-                let timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
-                Self { timestamps, octets, sacks: false }
-            }
-            _ => {
-                let options = TcpOptions::parse(octets);
-                Self { timestamps: options.timestamps, octets, sacks: !options.sack.is_empty() }
-            }
+    pub(crate) fn read(octets: &'a [u8]) -> Self {
+        if octets.is_empty() {
+            return Self::only(None);
         }
+        // What nearly every segment has.
+        if let Some((timestamps, [])) = Timestamps::first_of(octets, [NOP, NOP, TIMESTAMPS, 10]) {
+            return Self::only(Some(timestamps));
+        }
+        Self::read_rare(octets)
+    }
+
+    fn read_rare(octets: &'a [u8]) -> Self {
+        // What nearly every SYN has.
+        if let Some(options) = TcpOptions::parse_usual_syn(octets) {
+            return Self { timestamps: options.timestamps, octets, sacks: false };
+        }
+        let options = TcpOptions::parse(octets);
+        Self { timestamps: options.timestamps, octets, sacks: !options.sack.is_empty() }
+    }
+
+    /// Whether there is a SACK option.
+    #[inline]
+    pub const fn has_sack(&self) -> bool {
+        self.sacks
     }
 
     /// The blocks of a SACK option, if there is one.

@@ -11,7 +11,7 @@ use whimbrel_tcp::{Instant, Payload, SegMeta};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Family, Protocol, SeqNum};
 
-use super::{Arrived, FlowKey};
+use super::{Arrival, Arrived, FlowKey};
 use crate::RxFrame;
 use crate::ip::addresses::tests::addr;
 use crate::ip::output::tests::{host, peer, write};
@@ -55,7 +55,9 @@ fn read(
     checksum: RxChecksum,
 ) -> Result<(FlowKey, Vec<u8>), FrameDrop> {
     let frame = RxFrame::new(octets, SegMeta { checksum, ..SegMeta::SINGLE });
-    let plain = host.read_plain(octets, frame.meta).map(|arrival| format!("{arrival:?}"));
+    let plain = host.read_plain(octets, frame.meta);
+    let plain =
+        plain.map(|(key, segment)| format!("{:?}", Arrival::of_plain(key, &segment, frame.meta)));
     let read = host.read(Instant::ZERO, &frame).map_err(|refused| refused.reason);
     if let Some(plain) = plain {
         assert_eq!(format!("{read:?}"), format!("Ok(Segment({plain}))"));

@@ -76,7 +76,7 @@ pub(in crate::ip) fn write(
     }
     let (local_index, remote) = (u16::from(family == Family::V6), peer(family));
     let order = OptionOrder::Linux;
-    let out = TcpOut { local_index, remote: &remote, header, gso_size: 0, marking: MARKING, order };
+    let out = TcpOut { local_index, remote: &remote, header, marking: MARKING, order };
     assert!(host.write_tcp(&out, &mut tx));
     tx
 }
@@ -97,14 +97,7 @@ fn a_segment_from_an_address_that_is_not_ours_is_not_written() {
     let (mut host, mut tx) = (host(false), TxSegment::new());
     let (remote, header) = (peer(Family::V4), header(TcpOptions::default()));
     let order = OptionOrder::Linux;
-    let out = TcpOut {
-        local_index: 2,
-        remote: &remote,
-        header: &header,
-        gso_size: 0,
-        marking: MARKING,
-        order,
-    };
+    let out = TcpOut { local_index: 2, remote: &remote, header: &header, marking: MARKING, order };
     assert!(!host.write_tcp(&out, &mut tx));
     assert_eq!((tx.is_empty(), host.counters.out_requests), (true, 0));
 }

@@ -194,6 +194,7 @@ impl Pair {
     pub(super) fn poll(&mut self, which: Which) -> Option<Flying> {
         let (now, arrives, max_text) = (self.now, self.now + self.delay, self.max_text);
         let side = self.side(which);
+        let ports = (side.connection.local_port(), side.connection.remote_port());
         let mut slices = Slices::new();
         let mut cx = Context {
             now,
@@ -211,17 +212,19 @@ impl Pair {
             0 => 1,
             size => text.len().div_ceil(usize::from(size)) as u16,
         };
-        Some(Flying { header: outgoing.header, text, segs, arrives })
+        Some(Flying { header: outgoing.header(ports.0, ports.1), text, segs, arrives })
     }
 
     /// A segment as `which` would send it now: nothing in it, acknowledging all.
     pub(super) fn bare(&mut self, which: Which) -> Flying {
         let now = self.now;
-        let outgoing = self.side(which).with(now, |connection, cx| {
+        let header = self.side(which).with(now, |connection, cx| {
             connection.owe_ack();
-            connection.poll_transmit(cx, &mut Slices::new()).expect("an acknowledgment")
+            let outgoing = connection.poll_transmit(cx, &mut Slices::new());
+            let (local, remote) = (connection.local_port(), connection.remote_port());
+            outgoing.expect("an acknowledgment").header(local, remote)
         });
-        Flying { header: outgoing.header, text: Vec::new(), segs: 1, arrives: now }
+        Flying { header, text: Vec::new(), segs: 1, arrives: now }
     }
 
     fn send_all(&mut self) {

@@ -28,10 +28,10 @@ fn before_any_measurement_rto_is_the_initial_one() {
 #[test]
 fn the_first_measurement_counts_whole_and_the_next_by_an_eighth() {
     let (rules, mut rtt) = (tunables(), RttEstimator::new(&tunables()));
-    rtt.on_sample(80 * MILLI, &rules);
+    rtt.on_sample((80 * MILLI).into(), &rules);
     assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(80 * MILLI), 40 * MILLI));
     assert_eq!(rtt.rto(&rules), 240 * MILLI);
-    rtt.on_sample(160 * MILLI, &rules);
+    rtt.on_sample((160 * MILLI).into(), &rules);
     // RTTVAR = 3/4 40 + 1/4 |80 - 160|, then SRTT = 7/8 80 + 1/8 160.
     assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(90 * MILLI), 50 * MILLI));
     assert_eq!(rtt.rto(&rules), 290 * MILLI);
@@ -40,16 +40,16 @@ fn the_first_measurement_counts_whole_and_the_next_by_an_eighth() {
 #[test]
 fn rto_leaves_its_margin_above_srtt_and_ends_at_its_maximum() {
     let (rules, mut rtt) = (Tunables::default(), RttEstimator::new(&Tunables::default()));
-    rtt.on_sample(Duration::ZERO, &rules);
+    rtt.on_sample(Duration::ZERO.into(), &rules);
     assert_eq!(rtt.rto(&rules), rules.min_rto + Duration::from_micros(1));
-    rtt.on_sample(Duration::from_secs(1 << 30), &rules);
+    rtt.on_sample(Duration::from_secs(1 << 30).into(), &rules);
     assert_eq!(rtt.rto(&rules), rules.max_rto);
 }
 
 #[test]
 fn each_timeout_doubles_rto_up_to_the_maximum_and_a_measurement_ends_that() {
     let (rules, mut rtt) = (tunables(), RttEstimator::new(&tunables()));
-    rtt.on_sample(100 * MILLI, &rules);
+    rtt.on_sample((100 * MILLI).into(), &rules);
     for doubled in [300, 600, 1_200, 2_400, 4_800, 9_600, 19_200, 38_400, 60_000, 60_000] {
         assert_eq!(rtt.rto(&rules), doubled * MILLI);
         rtt.back_off();
@@ -58,7 +58,7 @@ fn each_timeout_doubles_rto_up_to_the_maximum_and_a_measurement_ends_that() {
         rtt.back_off();
     }
     assert_eq!(rtt.rto(&rules), rules.max_rto);
-    rtt.on_sample(100 * MILLI, &rules);
+    rtt.on_sample((100 * MILLI).into(), &rules);
     assert!(rtt.rto(&rules) < 300 * MILLI);
 }
 
@@ -69,7 +69,7 @@ fn what_was_sent_again_is_not_measured() {
     rtt.start_timing(seq(100), at(0));
     rtt.start_timing(seq(200), at(5));
     assert_eq!(rtt.finish_timing(seq(99), at(10)), None, "not yet");
-    assert_eq!(rtt.finish_timing(seq(150), at(20)), Some(20 * MILLI), "the first of them");
+    assert_eq!(rtt.finish_timing(seq(150), at(20)), Some((20 * MILLI).into()), "the first of them");
     assert_eq!(rtt.finish_timing(seq(200), at(30)), None, "one at a time");
     for forget in [RttEstimator::back_off, RttEstimator::stop_timing] {
         rtt.start_timing(seq(300), at(40));
@@ -84,7 +84,7 @@ fn a_measurement_survives_the_wrap_of_its_clock_and_of_its_number() {
     let mut rtt = RttEstimator::new(&tunables());
     rtt.start_timing(seq(5), start);
     assert_eq!(rtt.finish_timing(seq(u32::MAX), start + MILLI), None);
-    assert_eq!(rtt.finish_timing(seq(5), start + 2 * MILLI), Some(2 * MILLI));
+    assert_eq!(rtt.finish_timing(seq(5), start + 2 * MILLI), Some((2 * MILLI).into()));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn after_a_lost_syn_rto_begins_at_three_seconds_unless_the_path_was_measured() {
     rtt.back_off();
     rtt.restart_after_lost_syn();
     assert_eq!(rtt.rto(&rules), 3_000 * MILLI);
-    rtt.on_sample(10 * MILLI, &rules);
+    rtt.on_sample((10 * MILLI).into(), &rules);
     rtt.restart_after_lost_syn();
     assert_eq!(rtt.rto(&rules), 30 * MILLI);
 }
@@ -111,7 +111,7 @@ proptest! {
                 rttvar = 0.75 * rttvar + 0.25 * (srtt - exact).abs();
                 srtt = 0.875 * srtt + 0.125 * exact;
             }
-            rtt.on_sample(Duration::from_micros(sample), &rules);
+            rtt.on_sample(Duration::from_micros(sample).into(), &rules);
             let micros = |duration: Duration| duration.as_micros() as f64;
             // Each division by 8 or 4 may lose one microsecond of what decays by as much.
             prop_assert!((micros(rtt.srtt().expect("measured")) - srtt).abs() <= 9.0);
@@ -125,7 +125,7 @@ proptest! {
     fn no_measurement_overflows(samples in vec(any::<u64>(), 0..50), backoffs in 0u16..600) {
         let (rules, mut rtt) = (Tunables::default(), RttEstimator::new(&Tunables::default()));
         for sample in samples {
-            rtt.on_sample(Duration::from_micros(sample), &rules);
+            rtt.on_sample(Duration::from_micros(sample).into(), &rules);
         }
         for _ in 0..backoffs {
             rtt.back_off();

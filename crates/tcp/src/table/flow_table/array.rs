@@ -145,14 +145,11 @@ impl Array {
         Some(&segment.as_ref()?[index % SEGMENT])
     }
 
+    #[inline]
     fn group_mut(&mut self, index: usize) -> &mut Group {
         let segment = index / SEGMENT;
         if segment >= self.segments.len() {
-            // The directory at once, 8 octets a segment, so that it need not grow; one more for
-            // what overflows the last home.
-            let directory = self.groups / SEGMENT + 2;
-            self.segments.reserve_exact(directory.saturating_sub(self.segments.len()));
-            self.segments.resize_with(segment + 1, || None);
+            self.lengthen(segment + 1);
         }
         let spare = &mut self.spare;
         let make = || {
@@ -162,6 +159,15 @@ impl Array {
             })
         };
         &mut self.segments[segment].get_or_insert_with(make)[index % SEGMENT]
+    }
+
+    #[cold]
+    fn lengthen(&mut self, segments: usize) {
+        // The directory at once, 8 octets a segment, so that it need not grow; one more for
+        // what overflows the last home.
+        let directory = self.groups / SEGMENT + 2;
+        self.segments.reserve_exact(directory.saturating_sub(self.segments.len()));
+        self.segments.resize_with(segments, || None);
     }
 }
 

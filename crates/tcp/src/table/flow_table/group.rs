@@ -13,16 +13,13 @@ pub(super) struct Group {
 impl Group {
     pub(super) const EMPTY: Self = Self { tags: [0; LANES], records: [None; LANES] };
 
-    /// A bit for each lane whose tag is that of `hash`: an empty lane's may be, too. The compiler
-    /// makes one vector comparison and four scalar ones of it; other forms (weights, an octet a
-    /// lane) came out no better, and no faster within the noise.
+    /// An octet for each lane, not zero if its tag is that of `hash`: an empty lane's may be, too. Whole
+    /// octets and no bits, as the compiler makes two vector comparisons of that and no scalar ones: 20
+    /// instructions, not 29.
     #[inline]
-    fn lanes_with(&self, hash: FlowHash) -> u32 {
-        let mut lanes = 0;
-        for (lane, tag) in self.tags.iter().enumerate() {
-            lanes |= u32::from(*tag == hash.0) << lane;
-        }
-        lanes
+    fn lanes_with(&self, hash: FlowHash) -> u64 {
+        let lanes = self.tags.map(|tag| if tag == hash.0 { 0xff } else { 0 });
+        u64::from_le_bytes(lanes)
     }
 
     /// The first lane that has this hash and whose record `matches` accepts.
@@ -34,11 +31,11 @@ impl Group {
     ) -> Option<u8> {
         let mut lanes = self.lanes_with(hash);
         while lanes != 0 {
-            let lane = lanes.trailing_zeros() as usize % LANES;
+            let lane = (lanes.trailing_zeros() / u8::BITS) as usize % LANES;
             if self.records[lane].is_some_and(&mut *matches) {
                 return Some(lane as u8);
             }
-            lanes &= lanes - 1;
+            lanes &= !(0xff << (lane as u32 * u8::BITS));
         }
         None
     }

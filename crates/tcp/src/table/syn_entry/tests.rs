@@ -112,13 +112,13 @@ mod negotiation {
                 ..TcpOptions::default()
             },
         };
-        assert_eq!(entry().syn_ack(announced()), expected);
+        assert_eq!(entry().syn_ack(announced()).header(80, 4000), expected);
     }
 
     #[test]
     fn a_syn_without_options_is_answered_with_an_mss_alone() {
         let entry = plain_entry();
-        let options = entry.syn_ack(announced()).options;
+        let options = entry.syn_ack(announced()).header(80, 4000).options;
         assert_eq!(options, TcpOptions { mss: Some(Mss::new(1400)), ..TcpOptions::default() });
         assert_eq!((entry.ts_recent(), entry.mss()), (None, Mss::DEFAULT_V4));
         assert_eq!(entry.rcv_wind_shift(), WindowScale::ZERO);
@@ -153,7 +153,7 @@ mod negotiation {
             ..Tunables::default()
         };
         let entry = SynEntry::from_syn(&syn(syn_options()), open(), &tunables);
-        let options = entry.syn_ack(announced()).options;
+        let options = entry.syn_ack(announced()).header(80, 4000).options;
         assert_eq!(options, TcpOptions { mss: Some(Mss::new(1400)), ..TcpOptions::default() });
     }
 
@@ -313,10 +313,10 @@ mod repeated_syns {
         let bare = syn(TcpOptions::default());
         assert_eq!(judge(&entry, bare, &[]), SynStep::Repeat);
         entry.on_repeated_syn(&bare);
-        let options = entry.syn_ack(announced()).options;
+        let options = entry.syn_ack(announced()).header(80, 4000).options;
         assert_eq!(options, TcpOptions { mss: Some(Mss::new(1400)), ..TcpOptions::default() });
         entry.on_repeated_syn(&syn(syn_options()));
-        assert_eq!(entry.syn_ack(announced()).options, options);
+        assert_eq!(entry.syn_ack(announced()).header(80, 4000).options, options);
     }
 
     #[test]

@@ -1,0 +1,130 @@
+//! A group of hosts that complete each other's handshakes: the key that their SYN cookies have in
+//! common, from a file or from the environment.
+//!
+//! Never from the command line, which everybody on the machine can read.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{env, fmt, fs, io};
+
+use whimbrel_stack::Shard;
+use whimbrel_tcp::table::{Key, Secrets};
+
+/// The key of a group: 16 octets, written as 32 hexadecimal digits.
+///
+/// Whoever has it can open connections to the group's hosts from addresses that are not theirs. The
+/// group's clock is the machine's, to 40 s.
+#[derive(Clone, Copy)]
+pub struct GroupKey(Key);
+
+/// Where a key is kept: `file:PATH` or `env:NAME`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeySource {
+    /// In this file.
+    File(PathBuf),
+    /// In the variable of this name.
+    Environment(String),
+}
+
+/// Why there is no key. What was there instead is not told: it may be most of one.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupKeyError {
+    /// Neither `file:` nor `env:`.
+    #[error("{0:?}: give file:PATH or env:NAME, where {FORM} stand")]
+    Source(String),
+    /// The file cannot be read.
+    #[error("{path}: {error}; give a file with {FORM}", path = .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// There is no such variable.
+    #[error("the environment has no {0}: set it to {FORM}")]
+    Variable(String),
+    /// Too few digits, or too many.
+    #[error("{0} characters: a key has {FORM}")]
+    Length(usize),
+    /// Something else than a digit.
+    #[error("character {0} is no hexadecimal digit: a key has {FORM}")]
+    Digit(usize),
+    /// A key that everybody tries first.
+    #[error("all digits are alike: draw {FORM}")]
+    Plain,
+}
+
+impl GroupKey {
+    /// Gives these keys that of the group for cookies; the others remain this host's own.
+    pub fn share(self, secrets: &mut Secrets) {
+        secrets.cookies = self.0;
+    }
+
+    /// Has a shard whose keys are [shared](GroupKey::share) take part in the group from now on.
+    pub fn join(self, shard: &mut Shard) {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        shard.join_group(since_1970.unwrap_or(Duration::ZERO));
+    }
+}
+
+impl KeySource {
+    /// The key that is kept there.
+    pub fn read(&self) -> Result<GroupKey, GroupKeyError> {
+        match self {
+            Self::File(path) => {
+                let refused = |error| GroupKeyError::File { path: path.clone(), error };
+                fs::read_to_string(path).map_err(refused)?.parse()
+            }
+            Self::Environment(name) => {
+                env::var(name).map_err(|_| GroupKeyError::Variable(name.clone()))?.parse()
+            }
+        }
+    }
+}
+
+impl FromStr for KeySource {
+    type Err = GroupKeyError;
+
+    fn from_str(text: &str) -> Result<Self, GroupKeyError> {
+        match text.split_once(':') {
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(Path::new(path).into())),
+            Some(("env", name)) if !name.is_empty() => Ok(Self::Environment(name.into())),
+            // It may be the key itself.
+            _ => Err(GroupKeyError::Source(text.chars().take(4).chain("…".chars()).collect())),
+        }
+    }
+}
+
+impl FromStr for GroupKey {
+    type Err = GroupKeyError;
+
+    /// 32 hexadecimal digits; white space in front of them and behind is nothing.
+    fn from_str(text: &str) -> Result<Self, GroupKeyError> {
+        let text = text.trim();
+        let digit = |(at, digit): (usize, char)| {
+            digit.to_digit(16).map(|digit| digit as u8).ok_or(GroupKeyError::Digit(at + 1))
+        };
+        let digits = text.chars().enumerate().map(digit).collect::<Result<Vec<_>, _>>()?;
+        let (pairs, _) = digits.as_chunks::<2>();
+        let octets: Vec<_> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+        let octets = octets.try_into().ok().filter(|_| digits.len() == 2 * Key::LEN);
+        let octets: [u8; Key::LEN] = octets.ok_or(GroupKeyError::Length(digits.len()))?;
+        if digits.iter().all(|digit| digits.first() == Some(digit)) {
+            return Err(GroupKeyError::Plain);
+        }
+        Ok(Self(Key(octets)))
+    }
+}
+
+/// Says that there is a key, and nothing of what it is.
+impl fmt::Debug for GroupKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupKey").finish_non_exhaustive()
+    }
+}
+
+const FORM: &str = "32 hexadecimal digits, as of `openssl rand -hex 16`";
+
+#[cfg(test)]
+mod tests;
