@@ -33,6 +33,8 @@ pub(crate) struct Face {
     listeners: BTreeMap<ListenerId, Arc<Backlog>>,
     /// Who is to be woken at the end of this step.
     woken: Vec<Waker>,
+    /// It was seen that nobody holds the stack itself any more.
+    closing: bool,
     life: Life,
 }
 
@@ -57,6 +59,7 @@ impl Face {
             open: 0,
             listeners: BTreeMap::new(),
             woken: Vec::new(),
+            closing: false,
             life: Life::Needed,
         }
     }
@@ -289,6 +292,12 @@ impl Port for Face {
             busy = true;
         }
         wake_all(&mut self.woken);
+        // Who lets go of the stack last puts nothing into a queue: that, too, has to be seen before
+        // the worker sleeps, so that the end is judged.
+        if !self.closing && self.mailbox.is_closing() {
+            self.closing = true;
+            busy = true;
+        }
         Activity::busy_if(busy)
     }
 
@@ -327,3 +336,6 @@ impl Drop for Face {
 const BUDGET: usize = 256;
 /// How long peers have to acknowledge the last segments of a stack that nobody holds.
 const GRACE: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;
