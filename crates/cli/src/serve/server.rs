@@ -21,10 +21,11 @@ impl<T: Transport> Server<T> {
     pub(crate) fn open(plan: &Plan) -> Result<Self, Failure> {
         Ok(match &plan.content {
             ContentPlan::Octets(role, parting) => {
-                Self::Octets(PeerServer::new(role.clone(), *parting))
+                Self::Octets(PeerServer::new(role.clone(), *parting).with_pace(plan.pace))
             }
             ContentPlan::Web(site) => {
-                Self::Http(Box::new(HttpServer::new(Content::open(site)?, plan.limits)))
+                let server = HttpServer::new(Content::open(site)?, plan.limits);
+                Self::Http(Box::new(server.with_pace(plan.pace)))
             }
         })
     }

@@ -38,3 +38,5 @@ mod serve;
 mod shards;
 #[cfg(test)]
 mod sim;
+#[cfg(test)]
+mod told;
