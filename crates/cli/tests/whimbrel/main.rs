@@ -7,6 +7,8 @@ mod bulk;
 #[cfg(test)]
 mod capture;
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod crr;
