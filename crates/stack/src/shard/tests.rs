@@ -21,6 +21,7 @@ mod overflow;
 mod policies;
 mod ports;
 mod refuse;
+mod same_tick;
 mod storms;
 mod time_wait;
 mod wrap;
