@@ -337,6 +337,36 @@ fn a_cookie_of_the_key_before_is_good_and_replaced() {
 }
 
 #[test]
+fn a_listener_with_keys_of_its_own_grants_and_takes_under_them_alone() {
+    let (mut hosts, _, of_stack) = server_for(8);
+    let at = Endpoint::new(server_addr(Over::V4), 81);
+    let own = hosts.server.listen(at, 16).expect("free");
+    hosts.server.set_fast_open(own, 8);
+    let [primary, backup] = [Key([8; 16]), Key([9; 16])];
+    assert!(hosts.server.set_fast_open_keys(own, &primary, None));
+    let answer = |hosts: &mut Hosts, port, dst_port, option| {
+        let answers = tell(hosts, &TcpHeader { dst_port, ..syn(port, Some(option)) }, REQUEST);
+        (answers[0].0.ack, answers[0].0.options.fast_open)
+    };
+    let (nothing, all) = (SeqNum::new(1_001), SeqNum::new(1_001) + REQUEST.len() as u32);
+    let (taken, granted) = answer(&mut hosts, 1, 81, of_stack);
+    let first = granted.expect("another cookie");
+    assert!(taken == nothing && first != of_stack);
+    assert_eq!(answer(&mut hosts, 2, 81, first), (all, None));
+    assert_eq!(answer(&mut hosts, 3, 80, first), (nothing, Some(of_stack)));
+    // The stack's key changes for the others alone.
+    hosts.server.rotate_fast_open_key(&Key([7; 16]));
+    assert_eq!(answer(&mut hosts, 4, 81, first), (all, None));
+    hosts.server.set_fast_open_keys(own, &backup, Some(&primary));
+    let (taken, renewed) = answer(&mut hosts, 5, 81, first);
+    assert!(taken == all && renewed.is_some_and(|it| it != first));
+    hosts.server.set_fast_open_keys(own, &backup, None);
+    assert_eq!(answer(&mut hosts, 6, 81, first), (nothing, renewed));
+    hosts.server.close_listener(own);
+    assert!(!hosts.server.set_fast_open_keys(own, &primary, None));
+}
+
+#[test]
 fn a_cookie_that_expired_costs_a_round_trip_and_no_text() {
     let (mut hosts, listener) = acquainted(Over::V4);
     hosts.server.rotate_fast_open_key(&Key([8; 16]));
