@@ -5,17 +5,16 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_tcp::conn::{SocketOptions, State};
-use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::{FastOpens, Key};
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_tcp::{CloseReason, Counters, SegMeta, Tunables};
-use whimbrel_wire::tcp::{FastOpen, OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Endpoint, IpHeader, Mss, Protocol, RawWindow, SeqNum};
+use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::{Endpoint, Mss, RawWindow, SeqNum};
 
 use super::hosts::{
     BOTH, DELAY, Hosts, Over, Wire, client_addr, drain, events, host, send, server_addr, server_at,
 };
-use super::packets::{packet_from, sent};
+use super::packets::{self, sent, tcp};
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard};
 
 const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
@@ -59,23 +58,9 @@ fn counts(counters: &Counters) -> [u64; 4] {
     ]
 }
 
-/// The TCP header of a packet, and its text.
-fn tcp(packet: &[u8]) -> (TcpHeader, Vec<u8>) {
-    let (_, payload) = IpHeader::parse(packet).expect("an IP packet");
-    let (header, len) = TcpHeader::parse(payload).expect("a TCP header");
-    (header, payload[len..].to_vec())
-}
-
 /// A segment of the client's reaches the server; what it answers.
 fn tell(hosts: &mut Hosts, header: &TcpHeader, text: &[u8]) -> Vec<(TcpHeader, Vec<u8>)> {
-    let mut octets = [0; 60];
-    let len = header.emit(OptionOrder::Linux, &mut octets);
-    let segment = [&octets[..len], text].concat();
-    let ends = (client_addr(Over::V4), server_addr(Over::V4));
-    let packet = packet_from(ends.0, ends.1, Protocol::TCP, &segment);
-    let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
-    hosts.server.rx(hosts.now, &[RxFrame::new(&packet, meta)]);
-    sent(&mut hosts.server).iter().map(|packet| tcp(packet)).collect()
+    packets::tell(&mut hosts.server, hosts.now, client_addr(Over::V4), header, text)
 }
 
 fn syn(port: u16, fast_open: Option<FastOpen>) -> TcpHeader {
@@ -455,8 +440,7 @@ fn a_syn_holds_no_more_than_the_server_announced() {
     assert_eq!(hosts.client.send(client, &mut data), Ok(3_580));
     let packets = sent(&mut hosts.client);
     assert_eq!((packets.len(), packets[0].len()), (1, 1_492));
-    let meta = SegMeta { checksum: RxChecksum::Unknown, ..SegMeta::SINGLE };
-    hosts.server.rx(hosts.now, &[RxFrame::new(&packets[0], meta)]);
+    hosts.server.rx(hosts.now, &[RxFrame::new(&packets[0], SegMeta::SINGLE)]);
     hosts.settle();
     let server = hosts.server.accept(listener).expect("open at once");
     assert_eq!(drain(&mut hosts.server, server).0, [7; 5_000]);

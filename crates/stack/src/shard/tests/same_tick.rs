@@ -5,11 +5,11 @@ use std::vec::Vec;
 
 use whimbrel_tcp::conn::State;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
-use whimbrel_wire::{Endpoint, IpHeader};
 
 use super::hosts::{Hosts, Over, client_addr, server_at};
-use super::packets::sent;
+use super::packets::{sent, tcp};
 use crate::shard::ConnectError;
 use crate::{Handle, ListenerId, RxFrame};
 
@@ -41,13 +41,8 @@ fn cross(hosts: &mut Hosts) -> Vec<TcpHeader> {
                 to.rx(hosts.now, &[RxFrame::new(packet, SegMeta::SINGLE)]);
             }
         }
-        seen.extend(there.iter().map(|packet| tcp(packet)));
+        seen.extend(there.iter().map(|packet| tcp(packet).0));
     }
-}
-
-fn tcp(packet: &[u8]) -> TcpHeader {
-    let (_, payload) = IpHeader::parse(packet).expect("an IP packet");
-    TcpHeader::parse(payload).expect("a segment").0
 }
 
 fn tsval(header: &TcpHeader) -> u32 {
