@@ -124,7 +124,7 @@ impl Stack {
     /// the new one alone.
     pub async fn set_cookie_keys(&self, key: GroupKey, other: Option<GroupKey>) -> io::Result<()> {
         let set = move |shard: &mut Shard| {
-            shard.set_cookie_keys(key.key(), other.as_ref().map(GroupKey::key))
+            shard.set_cookie_keys(key.key(), other.as_ref().map(GroupKey::key));
         };
         self.change(set).await
     }
