@@ -23,4 +23,5 @@ mod ports;
 mod refuse;
 mod storms;
 mod time_wait;
+mod timers;
 mod wrap;

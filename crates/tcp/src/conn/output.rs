@@ -139,7 +139,10 @@ impl Connection {
 
     /// Makes the next segment, if there is one to send. `slices` is empty and receives its text.
     pub fn poll_transmit(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Option<Outgoing> {
-        let plan = self.judge_transmit(cx.max_text)?;
+        let Some(plan) = self.judge_transmit(cx.max_text) else {
+            self.note_limit(cx);
+            return None;
+        };
         let outgoing = match plan {
             Plan::Syn => self.make_syn(cx, slices),
             Plan::Text(piece) => self.make_text(cx, piece, slices),
