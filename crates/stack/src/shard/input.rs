@@ -55,7 +55,26 @@ impl Shard {
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
         self.tell_time(now);
         for frames in burst.chunks(BURST) {
-            self.rx_pass(frames);
+            match frames {
+                [frame] => self.rx_alone(frame),
+                _ => self.rx_pass(frames),
+            }
+        }
+    }
+
+    /// A frame by itself: there are no others whose cache misses its own could overlap with, and to
+    /// make places for a burst would take longer than all the rest.
+    fn rx_alone(&mut self, frame: &RxFrame<'_>) {
+        if let Some((key, segment)) = self.read_plain(frame) {
+            self.meet(&Arrival::of_plain(key, &segment, frame.meta));
+            return;
+        }
+        let mut whole = Vec::new();
+        if let Some(arrival) = self.read_frame(frame, &mut whole) {
+            self.meet(&arrival);
+        }
+        for packet in whole {
+            self.rx_whole(&packet);
         }
     }
 
@@ -118,10 +137,15 @@ impl Shard {
     fn rx_whole(&mut self, packet: &[u8]) {
         let read = self.host.read_whole(packet);
         if let Some(arrival) = self.on_read(read, packet, &mut Vec::new()) {
-            let hash = self.records.hash(&arrival.key);
-            let record = self.records.find(hash, &arrival.key);
-            self.process(&Located { arrival: &arrival, hash, record });
+            self.meet(&arrival);
         }
+    }
+
+    /// A segment that is not of a burst: its record is found, and processes it.
+    fn meet(&mut self, arrival: &Arrival<'_>) {
+        let hash = self.records.hash(&arrival.key);
+        let record = self.records.find(hash, &arrival.key);
+        self.process(&Located { arrival, hash, record });
     }
 
     /// A frame that is what nearly every one is. What is not, [`Shard::read_frame`] reads.

@@ -1,4 +1,4 @@
-//! After something touched a connection: what follows for the lists, the wheel and the table.
+//! After something touched a connection: what follows for the lists, the timers and the table.
 
 use alloc::collections::VecDeque;
 
@@ -58,7 +58,7 @@ impl Lists {
 }
 
 impl Shard {
-    /// Brings lists, wheel and table in line with the connection.
+    /// Brings lists, timers and table in line with the connection.
     pub(super) fn settle(&mut self, index: u32) {
         self.touch(index, |_, _| ());
     }
