@@ -12,7 +12,9 @@ use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use crate::Part;
-use crate::transport::{Happening, Model, Opening, Reading, Transport, Trouble};
+use crate::transport::{
+    Happening, Model, Opening, PortShortage, Reading, Transport, Trouble, Unopened,
+};
 use series::Series;
 
 pub use series::{Sample, Shares};
@@ -97,6 +99,7 @@ pub struct Bulk<T: Transport> {
     /// When the next sample is due.
     next_sample: Instant,
     trouble: Option<Trouble>,
+    shortage: Option<PortShortage>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,6 +201,7 @@ impl<T: Transport> Bulk<T> {
             until: Instant::ZERO,
             next_sample: Instant::ZERO,
             trouble: None,
+            shortage: None,
             plan,
         }
     }
@@ -215,6 +219,11 @@ impl<T: Transport> Bulk<T> {
     /// What ended it early, if something did.
     pub const fn trouble(&self) -> Option<Trouble> {
         self.trouble
+    }
+
+    /// What kept the ports, if there was none for one of the streams.
+    pub const fn shortage(&self) -> Option<PortShortage> {
+        self.shortage
     }
 
     /// Whether octets flow, or did.

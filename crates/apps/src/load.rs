@@ -19,11 +19,13 @@ use arrivals::Arrivals;
 use slot::{Slot, Stage, Whole};
 
 pub use confidence::{Confidence, Level, MOST_RUNS};
+pub use council::{Council, Stretch};
 pub use plan::{Answer, Correction, Ending, Exchange, Plan, Until};
 pub use runs::{Finished, Repeat, Runs};
 
 mod arrivals;
 mod confidence;
+mod council;
 mod plan;
 mod runs;
 mod slot;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use whimbrel_tcp::Instant;
 
+use crate::pace::{Pace, Pacing};
 use crate::transport::{Happening, Model, Reading, Transport};
 
 /// What a server of octets does on each connection.
@@ -46,6 +47,7 @@ pub struct PeerServer<T: Transport> {
     role: Role,
     parting: Parting,
     pattern: Bytes,
+    pacing: Pacing<T::Listener>,
     /// By [`Transport::place`].
     slots: Vec<Slot<T::Id>>,
     again: VecDeque<Task<T::Id, T::Listener>>,
@@ -120,10 +122,18 @@ impl<T: Transport> PeerServer<T> {
             role,
             parting,
             pattern: pattern(PIECE),
+            pacing: Pacing::default(),
             slots: Vec::new(),
             again: VecDeque::new(),
             statistics: Statistics::default(),
         }
+    }
+
+    /// The same at this pace: roles that answer nothing have nothing to think about.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pacing = Pacing::at(pace);
+        self
     }
 
     /// What happened so far.
@@ -142,21 +152,30 @@ impl<T: Transport> PeerServer<T> {
         self.again.clear();
     }
 
-    fn next_task(&mut self, net: &mut T) -> Option<Task<T::Id, T::Listener>> {
+    fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
         while let Some(happening) = net.poll_event() {
             match happening {
-                Happening::Accepted(listener) => return Some(Task::Accept(listener)),
+                Happening::Accepted(listener) => {
+                    if self.pacing.may_accept(listener, now) {
+                        return Some(Task::Accept(listener));
+                    }
+                }
                 Happening::Readable(id) | Happening::Writable(id) | Happening::Closed(id, _) => {
                     return Some(Task::Drive(id));
                 }
                 Happening::Connected(_) => {}
             }
         }
-        self.again.pop_front()
+        let again = self.again.pop_front();
+        let again = again.or_else(|| self.pacing.next_accept(now).map(Task::Accept));
+        again.or_else(|| {
+            let place = self.pacing.next_thought(now)?;
+            self.slots.get(place as usize)?.id.map(Task::Drive)
+        })
     }
 
-    fn accept(&mut self, net: &mut T, listener: T::Listener) {
-        for _ in 0..ACCEPTS {
+    fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
+        for _ in 0..self.pacing.accepts_at_once(ACCEPTS) {
             let Some(id) = net.accept(listener) else { return };
             let place = T::place(id) as usize;
             if self.slots.len() <= place {
@@ -167,14 +186,16 @@ impl<T: Transport> PeerServer<T> {
             }
             self.statistics.accepted += 1;
             self.statistics.open += 1;
-            self.drive(net, id);
+            self.drive(net, id, now);
         }
-        self.again.push_back(Task::Accept(listener));
+        if self.pacing.may_accept(listener, now) {
+            self.again.push_back(Task::Accept(listener));
+        }
     }
 
-    fn drive(&mut self, net: &mut T, id: T::Id) {
+    fn drive(&mut self, net: &mut T, id: T::Id, now: Instant) {
         for _ in 0..STEPS {
-            match self.turn(net, id) {
+            match self.turn(net, id, now) {
                 Turn::More => {}
                 Turn::Wait => return,
                 Turn::Over => return self.let_go(net, id),
@@ -183,9 +204,12 @@ impl<T: Transport> PeerServer<T> {
         self.again.push_back(Task::Drive(id));
     }
 
-    fn turn(&mut self, net: &mut T, id: T::Id) -> Turn {
+    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
         let place = self.slots.get_mut(T::place(id) as usize);
         let Some(slot) = place.filter(|slot| slot.id == Some(id)) else { return Turn::Wait };
+        if self.pacing.is_thinking(T::place(id)) {
+            return Turn::Wait;
+        }
         let generates = matches!(self.role, Role::Chargen) && slot.stage == Stage::Open;
         if generates && slot.pending.is_empty() {
             slot.pending = self.pattern.clone();
@@ -207,10 +231,10 @@ impl<T: Transport> PeerServer<T> {
         }
         let full = !slot.pending.is_empty();
         match net.recv(id) {
-            Reading::Data(octets) => self.on_octets(id, octets),
+            Reading::Data(octets) => self.on_octets(id, octets, now),
             Reading::Pending if generates && !full => Turn::More,
             Reading::Pending => Turn::Wait,
-            Reading::End => self.on_end(id),
+            Reading::End => self.on_end(id, now),
             Reading::Failed(_) => {
                 self.statistics.failed += 1;
                 Turn::Over
@@ -218,7 +242,7 @@ impl<T: Transport> PeerServer<T> {
         }
     }
 
-    fn on_octets(&mut self, id: T::Id, octets: Bytes) -> Turn {
+    fn on_octets(&mut self, id: T::Id, octets: Bytes, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(T::place(id) as usize) else { return Turn::Wait };
         self.statistics.received += octets.len() as u64;
         if slot.stage == Stage::Shut {
@@ -244,20 +268,24 @@ impl<T: Transport> PeerServer<T> {
             }
         };
         self.statistics.answers += answers;
-        if self.parting == Parting::First && answers > 0 {
-            slot.stage = Stage::Last;
+        if answers > 0 {
+            self.pacing.think(T::place(id), now);
+            if self.parting == Parting::First {
+                slot.stage = Stage::Last;
+            }
         }
         Turn::More
     }
 
     /// The peer closed its direction.
-    fn on_end(&mut self, id: T::Id) -> Turn {
+    fn on_end(&mut self, id: T::Id, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(T::place(id) as usize) else { return Turn::Wait };
         if matches!(self.role, Role::Sink) && slot.stage == Stage::Open {
             let sum = core::mem::take(&mut slot.sum).finalize();
             slot.pending = Bytes::from(format!("{} octets, crc32 {sum:08x}\n", slot.received));
             slot.stage = Stage::Last;
             self.statistics.answers += 1;
+            self.pacing.think(T::place(id), now);
             return Turn::More;
         }
         Turn::Over
@@ -268,6 +296,7 @@ impl<T: Transport> PeerServer<T> {
         let Some(slot) = place.filter(|slot| slot.id == Some(id)) else { return };
         *slot = Slot::default();
         self.statistics.open -= 1;
+        self.pacing.forget(T::place(id));
         match self.parting {
             Parting::Reset => net.abort(id),
             Parting::First | Parting::Second => net.close(id),
@@ -276,19 +305,19 @@ impl<T: Transport> PeerServer<T> {
 }
 
 impl<T: Transport> Model<T> for PeerServer<T> {
-    fn poll(&mut self, net: &mut T, _: Instant, budget: usize) -> bool {
+    fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         for _ in 0..budget {
-            let Some(task) = self.next_task(net) else { return false };
+            let Some(task) = self.next_task(net, now) else { return false };
             match task {
-                Task::Accept(listener) => self.accept(net, listener),
-                Task::Drive(id) => self.drive(net, id),
+                Task::Accept(listener) => self.accept(net, listener, now),
+                Task::Drive(id) => self.drive(net, id, now),
             }
         }
         true
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        None
+        self.pacing.next_deadline()
     }
 }
 

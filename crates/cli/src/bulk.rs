@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use whimbrel_apps::Trouble;
 use whimbrel_apps::bulk::{self, Direction, Sample, Shares, Totals, Until};
 use whimbrel_apps::condition::Figure;
-use whimbrel_apps::transport::Opening;
+use whimbrel_apps::transport::{Opening, PortShortage};
 use whimbrel_io::WireSpec;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::Endpoint;
@@ -14,7 +14,7 @@ use whimbrel_wire::Endpoint;
 use crate::crr;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::options::{Ground, GroundOptions, OutputOptions};
+use crate::options::{Ground, GroundOptions, OutputOptions, ScreenOptions};
 use crate::proc::first_line;
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
@@ -87,6 +87,8 @@ pub(crate) struct Arguments {
     timeout: Duration,
     #[command(flatten)]
     output: OutputOptions,
+    #[command(flatten)]
+    screen: ScreenOptions,
 }
 
 /// How windows are scaled.
@@ -123,6 +125,8 @@ struct Outcome {
     only_receives: bool,
     elapsed: Duration,
     trouble: Option<Trouble>,
+    /// What kept the ports, if there was none left.
+    shortage: Option<PortShortage>,
     retransmits: Option<u64>,
 }
 
@@ -142,7 +146,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let mut job = job::BulkJob::new(&plan, &mut report);
+    let mut job = job::BulkJob::new(&plan, &mut report, arguments.screen);
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
 
     if !ran.outcome.moved_anything() {
@@ -153,8 +157,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Document(_) => format!("{:#}\n", json::document(&plan, &ran)),
         Form::Stream => report::summary_line(json::document(&plan, &ran)),
         Form::Csv => json::csv(&ran.outcome),
-        Form::Text if report.is_verbose() => table::text(&plan, &ran) + &output::counters(&ran),
-        Form::Text => table::text(&plan, &ran),
+        Form::Text => table::text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
     ran.outcome.judge(ran.target)?;
@@ -257,7 +260,8 @@ impl Outcome {
     /// Fails if the transfer broke off, or more was sent than came.
     fn judge(&self, target: Endpoint) -> Result<(), Failure> {
         if let Some(trouble) = self.trouble {
-            return Err(Failure::run(format!("{target}: {trouble}: {}", trouble.remedy())));
+            let ports = self.shortage.map_or_else(String::new, |ports| format!(" ({ports})"));
+            return Err(Failure::run(format!("{target}: {trouble}{ports}: {}", trouble.remedy())));
         }
         if self.only_receives && !self.moved_anything() {
             return Err(Failure::run(format!(

@@ -2,25 +2,25 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use whimbrel_apps::load::{
-    self, Answer, Confidence, Correction, Ending, Exchange, Level, Repeat, Runs, Until,
+    self, Answer, Confidence, Correction, Ending, Exchange, Level, Repeat, Until,
 };
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
-use whimbrel_apps::{Part, Transport};
-use whimbrel_tcp::Instant;
+use whimbrel_apps::{Pace, Transport};
 use whimbrel_wire::{Address, Endpoint};
 
-use crate::drive::{self, Job, Ran};
+use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::load::{
-    Closer, Course, Outcome, Told, errors, figure, figure_names, json, phases, work,
+    Closer, Opposite, Outcome, RunsJob, Told, errors, figure, figure_names, json, phases, work,
 };
-use crate::options::{Ground, GroundOptions, OutputOptions};
+use crate::options::{Ground, GroundOptions, OutputOptions, PaceOptions, ScreenOptions};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::serve::{self, OctetServer};
@@ -82,8 +82,13 @@ pub(crate) struct Arguments {
     /// The length of the intervals that the rate is compared over.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
+    /// How the server goes about it.
+    #[command(flatten)]
+    pace: PaceOptions,
     #[command(flatten)]
     output: OutputOptions,
+    #[command(flatten)]
+    screen: ScreenOptions,
 }
 
 impl Arguments {
@@ -112,6 +117,7 @@ struct Plan {
     sizes: (u64, u64),
     load: load::Plan,
     repeat: Repeat,
+    pace: Pace,
 }
 
 /// Measures, and says what it measured.
@@ -122,7 +128,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let mut job = CrrJob { plan: &plan, told: Told::new(&mut report, &plan.load) };
+    let mut job = RunsJob {
+        load: &plan.load,
+        repeat: plan.repeat,
+        unit: "trans/s",
+        opposite: &plan,
+        told: Told::new(&mut report, arguments.screen, &plan.load),
+        council: Arc::default(),
+    };
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
 
     let nothing = ran.outcome.judge(&ran.target.to_string());
@@ -133,8 +146,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Document(_) => format!("{:#}\n", document(&plan, &ran)),
         Form::Stream => report::summary_line(document(&plan, &ran)),
         Form::Csv => json::csv(&ran.outcome),
-        Form::Text if report.is_verbose() => text(&plan, &ran) + &output::counters(&ran),
-        Form::Text => text(&plan, &ran),
+        Form::Text => text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
     nothing?;
@@ -147,16 +159,12 @@ impl Plan {
         let work = work(arguments.connections, arguments.transactions);
         let ground =
             arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands(), work)?;
-        if ground.shards > 1 && repeat(arguments).until.is_some() {
-            let text = "each shard would judge its own rate: leave --iterations and --confidence \
-                        out, or give --shards 1";
-            return Err(Failure::usage("--shards", text));
-        }
         let sizes = exchange_sizes(arguments)?;
         let ending = ending(arguments.mode, arguments.close, target)?;
         Ok(Self {
             load: load_plan(arguments, sizes, ending),
             repeat: repeat(arguments),
+            pace: pace(arguments, arguments.target.as_deref())?,
             ground,
             target,
             mode: arguments.mode,
@@ -184,6 +192,15 @@ fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
     Ok(sizes)
 }
 
+/// At which pace the server goes that has no `target`.
+fn pace(arguments: &Arguments, target: Option<&str>) -> Result<Pace, Failure> {
+    let pace = arguments.pace.pace(target)?;
+    if arguments.mode == Mode::Cc && !pace.think.is_zero() {
+        return Err(Failure::usage("--think", "in cc nothing is answered: leave it out"));
+    }
+    Ok(pace)
+}
+
 /// Is the other side of what the other options say, until it is interrupted.
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let sizes = exchange_sizes(arguments)?;
@@ -197,6 +214,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         shorthands: arguments.shorthands(),
         role: role(arguments.mode, sizes),
         parting,
+        pace: pace(arguments, None)?,
         listen: arguments.target.as_deref(),
         output: &arguments.output,
     })
@@ -303,51 +321,15 @@ fn confidence(text: &str) -> Result<Confidence, String> {
     Ok(Confidence { level, width: width / 100.0 })
 }
 
-/// The transactions as a job of a driver.
-struct CrrJob<'p, 'o> {
-    plan: &'p Plan,
-    told: Told<'p, 'o>,
-}
-
-impl Job for CrrJob<'_, '_> {
-    type Client<T: Transport> = Runs<T>;
+impl Opposite for Plan {
     type Server<T: Transport> = PeerServer<T>;
-    type Course = Course;
-    type Outcome = Outcome;
-
-    fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Runs<T> {
-        Runs::new(load::Plan { target, ..self.plan.load.part(part) }, self.plan.repeat)
-    }
 
     fn server<T: Transport>(&self) -> PeerServer<T> {
-        let parting = match self.plan.load.ending {
+        let parting = match self.load.ending {
             Ending::Server => Parting::First,
             _ => Parting::Second,
         };
-        PeerServer::new(role(self.plan.mode, self.plan.sizes), parting)
-    }
-
-    fn is_followed(&self) -> bool {
-        self.told.is_asked()
-    }
-
-    fn course<T: Transport>(client: &Runs<T>, now: Instant) -> Course {
-        Course::of(client, now)
-    }
-
-    fn watch(&mut self, courses: &[Course]) {
-        self.told.follow(courses, (self.plan.load.until, "trans/s"));
-    }
-
-    fn end<T: Transport>(mut client: Runs<T>, net: &mut T, now: Instant) -> Outcome {
-        client.end(net, now);
-        Outcome::of(&client)
-    }
-
-    fn conclude(&mut self, parts: Vec<Outcome>) -> Option<Outcome> {
-        let outcome = Outcome::sum(parts)?;
-        self.told.finish(&outcome);
-        Some(outcome)
+        PeerServer::new(role(self.mode, self.sizes), parting).with_pace(self.pace)
     }
 }
 
@@ -356,6 +338,7 @@ fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     let mut config = json::config(&plan.load);
     config.insert("mode".into(), plan.mode.name().into());
     config.insert("sizes".into(), json!([plan.sizes.0, plan.sizes.1]));
+    config.insert("pace".into(), json::pace(plan.pace));
     document.insert("config".into(), config.into());
     document.extend(json::results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
@@ -409,7 +392,7 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const LONGEST_REQUEST: u64 = 1 << 20;
 const LONGEST_ANSWER: u64 = 16 << 20;
 /// What says nothing to a server.
-const CLIENTS_OPTIONS: [&str; 16] = [
+const CLIENTS_OPTIONS: [&str; 11] = [
     "duration",
     "transactions",
     "iterations",
@@ -419,11 +402,6 @@ const CLIENTS_OPTIONS: [&str; 16] = [
     "rate",
     "timeout",
     "interval",
-    "seed",
     "clock",
-    "json",
-    "json_stream",
-    "csv",
-    "output_file",
-    "fail_if",
+    "no_tui",
 ];

@@ -86,6 +86,11 @@ pub(crate) struct Ran<O> {
 }
 
 impl<O> Ran<O> {
+    /// Whether the stack was the kernel's, on this side at least.
+    pub(crate) const fn is_over_the_kernel(&self) -> bool {
+        self.client.is_none() && self.server.is_none()
+    }
+
     /// A run over the kernel's sockets, of whose stack nothing is known here.
     pub(crate) fn over_the_kernel(outcome: O, target: Endpoint) -> Self {
         Self {
@@ -127,7 +132,7 @@ pub(crate) struct StackState {
 }
 
 impl StackState {
-    fn of(shard: &Shard) -> Self {
+    pub(crate) fn of(shard: &Shard) -> Self {
         let tunables = shard.tunables();
         Self {
             counters: shard.counters().clone(),
@@ -138,7 +143,7 @@ impl StackState {
     }
 
     /// Of several shards of one stack.
-    fn sum(shards: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub(crate) fn sum(shards: impl IntoIterator<Item = Self>) -> Option<Self> {
         shards.into_iter().reduce(|mut sum, shard| {
             sum.counters += &shard.counters;
             sum.census += shard.census;

@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::options::{GroundOptions, OutputOptions};
+use crate::options::{GroundOptions, OutputOptions, PaceOptions, ScreenOptions};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::{output, quantity, report, size};
@@ -17,15 +18,15 @@ mod course;
 mod figures;
 mod job;
 pub(crate) mod json;
+mod meeting;
 mod oha;
 mod plan;
 mod summary;
 mod threads;
 mod url;
 
-pub(crate) use course::Course;
 pub(crate) use figures::{Outcome, figure, figure_names};
-pub(crate) use job::Told;
+pub(crate) use job::{Opposite, RunsJob, Told};
 use plan::Plan;
 pub(crate) use plan::work;
 pub(crate) use summary::{errors, phases, runs};
@@ -51,7 +52,7 @@ pub(crate) struct Arguments {
     connections: u32,
     /// Over kernel: alone: how many threads share the connections. On this stack a thread is a shard,
     /// with connections of its own.
-    #[arg(short, long, value_name = "N", default_value_t = 1, conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
     /// End after that many requests.
     #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], value_parser = clap::value_parser!(u64).range(1..))]
@@ -105,8 +106,13 @@ pub(crate) struct Arguments {
     /// Octets of each response of the server in this process.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse, conflicts_with = "url")]
     body: u64,
+    /// How the server in this process goes about it.
+    #[command(flatten)]
+    pace: PaceOptions,
     #[command(flatten)]
     output: OutputOptions,
+    #[command(flatten)]
+    screen: ScreenOptions,
 }
 
 impl Arguments {
@@ -141,7 +147,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let mut job = job::LoadJob::new(&plan, Told::new(&mut report, &plan.load));
+    let mut job = RunsJob {
+        load: &plan.load,
+        repeat: plan.repeat,
+        unit: "req/s",
+        opposite: &plan,
+        told: Told::new(&mut report, arguments.screen, &plan.load),
+        council: Arc::default(),
+    };
     let ran = match plan.threads {
         1 => drive::run(&mut job, &plan.ground, plan.target)?,
         _ => threads::run(&mut job, &plan)?,
@@ -156,8 +169,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Document(_) => format!("{:#}\n", json::document(&plan, &ran)),
         Form::Stream => report::summary_line(json::document(&plan, &ran)),
         Form::Csv => json::csv(&ran.outcome),
-        Form::Text if report.is_verbose() => summary::text(&plan, &ran) + &output::counters(&ran),
-        Form::Text => summary::text(&plan, &ran),
+        Form::Text => summary::text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
     judge_success(&plan, &ran)?;

@@ -2,15 +2,17 @@
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use whimbrel_apps::Condition;
+use clap::{ArgAction, Args, ValueEnum};
+use whimbrel_apps::{Condition, Pace};
 use whimbrel_io::WireSpec;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CapturePlan};
 use crate::drive::mem;
 use crate::failure::Failure;
+use crate::quantity;
 use crate::rules::{RuleOptions, Rules, Shorthand};
 use crate::shards::{ShardOptions, Spread, Work};
 
@@ -58,7 +60,7 @@ pub(crate) enum ClockKind {
 }
 
 /// What to do with what was measured.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct OutputOptions {
     /// Print one JSON document instead of text; =FMT chooses whose.
     #[arg(
@@ -84,9 +86,56 @@ pub(crate) struct OutputOptions {
     /// Print nothing but errors (with another form than text, or -o, the result alone).
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// Print every counter of the stacks, too.
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
+    /// Print every counter of the stacks that counted something, too, and of a server a line each
+    /// second; -vv: every counter, and what it counts.
+    #[arg(short, long, action = ArgAction::Count, conflicts_with_all = ["quiet", "csv"])]
+    pub(crate) verbose: u8,
+}
+
+/// How much is said beside a result.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Detail {
+    /// Nothing.
+    Plain,
+    /// Every counter that counted something.
+    Counters,
+    /// Each counter, and what it counts.
+    Explained,
+}
+
+/// What is drawn while a command runs.
+#[derive(Args, Clone, Copy, Default, Debug)]
+pub(crate) struct ScreenOptions {
+    /// Draw no line of progress, though there is a terminal.
+    #[arg(long)]
+    pub(crate) no_tui: bool,
+}
+
+/// How slowly a server answers, on purpose.
+#[derive(Args, Clone, Copy, Default, Debug)]
+pub(crate) struct PaceOptions {
+    /// The server waits that long before each answer; other connections go on meanwhile.
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    think: Option<Duration>,
+    /// The server waits that long before it accepts a connection, and accepts one at a time of each
+    /// listener: the accept queue fills.
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    accept_delay: Option<Duration>,
+}
+
+impl PaceOptions {
+    /// What they mean for a server that is in this process unless there is a target.
+    pub(crate) fn pace(&self, target: Option<&str>) -> Result<Pace, Failure> {
+        let given = [("--think", self.think), ("--accept-delay", self.accept_delay)];
+        let given = given.iter().find(|(_, time)| time.is_some());
+        if let (Some((option, _)), Some(target)) = (given, target) {
+            let text =
+                format!("it is a server's: leave it out here, and give it to that at {target}");
+            return Err(Failure::usage(option, text));
+        }
+        let Self { think, accept_delay } = self;
+        Ok(Pace { accept: accept_delay.unwrap_or_default(), think: think.unwrap_or_default() })
+    }
 }
 
 /// What [`GroundOptions`] mean.
@@ -143,6 +192,11 @@ impl Ground {
 }
 
 impl Ground {
+    /// The same, with chance from this seed.
+    pub(crate) fn with_seed(self, seed: Option<u64>) -> Self {
+        Self { seed, ..self }
+    }
+
     /// The target must be somebody else: a stack does not talk to itself.
     pub(crate) fn check_target(&self, target: Endpoint) -> Result<(), Failure> {
         if self.wire.addresses().iter().any(|own| own.addr == target.addr) {
@@ -223,14 +277,28 @@ impl GroundOptions {
             let text = "only a mem: wire can live in virtual time: leave it out, or give -w mem:";
             return Err(Failure::usage("--clock", text));
         }
-        if self.seed.is_some() && matches!(wire, WireSpec::Kernel) {
-            return Err(Failure::usage("--seed", "the kernel takes no seed: leave it out"));
-        }
-        Ok(())
+        seed_over(self.seed, wire).map(|_| ())
     }
 }
 
+/// The seed, which not every wire takes.
+pub(crate) fn seed_over(seed: Option<u64>, wire: &WireSpec) -> Result<Option<u64>, Failure> {
+    if seed.is_some() && *wire == WireSpec::Kernel {
+        return Err(Failure::usage("--seed", "the kernel takes no seed: leave it out"));
+    }
+    Ok(seed)
+}
+
 impl OutputOptions {
+    /// How much is said beside the result.
+    pub(crate) const fn detail(&self) -> Detail {
+        match self.verbose {
+            0 => Detail::Plain,
+            1 => Detail::Counters,
+            _ => Detail::Explained,
+        }
+    }
+
     /// The condition of `--fail-if`, whose names are among `known`.
     pub(crate) fn condition(&self, known: &[&str]) -> Result<Option<Condition>, Failure> {
         let Some(text) = &self.fail_if else { return Ok(None) };

@@ -1,5 +1,6 @@
 //! Where results go, and what every document says of where they come from.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
 
@@ -15,7 +16,7 @@ use whimbrel_stack::shard::SocketState;
 
 use crate::drive::{Effort, Ran, StackState};
 use crate::failure::Failure;
-use crate::options::{ClockKind, Ground};
+use crate::options::{ClockKind, Detail, Ground};
 use crate::proc::{self, first_line};
 use crate::quantity;
 
@@ -62,7 +63,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
         json!({
             "client": ran.client.as_ref().map(stack),
             "server": ran.server.as_ref().map(stack),
-            "kernel": ran.effort.as_ref().filter(|_| ran.client.is_none()).map(kernel),
+            "kernel": ran.effort.as_ref().filter(|_| ran.is_over_the_kernel()).map(kernel),
         }),
     );
     let steering = (ground.shards > 1).then(|| steering(&ran.steering));
@@ -125,16 +126,24 @@ pub(crate) fn on_shards(ground: &Ground) -> String {
     }
 }
 
-/// Every counter that counted something, for people: of both stacks, if they are ours.
-pub(crate) fn counters(ran: &Ran<impl Sized>) -> String {
+/// The counters of both stacks, for people, if they are ours.
+pub(crate) fn counters(ran: &Ran<impl Sized>, detail: Detail) -> String {
     let mut text = String::new();
+    if detail == Detail::Plain {
+        return text;
+    }
     for (side, state) in [("client", &ran.client), ("server", &ran.server)] {
         let Some(state) = state else { continue };
         text += &format!("\nCounters ({side} side):\n");
-        let drops = state.counters.drops().map(|(reason, count)| (reason.name(), count));
-        let all = state.counters.iter().map(|(name, _, value)| (name, value)).chain(drops);
-        for (name, value) in all.filter(|(_, value)| *value > 0) {
-            text += &format!("  {name:<32}{:>14}\n", quantity::thousands(value));
+        let drops = state.counters.drops();
+        let drops = drops.map(|(reason, count)| (reason.name(), reason.help(), count));
+        let all = state.counters.iter().chain(drops);
+        for (name, about, value) in
+            all.filter(|(.., value)| detail == Detail::Explained || *value > 0)
+        {
+            let line = format!("  {name:<32}{:>14}", quantity::thousands(value));
+            let about = if detail == Detail::Explained { about } else { "" };
+            let _ = writeln!(text, "{}", format!("{line}  {about}").trim_end());
         }
     }
     text

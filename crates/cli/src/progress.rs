@@ -6,6 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
+use crate::options::ScreenOptions;
 use crate::output;
 
 /// A line on the standard error that says how far a run is, if that is a terminal.
@@ -16,8 +17,8 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// `of` how many steps; none is shown if `quiet`.
-    pub(crate) fn new(of: u64, quiet: bool) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
+    pub(crate) fn new(of: u64, screen: ScreenOptions, quiet: bool) -> Self {
+        let shown = !quiet && !screen.no_tui && std::io::stderr().is_terminal();
         let bar = shown.then(|| {
             let bar = ProgressBar::new(of.max(1));
             if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {

@@ -2,8 +2,8 @@
 //! interval while it runs, or as a table.
 
 use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use anstyle::Style;
 use serde_json::{Value, json};
@@ -11,15 +11,16 @@ use whimbrel_apps::Condition;
 use whimbrel_apps::condition::Figure;
 
 use crate::failure::Failure;
-use crate::options::OutputOptions;
+use crate::options::{Detail, OutputOptions, ScreenOptions};
 use crate::output;
 use crate::progress::Progress;
 
 /// What is told, and to whom.
-pub(crate) struct Report<'o> {
+#[derive(Debug)]
+pub(crate) struct Report {
     form: Form,
-    options: &'o OutputOptions,
-    out: Out<'o>,
+    options: OutputOptions,
+    out: Out,
     condition: Option<Condition>,
     /// The first line that could not be written.
     broken: Option<Failure>,
@@ -38,16 +39,17 @@ pub(crate) enum Form {
     Csv,
 }
 
-enum Out<'o> {
+#[derive(Debug)]
+enum Out {
     Standard,
-    File(File, &'o Path),
+    File(File, PathBuf),
 }
 
-impl<'o> Report<'o> {
+impl Report {
     /// What `options` mean for a command that knows these formats of `--json`, and these figures
     /// for `--fail-if`.
     pub(crate) fn new(
-        options: &'o OutputOptions,
+        options: &OutputOptions,
         formats: &[&'static str],
         figures: &[&str],
     ) -> Result<Self, Failure> {
@@ -58,13 +60,14 @@ impl<'o> Report<'o> {
             None => Form::Text,
         };
         let condition = options.condition(figures)?;
-        Ok(Self { form, options, out: Out::Standard, condition, broken: None })
+        Ok(Self { form, options: options.clone(), out: Out::Standard, condition, broken: None })
     }
 
     /// Opens the file, if there shall be one: a run whose result cannot be kept is not begun.
     pub(crate) fn open(&mut self) -> Result<(), Failure> {
-        if let Some(path) = self.options.output.as_deref() {
-            self.out = Out::File(File::create(path).map_err(|error| refused(path, &error))?, path);
+        if let Some(path) = self.options.output.clone() {
+            let file = File::create(&path).map_err(|error| refused(&path, &error))?;
+            self.out = Out::File(file, path);
         }
         Ok(())
     }
@@ -75,8 +78,8 @@ impl<'o> Report<'o> {
     }
 
     /// A line that says how far it is, of so many steps; none beside lines that say so, too.
-    pub(crate) fn progress(&self, steps: u64) -> Progress {
-        Progress::new(steps, self.options.quiet || self.form == Form::Stream)
+    pub(crate) fn progress(&self, steps: u64, screen: ScreenOptions) -> Progress {
+        Progress::new(steps, screen, self.options.quiet || self.form == Form::Stream)
     }
 
     /// Whether intervals are told when they are over.
@@ -84,16 +87,34 @@ impl<'o> Report<'o> {
         self.form == Form::Stream
     }
 
-    /// Whether every counter is to be shown.
-    pub(crate) const fn is_verbose(&self) -> bool {
-        self.options.verbose
+    /// How much is to be said beside the result.
+    pub(crate) const fn detail(&self) -> Detail {
+        self.options.detail()
+    }
+
+    /// Whether nothing is to be said but the result.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.options.quiet
+    }
+
+    /// Whether people read along on a terminal.
+    pub(crate) fn is_on_terminal(&self) -> bool {
+        matches!(self.out, Out::Standard) && std::io::stdout().is_terminal()
+    }
+
+    /// Tells something before the end. If that cannot be written, the end says so: it is no reason to
+    /// break off.
+    pub(crate) fn say(&mut self, text: &str) {
+        if self.broken.is_none() {
+            self.broken = self.write(text).err();
+        }
     }
 
     /// Tells of an interval that is over, if somebody follows.
     pub(crate) fn interval(&mut self, interval: impl FnOnce() -> Value) {
-        if self.form == Form::Stream && self.broken.is_none() {
+        if self.form == Form::Stream {
             let line = json!({ "event": "interval", "data": interval() });
-            self.broken = self.write(&format!("{line}\n")).err();
+            self.say(&format!("{line}\n"));
         }
     }
 
@@ -137,17 +158,22 @@ pub(crate) fn summary_line(document: Value) -> String {
 
 /// A table with commas: of each row, what these pointers into it lead to.
 pub(crate) fn csv(columns: &[&str], rows: impl IntoIterator<Item = Value>) -> String {
+    csv_heading(columns) + &rows.into_iter().map(|row| csv_row(columns, &row)).collect::<String>()
+}
+
+/// The first line of such a table.
+pub(crate) fn csv_heading(columns: &[&str]) -> String {
     let heading: Vec<_> = columns.iter().map(|column| column.replace('/', "_")).collect();
-    let mut text = heading.join(",") + "\n";
-    for row in rows {
-        let cell = |column: &&str| match row.pointer(&format!("/{column}")) {
-            None | Some(Value::Null) => String::new(),
-            Some(value) => value.to_string(),
-        };
-        text += &columns.iter().map(cell).collect::<Vec<_>>().join(",");
-        text.push('\n');
-    }
-    text
+    heading.join(",") + "\n"
+}
+
+/// One of the others.
+pub(crate) fn csv_row(columns: &[&str], row: &Value) -> String {
+    let cell = |column: &&str| match row.pointer(&format!("/{column}")) {
+        None | Some(Value::Null) => String::new(),
+        Some(value) => value.to_string(),
+    };
+    columns.iter().map(cell).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// Headings stand out, and what went wrong.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::Args;
-use whimbrel_io::signals::Signals;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
     Clock, Device, KeySource, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tap,
@@ -14,8 +13,11 @@ use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
 use whimbrel_tcp::table::Secrets;
 
 use crate::capture::{self, CaptureOption, CapturePlan};
+use crate::drive::{self, Ran, StackState};
 use crate::failure::Failure;
 use crate::load::Switch;
+use crate::options::{OutputOptions, PaceOptions};
+use crate::pcap::refusals;
 use crate::quantity::thousands;
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::{self, EndsAll, ShardOptions};
@@ -25,13 +27,14 @@ mod board;
 mod closing;
 mod content;
 mod files;
+mod json;
 mod kernel;
 mod plan;
 mod port;
 mod report;
 mod server;
 
-use board::Board;
+use board::{Board, Totals};
 use closing::Closing;
 pub(crate) use plan::OctetServer;
 use plan::Plan;
@@ -90,12 +93,14 @@ pub(crate) struct Arguments {
     shards: ShardOptions,
     #[command(flatten)]
     role: RoleOptions,
-    /// Print a line of statistics every second even if the output is not a terminal.
-    #[arg(short, long, conflicts_with = "quiet")]
-    verbose: bool,
-    /// Print nothing but errors.
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    pace: PaceOptions,
+    /// Draw the stack's keys from this number: for tests, since whoever knows it can guess them
+    /// [default: from the system's entropy].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    output: OutputOptions,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
 }
@@ -141,51 +146,69 @@ pub(crate) enum Closer {
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    start(&Plan::new(arguments)?)
+    let told = told(&arguments.output)?;
+    start(&Plan::new(arguments)?, told)
 }
 
 /// Serves octets for another command until it is interrupted.
 pub(crate) fn octets(server: &OctetServer<'_>) -> Result<(), Failure> {
-    start(&Plan::octets(server)?)
+    let told = told(server.output)?;
+    start(&Plan::octets(server)?, told)
 }
 
-fn start(plan: &Plan) -> Result<(), Failure> {
-    if plan.wire == WireSpec::Kernel {
-        return kernel::serve(plan);
-    }
+/// Whom it tells what it does.
+fn told(options: &OutputOptions) -> Result<report::Told, Failure> {
+    report::Told::new(options, &["whimbrel"], &json::FIGURES)
+}
+
+/// What is left of a server.
+struct Served {
+    /// Whoever tells it.
+    report: Option<Report>,
+    /// What it did, as a line of people's tells it.
+    totals: Totals,
+    /// What became of a capture that was replayed to it.
+    replayed: Option<String>,
+}
+
+fn start(plan: &Plan, mut told: report::Told) -> Result<(), Failure> {
     // Each shard opens its own: whether that can be done is known before the wire is taken.
     drop(Server::<Shard>::open(plan)?);
-    let stop = Stop::new().map_err(Failure::run)?;
-    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    told.open()?;
+    let report = Report::new(told);
+    let ran = drive::measure(|stop| serve_wire(plan, report, stop))?;
+    Report::conclude(plan, ran)
+}
+
+fn serve_wire(plan: &Plan, report: Report, stop: &Stop) -> Result<Ran<Served>, Failure> {
     let clock = Clock::start();
-    match &plan.wire {
+    let told = (report, stop, clock);
+    match &plan.ground.wire {
+        WireSpec::Kernel => kernel::serve(plan, told.0, stop),
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
             let tuns = Tun::open_queues(config)?;
             let headline =
                 tuns.first().map_or_else(String::new, |tun| about_interface(config, tun));
-            serve_queues(plan, tuns, (&stop, clock, &headline))
+            serve_queues(plan, tuns, told, &headline)
         }
         WireSpec::Packet(config) => {
             let wires = PacketWire::open_fanout(config)?;
             let headline = wires.first().map_or_else(String::new, |wire| about_place(config, wire));
-            serve_queues(plan, wires, (&stop, clock, &headline))
+            serve_queues(plan, wires, told, &headline)
         }
         WireSpec::Unix(config) => {
             let wire = UnixWire::open(config)?;
             let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
             let headline =
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
-            serve_queues(plan, vec![wire], (&stop, clock, &headline))
+            serve_queues(plan, vec![wire], told, &headline)
         }
         WireSpec::Pcap(config) => {
             let wire = PcapWire::open(config, clock, stop.clone())?;
             let headline = about_capture(config, &wire);
-            serve_queues(plan, vec![wire], (&stop, clock, &headline))
+            serve_queues(plan, vec![wire], told, &headline)
         }
-        _ => {
-            let text = "nobody can be served there: give tun:, tap:, packet:, unix: or pcap:";
-            Err(Failure::usage("--wire", text))
-        }
+        _ => Err(Failure::usage("--wire", "nobody can be served there")),
     }
 }
 
@@ -193,17 +216,18 @@ fn start(plan: &Plan) -> Result<(), Failure> {
 fn serve_queues<D: Device + Send>(
     plan: &Plan,
     devices: Vec<D>,
-    (stop, clock, headline): (&Stop, Clock, &str),
-) -> Result<(), Failure> {
+    told: (Report, &Stop, Clock),
+    headline: &str,
+) -> Result<Ran<Served>, Failure> {
     let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(Failure::run)?;
     match devices.len() {
-        1 => serve(plan, (devices, |_| None), wakers, (stop, clock, headline)),
+        1 => serve(plan, (devices, |_| None), wakers, (told, headline)),
         shards => {
             let headline = format!("{headline}  shards={shards}");
             let devices = Steered::join(devices, &wakers);
             let steering = |device: &Steered<D>| Some(*device.steering());
-            serve(plan, (devices, steering), wakers, (stop, clock, &headline))
+            serve(plan, (devices, steering), wakers, (told, &headline))
         }
     }
 }
@@ -217,13 +241,17 @@ fn serve<D: Device + Send>(
     plan: &Plan,
     (devices, steering): (Vec<D>, SteeringOf<D>),
     wakers: Vec<Waker>,
-    (stop, clock, headline): (&Stop, Clock, &str),
-) -> Result<(), Failure> {
+    ((mut report, stop, clock), headline): ((Report, &Stop, Clock), &str),
+) -> Result<Ran<Served>, Failure> {
     let board = Arc::new(Board::new(devices.len()));
-    let mut secrets = entropy::secrets().map_err(Failure::run)?;
+    let mut secrets = match plan.ground.seed {
+        Some(seed) => Secrets::from_seed(seed),
+        None => entropy::secrets().map_err(Failure::run)?,
+    };
     if let Some(key) = plan.group {
         key.share(&mut secrets);
     }
+    let offloads = devices.first().map(Device::capabilities);
     let taps = capture::spread(open_tap(plan, &devices, clock)?, devices.len());
     let mut shards = Vec::new();
     for (((number, device), waker), tap) in devices.into_iter().enumerate().zip(wakers).zip(taps) {
@@ -231,7 +259,7 @@ fn serve<D: Device + Send>(
         let place = Place::new(number, Arc::clone(&board), None);
         shards.push(ServedShard { device, shard, listeners, waker, place, tap });
     }
-    let report = Report::begin(plan, headline);
+    report.begin(plan, headline);
     if let Some(first) = shards.first_mut() {
         first.place.report = Some(report);
     }
@@ -247,18 +275,29 @@ fn serve<D: Device + Send>(
             .collect();
         threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>()
     })?;
+    let states = ended.iter().map(|shard| StackState::of(&shard.shard));
     let strays = ended.iter().filter_map(|shard| steering(&shard.device)).reduce(|mut sum, one| {
         sum += one;
         sum
     });
-    for Ended { report, shard, device } in ended {
-        let Some(report) = report else { continue };
-        report.summarize(&board.total(), strays.as_ref());
-        if let WireSpec::Pcap(_) = plan.wire {
-            report.conclude_replay(device.counters().rx_frames, &shard);
-        }
-    }
-    Ok(())
+    let replays = matches!(plan.ground.wire, WireSpec::Pcap(_));
+    let replayed = ended.first().filter(|_| replays).map(|only| {
+        let frames = thousands(only.device.counters().rx_frames);
+        format!("{frames} frames; {}", refusals([&only.shard]))
+    });
+    let server = StackState::sum(states);
+    let report = ended.into_iter().find_map(|shard| shard.report);
+    Ok(Ran {
+        outcome: Served { report, totals: board.total(), replayed },
+        client: None,
+        server,
+        links: None,
+        steering: strays.unwrap_or_default(),
+        target: plan.target(),
+        seed: plan.ground.seed,
+        offloads,
+        effort: None,
+    })
 }
 
 /// A shard that serves, with all that it needs.
@@ -284,7 +323,7 @@ impl<D: Device> ServedShard<D> {
     /// Serves on this thread until it is stopped, then lets everything go.
     fn serve(self, plan: &Plan, clock: Clock, stop: &Stop) -> Result<Ended<D>, Failure> {
         let Self { device, shard, listeners, waker, place, tap } = self;
-        shards::pin(&plan.processors, place.shard)?;
+        shards::pin(&plan.ground.processors, place.shard)?;
         let port = ServePort::new(Server::open(plan)?, listeners.clone(), place);
         let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
         worker.run(stop).map_err(Failure::run)?;
@@ -309,8 +348,8 @@ impl<D: Device> ServedShard<D> {
 /// The capture, if there is to be one: of what all these devices have.
 fn open_tap<D: Device>(plan: &Plan, devices: &[D], clock: Clock) -> Result<Option<Tap>, Failure> {
     let medium = devices.first().map_or(Medium::Ip, |device| device.capabilities().medium);
-    let open = |pcap: &CapturePlan| pcap.open(&plan.typed, medium, Some(clock));
-    plan.pcap.as_ref().map(open).transpose()
+    let open = |pcap: &CapturePlan| pcap.open(&plan.ground.typed, medium, Some(clock));
+    plan.ground.pcap.as_ref().map(open).transpose()
 }
 
 fn open_shard(
@@ -319,11 +358,11 @@ fn open_shard(
     secrets: &Secrets,
 ) -> Result<(Shard, Vec<ListenerId>), Failure> {
     let mut shard = Shard::new(ShardConfig {
-        tunables: plan.rules.tunables.clone(),
+        tunables: plan.ground.rules.tunables.clone(),
         secrets: *secrets,
         capabilities: device.capabilities(),
-        addresses: plan.wire.addresses().to_vec(),
-        routes: plan.wire.routes(),
+        addresses: plan.ground.wire.addresses().to_vec(),
+        routes: plan.ground.wire.routes(),
     })
     .map_err(Failure::run)?;
     if let Some(key) = plan.group {

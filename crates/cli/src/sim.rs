@@ -13,6 +13,7 @@ use whimbrel_sim::{Outcome, run_seed};
 
 use crate::examples;
 use crate::failure::Failure;
+use crate::options::ScreenOptions;
 use crate::progress::Progress;
 use crate::{crew, output, quantity, size};
 
@@ -42,6 +43,8 @@ pub(crate) struct Arguments {
     /// Print nothing but seeds that failed.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
+    #[command(flatten)]
+    screen: ScreenOptions,
 }
 
 /// What became of all.
@@ -63,7 +66,8 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let jobs = arguments.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let began = Instant::now();
-    let progress = Progress::new(seeds.len() as u64, arguments.json || arguments.quiet);
+    let progress =
+        Progress::new(seeds.len() as u64, arguments.screen, arguments.json || arguments.quiet);
     let mut tally = Tally::default();
     crew::work(
         jobs,

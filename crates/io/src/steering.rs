@@ -145,6 +145,9 @@ pub fn home(medium: Medium, frame: &[u8]) -> Home {
             Err(_) => return Home::Anybody,
         },
     };
+    if let Some((src, dst)) = ports_of_plain_segment(packet) {
+        return Home::Between(src, dst);
+    }
     let Ok((ip, payload)) = IpHeader::parse(packet) else { return Home::Anybody };
     match (ip.protocol, payload) {
         _ if ip.fragment.is_some() => Home::Anybody,
@@ -156,6 +159,20 @@ pub fn home(medium: Medium, frame: &[u8]) -> Home {
         (Protocol::ICMPV6, [NEIGHBOUR_ADVERTISEMENT, ..]) => Home::Everybody,
         _ => Home::Anybody,
     }
+}
+
+/// The ports, if the packet is a segment of TCP behind a header without options or extensions, and no
+/// fragment. Nothing is verified: where a broken one is dropped makes no difference.
+fn ports_of_plain_segment(packet: &[u8]) -> Option<(u16, u16)> {
+    const TCP: u8 = Protocol::TCP.0;
+    let ports = match packet {
+        // More fragments, or an offset: the fields below the flag that forbids them (RFC 791 3.1).
+        [0x45, _, _, _, _, _, 0 | 0x40, 0, _, TCP, ..] => packet.get(20..24)?,
+        [0x60..=0x6f, _, _, _, _, _, TCP, ..] => packet.get(40..44)?,
+        _ => return None,
+    };
+    let [s0, s1, d0, d1] = *ports.first_chunk()?;
+    Some((u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])))
 }
 
 fn of_arp(packet: &[u8]) -> Home {

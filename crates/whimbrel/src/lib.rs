@@ -63,6 +63,8 @@ mod backlog;
 mod bound;
 mod builder;
 mod cell;
+#[cfg(feature = "hyper-util")]
+mod client;
 mod desk;
 mod ending;
 mod exchange;
@@ -85,6 +87,8 @@ mod waiters;
 struct Readme;
 
 pub use builder::{BuildError, MemEnd, StackBuilder, mem_wire};
+#[cfg(feature = "hyper-util")]
+pub use client::Connector;
 pub use listener::{Incoming, ListenerStats, TcpListener};
 pub use socket::TcpSocket;
 pub use split::{ReadHalf, WriteHalf};

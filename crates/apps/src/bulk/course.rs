@@ -7,7 +7,7 @@ use bytes::Bytes;
 use whimbrel_tcp::Instant;
 
 use super::Until;
-use super::{Bulk, Happening, Life, Reading, Series, Stream, Totals, Transport, Trouble};
+use super::{Bulk, Happening, Life, Reading, Series, Stream, Totals, Transport, Trouble, Unopened};
 
 impl<T: Transport> Bulk<T> {
     pub(super) fn open(&mut self, net: &mut T, now: Instant) {
@@ -28,7 +28,12 @@ impl<T: Transport> Bulk<T> {
                     idle_since: None,
                     series: Series::default(),
                 }),
-                Err(unopened) => return self.break_off(net, unopened.into(), now),
+                Err(unopened) => {
+                    if let Unopened::Ports(shortage) = unopened {
+                        self.shortage = Some(shortage);
+                    }
+                    return self.break_off(net, unopened.into(), now);
+                }
             }
         }
     }

@@ -68,6 +68,11 @@ impl IdleList {
         }
     }
 
+    /// Whether this place is in use.
+    pub(crate) fn holds(&self, place: u32) -> bool {
+        self.node(place).is_some_and(|node| node.linked)
+    }
+
     fn node(&self, place: u32) -> Option<Node> {
         self.nodes.get(place as usize).copied()
     }

@@ -10,6 +10,7 @@ use whimbrel_tcp::Instant;
 use super::connection::{Connection, Step};
 use super::idle::IdleList;
 use super::{HttpDate, Limits, Site, Status, Terms};
+use crate::pace::{Pace, Pacing};
 use crate::transport::{Happening, Model, Reading, Transport};
 
 /// Serves a [`Site`] over the connections of one transport, a shard's by default, whose listeners
@@ -23,6 +24,7 @@ pub struct HttpServer<S, T: Transport = Shard> {
     /// By [`Transport::place`].
     slots: Vec<Slot<T::Id>>,
     idle: IdleList,
+    pacing: Pacing<T::Listener>,
     /// What was left because its budget was used up.
     again: VecDeque<Task<T::Id, T::Listener>>,
     statistics: Statistics,
@@ -110,9 +112,17 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
             terms: Terms { limits, date: None },
             slots: Vec::new(),
             idle: IdleList::new(),
+            pacing: Pacing::default(),
             again: VecDeque::new(),
             statistics: Statistics::default(),
         }
+    }
+
+    /// The same at this pace. What is put off counts as no silence of its peer's.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pacing = Pacing::at(pace);
+        self
     }
 
     /// What happened so far.
@@ -122,7 +132,8 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 
     /// When [`HttpServer::poll`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.idle.oldest().map(|(_, since)| since + self.terms.limits.idle)
+        let silent = self.idle.oldest().map(|(_, since)| since + self.terms.limits.idle);
+        silent.into_iter().chain(self.pacing.next_deadline()).min()
     }
 
     /// The time for the `Date` field, from now on.
@@ -153,11 +164,15 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         self.again.clear();
     }
 
-    /// Events first, then what was left over, then whoever was silent for too long.
+    /// Events first, then what was left over or put off, then whoever was silent for too long.
     fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
         while let Some(event) = net.poll_event() {
             match event {
-                Happening::Accepted(listener) => return Some(Task::Accept(listener)),
+                Happening::Accepted(listener) => {
+                    if self.pacing.may_accept(listener, now) {
+                        return Some(Task::Accept(listener));
+                    }
+                }
                 Happening::Readable(id) | Happening::Writable(id) => {
                     return Some(Task::Drive(id));
                 }
@@ -166,7 +181,16 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
                 Happening::Connected(_) => {}
             }
         }
-        self.again.pop_front().or_else(|| self.next_silent(now))
+        let again = self.again.pop_front();
+        let again = again.or_else(|| self.pacing.next_accept(now).map(Task::Accept));
+        again.or_else(|| self.next_thought(now)).or_else(|| self.next_silent(now))
+    }
+
+    /// Whoever has waited for its answer for long enough.
+    fn next_thought(&mut self, now: Instant) -> Option<Task<T::Id, T::Listener>> {
+        let place = self.pacing.next_thought(now)?;
+        self.idle.touch(place, now);
+        self.slots.get(place as usize)?.id.map(Task::Drive)
     }
 
     fn next_silent(&mut self, now: Instant) -> Option<Task<T::Id, T::Listener>> {
@@ -187,7 +211,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     }
 
     fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
-        for _ in 0..ACCEPTS {
+        for _ in 0..self.pacing.accepts_at_once(ACCEPTS) {
             let Some(id) = net.accept(listener) else { return };
             let place = T::place(id) as usize;
             if self.slots.len() <= place {
@@ -201,7 +225,9 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
             self.idle.touch(T::place(id), now);
             self.drive(net, id, now);
         }
-        self.again.push_back(Task::Accept(listener));
+        if self.pacing.may_accept(listener, now) {
+            self.again.push_back(Task::Accept(listener));
+        }
     }
 
     /// Moves a connection on until it must wait.
@@ -221,6 +247,9 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         let Some(slot) = place.filter(|slot| slot.id == Some(id)) else {
             return Turn::Wait;
         };
+        if self.pacing.is_thinking(T::place(id)) {
+            return Turn::Wait;
+        }
         if !slot.pending.is_empty() {
             let Ok(taken) = net.send(id, &mut slot.pending) else {
                 return Turn::Over(Parting::Abort);
@@ -233,7 +262,11 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         }
         let before = slot.connection.responses();
         let step = slot.connection.poll(&mut self.site, &self.terms);
-        self.statistics.count_responses(before, &slot.connection);
+        let fresh = self.statistics.count_responses(before, &slot.connection);
+        if fresh > 0 && self.pacing.think(T::place(id), now) {
+            // Whoever waits for us is not silent.
+            self.idle.remove(T::place(id));
+        }
         match step {
             Step::Send(octets) => {
                 slot.pending = octets;
@@ -291,6 +324,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         *slot = Slot::default();
         self.statistics.open -= 1;
         self.idle.remove(T::place(id));
+        self.pacing.forget(T::place(id));
         match parting {
             Parting::Close => net.close(id),
             Parting::Abort => net.abort(id),
@@ -309,12 +343,14 @@ impl<S: Site, T: Transport> Model<T> for HttpServer<S, T> {
 }
 
 impl Statistics {
-    fn count_responses(&mut self, before: u64, connection: &Connection) {
+    /// Counts the responses that were begun since, and returns how many those are.
+    fn count_responses(&mut self, before: u64, connection: &Connection) -> u64 {
         let fresh = connection.responses() - before;
         self.requests += fresh;
         if connection.last_status().is_some_and(Status::is_error) {
             self.refused += fresh;
         }
+        fresh
     }
 }
 

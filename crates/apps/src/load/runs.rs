@@ -1,12 +1,13 @@
 //! The same load several times, one after the other, over the same transport: what the earlier
 //! runs left behind (TIME-WAIT above all) is there when the later ones begin.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use whimbrel_tcp::Instant;
 
-use super::{Close, Confidence, Load, Plan};
+use super::{Close, Confidence, Council, Load, Plan, Stretch};
 use crate::Record;
 use crate::transport::{Model, Transport};
 
@@ -18,6 +19,10 @@ pub struct Runs<T: Transport> {
     current: Load<T>,
     /// When the next run begins, between two.
     next: Option<Instant>,
+    /// When to ask again whether there is one, while other parts of this load still run.
+    asking: Option<Instant>,
+    /// The other parts, and this one's number among them.
+    council: Option<(Arc<dyn Council>, u32)>,
     finished: Vec<Finished>,
 }
 
@@ -53,7 +58,21 @@ pub struct Finished {
 impl<T: Transport> Runs<T> {
     /// Runs of `plan`.
     pub fn new(plan: Plan, repeat: Repeat) -> Self {
-        Self { repeat, current: Load::new(plan.clone()), next: None, finished: Vec::new(), plan }
+        Self {
+            repeat,
+            current: Load::new(plan.clone()),
+            next: None,
+            asking: None,
+            council: None,
+            finished: Vec::new(),
+            plan,
+        }
+    }
+
+    /// The same as the part numbered `part` of a load whose parts decide together how often to run.
+    #[must_use]
+    pub fn in_council(self, council: Arc<dyn Council>, part: u32) -> Self {
+        Self { council: Some((council, part)), ..self }
     }
 
     /// The run that is under way, or the last one.
@@ -73,7 +92,8 @@ impl<T: Transport> Runs<T> {
         }
         self.repeat.least = 0;
         self.repeat.most = 0;
-        if self.next.take().is_none() {
+        let waits = self.next.take().is_some() | self.asking.take().is_some();
+        if !waits {
             self.current.end(net, now);
             self.finish();
         }
@@ -84,12 +104,31 @@ impl<T: Transport> Runs<T> {
         self.finished.push(Finished { record, close });
     }
 
-    /// Whether another run is to follow those that are over.
-    fn is_to_go_on(&self) -> bool {
+    /// A run is over: whether another is to follow, and when.
+    fn look_ahead(&mut self, now: Instant) {
+        self.asking = None;
+        match self.is_to_go_on() {
+            Some(true) => self.next = Some(now + self.repeat.gap),
+            Some(false) => {}
+            None => self.asking = Some(now + ASK_AGAIN),
+        }
+    }
+
+    /// Whether another run is to follow those that are over; `None` while that depends on other
+    /// parts of the load.
+    fn is_to_go_on(&self) -> Option<bool> {
         let count = u32::try_from(self.finished.len()).unwrap_or(u32::MAX);
-        let rates = || self.finished.iter().map(|run| run.record.rate()).collect::<Vec<_>>();
-        let unsure = || self.repeat.until.is_some_and(|sure| !sure.holds(&rates()));
-        count < self.repeat.least || count < self.repeat.most && unsure()
+        let Some(sure) = self.repeat.until.filter(|_| count < self.repeat.most) else {
+            return Some(count < self.repeat.least);
+        };
+        let runs = self.finished.iter().map(|run| Stretch::of(&run.record));
+        let rates: Vec<_> = match &self.council {
+            Some((council, part)) => council.tell(*part, &runs.collect::<Vec<_>>()),
+            None => runs.map(|run| run.rate()).collect(),
+        };
+        // Another part may be ahead; all judge the same runs.
+        let rates = rates.get(..self.finished.len())?;
+        Some(count < self.repeat.least || !sure.holds(rates))
     }
 }
 
@@ -104,22 +143,32 @@ impl<T: Transport> Model<T> for Runs<T> {
             self.next = None;
             self.current = Load::new(self.plan.clone());
         }
+        if let Some(asking) = self.asking {
+            while net.poll_event().is_some() {}
+            if now >= asking {
+                self.look_ahead(now);
+            }
+            return self.next.is_some();
+        }
         if self.current.is_done() {
             return false;
         }
         let more = self.current.poll(net, now, budget);
         if self.current.is_done() {
             self.finish();
-            self.next = self.is_to_go_on().then(|| now + self.repeat.gap);
+            self.look_ahead(now);
         }
         more
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.next.or_else(|| self.current.next_deadline())
+        self.next.or(self.asking).or_else(|| self.current.next_deadline())
     }
 
     fn is_done(&self) -> bool {
-        self.next.is_none() && self.current.is_done()
+        self.next.is_none() && self.asking.is_none() && self.current.is_done()
     }
 }
+
+/// How soon other parts are asked again whether they are as far: no part of a run worth measuring.
+const ASK_AGAIN: Duration = Duration::from_millis(1);

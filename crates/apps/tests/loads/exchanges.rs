@@ -10,7 +10,7 @@ use whimbrel_stack::Shard;
 
 use crate::world::{Ran, target};
 
-fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
+pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
     let second = Duration::from_secs(1);
     Plan {
         target: target(),

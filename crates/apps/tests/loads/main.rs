@@ -8,4 +8,6 @@ mod exchanges;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod pace;
+#[cfg(test)]
 mod world;

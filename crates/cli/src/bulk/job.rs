@@ -11,14 +11,15 @@ use whimbrel_wire::Endpoint;
 
 use super::{Outcome, Plan, StreamOutcome, json, table};
 use crate::drive::Job;
+use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
 use crate::report::Report;
 use crate::size;
 
 /// A transfer, and whom it is told to.
-pub(super) struct BulkJob<'p, 'o> {
+pub(super) struct BulkJob<'p> {
     plan: &'p Plan,
-    report: &'p mut Report<'o>,
+    report: &'p mut Report,
     progress: Progress,
     /// How many intervals were told of.
     told: usize,
@@ -31,13 +32,13 @@ pub(super) struct Course {
     elapsed: Option<Duration>,
 }
 
-impl<'p, 'o> BulkJob<'p, 'o> {
-    pub(super) fn new(plan: &'p Plan, report: &'p mut Report<'o>) -> Self {
+impl<'p> BulkJob<'p> {
+    pub(super) fn new(plan: &'p Plan, report: &'p mut Report, screen: ScreenOptions) -> Self {
         let steps = match plan.bulk.until {
             Until::Elapsed(time) => progress::steps(time + plan.bulk.omit),
             Until::Octets(count) => count * u64::from(plan.bulk.streams),
         };
-        let progress = report.progress(steps);
+        let progress = report.progress(steps, screen);
         Self { plan, report, progress, told: 0 }
     }
 
@@ -56,7 +57,7 @@ impl<'p, 'o> BulkJob<'p, 'o> {
     }
 }
 
-impl Job for BulkJob<'_, '_> {
+impl Job for BulkJob<'_> {
     type Client<T: Transport> = Bulk<T>;
     type Server<T: Transport> = PeerServer<T>;
     type Course = Course;
@@ -129,6 +130,7 @@ impl Job for BulkJob<'_, '_> {
             only_receives: client.plan().direction == Direction::Receive,
             elapsed: client.elapsed(),
             trouble: client.trouble(),
+            shortage: client.shortage(),
             retransmits: net.retransmits().or_else(of_streams),
         }
     }
@@ -138,6 +140,7 @@ impl Job for BulkJob<'_, '_> {
             sum.streams.extend(part.streams);
             sum.elapsed = sum.elapsed.max(part.elapsed);
             sum.trouble = sum.trouble.or(part.trouble);
+            sum.shortage = sum.shortage.or(part.shortage);
             sum.retransmits = sum.retransmits.zip(part.retransmits).map(|(one, other)| one + other);
             sum
         };

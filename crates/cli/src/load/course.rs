@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use whimbrel_apps::load::{Load, Runs, Until};
+use whimbrel_apps::load::{Runs, Until};
 use whimbrel_apps::record::{Intervals, per_second};
 use whimbrel_apps::{Model, Record, Transport};
 use whimbrel_tcp::Instant;
@@ -50,13 +50,6 @@ impl Course {
         let under_way = (current.has_begun() && !current.is_done())
             .then(|| Run::of(record, now.since(record.began), Life::UnderWay, current.over()));
         Self { runs: finished.chain(under_way).collect(), latency: record.corrected.clone() }
-    }
-
-    /// Of one client that runs once, as long as it does.
-    pub(super) fn of_one<T: Transport>(load: &Load<T>, now: Instant) -> Self {
-        let record = load.record();
-        let run = Run::of(record, now.since(record.began), Life::UnderWay, load.over());
-        Self { runs: vec![run], latency: record.corrected.clone() }
     }
 
     /// Of all clients: the runs that each of them has begun.

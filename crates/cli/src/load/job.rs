@@ -1,40 +1,63 @@
-//! The load as a job of a driver.
+//! A load as a job of a driver: `load`'s, and `crr`'s.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_apps::http::{FixedBody, HttpServer};
-use whimbrel_apps::load::{self, Runs, Until};
+use whimbrel_apps::load::{self, Repeat, Runs, Until};
 use whimbrel_apps::record::Intervals;
-use whimbrel_apps::{Part, Transport};
+use whimbrel_apps::{Model, Part, Transport};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use super::course::{Course, Life};
 use super::figures::Outcome;
 use super::json;
+use super::meeting::Meeting;
 use super::plan::Plan;
 use crate::drive::Job;
+use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
 use crate::report::Report;
 
-/// A load, and the server that it needs if nobody else is there.
-pub(crate) struct LoadJob<'p, 'o> {
-    plan: &'p Plan,
-    told: Told<'p, 'o>,
+/// Runs of a load, of which a part is each shard's, and the server that they need if nobody else is
+/// there.
+pub(crate) struct RunsJob<'p, O> {
+    /// What each run does; its target is set when it is known.
+    pub(crate) load: &'p load::Plan,
+    /// How often that is.
+    pub(crate) repeat: Repeat,
+    /// What it is that rates count.
+    pub(crate) unit: &'static str,
+    /// Who serves it.
+    pub(crate) opposite: &'p O,
+    /// Whoever follows it.
+    pub(crate) told: Told<'p>,
+    /// Where shards agree how often to run.
+    pub(crate) council: Arc<Meeting>,
+}
+
+/// Whoever serves a load in this process.
+pub(crate) trait Opposite {
+    /// The server.
+    type Server<T: Transport>: Model<T>;
+
+    /// A server for it.
+    fn server<T: Transport>(&self) -> Self::Server<T>;
 }
 
 /// Whoever follows a load, and what they know already.
-pub(crate) struct Told<'r, 'o> {
-    report: &'r mut Report<'o>,
+pub(crate) struct Told<'r> {
+    report: &'r mut Report,
     progress: Progress,
     /// The run, and its first interval that was not told of.
     next: (usize, usize),
 }
 
-impl<'r, 'o> Told<'r, 'o> {
+impl<'r> Told<'r> {
     /// Nothing was told yet.
-    pub(crate) fn new(report: &'r mut Report<'o>, plan: &load::Plan) -> Self {
-        let progress = report.progress(steps(plan));
+    pub(crate) fn new(report: &'r mut Report, screen: ScreenOptions, plan: &load::Plan) -> Self {
+        let progress = report.progress(steps(plan), screen);
         Self { report, progress, next: (0, 0) }
     }
 
@@ -77,25 +100,25 @@ impl<'r, 'o> Told<'r, 'o> {
     }
 }
 
-impl<'p, 'o> LoadJob<'p, 'o> {
-    pub(crate) const fn new(plan: &'p Plan, told: Told<'p, 'o>) -> Self {
-        Self { plan, told }
-    }
-}
-
-impl Job for LoadJob<'_, '_> {
+impl<O: Opposite> Job for RunsJob<'_, O> {
     type Client<T: Transport> = Runs<T>;
-    type Server<T: Transport> = HttpServer<FixedBody, T>;
+    type Server<T: Transport> = O::Server<T>;
     type Course = Course;
     type Outcome = Outcome;
 
     fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Runs<T> {
-        let plan = load::Plan { target, ..self.plan.load.part(part) };
-        Runs::new(plan, self.plan.repeat)
+        let runs = Runs::new(load::Plan { target, ..self.load.part(part) }, self.repeat);
+        match part.of {
+            1 => runs,
+            of => {
+                self.council.expect(of);
+                runs.in_council(self.council.clone(), part.number)
+            }
+        }
     }
 
-    fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
-        HttpServer::new(FixedBody::new(self.plan.body), self.plan.limits)
+    fn server<T: Transport>(&self) -> O::Server<T> {
+        self.opposite.server()
     }
 
     fn is_followed(&self) -> bool {
@@ -107,7 +130,7 @@ impl Job for LoadJob<'_, '_> {
     }
 
     fn watch(&mut self, courses: &[Course]) {
-        self.told.follow(courses, (self.plan.load.until, "req/s"));
+        self.told.follow(courses, (self.load.until, self.unit));
     }
 
     fn end<T: Transport>(mut client: Runs<T>, net: &mut T, now: Instant) -> Outcome {
@@ -119,6 +142,14 @@ impl Job for LoadJob<'_, '_> {
         let outcome = Outcome::sum(parts)?;
         self.told.finish(&outcome);
         Some(outcome)
+    }
+}
+
+impl Opposite for Plan {
+    type Server<T: Transport> = HttpServer<FixedBody, T>;
+
+    fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
+        HttpServer::new(FixedBody::new(self.body), self.limits).with_pace(self.pace)
     }
 }
 

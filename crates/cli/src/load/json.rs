@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::Record;
 use whimbrel_apps::load::{self, Correction, Ending, Until};
 use whimbrel_apps::record::{Intervals, Phase, per_second};
 use whimbrel_apps::transport::PortShortage;
+use whimbrel_apps::{Pace, Record};
 
 use super::figures::{Outcome, QUANTILES, seconds};
 use super::plan::Plan;
@@ -25,11 +25,17 @@ pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
     config.insert("gap".into(), plan.repeat.gap.as_secs_f64().into());
     // Of the server in this process alone.
     config.insert("body".into(), plan.url.is_none().then_some(plan.body).into());
+    config.insert("pace".into(), pace(plan.pace));
     document.insert("config".into(), config.into());
     document.extend(results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
     document.insert("runs".into(), runs.map(summary).collect());
     document.into()
+}
+
+/// How slowly a server answers, on purpose.
+pub(crate) fn pace(pace: Pace) -> Value {
+    json!({ "think": pace.think.as_secs_f64(), "accept_delay": pace.accept.as_secs_f64() })
 }
 
 /// What a load of any kind was told.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use whimbrel_apps::Pace;
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, Limits};
 use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, Repeat, Until};
@@ -34,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) body: u64,
     /// How that server goes about connections.
     pub(crate) limits: Limits,
+    /// At which pace it does.
+    pub(crate) pace: Pace,
 }
 
 impl Plan {
@@ -61,6 +64,7 @@ impl Plan {
             method: arguments.method.clone(),
             body: arguments.body,
             limits: Limits { close_by, ..Limits::default() },
+            pace: arguments.pace.pace(arguments.url.as_deref())?,
         })
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
+use whimbrel_apps::Part;
 use whimbrel_apps::http::{FixedBody, HttpServer};
-use whimbrel_apps::load::{self, Load};
-use whimbrel_apps::{Model, Part};
+use whimbrel_apps::load::Runs;
 use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 use whimbrel_tcp::Instant;
@@ -15,7 +15,7 @@ use whimbrel_wire::Endpoint;
 
 use super::course::Course;
 use super::figures::Outcome;
-use super::job::LoadJob;
+use super::job::{Opposite, RunsJob};
 use super::plan::Plan;
 use crate::drive::kernel::{self, KernelPair};
 use crate::drive::{self, Job, KernelNet, Ran, nobody};
@@ -23,9 +23,9 @@ use crate::failure::Failure;
 use crate::shards;
 
 /// Runs `plan` on its threads; `job` is told how it goes.
-pub(super) fn run(job: &mut LoadJob, plan: &Plan) -> Result<Ran<Outcome>, Failure> {
+pub(super) fn run(job: &mut RunsJob<'_, Plan>, plan: &Plan) -> Result<Ran<Outcome>, Failure> {
     drive::measure(|stop| {
-        let (target, parts) = parts(plan)?;
+        let (target, parts) = parts(job, plan)?;
         let crew = &Crew {
             seen: Mutex::new(vec![None; parts.len()]),
             left: AtomicUsize::new(parts.len()),
@@ -36,8 +36,7 @@ pub(super) fn run(job: &mut LoadJob, plan: &Plan) -> Result<Ran<Outcome>, Failur
             let begin = |part: Share| {
                 scope.spawn(move || {
                     // The server is made here: it stays on its thread.
-                    let server = HttpServer::new(FixedBody::new(plan.body), plan.limits);
-                    part.drive(server, crew)
+                    part.drive(plan.server(), crew)
                 })
             };
             let threads: Vec<_> = parts.into_iter().map(begin).collect();
@@ -66,7 +65,7 @@ struct Crew<'s> {
 /// What one thread has of the load.
 struct Share {
     number: usize,
-    plan: load::Plan,
+    client: Runs<KernelNet>,
     /// The client's sockets.
     near: KernelNet,
     /// Those of its server, if that is in this process.
@@ -74,7 +73,7 @@ struct Share {
 }
 
 /// What each thread has of the load, and where the server is.
-fn parts(plan: &Plan) -> Result<(Endpoint, Vec<Share>), Failure> {
+fn parts(job: &RunsJob<'_, Plan>, plan: &Plan) -> Result<(Endpoint, Vec<Share>), Failure> {
     let (target, servers) = match plan.target {
         Some(target) => (target, Vec::new()),
         None => kernel::listen(plan.threads)?,
@@ -83,9 +82,9 @@ fn parts(plan: &Plan) -> Result<(Endpoint, Vec<Share>), Failure> {
     let mut parts = Vec::new();
     for (number, place) in (0..plan.threads).enumerate() {
         let part = Part { number: place, of: plan.threads };
-        let plan = load::Plan { target, ..plan.load.part(part) };
+        let client = job.client(target, part);
         let near = KernelNet::new().map_err(Failure::run)?;
-        parts.push(Share { number, plan, near, far: servers.next() });
+        parts.push(Share { number, client, near, far: servers.next() });
     }
     Ok((target, parts))
 }
@@ -98,12 +97,12 @@ impl Share {
         crew: &Crew<'_>,
     ) -> Result<Outcome, Failure> {
         let mut next_look = Instant::ZERO;
-        let tell = |client: &Load<KernelNet>, now| {
+        let tell = |client: &Runs<KernelNet>, now| {
             if now < next_look {
                 return;
             }
             next_look = now + LOOK;
-            let told = Course::of_one(client, now);
+            let told = Course::of(client, now);
             let mut seen = crew.seen.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(place) = seen.get_mut(self.number) {
                 *place = Some(told);
@@ -116,20 +115,16 @@ impl Share {
             }
         };
         let server = self.far.map(|net| (net, server));
-        let client = Load::new(self.plan);
-        let mut pair = KernelPair { client, near: self.near, server, clock: crew.clock };
+        let mut pair =
+            KernelPair { client: self.client, near: self.near, server, clock: crew.clock };
         pair.run(tell, on_done, crew.stop)?;
-        if !pair.client.is_done() {
-            pair.client.end(&mut pair.near, crew.clock.now());
-        }
-        let (record, left) = (pair.client.record().clone(), pair.client.close());
-        Ok(Outcome { record, left, earlier: Vec::new() })
+        Ok(RunsJob::<Plan>::end(pair.client, &mut pair.near, crew.clock.now()))
     }
 }
 
 impl Crew<'_> {
     /// Tells `job` how all of them go, until they end.
-    fn watch(&self, job: &mut LoadJob, ended: impl Fn() -> bool) -> Result<(), Failure> {
+    fn watch(&self, job: &mut RunsJob<'_, Plan>, ended: impl Fn() -> bool) -> Result<(), Failure> {
         while !ended() {
             let mut stop = [PollFd::new(self.stop, Interest::Read)];
             ppoll(&mut stop, Some(LOOK)).map_err(Failure::run)?;

@@ -3,29 +3,26 @@
 use std::io;
 
 use whimbrel_apps::Model;
-use whimbrel_io::signals::Signals;
 use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 
-use super::Plan;
 use super::board::Totals;
 use super::port::{BUDGET, Dates};
 use super::report::Report;
 use super::server::Server;
+use super::{Plan, Served};
 use crate::doctor::Need;
-use crate::drive::KernelNet;
+use crate::drive::{KernelNet, Ran};
 use crate::failure::Failure;
 
 /// Serves until it is stopped.
-pub(super) fn serve(plan: &Plan) -> Result<(), Failure> {
+pub(super) fn serve(plan: &Plan, mut report: Report, stop: &Stop) -> Result<Ran<Served>, Failure> {
     let mut server = Server::open(plan)?;
-    let stop = Stop::new().map_err(Failure::run)?;
-    let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let mut net = KernelNet::new().map_err(Failure::run)?;
     for at in &plan.listen {
         net.listen(*at, plan.backlog).map_err(|error| refused(&error, &at.to_string()))?;
     }
-    let mut report = Report::begin(plan, "the kernel's sockets");
+    report.begin(plan, "the kernel's sockets");
     let (clock, mut dates) = (Clock::start(), Dates::default());
     while !stop.is_set() {
         let now = clock.now();
@@ -35,13 +32,13 @@ pub(super) fn serve(plan: &Plan) -> Result<(), Failure> {
         report.tick(now, || Totals::of(server.statistics(), None));
         if !more {
             let next = [server.next_deadline(), report.next_line()].into_iter().flatten().min();
-            let mut fds = [PollFd::new(&net, Interest::Read), PollFd::new(&stop, Interest::Read)];
+            let mut fds = [PollFd::new(&net, Interest::Read), PollFd::new(stop, Interest::Read)];
             ppoll(&mut fds, next.map(|next| clock.until(next))).map_err(Failure::run)?;
         }
     }
     server.shut_down(&mut net);
-    report.summarize(&Totals::of(server.statistics(), None), None);
-    Ok(())
+    let totals = Totals::of(server.statistics(), None);
+    Ok(Ran::over_the_kernel(Served { report: Some(report), totals, replayed: None }, plan.target()))
 }
 
 fn refused(error: &io::Error, at: &str) -> Failure {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use whimbrel_apps::Pace;
 use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::{GroupKey, WireSpec};
@@ -11,11 +12,12 @@ use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Arguments, Closer, RoleOptions, report};
-use crate::capture::CapturePlan;
+use crate::capture::CaptureOption;
 use crate::failure::Failure;
 use crate::load::Switch;
-use crate::options::{GroundOptions, OutputOptions};
+use crate::options::{ClockKind, Ground, GroundOptions, OutputOptions, seed_over};
 use crate::rules::{Rules, Shorthand};
+use crate::shards::{ShardOptions, Spread};
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
@@ -24,8 +26,8 @@ pub(crate) const DEFAULT_WIRE: &str =
 /// What is meant.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The wire.
-    pub(crate) wire: WireSpec,
+    /// Where frames go, and by which rules.
+    pub(crate) ground: Ground,
     /// Where to listen: at least once.
     pub(crate) listen: Vec<Endpoint>,
     /// The bound of each accept queue.
@@ -38,16 +40,8 @@ pub(crate) struct Plan {
     pub(crate) group: Option<GroupKey>,
     /// The bounds of each connection.
     pub(crate) limits: Limits,
-    /// The rules of the stack.
-    pub(crate) rules: Rules,
-    /// What to print.
-    pub(crate) volume: Volume,
-    /// The wire as it was typed.
-    pub(crate) typed: String,
-    /// The capture to be written.
-    pub(crate) pcap: Option<CapturePlan>,
-    /// The processors that its shards run on, if they are to stay on some.
-    pub(crate) processors: Vec<usize>,
+    /// At which pace it goes.
+    pub(crate) pace: Pace,
 }
 
 /// What to serve.
@@ -114,25 +108,16 @@ pub(crate) enum Uploads {
     Refused,
 }
 
-/// What to print.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Volume {
-    /// Errors.
-    Quiet,
-    /// The beginning and the end, and a line a second on a terminal.
-    Normal,
-    /// A line a second in any case.
-    Verbose,
-}
-
 impl Plan {
     /// What `arguments` mean.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let wire: WireSpec =
             arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        let wire = arguments.shards.spread(wire, None)?.wire;
         check_wire(&wire)?;
+        let seed = seed_over(arguments.seed, &wire)?;
         let content = content(arguments)?;
+        let pace = arguments.pace.pace(None)?;
+        check_pace(pace, &content)?;
         let fast_open = match (&wire, arguments.fastopen) {
             (WireSpec::Kernel, Some(_)) => {
                 let why = "the kernel has its own: sysctl net.ipv4.tcp_fastopen=0x403";
@@ -146,17 +131,14 @@ impl Plan {
         };
         Ok(Self {
             group: group(arguments, &wire, &rules)?,
-            rules,
             listen: listen(&arguments.listen, &wire, content.port())?,
-            pcap: arguments.capture.pcap(&wire)?,
-            wire,
+            ground: ground(wire, rules, &arguments.wire, (&arguments.shards, &arguments.capture))?
+                .with_seed(seed),
             backlog: arguments.backlog,
             fast_open,
             content,
             limits: limits(arguments),
-            volume: volume(arguments.quiet, arguments.verbose),
-            typed: arguments.wire.clone(),
-            processors: arguments.shards.processors()?,
+            pace,
         })
     }
 }
@@ -167,18 +149,24 @@ pub(crate) struct OctetServer<'a> {
     pub(crate) shorthands: Vec<Shorthand>,
     pub(crate) role: Role,
     pub(crate) parting: Parting,
+    pub(crate) pace: Pace,
     /// Where to listen; without it everywhere.
     pub(crate) listen: Option<&'a str>,
     pub(crate) output: &'a OutputOptions,
 }
 
 impl Plan {
+    /// Where it listens first.
+    pub(crate) fn target(&self) -> Endpoint {
+        self.listen.first().copied().unwrap_or(Endpoint::new(Address::from_v4_octets([0; 4]), 0))
+    }
+
     /// What that means.
     pub(crate) fn octets(server: &OctetServer<'_>) -> Result<Self, Failure> {
         let typed = server.ground.typed_wire()?.unwrap_or(DEFAULT_WIRE);
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
-        let wire = server.ground.shards.spread(wire, None)?.wire;
         check_wire(&wire)?;
+        let seed = seed_over(server.ground.seed, &wire)?;
         let rules = match wire {
             WireSpec::Kernel => server.ground.rules.none_for_the_kernel(&server.shorthands)?,
             _ => server.ground.rules.rules(&server.shorthands)?,
@@ -186,28 +174,58 @@ impl Plan {
         let content = ContentPlan::Octets(server.role.clone(), server.parting);
         let at: Vec<_> = server.listen.map(str::to_owned).into_iter().collect();
         Ok(Self {
-            rules,
             listen: listen(&at, &wire, NETSERVER)?,
-            pcap: server.ground.capture.pcap(&wire)?,
-            wire,
+            ground: ground(wire, rules, typed, (&server.ground.shards, &server.ground.capture))?
+                .with_seed(seed),
             backlog: BACKLOG,
             fast_open: 0,
             group: None,
             content,
             limits: Limits::default(),
-            volume: volume(server.output.quiet, server.output.verbose),
-            typed: typed.to_owned(),
-            processors: server.ground.shards.processors()?,
+            pace: server.pace,
         })
     }
 }
 
 fn check_wire(wire: &WireSpec) -> Result<(), Failure> {
     if let WireSpec::Mem(_) = wire {
-        let text = "nobody but this process is on a mem: wire: `whimbrel load` serves itself";
+        let text = "nobody but this process is on a mem: wire: `whimbrel load` and `crr` serve \
+                    themselves there; give tun:, tap:, packet:, unix:, pcap: or kernel:";
         return Err(Failure::usage("--wire", text));
     }
     Ok(())
+}
+
+fn check_pace(pace: Pace, content: &ContentPlan) -> Result<(), Failure> {
+    match content {
+        ContentPlan::Octets(Role::Discard | Role::Chargen, _) if !pace.think.is_zero() => {
+            let text = "--discard and --chargen answer nothing: leave it out";
+            Err(Failure::usage("--think", text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The ground of a server over this wire.
+fn ground(
+    wire: WireSpec,
+    rules: Rules,
+    typed: &str,
+    (shards, capture): (&ShardOptions, &CaptureOption),
+) -> Result<Ground, Failure> {
+    let pcap = capture.pcap(&wire)?;
+    let Spread { wire, shards: count } = shards.spread(wire, None)?;
+    Ok(Ground {
+        wire,
+        typed: typed.to_owned(),
+        rules,
+        seed: None,
+        clock: ClockKind::Real,
+        pcap,
+        more: Vec::new(),
+        shards: count,
+        processors: shards.processors()?,
+    })
 }
 
 fn group(
@@ -275,14 +293,6 @@ fn limits(arguments: &Arguments) -> Limits {
         Switch::Off => KeepAlive::Never,
     };
     Limits { body: arguments.max_body, close_by, keep_alive, ..Limits::default() }
-}
-
-fn volume(quiet: bool, verbose: bool) -> Volume {
-    match (quiet, verbose) {
-        (true, _) => Volume::Quiet,
-        (false, true) => Volume::Verbose,
-        (false, false) => Volume::Normal,
-    }
 }
 
 fn listen(typed: &[String], wire: &WireSpec, port: u16) -> Result<Vec<Endpoint>, Failure> {

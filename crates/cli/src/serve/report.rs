@@ -1,26 +1,32 @@
-//! What `serve` prints: the beginning, a line a second, the end.
+//! What `serve` tells: the beginning, what each second brought, the end.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::Duration;
 
+use serde_json::Value;
 use whimbrel_apps::http::Statistics;
 use whimbrel_io::WireSpec;
 use whimbrel_io::steering::SteeringCounters;
-use whimbrel_stack::Shard;
 use whimbrel_stack::shard::{Census, SocketState, StateCounts};
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::board::{StackTotals, Totals};
-use super::plan::{Plan, Volume};
-use crate::pcap::refusals;
+use super::plan::Plan;
+use super::{Served, json};
+use crate::drive::Ran;
+use crate::failure::Failure;
+use crate::options::Detail;
 use crate::quantity::thousands;
-use crate::size;
+use crate::report::{Form, csv_heading, csv_row, summary_line};
+use crate::{output, size};
 
-/// What is printed, and what was printed last.
+pub(crate) use crate::report::Report as Told;
+
+/// What is told, and what was told last.
 #[derive(Debug)]
 pub(crate) struct Report {
-    volume: Volume,
+    told: Told,
     /// When the next line is due, if lines are printed.
     next_line: Option<Instant>,
     lines: u64,
@@ -39,21 +45,32 @@ struct Sample {
 }
 
 impl Report {
+    /// Nothing was told yet.
+    pub(crate) fn new(told: Told) -> Self {
+        let lines = match told.form() {
+            Form::Text if told.is_quiet() => false,
+            Form::Text => told.is_on_terminal() || told.detail() > Detail::Plain,
+            Form::Stream | Form::Csv => true,
+            Form::Document(_) => false,
+        };
+        let next_line = lines.then_some(Instant::ZERO + SECOND);
+        Self { told, next_line, lines: 0, last: Sample::default() }
+    }
+
     /// Says that the stack is up, and where: on `wire`.
-    pub(crate) fn begin(plan: &Plan, wire: &str) -> Self {
-        let lines = match plan.volume {
-            Volume::Quiet => false,
-            Volume::Normal => std::io::stdout().is_terminal(),
-            Volume::Verbose => true,
-        };
-        let report = Self {
-            volume: plan.volume,
-            next_line: lines.then_some(Instant::ZERO + SECOND),
-            lines: 0,
-            last: Sample::default(),
-        };
-        report.print(&opening(plan, wire));
-        report
+    pub(crate) fn begin(&mut self, plan: &Plan, wire: &str) {
+        let text = opening(plan, wire);
+        match self.told.form() {
+            _ if self.told.is_quiet() => {}
+            Form::Text => self.told.say(&text),
+            // What programs read begins with what was measured.
+            Form::Document(_) | Form::Stream | Form::Csv => {
+                let _ = std::io::stderr().write_all(text.as_bytes());
+            }
+        }
+        if self.told.form() == Form::Csv {
+            self.told.say(&csv_heading(&json::COLUMNS));
+        }
     }
 
     /// When [`Report::tick`] has something to print.
@@ -61,70 +78,79 @@ impl Report {
         self.next_line
     }
 
-    /// Prints the line of a second, if it is over.
+    /// Tells of a second, if it is over.
     pub(crate) fn tick(&mut self, now: Instant, totals: impl FnOnce() -> Totals) {
         if self.next_line.is_none_or(|due| now < due) {
             return;
         }
         let totals = totals();
         self.next_line = Some(now + SECOND);
-        if self.lines.is_multiple_of(HEADING_EVERY) {
-            self.print(HEADING);
-        }
         let sample = Sample::take(now, &totals);
-        self.print(&sample.line(&self.last, &totals));
-        self.last = sample;
-        self.lines += 1;
+        let last = std::mem::replace(&mut self.last, sample);
+        match self.told.form() {
+            Form::Stream => self.told.interval(|| sample.document(&last, &totals)),
+            Form::Csv => {
+                self.told.say(&csv_row(&json::COLUMNS, &sample.document(&last, &totals)));
+            }
+            Form::Text | Form::Document(_) => {
+                if self.lines.is_multiple_of(HEADING_EVERY) {
+                    self.told.say(HEADING);
+                }
+                self.told.say(&sample.line(&last, &totals));
+                self.lines += 1;
+            }
+        }
     }
 
-    /// Says what was done, and what is left; and of several shards, what came in by the wrong queue.
-    pub(crate) fn summarize(&self, totals: &Totals, strays: Option<&SteeringCounters>) {
-        let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
-            totals.statistics;
-        self.print(&format!(
-            "served     {accepted} connections, {requests} requests ({refused} refused); \
-             {failed} connections failed, {silent} were silent for too long\n\
-             octets     {} received, {} sent\n",
-            size::display(received),
-            size::display(sent),
-        ));
-        if let Some(strays) = strays {
-            self.steering(strays);
-        }
-        let Some(stack) = totals.stack else { return };
-        let StackTotals { in_segs, out_segs, retransmitted, resets, drops, census, .. } = stack;
+    /// Says what was done, and what is left.
+    pub(crate) fn conclude(plan: &Plan, mut ran: Ran<Served>) -> Result<(), Failure> {
+        let Some(mut report) = ran.outcome.report.take() else { return Ok(()) };
+        let text = match report.told.form() {
+            Form::Document(_) => format!("{:#}\n", json::document(plan, &ran)),
+            Form::Stream => summary_line(json::document(plan, &ran)),
+            Form::Csv => String::new(),
+            Form::Text => summary(plan, &ran) + &output::counters(&ran, report.told.detail()),
+        };
+        report.told.finish(&text)?;
+        report.told.judge(&|name| json::figure(&ran, name))
+    }
+}
+
+/// What was done, and what is left; and of several shards, what came in by the wrong queue.
+fn summary(plan: &Plan, ran: &Ran<Served>) -> String {
+    let Served { totals, replayed, .. } = &ran.outcome;
+    let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
+        totals.statistics;
+    let mut text = format!(
+        "served     {accepted} connections, {requests} requests ({refused} refused); \
+         {failed} connections failed, {silent} were silent for too long\n\
+         octets     {} received, {} sent\n",
+        size::display(received),
+        size::display(sent),
+    );
+    if plan.ground.shards > 1 {
+        let SteeringCounters { forwarded, dropped, .. } = ran.steering;
+        text += &format!(
+            "steering   {} frames passed on between shards, {} dropped there\n",
+            thousands(forwarded),
+            thousands(dropped)
+        );
+    }
+    if let Some(StackTotals { in_segs, out_segs, retransmitted, resets, drops, census, .. }) =
+        totals.stack
+    {
         let left = left_over(&census);
-        self.print(&format!(
+        text += &format!(
             "segments   {in_segs} in, {out_segs} out, {retransmitted} retransmitted, {resets} resets \
              sent, {drops} dropped\nleft over: {} ({} in TIME-WAIT)\n",
             if left.is_empty() { "none" } else { &left },
             census.time_wait,
-        ));
+        );
     }
-
-    /// Says what came in by the wrong queue.
-    fn steering(&self, strays: &SteeringCounters) {
-        let SteeringCounters { forwarded, dropped, .. } = strays;
-        self.print(&format!(
-            "steering   {} frames passed on between shards, {} dropped there\n",
-            thousands(*forwarded),
-            thousands(*dropped)
-        ));
+    if let Some(replayed) = replayed {
+        text += &format!("replayed   {replayed}\n");
     }
-
-    /// Says what became of the frames of a capture.
-    pub(crate) fn conclude_replay(&self, frames: u64, shard: &Shard) {
-        let frames = thousands(frames);
-        self.print(&format!("replayed   {frames} frames; {}\n", refusals([shard])));
-    }
-
-    /// Nobody may be reading any more: that is no reason to stop serving.
-    fn print(&self, text: &str) {
-        if self.volume != Volume::Quiet {
-            let mut out = std::io::stdout().lock();
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        }
-    }
+    text
 }
 
 /// What a stack still holds beside TIME-WAIT; empty if nothing.
@@ -186,6 +212,24 @@ impl Sample {
             states(totals),
         )
     }
+
+    /// The same for programs.
+    fn document(&self, last: &Self, totals: &Totals) -> Value {
+        let stack = totals.stack;
+        serde_json::json!({
+            "start": last.at.since(Instant::ZERO).as_secs_f64(),
+            "end": self.at.since(Instant::ZERO).as_secs_f64(),
+            "accepted": self.accepted - last.accepted,
+            "requests": self.requests - last.requests,
+            "open": totals.statistics.open,
+            "retransmits": stack.map(|_| self.retransmitted - last.retransmitted),
+            "resets": stack.map(|_| self.resets - last.resets),
+            "drops": stack.map(|_| self.drops - last.drops),
+            "accept_queue": stack.map(|stack| stack.accept_queue.0),
+            "half_open": stack.map(|stack| stack.census.syn_entries),
+            "time_wait": stack.map(|stack| stack.census.time_wait),
+        })
+    }
 }
 
 /// The states that sockets are in, and how many: `established 48, time-wait 61,100`.
@@ -222,14 +266,15 @@ fn opening(plan: &Plan, wire: &str) -> String {
 /// When SYNs are answered by cookies; the kernel has its own rule.
 fn cookies(plan: &Plan) -> String {
     let name = "net.ipv4.tcp_syncookies";
-    let rule = plan.rules.tunables.value_of(name).filter(|_| plan.wire != WireSpec::Kernel);
+    let rule =
+        plan.ground.rules.tunables.value_of(name).filter(|_| plan.ground.wire != WireSpec::Kernel);
     let group = if plan.group.is_some() { " of a group" } else { "" };
     rule.map_or_else(String::new, |rule| format!("   syncookies {rule}{group}"))
 }
 
 /// Where a client on this machine finds what listens at `at`, if that can be said.
 fn reachable(plan: &Plan, at: Endpoint) -> Option<Endpoint> {
-    match (at.addr.is_unspecified(), &plan.wire) {
+    match (at.addr.is_unspecified(), &plan.ground.wire) {
         (_, WireSpec::Pcap(_)) => None,
         (false, _) => Some(at),
         (true, WireSpec::Kernel) if at.addr.is_v4() => {

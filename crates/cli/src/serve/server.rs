@@ -13,7 +13,7 @@ pub(crate) enum Server<T: Transport> {
     /// The web's.
     Http(Box<HttpServer<Content, T>>),
     /// One of octets.
-    Octets(PeerServer<T>),
+    Octets(Box<PeerServer<T>>),
 }
 
 impl<T: Transport> Server<T> {
@@ -21,10 +21,12 @@ impl<T: Transport> Server<T> {
     pub(crate) fn open(plan: &Plan) -> Result<Self, Failure> {
         Ok(match &plan.content {
             ContentPlan::Octets(role, parting) => {
-                Self::Octets(PeerServer::new(role.clone(), *parting))
+                let server = PeerServer::new(role.clone(), *parting);
+                Self::Octets(Box::new(server.with_pace(plan.pace)))
             }
             ContentPlan::Web(site) => {
-                Self::Http(Box::new(HttpServer::new(Content::open(site)?, plan.limits)))
+                let server = HttpServer::new(Content::open(site)?, plan.limits);
+                Self::Http(Box::new(server.with_pace(plan.pace)))
             }
         })
     }
@@ -68,14 +70,14 @@ impl<T: Transport> Model<T> for Server<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         match self {
             Self::Http(server) => server.poll(net, now, budget),
-            Self::Octets(server) => Model::poll(server, net, now, budget),
+            Self::Octets(server) => Model::poll(server.as_mut(), net, now, budget),
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
         match self {
             Self::Http(server) => server.next_deadline(),
-            Self::Octets(server) => Model::<T>::next_deadline(server),
+            Self::Octets(server) => Model::<T>::next_deadline(server.as_ref()),
         }
     }
 }

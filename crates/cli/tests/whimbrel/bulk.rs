@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, succeed};
+use crate::netns::{Net, fail, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -31,6 +31,28 @@ fn every_octet_that_was_sent_came() {
     }
     let document = parse(&whimbrel("bulk recv -n 5M -w kernel: --json"));
     assert!(document["summary"]["received"].as_u64().unwrap() >= 5 << 20);
+}
+
+#[test]
+fn ports_that_ran_out_are_named_with_their_figures() {
+    let mut short = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    short.args("bulk send -t 1 -P 3 -S".split(' ')).arg("net.ipv4.ip_local_port_range=50000 50001");
+    let (code, error) = fail(&mut short);
+    let reason = "no free port (ports 50000 to 50001: 2 in use, 0 in TIME-WAIT): widen net.ipv4.ip";
+    assert!(code == 1 && error.contains(reason), "{code} {error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+
+    let Some(net) = Net::new() else { return };
+    net.command("sysctl")
+        .args(["-qw", "net.ipv4.ip_local_port_range=50000 50001"])
+        .status()
+        .unwrap();
+    let mut kernels = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+    let serve = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:5201", "--sink"]);
+    let (code, error) = fail(kernels.args("bulk send 127.0.0.1:5201 -w kernel: -P 3".split(' ')));
+    let reason = "no free port (ports 50000 to 50001: 0 in TIME-WAIT): widen net.ipv4.ip";
+    assert!(code == 1 && error.contains(reason), "{code} {error}");
+    serve.end();
 }
 
 #[test]

@@ -123,6 +123,11 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("serve --echo --sink"), 2, &["--sink"]);
     assert_says(&whimbrel("serve --close rst"), 2, &["--echo"]);
     assert_says(&whimbrel("serve --echo --keepalive off"), 2, &["cannot be used with"]);
+    assert_says(&whimbrel("serve -w kernel: --seed 1"), 2, &["--seed", "leave it out"]);
+    assert_says(&whimbrel("serve --fail-if p99>1ms"), 2, &["p99", "requests", "overflows"]);
+    assert_says(&whimbrel("serve --json=oha"), 2, &["oha", "whimbrel"]);
+    assert_says(&whimbrel("serve -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
+    assert_says(&whimbrel("load --quiet -v"), 2, &["cannot be used with"]);
 }
 
 #[test]

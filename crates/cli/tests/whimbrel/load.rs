@@ -118,6 +118,35 @@ fn colours_are_for_whoever_wants_them_and_counters_too() {
     let plain = whimbrel("load -n 20 -v");
     assert!(!plain.contains('\u{1b}'), "{plain}");
     assert!(plain.contains("Counters (server side):") && plain.contains("TcpPassiveOpens"));
+    assert!(!plain.contains("TcpEstabResets"), "{plain}");
+    let explained = whimbrel("load -n 20 -vv");
+    let about = |name: &str| explained.lines().find(|line| line.contains(name)).unwrap().len();
+    assert!(about(" TcpEstabResets ") > 60 && about(" TcpPassiveOpens ") > 60, "{explained}");
+}
+
+#[test]
+fn a_line_of_progress_is_drawn_on_terminals_unless_it_is_not_wanted() {
+    let on_terminal = |options: &str| {
+        let line = format!("{} load -z 700ms -q 100 {options}", env!("CARGO_BIN_EXE_whimbrel"));
+        succeed(Command::new("script").args(["-qec", &line, "/dev/null"]))
+    };
+    let drawn = |text: &str| text.contains("req/s  p50");
+    assert!(drawn(&on_terminal("")));
+    let plain = on_terminal("--no-tui");
+    assert!(!drawn(&plain) && plain.contains("Success rate"), "{plain}");
+}
+
+#[test]
+fn the_server_in_this_process_takes_its_time_in_virtual_time_too() {
+    let load = "load -n 40 -c 4 -w mem:delay=5ms --clock virtual --json";
+    let thinks = document(&format!("{load} --think 100ms"));
+    let milli = |of: &Value, key: &str| (of["latency"][key].as_f64().unwrap() * 1e3).round();
+    // A connection opens for the first.
+    assert_eq!((milli(&thinks, "p50"), milli(&thinks, "max")), (110.0, 120.0), "{thinks}");
+    assert_eq!(thinks["config"]["pace"]["think"], 0.1);
+    let crr = "crr -n 4 -c 4 -w mem:delay=5ms --clock virtual --json";
+    let accepts = document(&format!("{crr} --accept-delay 100ms"));
+    assert_eq!((milli(&accepts, "min"), milli(&accepts, "max")), (120.0, 420.0), "{accepts}");
 }
 
 #[test]
@@ -195,6 +224,11 @@ fn threads_share_the_connections_over_the_kernels_sockets() {
     assert_eq!(shared["summary"]["connections_opened"], 500);
     assert_eq!(shared["latency"]["count"], 500);
     assert_eq!(shared["config"]["threads"], 3);
+
+    let runs = document(&format!("{load} -n 60 --repeat 3 --gap 0s --json"));
+    let answered: Vec<_> = runs["runs"].as_array().unwrap().iter().collect();
+    assert_eq!(answered.len(), 3, "{runs}");
+    assert!(answered.iter().all(|run| run["answered"] == 60), "{runs}");
 
     let text = whimbrel(&format!("{load} -z 700ms -q 500 -i 200ms --json-stream"));
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

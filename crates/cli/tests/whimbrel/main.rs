@@ -7,6 +7,8 @@ mod bulk;
 #[cfg(test)]
 mod capture;
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod crr;
@@ -38,3 +40,5 @@ mod serve;
 mod shards;
 #[cfg(test)]
 mod sim;
+#[cfg(test)]
+mod told;

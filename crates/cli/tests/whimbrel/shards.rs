@@ -105,6 +105,26 @@ fn transactions_and_transfers_add_up_over_shards_too() {
 }
 
 #[test]
+fn shards_judge_together_how_often_to_run() {
+    let crr = "crr -n 400 -c 4 -i 3,9 -I 95,5 --shards 2 --json";
+    let real = document(crr);
+    let virtually = format!("{crr} -w mem:delay=1ms,jitter=1ms --clock virtual");
+    let (once, again) = (document(&virtually), document(&virtually));
+    assert_eq!(once, again);
+    for document in [real, once] {
+        let runs = document["runs"].as_array().unwrap();
+        let rates: Vec<_> = runs.iter().map(|run| run["rate"]["mean"].as_f64().unwrap()).collect();
+        assert!((3..=9).contains(&runs.len()), "{document}");
+        assert!(runs.iter().all(|run| run["answered"] == 400), "{document}");
+        let sure = &document["confidence"];
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        assert!((sure["mean_rate"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9, "{document}");
+        // It ended because all are sure, or because there may be no more.
+        assert!(sure["holds"] == true || runs.len() == 9, "{document}");
+    }
+}
+
+#[test]
 fn one_capture_has_the_frames_of_all_shards() {
     let path = std::env::temp_dir().join(format!("whim-shards-{}.pcapng", std::process::id()));
     for clock in ["virtual", "real"] {
@@ -198,7 +218,6 @@ fn shards_that_cannot_be_exit_with_2() {
         ("load --shards 2 -c 1", "--connections leaves work for 1"),
         ("load --shards 3 -n 2", "-n leaves work for 2"),
         ("bulk send --shards 2", "--parallel leaves work for 1"),
-        ("crr --shards 2 -c 4 -I 95", "--shards 1"),
         ("load -w kernel: --shards 2", "among --threads"),
         ("load --shards 2 --pin 100000", "processors 0 to"),
     ] {

@@ -79,20 +79,28 @@ impl Strays {
         burst: &[RxFrame<'_>],
         deliver: &mut dyn FnMut(&[RxFrame<'_>]),
     ) {
-        let mut kept = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
-        let mut count = 0;
-        for frame in burst {
-            if self.keeps(medium, frame)
-                && let Some(place) = kept.get_mut(count)
-            {
-                *place = *frame;
-                count += 1;
-            }
+        // The kernel's program mostly leaves nothing to do: the burst goes on as it is, uncopied.
+        if burst.iter().all(|frame| self.comes_home(medium, frame)) {
+            return deliver(burst);
         }
-        // Mostly all of them; then the copies of their places were for nothing, and cheap.
-        if count > 0 {
-            deliver(kept.get(..count).unwrap_or_default());
+        let kept: Vec<_> =
+            burst.iter().filter(|frame| self.keeps(medium, frame)).copied().collect();
+        if !kept.is_empty() {
+            deliver(&kept);
         }
+    }
+
+    /// Whether the frame is for this shard, and for no other.
+    fn comes_home(&self, medium: Medium, frame: &RxFrame<'_>) -> bool {
+        match home(medium, frame.octets) {
+            Home::Anybody => true,
+            Home::Between(one, other) => self.queue_between(one, other) == self.queue,
+            Home::Everybody => false,
+        }
+    }
+
+    fn queue_between(&self, one: u16, other: u16) -> u16 {
+        queue_between(one, other, self.lanes.len() as u16)
     }
 
     /// Passes the frame on, if others are to have it. Returns whether it is for this shard.
@@ -101,7 +109,7 @@ impl Strays {
         match home(medium, frame.octets) {
             Home::Anybody => true,
             Home::Between(one, other) => {
-                let queue = queue_between(one, other, self.lanes.len() as u16);
+                let queue = self.queue_between(one, other);
                 if queue != own {
                     self.forward(queue, frame);
                 }

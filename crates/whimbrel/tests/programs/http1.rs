@@ -1,20 +1,15 @@
 //! An axum server, and hyper's client with its pool.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use axum::Router;
 use axum::routing::{get, post};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use hyper_util::rt::TokioExecutor;
 use tokio::task::JoinSet;
-use whimbrel::{Stack, TcpListener, TcpStream};
+use tower_service::Service;
+use whimbrel::{Connector, Stack, TcpListener};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn axum_serves_and_hypers_pool_keeps_connections() {
@@ -25,7 +20,7 @@ async fn axum_serves_and_hypers_pool_keeps_connections() {
         .route("/echo", post(|body: Bytes| async { body }));
     let serving = tokio::spawn(async { axum::serve(listener, routes).await });
 
-    let connector = Connector { stack: client.clone() };
+    let connector = Connector::new(client.clone());
     let http = Client::builder(TokioExecutor::new()).build::<_, Full<Bytes>>(connector);
     for _ in 0..200 {
         let response = http.get(uri("/hello")).await.unwrap();
@@ -61,64 +56,26 @@ fn uri(path: &str) -> Uri {
     Uri::builder().scheme("http").authority("10.0.0.1").path_and_query(path).build().unwrap()
 }
 
-/// What hyper asks for connections.
-#[derive(Clone)]
-struct Connector {
-    stack: Stack,
-}
-
-impl tower_service::Service<Uri> for Connector {
-    type Response = TokioIo<Pooled>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<TokioIo<Pooled>>> + Send>>;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connector_goes_where_the_uri_says_and_encrypts_nothing() {
+    let (server, client) = Stack::pair().unwrap();
+    let listener = TcpListener::bind(&server, "[fd00::1]:8080").await.unwrap();
+    let mut connector = Connector::new(client.clone());
+    let mut ask = async |uri: &str| {
+        let outcome = connector.call(uri.parse().unwrap()).await;
+        outcome.map(|stream| stream.inner().peer_addr().unwrap().to_string())
+    };
+    assert_eq!(ask("http://[fd00::1]:8080/").await.unwrap(), "[fd00::1]:8080");
+    for (uri, why) in [
+        ("https://[fd00::1]:8080/", "not http; with enforce_http(false) the caller encrypts"),
+        ("/path", "no scheme, give http://HOST/"),
+    ] {
+        let error = ask(uri).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), format!("cannot connect to {uri}: {why}"));
     }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let stack = self.stack.clone();
-        Box::pin(async move {
-            let host = uri.host().unwrap_or_default().to_owned();
-            let stream = TcpStream::connect(&stack, (host, uri.port_u16().unwrap_or(80))).await?;
-            Ok(TokioIo::new(Pooled(stream)))
-        })
-    }
-}
-
-/// A stream of which hyper wants to know nothing more.
-struct Pooled(TcpStream);
-
-impl Connection for Pooled {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl AsyncRead for Pooled {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Pooled {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
+    connector.enforce_http(false);
+    let refused = connector.call("https://[fd00::1]/".parse().unwrap()).await.unwrap_err();
+    assert!(refused.to_string().contains("[fd00::1]:443"), "{refused}");
+    drop(listener);
 }

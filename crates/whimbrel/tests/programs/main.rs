@@ -5,6 +5,7 @@
 //! what belongs to them 38 s of 124 s of compiling, HTTP 45 s).
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 
+mod examples;
 mod http1;
 mod http2;
 mod redis;

@@ -27,7 +27,6 @@ fn without_options_port_80_of_both_addresses_is_served() {
     let listen: Vec<_> = plan.listen.iter().map(ToString::to_string).collect();
     assert_eq!(listen, ["10.9.0.2:80", "[fd09::2]:80"]);
     assert!(matches!(plan.content, ContentPlan::Web(SitePlan::Fixed(128))));
-    assert_eq!(plan.volume, Volume::Normal);
 }
 
 #[test]
@@ -53,16 +52,16 @@ fn a_wire_that_means_nothing_is_refused() {
 #[test]
 fn tunables_are_set_in_the_order_in_which_they_are_typed() {
     let typed = ["-S", "msl=5s", "--set", "TCP_MSL=2000", "-S", "ip_local_port_range=1024 2047"];
-    let tunables = plan(&typed).unwrap().rules.tunables;
+    let tunables = plan(&typed).unwrap().ground.rules.tunables;
     assert_eq!(tunables.value_of("msl").as_deref(), Some("2s"));
     assert_eq!((tunables.port_first, tunables.port_last), (1_024, 2_047));
-    assert_eq!(plan(&[]).unwrap().rules.tunables, Tunables::default());
+    assert_eq!(plan(&[]).unwrap().ground.rules.tunables, Tunables::default());
 }
 
 #[test]
 fn syncookies_prevail_over_the_tunable_that_they_are_short_for() {
     let rule = |words: &[&str]| {
-        let tunables = plan(words).unwrap().rules.tunables;
+        let tunables = plan(words).unwrap().ground.rules.tunables;
         tunables.value_of("net.ipv4.tcp_syncookies").unwrap()
     };
     assert_eq!(rule(&[]), "auto");

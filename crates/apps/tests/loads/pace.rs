@@ -1,0 +1,84 @@
+//! Servers that put off what they could do at once.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_apps::http::reply::Expected;
+use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
+use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan};
+use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::record::Phase;
+use whimbrel_apps::{Model, Pace};
+use whimbrel_stack::Shard;
+
+use crate::exchanges::plan;
+use crate::world::Ran;
+
+const THINK: Pace = Pace { think: Duration::from_millis(100), accept: Duration::ZERO };
+const SLOW_ACCEPT: Pace = Pace { think: Duration::ZERO, accept: Duration::from_millis(50) };
+
+fn run<S: Model<Shard>>(plan: Plan, server: S) -> Ran<Load<Shard>, S> {
+    Ran::new("delay=10ms", Load::new(plan), server)
+}
+
+#[test]
+fn whoever_thinks_about_one_answer_goes_on_with_other_connections() {
+    let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
+    let server = PeerServer::new(role, Parting::Second).with_pace(THINK);
+    let ran = run(plan(1, 1, Ending::KeepAlive), server);
+    let record = ran.client().record();
+    // 20 exchanges on two connections: ten in turn, each a round trip and a thought.
+    assert_eq!(record.elapsed(), Duration::from_millis(20 + 10 * 120));
+    assert_eq!(record.answered(), 20);
+    ran.assert_nothing_leaked();
+}
+
+#[test]
+fn a_server_of_the_web_thinks_for_longer_than_it_would_bear_silence() {
+    let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
+    let plan = Plan {
+        exchange: Exchange { request, answer: Answer::Http(Expected::Body) },
+        ..plan(1, 1, Ending::KeepAlive)
+    };
+    let limits = Limits { idle: Duration::from_millis(60), ..Limits::default() };
+    let server = HttpServer::new(FixedBody::new(10), limits).with_pace(THINK);
+    let ran = run(plan, server);
+    let record = ran.client().record();
+    assert_eq!((record.succeeded(), record.failed(), record.opened), (20, 0, 2));
+    assert_eq!(record.elapsed(), Duration::from_millis(20 + 10 * 120));
+    assert_eq!(ran.server().statistics().silent, 0);
+    ran.assert_nothing_leaked();
+}
+
+#[test]
+fn connections_leave_the_accept_queue_one_at_a_time() {
+    for server in [Role::Echo, Role::Respond { request: 1, answer: Bytes::from_static(b"a") }] {
+        let plan = Plan { connections: 20, ..plan(1, 1, Ending::Client) };
+        let server = PeerServer::new(server, Parting::Second).with_pace(SLOW_ACCEPT);
+        let ran = run(plan, server);
+        let record = ran.client().record();
+        assert_eq!((record.answered(), record.opened), (20, 20));
+        // All are open after a round trip; the last is accepted after 20 waits.
+        assert!(record.phase(Phase::Connect).max() < 21_000_000);
+        let last = record.phase(Phase::FirstByte).max() / 1_000_000;
+        assert!((1_000..=1_020).contains(&last), "{last} ms");
+        ran.assert_nothing_leaked();
+    }
+}
+
+#[test]
+fn the_webs_connections_leave_the_accept_queue_one_at_a_time_too() {
+    let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
+    let plan = Plan {
+        connections: 20,
+        exchange: Exchange { request, answer: Answer::Http(Expected::Body) },
+        ..plan(1, 1, Ending::KeepAlive)
+    };
+    let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(SLOW_ACCEPT);
+    let ran = run(plan, server);
+    let record = ran.client().record();
+    let last = record.phase(Phase::FirstByte).max() / 1_000_000;
+    assert_eq!((record.answered(), record.opened), (20, 20));
+    assert!((1_000..=1_020).contains(&last), "{last} ms");
+    ran.assert_nothing_leaked();
+}

@@ -1,0 +1,34 @@
+//! Where the shards of a load tell each other of their runs.
+
+use std::sync::{Mutex, PoisonError};
+
+use whimbrel_apps::load::{Council, Stretch};
+
+/// What each of them has told so far.
+#[derive(Default, Debug)]
+pub(crate) struct Meeting(Mutex<Vec<Vec<Stretch>>>);
+
+impl Meeting {
+    /// So many are to come.
+    pub(crate) fn expect(&self, parts: u32) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.resize(parts as usize, Vec::new());
+    }
+}
+
+impl Council for Meeting {
+    fn tell(&self, part: u32, runs: &[Stretch]) -> Vec<f64> {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = told.get_mut(part as usize) {
+            *place = runs.to_vec();
+        }
+        let every = |run: usize| {
+            let of_each = told.iter().map(|runs| runs.get(run).copied());
+            of_each.reduce(|all, one| Some(all?.beside(one?))).flatten()
+        };
+        (0..).map_while(every).map(|run| run.rate()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

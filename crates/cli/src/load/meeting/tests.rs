@@ -1,0 +1,19 @@
+use std::time::Duration;
+
+use whimbrel_tcp::Instant;
+
+use super::*;
+
+fn run(answered: u64, until: u64) -> Stretch {
+    let began = Instant::ZERO;
+    Stretch { answered, began, until: began + Duration::from_secs(until) }
+}
+
+#[test]
+fn a_run_counts_once_every_part_has_told_of_it() {
+    let meeting = Meeting::default();
+    meeting.expect(2);
+    assert!(meeting.tell(0, &[run(10, 1)]).is_empty());
+    assert_eq!(meeting.tell(1, &[run(30, 2), run(7, 1)]), [20.0]);
+    assert_eq!(meeting.tell(0, &[run(10, 1), run(5, 1)]), [20.0, 12.0]);
+}

@@ -1,0 +1,116 @@
+//! The document `whimbrel.serve/1`, and the figures that conditions name.
+
+use serde_json::{Value, json};
+use whimbrel_apps::condition::Figure;
+use whimbrel_apps::http::{CloseBy, KeepAlive, Statistics};
+use whimbrel_apps::peer::{Parting, Role};
+
+use super::Served;
+use super::plan::{ContentPlan, Plan, SitePlan, Uploads};
+use crate::drive::Ran;
+use crate::load::json::pace;
+use crate::output;
+
+/// The document of a server.
+pub(super) fn document(plan: &Plan, ran: &Ran<Served>) -> Value {
+    let mut document = output::document("whimbrel.serve/1", &plan.ground, ran);
+    document.insert("config".into(), config(plan));
+    let Statistics { accepted, open: _, requests, refused, failed, silent, received, sent } =
+        ran.outcome.totals.statistics;
+    document.insert(
+        "summary".into(),
+        json!({
+            "duration": ran.effort.as_ref().map(|effort| effort.elapsed.as_secs_f64()),
+            "accepted": accepted,
+            "requests": requests,
+            "refused": refused,
+            "failed": failed,
+            "silent": silent,
+            "received": received,
+            "sent": sent,
+        }),
+    );
+    document.into()
+}
+
+fn config(plan: &Plan) -> Value {
+    let web = matches!(plan.content, ContentPlan::Web(_));
+    json!({
+        "listen": plan.listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "backlog": plan.backlog,
+        "fast_open": plan.fast_open,
+        "cookie_group": plan.group.is_some(),
+        "content": content(&plan.content),
+        "close": close(plan),
+        "keepalive": web.then_some(plan.limits.keep_alive == KeepAlive::AsAsked),
+        "max_body": web.then_some(plan.limits.body),
+        "pace": pace(plan.pace),
+    })
+}
+
+fn content(content: &ContentPlan) -> Value {
+    match content {
+        ContentPlan::Web(SitePlan::Fixed(length)) => json!({ "body": length }),
+        ContentPlan::Web(SitePlan::Files { root, uploads }) => json!({
+            "file_root": root.display().to_string(),
+            "upload": *uploads == Uploads::Allowed,
+        }),
+        ContentPlan::Octets(role, _) => match role {
+            Role::Echo => json!("echo"),
+            Role::Discard => json!("discard"),
+            Role::Chargen => json!("chargen"),
+            Role::Sink => json!("sink"),
+            Role::Respond { request, answer } => json!({ "respond": [request, answer.len()] }),
+        },
+    }
+}
+
+/// Who closes first.
+fn close(plan: &Plan) -> &'static str {
+    match (&plan.content, plan.limits.close_by) {
+        (ContentPlan::Octets(_, Parting::First), _) | (ContentPlan::Web(_), CloseBy::Server) => {
+            "server"
+        }
+        (ContentPlan::Octets(_, Parting::Second), _) | (ContentPlan::Web(_), CloseBy::Client) => {
+            "client"
+        }
+        (ContentPlan::Octets(_, Parting::Reset), _) => "rst",
+    }
+}
+
+/// A figure by its name.
+pub(super) fn figure(ran: &Ran<Served>, name: &str) -> Option<Figure> {
+    let Statistics { accepted, requests, refused, failed, silent, .. } =
+        ran.outcome.totals.statistics;
+    let stack = ran.server.as_ref().map(|server| &server.counters);
+    let (value, whole) = match name {
+        "accepted" => (accepted, 1),
+        "requests" => (requests, 1),
+        "refused" => (refused, requests),
+        "failed" => (failed, accepted),
+        "silent" => (silent, accepted),
+        "retransmits" => (stack?.retrans_segs, stack?.out_segs),
+        "resets" => (stack?.out_rsts, stack?.out_segs),
+        "overflows" => (stack?.listen_overflows, 1),
+        _ => return None,
+    };
+    Some(Figure { value: value as f64, whole: whole as f64 })
+}
+
+/// What `--fail-if` can name.
+pub(super) const FIGURES: [&str; 8] =
+    ["accepted", "requests", "refused", "failed", "silent", "retransmits", "resets", "overflows"];
+/// Of a second, with commas.
+pub(super) const COLUMNS: [&str; 11] = [
+    "start",
+    "end",
+    "accepted",
+    "requests",
+    "open",
+    "retransmits",
+    "resets",
+    "drops",
+    "accept_queue",
+    "half_open",
+    "time_wait",
+];

@@ -1,0 +1,13 @@
+//! Commands and what they print, as a user reads them: `tests/commands/*.md`. What needs root stands in
+//! the tests beside this one.
+
+/// `TRYCMD=overwrite` writes into the files what is printed now. Of figures `[..]` stands for any.
+#[test]
+fn commands_print_what_is_written() {
+    let cases = trycmd::TestCases::new();
+    cases
+        .env("COLUMNS", "100")
+        .env("NO_COLOR", "1")
+        .register_bin("whimbrel", std::path::Path::new(env!("CARGO_BIN_EXE_whimbrel")))
+        .case("tests/commands/*.md");
+}
