@@ -169,7 +169,7 @@ impl Connection {
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
                 Head { seq: self.snd.max - 1, ..Head::ACK }
             }
-            Plan::Ack => Head { seq: self.snd.acceptable(), ..Head::ACK },
+            Plan::Ack => Head { seq: self.bare_number(), ..Head::ACK },
         };
         let sack = self.name_held(slices.octets());
         self.on_made(cx, slices, head.gso_size);
@@ -188,6 +188,12 @@ impl Connection {
         }
         self.note_limit(cx);
         self.settle(cx.pool);
+    }
+
+    /// The number of a segment without text, where the peer takes it. A window that came with a SYN
+    /// lies behind our own SYN, which needs no room in it.
+    pub(super) fn bare_number(&self) -> SeqNum {
+        if self.flags.has(Flags::SYN) { self.snd.max } else { self.snd.acceptable() }
     }
 
     fn judge_transmit(&self, max_text: u32) -> Option<Plan> {
