@@ -8,8 +8,8 @@ use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 
 use super::connection::{Connection, Step};
-use super::idle::IdleList;
 use super::{HttpDate, Limits, Site, Status, Terms};
+use crate::idle::IdleList;
 use crate::pace::{Pace, Pacing};
 use crate::transport::{Happening, Model, Reading, Transport};
 
