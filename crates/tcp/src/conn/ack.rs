@@ -21,7 +21,7 @@ impl Connection {
             self.complete_simultaneous_open(cx, seg)?;
         }
         self.note_ack(cx, seg);
-        let place = self.snd.judge_ack(seg.header.ack);
+        let place = self.judge_ack(seg.header.ack);
         if !matches!(place, AckPlace::TooOld | AckPlace::Unsent) {
             self.note_timestamp(cx, seg);
         }
@@ -45,6 +45,21 @@ impl Connection {
             }
         }
         Continue(())
+    }
+
+    /// Where SEG.ACK lies. Below SND.UNA nothing counts that was never sent: RFC 5961 5.2 bounds what
+    /// is too old by the largest window alone, which on a young connection reaches far below ISS, so
+    /// that a stranger who knows no number of ours would guess one in every few tens of thousands.
+    fn judge_ack(&self, ack: SeqNum) -> AckPlace {
+        match self.snd.judge_ack(ack) {
+            AckPlace::Old => {
+                let fin = u64::from(self.state == State::FinWait2);
+                let acked = self.ledger.tally.bytes_acked + fin;
+                let below = u64::from(self.snd.una.offset_from(ack));
+                if below > acked { AckPlace::TooOld } else { AckPlace::Old }
+            }
+            place => place,
+        }
     }
 
     /// Counts an acknowledgment, and what it tells of text that came twice.

@@ -110,7 +110,7 @@ impl Connection {
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait => Some(Reply {
-                seq: self.snd.acceptable(),
+                seq: self.bare_number(),
                 ack: self.rcv.nxt,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),

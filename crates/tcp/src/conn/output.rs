@@ -149,7 +149,7 @@ impl Connection {
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
                 self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
             }
-            Plan::Ack => self.make_header(cx, self.snd.acceptable(), TcpFlags::ACK, 0),
+            Plan::Ack => self.make_header(cx, self.bare_number(), TcpFlags::ACK, 0),
         };
         let segs = segments(slices.octets(), outgoing.gso_size);
         cx.counters.out_segs += segs;
@@ -160,6 +160,12 @@ impl Connection {
         self.note_limit(cx);
         self.settle(cx.pool);
         Some(outgoing)
+    }
+
+    /// The number of a segment without text, where the peer takes it. A window that came with a SYN
+    /// lies behind our own SYN, which needs no room in it.
+    pub(super) fn bare_number(&self) -> SeqNum {
+        if self.flags.has(Flags::SYN) { self.snd.max } else { self.snd.acceptable() }
     }
 
     fn judge_transmit(&self, max_text: u32) -> Option<Plan> {

@@ -160,6 +160,8 @@ pub enum TcpOption {
     FastOpenExperimental(Vec<u8>),
     /// `md5` with or without a digest: the option is there.
     Md5,
+    /// `raw hex`: these octets, whatever length they claim to have (inbound only).
+    Raw(Vec<u8>),
     /// Any other that the parser reads, by its kind and contents (`ECN e0b n ceb n e1b n`,
     /// `kind n hex`).
     Other {

@@ -203,7 +203,7 @@ impl Judge<'_> {
         match (written.win, self.mode) {
             (None, _) => Ok(None),
             (Some(win), _) if win == came.win => Ok(None),
-            (Some(win), Mode::Semantic) if (win == 0) == (came.win == 0) => {
+            (Some(win), Mode::Semantic) if (win == 0) == (came.win == 0) || came.flags.is_rst() => {
                 Ok(Some(Rule::WindowSize))
             }
             (Some(win), _) => Err(mismatch("window", win, came.win)),
@@ -237,8 +237,14 @@ impl Judge<'_> {
         }
         match self.mode {
             Mode::Strict => Err(self.options_differ(list, came)),
+            Mode::Semantic if came.flags.is_rst() && stamped(&wanted) != stamped(&came.options) => {
+                let rules = self.same_set(&unstamped(&wanted), &unstamped(&came.options));
+                let mut rules = rules.ok_or_else(|| self.options_differ(list, came))?;
+                rules.insert(Rule::ResetTimestamps);
+                Ok(rules)
+            }
             Mode::Semantic => {
-                let rules = self.same_set(&wanted, came);
+                let rules = self.same_set(&wanted, &came.options);
                 let mut rules = rules.ok_or_else(|| self.options_differ(list, came))?;
                 if with_scale_of(&came.options, &wanted) != wanted {
                     rules.insert(Rule::WindowScale);
@@ -291,14 +297,14 @@ impl Judge<'_> {
     }
 
     /// The rules that make both the same, if they are but for padding, order and scale.
-    fn same_set(&self, wanted: &[TcpOption], came: &Segment) -> Option<Rules> {
+    fn same_set(&self, wanted: &[TcpOption], came: &[TcpOption]) -> Option<Rules> {
         let mut rules = Rules::new();
-        let wanted = with_scale_of(&came.options, wanted);
-        if !self.same_list(&trimmed(&wanted), &trimmed(&came.options)) {
+        let wanted = with_scale_of(came, wanted);
+        if !self.same_list(&trimmed(&wanted), &trimmed(came)) {
             rules.insert(Rule::OptionsAsSet);
         }
         let is_padding = |option: &&TcpOption| matches!(option, TcpOption::Nop | TcpOption::Eol);
-        let mut left: Vec<_> = came.options.iter().filter(|it| !is_padding(it)).collect();
+        let mut left: Vec<_> = came.iter().filter(|it| !is_padding(it)).collect();
         for option in wanted.iter().filter(|it| !is_padding(it)) {
             let found = left.iter().position(|other| self.same(option, other))?;
             left.remove(found);
@@ -374,6 +380,20 @@ const fn ecn_name(ecn: whimbrel_wire::Ecn) -> &'static str {
 fn trimmed(options: &[TcpOption]) -> Vec<TcpOption> {
     let end = options.iter().rposition(|option| *option != TcpOption::Eol).map_or(0, |at| at + 1);
     options.get(..end).unwrap_or_default().to_vec()
+}
+
+fn is_stamp(option: &TcpOption) -> bool {
+    matches!(option, TcpOption::Timestamps { .. } | TcpOption::SomeTimestamps { .. })
+}
+
+fn stamped(options: &[TcpOption]) -> bool {
+    options.iter().any(is_stamp)
+}
+
+/// Without timestamps, and without what pads them.
+fn unstamped(options: &[TcpOption]) -> Vec<TcpOption> {
+    let is_nop = |option: &TcpOption| *option == TcpOption::Nop;
+    options.iter().filter(|option| !is_stamp(option) && !is_nop(option)).cloned().collect()
 }
 
 /// `options` with the window scale of `other`, if both have one.

@@ -89,6 +89,7 @@ fn option(option: &TcpOption) -> String {
             format!("FOEXP {}", hex(cookie)).trim_end().into()
         }
         TcpOption::Md5 => "md5".into(),
+        TcpOption::Raw(octets) => format!("raw {}", hex(octets)),
         TcpOption::Other { kind, data } => format!("kind {kind} {}", hex(data)).trim_end().into(),
     }
 }

@@ -43,6 +43,7 @@ fn encode_one(option: &TcpOption, octets: &mut Vec<u8>) {
             put(octets, EXPERIMENT, &[&FAST_OPEN_MAGIC, cookie.as_slice()].concat());
         }
         TcpOption::Md5 => put(octets, MD5, &[0; 16]),
+        TcpOption::Raw(raw) => octets.extend(raw),
         TcpOption::Other { kind, data } => put(octets, *kind, data),
     }
 }

@@ -19,10 +19,13 @@ pub enum Rule {
     OptionsAsSet,
     /// Another window scale.
     WindowScale,
-    /// Another window; both zero or both not.
+    /// Another window; both zero or both not, or of a reset, where it means nothing.
     WindowSize,
     /// A socket's buffers of another size.
     BufferSize,
+    /// A reset with or without timestamps, which it SHOULD have (RFC 7323 3.2); others leave them out
+    /// where nothing of the connection is looked up any more.
+    ResetTimestamps,
     /// PSH set or not.
     Push,
     /// A pure acknowledgment earlier than written.
@@ -41,11 +44,12 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::OptionsAsSet,
         Self::WindowScale,
         Self::WindowSize,
         Self::BufferSize,
+        Self::ResetTimestamps,
         Self::Push,
         Self::EarlyAck,
         Self::LateAck,
@@ -62,6 +66,7 @@ impl Rule {
             Self::WindowScale => "window-scale",
             Self::WindowSize => "window-size",
             Self::BufferSize => "buffer-size",
+            Self::ResetTimestamps => "reset-timestamps",
             Self::Push => "push",
             Self::EarlyAck => "early-ack",
             Self::LateAck => "late-ack",

@@ -21,11 +21,17 @@ pub(super) fn read(
         return Ok(Err("icmp echo".to_string()));
     }
     let code = read_code(cursor);
-    let mtu = if cursor.eat_word("mtu") { Some(cursor.number("an MTU")?) } else { None };
+    let mut mtu = read_mtu(cursor)?;
     if quoted.is_none() && cursor.sees("[") {
         quoted = Some(read_quoted(cursor)?);
+        // Some scripts write the MTU in front of what is quoted, some behind it.
+        mtu = mtu.or(read_mtu(cursor)?);
     }
     Ok(Ok(IcmpPacket { kind, code, mtu, quoted: quoted.map(Box::new) }))
+}
+
+fn read_mtu(cursor: &mut Cursor<'_>) -> Result<Option<u32>, ParseError> {
+    if cursor.eat_word("mtu") { cursor.number("an MTU").map(Some) } else { Ok(None) }
 }
 
 /// A name or a number in the same line: a number in the next one is a time.

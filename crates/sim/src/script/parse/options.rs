@@ -57,6 +57,7 @@ fn read_one(cursor: &mut Cursor<'_>) -> Result<Result<TcpOption, String>, ParseE
                 TcpOption::Md5
             }
         },
+        "raw" => TcpOption::Raw(read_hex(cursor)?),
         "ECN" | "AccECN" => read_accurate_ecn(cursor)?,
         "kind" => TcpOption::Other {
             kind: cursor.number("the kind of an option, 0 to 255")?,

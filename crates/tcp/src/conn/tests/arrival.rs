@@ -199,6 +199,16 @@ fn acknowledgments_outside_what_was_sent_are_refused_and_answered() {
 }
 
 #[test]
+fn what_was_never_sent_cannot_be_acknowledged_however_large_the_window() {
+    for (below, verdict) in [(0, Verdict::Accepted), (1, Verdict::Drop(DropReason::TooOldAck))] {
+        let mut pair = Pair::established(&Tunables::default());
+        let mut flying = from_client(&mut pair, 0, b"text");
+        flying.header.ack = pair.server.connection.send_sequence().una - below;
+        assert_eq!(take(&mut pair, &flying), verdict);
+    }
+}
+
+#[test]
 fn a_connection_that_is_over_takes_nothing_more() {
     let mut pair = Pair::established(&Tunables::default());
     let text = from_client(&mut pair, 0, &pattern(100));

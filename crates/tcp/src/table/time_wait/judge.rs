@@ -180,10 +180,6 @@ impl TimeWait {
             // client's, so its answer does not invite a reset.
             return SegmentVerdict::Ack(DropReason::SynChallenged);
         }
-        if !header.flags.contains(TcpFlags::ACK) {
-            // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return".
-            return SegmentVerdict::Drop(DropReason::NoAck);
-        }
         match (self.ts_recent(), header.options.timestamps) {
             // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
             // silently drop the segment."
@@ -197,13 +193,25 @@ impl TimeWait {
             _ => {}
         }
         let (seq, len) = (header.seq, seg.len());
-        if header.flags.contains(TcpFlags::FIN) && seq + len == self.rcv_nxt {
+        if header.flags.contains(TcpFlags::FIN | TcpFlags::ACK) && seq + len == self.rcv_nxt {
             // RFC 9293 3.10.7.4: "The only thing that can arrive in this state is a retransmission
             // of the remote FIN. Acknowledge it, and restart the 2 MSL timeout." It lies before
             // RCV.NXT, so it must be known before the test of the window.
             return SegmentVerdict::AckAndRestart;
         }
-        self.judge_window(seq, len)
+        if let Some(reason) = self.judge_window(seq, len) {
+            return SegmentVerdict::Ack(reason);
+        }
+        if !header.flags.contains(TcpFlags::ACK) {
+            // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return".
+            return SegmentVerdict::Drop(DropReason::NoAck);
+        }
+        // Nothing can follow the peer's FIN: RFC 9293 3.10.7.4 has text ignored. Who sends some all the
+        // same learns where its stream ended, as from Linux and FreeBSD.
+        match len {
+            0 => SegmentVerdict::Drop(DropReason::TimeWait),
+            _ => SegmentVerdict::Ack(DropReason::TimeWait),
+        }
     }
 
     /// Whether to send the challenge that a SYN is due: no more than one in `interval`.
@@ -238,7 +246,8 @@ impl TimeWait {
         self.snd_nxt + 65_536
     }
 
-    fn judge_window(&self, seq: SeqNum, len: u32) -> SegmentVerdict {
+    /// Why a segment is not acceptable, if it is not.
+    fn judge_window(&self, seq: SeqNum, len: u32) -> Option<DropReason> {
         let window = self.window();
         // RFC 9293 3.10.7.4, the four cases of the acceptability test: the first or the last octet
         // lies in the window; an empty segment counts as its SEQ, and RCV.NXT as in a window of 0.
@@ -246,18 +255,9 @@ impl TimeWait {
         let acceptable = seq.in_window(self.rcv_nxt, window)
             || last.in_window(self.rcv_nxt, window)
             || (len == 0 && seq == self.rcv_nxt);
-        if acceptable {
-            // Nothing can follow the peer's FIN: RFC 9293 3.10.7.4 has text ignored. Who sends some all
-            // the same learns where its stream ended, as from Linux and FreeBSD.
-            match len {
-                0 => SegmentVerdict::Drop(DropReason::TimeWait),
-                _ => SegmentVerdict::Ack(DropReason::TimeWait),
-            }
-        } else if seq.before(self.rcv_nxt) {
-            SegmentVerdict::Ack(DropReason::OldData)
-        } else {
-            SegmentVerdict::Ack(DropReason::OverWindow)
-        }
+        let old = seq.before(self.rcv_nxt);
+        let reason = if old { DropReason::OldData } else { DropReason::OverWindow };
+        (!acceptable).then_some(reason)
     }
 
     /// RCV.WND, octets.

@@ -25,6 +25,11 @@ fn a_list_that_is_not_padded_ends_in_zeros() {
 }
 
 #[test]
+fn raw_octets_are_sent_as_they_are() {
+    assert_eq!(encode(&[TcpOption::Raw([3, 0, 9].to_vec()), TcpOption::Nop]), [3, 0, 9, 1]);
+}
+
+#[test]
 fn a_length_that_leads_nowhere_takes_all_that_is_left() {
     assert_eq!(decode(&[3, 0, 9, 9]), [TcpOption::Other { kind: 3, data: [0, 9, 9].to_vec() }]);
     assert_eq!(decode(&[8, 10, 1]), [TcpOption::Other { kind: 8, data: [10, 1].to_vec() }]);

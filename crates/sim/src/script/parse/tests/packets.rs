@@ -138,6 +138,7 @@ fn options_are_read_in_order() {
     assert_eq!(options("FOEXP cafe"), [TcpOption::FastOpenExperimental(vec![0xca, 0xfe])]);
     assert_eq!(options("md5,md5 00ff,md5 valid"), [TcpOption::Md5, TcpOption::Md5, TcpOption::Md5]);
     assert_eq!(options("kind 99 01"), [TcpOption::Other { kind: 99, data: vec![1] }]);
+    assert_eq!(options("raw 0300"), [TcpOption::Raw(vec![3, 0])]);
     assert_eq!(
         options("TS val ... ecr 4"),
         [TcpOption::SomeTimestamps { val: None, ecr: Some(4) }]
@@ -176,6 +177,7 @@ fn an_icmp_error_may_quote_in_front_or_behind() {
     };
     assert_eq!(icmp("0 < icmp unreachable frag_needed mtu 1200 [1:10(9)]"), expected);
     assert_eq!(icmp("0 < [1:10(9)] icmp unreachable frag_needed mtu 1200"), expected);
+    assert_eq!(icmp("0 < icmp unreachable frag_needed [1:10(9)] mtu 1200"), expected);
     assert_eq!(icmp("0 < icmp packet_too_big mtu 1300").code, None);
     assert_eq!(icmp("0 < icmp unreachable 3 [0:0(0)]").code.as_deref(), Some("3"));
     let full =

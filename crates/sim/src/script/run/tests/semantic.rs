@@ -45,6 +45,22 @@ fn window_but_not_a_closed_one() {
 }
 
 #[test]
+fn window_of_a_reset() {
+    let text = |win, options| {
+        accepted(&format!(
+            "+0 setsockopt(4, SOL_SOCKET, SO_LINGER, {{onoff=1, linger=0}}, 8) = 0
++0 close(4) = 0
++0 > R. 1:1(0) ack 1 win {win} {options}
+"
+        ))
+    };
+    assert!(strictly(&text(0, "")).is_passed());
+    passes_by(&text(17, ""), &[Rule::WindowSize]);
+    passes_by(&text(0, "<nop,nop,TS val 1 ecr 2>"), &[Rule::ResetTimestamps]);
+    assert!(!semantically(&text(0, "<sackOK>")).is_passed());
+}
+
+#[test]
 fn size_of_buffers() {
     passes_by(
         &accepted("+0 getsockopt(4, SOL_SOCKET, SO_RCVBUF, [777], [4]) = 0\n"),

@@ -298,11 +298,14 @@ fn of_what_lies_in_the_window_only_text_is_answered() {
 
 #[test]
 fn a_segment_without_ack_or_without_its_timestamp_is_dropped() {
-    let no_ack = segment(TcpFlags::FIN, RCV_NXT - 1, &[], None);
+    let no_ack = segment(TcpFlags::FIN, RCV_NXT, &[], None);
     assert_eq!(
         plain().judge_segment(&no_ack, MissingTimestamps::Drop),
         SegmentVerdict::Drop(DropReason::NoAck)
     );
+    let old = segment(TcpFlags::FIN, RCV_NXT - 1, &[], None);
+    let verdict = plain().judge_segment(&old, MissingTimestamps::Drop);
+    assert_eq!(verdict, SegmentVerdict::Ack(DropReason::OldData), "the window is looked at first");
     let no_stamp = segment(FIN_ACK, RCV_NXT - 1, &[], None);
     let verdict = with_timestamps().judge_segment(&no_stamp, MissingTimestamps::Drop);
     assert_eq!(verdict, SegmentVerdict::Drop(DropReason::TimestampMissing));
