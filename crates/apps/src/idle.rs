@@ -21,12 +21,14 @@ struct Node {
     linked: bool,
 }
 
-impl IdleList {
-    /// No place in use.
-    pub const fn new() -> Self {
+/// No place in use.
+impl Default for IdleList {
+    fn default() -> Self {
         Self { nodes: Vec::new(), oldest: NONE, newest: NONE }
     }
+}
 
+impl IdleList {
     /// The place that has been silent for longest, and since when.
     pub fn oldest(&self) -> Option<(u32, Instant)> {
         self.node(self.oldest).map(|node| (self.oldest, node.since))

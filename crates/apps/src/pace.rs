@@ -30,7 +30,7 @@ pub struct Pacing<L> {
 
 impl<L> Default for Pacing<L> {
     fn default() -> Self {
-        Self { pace: Pace::default(), accepts: VecDeque::new(), thinking: IdleList::new() }
+        Self { pace: Pace::default(), accepts: VecDeque::new(), thinking: IdleList::default() }
     }
 }
 

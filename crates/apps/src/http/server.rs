@@ -111,7 +111,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
             site,
             terms: Terms { limits, date: None },
             slots: Vec::new(),
-            idle: IdleList::new(),
+            idle: IdleList::default(),
             pacing: Pacing::default(),
             again: VecDeque::new(),
             statistics: Statistics::default(),

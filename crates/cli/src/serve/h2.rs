@@ -73,7 +73,7 @@ impl<T: Transport> H2Server<T> {
             limits,
             slots: Vec::new(),
             bells: Arc::default(),
-            idle: IdleList::new(),
+            idle: IdleList::default(),
             accepts: Pacing::at(Pace { think: std::time::Duration::ZERO, ..pace }),
             again: VecDeque::new(),
             statistics: Statistics::default(),
