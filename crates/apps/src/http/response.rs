@@ -115,11 +115,15 @@ impl Response {
         out: &mut Vec<u8>,
     ) {
         let Status { code, reason } = self.status;
-        line(out, &["HTTP/1.1 ", &format!("{code} "), reason]);
+        out.extend_from_slice(b"HTTP/1.1 ");
+        decimal(out, code.into());
+        line(out, &[" ", reason]);
         if let Some(content_type) = self.content_type {
             line(out, &["Content-Type: ", content_type]);
         }
-        line(out, &["Content-Length: ", &format!("{}", self.body.length())]);
+        out.extend_from_slice(b"Content-Length: ");
+        decimal(out, self.body.length());
+        line(out, &[]);
         if let Some(date) = date {
             line(out, &["Date: ", date.as_str()]);
         }
@@ -151,6 +155,21 @@ fn line(out: &mut Vec<u8>, parts: &[&str]) {
         out.extend_from_slice(part.as_bytes());
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `number`. By the standard library's formatter, by way of strings, the two of a head took
+/// 1,000 instructions more, of 1,600 for all of it.
+fn decimal(out: &mut Vec<u8>, number: u64) {
+    let (mut digits, mut left) = ([0; 20], number);
+    let mut count = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        (count, left) = (count + 1, left / 10);
+        if left == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(digits.len() - count..).unwrap_or_default());
 }
 
 /// A status code and its name in RFC 9110 15.

@@ -58,6 +58,8 @@ pub struct Judge<'a> {
     pub mode: Mode,
     /// What the text must be.
     pub text: Text,
+    /// The script bound a socket to the port that the packet is written to come from.
+    pub is_bound: bool,
 }
 
 /// What the text of the host's segments must be.
@@ -108,7 +110,7 @@ impl Judge<'_> {
         let came = segment.flow();
         // The port that an application did not choose is the host's own choice; the script's name
         // for it is learned from the SYN.
-        let chosen = segment.flags.is_syn() && !segment.flags.is_ack();
+        let chosen = segment.flags.is_syn() && !segment.flags.is_ack() && !self.is_bound;
         let learned = self.flow.written == Some(wanted);
         let fits =
             came == wanted || learned || chosen && self.flow.written.is_none() && to == segment.dst;

@@ -26,7 +26,7 @@ pub(super) struct Calls {
     names: Names,
     under_way: Vec<(CallId, Made)>,
     /// The host's ports by its descriptors.
-    bound: BTreeMap<i32, u16>,
+    pub(super) bound: BTreeMap<i32, u16>,
     /// The host's descriptor that snippets ask about: the last that was opened or connected.
     pub(super) under_test: Option<i32>,
 }

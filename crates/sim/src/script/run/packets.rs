@@ -249,7 +249,9 @@ impl<H: ScriptHost> Run<'_, H> {
         self.judge_connection(packet, index, segment)?;
         let flow = self.flows.at(index);
         let (setup, mode, text) = (&self.setup, self.settings.mode, self.text);
-        let judge = Judge { flow, setup, mode, text };
+        let from = packet.ends.map(|ends| ends.from.port);
+        let is_bound = from.is_some_and(|port| self.calls.bound.values().any(|it| *it == port));
+        let judge = Judge { flow, setup, mode, text, is_bound };
         judge.judge(packet, body, segment).map(|(fit, rules)| (index, fit, rules))
     }
 

@@ -57,7 +57,8 @@ fn judged(
         ends: None,
         body: PacketBody::Tcp(body.clone()),
     };
-    let judge = Judge { flow, setup, mode: Mode::Strict, text: Text::Zeros };
+    let (mode, text) = (Mode::Strict, Text::Zeros);
+    let judge = Judge { flow, setup, mode, text, is_bound: false };
     let fit = judge.judge(&packet, body, came);
     fit.map(|(fit, _)| fit).map_err(|mismatch| mismatch.to_string())
 }

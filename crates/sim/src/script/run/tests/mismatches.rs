@@ -210,3 +210,21 @@ fn a_failure_shows_the_last_ten_packets() {
         ]
     );
 }
+
+#[test]
+fn a_port_that_was_drawn_is_learned_and_one_that_was_bound_is_not() {
+    let text = |port| {
+        format!(
+            "--ip_version=ipv4
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, {{sa_family = AF_INET, sin_port = htons(5555), sin_addr = inet_addr(\"192.168.0.1\")}}, ...) = 0
++0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4
++0 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(4, ..., ...) = -1 EINPROGRESS (Operation now in progress)
++0 > 192.168.0.1:{port} > 192.0.2.1:8080: S 0:0(0) <...>
+"
+        )
+    };
+    passes(&text(5556));
+    assert!(!strictly(&text(5555)).is_passed(), "the socket that connects is another");
+}
