@@ -72,7 +72,8 @@ fn assert_parses(words: &[String], of: &str) {
 #[test]
 fn examples_are_found_in_blocks_of_the_shell_alone() {
     let text = "whimbrel no\n```sh\n$ sudo whimbrel load \\\n  -H 'A: b c'  # all\ncurl x\n\
-                A=1 cargo run --release -- crr | jq . > x\n```\n```text\nwhimbrel no\n```\n";
+                A=1 cargo run --release -- crr | jq . > x\n\
+                cargo run -p whimbrel --example web\n```\n```text\nwhimbrel no\n```\n";
     assert_eq!(commands(text), [vec!["load", "-H", "A: b c"], vec!["crr"]]);
 }
 
@@ -111,7 +112,10 @@ fn commands(text: &str) -> Vec<Vec<String>> {
             continue;
         }
         let words = words(line);
-        let ours = words.iter().position(|word| word == "whimbrel").map(|at| at + 1);
+        // Behind `-p` it is the library's.
+        let library = |at: usize| at > 0 && words[at - 1] == "-p";
+        let ours = (0..words.len()).find(|at| words[*at] == "whimbrel" && !library(*at));
+        let ours = ours.map(|at| at + 1);
         // Of another workspace's program, `--manifest-path` stands between.
         let built =
             words.windows(3).position(|run| run == ["run", "--release", "--"]).map(|at| at + 3);

@@ -24,4 +24,5 @@ mod refuse;
 mod same_tick;
 mod storms;
 mod time_wait;
+mod timers;
 mod wrap;
