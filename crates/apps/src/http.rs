@@ -19,7 +19,6 @@ pub mod date;
 pub mod fault;
 pub mod fixed;
 pub mod head;
-pub(crate) mod idle;
 pub mod limits;
 pub mod path;
 pub mod range;

@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod bulk;
 pub mod condition;
 pub mod http;
+pub mod idle;
 pub mod load;
 pub mod pace;
 pub mod part;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use whimbrel_tcp::Instant;
 
 use crate::Record;
-use crate::http::idle::IdleList;
+use crate::idle::IdleList;
 use crate::record::{Answered, Phase};
 use crate::transport::{Happening, Model, Reading, Transport, Trouble};
 
@@ -20,7 +20,7 @@ use slot::{Slot, Stage, Whole};
 
 pub use confidence::{Confidence, Level, MOST_RUNS};
 pub use council::{Council, Stretch};
-pub use plan::{Answer, Correction, Ending, Exchange, Plan, Until};
+pub use plan::{Answer, Correction, Ending, Exchange, FastOpen, Plan, Until};
 pub use runs::{Finished, Repeat, Runs};
 
 mod arrivals;
@@ -106,9 +106,9 @@ impl<T: Transport> Load<T> {
             by_place: Vec::new(),
             free: (0..plan.connections.max(1)).collect(),
             again: VecDeque::new(),
-            opening: IdleList::new(),
-            waiting: IdleList::new(),
-            resting: IdleList::new(),
+            opening: IdleList::default(),
+            waiting: IdleList::default(),
+            resting: IdleList::default(),
             starved: VecDeque::new(),
             next_asking: Instant::ZERO,
             arrivals: Arrivals::new(plan.rate, Instant::ZERO),
@@ -269,13 +269,17 @@ impl<T: Transport> Load<T> {
     fn ask(&mut self, net: &mut T, place: u32, now: Instant) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         slot.stage = Stage::Exchange;
-        slot.pending = self.plan.exchange.request.clone();
-        slot.times.asked = now;
+        // What travelled with the SYN may have its answer already.
+        let early = core::mem::take(&mut slot.early);
+        if !early {
+            slot.pending = self.plan.exchange.request.clone();
+            slot.times.asked = now;
+        }
         slot.times.first = None;
         self.waiting.touch(place, now);
         let Some(id) = slot.id else { return };
         let sent = slot.pending.is_empty() || net.send(id, &mut slot.pending).is_ok();
-        if !sent || slot.reader.wants_nothing() {
+        if !sent || early || slot.reader.wants_nothing() {
             self.drive(net, place, now);
         }
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use whimbrel_tcp::Instant;
 
-use crate::http::idle::IdleList;
+use crate::idle::IdleList;
 
 /// For how long a server puts off what it could do at once. By default it does not.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -20,7 +20,7 @@ pub struct Pace {
 
 /// What a server has put off.
 #[derive(Debug)]
-pub(crate) struct Pacing<L> {
+pub struct Pacing<L> {
     pace: Pace,
     /// Listeners, the first due first.
     accepts: VecDeque<(Instant, L)>,
@@ -30,24 +30,24 @@ pub(crate) struct Pacing<L> {
 
 impl<L> Default for Pacing<L> {
     fn default() -> Self {
-        Self { pace: Pace::default(), accepts: VecDeque::new(), thinking: IdleList::new() }
+        Self { pace: Pace::default(), accepts: VecDeque::new(), thinking: IdleList::default() }
     }
 }
 
 impl<L: Copy + PartialEq> Pacing<L> {
     /// At this pace.
-    pub(crate) fn at(pace: Pace) -> Self {
+    pub fn at(pace: Pace) -> Self {
         Self { pace, ..Self::default() }
     }
 
     /// How many connections may be accepted in one go, where `most` could be.
-    pub(crate) const fn accepts_at_once(&self, most: usize) -> usize {
+    pub const fn accepts_at_once(&self, most: usize) -> usize {
         if self.pace.accept.is_zero() { most } else { 1 }
     }
 
     /// Whether connections of `listener` may be accepted at once. If not, [`Pacing::next_accept`]
     /// says when.
-    pub(crate) fn may_accept(&mut self, listener: L, now: Instant) -> bool {
+    pub fn may_accept(&mut self, listener: L, now: Instant) -> bool {
         let may = self.pace.accept.is_zero();
         if !may && self.accepts.iter().all(|(_, known)| *known != listener) {
             self.accepts.push_back((now + self.pace.accept, listener));
@@ -56,12 +56,12 @@ impl<L: Copy + PartialEq> Pacing<L> {
     }
 
     /// The next listener whose time has come.
-    pub(crate) fn next_accept(&mut self, now: Instant) -> Option<L> {
+    pub fn next_accept(&mut self, now: Instant) -> Option<L> {
         self.accepts.pop_front_if(|(due, _)| *due <= now).map(|(_, listener)| listener)
     }
 
     /// An answer is ready at this place. Returns whether it is put off.
-    pub(crate) fn think(&mut self, place: u32, now: Instant) -> bool {
+    pub fn think(&mut self, place: u32, now: Instant) -> bool {
         let thinks = !self.pace.think.is_zero();
         if thinks {
             self.thinking.touch(place, now);
@@ -70,12 +70,12 @@ impl<L: Copy + PartialEq> Pacing<L> {
     }
 
     /// Whether the answer at this place is put off.
-    pub(crate) fn is_thinking(&self, place: u32) -> bool {
+    pub fn is_thinking(&self, place: u32) -> bool {
         self.thinking.holds(place)
     }
 
     /// The next place whose answer is put off no longer.
-    pub(crate) fn next_thought(&mut self, now: Instant) -> Option<u32> {
+    pub fn next_thought(&mut self, now: Instant) -> Option<u32> {
         let (place, since) = self.thinking.oldest()?;
         (since + self.pace.think <= now).then(|| {
             self.thinking.remove(place);
@@ -84,12 +84,12 @@ impl<L: Copy + PartialEq> Pacing<L> {
     }
 
     /// There is no connection at this place any more.
-    pub(crate) fn forget(&mut self, place: u32) {
+    pub fn forget(&mut self, place: u32) {
         self.thinking.remove(place);
     }
 
     /// When something that was put off falls due.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+    pub fn next_deadline(&self) -> Option<Instant> {
         let accept = self.accepts.front().map(|(due, _)| *due);
         let thought = self.thinking.oldest().map(|(_, since)| since + self.pace.think);
         accept.into_iter().chain(thought).min()

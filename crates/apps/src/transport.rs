@@ -31,8 +31,15 @@ pub trait Transport {
     /// A small number, unique among the connections of any one time: for tables.
     fn place(id: Self::Id) -> u32;
 
-    /// Begins to open a connection; [`Happening::Connected`] or [`Happening::Closed`] follows.
-    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Self::Id, Unopened>;
+    /// Begins to open a connection; [`Happening::Connected`] or [`Happening::Closed`] follows. If
+    /// [`Opening::fast`] says so and may be, what travels with the SYN is taken from the front of
+    /// `first`.
+    fn connect(
+        &mut self,
+        remote: Endpoint,
+        how: &Opening,
+        first: &mut Bytes,
+    ) -> Result<Self::Id, Unopened>;
 
     /// The next complete connection of a listener.
     fn accept(&mut self, listener: Self::Listener) -> Option<Self::Id>;
@@ -75,6 +82,8 @@ pub struct Opening {
     pub nagle: Nagle,
     /// The most octets of text in a segment, either way.
     pub mss: Option<u16>,
+    /// Whether it opens fast (RFC 7413): by a cookie that is known, or asking for one.
+    pub fast: bool,
     /// The congestion control, by its name, where there is a choice.
     pub congestion: Option<String>,
 }

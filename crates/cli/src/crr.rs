@@ -9,7 +9,7 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use whimbrel_apps::load::{
-    self, Answer, Confidence, Correction, Ending, Exchange, Level, Repeat, Until,
+    self, Answer, Confidence, Correction, Ending, Exchange, FastOpen, Level, Repeat, Until,
 };
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::{Pace, Transport};
@@ -280,6 +280,7 @@ fn load_plan(arguments: &Arguments, (request, answer): (u64, u64), ending: Endin
         interval: arguments.interval,
         correction: Correction::On,
         local: Vec::new(),
+        fast_open: FastOpen::Off,
     }
 }
 

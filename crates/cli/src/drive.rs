@@ -47,6 +47,11 @@ pub(crate) trait Job {
     /// A server for it.
     fn server<T: Transport>(&self) -> Self::Server<T>;
 
+    /// How many handshakes of Fast Open the server in this process admits at a time.
+    fn fast_opens(&self) -> u32 {
+        0
+    }
+
     /// Whether anybody is told how the clients go.
     fn is_followed(&self) -> bool;
 

@@ -70,6 +70,10 @@ pub(crate) struct Arguments {
     /// A new connection for each request.
     #[arg(short = 'K', long)]
     no_keepalive: bool,
+    /// Let the first request of a connection travel with its SYN (TCP Fast Open, RFC 7413), once the
+    /// server has granted a cookie. A request may then be carried out twice.
+    #[arg(long)]
+    fastopen: bool,
     /// Who ends a connection that is not kept alive, and so keeps its TIME-WAIT.
     #[arg(long, value_enum, value_name = "WHO", default_value_t = Closer::Server, requires = "no_keepalive")]
     close: Closer,

@@ -73,7 +73,7 @@ enum Color {
 
 #[derive(Subcommand)]
 enum Tool {
-    /// Serve HTTP/1.1 on the stack: a fixed body, or files.
+    /// Serve HTTP/1.1 or HTTP/2 on the stack: a fixed body, or files.
     #[command(after_help = examples::SERVE)]
     Serve(serve::Arguments),
     /// Run packet scripts: what a peer sends, what an application calls, what must come of it.

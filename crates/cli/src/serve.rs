@@ -27,6 +27,7 @@ mod board;
 mod closing;
 mod content;
 mod files;
+mod h2;
 mod json;
 mod kernel;
 mod plan;
@@ -71,6 +72,10 @@ pub(crate) struct Arguments {
     /// with the length and CRC-32 of what was sent.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse)]
     body: u64,
+    /// Speak HTTP/2, to clients that know it beforehand (RFC 9113 3.3: no TLS, no Upgrade), as in
+    /// curl --http2-prior-knowledge.
+    #[arg(long, conflicts_with_all = ["RoleOptions", "keepalive", "close"])]
+    h2c: bool,
     /// Serve the files below this directory instead.
     #[arg(long, value_name = "DIR", conflicts_with = "body")]
     file_root: Option<std::path::PathBuf>,

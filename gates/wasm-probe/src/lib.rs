@@ -13,7 +13,7 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
 use whimbrel_sim::script::ast::{Snippet, Statement, Term};
@@ -59,6 +59,7 @@ pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
         offset: Duration::ZERO,
         correction: Correction::On,
         local: Vec::new(),
+        fast_open: FastOpen::Off,
         ending: Ending::KeepAlive,
         timeout: second,
         connect_timeout: second,

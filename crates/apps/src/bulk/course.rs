@@ -15,7 +15,7 @@ impl<T: Transport> Bulk<T> {
         self.began = now;
         self.until = now;
         for _ in 0..self.plan.streams.max(1) {
-            match net.connect(self.plan.target, &self.plan.opening) {
+            match net.connect(self.plan.target, &self.plan.opening, &mut Bytes::new()) {
                 Ok(id) => self.streams.push(Stream {
                     id: Some(id),
                     open: false,

@@ -2,9 +2,10 @@
 
 use core::mem::MaybeUninit;
 
+use super::body::BodyReader;
 use super::fault::Fault;
 use super::request::Fields;
-use super::{Framing, Method, Request, Version};
+use super::{Answer, Framing, Limits, Method, Request, Site, Version};
 
 /// The most header fields of a request.
 pub const MAX_FIELDS: usize = 64;
@@ -15,6 +16,19 @@ pub type FieldRoom<'h> = [MaybeUninit<httparse::Header<'h>>; MAX_FIELDS];
 /// Empty room for the fields of one head.
 pub const fn field_room<'h>() -> FieldRoom<'h> {
     [const { MaybeUninit::uninit() }; MAX_FIELDS]
+}
+
+/// The answer of `site` to a request that came by another protocol, and whose head would be this one
+/// in HTTP/1.1.
+pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits) -> Answer {
+    let mut room = field_room();
+    let request =
+        if head.len() > limits.head { Err(Fault::HeadTooLarge) } else { parse(head, &mut room) };
+    let judged = request.and_then(|request| {
+        BodyReader::new(request.framing, limits.body)?;
+        Ok(site.respond(&request))
+    });
+    judged.unwrap_or_else(|fault| fault.response(limits).into())
 }
 
 /// Parses a complete head, its empty line included.

@@ -8,8 +8,8 @@ use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 
 use super::connection::{Connection, Step};
-use super::idle::IdleList;
 use super::{HttpDate, Limits, Site, Status, Terms};
+use crate::idle::IdleList;
 use crate::pace::{Pace, Pacing};
 use crate::transport::{Happening, Model, Reading, Transport};
 
@@ -111,7 +111,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
             site,
             terms: Terms { limits, date: None },
             slots: Vec::new(),
-            idle: IdleList::new(),
+            idle: IdleList::default(),
             pacing: Pacing::default(),
             again: VecDeque::new(),
             statistics: Statistics::default(),

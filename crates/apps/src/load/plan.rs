@@ -40,6 +40,19 @@ pub struct Plan {
     pub correction: Correction,
     /// This side's addresses, taken in turn; none: the transport's own choice.
     pub local: Vec<Address>,
+    /// Whether the first request of a connection may travel with its SYN.
+    pub fast_open: FastOpen,
+}
+
+/// Whether connections open fast (RFC 7413).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FastOpen {
+    /// The handshake comes first.
+    #[default]
+    Off,
+    /// The request travels with the SYN, once the server has granted a cookie. It may come to the
+    /// server's application twice.
+    On,
 }
 
 impl Plan {

@@ -14,6 +14,8 @@ pub(crate) struct Slot<I> {
     pub(crate) stage: Stage,
     /// What is still to be sent of the request.
     pub(crate) pending: Bytes,
+    /// Whether the request began with the SYN.
+    pub(crate) early: bool,
     pub(crate) reader: Reader,
     pub(crate) times: Times,
 }
@@ -69,6 +71,7 @@ impl<I> Slot<I> {
             id: None,
             stage: Stage::Idle,
             pending: Bytes::new(),
+            early: false,
             reader: Reader::new(exchange.answer),
             times: Times::default(),
         }

@@ -2,11 +2,12 @@
 
 use core::time::Duration;
 
+use bytes::Bytes;
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Nagle;
 
 use super::slot::{Reader, Stage, Times};
-use super::{Load, Turn, Until};
+use super::{FastOpen, Load, Turn, Until};
 use crate::transport::{Opening, PortShortage, Transport, Trouble, Unopened};
 
 impl<T: Transport> Load<T> {
@@ -44,10 +45,15 @@ impl<T: Transport> Load<T> {
 
     /// Begins to open the connection of a slot, unless there is no port for it.
     fn open(&mut self, net: &mut T, place: u32, now: Instant) -> Result<(), PortShortage> {
-        let mut opened = net.connect(self.plan.target, &self.next_opening());
+        let mut request = match self.plan.fast_open {
+            FastOpen::Off => Bytes::new(),
+            FastOpen::On => self.plan.exchange.request.clone(),
+        };
+        let whole = request.len();
+        let mut opened = net.connect(self.plan.target, &self.next_opening(), &mut request);
         for _ in 1..self.plan.local.len() {
             if let Err(Unopened::Ports(_)) = opened {
-                opened = net.connect(self.plan.target, &self.next_opening());
+                opened = net.connect(self.plan.target, &self.next_opening(), &mut request);
             }
         }
         let Some(slot) = self.slots.get_mut(place as usize) else { return Ok(()) };
@@ -56,6 +62,11 @@ impl<T: Transport> Load<T> {
                 slot.id = Some(id);
                 slot.stage = Stage::Opening;
                 slot.times.opened = now;
+                slot.early = request.len() < whole;
+                if slot.early {
+                    slot.times.asked = now;
+                    slot.pending = request;
+                }
                 self.remember(T::place(id), place);
                 self.opening.touch(place, now);
             }
@@ -113,6 +124,7 @@ impl<T: Transport> Load<T> {
         // What asks is ready to go on with each answer: nothing is to wait for another.
         Opening {
             local: self.plan.local.get(first).copied(),
+            fast: self.plan.fast_open == FastOpen::On,
             nagle: Nagle::Off,
             ..Opening::default()
         }

@@ -19,14 +19,23 @@ impl Transport for Shard {
         id.index()
     }
 
-    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<Handle, Unopened> {
+    fn connect(
+        &mut self,
+        remote: Endpoint,
+        how: &Opening,
+        first: &mut Bytes,
+    ) -> Result<Handle, Unopened> {
         let local = how.local.map(|address| Endpoint::new(address, 0));
         let options = SocketOptions {
             nagle: how.nagle,
             particulars: Particulars { max_seg: how.mss, ..Particulars::default() },
             ..SocketOptions::default()
         };
-        self.connect_with(remote, local, &options).map_err(|error| match error {
+        let opened = match how.fast {
+            true => self.connect_fast(remote, local, &options, first),
+            false => self.connect_with(remote, local, &options),
+        };
+        opened.map_err(|error| match error {
             ConnectError::PortsExhausted { first, last, in_use, waiting, next, remote: _ } => {
                 let (in_use, waiting) = (Some(in_use), Some(waiting));
                 Unopened::Ports(PortShortage { first, last, in_use, waiting, next })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::Phase;
 use whimbrel_stack::Shard;
@@ -29,6 +29,7 @@ pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
         interval: second,
         correction: Correction::On,
         local: Vec::new(),
+        fast_open: FastOpen::Off,
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{Part, Record, Trouble};
 use whimbrel_stack::Shard;
@@ -39,6 +39,7 @@ fn plan(ending: Ending, until: Until) -> Plan {
         interval: SECOND,
         correction: Correction::On,
         local: Vec::new(),
+        fast_open: FastOpen::Off,
     }
 }
 

@@ -52,7 +52,8 @@ where
     for (queue, client) in (0..).zip(clients) {
         let host = |host| shard(ground, link, seed, (host, queue));
         let (near, mut far) = (host(CLIENT)?, host(SERVER)?);
-        far.listen(target, BACKLOG).map_err(Failure::run)?;
+        let listener = far.listen(target, BACKLOG).map_err(Failure::run)?;
+        far.set_fast_open(listener, job.fast_opens());
         let client = ClientPort::<J>::new(client, watcher.board(), queue.into());
         hosts.push(((near, client), (far, ServerPort(job.server()))));
     }

@@ -63,14 +63,23 @@ impl Transport for KernelNet {
         id.index()
     }
 
-    fn connect(&mut self, remote: Endpoint, how: &Opening) -> Result<SocketId, Unopened> {
+    fn connect(
+        &mut self,
+        remote: Endpoint,
+        how: &Opening,
+        first: &mut Bytes,
+    ) -> Result<SocketId, Unopened> {
         let options = KernelOptions {
             local: how.local,
             no_delay: how.nagle == Nagle::Off,
             mss: how.mss,
             congestion: how.congestion.clone(),
         };
-        self.sockets.connect(remote, &options).map_err(|error| unopened(&error))
+        let opened = match how.fast {
+            true => self.sockets.connect_fast(remote, &options, first),
+            false => self.sockets.connect(remote, &options),
+        };
+        opened.map_err(|error| unopened(&error))
     }
 
     fn accept(&mut self, listener: KernelListener) -> Option<SocketId> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_apps::http::{FixedBody, HttpServer};
-use whimbrel_apps::load::{self, Repeat, Runs, Until};
+use whimbrel_apps::load::{self, FastOpen, Repeat, Runs, Until};
 use whimbrel_apps::record::Intervals;
 use whimbrel_apps::{Model, Part, Transport};
 use whimbrel_tcp::Instant;
@@ -119,6 +119,13 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
 
     fn server<T: Transport>(&self) -> O::Server<T> {
         self.opposite.server()
+    }
+
+    fn fast_opens(&self) -> u32 {
+        match self.load.fast_open {
+            FastOpen::Off => 0,
+            FastOpen::On => self.load.connections,
+        }
     }
 
     fn is_followed(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::load::{self, Correction, Ending, Until};
+use whimbrel_apps::load::{self, Correction, Ending, FastOpen, Until};
 use whimbrel_apps::record::{Intervals, Phase, per_second};
 use whimbrel_apps::transport::PortShortage;
 use whimbrel_apps::{Pace, Record};
@@ -61,6 +61,7 @@ pub(crate) fn config(plan: &load::Plan) -> Map<String, Value> {
         "warmup": plan.warmup.as_secs_f64(),
         "interval": plan.interval.as_secs_f64(),
         "latency_correction": plan.rate.is_some() && plan.correction == Correction::On,
+        "fast_open": plan.fast_open == FastOpen::On,
         "local_addresses": plan.local.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     match value {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, Limits};
-use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, Repeat, Until};
+use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, FastOpen, Repeat, Until};
 use whimbrel_io::WireSpec;
 use whimbrel_wire::{Address, Endpoint};
 
@@ -48,6 +48,7 @@ impl Plan {
         let mut ground =
             arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands(), work)?;
         ground.add_addresses(&arguments.local_addr)?;
+        check_fast_open(arguments, &ground)?;
         let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
         let target = target.transpose()?;
         let close_by = match arguments.close {
@@ -76,6 +77,23 @@ pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
         Some(parts) if parts < connections.parts => Work { parts, option: "-n" },
         _ => connections,
     }
+}
+
+/// Whether connections can open fast.
+fn check_fast_open(arguments: &Arguments, ground: &Ground) -> Result<(), Failure> {
+    let text = match &ground.wire {
+        _ if !arguments.fastopen => return Ok(()),
+        WireSpec::Kernel if arguments.url.is_none() => {
+            "over kernel: the server in this process takes no text of SYNs: give the URL of one that \
+             does"
+        }
+        WireSpec::Kernel => return Ok(()),
+        _ if !ground.rules.tunables.fast_open_client => {
+            "net.inet.tcp.fastopen.client_enable is off: set it, or leave this out"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::usage("--fastopen", text))
 }
 
 /// How many threads share the load.
@@ -135,6 +153,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
             Switch::Off => Correction::Off,
         },
         local: arguments.local_addr.iter().map(|addr| Address::from(*addr)).collect(),
+        fast_open: if arguments.fastopen { FastOpen::On } else { FastOpen::Off },
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use whimbrel_apps::load::Correction;
+use whimbrel_apps::load::{Correction, FastOpen};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{Record, Trouble};
 
@@ -155,6 +155,9 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
         line("retransmitted", counters.retrans_segs),
         line("resets sent", counters.out_rsts),
     ];
+    if plan.load.fast_open == FastOpen::On {
+        lines.push(line("opened fast", counters.fast_open_active));
+    }
     if plan.load.ending != whimbrel_apps::load::Ending::KeepAlive {
         lines.push(line("ports to draw from", range));
     }

@@ -6,7 +6,7 @@ use whimbrel_apps::http::{CloseBy, KeepAlive, Statistics};
 use whimbrel_apps::peer::{Parting, Role};
 
 use super::Served;
-use super::plan::{ContentPlan, Plan, SitePlan, Uploads};
+use super::plan::{ContentPlan, Plan, Protocol, SitePlan, Uploads};
 use crate::drive::Ran;
 use crate::load::json::pace;
 use crate::output;
@@ -34,13 +34,14 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Served>) -> Value {
 }
 
 fn config(plan: &Plan) -> Value {
-    let web = matches!(plan.content, ContentPlan::Web(_));
+    let web = matches!(plan.content, ContentPlan::Web(..));
     json!({
         "listen": plan.listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "backlog": plan.backlog,
         "fast_open": plan.fast_open,
         "cookie_group": plan.group.is_some(),
         "content": content(&plan.content),
+        "h2c": matches!(plan.content, ContentPlan::Web(_, Protocol::H2c)),
         "close": close(plan),
         "keepalive": web.then_some(plan.limits.keep_alive == KeepAlive::AsAsked),
         "max_body": web.then_some(plan.limits.body),
@@ -50,8 +51,8 @@ fn config(plan: &Plan) -> Value {
 
 fn content(content: &ContentPlan) -> Value {
     match content {
-        ContentPlan::Web(SitePlan::Fixed(length)) => json!({ "body": length }),
-        ContentPlan::Web(SitePlan::Files { root, uploads }) => json!({
+        ContentPlan::Web(SitePlan::Fixed(length), _) => json!({ "body": length }),
+        ContentPlan::Web(SitePlan::Files { root, uploads }, _) => json!({
             "file_root": root.display().to_string(),
             "upload": *uploads == Uploads::Allowed,
         }),
@@ -68,10 +69,10 @@ fn content(content: &ContentPlan) -> Value {
 /// Who closes first.
 fn close(plan: &Plan) -> &'static str {
     match (&plan.content, plan.limits.close_by) {
-        (ContentPlan::Octets(_, Parting::First), _) | (ContentPlan::Web(_), CloseBy::Server) => {
+        (ContentPlan::Octets(_, Parting::First), _) | (ContentPlan::Web(..), CloseBy::Server) => {
             "server"
         }
-        (ContentPlan::Octets(_, Parting::Second), _) | (ContentPlan::Web(_), CloseBy::Client) => {
+        (ContentPlan::Octets(_, Parting::Second), _) | (ContentPlan::Web(..), CloseBy::Client) => {
             "client"
         }
         (ContentPlan::Octets(_, Parting::Reset), _) => "rst",

@@ -47,8 +47,8 @@ pub(crate) struct Plan {
 /// What to serve.
 #[derive(Debug)]
 pub(crate) enum ContentPlan {
-    /// HTTP/1.1.
-    Web(SitePlan),
+    /// HTTP/1.1, or HTTP/2 by prior knowledge.
+    Web(SitePlan, Protocol),
     /// Octets.
     Octets(Role, Parting),
 }
@@ -57,7 +57,10 @@ impl ContentPlan {
     /// A command line that talks to it at `at`.
     pub(super) fn example(&self, at: Endpoint) -> String {
         match self {
-            Self::Web(_) => format!("curl {}", report::url(at)),
+            Self::Web(_, Protocol::Http1) => format!("curl {}", report::url(at)),
+            Self::Web(_, Protocol::H2c) => {
+                format!("curl --http2-prior-knowledge {}", report::url(at))
+            }
             Self::Octets(Role::Discard, _) if at.port == NETSERVER => {
                 format!("whimbrel crr {at} --mode cc -w kernel:")
             }
@@ -75,7 +78,7 @@ impl ContentPlan {
     /// The port to listen on if none is given: that of the protocol, or of the tool that has it.
     const fn port(&self) -> u16 {
         match self {
-            Self::Web(_) => HTTP,
+            Self::Web(..) => HTTP,
             Self::Octets(Role::Echo, _) => 7,
             Self::Octets(Role::Discard, _) => 9,
             Self::Octets(Role::Chargen, _) => 19,
@@ -83,6 +86,15 @@ impl ContentPlan {
             Self::Octets(Role::Respond { .. }, _) => NETSERVER,
         }
     }
+}
+
+/// What the web is served by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Protocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2 in clear text.
+    H2c,
 }
 
 /// A web site.
@@ -259,10 +271,12 @@ fn content(arguments: &Arguments) -> Result<ContentPlan, Failure> {
         return Err(Failure::usage("--close", text));
     }
     let uploads = if arguments.upload { Uploads::Allowed } else { Uploads::Refused };
-    Ok(ContentPlan::Web(match &arguments.file_root {
+    let site = match &arguments.file_root {
         Some(root) => SitePlan::Files { root: root.clone(), uploads },
         None => SitePlan::Fixed(arguments.body),
-    }))
+    };
+    let protocol = if arguments.h2c { Protocol::H2c } else { Protocol::Http1 };
+    Ok(ContentPlan::Web(site, protocol))
 }
 
 fn role(options: &RoleOptions) -> Result<Option<Role>, Failure> {

@@ -258,7 +258,12 @@ fn opening(plan: &Plan, wire: &str) -> String {
         text += &format!("listening  {at}   backlog {}{}\n", plan.backlog, cookies(plan));
     }
     for at in plan.listen.iter().filter_map(|at| reachable(plan, *at)) {
-        text += &format!("try        {}\n", plan.content.example(at));
+        // The machine's own frames do not come back to a station on its interface.
+        let whence = match plan.ground.wire {
+            WireSpec::Packet(_) => "   (from another machine)",
+            _ => "",
+        };
+        text += &format!("try        {}{whence}\n", plan.content.example(at));
     }
     text
 }

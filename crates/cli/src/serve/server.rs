@@ -5,13 +5,16 @@ use whimbrel_apps::{Model, PeerServer, Transport};
 use whimbrel_tcp::Instant;
 
 use super::content::Content;
-use super::plan::{ContentPlan, Plan};
+use super::h2::H2Server;
+use super::plan::{ContentPlan, Plan, Protocol};
 use crate::failure::Failure;
 
 /// One of the servers.
 pub(crate) enum Server<T: Transport> {
     /// The web's.
     Http(Box<HttpServer<Content, T>>),
+    /// The same by HTTP/2.
+    H2(Box<H2Server<T>>),
     /// One of octets.
     Octets(Box<PeerServer<T>>),
 }
@@ -24,7 +27,10 @@ impl<T: Transport> Server<T> {
                 let server = PeerServer::new(role.clone(), *parting);
                 Self::Octets(Box::new(server.with_pace(plan.pace)))
             }
-            ContentPlan::Web(site) => {
+            ContentPlan::Web(site, Protocol::H2c) => {
+                Self::H2(Box::new(H2Server::new(Content::open(site)?, plan.limits, plan.pace)))
+            }
+            ContentPlan::Web(site, Protocol::Http1) => {
                 let server = HttpServer::new(Content::open(site)?, plan.limits);
                 Self::Http(Box::new(server.with_pace(plan.pace)))
             }
@@ -35,6 +41,7 @@ impl<T: Transport> Server<T> {
     pub(crate) fn statistics(&self) -> Statistics {
         match self {
             Self::Http(server) => *server.statistics(),
+            Self::H2(server) => server.statistics(),
             Self::Octets(server) => {
                 let statistics = server.statistics();
                 Statistics {
@@ -61,6 +68,7 @@ impl<T: Transport> Server<T> {
     pub(crate) fn shut_down(&mut self, net: &mut T) {
         match self {
             Self::Http(server) => server.shut_down(net),
+            Self::H2(server) => server.shut_down(net),
             Self::Octets(server) => server.shut_down(net),
         }
     }
@@ -70,6 +78,7 @@ impl<T: Transport> Model<T> for Server<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         match self {
             Self::Http(server) => server.poll(net, now, budget),
+            Self::H2(server) => Model::poll(server.as_mut(), net, now, budget),
             Self::Octets(server) => Model::poll(server.as_mut(), net, now, budget),
         }
     }
@@ -77,6 +86,7 @@ impl<T: Transport> Model<T> for Server<T> {
     fn next_deadline(&self) -> Option<Instant> {
         match self {
             Self::Http(server) => server.next_deadline(),
+            Self::H2(server) => Model::<T>::next_deadline(server.as_ref()),
             Self::Octets(server) => Model::<T>::next_deadline(server.as_ref()),
         }
     }

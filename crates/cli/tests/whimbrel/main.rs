@@ -21,6 +21,8 @@ mod formats;
 #[cfg(test)]
 mod group;
 #[cfg(test)]
+mod h2;
+#[cfg(test)]
 mod linux;
 #[cfg(test)]
 mod load;

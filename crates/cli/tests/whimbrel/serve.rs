@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::netns::{Net, await_that, interrupt};
 
-const MIB: usize = 1 << 20;
+pub(crate) const MIB: usize = 1 << 20;
 
 /// Octets that repeat nowhere near.
-fn noise(count: usize) -> Vec<u8> {
+pub(crate) fn noise(count: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let octet = |_| {
         state ^= state << 13;
@@ -194,7 +194,7 @@ fn quiet_is_quiet() {
 }
 
 /// What the namespace's kernel counted under a name of its MIB.
-fn kernel_counter(net: &Net, name: &str) -> u64 {
+pub(crate) fn kernel_counter(net: &Net, name: &str) -> u64 {
     let text = net.run("cat /proc/net/netstat");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("TcpExt:")).collect();
     let [names, values] = lines[..] else { panic!("{text}") };

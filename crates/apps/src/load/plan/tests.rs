@@ -17,6 +17,7 @@ fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
         interval: second,
         correction: Correction::On,
         local: Vec::new(),
+        fast_open: FastOpen::Off,
     };
     let parts: Vec<_> = (0..3).map(|number| whole.part(Part { number, of: 3 })).collect();
     let of = |part: &Plan| {

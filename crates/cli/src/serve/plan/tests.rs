@@ -26,7 +26,7 @@ fn without_options_port_80_of_both_addresses_is_served() {
     let plan = plan(&[]).unwrap();
     let listen: Vec<_> = plan.listen.iter().map(ToString::to_string).collect();
     assert_eq!(listen, ["10.9.0.2:80", "[fd09::2]:80"]);
-    assert!(matches!(plan.content, ContentPlan::Web(SitePlan::Fixed(128))));
+    assert!(matches!(plan.content, ContentPlan::Web(SitePlan::Fixed(128), Protocol::Http1)));
 }
 
 #[test]

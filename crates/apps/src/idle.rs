@@ -7,7 +7,7 @@ use whimbrel_tcp::Instant;
 
 /// The places in use, the longest silent first.
 #[derive(Debug)]
-pub(crate) struct IdleList {
+pub struct IdleList {
     nodes: Vec<Node>,
     oldest: u32,
     newest: u32,
@@ -21,19 +21,21 @@ struct Node {
     linked: bool,
 }
 
-impl IdleList {
-    /// No place in use.
-    pub(crate) const fn new() -> Self {
+/// No place in use.
+impl Default for IdleList {
+    fn default() -> Self {
         Self { nodes: Vec::new(), oldest: NONE, newest: NONE }
     }
+}
 
+impl IdleList {
     /// The place that has been silent for longest, and since when.
-    pub(crate) fn oldest(&self) -> Option<(u32, Instant)> {
+    pub fn oldest(&self) -> Option<(u32, Instant)> {
         self.node(self.oldest).map(|node| (self.oldest, node.since))
     }
 
     /// Something happened at this place, which is taken into the list if it was not there.
-    pub(crate) fn touch(&mut self, place: u32, now: Instant) {
+    pub fn touch(&mut self, place: u32, now: Instant) {
         self.remove(place);
         let needed = place as usize + 1;
         if self.nodes.len() < needed {
@@ -51,7 +53,7 @@ impl IdleList {
     }
 
     /// The place is no longer in use.
-    pub(crate) fn remove(&mut self, place: u32) {
+    pub fn remove(&mut self, place: u32) {
         let Some(Node { before, after, .. }) = self.node(place).filter(|node| node.linked) else {
             return;
         };
@@ -69,7 +71,7 @@ impl IdleList {
     }
 
     /// Whether this place is in use.
-    pub(crate) fn holds(&self, place: u32) -> bool {
+    pub fn holds(&self, place: u32) -> bool {
         self.node(place).is_some_and(|node| node.linked)
     }
 

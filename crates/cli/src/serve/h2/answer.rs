@@ -1,0 +1,257 @@
+//! A request of HTTP/2 to a site, and the site's answer back.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, HeaderValue};
+use hyper::service::Service;
+use hyper::{Method, Request, Response, StatusCode};
+use whimbrel_apps::http::fault::Fault;
+use whimbrel_apps::http::{self, Answer, Limits, SourceError, Upload};
+use whimbrel_tcp::Instant;
+
+use super::super::content::Content;
+
+/// What the connections of one server have in common.
+pub(super) struct Shared {
+    content: RefCell<Content>,
+    limits: Limits,
+    think: Duration,
+    now: Cell<Instant>,
+    /// Answers that are thought about, the first due first.
+    thoughts: RefCell<VecDeque<(Instant, Waker)>>,
+    /// Requests answered, and those among them refused.
+    answered: Cell<(u64, u64)>,
+}
+
+/// Answers the requests of one connection.
+pub(super) struct Answerer(pub(super) Rc<Shared>);
+
+/// The body of an answer.
+pub(super) struct Reply {
+    body: http::Body,
+    piece: usize,
+    /// What is left of the request's body: were it let go of before the answer is told, that would
+    /// reset the stream.
+    _unread: Incoming,
+}
+
+impl Shared {
+    pub(super) fn new(content: Content, limits: Limits, think: Duration) -> Self {
+        Self {
+            content: RefCell::new(content),
+            limits,
+            think,
+            now: Cell::new(Instant::ZERO),
+            thoughts: RefCell::default(),
+            answered: Cell::default(),
+        }
+    }
+
+    /// Requests answered, and those among them with a status of 400 or more.
+    pub(super) fn answered(&self) -> (u64, u64) {
+        self.answered.get()
+    }
+
+    /// Whether an answer is thought about.
+    pub(super) fn is_thinking(&self) -> bool {
+        !self.thoughts.borrow().is_empty()
+    }
+
+    /// When the next answer is thought about no longer.
+    pub(super) fn next_thought(&self) -> Option<Instant> {
+        self.thoughts.borrow().front().map(|(due, _)| *due)
+    }
+
+    /// It is that late.
+    pub(super) fn on_time(&self, now: Instant) {
+        self.now.set(now);
+        let mut thoughts = self.thoughts.borrow_mut();
+        while let Some((_, waker)) = thoughts.pop_front_if(|(due, _)| *due <= now) {
+            waker.wake();
+        }
+    }
+
+    /// What the site says to a request, when its body has come, or is not wanted; and what is left of
+    /// that.
+    async fn respond(&self, request: Request<Incoming>) -> (http::Response, Incoming) {
+        let head = head(&request);
+        let answer = {
+            let mut content = self.content.borrow_mut();
+            http::head::respond(&mut *content, &head, &self.limits)
+        };
+        let mut body = request.into_body();
+        let response = match answer {
+            Answer::Response(response) => response,
+            Answer::Upload(upload) => self.take(upload, &mut body).await,
+        };
+        (response, body)
+    }
+
+    /// Takes a request's body.
+    async fn take(&self, mut upload: Box<dyn Upload>, body: &mut Incoming) -> http::Response {
+        let mut room = self.limits.body;
+        while let Some(frame) = next_frame(body).await {
+            let Ok(frame) = frame else { return Fault::CutShort.response(&self.limits) };
+            let Ok(octets) = frame.into_data() else { continue };
+            let Some(left) = room.checked_sub(octets.len() as u64) else {
+                return Fault::BodyTooLarge.response(&self.limits);
+            };
+            room = left;
+            if let Err(response) = upload.write(&octets) {
+                return response;
+            }
+        }
+        upload.finish()
+    }
+
+    fn count(&self, status: u16) {
+        let (requests, refused) = self.answered.get();
+        self.answered.set((requests + 1, refused + u64::from(status >= 400)));
+    }
+}
+
+impl Service<Request<Incoming>> for Answerer {
+    type Response = Response<Reply>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Reply>, Infallible>>>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let shared = Rc::clone(&self.0);
+        Box::pin(async move {
+            let bodiless = request.method() == Method::HEAD;
+            let (response, unread) = shared.respond(request).await;
+            if !shared.think.is_zero() {
+                Thought { shared: &shared, due: None }.await;
+            }
+            shared.count(response.status.code);
+            Ok(translated(response, bodiless).map(|body| {
+                let piece = shared.limits.piece;
+                Reply { body, piece, _unread: unread }
+            }))
+        })
+    }
+}
+
+/// The head that the same request has in HTTP/1.1: who answers that answers this one.
+fn head(request: &Request<Incoming>) -> BytesMut {
+    let mut head = BytesMut::new();
+    let target = request.uri().path_and_query().map_or("*", |path| path.as_str());
+    let mut line = |parts: &[&[u8]]| {
+        parts.iter().for_each(|part| head.extend_from_slice(part));
+        head.extend_from_slice(b"\r\n");
+    };
+    line(&[request.method().as_str().as_bytes(), b" ", target.as_bytes(), b" HTTP/1.1"]);
+    let fields = request.headers();
+    // RFC 9113 8.3.1: ":authority" takes the place of Host.
+    match request.uri().authority() {
+        Some(authority) => line(&[b"Host: ", authority.as_str().as_bytes()]),
+        None => line(&[b"Host: ", fields.get(HOST).map_or(b"-".as_slice(), HeaderValue::as_bytes)]),
+    }
+    for (name, value) in fields.iter().filter(|(name, _)| **name != HOST && **name != EXPECT) {
+        line(&[name.as_str().as_bytes(), b": ", value.as_bytes()]);
+    }
+    // Where its length is not told, the end of the stream is its end.
+    if !request.body().is_end_stream() && !fields.contains_key(CONTENT_LENGTH) {
+        line(&[b"Transfer-Encoding: chunked"]);
+    }
+    line(&[]);
+    head
+}
+
+/// A response of the site's as HTTP/2 has it.
+fn translated(response: http::Response, bodiless: bool) -> Response<http::Body> {
+    let http::Response { status, content_type, fields, body } = response;
+    let length = body.length();
+    let body = if bodiless { http::Body::Bytes(Bytes::new()) } else { body };
+    let mut translated = Response::new(body);
+    *translated.status_mut() =
+        StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = translated.headers_mut();
+    headers.insert(CONTENT_LENGTH, length.into());
+    if let Some(kind) = content_type {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    for field in fields {
+        let name = HeaderName::from_bytes(field.name.as_bytes());
+        let value = HeaderValue::from_str(&field.value);
+        if let (Ok(name), Ok(value)) = (name, value) {
+            headers.insert(name, value);
+        }
+    }
+    translated
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = SourceError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SourceError>>> {
+        let at_most = self.piece;
+        let piece = match &mut self.body {
+            http::Body::Bytes(octets) => {
+                let piece = octets.split_to(octets.len().min(at_most));
+                (!piece.is_empty()).then_some(Ok(piece))
+            }
+            http::Body::Source { length: 0, .. } => None,
+            http::Body::Source { length, source } => {
+                let at_most = usize::try_from(*length).unwrap_or(usize::MAX).min(at_most);
+                let piece = source.read(at_most).and_then(|piece| {
+                    let fits = !piece.is_empty() && piece.len() <= at_most;
+                    if fits { Ok(piece) } else { Err(SourceError) }
+                });
+                *length -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
+                Some(piece)
+            }
+        };
+        Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.length() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.body.length())
+    }
+}
+
+/// Ready when an answer was thought about for long enough.
+struct Thought<'s> {
+    shared: &'s Shared,
+    due: Option<Instant>,
+}
+
+impl Future for Thought<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let now = self.shared.now.get();
+        match self.due {
+            Some(due) if due <= now => return Poll::Ready(()),
+            Some(_) => {}
+            None => {
+                let due = now + self.shared.think;
+                self.due = Some(due);
+                self.shared.thoughts.borrow_mut().push_back((due, cx.waker().clone()));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The next frame of a body.
+async fn next_frame(body: &mut Incoming) -> Option<Result<Frame<Bytes>, hyper::Error>> {
+    std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await
+}

@@ -1,0 +1,126 @@
+//! The octets of a connection, between a transport that polls and a protocol that is polled.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf, Bytes, BytesMut};
+use hyper::rt::{Read, ReadBufCursor, Write};
+
+/// The protocol's end.
+pub(super) struct Pipe(Rc<RefCell<Ends>>);
+
+/// The transport's end.
+pub(super) struct Near(Rc<RefCell<Ends>>);
+
+#[derive(Default)]
+struct Ends {
+    input: Bytes,
+    ended: bool,
+    fed: bool,
+    output: BytesMut,
+    /// Who waits for input, and who for room.
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+/// Both ends.
+pub(super) fn pair() -> (Near, Pipe) {
+    let ends = Rc::new(RefCell::new(Ends::default()));
+    (Near(Rc::clone(&ends)), Pipe(ends))
+}
+
+impl Near {
+    /// Whether all that was given was read, and more may come.
+    pub(super) fn wants_input(&self) -> bool {
+        let ends = self.0.borrow();
+        ends.input.is_empty() && !ends.ended
+    }
+
+    /// Whether something was given since this was asked: more may have come meanwhile.
+    pub(super) fn was_fed(&self) -> bool {
+        std::mem::take(&mut self.0.borrow_mut().fed)
+    }
+
+    /// Octets came.
+    pub(super) fn give(&self, octets: Bytes) {
+        let mut ends = self.0.borrow_mut();
+        ends.input = octets;
+        ends.fed = true;
+        wake(&mut ends.reader);
+    }
+
+    /// No more will.
+    pub(super) fn end(&self) {
+        let mut ends = self.0.borrow_mut();
+        ends.ended = true;
+        ends.fed = true;
+        wake(&mut ends.reader);
+    }
+
+    /// Whether there is something to send.
+    pub(super) fn has_output(&self) -> bool {
+        !self.0.borrow().output.is_empty()
+    }
+
+    /// What there is to send.
+    pub(super) fn take_output(&self) -> Bytes {
+        let mut ends = self.0.borrow_mut();
+        wake(&mut ends.writer);
+        ends.output.split().freeze()
+    }
+}
+
+impl Read for Pipe {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut room: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut ends = self.0.borrow_mut();
+        if ends.input.is_empty() && !ends.ended {
+            ends.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let count = room.remaining().min(ends.input.len());
+        room.put_slice(ends.input.get(..count).unwrap_or_default());
+        ends.input.advance(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Pipe {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut ends = self.0.borrow_mut();
+        let count = octets.len().min(MOST.saturating_sub(ends.output.len()));
+        if count == 0 && !octets.is_empty() {
+            ends.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        ends.output.extend_from_slice(octets.get(..count).unwrap_or_default());
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn wake(waiting: &mut Option<Waker>) {
+    if let Some(waker) = waiting.take() {
+        waker.wake();
+    }
+}
+
+/// The most octets that wait for the transport.
+const MOST: usize = 128 << 10;
