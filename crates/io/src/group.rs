@@ -1,5 +1,5 @@
-//! A group of hosts that complete each other's handshakes: the key that their SYN cookies have in
-//! common, from a file or from the environment.
+//! A group of hosts that complete each other's handshakes, or take each other's cookies of Fast Open:
+//! the key that they have in common, from a file or from the environment.
 //!
 //! Never from the command line, which everybody on the machine can read.
 
@@ -59,6 +59,11 @@ impl GroupKey {
     /// Gives these keys that of the group for cookies; the others remain this host's own.
     pub fn share(self, secrets: &mut Secrets) {
         secrets.cookies = self.0;
+    }
+
+    /// The key itself.
+    pub const fn key(&self) -> &Key {
+        &self.0
     }
 
     /// Has a shard whose keys are [shared](GroupKey::share) take part in the group from now on.

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::TcpInfo;
 
@@ -137,6 +138,8 @@ pub enum OptionValue {
     Linger(Linger),
     /// A name.
     Text(String),
+    /// Octets that mean something to the option alone.
+    Octets(Vec<u8>),
     /// `struct tcp_info`.
     Info(Box<TcpInfo>),
 }

@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use whimbrel_stack::{Handle, ListenerId};
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::SocketOptions;
+use whimbrel_tcp::table::Key;
 use whimbrel_wire::{Endpoint, SeqNum};
 
 use crate::{Domain, Errno, Linger};
@@ -19,6 +20,8 @@ pub(crate) struct Socket {
     pub(crate) local: Option<Endpoint>,
     /// Where `connect` is to lead once something is sent (`TCP_FASTOPEN_CONNECT`); few sockets have it.
     pub(crate) deferred: Option<Box<Endpoint>>,
+    /// The keys of a listener's cookies (`TCP_FASTOPEN_KEY`); few sockets have their own.
+    pub(crate) fast_open_keys: Option<Box<FastOpenKeyPair>>,
     /// What `SO_ERROR` tells, once.
     pub(crate) error: Option<Errno>,
     pub(crate) phase: Phase,
@@ -92,6 +95,13 @@ pub(crate) struct Settings {
     pub(crate) options: SocketOptions,
 }
 
+/// Under which cookies are granted, and which is taken too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FastOpenKeyPair {
+    pub(crate) primary: Key,
+    pub(crate) backup: Option<Key>,
+}
+
 impl Socket {
     pub(crate) fn new(domain: Domain, blocking: Blocking) -> Self {
         Self {
@@ -100,6 +110,7 @@ impl Socket {
             settings: Settings::default(),
             local: None,
             deferred: None,
+            fast_open_keys: None,
             error: None,
             phase: Phase::Idle,
         }

@@ -12,7 +12,7 @@ use crate::wheel::{TimerNode, TimerNodes};
 pub(crate) struct Slot {
     pub(crate) connection: Connection,
     pub(crate) timer: TimerNode,
-    /// What the timer is armed for, [`Instant::NEVER`] if it is not.
+    /// When its timer has it attended to, [`Instant::NEVER`] if it is not armed.
     pub(crate) armed: Instant,
     /// Where the flow table has it.
     pub(crate) hash: FlowHash,

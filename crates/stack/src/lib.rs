@@ -27,6 +27,7 @@ pub mod profile;
 mod records;
 mod replies;
 pub mod shard;
+mod timers;
 pub mod wheel;
 
 pub use batch::TxBatch;

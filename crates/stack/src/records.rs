@@ -40,17 +40,23 @@ impl Records {
         self.flows.find(hash, |record| self.is_record_of(record, key))
     }
 
-    #[inline]
+    // Always: what most segments meet is compared in place.
+    #[inline(always)]
     pub(crate) fn is_record_of(&self, record: Record, key: &FlowKey) -> bool {
+        if record.kind() == Kind::Connection {
+            let slot = self.connections.0.get(record.index());
+            return slot.is_some_and(|slot| slot.is_flow(key));
+        }
+        self.is_small_record_of(record, key)
+    }
+
+    #[inline(never)]
+    fn is_small_record_of(&self, record: Record, key: &FlowKey) -> bool {
         let index = record.index();
-        match record.kind() {
-            Kind::Connection => self.connections.0.get(index).is_some_and(|slot| slot.is_flow(key)),
-            Kind::SynEntry => {
-                self.syns.get(index).is_some_and(|entry| FlowKey::of_half_open(entry) == *key)
-            }
-            Kind::TimeWait => {
-                self.waits.get(index).is_some_and(|wait| FlowKey::of_waiting(wait) == *key)
-            }
+        if record.kind() == Kind::SynEntry {
+            self.syns.get(index).is_some_and(|entry| FlowKey::of_half_open(entry) == *key)
+        } else {
+            self.waits.get(index).is_some_and(|wait| FlowKey::of_waiting(wait) == *key)
         }
     }
 }

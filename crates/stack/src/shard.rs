@@ -54,7 +54,7 @@ use crate::link::Link;
 use crate::markings::Markings;
 use crate::records::Records;
 use crate::replies::Replies;
-use crate::wheel::Wheel;
+use crate::timers::Timers;
 use crate::{Handle, ShardConfig};
 
 pub use inspect::{SocketEntry, SocketState, StateCounts};
@@ -77,11 +77,12 @@ pub struct Shard {
     listeners: Listeners,
     ports: Ports,
     sources: SourcePool,
-    /// Whom a connection was opened to last: it can be connected to.
-    judged_peer: Option<Address>,
+    /// Whom a connection was opened to last: it can be connected to, from this address if the caller
+    /// has no wish.
+    judged_peer: Option<(Address, Option<u16>)>,
     markings: Markings,
     // What is to be done.
-    wheel: Wheel,
+    timers: Timers,
     lists: Lists,
     replies: Replies,
     pool: ColdPool,
@@ -127,7 +128,7 @@ impl Shard {
             sources: SourcePool::default(),
             judged_peer: None,
             markings: Markings::default(),
-            wheel: Wheel::new(Instant::ZERO),
+            timers: Timers::new(),
             lists: Lists::default(),
             replies: Replies::default(),
             pool: ColdPool::default(),
@@ -199,7 +200,7 @@ impl Shard {
             fast_opens: self.fast_opens.len(),
             cold_halves: self.pool.lent(),
             flows: self.records.flows.len(),
-            timers: self.wheel.len(),
+            timers: self.timers.len(),
             replies: self.replies.len(),
             fragmented: self.host.reassembly.len(),
             fragment_octets: self.host.reassembly.octets(),

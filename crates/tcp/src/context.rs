@@ -66,15 +66,16 @@ impl ColdPool {
         }
     }
 
-    /// A ledger, empty: each connection has one from its beginning to its end.
+    /// A ledger with nothing set apart: each connection has one from its beginning to its end.
     pub fn take_ledger(&mut self) -> Box<Ledger> {
         self.ledgers.pop().unwrap_or_default()
     }
 
-    /// Takes a ledger back, empties it, and keeps it if there is room.
+    /// Takes a ledger back, and keeps it if there is room. Its counts are those of the connection that it
+    /// comes from, until the next begins its own.
     pub fn give_ledger(&mut self, mut ledger: Box<Ledger>) {
         if self.ledgers.len() < Self::BOUND {
-            *ledger = Ledger::default();
+            ledger.retire();
             self.ledgers.push(ledger);
         }
     }

@@ -40,6 +40,7 @@ pub struct StackBuilder {
     seed: Option<u64>,
     shards: Option<u16>,
     group: Option<GroupKey>,
+    fast_open_key: Option<GroupKey>,
 }
 
 #[derive(Debug)]
@@ -184,6 +185,7 @@ impl StackBuilder {
     /// each other's handshakes, as behind a balancer that deals segments to any of them. A third
     /// segment is honoured whether this stack sent the cookie or another; their clocks must agree to
     /// 40 s, and listeners of the group are to have the same settings.
+    /// [`Stack::set_cookie_keys`] changes the key.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -194,6 +196,14 @@ impl StackBuilder {
     /// ```
     pub fn cookie_group(mut self, key: GroupKey) -> Self {
         self.group = Some(key);
+        self
+    }
+
+    /// Grants cookies of Fast Open (RFC 7413) under this key, so that those of another stack with it are
+    /// good here; without it under one that was drawn. Linux makes the same cookies of the same 16
+    /// octets. [`Stack::rotate_fast_open_key`] changes it.
+    pub fn fast_open_key(mut self, key: GroupKey) -> Self {
+        self.fast_open_key = Some(key);
         self
     }
 
@@ -272,6 +282,9 @@ impl StackBuilder {
         };
         if let Some(key) = self.group {
             key.share(&mut secrets);
+        }
+        if let Some(key) = self.fast_open_key {
+            secrets.fast_open = *key.key();
         }
         let ending = Arc::new(Ending::new(Stop::new()?, devices.len()));
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());

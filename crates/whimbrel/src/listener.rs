@@ -163,7 +163,7 @@ impl TcpListener {
 /// What happened at one shard.
 async fn stats_of(part: &Part) -> io::Result<ListenerStats> {
     let backlog = Arc::clone(&part.backlog);
-    let look = move |shard: &whimbrel_stack::Shard, _| {
+    let look = move |shard: &mut whimbrel_stack::Shard, _| {
         let state = backlog.lock();
         let listener = shard.listener(state.id?)?;
         let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();

@@ -37,12 +37,12 @@ pub(crate) enum Request {
     Listen(Arc<Backlog>),
     /// Look at a listener: it has room again, or other settings, or is gone.
     Backlog(Arc<Backlog>),
-    /// Look around.
+    /// Look around, or change something.
     Inspect(Look),
 }
 
 /// What looks around.
-pub(crate) type Look = Box<dyn FnOnce(&Shard, Held) + Send>;
+pub(crate) type Look = Box<dyn FnOnce(&mut Shard, Held) + Send>;
 
 /// A connection to be opened.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::oneshot;
+use whimbrel_io::GroupKey;
 use whimbrel_stack::{InterfaceAddress, Shard, queue_between};
 use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
@@ -116,6 +117,33 @@ impl Stack {
         inspect(mailbox, |shard, _| look(shard)).await
     }
 
+    /// Makes SYN cookies under `key` from now on, and takes those under `other` as well.
+    ///
+    /// So a group (see [`StackBuilder::cookie_group`]) changes its key and refuses nobody: give all of
+    /// its stacks the new key as `other`; then as `key`, with the old one as `other`; two minutes later
+    /// the new one alone.
+    pub async fn set_cookie_keys(&self, key: GroupKey, other: Option<GroupKey>) -> io::Result<()> {
+        let set = move |shard: &mut Shard| {
+            shard.set_cookie_keys(key.key(), other.as_ref().map(GroupKey::key));
+        };
+        self.change(set).await
+    }
+
+    /// Grants cookies of Fast Open (RFC 7413) under this key from now on. Those that were granted under
+    /// the key so far are good until the next change, and answered by new ones.
+    pub async fn rotate_fast_open_key(&self, key: GroupKey) -> io::Result<()> {
+        self.change(move |shard| shard.rotate_fast_open_key(key.key())).await
+    }
+
+    /// Changes something at every shard.
+    async fn change(&self, change: impl Fn(&mut Shard) + Clone + Send + 'static) -> io::Result<()> {
+        for mailbox in &self.inner.mailboxes {
+            let change = change.clone();
+            inspect(mailbox, move |shard, _| change(shard)).await?;
+        }
+        Ok(())
+    }
+
     /// Where a connection to the port `remote` lives: where its own port comes home, if it has one;
     /// if not, at each shard in turn, which draws one that does.
     pub(crate) fn home(&self, local: Option<u16>, remote: u16) -> io::Result<&Arc<Mailbox>> {
@@ -159,13 +187,13 @@ impl Drop for Inner {
     }
 }
 
-/// Has `look` look at a shard, on its own thread.
+/// Has `look` look at a shard, or change it, on its own thread.
 pub(crate) async fn inspect<T: Send + 'static>(
     mailbox: &Mailbox,
-    look: impl FnOnce(&Shard, Held) -> T + Send + 'static,
+    look: impl FnOnce(&mut Shard, Held) -> T + Send + 'static,
 ) -> io::Result<T> {
     let (tell, told) = oneshot::channel();
-    let look = move |shard: &Shard, held| {
+    let look = move |shard: &mut Shard, held| {
         // Whoever asked may have gone.
         let _ = tell.send(look(shard, held));
     };

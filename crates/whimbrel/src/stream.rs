@@ -246,7 +246,7 @@ impl TcpStream {
     /// The connection's variables at this moment (`TCP_INFO`). Tokio has no such method.
     pub async fn tcp_info(&self) -> io::Result<TcpInfo> {
         let handle = self.cell.lock().handle.ok_or_else(fault::unknown)?;
-        let look = move |shard: &whimbrel_stack::Shard, _| shard.snapshot(handle);
+        let look = move |shard: &mut whimbrel_stack::Shard, _| shard.snapshot(handle);
         stack::inspect(&self.mailbox, look).await?.ok_or_else(fault::unknown)
     }
 

@@ -51,7 +51,14 @@ impl<'a> PlainSegment<'a> {
         if checksum == Checksum::Verify {
             let header = sum([ports, seq, ack, control, urgent]);
             let pseudo = addresses.wrapping_add(pseudo(rest_len.wrapping_add(TCP_LEN)));
-            let rest = Sum::new().add_bytes(rest).in_33_bits();
+            let (options, text) = rest.split_at_checked(options_len)?;
+            // At most ten words, and of many segments all there is behind the headers.
+            let (options, _) = options.as_chunks::<4>();
+            let options = options
+                .iter()
+                .fold(0, |sum: u64, word| sum.wrapping_add(u64::from(u32::from_ne_bytes(*word))));
+            let text = if text.is_empty() { 0 } else { Sum::new().add_bytes(text).in_33_bits() };
+            let rest = options.wrapping_add(text);
             if !is_valid(header.wrapping_add(pseudo).wrapping_add(rest)) {
                 return None;
             }

@@ -12,9 +12,9 @@ use crate::script::kernel_is_there;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
 const LISTED: &str = include_str!("../../../../tests/scripts/linux-deviations.txt");
 /// The scripts without a choice.
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "calls", "rfc1191", "rfc2018", "rfc2883", "rfc5681", "rfc5927", "rfc6191", "rfc6298",
-    "rfc7323", "rfc8201", "rfc9293",
+    "rfc7323", "rfc7413", "rfc8201", "rfc9293",
 ];
 
 /// Scripts that Linux does not pass as they are written.

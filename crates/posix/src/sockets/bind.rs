@@ -62,9 +62,13 @@ impl Sockets {
             ListenError::PortZero => Errno::EINVAL,
             _ => Errno::EADDRINUSE,
         })?;
-        let settings = self.get(fd)?.settings;
+        let socket = self.get(fd)?;
+        let (settings, keys) = (socket.settings, socket.fast_open_keys.as_deref().copied());
         self.shard.set_listener_options(listener, &settings.options);
         self.shard.set_fast_open(listener, settings.fast_open);
+        if let Some(keys) = keys {
+            self.shard.set_fast_open_keys(listener, &keys.primary, keys.backup.as_ref());
+        }
         self.occupy(fd, at);
         self.enter(fd, Phase::Listening(listener));
         self.notify(fd);

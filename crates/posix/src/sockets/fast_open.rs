@@ -1,13 +1,17 @@
-//! Fast Open as Linux has it: `MSG_FASTOPEN`, `TCP_FASTOPEN` and `TCP_FASTOPEN_CONNECT`.
+//! Fast Open as Linux has it: `MSG_FASTOPEN`, `TCP_FASTOPEN`, `TCP_FASTOPEN_KEY` and
+//! `TCP_FASTOPEN_CONNECT`.
 
 use alloc::boxed::Box;
 
+use alloc::vec::Vec;
+
 use bytes::Bytes;
+use whimbrel_tcp::table::Key;
 use whimbrel_wire::Endpoint;
 
 use super::Sockets;
 use super::bind::check_family;
-use crate::socket::{Blocking, Phase, Socket};
+use crate::socket::{Blocking, FastOpenKeyPair, Phase, Socket};
 use crate::{Errno, Fd, MsgFlags, Outcome, Outgoing, SocketOption};
 
 /// What `connect` did.
@@ -126,6 +130,32 @@ impl Sockets {
         }
         Ok(true)
     }
+}
+
+/// `TCP_FASTOPEN_KEY`.
+impl Sockets {
+    /// One key of 16 octets, or two: cookies are granted under the first, and taken under both. A
+    /// listener takes them up at once, any other socket when it listens. What it accepts has none.
+    pub(super) fn set_fast_open_keys(&mut self, fd: Fd, octets: &[u8]) -> Result<(), Errno> {
+        let (primary, backup) = match octets.as_chunks() {
+            ([primary], []) => (Key(*primary), None),
+            ([primary, backup], []) => (Key(*primary), Some(Key(*backup))),
+            _ => return Err(Errno::EINVAL),
+        };
+        let socket = self.get_mut(fd)?;
+        socket.fast_open_keys = Some(Box::new(FastOpenKeyPair { primary, backup }));
+        if let Phase::Listening(listener) = socket.phase {
+            self.shard.set_fast_open_keys(listener, &primary, backup.as_ref());
+        }
+        Ok(())
+    }
+}
+
+/// What was set; nothing for a socket that has the stack's key, which is not told.
+pub(super) fn fast_open_keys(socket: &Socket) -> Vec<u8> {
+    let keys = socket.fast_open_keys.as_deref();
+    let both = keys.into_iter().flat_map(|keys| [Some(keys.primary), keys.backup]);
+    both.flatten().flat_map(|key| key.0).collect()
 }
 
 /// `getsockopt`, if the option is one of Fast Open's.

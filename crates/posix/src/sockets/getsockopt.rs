@@ -9,7 +9,7 @@ use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle};
 use whimbrel_tcp::tunables::ToldBuffers;
 
 use super::Sockets;
-use super::fast_open::fast_open_setting;
+use super::fast_open::{fast_open_keys, fast_open_setting};
 use super::setsockopt::lasting;
 use crate::socket::{Phase, Socket};
 use crate::tcp_info::Surroundings;
@@ -30,6 +30,7 @@ impl Sockets {
         match option {
             SocketOption::Linger => Ok(OptionValue::Linger(socket.settings.linger)),
             SocketOption::Congestion => Ok(OptionValue::Text(super::setsockopt::CONGESTION.into())),
+            SocketOption::FastOpenKey => Ok(OptionValue::Octets(fast_open_keys(socket))),
             SocketOption::Info => Ok(OptionValue::Info(Box::new(self.tcp_info(fd)?))),
             SocketOption::V6Only if socket.domain == Domain::Inet6 => {
                 Ok(OptionValue::Int(i32::from(socket.settings.v6_only)))

@@ -32,7 +32,12 @@ impl Sockets {
                     Err(Errno::ENOENT)
                 }
             }
-            (SocketOption::Linger | SocketOption::Congestion, _) => Err(Errno::EINVAL),
+            (SocketOption::FastOpenKey, OptionValue::Octets(octets)) => {
+                self.set_fast_open_keys(fd, octets)
+            }
+            (SocketOption::Linger | SocketOption::Congestion | SocketOption::FastOpenKey, _) => {
+                Err(Errno::EINVAL)
+            }
             (SocketOption::V6Only, OptionValue::Int(value)) => self.set_v6_only(fd, *value),
             (_, OptionValue::Int(value)) => self.set_number(fd, option, *value),
             _ => Err(Errno::ENOPROTOOPT),

@@ -1,4 +1,4 @@
-//! `MSG_FASTOPEN`, `TCP_FASTOPEN`, `TCP_FASTOPEN_CONNECT`.
+//! `MSG_FASTOPEN`, `TCP_FASTOPEN`, `TCP_FASTOPEN_KEY`, `TCP_FASTOPEN_CONNECT`.
 
 use std::vec::Vec;
 
@@ -9,7 +9,8 @@ use super::world::{
     DELAY, Side, World, get, nonblocking, recv_now, send_now, server_at, set, stream,
 };
 use crate::{
-    Errno, Fd, MsgFlags, Outcome, Outgoing, PollEvents, PollFd, SocketFlags, SocketOption,
+    Errno, Fd, MsgFlags, OptionValue, Outcome, Outgoing, PollEvents, PollFd, SocketFlags,
+    SocketOption,
 };
 
 const TEXT: &[u8] = b"GET /";
@@ -107,8 +108,7 @@ fn without_an_address_or_where_it_is_off_nothing_is_opened() {
     let off = world.client.shard_mut().set_tunable("net.ipv4.tcp_fastopen", "2");
     off.expect("a value");
     assert_eq!(fast(&mut world, fd), Err(Errno::EOPNOTSUPP));
-    let asked =
-        world.client.setsockopt(fd, SocketOption::FastOpenConnect, &crate::OptionValue::Int(1));
+    let asked = world.client.setsockopt(fd, SocketOption::FastOpenConnect, &OptionValue::Int(1));
     assert_eq!(asked, Err(Errno::EOPNOTSUPP));
     assert_eq!(world.client.listen(fd, 1), Ok(()));
     world.end();
@@ -155,6 +155,47 @@ fn without_a_cookie_it_asks_for_one_and_is_not_deferred() {
 }
 
 #[test]
+fn keys_are_one_or_two_of_sixteen_octets_and_hold_from_listen_on() {
+    let mut world = World::new();
+    let early = stream(&mut world.server);
+    let key = |len: u8| OptionValue::Octets((0..len).collect());
+    for len in [0, 8, 15, 17, 31, 33, 48] {
+        let set = world.server.setsockopt(early, SocketOption::FastOpenKey, &key(len));
+        assert_eq!(set, Err(Errno::EINVAL), "{len} octets");
+    }
+    let number = world.server.setsockopt(early, SocketOption::FastOpenKey, &OptionValue::Int(1));
+    assert_eq!(number, Err(Errno::EINVAL));
+    let told = world.server.getsockopt(early, SocketOption::FastOpenKey);
+    assert_eq!(told, Ok(key(0)), "the stack's key is not told");
+    for len in [32, 16] {
+        assert_eq!(world.server.setsockopt(early, SocketOption::FastOpenKey, &key(len)), Ok(()));
+        assert_eq!(world.server.getsockopt(early, SocketOption::FastOpenKey), Ok(key(len)));
+    }
+    set(&mut world.server, early, SocketOption::FastOpen, 4);
+    assert_eq!(world.server.bind(early, server_at()), Ok(()));
+    assert_eq!(world.server.listen(early, 8), Ok(()));
+    let mut cookies = Vec::new();
+    // Set before listening; the same again; another.
+    for given in [None, Some(key(16)), Some(OptionValue::Octets(std::vec![7; 16]))] {
+        if let Some(value) = given {
+            let set = world.server.setsockopt(early, SocketOption::FastOpenKey, &value);
+            assert_eq!(set, Ok(()));
+        }
+        let fd = stream(&mut world.client);
+        nonblocking(&mut world.client, fd);
+        world.client.shard_mut().purge_paths();
+        assert_eq!(fast(&mut world, fd), Err(Errno::EINPROGRESS));
+        world.settle();
+        accept(&mut world, early);
+        let granted =
+            world.sent_by(Side::Server).iter().rev().find_map(|it| it.tcp.options.fast_open);
+        cookies.push(granted.expect("it was asked for"));
+    }
+    assert!(cookies[0] == cookies[1] && cookies[1] != cookies[2], "{cookies:?}");
+    world.end();
+}
+
+#[test]
 fn the_options_are_told_as_they_were_set_and_not_inherited() {
     let (mut world, listener) = acquainted();
     assert_eq!(get(&mut world.server, listener, SocketOption::FastOpen), 4);
@@ -168,10 +209,10 @@ fn the_options_are_told_as_they_were_set_and_not_inherited() {
         (client, SocketOption::FastOpenConnect, 2),
     ];
     for (fd, option, value) in refused {
-        let set = world.client.setsockopt(fd, option, &crate::OptionValue::Int(value));
+        let set = world.client.setsockopt(fd, option, &OptionValue::Int(value));
         assert_eq!(set, Err(Errno::EINVAL), "{option:?}={value}");
     }
-    let negative = crate::OptionValue::Int(-1);
+    let negative = OptionValue::Int(-1);
     let set = world.server.setsockopt(listener, SocketOption::FastOpen, &negative);
     assert_eq!(set, Err(Errno::EINVAL));
     world.end();

@@ -27,7 +27,7 @@ impl Shard {
         self.host.advance_link(self.now, &mut left);
         self.report_unreachable();
         while let Some(index) =
-            self.wheel.pop_due(&mut self.records.connections, self.now, &mut left)
+            self.timers.pop_due(&mut self.records.connections, self.now, &mut left)
         {
             self.on_timer(index);
         }
@@ -41,9 +41,6 @@ impl Shard {
     }
 
     fn on_timer(&mut self, index: u32) {
-        if let Some(slot) = self.records.connections.0.get_mut(index) {
-            slot.armed = Instant::NEVER;
-        }
         self.tell_path_mtu(index);
         if let Some((connection, mut cx)) = self.connection(index) {
             let repeated = cx.counters.syn_retrans;
@@ -65,7 +62,7 @@ impl Shard {
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = [
-            self.wheel.next_deadline(),
+            self.timers.next_deadline(),
             self.records.syns.next_deadline(),
             self.next_wait_expiry(),
             self.host.reassembly.next_deadline(),

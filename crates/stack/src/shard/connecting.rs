@@ -84,7 +84,7 @@ impl Shard {
     fn judge_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
         let addr = &remote.addr;
         // Neither this host's addresses nor its routes change.
-        if self.judged_peer == Some(*addr) && remote.port != 0 {
+        if self.judged_peer.is_some_and(|(known, _)| known == *addr) && remote.port != 0 {
             return Ok(());
         }
         let no_host = addr.is_unspecified()
@@ -99,7 +99,7 @@ impl Shard {
             return Err(ConnectError::Loopback(remote));
         }
         self.host.routes.find(addr).ok_or(ConnectError::NoRoute(remote))?;
-        self.judged_peer = Some(*addr);
+        self.judged_peer = Some((*addr, self.host.addresses.source_for(addr)));
         Ok(())
     }
 }

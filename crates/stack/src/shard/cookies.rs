@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use whimbrel_tcp::table::{
-    Carried, CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
+    Carried, CookieTerms, Cookies, Identity, Key, Kind, Membership, PassiveOpen, Record, SynEntry,
 };
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_tcp::{DropReason, Reply, TxSegment, Verdict};
@@ -35,6 +35,12 @@ impl Shard {
     /// the SYN-ACK announced is what the host that completes would announce.
     pub fn join_group(&mut self, clock: Duration) {
         self.cookies.join_group(self.now, clock);
+    }
+
+    /// Makes cookies under `key` from now on, and takes those under `other` as well:
+    /// [`Cookies::set_keys`] says how a group changes its key.
+    pub fn set_cookie_keys(&mut self, key: &Key, other: Option<&Key>) {
+        self.cookies.set_keys(key, other);
     }
 }
 

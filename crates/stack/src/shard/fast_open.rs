@@ -7,7 +7,8 @@
 use bytes::Bytes;
 use whimbrel_tcp::conn::{Connection, FastSyn, SocketOptions};
 use whimbrel_tcp::table::{
-    CookieVerdict, FastOpenForm, Key, Kind, KnownServer, Opened, Record, ReuseBy, Service, SynEntry,
+    CookieVerdict, FastOpenForm, FastOpenKeys, Key, Kind, KnownServer, Listener, Opened, Record,
+    ReuseBy, Service, SynEntry,
 };
 use whimbrel_tcp::{CloseReason, Verdict};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader};
@@ -42,10 +43,27 @@ impl Shard {
         self.listeners.set_fast_open(listener, pending)
     }
 
-    /// Grants Fast Open cookies under this key from now on. Those that were granted under the key so
-    /// far are good for as long as it is the one before, and answered by new ones.
+    /// Grants Fast Open cookies under this key from now on, at every listener that has none of its own.
+    /// Those that were granted under the key so far are good until the next change, and answered by
+    /// new ones.
     pub fn rotate_fast_open_key(&mut self, key: &Key) {
         self.fast_open_keys.rotate(key);
+    }
+
+    /// Gives a listener keys of its own for its cookies: it grants them under `primary`, and takes
+    /// those under `backup`, too (Linux' `TCP_FASTOPEN_KEY`). Returns whether `listener` names one.
+    pub fn set_fast_open_keys(
+        &mut self,
+        listener: ListenerId,
+        primary: &Key,
+        backup: Option<&Key>,
+    ) -> bool {
+        let keys = FastOpenKeys::new(primary);
+        let keys = match backup {
+            Some(backup) => keys.with_backup(backup),
+            None => keys,
+        };
+        self.listeners.set_fast_open_keys(listener, keys)
     }
 
     /// What the Fast Open option of a SYN for a listener comes to, whose half-open entry there is room
@@ -75,10 +93,10 @@ impl Shard {
             self.counters.fast_open_cookies_requested += 1;
             return FastOpenStep::Grant(option);
         }
-        let verdict = self.fast_open_keys.judge(local, &key.remote, &option);
-        let renewed = match verdict {
+        let keys = place.fast_open_keys().unwrap_or(&self.fast_open_keys);
+        let renewed = match keys.judge(local, &key.remote, &option) {
             CookieVerdict::Valid => None,
-            CookieVerdict::Outdated => Some(self.fast_open_keys.grant(local, &key.remote)),
+            CookieVerdict::Outdated => Some(keys.grant(local, &key.remote)),
             CookieVerdict::Invalid => {
                 self.counters.fast_open_passive_fail += 1;
                 return FastOpenStep::Grant(option);
@@ -139,7 +157,8 @@ impl Shard {
     pub(super) fn granted(&self, entry: &SynEntry) -> Option<FastOpen> {
         let form = entry.fast_open()?;
         let local = self.host.addresses.get(entry.local_index())?;
-        let cookie = self.fast_open_keys.grant(local, &entry.remote().addr);
+        let own = self.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
+        let cookie = own.unwrap_or(&self.fast_open_keys).grant(local, &entry.remote().addr);
         Some(match form {
             FastOpenForm::Plain => cookie,
             FastOpenForm::Experimental => cookie.into_experimental(),

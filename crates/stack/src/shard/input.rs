@@ -55,7 +55,26 @@ impl Shard {
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
         self.tell_time(now);
         for frames in burst.chunks(BURST) {
-            self.rx_pass(frames);
+            match frames {
+                [frame] => self.rx_alone(frame),
+                _ => self.rx_pass(frames),
+            }
+        }
+    }
+
+    /// A frame by itself: there are no others whose cache misses its own could overlap with, and to
+    /// make places for a burst would take longer than all the rest.
+    fn rx_alone(&mut self, frame: &RxFrame<'_>) {
+        if let Some((key, segment)) = self.read_plain(frame) {
+            self.meet(&Arrival::of_plain(key, &segment, frame.meta));
+            return;
+        }
+        let mut whole = Vec::new();
+        if let Some(arrival) = self.read_frame(frame, &mut whole) {
+            self.meet(&arrival);
+        }
+        for packet in whole {
+            self.rx_whole(&packet);
         }
     }
 
@@ -87,37 +106,46 @@ impl Shard {
         let epoch = self.records.flows.epoch();
         for Spot { key, hash, record, read } in spots.iter().flatten() {
             let (hash, mut record) = (*hash, *record);
-            if self.records.flows.epoch() != epoch && !self.is_connection(record, key) {
+            if self.records.flows.epoch() != epoch && !self.still_leads(record, key) {
                 record = self.records.find(hash, key);
             }
-            match read {
+            let plain;
+            let arrival = match read {
                 Read::Plain(segment, meta) => {
-                    let arrival = Arrival::of_plain(*key, segment, *meta);
-                    self.process(&Located { arrival: &arrival, hash, record });
+                    plain = Arrival::of_plain(*key, segment, *meta);
+                    &plain
                 }
-                Read::Whole(arrival) => self.process(&Located { arrival, hash, record }),
-            }
+                Read::Whole(arrival) => arrival,
+            };
+            self.process(&Located { arrival, hash, record });
         }
         for packet in whole {
             self.rx_whole(&packet);
         }
     }
 
-    /// Whether a connection was found that the table leads to still. Of other records it cannot be
-    /// said without looking: a half-open entry may stand in front of one in TIME-WAIT.
-    fn is_connection(&self, record: Option<Record>, key: &FlowKey) -> bool {
-        let connection = record.filter(|record| record.kind() == Kind::Connection);
-        connection.is_some_and(|record| self.records.is_record_of(record, key))
+    /// Whether the table leads to what was found still, as connections and half-open entries tell
+    /// themselves. Of a record in TIME-WAIT it cannot be said without looking: a half-open entry may
+    /// stand in front of it.
+    #[inline]
+    fn still_leads(&self, record: Option<Record>, key: &FlowKey) -> bool {
+        let telling = record.filter(|record| record.kind() != Kind::TimeWait);
+        telling.is_some_and(|record| self.records.is_record_of(record, key))
     }
 
     /// A packet whose last fragment came: it goes alone, behind its burst.
     fn rx_whole(&mut self, packet: &[u8]) {
         let read = self.host.read_whole(packet);
         if let Some(arrival) = self.on_read(read, packet, &mut Vec::new()) {
-            let hash = self.records.hash(&arrival.key);
-            let record = self.records.find(hash, &arrival.key);
-            self.process(&Located { arrival: &arrival, hash, record });
+            self.meet(&arrival);
         }
+    }
+
+    /// A segment that is not of a burst: its record is found, and processes it.
+    fn meet(&mut self, arrival: &Arrival<'_>) {
+        let hash = self.records.hash(&arrival.key);
+        let record = self.records.find(hash, &arrival.key);
+        self.process(&Located { arrival, hash, record });
     }
 
     /// A frame that is what nearly every one is. What is not, [`Shard::read_frame`] reads.
@@ -194,6 +222,7 @@ impl Shard {
     }
 
     /// A segment meets its record, or nothing.
+    #[inline(always)]
     fn process(&mut self, located: &Located<'_>) {
         let segs = u64::from(located.arrival.segment.meta.segs);
         self.counters.in_segs += segs;
@@ -216,15 +245,16 @@ impl Shard {
     }
 
     pub(super) fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let segment = &arrival.segment;
-        let touched = self.touch(index, |connection, cx| {
-            let (opens_fast, text) = (connection.is_fast_opening(), connection.has_syn_data());
-            (connection.on_segment(cx, segment), opens_fast, text)
-        });
-        let Some((verdict, opens_fast, text)) = touched else {
+        let Some(slot) = self.records.connections.0.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
-        if opens_fast {
+        let connection = &mut slot.connection;
+        let opens_fast = connection.is_fast_opening().then(|| connection.has_syn_data());
+        let verdict = connection.on_segment(&mut surroundings!(self), &arrival.segment);
+        if let Some(deadline) = self.lists.settle(slot, index) {
+            self.settle_timer(index, deadline);
+        }
+        if let Some(text) = opens_fast {
             self.on_fast_opening(index, text, arrival);
         }
         if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {

@@ -21,7 +21,7 @@ struct Tally {
 }
 
 impl Shard {
-    /// Whether lists, wheel, table, slabs and connections agree; if not, who disagrees.
+    /// Whether lists, timers, table, slabs and connections agree; if not, who disagrees.
     ///
     /// A connection wants to transmit only if it is dirty; dirty ones stand in the list once. (One
     /// that became dirty and then lost its wish stays listed until [`Shard::tx`] passes it.)
@@ -92,7 +92,7 @@ impl Shard {
         let flows = tally.linked + census.syn_entries + census.time_wait - displaced;
         let pairs = [
             ("flows in the table and records", census.flows, flows),
-            ("timers in the wheel and connections that armed one", census.timers, tally.armed),
+            ("timers that are armed and connections that armed one", census.timers, tally.armed),
             ("cold halves lent and held", census.cold_halves, tally.cold),
         ];
         match pairs.into_iter().find(|(_, left, right)| left != right) {

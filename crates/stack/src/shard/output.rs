@@ -5,6 +5,7 @@ use whimbrel_tcp::{Reply, TxSegment};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
+use super::settle::Lists;
 use crate::TxBatch;
 use crate::ip::{Datagram, FlowKey, PlainOut, TcpOut};
 use crate::replies::Pending;
@@ -55,7 +56,12 @@ impl Shard {
         let connection = &mut slot.connection;
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
         let outgoing = connection.poll_transmit(&mut surroundings!(self), &mut tx.payload);
-        let Some(outgoing) = outgoing else { return false };
+        let Some(outgoing) = outgoing else {
+            if let Some(deadline) = Lists::judge_timer(slot) {
+                self.settle_timer(index, deadline);
+            }
+            return false;
+        };
         let (key, marking) = (FlowKey::of(connection), connection.marking(&self.tunables));
         if let Some(deadline) = self.lists.settle(slot, index) {
             self.settle_timer(index, deadline);

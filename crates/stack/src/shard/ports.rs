@@ -117,7 +117,11 @@ impl Shard {
                 .map(Some)
                 .ok_or(ConnectError::NotLocal(local)),
             None if !self.sources.of(addr.family()).is_empty() => Ok(None),
-            None => addresses.source_for(addr).map(Some).ok_or(ConnectError::NoSource(remote)),
+            None => {
+                let judged = self.judged_peer.filter(|(known, _)| known == addr);
+                let source = judged.map_or_else(|| addresses.source_for(addr), |(_, it)| it);
+                source.map(Some).ok_or(ConnectError::NoSource(remote))
+            }
         }
     }
 

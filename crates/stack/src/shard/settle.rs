@@ -1,4 +1,4 @@
-//! After something touched a connection: what follows for the lists, the wheel and the table.
+//! After something touched a connection: what follows for the lists, the timers and the table.
 
 use alloc::collections::VecDeque;
 
@@ -40,17 +40,25 @@ impl Lists {
             slot.listed = true;
             self.events.push_back(Source::Connection(index));
         }
+        Self::judge_timer(slot)
+    }
+
+    /// The connection's deadline, if its timer has to follow.
+    #[inline(always)]
+    pub(super) fn judge_timer(slot: &Slot) -> Option<Instant> {
         let deadline = slot.connection.next_deadline();
-        // A deadline that moved away leaves the node where it is: it fires early, finds nothing due
-        // and is armed again, which is cheaper than moving it with every acknowledgment.
+        // A deadline that moved away leaves the timer where it is: it fires early, finds nothing due
+        // and is armed again, which is cheaper than moving it with every acknowledgment. Nor is it
+        // stopped while something is to be sent, which would start it again.
         let over = slot.connection.closed().is_some();
-        let stops = deadline == Instant::NEVER && (over || slot.armed != Instant::NEVER);
+        let runs = slot.armed != Instant::NEVER && !slot.dirty;
+        let stops = deadline == Instant::NEVER && (over || runs);
         (deadline < slot.armed || stops).then_some(deadline)
     }
 }
 
 impl Shard {
-    /// Brings lists, wheel and table in line with the connection.
+    /// Brings lists, timers and table in line with the connection.
     pub(super) fn settle(&mut self, index: u32) {
         self.touch(index, |_, _| ());
     }
@@ -64,24 +72,16 @@ impl Shard {
         if matches!(state, State::TimeWait | State::Closed) {
             self.unlink(index);
         } else if deadline < slot.armed {
-            slot.armed = deadline;
-            self.wheel.arm(&mut self.records.connections, index, deadline);
+            self.timers.arm(&mut self.records.connections, index, deadline, self.now);
         } else {
-            self.disarm(index);
-        }
-    }
-
-    fn disarm(&mut self, index: u32) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if core::mem::replace(&mut slot.armed, Instant::NEVER) != Instant::NEVER {
-            self.wheel.disarm(&mut self.records.connections, index);
+            self.timers.disarm(&mut self.records.connections, index);
         }
     }
 
     /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
-        self.disarm(index);
+        self.timers.disarm(&mut self.records.connections, index);
         if !self.fast_opens.is_empty() {
             self.end_fast_opening(index);
         }

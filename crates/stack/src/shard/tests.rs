@@ -21,6 +21,8 @@ mod overflow;
 mod policies;
 mod ports;
 mod refuse;
+mod same_tick;
 mod storms;
 mod time_wait;
+mod timers;
 mod wrap;

@@ -37,7 +37,6 @@ impl Connection {
             self.cold(cx).send.push(piece);
             self.watch_for_stall(cx);
         }
-        self.note_limit(cx);
         Ok(take)
     }
 
@@ -135,7 +134,8 @@ impl Connection {
         let idle = cx.now.tick().millis_since(self.text_sent);
         // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
         // the TCP has not sent data in an interval exceeding the retransmission timeout."
-        if cx.tunables.slow_start_after_idle
+        if idle > 0
+            && cx.tunables.slow_start_after_idle
             && u64::from(idle) * 1_000 > self.rtt.rto_micros(cx.tunables)
         {
             self.cc.restart(u32::from(self.mss));

@@ -70,13 +70,13 @@ impl Outgoing {
     /// Its options, if they are of those that nearly all segments have.
     #[inline]
     pub fn plain_options(&self, order: OptionOrder) -> Option<PlainOptions> {
-        match (self.rare, self.timestamps) {
+        match (&self.rare, self.timestamps) {
             (RareOptions::None, None) => Some(PlainOptions::None),
             (RareOptions::None, Some(stamps)) => Some(PlainOptions::Timestamps(stamps)),
             (RareOptions::Opening(opening), Some(stamps)) if order == OptionOrder::Linux => {
-                let Opening { mss, window_scale, sack_permitted, fast_open } = opening;
-                let scale = window_scale.filter(|_| sack_permitted && fast_open.is_none())?;
-                Some(PlainOptions::Opening(mss, stamps, scale))
+                let whole = opening.sack_permitted && opening.fast_open.is_none();
+                let scale = opening.window_scale.filter(|_| whole)?;
+                Some(PlainOptions::Opening(opening.mss, stamps, scale))
             }
             _ => None,
         }
@@ -118,6 +118,19 @@ struct Piece {
     fin: bool,
 }
 
+/// What distinguishes a segment's header from that of others that the connection could send now.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    seq: SeqNum,
+    flags: TcpFlags,
+    gso_size: u16,
+}
+
+impl Head {
+    /// An acknowledgment's, its number aside.
+    const ACK: Self = Self { seq: SeqNum::new(0), flags: TcpFlags::ACK, gso_size: 0 };
+}
+
 /// What is judged and made.
 impl Connection {
     /// Whether there is something to send now.
@@ -139,19 +152,35 @@ impl Connection {
 
     /// Makes the next segment, if there is one to send. `slices` is empty and receives its text.
     pub fn poll_transmit(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Option<Outgoing> {
-        let plan = self.judge_transmit(cx.max_text)?;
-        let outgoing = match plan {
-            Plan::Syn => self.make_syn(cx, slices),
+        let Some(plan) = self.judge_transmit(cx.max_text) else {
+            self.note_limit(cx);
+            return None;
+        };
+        let head = match plan {
+            Plan::Syn => {
+                let outgoing = self.make_syn(cx, slices);
+                self.on_made(cx, slices, 0);
+                return Some(outgoing);
+            }
             Plan::Text(piece) => self.make_text(cx, piece, slices),
             Plan::Probe(piece) => self.make_probe(cx, piece, slices),
             Plan::KeepAlive => {
                 self.flags.clear(Flags::KEEP_ALIVE_NOW);
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
-                self.make_header(cx, self.snd.max - 1, TcpFlags::ACK, 0)
+                Head { seq: self.snd.max - 1, ..Head::ACK }
             }
-            Plan::Ack => self.make_header(cx, self.bare_number(), TcpFlags::ACK, 0),
+            Plan::Ack => Head { seq: self.bare_number(), ..Head::ACK },
         };
-        let segs = segments(slices.octets(), outgoing.gso_size);
+        let sack = self.name_held(slices.octets());
+        self.on_made(cx, slices, head.gso_size);
+        // Last, so that it is written where the caller has it.
+        Some(self.make_header(cx, head, sack))
+    }
+
+    /// A segment is made: it is counted, and what it carried may be all there was.
+    #[inline(always)]
+    fn on_made(&mut self, cx: &mut Context<'_>, slices: &Slices, gso_size: u16) {
+        let segs = segments(slices.octets(), gso_size);
         cx.counters.out_segs += segs;
         self.ledger.tally.on_sent(slices.octets(), segs, cx.now);
         if self.unsent_low_water().is_some() {
@@ -159,7 +188,6 @@ impl Connection {
         }
         self.note_limit(cx);
         self.settle(cx.pool);
-        Some(outgoing)
     }
 
     /// The number of a segment without text, where the peer takes it. A window that came with a SYN
@@ -300,7 +328,8 @@ impl Connection {
         let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(cx, syn, slices));
         let answers = self.state == State::SynReceived;
         let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
-        let mut outgoing = self.make_header(cx, self.snd.una, flags, 0);
+        let mut outgoing =
+            self.make_header(cx, Head { seq: self.snd.una, flags, gso_size: 0 }, None);
         outgoing.rare = RareOptions::Opening(Opening { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -341,21 +370,19 @@ impl Connection {
         }
     }
 
-    fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
+    fn make_text(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Head {
         for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::PERSIST] {
             self.flags.clear(flag);
         }
         let end = self.take_piece(&piece, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
-        let mut outgoing = self.make_piece(cx, &piece, len);
-        if len > mss {
-            outgoing.gso_size = self.mss;
-        }
+        let gso_size = if len > mss { self.mss } else { 0 };
+        let head = Head { gso_size, ..self.make_piece(&piece, len) };
         if piece.seq.before(self.snd.max) {
             // Only what was sent before counts as sent again: behind a window probe's octet the
             // rest of a super-segment is new.
             let again = self.snd.max.earlier(end).offset_from(piece.seq);
-            let segs = segments(again, outgoing.gso_size);
+            let segs = segments(again, gso_size);
             cx.counters.retrans_segs += segs;
             self.ledger.tally.on_sent_again(again.min(len), segs);
             self.rtt.stop_timing();
@@ -368,19 +395,19 @@ impl Connection {
         self.text_sent = cx.now.tick();
         self.snd.sent_to(self.snd.nxt.later(end));
         self.arm_retransmission(cx);
-        outgoing
+        head
     }
 
     /// A probe leaves SND.NXT where it is: if the window stays closed, it was not sent.
-    fn make_probe(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Outgoing {
+    fn make_probe(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Head {
         self.flags.clear(Flags::PROBE);
         let end = self.take_piece(&piece, slices);
-        let outgoing = self.make_piece(cx, &piece, slices.octets());
+        let head = self.make_piece(&piece, slices.octets());
         self.rtt.stop_timing();
         self.snd.max = self.snd.max.later(end);
         cx.counters.window_probes += 1;
         self.arm_retransmission(cx);
-        outgoing
+        head
     }
 
     /// Collects the piece's text; returns where it ends, FIN included.
@@ -401,7 +428,8 @@ impl Connection {
         piece.seq + slices.octets() + u32::from(fin)
     }
 
-    fn make_piece(&mut self, cx: &Context<'_>, piece: &Piece, len: u32) -> Outgoing {
+    /// `len` octets of the piece were collected.
+    fn make_piece(&self, piece: &Piece, len: u32) -> Head {
         let mut flags = TcpFlags::ACK;
         if len > 0 && piece.seq + len == self.text_end() {
             // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
@@ -411,26 +439,21 @@ impl Connection {
         if piece.fin && len == piece.len {
             flags |= TcpFlags::FIN;
         }
-        self.make_header(cx, piece.seq, flags, len)
+        Head { seq: piece.seq, flags, gso_size: 0 }
     }
 
-    /// A header for `text` octets that acknowledges everything received. Only duplicates may
-    /// remain owed, and an acknowledgment that had no room to name what is held.
-    fn make_header(
-        &mut self,
-        cx: &Context<'_>,
-        seq: SeqNum,
-        flags: TcpFlags,
-        text: u32,
-    ) -> Outgoing {
+    /// A header that acknowledges everything received, and names what is held. Only duplicates may
+    /// remain owed, and an acknowledgment that had no room for that.
+    // Always: as a value of its own it would be copied.
+    #[inline(always)]
+    fn make_header(&mut self, cx: &Context<'_>, head: Head, sack: Option<SackBlocks>) -> Outgoing {
+        let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
         self.unacked_segs = 0;
         if self.state != State::SynSent {
             self.rcv.edge = self.judge_edge(self.least_step(cx.tunables));
             self.rcv.last_ack = self.rcv.nxt;
         }
-        let timestamps = self.own_timestamps(cx);
-        let sack = self.name_held(timestamps, text);
         if sack.is_none_or(|blocks| !blocks.is_empty()) {
             self.acks_owed = self.acks_owed.saturating_sub(1);
         }
@@ -441,8 +464,8 @@ impl Connection {
             flags: if urgent > 0 { flags | TcpFlags::URG } else { flags },
             window: self.rcv.raw_window(self.recv_scale),
             urgent,
-            gso_size: 0,
-            timestamps,
+            gso_size,
+            timestamps: self.own_timestamps(cx),
             rare: sack.map_or(RareOptions::None, RareOptions::Sack),
         }
     }
@@ -451,12 +474,18 @@ impl Connection {
     /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
     /// time it is sent. RFC 2883 4: what came twice stands before all others. `None` if there is
     /// nothing to name.
-    fn name_held(&mut self, timestamps: Option<Timestamps>, text: u32) -> Option<SackBlocks> {
-        let cold = self.cold.as_mut().filter(|_| self.flags.has(Flags::SACK))?;
+    #[inline]
+    fn name_held(&mut self, text: u32) -> Option<SackBlocks> {
+        let cold = self.cold.as_ref().filter(|_| self.flags.has(Flags::SACK))?;
         if !cold.recv.has_held() && cold.duplicate.is_none() {
             return None;
         }
-        let most = if timestamps.is_some() { 3 } else { 4 };
+        self.name_ranges(text)
+    }
+
+    fn name_ranges(&mut self, text: u32) -> Option<SackBlocks> {
+        let cold = self.cold.as_mut()?;
+        let most = if self.flags.has(Flags::TIMESTAMPS) { 3 } else { 4 };
         let room = u32::from(self.mss).saturating_sub(text);
         let fitting = most.min(room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS);
         let mut blocks = SackBlocks::NONE;

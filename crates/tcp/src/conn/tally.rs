@@ -17,6 +17,13 @@ pub struct Ledger {
     pub(super) particulars: Option<Box<Particulars>>,
 }
 
+impl Ledger {
+    /// Its connection is gone, and what was set for it goes.
+    pub(crate) fn retire(&mut self) {
+        self.particulars = None;
+    }
+}
+
 /// Counts of one connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {

@@ -212,15 +212,17 @@ impl Connection {
 
     /// Whether reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
+    #[inline]
     pub(super) fn owes_window_update(&self) -> bool {
-        let announced = self.rcv.wnd();
         // While plenty is announced, the acknowledgment of what the peer sends next will carry
         // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
         // announce is plenty, too, else each handshake would end with an update: unless the peer's
         // segments are longer, and it waits until it can send a whole one.
-        if announced >= PLENTY.max(u32::from(self.advertised_mss)) {
-            return false;
-        }
+        let announced = self.rcv.wnd();
+        announced < PLENTY.max(u32::from(self.advertised_mss)) && self.judge_update(announced)
+    }
+
+    fn judge_update(&self, announced: u32) -> bool {
         let mss = u32::from(self.mss);
         let edge = self.judge_edge(mss);
         let half = self.most_window() / 2;

@@ -266,8 +266,8 @@ impl Connection {
             // The peer answers probes; only silence counts against it (RFC 9293 3.8.6.1).
             self.attempts = 0;
         }
-        let probed = matches!(self.state, State::Established | State::CloseWait);
-        if self.flags.has(Flags::KEEP_ALIVE) && probed {
+        let probed = || matches!(self.state, State::Established | State::CloseWait);
+        if self.flags.has(Flags::KEEP_ALIVE) && probed() {
             self.keep_alive_probes = 0;
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
         }

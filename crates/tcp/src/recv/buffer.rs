@@ -251,6 +251,7 @@ impl RecvBuffer {
     }
 
     /// Lets go of everything, and keeps the room.
+    #[inline]
     pub fn clear(&mut self) {
         self.ready.clear();
         if self.has_held() {

@@ -90,8 +90,11 @@ impl ChunkQueue {
     }
 
     /// Lets go of everything, and keeps the room.
+    #[inline]
     pub fn clear(&mut self) {
-        self.full.clear();
+        if !self.full.is_empty() {
+            self.full.clear();
+        }
         if self.tail.capacity() > 0 {
             self.tail = BytesMut::new();
         }

@@ -134,9 +134,12 @@ impl SendBuffer {
     }
 
     /// Lets go of everything, and keeps the room.
+    #[inline]
     pub fn clear(&mut self) {
-        self.pieces.clear();
-        self.tail.clear();
+        if !self.is_empty() {
+            self.pieces.clear();
+            self.tail.clear();
+        }
         self.start = 0;
         self.end = 0;
         self.urgent = None;

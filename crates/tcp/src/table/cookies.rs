@@ -13,7 +13,8 @@
 //!
 //! Without timestamps a cookie has no room for window scale and SACK, and neither is negotiated.
 //!
-//! A cookie holds for 80 to 120 s. A guess is right once in 2^27, whatever it guesses.
+//! A cookie holds for 80 to 120 s. A guess is right once in 2^27, whatever it guesses; once in 2^26
+//! while two keys are good.
 //!
 //! **Limit.** Nothing remembers that a cookie was used: whoever saw a third segment, and repeats it
 //! within those two minutes after its connection is over and left no TIME-WAIT, opens it again.
@@ -21,20 +22,22 @@
 //! has a record. Both are judged where the records are.
 //!
 //! **Groups.** Machines that share the cookie key, and are told one clock, complete each other's
-//! handshakes. Their clocks may differ by up to 40 s.
+//! handshakes. Their clocks may differ by up to 40 s. [`Cookies::set_keys`] says how their key changes.
 
 use core::time::Duration;
 
 use whimbrel_wire::{Address, Flow, Mss, SeqNum, WindowScale};
 
-use super::Secrets;
 use super::sip::SipHasher24;
+use super::{Key, Secrets};
 use crate::Instant;
 
 /// Makes and checks the cookies of one shard.
 #[derive(Clone)]
 pub struct Cookies {
     prf: SipHasher24,
+    /// Of another key whose cookies are good.
+    other: Option<SipHasher24>,
     /// What the group's clock showed at the shard's start; zero outside a group.
     epoch: Duration,
     membership: Membership,
@@ -76,7 +79,22 @@ impl Cookies {
 
     /// The cookies of a stack with these keys, alone.
     pub fn new(secrets: &Secrets) -> Self {
-        Self { prf: secrets.cookies.prf(), epoch: Duration::ZERO, membership: Membership::Alone }
+        Self {
+            prf: secrets.cookies.prf(),
+            other: None,
+            epoch: Duration::ZERO,
+            membership: Membership::Alone,
+        }
+    }
+
+    /// Makes cookies under `key` from now on, and takes those under `other` as well.
+    ///
+    /// A group changes its key in three steps, and refuses nobody: all of its machines take the new key
+    /// as `other`; then it becomes their `key`, and the old one `other`; [`Cookies::LIFETIME`] after the
+    /// last of them the old one is left out.
+    pub fn set_keys(&mut self, key: &Key, other: Option<&Key>) {
+        self.prf = key.prf();
+        self.other = other.map(Key::prf);
     }
 
     /// Takes part in a group, whose clock shows `clock` at this moment: any time that all its
@@ -94,7 +112,7 @@ impl Cookies {
     /// The cookie for a handshake: our ISS.
     pub fn issue(&self, flow: &Flow, terms: &CookieTerms, mss: Mss, now: Instant) -> SeqNum {
         let above = MSS_TABLE.partition_point(|listed| *listed <= mss.get());
-        self.compose(flow, terms, self.period(now), above.saturating_sub(1) as u32)
+        compose(&self.prf, flow, terms, self.period(now), above.saturating_sub(1) as u32)
     }
 
     /// The MSS of a peer that returned this ISS, if it is a cookie of this handshake that holds now.
@@ -108,7 +126,8 @@ impl Cookies {
         let (period, rank) = (iss.raw() >> RANK_BITS & PERIOD_MASK, iss.raw() & RANK_MASK);
         let period = self.recent(period, now)?;
         let mss = *MSS_TABLE.get(rank as usize)?;
-        (self.compose(flow, terms, period, rank) == iss).then_some(Mss::new(mss))
+        let is_of = |prf: &SipHasher24| compose(prf, flow, terms, period, rank) == iss;
+        (is_of(&self.prf) || self.other.as_ref().is_some_and(is_of)).then_some(Mss::new(mss))
     }
 
     /// The period that ends in these two bits and whose cookies hold now.
@@ -125,21 +144,21 @@ impl Cookies {
         let clock = self.epoch.saturating_add(now.since(Instant::ZERO));
         clock.as_secs() / PERIOD_SECS
     }
+}
 
-    fn compose(&self, flow: &Flow, terms: &CookieTerms, period: u64, rank: u32) -> SeqNum {
-        let mut input = Input::EMPTY;
-        for end in [&flow.local, &flow.remote] {
-            input.push_address(&end.addr);
-            input.push(&end.port.to_be_bytes());
-        }
-        input.push(&terms.irs.raw().to_be_bytes());
-        input.push(&period.to_be_bytes());
-        let carried = terms.carried.map_or(NO_TIMESTAMPS, |carried| carried.bits() as u8);
-        input.push(&[rank as u8, carried, terms.own_scale.get()]);
-        let code = self.prf.hash(input.as_slice()) as u32;
-        let signed = (period as u32 & PERIOD_MASK) << RANK_BITS | rank;
-        SeqNum::new(code << (RANK_BITS + PERIOD_BITS) | signed)
+fn compose(prf: &SipHasher24, flow: &Flow, terms: &CookieTerms, period: u64, rank: u32) -> SeqNum {
+    let mut input = Input::EMPTY;
+    for end in [&flow.local, &flow.remote] {
+        input.push_address(&end.addr);
+        input.push(&end.port.to_be_bytes());
     }
+    input.push(&terms.irs.raw().to_be_bytes());
+    input.push(&period.to_be_bytes());
+    let carried = terms.carried.map_or(NO_TIMESTAMPS, |carried| carried.bits() as u8);
+    input.push(&[rank as u8, carried, terms.own_scale.get()]);
+    let code = prf.hash(input.as_slice()) as u32;
+    let signed = (period as u32 & PERIOD_MASK) << RANK_BITS | rank;
+    SeqNum::new(code << (RANK_BITS + PERIOD_BITS) | signed)
 }
 
 /// Says that there is a key, and nothing of what it is.

@@ -7,11 +7,12 @@
 //! nobody, until the last of them is gone: completed and refused, reset, or timed out. So a number
 //! in an entry never comes to mean another listener, and closing costs O(accept queue).
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 
 use whimbrel_wire::{Address, Endpoint, Family};
 
-use super::{Cookies, Slab};
+use super::{Cookies, FastOpenKeys, Slab};
 use crate::Instant;
 use crate::conn::SocketOptions;
 
@@ -104,6 +105,12 @@ impl Listeners {
     pub fn set_fast_open(&mut self, id: ListenerId, most: u32) -> bool {
         let listener = self.resolve_mut(id);
         listener.map(|listener| listener.fast_open.limit = most).is_some()
+    }
+
+    /// Gives a listener keys of its own for the cookies of Fast Open. Returns whether `id` names one.
+    pub fn set_fast_open_keys(&mut self, id: ListenerId, keys: FastOpenKeys) -> bool {
+        let listener = self.resolve_mut(id);
+        listener.map(|listener| listener.fast_open.keys = Some(Box::new(keys))).is_some()
     }
 
     /// One more connection is in a handshake that Fast Open began.
@@ -203,12 +210,14 @@ pub struct Listener {
 }
 
 /// What RFC 7413 4.2 keeps for a listener.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Default, Debug)]
 struct FastOpenQueue {
     /// 0: FastOpenEnabled is off.
     limit: u32,
     /// PendingFastOpenRequests.
     pending: u32,
+    /// Few have their own.
+    keys: Option<Box<FastOpenKeys>>,
 }
 
 impl Listener {
@@ -292,6 +301,11 @@ impl Listener {
     /// How many are; those that were reset count on for a while.
     pub const fn fast_open_pending(&self) -> u32 {
         self.fast_open.pending
+    }
+
+    /// The keys of its cookies, if they are not those of all listeners.
+    pub fn fast_open_keys(&self) -> Option<&FastOpenKeys> {
+        self.fast_open.keys.as_deref()
     }
 
     /// Whether one more would exceed the limit.

@@ -6,6 +6,7 @@
 mod cancel;
 mod errors;
 mod fast;
+mod keys;
 mod many;
 mod same;
 mod shards;

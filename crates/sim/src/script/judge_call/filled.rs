@@ -74,7 +74,13 @@ fn judge_option(step: &CallStep, came: &OptionValue) -> Result<(), Mismatch> {
         (value, came) => {
             let expected = option_value(value)
                 .map_err(|error| Mismatch::new("the value", error, describe_value(came)))?;
-            if expected != *came {
+            let same = match (&expected, came) {
+                (OptionValue::Text(text), OptionValue::Octets(octets)) => {
+                    text.chars().eq(octets.iter().copied().map(char::from))
+                }
+                (expected, came) => expected == came,
+            };
+            if !same {
                 return Err(Mismatch::new(
                     "the value",
                     describe_value(&expected),
@@ -110,6 +116,7 @@ fn judge_len(len: &Arg, came: &OptionValue) -> Result<(), Mismatch> {
     let size = match came {
         OptionValue::Int(_) => 4,
         OptionValue::Linger(_) => 8,
+        OptionValue::Octets(octets) => octets.len() as i64,
         OptionValue::Text(_) | OptionValue::Info(_) => return Ok(()),
     };
     if *len == Arg::Ellipsis {
@@ -172,6 +179,7 @@ fn describe_value(value: &OptionValue) -> String {
         OptionValue::Int(value) => value.to_string(),
         OptionValue::Linger(linger) => format!("{linger:?}"),
         OptionValue::Text(text) => format!("{text:?}"),
+        OptionValue::Octets(octets) => format!("{octets:?}"),
         OptionValue::Info(_) => "a struct tcp_info".to_string(),
     }
 }

@@ -1,6 +1,7 @@
 //! `getsockopt` and `setsockopt`.
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use whimbrel_posix::option::IPPROTO_IP;
 use whimbrel_posix::{Linger, OptionValue, SocketOption};
@@ -33,7 +34,10 @@ pub(super) fn read(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
 pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let [fd, level, option, value, len] = args(step)?;
     let option = find(level, option)?;
-    let value = self::value(value)?;
+    let value = match (option, self::value(value)?) {
+        (SocketOption::FastOpenKey, OptionValue::Text(key)) => OptionValue::Octets(octets(&key)?),
+        (_, value) => value,
+    };
     if *len != Arg::Ellipsis {
         let len = number(len)?;
         let fits = match &value {
@@ -42,6 +46,7 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
             OptionValue::Int(_) => len == 4,
             OptionValue::Linger(_) => len == 8,
             OptionValue::Text(text) => usize::try_from(len).is_ok_and(|len| len >= text.len()),
+            OptionValue::Octets(octets) => usize::try_from(len) == Ok(octets.len()),
             OptionValue::Info(_) => false,
         };
         if !fits {
@@ -49,6 +54,12 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
         }
     }
     Ok(Call::SetSockOpt { fd: host_fd(fd, names)?, option, value })
+}
+
+/// What a text stands for whose characters are octets.
+fn octets(text: &str) -> Result<Vec<u8>, LowerError> {
+    let octet = |letter: char| u8::try_from(letter).map_err(|_| invalid("a character of 16 bits"));
+    text.chars().map(octet).collect()
 }
 
 /// The option, which must be of the level that is written.

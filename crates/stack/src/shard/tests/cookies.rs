@@ -4,17 +4,16 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_tcp::conn::{Snapshot, State};
-use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::tunables::SynCookies;
-use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
-use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Address, Endpoint, IpHeader, Mss, Protocol, RawWindow, SeqNum, WindowScale};
+use whimbrel_tcp::{DropReason, Instant, Tunables};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale};
 
 use super::hosts::{
     BOTH, Hosts, Over, client_addr, drain, events, host, send, server_addr, server_at,
 };
-use super::packets::{exchange, packet_from, sent};
-use crate::{Event, Handle, ListenerId, RxFrame, Shard};
+use super::packets::{self, exchange, sent, tcp};
+use crate::{Event, Handle, ListenerId, Shard};
 
 const ALWAYS: SynCookies = SynCookies::Always;
 
@@ -26,20 +25,9 @@ fn hosts(syn_cookies: SynCookies) -> Hosts {
     Hosts::of(host(client_addr, 1, &Tunables::default()), server(syn_cookies))
 }
 
-/// The TCP header of a packet.
-fn tcp(packet: &[u8]) -> TcpHeader {
-    let (_, payload) = IpHeader::parse(packet).expect("an IP packet");
-    TcpHeader::parse(payload).expect("a TCP header").0
-}
-
 /// A segment from `src` reaches the server; what it answers.
 fn tell(server: &mut Shard, now: Instant, src: Address, header: &TcpHeader) -> Vec<TcpHeader> {
-    let mut octets = [0; 60];
-    let len = header.emit(OptionOrder::Linux, &mut octets);
-    let packet = packet_from(src, server_addr(Over::V4), Protocol::TCP, &octets[..len]);
-    let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
-    server.rx(now, &[RxFrame::new(&packet, meta)]);
-    sent(server).iter().map(|packet| tcp(packet)).collect()
+    packets::tell(server, now, src, header, &[]).into_iter().map(|(answer, _)| answer).collect()
 }
 
 fn syn(port: u16) -> TcpHeader {
@@ -361,7 +349,7 @@ fn a_group_completes_what_another_of_it_began_and_its_timestamps_go_on() {
         let snapshot = snapshot(&second, handle);
         assert_eq!((snapshot.scales.is_some(), snapshot.sack), (stamped, stamped));
         send(&mut second, handle, b"answer");
-        let answer = tcp(&sent(&mut second)[0]);
+        let answer = tcp(&sent(&mut second)[0]).0;
         assert_eq!(answer.seq, syn_ack.seq + 1);
         let val = |header: &TcpHeader| header.options.timestamps.map(|stamps| stamps.val);
         assert_eq!(val(&answer), val(&syn_ack), "no time has passed");
@@ -369,7 +357,8 @@ fn a_group_completes_what_another_of_it_began_and_its_timestamps_go_on() {
         send(&mut second, handle, b"more");
         second.close(handle);
         let more = sent(&mut second);
-        let goes_on = more.iter().all(|packet| val(&tcp(packet)) == val(&syn_ack).map(|at| at + 7));
+        let goes_on =
+            more.iter().all(|packet| val(&tcp(packet).0) == val(&syn_ack).map(|at| at + 7));
         assert!(goes_on && !more.is_empty());
     }
 }

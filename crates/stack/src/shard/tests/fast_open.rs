@@ -5,17 +5,16 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_tcp::conn::{SocketOptions, State};
-use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::{FastOpens, Key};
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_tcp::{CloseReason, Counters, SegMeta, Tunables};
-use whimbrel_wire::tcp::{FastOpen, OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{Endpoint, IpHeader, Mss, Protocol, RawWindow, SeqNum};
+use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::{Endpoint, Mss, RawWindow, SeqNum};
 
 use super::hosts::{
     BOTH, DELAY, Hosts, Over, Wire, client_addr, drain, events, host, send, server_addr, server_at,
 };
-use super::packets::{packet_from, sent};
+use super::packets::{self, sent, tcp};
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard};
 
 const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
@@ -59,23 +58,9 @@ fn counts(counters: &Counters) -> [u64; 4] {
     ]
 }
 
-/// The TCP header of a packet, and its text.
-fn tcp(packet: &[u8]) -> (TcpHeader, Vec<u8>) {
-    let (_, payload) = IpHeader::parse(packet).expect("an IP packet");
-    let (header, len) = TcpHeader::parse(payload).expect("a TCP header");
-    (header, payload[len..].to_vec())
-}
-
 /// A segment of the client's reaches the server; what it answers.
 fn tell(hosts: &mut Hosts, header: &TcpHeader, text: &[u8]) -> Vec<(TcpHeader, Vec<u8>)> {
-    let mut octets = [0; 60];
-    let len = header.emit(OptionOrder::Linux, &mut octets);
-    let segment = [&octets[..len], text].concat();
-    let ends = (client_addr(Over::V4), server_addr(Over::V4));
-    let packet = packet_from(ends.0, ends.1, Protocol::TCP, &segment);
-    let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
-    hosts.server.rx(hosts.now, &[RxFrame::new(&packet, meta)]);
-    sent(&mut hosts.server).iter().map(|packet| tcp(packet)).collect()
+    packets::tell(&mut hosts.server, hosts.now, client_addr(Over::V4), header, text)
 }
 
 fn syn(port: u16, fast_open: Option<FastOpen>) -> TcpHeader {
@@ -337,6 +322,36 @@ fn a_cookie_of_the_key_before_is_good_and_replaced() {
 }
 
 #[test]
+fn a_listener_with_keys_of_its_own_grants_and_takes_under_them_alone() {
+    let (mut hosts, _, of_stack) = server_for(8);
+    let at = Endpoint::new(server_addr(Over::V4), 81);
+    let own = hosts.server.listen(at, 16).expect("free");
+    hosts.server.set_fast_open(own, 8);
+    let [primary, backup] = [Key([8; 16]), Key([9; 16])];
+    assert!(hosts.server.set_fast_open_keys(own, &primary, None));
+    let answer = |hosts: &mut Hosts, port, dst_port, option| {
+        let answers = tell(hosts, &TcpHeader { dst_port, ..syn(port, Some(option)) }, REQUEST);
+        (answers[0].0.ack, answers[0].0.options.fast_open)
+    };
+    let (nothing, all) = (SeqNum::new(1_001), SeqNum::new(1_001) + REQUEST.len() as u32);
+    let (taken, granted) = answer(&mut hosts, 1, 81, of_stack);
+    let first = granted.expect("another cookie");
+    assert!(taken == nothing && first != of_stack);
+    assert_eq!(answer(&mut hosts, 2, 81, first), (all, None));
+    assert_eq!(answer(&mut hosts, 3, 80, first), (nothing, Some(of_stack)));
+    // The stack's key changes for the others alone.
+    hosts.server.rotate_fast_open_key(&Key([7; 16]));
+    assert_eq!(answer(&mut hosts, 4, 81, first), (all, None));
+    hosts.server.set_fast_open_keys(own, &backup, Some(&primary));
+    let (taken, renewed) = answer(&mut hosts, 5, 81, first);
+    assert!(taken == all && renewed.is_some_and(|it| it != first));
+    hosts.server.set_fast_open_keys(own, &backup, None);
+    assert_eq!(answer(&mut hosts, 6, 81, first), (nothing, renewed));
+    hosts.server.close_listener(own);
+    assert!(!hosts.server.set_fast_open_keys(own, &primary, None));
+}
+
+#[test]
 fn a_cookie_that_expired_costs_a_round_trip_and_no_text() {
     let (mut hosts, listener) = acquainted(Over::V4);
     hosts.server.rotate_fast_open_key(&Key([8; 16]));
@@ -425,8 +440,7 @@ fn a_syn_holds_no_more_than_the_server_announced() {
     assert_eq!(hosts.client.send(client, &mut data), Ok(3_580));
     let packets = sent(&mut hosts.client);
     assert_eq!((packets.len(), packets[0].len()), (1, 1_492));
-    let meta = SegMeta { checksum: RxChecksum::Unknown, ..SegMeta::SINGLE };
-    hosts.server.rx(hosts.now, &[RxFrame::new(&packets[0], meta)]);
+    hosts.server.rx(hosts.now, &[RxFrame::new(&packets[0], SegMeta::SINGLE)]);
     hosts.settle();
     let server = hosts.server.accept(listener).expect("open at once");
     assert_eq!(drain(&mut hosts.server, server).0, [7; 5_000]);

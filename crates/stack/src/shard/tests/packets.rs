@@ -3,7 +3,9 @@
 use std::net::Ipv6Addr;
 use std::vec::Vec;
 
+use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
     Address, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol, TrafficClass,
 };
@@ -144,6 +146,30 @@ pub(super) fn too_big(about: &[u8], mtu: u16) -> Vec<u8> {
         let quoted = &about[..about.len().min(1_232)];
         icmpv6(about, &Icmpv6Message::PacketTooBig { mtu: u32::from(mtu), quoted })
     }
+}
+
+/// A segment from `src` reaches the IPv4 server; returns what that answers, headers and texts.
+pub(super) fn tell(
+    server: &mut Shard,
+    now: Instant,
+    src: Address,
+    header: &TcpHeader,
+    text: &[u8],
+) -> Vec<(TcpHeader, Vec<u8>)> {
+    let mut octets = [0; 60];
+    let len = header.emit(OptionOrder::Linux, &mut octets);
+    let segment = [&octets[..len], text].concat();
+    let packet = packet_from(src, server_addr(Over::V4), Protocol::TCP, &segment);
+    let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
+    server.rx(now, &[RxFrame::new(&packet, meta)]);
+    sent(server).iter().map(|packet| tcp(packet)).collect()
+}
+
+/// The TCP header of a packet, and its text.
+pub(super) fn tcp(packet: &[u8]) -> (TcpHeader, Vec<u8>) {
+    let (_, payload) = IpHeader::parse(packet).expect("an IP packet");
+    let (header, len) = TcpHeader::parse(payload).expect("a TCP header");
+    (header, payload[len..].to_vec())
 }
 
 /// Hands a packet to a host at `now`; returns what it sends.

@@ -5,7 +5,7 @@ use whimbrel_wire::{Address, Endpoint, Flow, Mss, SeqNum, WindowScale};
 
 use super::{Carried, CookieTerms, Cookies, Membership};
 use crate::Instant;
-use crate::table::Secrets;
+use crate::table::{Key, Secrets};
 
 const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
@@ -76,6 +76,26 @@ fn another_key_makes_and_takes_other_cookies() {
     let other = Cookies::new(&Secrets::from_seed(2));
     assert_ne!(other.issue(&FLOW, &TERMS, MSS, MADE), made());
     assert_eq!(other.redeem(&FLOW, &TERMS, made(), MADE), None);
+}
+
+#[test]
+fn a_group_changes_its_key_in_three_steps_and_refuses_nobody() {
+    let (old, new) = (Key([1; 16]), Key([2; 16]));
+    let steps = [(&old, None), (&old, Some(&new)), (&new, Some(&old)), (&new, None)];
+    let at = |step: usize| {
+        let mut machine = cookies();
+        machine.set_keys(steps[step].0, steps[step].1);
+        machine
+    };
+    let takes = |made: usize, taken: usize| {
+        let cookie = at(made).issue(&FLOW, &TERMS, MSS, MADE);
+        at(taken).redeem(&FLOW, &TERMS, cookie, MADE) == Some(MSS)
+    };
+    for step in 0..3 {
+        assert!(takes(step, step) && takes(step, step + 1) && takes(step + 1, step), "{step}");
+    }
+    assert!(!takes(0, 3) && !takes(3, 0), "another key is another");
+    assert!(!takes(2, 0), "and so it is if a step is left out");
 }
 
 #[test]

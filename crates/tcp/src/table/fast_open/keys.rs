@@ -1,11 +1,12 @@
 //! The cookies that this host grants (RFC 7413 4.1.2).
 //!
-//! A cookie is SipHash-2-4 of both addresses, under a key that serves nothing else: whoever returns
-//! it has received packets at the address that it speaks from. It says nothing of ports, so one is
-//! good for every listener of this host.
+//! A cookie is SipHash-2-4 of both addresses, the client's first, under a key that serves nothing
+//! else: whoever returns it has received packets at the address that it speaks from. It says nothing
+//! of ports, so one is good for every listener with that key. Its octets are those that Linux (since
+//! 5.3) makes of the same key: hosts of either kind can stand behind one address.
 //!
 //! Cookies last as long as their key. After [`FastOpenKeys::rotate`] those of the key before are
-//! good for one more time, and answered by a new one.
+//! good until the next time, and answered by a new one.
 
 use core::fmt;
 
@@ -18,8 +19,8 @@ use super::super::sip::SipHasher24;
 /// The keys of the cookies.
 #[derive(Clone)]
 pub struct FastOpenKeys {
-    current: SipHasher24,
-    previous: Option<SipHasher24>,
+    primary: SipHasher24,
+    backup: Option<SipHasher24>,
 }
 
 /// What a cookie is worth.
@@ -27,7 +28,7 @@ pub struct FastOpenKeys {
 pub enum CookieVerdict {
     /// It was granted to this address.
     Valid,
-    /// It was, under the key before: its owner is to have a new one.
+    /// It was, under the other key: its owner is to have a new one.
     Outdated,
     /// It was not, or too long ago.
     Invalid,
@@ -36,27 +37,32 @@ pub enum CookieVerdict {
 impl FastOpenKeys {
     /// Cookies under this key.
     pub fn new(key: &Key) -> Self {
-        Self { current: key.prf(), previous: None }
+        Self { primary: key.prf(), backup: None }
+    }
+
+    /// The same, and takes those under `backup`, too.
+    pub fn with_backup(self, backup: &Key) -> Self {
+        Self { backup: Some(backup.prf()), ..self }
     }
 
     /// Grants cookies under `key` from now on. Those of the key so far are still taken, those of the
     /// one before it no more.
     pub fn rotate(&mut self, key: &Key) {
-        self.previous = Some(core::mem::replace(&mut self.current, key.prf()));
+        self.backup = Some(core::mem::replace(&mut self.primary, key.prf()));
     }
 
     /// The cookie of whoever speaks to `local` from `remote`.
     pub fn grant(&self, local: &Address, remote: &Address) -> FastOpen {
-        let cookie = code(&self.current, local, remote);
+        let cookie = code(&self.primary, local, remote);
         FastOpen::from_cookie(&cookie).unwrap_or(FastOpen::REQUEST)
     }
 
     /// What a cookie is worth that came from `remote` to `local`.
     pub fn judge(&self, local: &Address, remote: &Address, cookie: &FastOpen) -> CookieVerdict {
         let is_of = |prf: &SipHasher24| cookie.cookie() == code(prf, local, remote);
-        if is_of(&self.current) {
+        if is_of(&self.primary) {
             CookieVerdict::Valid
-        } else if self.previous.as_ref().is_some_and(is_of) {
+        } else if self.backup.as_ref().is_some_and(is_of) {
             CookieVerdict::Outdated
         } else {
             CookieVerdict::Invalid
@@ -74,11 +80,11 @@ impl fmt::Debug for FastOpenKeys {
 /// The length of what is hashed tells the families apart.
 fn code(prf: &SipHasher24, local: &Address, remote: &Address) -> [u8; 8] {
     let hash = if local.is_v4() {
-        prf.hash([local.v4_octets(), remote.v4_octets()].as_flattened())
+        prf.hash([remote.v4_octets(), local.v4_octets()].as_flattened())
     } else {
-        prf.hash([*local.octets(), *remote.octets()].as_flattened())
+        prf.hash([*remote.octets(), *local.octets()].as_flattened())
     };
-    hash.to_be_bytes()
+    hash.to_le_bytes()
 }
 
 #[cfg(test)]

@@ -157,7 +157,10 @@ impl TimeWait {
     /// segments apart, and the last one is `delay` old.
     ///
     /// RFC 7323 B.2: what arrives of the old connection has a TSval less than TS.Recent, which the
-    /// new one inherits, if the clocks of both sides have ticked since; ours ticks each ms.
+    /// new one inherits, if the clocks of both sides have ticked since. Ours has when the tick is
+    /// another; but two ticks that follow each other may be a microsecond apart, in which no clock
+    /// of the peer's has. So it takes one more than `delay` has, and a delay of 1 ms is enough
+    /// towards whoever ticks each ms, however short the path.
     pub fn judge_take_over(&self, now: Tick, delay: Duration) -> TakeOver {
         if self.ts_recent().is_none() {
             return TakeOver::Never;
@@ -165,7 +168,7 @@ impl TimeWait {
         let answered = [self.challenged, self.replied].map(|stamp| stamp.millis_to(now));
         let answered = answered.into_iter().flatten().map(|(millis, _)| millis);
         let silent = answered.fold(now.millis_since(self.entered), u32::min);
-        match (delay.as_millis().min(DAY) as u32).max(1).saturating_sub(silent) {
+        match (delay.as_millis().min(DAY) as u32 + 1).saturating_sub(silent) {
             0 => TakeOver::Safe,
             left => TakeOver::After(left),
         }

@@ -13,11 +13,9 @@
 //! So under steady reuse at random a record takes 53.2 octets, without reuse 48.2, and there is one
 //! chunk of 24 KiB at either end. Thinned by halves it took 68.1, by sixteenths 51.5; a reuse then
 //! takes 645 instructions in here, against 377 by halves and 920 by sixteenths, of some 25,000 that
-//! a whole connection takes (callgrind with `--toggle-collect='*reuse_at_random*'` on the test
-//! `count_reuse`). Copying runs of live records instead of each was no cheaper, 661. Measured
-//! (`cargo test --release -p whimbrel-tcp ring -- --ignored --nocapture`, on a shared EPYC): to enter
-//! and expire in order 24 ns; to take one of a million at random, all of it cold, and enter it anew
-//! 490 ns (by halves 340).
+//! a whole connection takes; to enter and to expire in order take 328 (callgrind with
+//! `--toggle-collect='*reuse_at_random*'`, or `'*in_order*'`, on the test `count`, by the million).
+//! Copying runs of live records instead of each was no cheaper, 661.
 //! (Rejected: a slab with links, 8 octets more a record, over the 64 that a TIME-WAIT may cost; a
 //! plain ring, which at a million reuses a second would hold 5.8 GB of holes.)
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 use whimbrel_wire::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
 use whimbrel_wire::{RawWindow, SeqNum};
 
-use super::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict};
+use super::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict, TakeOver};
 use crate::segment::{Payload, RxSegment, SegMeta};
 use crate::table::time_wait::TimeWait;
 use crate::table::time_wait::tests::{RCV_NXT, SND_NXT, TS_RECENT, plain, with_timestamps};
@@ -321,4 +321,30 @@ fn its_acknowledgment_says_where_the_connection_ended() {
     assert_eq!(reply.timestamps, Some(Timestamps { val: 77, ecr: TS_RECENT }));
     assert_eq!(plain().ack_reply(Some(77)).timestamps, None);
     assert_eq!(plain().iss_floor(), SND_NXT + 65_536);
+}
+
+#[test]
+fn a_successor_waits_until_the_delay_is_over_by_every_clock() {
+    let left = |delay: u64, millis: u32| {
+        with_timestamps().judge_take_over(Tick::new(millis), Duration::from_millis(delay))
+    };
+    // Of its own clock nobody has less than a tick; a tick away is one microsecond or a millisecond.
+    for (delay, waits) in [(0, 1), (1, 2), (10, 11), (1_000, 1_001)] {
+        assert_eq!(left(delay, 0), TakeOver::After(waits));
+        assert_eq!(left(delay, waits - 1), TakeOver::After(1));
+        assert_eq!(left(delay, waits), TakeOver::Safe);
+    }
+    assert_eq!(plain().judge_take_over(Tick::new(9_000), Duration::ZERO), TakeOver::Never);
+}
+
+#[test]
+fn a_successor_waits_for_what_the_record_itself_answered() {
+    for answer in [TimeWait::on_challenge, TimeWait::on_reply] {
+        let mut record = with_timestamps();
+        assert!(answer(&mut record, Tick::new(5_000), INTERVAL));
+        let judge = |millis| record.judge_take_over(Tick::new(millis), Duration::from_secs(1));
+        assert!(matches!(judge(5_999), TakeOver::After(_)));
+        // What is remembered of it is coarse, and never earlier than it was.
+        assert_eq!(judge(6_030), TakeOver::Safe);
+    }
 }

@@ -150,35 +150,27 @@ proptest! {
     }
 }
 
-/// cargo test --release -p whimbrel-tcp ring -- --ignored --nocapture
-#[test]
-#[ignore = "measures"]
-fn measure_entering_and_leaving() {
-    let mut ring = Ring::new();
-    for value in 0..1_000_000 {
-        push(&mut ring, value);
-    }
-    let start = std::time::Instant::now();
-    for value in 0..10_000_000 {
-        push(&mut ring, value);
-        if let Some((number, _)) = ring.front() {
-            ring.remove(number);
-        }
-    }
-    println!("enter and expire: {:.1} ns", start.elapsed().as_nanos() as f64 / 1e7);
-    let (mut ring, mut live) = reused_at_random(1_000_000);
-    println!("a record reused at random: {:.1} octets", ring.memory() as f64 / 1e6);
-    let start = std::time::Instant::now();
-    reuse_at_random(&mut ring, &mut live, 10_000_000);
-    println!("reuse at random of a million: {:.1} ns", start.elapsed().as_nanos() as f64 / 1e7);
-}
-
-/// For callgrind with `--toggle-collect='*reuse_at_random*'`.
+/// For callgrind with `--toggle-collect='*in_order*'` or `'*reuse_at_random*'`.
 #[test]
 #[ignore = "counts"]
-fn count_reuse() {
+fn count() {
+    let mut ring = Ring::new();
+    for value in 0..20_000 {
+        push(&mut ring, value);
+    }
+    enter_and_expire_in_order(&mut ring, 1_000_000);
     let mut ring = Ring::new();
     let mut live: Vec<u32> = (0..20_000).map(|value| push(&mut ring, value)).collect();
     reuse_at_random(&mut ring, &mut live, 1_000_000);
     println!("{:.1} octets", ring.memory() as f64 / 2e4);
+}
+
+#[inline(never)]
+fn enter_and_expire_in_order(ring: &mut Ring, times: u32) {
+    for value in 0..times {
+        push(ring, value);
+        if let Some((number, _)) = ring.front() {
+            ring.remove(number);
+        }
+    }
 }

@@ -1,0 +1,138 @@
+//! The timers of connections: a queue of those that most never live to see, and a wheel.
+//!
+//! A short connection changes its mind about its deadline four or five times, from one
+//! retransmission time-out to the next and to delayed acknowledgments, and is over before any of them
+//! comes. So a deadline that lies far enough ahead does not enter the wheel at once: its connection is
+//! *looked at* a constant time later, and entered then if it still waits for something. Constant
+//! time-outs are a queue: 16 octets and a few instructions to enter, nothing to leave, and while it
+//! stands there each deadline that lies behind that look is followed for nothing.
+//!
+//! Either way [`Slot::armed`] says when the connection is attended to, never later than its deadline.
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use whimbrel_tcp::Instant;
+
+use crate::connections::{Connections, Slot};
+use crate::wheel::Wheel;
+
+/// The timers of a shard's connections, at most one each.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    wheel: Wheel,
+    /// Connections to be looked at, the first due in front. A place whose timer was disarmed or went
+    /// into the wheel stays until its time.
+    looks: VecDeque<Look>,
+    /// How many of them are armed still.
+    looked_for: usize,
+}
+
+/// When a connection is looked at.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    at: Instant,
+    index: u32,
+}
+
+impl Timers {
+    pub(crate) fn new() -> Self {
+        Self { wheel: Wheel::new(Instant::ZERO), looks: VecDeque::new(), looked_for: 0 }
+    }
+
+    /// How many are armed.
+    pub(crate) fn len(&self) -> usize {
+        self.wheel.len() + self.looked_for
+    }
+
+    /// Arms the timer of a connection for its `deadline`, which is earlier than what it was armed for,
+    /// if it was.
+    #[inline]
+    pub(crate) fn arm(
+        &mut self,
+        connections: &mut Connections,
+        index: u32,
+        deadline: Instant,
+        now: Instant,
+    ) {
+        let Some(slot) = connections.0.get_mut(index) else { return };
+        let look = now + FIRST_LOOK;
+        if slot.armed == Instant::NEVER && deadline >= look {
+            slot.armed = look;
+            self.looks.push_back(Look { at: look, index });
+            self.looked_for += 1;
+            return;
+        }
+        self.looked_for -= usize::from(slot.is_looked_for());
+        slot.armed = deadline;
+        self.wheel.arm(connections, index, deadline);
+    }
+
+    /// Disarms the timer of a connection, if it is armed.
+    #[inline]
+    pub(crate) fn disarm(&mut self, connections: &mut Connections, index: u32) {
+        let Some(slot) = connections.0.get_mut(index) else { return };
+        if slot.is_looked_for() {
+            self.looked_for -= 1;
+        } else if slot.armed != Instant::NEVER {
+            self.wheel.disarm(connections, index);
+        }
+        if let Some(slot) = connections.0.get_mut(index) {
+            slot.armed = Instant::NEVER;
+        }
+    }
+
+    /// Disarms and returns a connection whose timer is due at `now`; to be called until `None`. Each
+    /// that was looked at, cascaded or fired takes one from `budget`.
+    pub(crate) fn pop_due(
+        &mut self,
+        connections: &mut Connections,
+        now: Instant,
+        budget: &mut usize,
+    ) -> Option<u32> {
+        while let Some(look) = self.looks.front().copied().filter(|look| look.at <= now)
+            && let Some(left) = budget.checked_sub(1)
+        {
+            *budget = left;
+            self.looks.pop_front();
+            let slot = connections.0.get_mut(look.index);
+            let Some(slot) = slot.filter(|slot| slot.is_looked_for() && slot.armed == look.at)
+            else {
+                continue;
+            };
+            self.looked_for -= 1;
+            let deadline = slot.connection.next_deadline();
+            if deadline <= now {
+                slot.armed = Instant::NEVER;
+                return Some(look.index);
+            }
+            slot.armed = deadline;
+            if deadline != Instant::NEVER {
+                self.wheel.arm(connections, look.index, deadline);
+            }
+        }
+        let index = self.wheel.pop_due(connections, now, budget)?;
+        if let Some(slot) = connections.0.get_mut(index) {
+            slot.armed = Instant::NEVER;
+        }
+        Some(index)
+    }
+
+    /// When [`Timers::pop_due`] must be called at the latest; it may find nothing due then.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let look = self.looks.front().filter(|_| self.looked_for > 0).map(|look| look.at);
+        [look, self.wheel.next_deadline()].into_iter().flatten().min()
+    }
+}
+
+impl Slot {
+    /// Whether its timer stands in the queue and not in the wheel.
+    fn is_looked_for(&self) -> bool {
+        self.armed != Instant::NEVER && !self.timer.is_armed()
+    }
+}
+
+/// Less than an acknowledgment is delayed, which is the shortest of what is armed in each connection:
+/// what comes behind it need not be armed earlier. Longer than short connections last on a near path;
+/// on a far one the look costs as much as it saves.
+const FIRST_LOOK: Duration = Duration::from_millis(32);
