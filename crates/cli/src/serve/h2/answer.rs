@@ -90,10 +90,22 @@ impl Shared {
         };
         let mut body = request.into_body();
         let response = match answer {
-            Answer::Response(response) => response,
+            Answer::Response(response) => {
+                self.discard(&mut body).await;
+                response
+            }
             Answer::Upload(upload) => self.take(upload, &mut body).await,
         };
         (response, body)
+    }
+
+    /// Reads a body that is not wanted, if it is short: some clients take it for an error if they are
+    /// answered in the middle of it.
+    async fn discard(&self, body: &mut Incoming) {
+        let length = body.size_hint().upper();
+        if length.is_some_and(|length| length <= self.limits.discard) {
+            while next_frame(body).await.is_some_and(|frame| frame.is_ok()) {}
+        }
     }
 
     /// Takes a request's body.
