@@ -11,6 +11,7 @@ mod keys;
 mod many;
 mod same;
 mod shards;
+mod storm;
 mod streams;
 mod tun;
 mod world;
