@@ -20,7 +20,8 @@ pub struct Record {
     /// From the moment an exchange began to its last octet.
     pub service: Histogram<u64>,
     /// The same from the moment it was due at the rate asked for: what a user would have waited
-    /// (the correction of coordinated omission). Without a rate equal to `service`.
+    /// (the correction of coordinated omission). Exchanges that were due and not answered by the end
+    /// count with what was waited until then. Without a rate equal to `service`.
     pub corrected: Histogram<u64>,
     phases: [Histogram<u64>; Phase::ALL.len()],
     /// Exchanges that were answered, by the status of the answer (0 where there is none).
@@ -144,6 +145,13 @@ impl Record {
         *self.statuses.entry(answer.status).or_default() += 1;
         self.body += answer.body;
         self.intervals.count(now.since(self.began), answer.body);
+    }
+
+    /// At the end, `count` exchanges were not answered that had been due then.
+    pub(crate) fn leave_unanswered(&mut self, due: Instant, count: u64) {
+        if due >= self.began {
+            self.corrected.saturating_record_n(nanos(self.until.since(due)), count);
+        }
     }
 
     pub(crate) fn fail(&mut self, now: Instant, trouble: Trouble) {
