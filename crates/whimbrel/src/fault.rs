@@ -136,7 +136,8 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
         ConnectError::Loopback(_) => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
     };
-    io::Error::new(kind, error)
+    // As text: so `unwrap`, too, and a `main` that returns it, say what was hit.
+    io::Error::new(kind, error.to_string())
 }
 
 /// Why nothing listens.
@@ -147,7 +148,7 @@ pub(crate) fn listen(error: ListenError) -> io::Error {
         ListenError::PortZero => ErrorKind::InvalidInput,
         _ => ErrorKind::Other,
     };
-    io::Error::new(kind, error)
+    io::Error::new(kind, error.to_string())
 }
 
 /// Another socket has the end.

@@ -21,6 +21,7 @@ async fn refused_timed_out_and_unreachable_are_told_apart() {
         let error = TcpStream::connect(&world.client, addr).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(part), "{error}");
+        assert!(format!("{error:?}").contains(part), "{error:?}");
     }
     world.assert_empty().await;
 
