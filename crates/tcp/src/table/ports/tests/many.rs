@@ -230,7 +230,7 @@ fn ports_of_another_shard_are_met_once_and_count_for_nothing() {
         let tunables = Tunables { port_order: *order, ..Tunables::default() };
         let mut ports = with(1, range(1_000, 1_999), &tunables);
         let (mut counters, mut used) = (Counters::default(), BTreeMap::new());
-        let is_home = |port: u16| (port >> 1) % 2 == 0;
+        let is_home = |port: u16| (port >> 1).is_multiple_of(2);
         let open = |ports: &mut Ports, used: &mut BTreeMap<u16, PortUse>| {
             let mut looks = 0;
             let opened = ports.choose(&PEER, &mut Counters::default(), |port| {
