@@ -260,9 +260,13 @@ fn veth_checksums(machine: &Machine) -> Finding {
     let leave = here.filter(|peer| peer.checksums == Checksums::Device);
     let leave: Vec<_> = leave.map(|peer| peer.name.as_str()).collect();
     if !leave.is_empty() {
-        let fixes: Vec<_> = leave.iter().map(|name| format!("sudo ethtool -K {name} tx off")).collect();
+        let fixes: Vec<_> =
+            leave.iter().map(|name| format!("sudo ethtool -K {name} tx off")).collect();
         return warn(
-            format!("what {} send has no checksum yet, and is TCP_CSUM when it is replayed", leave.join(" and ")),
+            format!(
+                "what {} send has no checksum yet, and is TCP_CSUM when it is replayed",
+                leave.join(" and ")
+            ),
             fixes.join("; "),
         );
     }
