@@ -11,6 +11,7 @@ pub struct IdleList {
     nodes: Vec<Node>,
     oldest: u32,
     newest: u32,
+    len: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ struct Node {
 /// No place in use.
 impl Default for IdleList {
     fn default() -> Self {
-        Self { nodes: Vec::new(), oldest: NONE, newest: NONE }
+        Self { nodes: Vec::new(), oldest: NONE, newest: NONE, len: 0 }
     }
 }
 
@@ -50,6 +51,7 @@ impl IdleList {
             None => self.oldest = place,
         }
         self.newest = place;
+        self.len += 1;
     }
 
     /// The place is no longer in use.
@@ -68,6 +70,17 @@ impl IdleList {
         if let Some(node) = self.nodes.get_mut(place as usize) {
             *node = UNLINKED;
         }
+        self.len -= 1;
+    }
+
+    /// How many places are in use.
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether none is.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Whether this place is in use.

@@ -7,29 +7,36 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use whimbrel_tcp::Instant;
 
 use crate::Record;
 use crate::idle::IdleList;
-use crate::record::{Answered, Phase};
+use crate::record::{Answered, Connections, Phase};
 use crate::transport::{Happening, Model, Reading, Transport, Trouble};
 
 use arrivals::Arrivals;
 use slot::{Slot, Stage, Whole};
+use stopwatch::Stopwatch;
 
 pub use confidence::{Confidence, Level, MOST_RUNS};
+pub use controls::{Controls, LOOK, Motion, Wanted};
 pub use council::{Council, Stretch};
 pub use plan::{Answer, Correction, Ending, Exchange, FastOpen, Plan, Until};
 pub use runs::{Finished, Repeat, Runs};
+pub use states::States;
 
 mod arrivals;
 mod confidence;
+mod controls;
 mod council;
 mod plan;
 mod runs;
 mod slot;
 mod start;
+mod states;
+mod stopwatch;
 
 /// A load under way. Poll it as a [`Model`].
 #[derive(Debug)]
@@ -40,12 +47,18 @@ pub struct Load<T: Transport> {
     by_place: Vec<u32>,
     /// Slots that have nothing to do.
     free: VecDeque<u32>,
+    /// Of those, how many have a connection.
+    kept: u32,
+    /// Slots that nobody wants any more.
+    spare: Vec<u32>,
     /// Slots that have more to do than one turn allows.
     again: VecDeque<u32>,
     /// Slots whose connection opens, by when that began.
     opening: IdleList,
-    /// Slots that wait for an answer or an end, by when that began.
+    /// Slots that wait for an answer, by when that began.
     waiting: IdleList,
+    /// Slots that wait for the end of their connection, by when that began.
+    closing: IdleList,
     /// Slots that failed and rest.
     resting: IdleList,
     /// Slots whose exchange waits for a port, the oldest first.
@@ -58,6 +71,8 @@ pub struct Load<T: Transport> {
     /// Exchanges of the warm-up that failed.
     failed_warm: u64,
     record: Record,
+    /// The time of arrivals and of the record.
+    watch: Stopwatch,
     life: Life,
     close: Close,
     /// The place of the next connection's address among the plan's.
@@ -100,21 +115,28 @@ enum Turn {
 impl<T: Transport> Load<T> {
     /// A load that begins when it is first polled.
     pub fn new(plan: Plan) -> Self {
-        let slots = (0..plan.connections.max(1)).map(|_| Slot::new(&plan.exchange));
+        let plan = Plan { connections: plan.connections.max(1), ..plan };
+        let slots = (0..plan.connections).map(|_| Slot::new(&plan.exchange));
+        let mut record = Record::new(plan.interval);
+        record.connections = Connections::of(plan.connections);
         Self {
             slots: slots.collect(),
             by_place: Vec::new(),
-            free: (0..plan.connections.max(1)).collect(),
+            free: (0..plan.connections).collect(),
+            kept: 0,
+            spare: Vec::new(),
             again: VecDeque::new(),
             opening: IdleList::default(),
             waiting: IdleList::default(),
+            closing: IdleList::default(),
             resting: IdleList::default(),
             starved: VecDeque::new(),
             next_asking: Instant::ZERO,
             arrivals: Arrivals::new(plan.rate, Instant::ZERO),
             over: 0,
             failed_warm: 0,
-            record: Record::new(plan.interval),
+            record,
+            watch: Stopwatch::default(),
             life: Life::NotBegun,
             close: Close::default(),
             next_local: 0,
@@ -122,7 +144,7 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// What it does.
+    /// What it does; its connections are those that are wanted now.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -135,6 +157,11 @@ impl<T: Transport> Load<T> {
     /// Exchanges that are over, those of the warm-up included.
     pub const fn over(&self) -> u64 {
         self.over
+    }
+
+    /// How long it has measured, without pauses.
+    pub fn elapsed(&self, now: Instant) -> Duration {
+        self.watch.at(now).since(self.record.began)
     }
 
     /// Whether it was polled, or ended.
@@ -154,14 +181,17 @@ impl<T: Transport> Load<T> {
             return;
         }
         self.life = Life::Over;
+        let at = self.watch.at(now);
+        self.record.paused = self.watch.paused(now);
         self.record.until = match self.plan.until {
-            Until::Elapsed(time) => now.min(self.record.began + time),
-            Until::Exchanges(_) => now,
+            Until::Elapsed(time) => at.min(self.record.began + time),
+            Until::Exchanges(_) => at,
         };
         self.close.never_begun = self.arrivals.missed(self.record.until);
+        self.count_unanswered();
         while let Some(place) = self.starved.pop_front() {
             self.close.in_flight += 1;
-            self.count_wait(place, self.record.until);
+            self.count_wait(place, now);
         }
         for slot in &mut self.slots {
             let Some(id) = slot.id.take() else { continue };
@@ -175,14 +205,37 @@ impl<T: Transport> Load<T> {
             }
         }
     }
+
+    /// Who was not answered has waited that long at least: a server that stalls to the end must not
+    /// look better than one that recovers.
+    fn count_unanswered(&mut self) {
+        if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
+            return;
+        }
+        let Record { began, until, .. } = self.record;
+        for (due, count) in self.arrivals.missed_by_time(until) {
+            if due >= began {
+                self.record.leave_unanswered(until.since(due), count);
+            }
+        }
+        let starved = self.starved.iter().filter_map(|place| self.slots.get(*place as usize));
+        let under_way = self.slots.iter().filter(|slot| {
+            slot.id.is_some() && matches!(slot.stage, Stage::Opening | Stage::Exchange)
+        });
+        let end = self.watch.when(until);
+        for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
+            self.record.leave_unanswered(end.since(slot.times.due), 1);
+        }
+    }
 }
 
 impl<T: Transport> Model<T> for Load<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         if self.life == Life::NotBegun {
             self.life = Life::Running;
-            self.arrivals = Arrivals::new(self.plan.rate, now + self.plan.offset);
-            self.record.begin(now + self.plan.warmup);
+            let at = self.watch.at(now);
+            self.arrivals = Arrivals::new(self.plan.rate, at + self.plan.offset);
+            self.record.begin(at + self.plan.warmup);
         }
         let mut left = budget;
         while left > 0 {
@@ -201,7 +254,8 @@ impl<T: Transport> Model<T> for Load<T> {
         }
         self.expire(net, now);
         // Events and beginnings have a budget each: neither keeps the other waiting.
-        let more = self.feed(net, now, budget) || self.start(net, now, budget);
+        let more =
+            self.retire(net, budget) || self.feed(net, now, budget) || self.start(net, now, budget);
         if self.is_due_to_end(now) {
             self.end(net, now);
         }
@@ -212,18 +266,20 @@ impl<T: Transport> Model<T> for Load<T> {
         if self.life != Life::Running {
             return None;
         }
+        let moves = !self.watch.is_stopped();
         let end = match self.plan.until {
-            Until::Elapsed(time) => Some(self.record.began + time),
-            Until::Exchanges(_) => None,
+            Until::Elapsed(time) if moves => Some(self.watch.when(self.record.began + time)),
+            _ => None,
         };
         let oldest = |list: &IdleList, time| list.oldest().map(|(_, since)| since + time);
-        let arrival = (!self.free.is_empty() && self.has_more_to_begin())
-            .then(|| self.arrivals.next(self.record.until));
+        let arrival = (moves && !self.free.is_empty() && self.has_more_to_begin())
+            .then(|| self.watch.when(self.arrivals.next(self.record.until)));
         let deadlines = [
             end,
             arrival,
             oldest(&self.opening, self.plan.connect_timeout),
             oldest(&self.waiting, self.plan.timeout),
+            oldest(&self.closing, self.plan.timeout),
             oldest(&self.resting, start::REST),
             (!self.starved.is_empty()).then_some(self.next_asking),
         ];
@@ -304,6 +360,7 @@ impl<T: Transport> Load<T> {
                 if net.recv(id) != Reading::Pending {
                     net.close(id);
                     slot.id = None;
+                    self.kept -= 1;
                 }
                 Turn::Wait
             }
@@ -357,7 +414,8 @@ impl<T: Transport> Load<T> {
         let times = slot.times;
         self.waiting.remove(place);
         self.over += 1;
-        if times.due >= self.record.began {
+        let at = self.watch.at(now);
+        if times.measured {
             if let Some(first) = times.first {
                 self.record.phase_took(Phase::FirstByte, first.since(times.asked));
                 self.record.phase_took(Phase::Body, now.since(first));
@@ -367,9 +425,10 @@ impl<T: Transport> Load<T> {
                 Correction::On => times.due,
                 Correction::Off => times.began,
             };
-            self.record.answer(now, Answered { due, began: times.began, status, body });
+            let (service, corrected) = (now.since(times.began), now.since(due));
+            self.record.answer(at, Answered { service, corrected, status, body });
         }
-        self.record.until = now;
+        self.record.until = at;
         self.part(net, place, whole, now)
     }
 
@@ -381,6 +440,7 @@ impl<T: Transport> Load<T> {
         match self.plan.ending {
             Ending::KeepAlive if reusable => {
                 slot.stage = Stage::Idle;
+                self.kept += 1;
                 self.free.push_back(place);
                 return Turn::Wait;
             }
@@ -395,14 +455,14 @@ impl<T: Transport> Load<T> {
             Ending::KeepAlive | Ending::Server => {}
         }
         slot.stage = Stage::Closing;
-        self.waiting.touch(place, now);
+        self.closing.touch(place, now);
         Turn::More
     }
 
     /// The connection is over, as it should be.
     fn on_closed(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
-        self.waiting.remove(place);
+        self.closing.remove(place);
         self.record.phase_took(Phase::Close, now.since(slot.times.answered));
         if let Some(id) = slot.id.take() {
             net.close(id);

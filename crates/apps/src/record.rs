@@ -10,8 +10,10 @@ use whimbrel_tcp::Instant;
 use crate::Trouble;
 use crate::transport::PortShortage;
 
+pub use connections::Connections;
 pub use intervals::{Count, Intervals, Spread};
 
+mod connections;
 mod intervals;
 
 /// Everything that a run measured. Latencies are in nanoseconds, kept to three digits.
@@ -20,7 +22,8 @@ pub struct Record {
     /// From the moment an exchange began to its last octet.
     pub service: Histogram<u64>,
     /// The same from the moment it was due at the rate asked for: what a user would have waited
-    /// (the correction of coordinated omission). Without a rate equal to `service`.
+    /// (the correction of coordinated omission). Exchanges that were due and not answered by the end
+    /// count with what was waited until then. Without a rate equal to `service`.
     pub corrected: Histogram<u64>,
     phases: [Histogram<u64>; Phase::ALL.len()],
     /// Exchanges that were answered, by the status of the answer (0 where there is none).
@@ -43,6 +46,11 @@ pub struct Record {
     pub starved_for: Duration,
     /// What kept the ports, when one was last sought in vain.
     pub shortage: Option<PortShortage>,
+    /// How many connections there were to be.
+    pub connections: Connections,
+    /// How long the load stood still, which is no time here: the moments below are its own, and
+    /// intervals too. What went on meanwhile counts with the moment that it stood still at.
+    pub paused: Duration,
     /// When measuring began.
     pub began: Instant,
     /// When it ended, or the last thing happened.
@@ -94,6 +102,8 @@ impl Record {
             starved: 0,
             starved_for: Duration::ZERO,
             shortage: None,
+            connections: Connections::default(),
+            paused: Duration::ZERO,
             began: Instant::ZERO,
             until: Instant::ZERO,
         }
@@ -119,7 +129,7 @@ impl Record {
         self.troubles.values().sum()
     }
 
-    /// How long it took.
+    /// How long it took, without pauses.
     pub fn elapsed(&self) -> Duration {
         self.until.since(self.began)
     }
@@ -138,17 +148,22 @@ impl Record {
         self.phases[phase as usize].saturating_record(nanos(time));
     }
 
-    pub(crate) fn answer(&mut self, now: Instant, answer: Answered) {
-        self.service.saturating_record(nanos(now.since(answer.began)));
-        self.corrected.saturating_record(nanos(now.since(answer.due)));
+    pub(crate) fn answer(&mut self, at: Instant, answer: Answered) {
+        self.service.saturating_record(nanos(answer.service));
+        self.corrected.saturating_record(nanos(answer.corrected));
         *self.statuses.entry(answer.status).or_default() += 1;
         self.body += answer.body;
-        self.intervals.count(now.since(self.began), answer.body);
+        self.intervals.count(at.since(self.began), answer.body);
     }
 
-    pub(crate) fn fail(&mut self, now: Instant, trouble: Trouble) {
+    /// `count` exchanges that were due so long before the end were not answered.
+    pub(crate) fn leave_unanswered(&mut self, waited: Duration, count: u64) {
+        self.corrected.saturating_record_n(nanos(waited), count);
+    }
+
+    pub(crate) fn fail(&mut self, at: Instant, trouble: Trouble) {
         *self.troubles.entry(trouble).or_default() += 1;
-        self.intervals.count_failed(now.since(self.began));
+        self.intervals.count_failed(at.since(self.began));
     }
 }
 
@@ -174,6 +189,8 @@ impl AddAssign<&Self> for Record {
         self.starved += other.starved;
         self.starved_for += other.starved_for;
         self.shortage = self.shortage.or(other.shortage);
+        self.connections += other.connections;
+        self.paused = self.paused.max(other.paused);
         self.began = self.began.min(other.began);
         self.until = self.until.max(other.until);
     }
@@ -182,8 +199,8 @@ impl AddAssign<&Self> for Record {
 /// An exchange that was answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
-    pub(crate) due: Instant,
-    pub(crate) began: Instant,
+    pub(crate) service: Duration,
+    pub(crate) corrected: Duration,
     pub(crate) status: u16,
     pub(crate) body: u64,
 }

@@ -14,11 +14,13 @@ use whimbrel_wire::{Address, Endpoint};
 
 pub use gauge::{Gauge, Limit, Limited};
 pub use shortage::{PortShortage, Unopened};
+pub use standing::Standing;
 pub use trouble::Trouble;
 
 mod gauge;
 mod shard;
 mod shortage;
+mod standing;
 mod trouble;
 
 /// Connections, as applications use them.
@@ -68,6 +70,9 @@ pub trait Transport {
 
     /// Segments sent again by all connections together; `None` if only each tells.
     fn retransmits(&self) -> Option<u64>;
+
+    /// What it holds at this moment; `None` if it cannot tell.
+    fn standing(&self) -> Option<Standing>;
 
     /// This side's end of the connection, if it is known.
     fn local(&self, id: Self::Id) -> Option<Endpoint>;

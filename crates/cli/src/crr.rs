@@ -136,6 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         opposite: &plan,
         told: Told::new(&mut report, arguments.screen, &plan.load),
         council: Arc::default(),
+        reins: None,
     };
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
 

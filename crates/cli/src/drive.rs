@@ -55,17 +55,30 @@ pub(crate) trait Job {
     /// Whether anybody is told how the clients go.
     fn is_followed(&self) -> bool;
 
-    /// How far a client is.
-    fn course<T: Transport>(client: &Self::Client<T>, now: Instant) -> Self::Course;
+    /// How far a client is, and what its transport holds, if that is there already.
+    fn course<T: Transport>(
+        client: &Self::Client<T>,
+        net: Option<&T>,
+        now: Instant,
+    ) -> Self::Course;
 
-    /// Told every now and then how far all clients are.
-    fn watch(&mut self, courses: &[Self::Course]);
+    /// Told every now and then how far all clients are. Says whether the run is to go on.
+    fn watch(&mut self, courses: &[Self::Course]) -> Watch;
 
     /// The run is over, by itself or because somebody interrupted it.
     fn end<T: Transport>(client: Self::Client<T>, net: &mut T, now: Instant) -> Self::Outcome;
 
     /// What all clients did together; `None` if there was none.
     fn conclude(&mut self, parts: Vec<Self::Outcome>) -> Option<Self::Outcome>;
+}
+
+/// What whoever watches a run wants of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Watch {
+    /// It goes on.
+    GoOn,
+    /// It ends now, as if a signal had interrupted it.
+    End,
 }
 
 /// A run that is over.

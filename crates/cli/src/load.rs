@@ -21,6 +21,7 @@ pub(crate) mod json;
 mod meeting;
 mod oha;
 mod plan;
+mod reins;
 mod summary;
 mod threads;
 mod url;
@@ -29,6 +30,7 @@ pub(crate) use figures::{Outcome, figure, figure_names};
 pub(crate) use job::{Opposite, RunsJob, Told};
 use plan::Plan;
 pub(crate) use plan::work;
+use reins::Reins;
 pub(crate) use summary::{errors, phases, runs};
 
 /// What was typed.
@@ -152,18 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let mut job = RunsJob {
-        load: &plan.load,
-        repeat: plan.repeat,
-        unit: "req/s",
-        opposite: &plan,
-        told: Told::new(&mut report, arguments.screen, &plan.load),
-        council: Arc::default(),
-    };
-    let ran = match plan.threads {
-        1 => drive::run(&mut job, &plan.ground, plan.target)?,
-        _ => threads::run(&mut job, &plan)?,
-    };
+    let ran = carry_out(&plan, Told::new(&mut report, arguments.screen, &plan.load), None)?;
 
     // Of a run in which nothing went, the reason alone is worth reading.
     if report.form() == Form::Text {
@@ -181,6 +172,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // What shall not be so of the last run shall not be so of any.
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
     runs.into_iter().try_for_each(|run| report.judge(&|name| figure(run, name)))
+}
+
+/// Loads; whoever follows it is told how it goes, and may hold its reins.
+fn carry_out(
+    plan: &Plan,
+    told: Told<'_>,
+    reins: Option<Arc<Reins>>,
+) -> Result<Ran<Outcome>, Failure> {
+    let mut job = RunsJob {
+        load: &plan.load,
+        repeat: plan.repeat,
+        unit: "req/s",
+        opposite: plan,
+        told,
+        council: Arc::default(),
+        reins,
+    };
+    match plan.threads {
+        1 => drive::run(&mut job, &plan.ground, plan.target),
+        _ => threads::run(&mut job, plan),
+    }
 }
 
 /// A load of which nothing was answered measured nothing.

@@ -7,9 +7,10 @@ use core::time::Duration;
 
 use whimbrel_tcp::Instant;
 
-use super::{Close, Confidence, Council, Load, Plan, Stretch};
-use crate::Record;
+use super::controls::Steered;
+use super::{Close, Confidence, Controls, Council, Load, Motion, Plan, Stretch};
 use crate::transport::{Model, Transport};
+use crate::{Part, Record};
 
 /// Several runs of one load. Poll it as a [`Model`].
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub struct Runs<T: Transport> {
     asking: Option<Instant>,
     /// The other parts, and this one's number among them.
     council: Option<(Arc<dyn Council>, u32)>,
+    steered: Option<Steered>,
     finished: Vec<Finished>,
 }
 
@@ -64,6 +66,7 @@ impl<T: Transport> Runs<T> {
             next: None,
             asking: None,
             council: None,
+            steered: None,
             finished: Vec::new(),
             plan,
         }
@@ -73,6 +76,12 @@ impl<T: Transport> Runs<T> {
     #[must_use]
     pub fn in_council(self, council: Arc<dyn Council>, part: u32) -> Self {
         Self { council: Some((council, part)), ..self }
+    }
+
+    /// The same as this part of a load that somebody steers while it runs.
+    #[must_use]
+    pub fn steered_by(self, controls: Arc<dyn Controls>, part: Part) -> Self {
+        Self { steered: Some(Steered::new(controls, part)), ..self }
     }
 
     /// The run that is under way, or the last one.
@@ -97,6 +106,19 @@ impl<T: Transport> Runs<T> {
             self.current.end(net, now);
             self.finish();
         }
+    }
+
+    /// Does what is wanted of it now, in the run under way and in those to come.
+    fn steer(&mut self, now: Instant) {
+        let Some(steered) = &mut self.steered else { return };
+        let wanted = steered.look(now);
+        self.plan.connections = wanted.connections;
+        self.current.steer(wanted, now);
+    }
+
+    /// Whether it stands still.
+    fn is_paused(&self) -> bool {
+        self.steered.as_ref().is_some_and(|steered| steered.motion == Motion::Paused)
     }
 
     fn finish(&mut self) {
@@ -134,10 +156,11 @@ impl<T: Transport> Runs<T> {
 
 impl<T: Transport> Model<T> for Runs<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        self.steer(now);
         if let Some(next) = self.next {
             // Nobody waits for what is told of connections that were let go.
             while net.poll_event().is_some() {}
-            if now < next {
+            if now < next || self.is_paused() {
                 return false;
             }
             self.next = None;
@@ -162,7 +185,11 @@ impl<T: Transport> Model<T> for Runs<T> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.next.or(self.asking).or_else(|| self.current.next_deadline())
+        // While it stands still no run begins.
+        let next = self.next.filter(|_| !self.is_paused());
+        let own = next.or(self.asking).or_else(|| self.current.next_deadline());
+        let look = self.steered.as_ref().filter(|_| !self.is_done()).map(Steered::next_look);
+        [own, look].into_iter().flatten().min()
     }
 
     fn is_done(&self) -> bool {

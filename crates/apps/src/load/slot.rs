@@ -36,8 +36,10 @@ pub(crate) enum Stage {
 /// The moments of an exchange.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Times {
-    /// When it fell due.
+    /// When it fell due, or would have, had the load not stood still before it began.
     pub(crate) due: Instant,
+    /// Whether it counts: it fell due after the warm-up.
+    pub(crate) measured: bool,
     /// When it was begun: with the SYN, if there was one.
     pub(crate) began: Instant,
     /// When its connection began to open: later, if it waited for a port.

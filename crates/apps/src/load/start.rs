@@ -13,11 +13,15 @@ use crate::transport::{Opening, PortShortage, Transport, Trouble, Unopened};
 impl<T: Transport> Load<T> {
     /// Begins what is due, while there are connections free. Returns whether more may be.
     pub(super) fn start(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        if self.watch.is_stopped() {
+            return false;
+        }
+        let at = self.watch.at(now);
         for _ in 0..budget {
             if !self.has_more_to_begin() || self.free.is_empty() {
                 return false;
             }
-            let Some(due) = self.arrivals.take(now) else { return false };
+            let Some(due) = self.arrivals.take(at) else { return false };
             let Some(place) = self.free.pop_front() else { return false };
             self.begin(net, place, due, now);
         }
@@ -26,10 +30,13 @@ impl<T: Transport> Load<T> {
 
     fn begin(&mut self, net: &mut T, place: u32, due: Instant, now: Instant) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
-        slot.times.due = due;
+        let measured = due >= self.record.began;
+        slot.times.due = self.watch.when(due);
+        slot.times.measured = measured;
         slot.times.began = now;
         slot.reader = Reader::new(self.plan.exchange.answer);
         if slot.id.is_some() {
+            self.kept -= 1;
             return self.ask(net, place, now);
         }
         // Whoever waits for a port already is to have the next one.
@@ -40,7 +47,7 @@ impl<T: Transport> Load<T> {
             }
         }
         self.starved.push_back(place);
-        self.record.starved += u64::from(due >= self.record.began);
+        self.record.starved += u64::from(measured);
     }
 
     /// Begins to open the connection of a slot, unless there is no port for it.
@@ -111,8 +118,8 @@ impl<T: Transport> Load<T> {
     /// A slot waited for a port until now.
     pub(super) fn count_wait(&mut self, place: u32, now: Instant) {
         let Some(slot) = self.slots.get(place as usize) else { return };
-        let Times { due, began, .. } = slot.times;
-        if due >= self.record.began {
+        let Times { measured, began, .. } = slot.times;
+        if measured {
             self.record.starved_for += now.since(began);
         }
     }
@@ -152,12 +159,13 @@ impl<T: Transport> Load<T> {
         self.waiting.remove(place);
         self.resting.touch(place, now);
         self.over += 1;
-        if slot.times.due >= self.record.began {
-            self.record.fail(now, trouble);
+        let at = self.watch.at(now);
+        if slot.times.measured {
+            self.record.fail(at, trouble);
         } else {
             self.failed_warm += 1;
         }
-        self.record.until = now;
+        self.record.until = at;
         Turn::Wait
     }
 
@@ -167,12 +175,10 @@ impl<T: Transport> Load<T> {
             self.fail(net, place, Trouble::ConnectTimeout, now);
         }
         while let Some(place) = expired(self.waiting.oldest(), self.plan.timeout, now) {
-            let closing = self.slots.get(place as usize).is_some_and(|s| s.stage == Stage::Closing);
-            if closing {
-                self.give_up_closing(net, place, now);
-            } else {
-                self.fail(net, place, Trouble::ResponseTimeout, now);
-            }
+            self.fail(net, place, Trouble::ResponseTimeout, now);
+        }
+        while let Some(place) = expired(self.closing.oldest(), self.plan.timeout, now) {
+            self.give_up_closing(net, place, now);
         }
         while let Some(place) = expired(self.resting.oldest(), REST, now) {
             self.resting.remove(place);
@@ -188,7 +194,7 @@ impl<T: Transport> Load<T> {
         }
         slot.stage = Stage::Idle;
         self.record.unclosed += 1;
-        self.waiting.remove(place);
+        self.closing.remove(place);
         self.resting.touch(place, now);
     }
 
@@ -203,8 +209,8 @@ impl<T: Transport> Load<T> {
     pub(super) fn is_due_to_end(&self, now: Instant) -> bool {
         let over = match self.plan.until {
             // The last connections are to end as all the others did.
-            Until::Exchanges(count) => self.over >= count && self.waiting.oldest().is_none(),
-            Until::Elapsed(time) => now >= self.record.began + time,
+            Until::Exchanges(count) => self.over >= count && self.closing.is_empty(),
+            Until::Elapsed(time) => self.watch.at(now) >= self.record.began + time,
         };
         over || self.is_hopeless()
     }

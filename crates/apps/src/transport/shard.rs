@@ -8,7 +8,8 @@ use whimbrel_tcp::conn::{Limit, Particulars, Snapshot, SocketOptions};
 use whimbrel_wire::Endpoint;
 
 use super::{
-    Gauge, Happening, Limited, Opening, PortShortage, Reading, Transport, Trouble, Unopened,
+    Gauge, Happening, Limited, Opening, PortShortage, Reading, Standing, Transport, Trouble,
+    Unopened,
 };
 
 impl Transport for Shard {
@@ -96,6 +97,17 @@ impl Transport for Shard {
 
     fn retransmits(&self) -> Option<u64> {
         Some(self.counters().retrans_segs)
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        let (census, tunables) = (self.census(), self.tunables());
+        let time_wait = census.time_wait as u64;
+        Some(Standing {
+            time_wait,
+            // Where nobody opens connections but this side, each has a port of the range.
+            ports_in_use: Some(census.connections as u64 + time_wait),
+            ports: u64::from(tunables.port_last - tunables.port_first) + 1,
+        })
     }
 
     fn local(&self, id: Handle) -> Option<Endpoint> {

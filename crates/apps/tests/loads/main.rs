@@ -10,4 +10,6 @@ mod http;
 #[cfg(test)]
 mod pace;
 #[cfg(test)]
+mod steering;
+#[cfg(test)]
 mod world;

@@ -50,8 +50,13 @@ pub(crate) struct Ran<C, S> {
 impl<C: Model<Shard>, S: Model<Shard>> Ran<C, S> {
     /// Runs `client` against `server` over links like this until it is done.
     pub(crate) fn new(links: &str, client: C, server: S) -> Self {
+        Self::configured(links, PairConfig::default(), client, server)
+    }
+
+    /// The same on hosts like these.
+    pub(crate) fn configured(links: &str, config: PairConfig, client: C, server: S) -> Self {
         let link: whimbrel_link::LinkConfig = links.parse().unwrap();
-        let config = PairConfig { links: [link.clone(), link], ..PairConfig::default() };
+        let config = PairConfig { links: [link.clone(), link], ..config };
         let mut pair = Pair::new(&config, [Side::Client(client), Side::Server(server)]).unwrap();
         let (shard, _) = pair.world.host_mut(pair.server);
         shard.listen(target(), 128).unwrap();

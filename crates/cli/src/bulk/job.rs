@@ -10,7 +10,7 @@ use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use super::{Outcome, Plan, StreamOutcome, json, table};
-use crate::drive::Job;
+use crate::drive::{Job, Watch};
 use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
 use crate::report::Report;
@@ -79,7 +79,7 @@ impl Job for BulkJob<'_> {
         self.progress.is_shown() || self.report.is_followed()
     }
 
-    fn course<T: Transport>(client: &Bulk<T>, now: Instant) -> Course {
+    fn course<T: Transport>(client: &Bulk<T>, _: Option<&T>, now: Instant) -> Course {
         let course = |stream: &bulk::Stream<T::Id>| (stream.samples().to_vec(), stream.totals());
         Course {
             streams: client.streams().iter().map(course).collect(),
@@ -87,12 +87,12 @@ impl Job for BulkJob<'_> {
         }
     }
 
-    fn watch(&mut self, courses: &[Course]) {
+    fn watch(&mut self, courses: &[Course]) -> Watch {
         // All of them flow, or there is no interval yet that all have.
         let begun = courses.iter().map(|course| course.elapsed);
         let Some(elapsed) = begun.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min())
         else {
-            return;
+            return Watch::GoOn;
         };
         let streams = || courses.iter().flat_map(|course| &course.streams);
         let samples = || streams().map(|(samples, _)| samples.as_slice());
@@ -107,6 +107,7 @@ impl Job for BulkJob<'_> {
             let rate = per_second(octets * 8, elapsed);
             format!("{}  {}", size::display(octets), table::bitrate(rate))
         });
+        Watch::GoOn
     }
 
     fn end<T: Transport>(mut client: Bulk<T>, net: &mut T, now: Instant) -> Outcome {

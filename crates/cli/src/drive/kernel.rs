@@ -9,7 +9,7 @@ use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::WATCH;
-use super::{BUDGET, Job, KernelNet, Ran, nobody};
+use super::{BUDGET, Job, KernelNet, Ran, Watch, nobody};
 use crate::failure::Failure;
 
 pub(super) fn run<J: Job>(
@@ -30,9 +30,9 @@ pub(super) fn run<J: Job>(
         server,
         clock: Clock::start(),
     };
-    let watch = |client: &J::Client<KernelNet>, now| {
-        if job.is_followed() {
-            job.watch(&[J::course(client, now)]);
+    let watch = |client: &J::Client<KernelNet>, net: &KernelNet, now| {
+        if job.is_followed() && job.watch(&[J::course(client, Some(net), now)]) == Watch::End {
+            stop.set();
         }
     };
     pair.run(watch, || stop.set(), stop)?;
@@ -69,7 +69,7 @@ impl<C: Model<KernelNet>, S: Model<KernelNet>> KernelPair<C, S> {
     /// client is done `on_done` is called, and the server goes on.
     pub(crate) fn run(
         &mut self,
-        mut watch: impl FnMut(&C, Instant),
+        mut watch: impl FnMut(&C, &KernelNet, Instant),
         on_done: impl Fn(),
         stop: &Stop,
     ) -> Result<(), Failure> {
@@ -84,7 +84,7 @@ impl<C: Model<KernelNet>, S: Model<KernelNet>> KernelPair<C, S> {
             }
             self.near.check().map_err(Failure::run)?;
             if now >= next_watch {
-                watch(&self.client, now);
+                watch(&self.client, &self.near, now);
                 next_watch = now + WATCH;
             }
             if !done && self.client.is_done() {

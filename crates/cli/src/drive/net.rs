@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
-use whimbrel_apps::transport::{Gauge, Limited, Opening, PortShortage, Unopened};
+use whimbrel_apps::transport::{Gauge, Limited, Opening, PortShortage, Standing, Unopened};
 use whimbrel_apps::{Happening, Reading, Transport, Trouble};
 use whimbrel_io::KernelSockets;
 use whimbrel_io::kernel::{
@@ -133,6 +133,13 @@ impl Transport for KernelNet {
 
     fn retransmits(&self) -> Option<u64> {
         None
+    }
+
+    /// Of all that this machine's kernel has, whoever's it is: two short files of its own.
+    fn standing(&self) -> Option<Standing> {
+        let (time_wait, (first, last)) = (proc::time_wait()?, proc::ports()?);
+        let ports = u64::from(last.saturating_sub(first)) + 1;
+        Some(Standing { time_wait: time_wait.into(), ports_in_use: None, ports })
     }
 
     fn local(&self, id: SocketId) -> Option<Endpoint> {

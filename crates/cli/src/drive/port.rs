@@ -10,7 +10,7 @@ use whimbrel_io::{Activity, Port, Stop};
 use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 
-use super::{BUDGET, Job};
+use super::{BUDGET, Job, Watch};
 use crate::failure::Failure;
 
 /// Where the clients tell how far they are, and that they are done.
@@ -44,7 +44,7 @@ impl<C: Send> Watcher<C> {
             left: AtomicUsize::new(clients.len()),
             done: done.clone(),
         };
-        let latest = clients.iter().map(|client| J::course(client, Instant::ZERO)).collect();
+        let latest = clients.iter().map(|client| J::course(client, None, Instant::ZERO)).collect();
         Self { board: Arc::new(board), latest, next: Instant::ZERO }
     }
 
@@ -53,7 +53,8 @@ impl<C: Send> Watcher<C> {
         Arc::clone(&self.board)
     }
 
-    /// Tells `job` how far all are, if it is time to, and somebody wants to know.
+    /// Tells `job` how far all are, if it is time to, and somebody wants to know. Ends all if they
+    /// are to end.
     pub(super) fn look(&mut self, job: &mut impl Job<Course = C>, now: Instant) {
         if !self.board.is_followed || now < self.next {
             return;
@@ -64,7 +65,9 @@ impl<C: Send> Watcher<C> {
                 *latest = course;
             }
         }
-        job.watch(&self.latest);
+        if job.watch(&self.latest) == Watch::End {
+            self.board.done.set();
+        }
     }
 
     /// Looks until `stop` is set, on a thread that has nothing else to do.
@@ -107,9 +110,9 @@ impl<J: Job> ClientPort<J> {
         Self { client, board, number, next_course: Instant::ZERO, life: Life::Running }
     }
 
-    fn tell(&mut self, now: Instant) {
+    fn tell(&mut self, shard: &Shard, now: Instant) {
         let Some(place) = self.board.courses.get(self.number) else { return };
-        let course = J::course(&self.client, now);
+        let course = J::course(&self.client, Some(shard), now);
         // Another one's course is dropped after the lock is.
         let _replaced = lock(place).replace(course);
         self.next_course = now + WATCH;
@@ -125,7 +128,7 @@ impl<J: Job> Port for ClientPort<J> {
         let more = self.client.poll(shard, now, BUDGET);
         let is_done = self.client.is_done() && self.life == Life::Running;
         if self.board.is_followed && (is_done || now >= self.next_course) {
-            self.tell(now);
+            self.tell(shard, now);
         }
         if is_done {
             self.life = Life::Done;

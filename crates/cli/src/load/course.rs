@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use whimbrel_apps::load::{Runs, Until};
+use whimbrel_apps::load::{Runs, States, Until};
 use whimbrel_apps::record::{Intervals, per_second};
+use whimbrel_apps::transport::Standing;
 use whimbrel_apps::{Model, Record, Transport};
 use whimbrel_tcp::Instant;
 
@@ -16,6 +17,10 @@ pub(crate) struct Course {
     pub(super) runs: Vec<Run>,
     /// Latencies of the last one, corrected.
     latency: Histogram<u64>,
+    /// What its connections do.
+    pub(super) states: States,
+    /// What the transport holds, if it tells.
+    pub(super) standing: Option<Standing>,
 }
 
 /// A run.
@@ -39,8 +44,8 @@ pub(super) enum Life {
 }
 
 impl Course {
-    /// Of one client, at this moment.
-    pub(crate) fn of<T: Transport>(runs: &Runs<T>, now: Instant) -> Self {
+    /// Of one client at this moment, and of its transport.
+    pub(crate) fn of<T: Transport>(runs: &Runs<T>, net: Option<&T>, now: Instant) -> Self {
         let current = runs.current();
         let record = current.record();
         let finished = runs.finished().iter().map(|run| {
@@ -48,8 +53,13 @@ impl Course {
             Run::of(&run.record, run.record.elapsed(), Life::Over, over)
         });
         let under_way = (current.has_begun() && !current.is_done())
-            .then(|| Run::of(record, now.since(record.began), Life::UnderWay, current.over()));
-        Self { runs: finished.chain(under_way).collect(), latency: record.corrected.clone() }
+            .then(|| Run::of(record, current.elapsed(now), Life::UnderWay, current.over()));
+        Self {
+            runs: finished.chain(under_way).collect(),
+            latency: record.corrected.clone(),
+            states: current.states(),
+            standing: net.and_then(T::standing),
+        }
     }
 
     /// Of all clients: the runs that each of them has begun.
@@ -60,6 +70,14 @@ impl Course {
             sum.runs.truncate(part.runs.len());
             sum.runs.iter_mut().zip(&part.runs).for_each(|(run, more)| run.add(more));
             sum.latency += &part.latency;
+            sum.states += part.states;
+            sum.standing = match (sum.standing, part.standing) {
+                (Some(mut all), Some(one)) => {
+                    all += one;
+                    Some(all)
+                }
+                (one, other) => one.or(other),
+            };
         }
         Some(sum)
     }

@@ -15,7 +15,8 @@ use super::figures::Outcome;
 use super::json;
 use super::meeting::Meeting;
 use super::plan::Plan;
-use crate::drive::Job;
+use super::reins::Reins;
+use crate::drive::{Job, Watch};
 use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
 use crate::report::Report;
@@ -35,6 +36,8 @@ pub(crate) struct RunsJob<'p, O> {
     pub(crate) told: Told<'p>,
     /// Where shards agree how often to run.
     pub(crate) council: Arc<Meeting>,
+    /// What is wanted of it while it runs, if somebody can say so. In virtual time nobody can.
+    pub(crate) reins: Option<Arc<Reins>>,
 }
 
 /// Whoever serves a load in this process.
@@ -108,6 +111,10 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
 
     fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Runs<T> {
         let runs = Runs::new(load::Plan { target, ..self.load.part(part) }, self.repeat);
+        let runs = match &self.reins {
+            None => runs,
+            Some(reins) => runs.steered_by(reins.clone(), part),
+        };
         match part.of {
             1 => runs,
             of => {
@@ -129,15 +136,19 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
     }
 
     fn is_followed(&self) -> bool {
-        self.told.is_asked()
+        self.told.is_asked() || self.reins.is_some()
     }
 
-    fn course<T: Transport>(client: &Runs<T>, now: Instant) -> Course {
-        Course::of(client, now)
+    fn course<T: Transport>(client: &Runs<T>, net: Option<&T>, now: Instant) -> Course {
+        Course::of(client, net, now)
     }
 
-    fn watch(&mut self, courses: &[Course]) {
+    fn watch(&mut self, courses: &[Course]) -> Watch {
         self.told.follow(courses, (self.load.until, self.unit));
+        match self.reins.as_ref().is_some_and(|reins| reins.has_ended()) {
+            false => Watch::GoOn,
+            true => Watch::End,
+        }
     }
 
     fn end<T: Transport>(mut client: Runs<T>, net: &mut T, now: Instant) -> Outcome {

@@ -94,6 +94,14 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
     let spread = record.intervals.spread(elapsed);
     json!({
         "duration": elapsed.as_secs_f64(),
+        // Beside it.
+        "paused": record.paused.as_secs_f64(),
+        // At a time, as far as that was changed.
+        "connections": {
+            "least": record.connections.least,
+            "most": record.connections.most,
+            "last": record.connections.last,
+        },
         "answered": record.answered(),
         "succeeded": record.succeeded(),
         "failed": record.failed(),

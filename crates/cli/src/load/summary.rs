@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use whimbrel_apps::load::{Correction, FastOpen};
-use whimbrel_apps::record::Phase;
+use whimbrel_apps::record::{Connections, Phase};
 use whimbrel_apps::{Record, Trouble};
 
 use super::figures::{Outcome, mean, seconds};
@@ -98,11 +98,14 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         "Summary:".into(),
         format!("  Success rate:  {:.2}%", 100.0 * outcome.success_rate()),
         format!("  Total:         {:.4} secs", elapsed.as_secs_f64()),
+    ];
+    lines.extend(steered(plan, record));
+    lines.extend([
         format!("  Slowest:       {:.6} secs", seconds(latency.max())),
         format!("  Fastest:       {:.6} secs", seconds(latency.min())),
         format!("  Average:       {:.6} secs", latency.mean() / 1e9),
         format!("  Requests/sec:  {rate:.2}"),
-    ];
+    ]);
     if let Some(spread) = record.intervals.spread(elapsed).filter(|spread| spread.intervals > 1) {
         lines.push(format!(
             "                 min {} max {} over {} intervals, cv {:.1}%",
@@ -124,6 +127,19 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
             "  Never begun:   {} requests fell due while every connection was busy",
             quantity::thousands(outcome.left.never_begun)
         ));
+    }
+    lines
+}
+
+/// What was changed while it ran.
+fn steered(plan: &Plan, record: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !record.paused.is_zero() {
+        lines.push(format!("  Paused:        {:.4} secs beside", record.paused.as_secs_f64()));
+    }
+    let Connections { least, most, last } = record.connections;
+    if record.connections.have_changed() || last != plan.load.connections {
+        lines.push(format!("  Connections:   {last} at the end, of {least} to {most}"));
     }
     lines
 }

@@ -18,7 +18,7 @@ use super::figures::Outcome;
 use super::job::{Opposite, RunsJob};
 use super::plan::Plan;
 use crate::drive::kernel::{self, KernelPair};
-use crate::drive::{self, Job, KernelNet, Ran, nobody};
+use crate::drive::{self, Job, KernelNet, Ran, Watch, nobody};
 use crate::failure::Failure;
 use crate::shards;
 
@@ -29,6 +29,7 @@ pub(super) fn run(job: &mut RunsJob<'_, Plan>, plan: &Plan) -> Result<Ran<Outcom
         let crew = &Crew {
             seen: Mutex::new(vec![None; parts.len()]),
             left: AtomicUsize::new(parts.len()),
+            is_followed: job.is_followed(),
             clock: Clock::start(),
             stop,
         };
@@ -58,6 +59,8 @@ struct Crew<'s> {
     seen: Mutex<Vec<Option<Course>>>,
     /// How many are not done.
     left: AtomicUsize,
+    /// Whether anybody wants to know.
+    is_followed: bool,
     clock: Clock,
     stop: &'s Stop,
 }
@@ -97,12 +100,13 @@ impl Share {
         crew: &Crew<'_>,
     ) -> Result<Outcome, Failure> {
         let mut next_look = Instant::ZERO;
-        let tell = |client: &Runs<KernelNet>, now| {
-            if now < next_look {
+        let tell = |client: &Runs<KernelNet>, net: &KernelNet, now| {
+            if !crew.is_followed || now < next_look {
                 return;
             }
             next_look = now + LOOK;
-            let told = Course::of(client, now);
+            // What the kernel holds it holds for all: the first tells.
+            let told = Course::of(client, (self.number == 0).then_some(net), now);
             let mut seen = crew.seen.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(place) = seen.get_mut(self.number) {
                 *place = Some(told);
@@ -123,7 +127,7 @@ impl Share {
 }
 
 impl Crew<'_> {
-    /// Tells `job` how all of them go, until they end.
+    /// Tells `job` how all of them go, until they end, or are to end.
     fn watch(&self, job: &mut RunsJob<'_, Plan>, ended: impl Fn() -> bool) -> Result<(), Failure> {
         while !ended() {
             let mut stop = [PollFd::new(self.stop, Interest::Read)];
@@ -131,8 +135,8 @@ impl Crew<'_> {
             let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
             // A thread that has not told anything yet would be missed in the sum.
             let seen: Option<Vec<_>> = seen.into_iter().collect();
-            if let Some(courses) = seen {
-                job.watch(&courses);
+            if seen.is_some_and(|courses| job.watch(&courses) == Watch::End) {
+                return Ok(());
             }
         }
         Ok(())

@@ -6,7 +6,13 @@ fn run(elapsed: u64, life: Life) -> Run {
 }
 
 fn course(runs: Vec<Run>) -> Course {
-    Course { runs, latency: Histogram::new(3).unwrap() }
+    let asking = runs.len() as u64;
+    Course {
+        runs,
+        latency: Histogram::new(3).unwrap(),
+        states: States { asking, ..States::default() },
+        standing: None,
+    }
 }
 
 #[test]
@@ -32,6 +38,15 @@ fn a_run_that_not_all_have_begun_is_not_told_of() {
     let sum = Course::sum(&parts).unwrap();
     assert_eq!(sum.runs.len(), 1);
     assert_eq!(sum.runs[0].life, Life::UnderWay);
+}
+
+#[test]
+fn what_shards_hold_is_summed_and_they_draw_from_one_range() {
+    let standing = |time_wait| Standing { time_wait, ports_in_use: Some(10), ports: 4 };
+    let part = |standing| Course { standing, ..course(vec![run(10, Life::UnderWay)]) };
+    let sum = Course::sum(&[part(Some(standing(1))), part(None), part(Some(standing(2)))]).unwrap();
+    let all = Standing { time_wait: 3, ports_in_use: Some(20), ports: 4 };
+    assert_eq!((sum.standing, sum.states.asking), (Some(all), 3));
 }
 
 const SECOND: Duration = Duration::from_secs(1);

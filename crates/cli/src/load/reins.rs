@@ -1,0 +1,77 @@
+//! What is wanted of a load while it runs, from the keys of whoever watches it to its shards.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use whimbrel_apps::Part;
+use whimbrel_apps::load::{Controls, Motion, Wanted};
+
+/// What is wanted of all parts of a load. They hear of it one by one: nothing else hangs on it, so
+/// that every order is relaxed.
+#[derive(Debug)]
+pub(crate) struct Reins {
+    connections: AtomicU32,
+    /// The fewest that there can be: one for each part.
+    least: u32,
+    is_paused: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "for the keys of the full-screen view"))]
+impl Reins {
+    /// So many connections, of so many parts.
+    pub(crate) const fn new(connections: u32, parts: u32) -> Self {
+        Self {
+            connections: AtomicU32::new(connections),
+            least: parts,
+            is_paused: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    /// How many connections there are to be.
+    pub(crate) fn connections(&self) -> u32 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// So many, but one for each part at least, and no more than can be asked for.
+    pub(crate) fn set_connections(&self, count: u32) {
+        let count = count.clamp(self.least, MOST_CONNECTIONS.max(self.least));
+        self.connections.store(count, Ordering::Relaxed);
+    }
+
+    /// Whether it goes on.
+    pub(crate) fn motion(&self) -> Motion {
+        match self.is_paused.load(Ordering::Relaxed) {
+            false => Motion::Running,
+            true => Motion::Paused,
+        }
+    }
+
+    /// It stands still from now on if it did not, and goes on if it stood still.
+    pub(crate) fn pause_or_go_on(&self) {
+        self.is_paused.fetch_xor(true, Ordering::Relaxed);
+    }
+
+    /// It is to end now.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is to end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+}
+
+impl Controls for Reins {
+    fn wanted(&self, part: Part) -> Wanted {
+        let share = part.share(self.connections().into());
+        Wanted { connections: u32::try_from(share).unwrap_or(u32::MAX), motion: self.motion() }
+    }
+}
+
+/// As many as `--connections` takes.
+const MOST_CONNECTIONS: u32 = 1_000_000;
+
+#[cfg(test)]
+mod tests;
