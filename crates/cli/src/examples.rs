@@ -93,5 +93,7 @@ pub(crate) const MAN: &str = "\
 Examples:
   whimbrel man | man -l -
       The page of the whole program
-  whimbrel man man1
+  whimbrel man script run | man -l -
+      That of a command
+  whimbrel man --dir man1
       A page for each command, into this folder";

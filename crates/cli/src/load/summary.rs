@@ -43,12 +43,12 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
         Correction::Off => format!(", {rate} requests/s, latency as it was served"),
     });
     format!(
-        "whimbrel {}  {} {whom}  over {}{}{clock}\n{} connections, {}{rate}\n\n",
+        "whimbrel {}  {} {whom}  over {}{}{clock}\n{}, {}{rate}\n\n",
         env!("CARGO_PKG_VERSION"),
         plan.method,
         plan.ground.typed,
         output::on_shards(&plan.ground),
-        load.connections,
+        quantity::of(load.connections.into(), "connection"),
         ending(load.ending),
     )
 }
@@ -307,16 +307,17 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     if record.unclosed > 0 {
         let _ = writeln!(
             text,
-            "  {} connections were not closed by the server within --timeout: give --close client, \
-             or have the server close first (serve --close server)",
-            record.unclosed
+            "  {} not closed by the server within --timeout: give --close client, or have the \
+             server close first (serve --close server)",
+            quantity::of(record.unclosed, "connection")
         );
     }
     if record.unclean > 0 {
-        let _ = writeln!(text, "  {} connections failed after their answer", record.unclean);
+        let failed = quantity::of(record.unclean, "connection");
+        let _ = writeln!(text, "  {failed} failed after the answer");
     }
     if outcome.left.in_flight > 0 {
-        let _ = writeln!(text, "  {} were on their way at the end", outcome.left.in_flight);
+        let _ = writeln!(text, "  {} on the way at the end", outcome.left.in_flight);
     }
     text
 }

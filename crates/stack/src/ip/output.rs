@@ -69,7 +69,7 @@ impl Host {
 
     /// The same, in one go, for what nearly every segment is: in IPv4, with `options` of a kind that
     /// nearly all have.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_plain(&mut self, out: &PlainOut<'_>, tx: &mut TxSegment) -> bool {
         let PlainOut { key, outgoing, options, marking } = *out;
         let Some(local) = self.addresses.get(key.local_index) else { return false };

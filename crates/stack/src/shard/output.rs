@@ -70,7 +70,8 @@ impl Shard {
     }
 
     /// A segment whose text already stands in `tx`, if it has any.
-    #[inline]
+    // Always: what it is made of is at hand there, and would be stored and read again.
+    #[inline(always)]
     pub(super) fn write_outgoing(
         &mut self,
         key: &FlowKey,

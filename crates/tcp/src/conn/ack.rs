@@ -12,6 +12,8 @@ use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdi
 use crate::{Context, Micros, RxSegment};
 
 impl Connection {
+    // Always: nearly every segment comes here, and its fields are at hand.
+    #[inline(always)]
     pub(super) fn check_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::ACK) {
             // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return"
@@ -96,7 +98,7 @@ impl Connection {
         if let Some(cold) = self.cold.as_mut() {
             cold.send.acknowledge(octets);
         }
-        self.ledger.tally.on_ack(octets, numbers.div_ceil(u32::from(self.mss).max(1)));
+        self.ledger.tally.on_ack(octets, self.in_segments(numbers));
         self.ledger.tally.waits_since = cx.now.tick();
         self.snd.advance(ack);
         // It must not fall behind by half the circle, or it would seem to lie ahead.
@@ -174,6 +176,7 @@ impl Connection {
     }
 
     /// Takes SEG.WND. Returns whether it changed.
+    #[inline(always)]
     pub(super) fn take_window(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) -> bool {
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -277,6 +280,12 @@ impl Connection {
             self.flags.clear(Flags::WANTS_ROOM);
             self.signals.raise(Signals::WRITABLE);
         }
+    }
+
+    /// How many full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
+    fn in_segments(&self, numbers: u32) -> u32 {
+        let mss = u32::from(self.mss).max(1);
+        if numbers <= mss { 1 } else { numbers.div_ceil(mss) }
     }
 
     pub(super) fn flight(&self) -> Flight {

@@ -261,7 +261,7 @@ impl Connection {
     fn judge_len(&self, waiting: u32, room: u32, max_text: u32) -> u32 {
         let mss = u32::from(self.mss);
         let len = waiting.min(room).min(max_text);
-        let odd = len % mss;
+        let odd = odd_part(len, mss);
         let urgent = self.snd_up().is_some();
         if odd == 0 {
             return len;
@@ -389,7 +389,7 @@ impl Connection {
         } else {
             self.rtt.start_timing(end, cx.now);
         }
-        if len % mss != 0 {
+        if odd_part(len, mss) != 0 {
             self.small_end = end;
         }
         self.text_sent = cx.now.tick();
@@ -567,6 +567,12 @@ impl Connection {
     pub(super) fn scaling(&self) -> bool {
         self.recv_scale != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
     }
+}
+
+/// What remains of `octets` beside full segments: without a division where there is none.
+#[inline]
+const fn odd_part(octets: u32, mss: u32) -> u32 {
+    if octets < mss { octets } else { octets % mss }
 }
 
 /// How many segments a device makes of `octets` of text.

@@ -1,24 +1,19 @@
-//! SipHash-c-d (Aumasson and Bernstein, 2012): a keyed hash of short inputs.
+//! SipHash-2-4 (Aumasson and Bernstein, 2012): a pseudo-random function of short inputs, two rounds for
+//! each word and four at the end.
 //!
 //! Each input here has a length that its caller knows: four octets, or what makes up a flow. Compiled
 //! into the caller, loops over words and what is left of them become straight code, which saves a
 //! third of 143 instructions that a call of the crate `siphasher` takes. That crate is what the tests
 //! compare with.
 
-/// One round for each word and three at the end: for tables, where nobody sees the hash.
-pub(crate) type SipHasher13 = SipHasher<1, 3>;
-
-/// Two rounds for each word and four at the end: a pseudo-random function.
-pub(crate) type SipHasher24 = SipHasher<2, 4>;
-
-/// SipHash under one key, with `C` rounds for each word and `D` at the end.
+/// SipHash-2-4 under one key.
 #[derive(Clone, Copy)]
-pub(crate) struct SipHasher<const C: usize, const D: usize> {
+pub(crate) struct SipHasher24 {
     /// The state before the first word.
     start: [u64; 4],
 }
 
-impl<const C: usize, const D: usize> SipHasher<C, D> {
+impl SipHasher24 {
     /// Hashes under a key of 16 octets.
     pub(crate) fn new_with_key(key: &[u8; 16]) -> Self {
         let [low, high] =
@@ -39,16 +34,16 @@ impl<const C: usize, const D: usize> SipHasher<C, D> {
         let mut state = self.start;
         let (words, rest) = octets.as_chunks::<8>();
         for word in words {
-            absorb::<C>(&mut state, u64::from_le_bytes(*word));
+            absorb(&mut state, u64::from_le_bytes(*word));
         }
         let mut last = [0; 8];
         for (place, octet) in last.iter_mut().zip(rest) {
             *place = *octet;
         }
         last[7] = octets.len() as u8;
-        absorb::<C>(&mut state, u64::from_le_bytes(last));
+        absorb(&mut state, u64::from_le_bytes(last));
         state[2] ^= 0xff;
-        for _ in 0..D {
+        for _ in 0..4 {
             round(&mut state);
         }
         let [a, b, c, d] = state;
@@ -57,16 +52,16 @@ impl<const C: usize, const D: usize> SipHasher<C, D> {
 }
 
 /// Says that there is a key, and nothing of what it is.
-impl<const C: usize, const D: usize> core::fmt::Debug for SipHasher<C, D> {
+impl core::fmt::Debug for SipHasher24 {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("SipHasher(..)")
+        f.write_str("SipHasher24(..)")
     }
 }
 
 #[inline(always)]
-fn absorb<const ROUNDS: usize>(state: &mut [u64; 4], word: u64) {
+fn absorb(state: &mut [u64; 4], word: u64) {
     state[3] ^= word;
-    for _ in 0..ROUNDS {
+    for _ in 0..2 {
         round(state);
     }
     state[0] ^= word;

@@ -56,7 +56,8 @@ fn header(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
 
 fn connections(connections: Connections) -> String {
     let Connections { typed, wanted } = connections;
-    let text = format!("{} connections", thousands(wanted.into()));
+    let plural = if wanted == 1 { "" } else { "s" };
+    let text = format!("{} connection{plural}", thousands(wanted.into()));
     if typed == wanted { text } else { format!("{text} (begun with {})", thousands(typed.into())) }
 }
 

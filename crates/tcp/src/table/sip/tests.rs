@@ -16,12 +16,7 @@ fn the_vector_of_the_paper_comes_out() {
 
 #[test]
 fn every_length_hashes_as_another_implementation_has_it() {
-    let (key, octets) = (counting::<16>(), counting::<64>());
-    let (ours, theirs) =
-        (SipHasher13::new_with_key(&key), siphasher::sip::SipHasher13::new_with_key(&key));
-    for len in 0..octets.len() {
-        assert_eq!(ours.hash(&octets[..len]), theirs.hash(&octets[..len]), "{len} octets");
-    }
+    let octets = counting::<64>();
     let (ours, theirs) =
         (SipHasher24::new_with_keys(7, 9), siphasher::sip::SipHasher24::new_with_keys(7, 9));
     for len in 0..octets.len() {
