@@ -188,6 +188,7 @@ impl<T: Transport> Load<T> {
             Until::Exchanges(_) => at,
         };
         self.close.never_begun = self.arrivals.missed(self.record.until);
+        self.count_unanswered();
         while let Some(place) = self.starved.pop_front() {
             self.close.in_flight += 1;
             self.count_wait(place, now);
@@ -202,6 +203,28 @@ impl<T: Transport> Load<T> {
                     net.abort(id);
                 }
             }
+        }
+    }
+
+    /// Who was not answered has waited that long at least: a server that stalls to the end must not
+    /// look better than one that recovers.
+    fn count_unanswered(&mut self) {
+        if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
+            return;
+        }
+        let Record { began, until, .. } = self.record;
+        for (due, count) in self.arrivals.missed_by_time(until) {
+            if due >= began {
+                self.record.leave_unanswered(until.since(due), count);
+            }
+        }
+        let starved = self.starved.iter().filter_map(|place| self.slots.get(*place as usize));
+        let under_way = self.slots.iter().filter(|slot| {
+            slot.id.is_some() && matches!(slot.stage, Stage::Opening | Stage::Exchange)
+        });
+        let end = self.watch.when(until);
+        for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
+            self.record.leave_unanswered(end.since(slot.times.due), 1);
         }
     }
 }

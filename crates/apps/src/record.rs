@@ -22,7 +22,8 @@ pub struct Record {
     /// From the moment an exchange began to its last octet.
     pub service: Histogram<u64>,
     /// The same from the moment it was due at the rate asked for: what a user would have waited
-    /// (the correction of coordinated omission). Without a rate equal to `service`.
+    /// (the correction of coordinated omission). Exchanges that were due and not answered by the end
+    /// count with what was waited until then. Without a rate equal to `service`.
     pub corrected: Histogram<u64>,
     phases: [Histogram<u64>; Phase::ALL.len()],
     /// Exchanges that were answered, by the status of the answer (0 where there is none).
@@ -153,6 +154,11 @@ impl Record {
         *self.statuses.entry(answer.status).or_default() += 1;
         self.body += answer.body;
         self.intervals.count(at.since(self.began), answer.body);
+    }
+
+    /// `count` exchanges that were due so long before the end were not answered.
+    pub(crate) fn leave_unanswered(&mut self, waited: Duration, count: u64) {
+        self.corrected.saturating_record_n(nanos(waited), count);
     }
 
     pub(crate) fn fail(&mut self, at: Instant, trouble: Trouble) {

@@ -130,19 +130,33 @@ impl Reserved {
         self.at
     }
 
-    /// Somebody listens there from now on, and nobody else has it but those that share the port: with
-    /// them, at their desk if they listen already, else at one that `open` makes.
+    /// From now on it is shared so.
+    pub(crate) fn share(&self, share: Share) {
+        let mut table = self.bound.lock();
+        let holders = table.ports.get_mut(&self.at.port).into_iter().flatten();
+        for own in holders.filter(|holder| holder.id == self.id) {
+            own.share = share;
+        }
+    }
+
+    /// Somebody listens there from now on, and nobody else has it but those that share the address and
+    /// do not listen, and those that share the port: with them, at their desk if they listen already,
+    /// else at one that `open` makes.
     pub(crate) fn listen(&self, open: impl FnOnce() -> Arc<Desk>) -> io::Result<Arc<Desk>> {
         let mut table = self.bound.lock();
         let holders = table.ports.entry(self.at.port).or_default();
         let is_own = |holder: &&mut Holder| holder.id == self.id;
-        let shares = holders.iter_mut().find(is_own).is_some_and(|own| own.share.port);
+        let share = holders.iter_mut().find(is_own).map_or(Share::NONE, |own| own.share);
         let mut desk = None;
         for other in holders.iter().filter(|other| other.id != self.id) {
             if !overlap(&other.addr, &self.at.addr) {
                 continue;
             }
-            if !(shares && other.share.port && other.addr == self.at.addr) {
+            let is_bound = matches!(other.life, Life::Bound);
+            if is_bound && share.address && other.share.address {
+                continue;
+            }
+            if !(share.port && other.share.port && other.addr == self.at.addr) {
                 return Err(fault::in_use(self.at));
             }
             if let Life::Listening(theirs) = &other.life {

@@ -141,6 +141,15 @@ impl StreamState {
         }
     }
 
+    /// What a task is told at the end: nothing, or the error, once. As on Linux, after the peer's FIN
+    /// the end stays the end, and errors are for whoever writes.
+    pub(crate) fn end(&mut self) -> io::Result<usize> {
+        match self.error.take_if(|_| !self.flags.has(Flags::FIN)) {
+            Some(error) => Err(error),
+            None => Ok(0),
+        }
+    }
+
     /// Moves chunks of at most `most` octets in all to `places`. Returns how many chunks.
     pub(crate) fn take_outward(&mut self, mut most: usize, places: &mut [Bytes]) -> usize {
         let Some(crossing) = &mut self.crossing else { return 0 };

@@ -15,6 +15,8 @@ use crate::fault;
 pub(crate) enum Fate {
     /// It does.
     Kept,
+    /// As long as what was sent is on its way out; then the connection is reset.
+    Resetting,
     /// The stream is gone on both sides.
     Parted,
 }
@@ -30,8 +32,7 @@ impl StreamState {
             self.settings.apply(shard, handle);
         }
         if self.flags.has(Flags::DROPPED) {
-            self.part(shard, handle);
-            return Fate::Parted;
+            return self.part(shard, handle, out);
         }
         self.push(shard, handle, out);
         self.pull(shard, handle, out);
@@ -102,7 +103,10 @@ impl StreamState {
             match shard.recv_up_to(handle, (credit - self.unread) as usize) {
                 Recv::Data(chunk) => self.push_outward(chunk),
                 Recv::Pending => break,
-                Recv::End => return self.on_read_end(out),
+                Recv::End => {
+                    self.flags.set(Flags::FIN);
+                    return self.on_read_end(out);
+                }
                 Recv::Closed(reason) => {
                     self.on_closed(shard, handle, reason, out);
                     return self.on_read_end(out);
@@ -134,10 +138,11 @@ impl StreamState {
         out: &mut Wakers,
     ) {
         let peer = shard.flow(handle).map(|flow| flow.remote);
-        let opened = self.flags.has(Flags::OPEN);
+        let (opened, tunables) = (self.flags.has(Flags::OPEN), shard.tunables());
         let error = match shard.attempt(handle).filter(|_| !opened) {
             Some(attempt) => Some(fault::not_opened(reason, peer, &attempt)),
-            None => fault::closed(reason, peer, shard.tunables()),
+            None if self.flags.has(Flags::FIN) => fault::closed_after_fin(reason, peer, tunables),
+            None => fault::closed(reason, peer, tunables),
         };
         self.on_over(error, out);
         if !opened {
@@ -146,12 +151,17 @@ impl StreamState {
     }
 
     /// The task let go: what it sent is delivered, then FIN, unless it is to be reset.
-    fn part(&mut self, shard: &mut Shard, handle: Handle) {
+    fn part(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> Fate {
+        if self.settings.linger().is_some_and(|it| it.is_zero()) {
+            shard.abort(handle);
+            return Fate::Parted;
+        }
         // RFC 9293 3.6.1: what was received and not read counts wherever it waits; the shard looks
-        // after its own part.
-        let resets = self.unread > 0 || self.settings.linger().is_some_and(|it| it.is_zero());
-        if resets {
-            return shard.abort(handle);
+        // after its own part. An answer to a request that was not read to its end goes first, as by
+        // Linux, which sends within the call that writes.
+        if self.unread > 0 && !self.flags.has(Flags::OVER) {
+            self.push(shard, handle, out);
+            return Fate::Resetting;
         }
         // The rest must not wait here for room: with it in the shard, the connection is an orphan,
         // whose time is bounded.
@@ -160,6 +170,7 @@ impl StreamState {
             self.send_all(shard, handle);
         }
         shard.close(handle);
+        Fate::Parted
     }
 }
 

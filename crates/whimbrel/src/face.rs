@@ -10,6 +10,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::oneshot;
 use whimbrel_io::{Activity, Port};
 use whimbrel_stack::{Event, Handle, ListenerId, Shard};
 use whimbrel_tcp::{CloseReason, Instant};
@@ -33,9 +34,24 @@ pub(crate) struct Face {
     listeners: BTreeMap<ListenerId, Arc<Backlog>>,
     /// Who is to be woken at the end of this step.
     woken: Vec<Waker>,
+    /// Who waits until nothing is left of streams that were dropped.
+    draining: Vec<oneshot::Sender<()>>,
+    /// To be done in the next turn,
+    later: Later,
+    /// and in this one, since the segments of the last have left.
+    now: Later,
     /// It was seen that nobody holds the stack itself any more.
     closing: bool,
     life: Life,
+}
+
+/// What must wait until segments have left.
+#[derive(Default, Debug)]
+struct Later {
+    /// Connections to be reset.
+    resets: Vec<Handle>,
+    /// Who is to be told that nothing is left.
+    drained: Vec<oneshot::Sender<()>>,
 }
 
 /// How long a shard is needed.
@@ -59,6 +75,9 @@ impl Face {
             open: 0,
             listeners: BTreeMap::new(),
             woken: Vec::new(),
+            draining: Vec::new(),
+            later: Later::default(),
+            now: Later::default(),
             closing: false,
             life: Life::Needed,
         }
@@ -95,9 +114,13 @@ impl Face {
             }
             act(&mut state, shard, &mut self.woken)
         };
-        if fate == Fate::Parted {
-            *slot = None;
-            self.open -= 1;
+        match fate {
+            Fate::Kept => {}
+            Fate::Resetting => self.later.resets.push(handle),
+            Fate::Parted => {
+                *slot = None;
+                self.open -= 1;
+            }
         }
     }
 
@@ -114,6 +137,7 @@ impl Face {
             Request::Listen(backlog) => self.listen(shard, backlog),
             Request::Backlog(backlog) => self.look_at(shard, &backlog),
             Request::Inspect(look) => look(shard, self.held()),
+            Request::Drain(tell) => self.draining.push(tell),
         }
     }
 
@@ -181,12 +205,16 @@ impl Face {
         for Accepted { cell, .. } in ready {
             let handle = cell.lock().handle;
             if let Some(handle) = handle {
-                self.with(shard, handle, |_, shard, _| {
-                    shard.abort(handle);
-                    Fate::Parted
-                });
+                self.reset(shard, handle);
             }
         }
+    }
+
+    fn reset(&mut self, shard: &mut Shard, handle: Handle) {
+        self.with(shard, handle, |_, shard, _| {
+            shard.abort(handle);
+            Fate::Parted
+        });
     }
 }
 
@@ -264,9 +292,35 @@ impl Face {
         }
     }
 
+    /// Whether no connection is left but those of streams: who waits for that is told.
+    fn judge_drained(&mut self, shard: &Shard) {
+        if self.draining.is_empty() || !self.mailbox.is_empty() {
+            return;
+        }
+        let census = shard.census();
+        if census.connections <= self.open && census.replies == 0 {
+            self.later.drained.append(&mut self.draining);
+        }
+    }
+
+    /// Does what waited for the segments of the last turn to leave. Returns whether there was any.
+    fn catch_up(&mut self, shard: &mut Shard) -> bool {
+        let Later { resets, drained } = std::mem::take(&mut self.now);
+        let any = !resets.is_empty() || !drained.is_empty();
+        for handle in resets {
+            self.reset(shard, handle);
+        }
+        for tell in drained {
+            // Whoever asked may have gone.
+            let _ = tell.send(());
+        }
+        any
+    }
+
     /// Tells every stream and listener that the stack has ended.
     pub(crate) fn end(&mut self, why: String) {
         self.mailbox.end(why);
+        (self.draining, self.later, self.now) = Default::default();
         for cell in self.streams.drain(..).flatten() {
             cell.lock().on_lost(self.mailbox.ended(), &mut self.woken);
         }
@@ -280,7 +334,7 @@ impl Face {
 
 impl Port for Face {
     fn drain(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
-        let mut busy = false;
+        let mut busy = self.catch_up(shard);
         for _ in 0..BUDGET {
             let Some(request) = self.mailbox.next_request() else { break };
             self.serve(shard, request);
@@ -311,7 +365,10 @@ impl Port for Face {
         }
         wake_all(&mut self.woken);
         self.judge_end(now, shard);
-        Activity::busy_if(left == 0)
+        self.judge_drained(shard);
+        self.now = std::mem::take(&mut self.later);
+        let more = !self.now.resets.is_empty() || !self.now.drained.is_empty();
+        Activity::busy_if(left == 0 || more)
     }
 
     fn next_deadline(&self) -> Option<Instant> {

@@ -36,6 +36,22 @@ pub(crate) fn closed(
     Some(io::Error::new(kind, text))
 }
 
+/// Why a connection is over whose peer had sent FIN. A reset is no news to whoever reads then; on
+/// Linux, too, it means to whoever writes that nobody takes it any more.
+pub(crate) fn closed_after_fin(
+    reason: CloseReason,
+    peer: Option<Endpoint>,
+    tunables: &Tunables,
+) -> Option<io::Error> {
+    match reason {
+        CloseReason::Reset | CloseReason::Refused => Some(io::Error::new(
+            ErrorKind::BrokenPipe,
+            format!("{} had closed the connection, and reset it when more was sent", name(peer)),
+        )),
+        reason => closed(reason, peer, tunables),
+    }
+}
+
 /// Why an attempt to open failed.
 pub(crate) fn not_opened(
     reason: CloseReason,
@@ -113,9 +129,9 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
         ConnectError::NoRoute(_) => ErrorKind::NetworkUnreachable,
         ConnectError::NoSource(_)
         | ConnectError::NotLocal(_)
-        | ConnectError::PortsExhausted { .. } => ErrorKind::AddrNotAvailable,
+        | ConnectError::PortsExhausted { .. }
+        | ConnectError::InUse { .. } => ErrorKind::AddrNotAvailable,
         ConnectError::NotAPeer(_) => ErrorKind::InvalidInput,
-        ConnectError::InUse { .. } => ErrorKind::AddrInUse,
         ConnectError::TooMany { .. } => ErrorKind::QuotaExceeded,
         ConnectError::Loopback(_) => ErrorKind::Unsupported,
         _ => ErrorKind::Other,

@@ -1,5 +1,6 @@
 //! A listener, as tokio's `TcpListener`.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -22,10 +23,13 @@ use crate::{Stack, TcpStream, fault, stack};
 
 /// A listener. Everything is named and behaves as in `tokio::net::TcpListener`.
 ///
+/// With the feature `axum` it goes into `axum::serve`. For `ConnectInfo<SocketAddr>` tap it
+/// (`axum::serve::ListenerExt::tap_io`), for instance to call [`TcpStream::set_nodelay`]: axum itself
+/// has that for tokio's listener alone, and for any that is tapped.
+///
 /// On a stack of several shards it listens at each of them, and accepts from all in turn.
 ///
 /// Dropping it resets the connections that nobody accepted.
-#[derive(Debug)]
 pub struct TcpListener {
     desk: Arc<Desk>,
     reserved: Reserved,
@@ -157,6 +161,13 @@ impl TcpListener {
         coop.made_progress();
         let peer = stream.peer_addr()?;
         Poll::Ready(Ok((stream, peer)))
+    }
+}
+
+impl fmt::Debug for TcpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addr = SocketAddr::from(self.reserved.at());
+        f.debug_struct("TcpListener").field("addr", &addr).finish()
     }
 }
 

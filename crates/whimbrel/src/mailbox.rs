@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, OnceLock, atomic};
 
 use crossbeam_queue::SegQueue;
+use tokio::sync::oneshot;
 use whimbrel_io::Waker;
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_wire::Endpoint;
@@ -39,6 +40,8 @@ pub(crate) enum Request {
     Backlog(Arc<Backlog>),
     /// Look around, or change something.
     Inspect(Look),
+    /// Tell when nothing is left of streams that were dropped.
+    Drain(oneshot::Sender<()>),
 }
 
 /// What looks around.
@@ -141,7 +144,7 @@ impl Mailbox {
                     backlog.lock().on_lost(self.ended(), &mut woken);
                 }
                 // Whoever waits for it sees that the answer never comes.
-                Request::Inspect(_) => {}
+                Request::Inspect(_) | Request::Drain(_) => {}
             }
         }
         wake_all(&mut woken);
@@ -155,6 +158,7 @@ impl std::fmt::Debug for Request {
             Self::Listen(_) => "Listen",
             Self::Backlog(_) => "Backlog",
             Self::Inspect(_) => "Inspect",
+            Self::Drain(_) => "Drain",
         })
     }
 }

@@ -1,5 +1,6 @@
 //! A socket that is neither a stream nor a listener yet, as tokio's `TcpSocket`.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,6 @@ use crate::{Stack, TcpListener, TcpStream, fault};
 
 /// A socket to be configured. Everything is named and behaves as in `tokio::net::TcpSocket`; what
 /// is set goes over to the stream, or to every stream that the listener accepts.
-#[derive(Debug)]
 pub struct TcpSocket {
     stack: Stack,
     any: IpAddr,
@@ -105,7 +105,8 @@ impl TcpSocket {
         Ok(stream)
     }
 
-    /// Listens, with room for `backlog` complete connections that wait for `accept`, and one more.
+    /// Listens, with room for `backlog` complete connections (at least 1) that wait for `accept`, and one
+    /// more.
     /// A socket that is not bound gets a port that is drawn.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         let any = SocketAddr::new(self.any, 0);
@@ -153,8 +154,7 @@ impl TcpSocket {
     /// Lets the end be bound by others that allow it too, as long as none of them listens. For
     /// what TIME-WAIT left behind it is not needed: that never keeps anybody from binding here.
     pub fn set_reuseaddr(&self, reuseaddr: bool) -> io::Result<()> {
-        self.lock().share.address = reuseaddr;
-        Ok(())
+        self.set_share(|share| share.address = reuseaddr)
     }
 
     /// Whether several listeners may be at the end (`SO_REUSEPORT`).
@@ -167,8 +167,7 @@ impl TcpSocket {
     /// listeners take them from one queue: none waits for a listener that does not accept. Backlog and
     /// settings are those of the first, and the last that is dropped resets whom nobody accepted.
     pub fn set_reuseport(&self, reuseport: bool) -> io::Result<()> {
-        self.lock().share.port = reuseport;
-        Ok(())
+        self.set_share(|share| share.port = reuseport)
     }
 
     /// Whether the connection will be probed when it is silent (`SO_KEEPALIVE`).
@@ -281,6 +280,15 @@ impl TcpSocket {
         Ok(())
     }
 
+    fn set_share(&self, set: impl FnOnce(&mut Share)) -> io::Result<()> {
+        let mut draft = self.lock();
+        set(&mut draft.share);
+        if let Some(bound) = &draft.bound {
+            bound.share(draft.share);
+        }
+        Ok(())
+    }
+
     fn check_family(&self, addr: SocketAddr) -> io::Result<()> {
         if addr.is_ipv4() == self.any.is_ipv4() { Ok(()) } else { Err(fault::family(addr)) }
     }
@@ -291,6 +299,12 @@ impl TcpSocket {
 
     fn lock(&self) -> MutexGuard<'_, Draft> {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for TcpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpSocket").field("addr", &self.local_addr()).finish()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A stack as a value: what sockets are made from.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,12 +22,11 @@ pub use whimbrel_stack::shard::Census as ShardCensus;
 ///
 /// It runs for as long as anything of it is held: the stack, a listener or a stream. Then the last
 /// segments go out, for five seconds at most, and the threads end.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Stack {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 pub(crate) struct Inner {
     mailboxes: Box<[Arc<Mailbox>]>,
     /// Where the next connection goes that may go anywhere.
@@ -135,6 +135,37 @@ impl Stack {
         self.change(move |shard| shard.rotate_fast_open_key(key.key())).await
     }
 
+    /// Waits until nothing is left of connections whose streams were dropped, but TIME-WAIT: what was
+    /// written there has been acknowledged, and the peers closed too, or were given up. Streams that
+    /// are held stay as they are.
+    ///
+    /// The kernel goes on with its sockets when a process has ended; a stack ends with the process. So a
+    /// program that is about to return from `main` drops its streams and listeners and awaits this, in a
+    /// `timeout` if it will not wait for peers that are gone.
+    ///
+    /// ```
+    /// # use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    /// # use whimbrel::{Stack, TcpListener, TcpStream};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> std::io::Result<()> {
+    /// # let (far, stack) = Stack::pair().unwrap();
+    /// # let listener = TcpListener::bind(&far, "10.0.0.1:7").await?;
+    /// # tokio::spawn(async move { listener.accept().await?.0.read_to_end(&mut Vec::new()).await });
+    /// let mut stream = TcpStream::connect(&stack, "10.0.0.1:7").await?;
+    /// stream.write_all(b"last words").await?;
+    /// drop(stream);
+    /// stack.drained().await
+    /// # }
+    /// ```
+    pub async fn drained(&self) -> io::Result<()> {
+        for mailbox in &self.inner.mailboxes {
+            let (tell, told) = oneshot::channel();
+            mailbox.ask(Request::Drain(tell));
+            told.await.map_err(|_| mailbox.ended())?;
+        }
+        Ok(())
+    }
+
     /// Changes something at every shard.
     async fn change(&self, change: impl Fn(&mut Shard) + Clone + Send + 'static) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
@@ -168,6 +199,14 @@ impl Stack {
     pub(crate) fn local_end(&self, index: u16, port: u16) -> Option<SocketAddr> {
         let own = self.inner.addresses.get(usize::from(index))?;
         Some(Endpoint::new(own.addr, port).into())
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (addresses, shards) = (self.addresses(), self.shards());
+        let mut stack = f.debug_struct("Stack");
+        stack.field("addresses", &addresses).field("shards", &shards).finish_non_exhaustive()
     }
 }
 

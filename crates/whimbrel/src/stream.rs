@@ -1,5 +1,6 @@
 //! A connection, as tokio's `TcpStream`.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -32,15 +33,15 @@ pub type TcpInfo = Snapshot;
 /// # Dropping
 ///
 /// What was written is still delivered, then the peer learns of the end, without anybody waiting.
-/// If something was received and not read, or [`TcpStream::set_linger`] said zero, the connection
-/// is reset instead.
+/// If something was received and not read, the connection is reset after what can be sent at once; if
+/// [`TcpStream::set_linger`] said zero, it is reset instead. A stack ends with its process, whatever is
+/// still on its way: see [`Stack::drained`].
 ///
 /// # Buffers
 ///
 /// A write is done once its octets are on their way to the shard. On top of the send buffer, as much
 /// again may be on its way, 256 KiB at most; and so many octets may wait here to be read, on top of
 /// the receive buffer.
-#[derive(Debug)]
 pub struct TcpStream {
     cell: Arc<StreamCell>,
     mailbox: Arc<Mailbox>,
@@ -70,8 +71,9 @@ impl TcpStream {
     /// # Errors
     ///
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable` (no route),
-    /// `AddrNotAvailable` (ports exhausted), `QuotaExceeded` (`max_connections`), `Unsupported`
-    /// (one of the stack's own addresses): each names what was hit.
+    /// `AddrNotAvailable` (ports exhausted, or there is a connection of both ends), `QuotaExceeded`
+    /// (`max_connections`), `InvalidInput` (port 0, or no address of one host), `Unsupported` (one of the
+    /// stack's own addresses): each names what was hit.
     pub async fn connect<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for peer in lookup_host(addr).await? {
@@ -104,7 +106,9 @@ impl TcpStream {
     }
 
     async fn open_at_home(stack: &Stack, opening: Opening) -> io::Result<Self> {
-        let Opening { peer, bound, settings, first } = opening;
+        let Opening { mut peer, bound, settings, first } = opening;
+        // As of accepted streams: what goes by IPv4 says so.
+        peer.set_ip(peer.ip().to_canonical());
         let local = bound.as_ref().map(Reserved::at);
         let mailbox = stack.home(local.map(|local| local.port), peer.port())?;
         let mut stream = Self {
@@ -159,7 +163,7 @@ impl TcpStream {
         Ok(self.local)
     }
 
-    /// The peer's end.
+    /// The peer's end; unlike the kernel's sockets, a stream still tells when the connection is over.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
@@ -301,6 +305,20 @@ impl Drop for TcpStream {
         let (duty, wakers) = self.cell.lock().on_drop();
         self.fulfil(duty);
         drop(wakers);
+    }
+}
+
+impl AsRef<Self> for TcpStream {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// Both ends: what crosses between them is nobody's business who keeps a log.
+impl fmt::Debug for TcpStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (local, peer) = (&self.local, &self.peer);
+        f.debug_struct("TcpStream").field("addr", local).field("peer", peer).finish()
     }
 }
 

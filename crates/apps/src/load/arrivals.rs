@@ -43,12 +43,26 @@ impl Arrivals {
         due.saturating_sub(self.taken)
     }
 
+    /// The same ones: when they were due, and how many of them about then. In few steps, however many
+    /// they are.
+    pub(crate) fn missed_by_time(&self, end: Instant) -> impl Iterator<Item = (Instant, u64)> {
+        let missed = self.missed(end);
+        let step = missed.div_ceil(STEPS).max(1);
+        (0..missed.div_ceil(step)).filter_map(move |part| {
+            let (first, count) = (part * step, step.min(missed - part * step));
+            Some((self.due(self.taken + first + count / 2)?, count))
+        })
+    }
+
     /// Computed from the beginning each time, so that no error adds up.
     fn due(&self, number: u64) -> Option<Instant> {
         let rate = self.rate?;
         Some(self.began + Duration::from_nanos((number as f64 * 1e9 / rate) as u64))
     }
 }
+
+/// The most steps in which those that were missed are told.
+const STEPS: u64 = 10_000;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
 use whimbrel_apps::record::Phase;
-use whimbrel_apps::{Part, Record, Trouble};
+use whimbrel_apps::{Pace, Part, Record, Trouble};
 use whimbrel_stack::Shard;
 
 use crate::world::{Nobody, Ran, target};
@@ -112,7 +112,7 @@ fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
 fn the_parts_of_a_load_make_it_up() {
     let whole = Plan { rate: Some(90.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
     let mut sum = Record::new(SECOND);
-    let mut in_flight = 0;
+    let (mut in_flight, mut never_begun) = (0, 0);
     for number in 0..3 {
         let part = whole.part(Part { number, of: 3 });
         assert_eq!(part.connections, if number == 0 { 2 } else { 1 });
@@ -121,9 +121,10 @@ fn the_parts_of_a_load_make_it_up() {
         assert_eq!(first.exchanges, 30);
         sum += ran.client().record();
         in_flight += ran.client().close().in_flight;
+        never_begun += ran.client().close().never_begun;
     }
     assert_eq!((sum.answered() + in_flight, sum.elapsed()), (450, 5 * SECOND));
-    assert_eq!(sum.corrected.len(), sum.answered());
+    assert_eq!(sum.corrected.len(), sum.answered() + in_flight + never_begun);
     let counted = plan(Ending::KeepAlive, Until::Exchanges(100)).part(Part { number: 2, of: 3 });
     assert_eq!(counted.until, Until::Exchanges(33));
 }
@@ -143,6 +144,29 @@ fn what_a_stall_kept_from_beginning_counts_in_the_corrected_latency() {
     assert!((4_900_000_000..5_200_000_000).contains(&worst), "{worst}");
     let close = ran.client().close();
     assert_eq!(record.answered() + close.in_flight + close.never_begun, 200);
+}
+
+#[test]
+fn a_server_that_stalls_to_the_end_was_waited_for_until_then() {
+    let stalls = Pace { think: 3_600 * SECOND, ..Pace::default() };
+    for (correction, waits) in [(Correction::On, 200), (Correction::Off, 0)] {
+        let at_rate = Plan {
+            rate: Some(20.0),
+            warmup: SECOND,
+            timeout: 60 * SECOND,
+            correction,
+            ..plan(Ending::KeepAlive, Until::Elapsed(10 * SECOND))
+        };
+        let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(stalls);
+        let ran = Ran::new("delay=10ms", Load::new(at_rate), server);
+        let record = ran.client().record();
+        assert_eq!((record.answered(), record.service.len()), (0, 0));
+        // All of them but those of the warm-up: from none to ten seconds.
+        assert_eq!(record.corrected.len(), waits);
+        let [half, all] = [0.5, 1.0].map(|at| record.corrected.value_at_quantile(at) / 1_000_000);
+        let expected = if waits == 0 { (0..=0, 0..=0) } else { (4_900..=5_100, 9_900..=10_100) };
+        assert!(expected.0.contains(&half) && expected.1.contains(&all), "{half} and {all} ms");
+    }
 }
 
 #[test]

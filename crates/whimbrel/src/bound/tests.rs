@@ -27,9 +27,22 @@ fn those_that_share_an_end_cannot_both_listen_there() {
     let first = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
     let second = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
     assert!(bound.reserve(at("10.0.0.1:80"), Share::NONE).is_err());
-    assert_eq!(first.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
-    drop(second);
-    first.listen(Desk::nowhere).unwrap();
+    let desk = first.listen(Desk::nowhere).unwrap();
+    assert_eq!(second.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
+    assert!(bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).is_err());
+    drop((desk, first));
+    second.listen(Desk::nowhere).unwrap();
+}
+
+#[test]
+fn whether_an_end_is_shared_is_asked_when_another_wants_it() {
+    let bound = bound();
+    let first = bound.reserve(at("10.0.0.1:80"), Share::NONE).unwrap();
+    assert!(bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).is_err());
+    first.share(Share::ADDRESS);
+    drop(bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap());
+    first.share(Share::NONE);
+    assert!(bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).is_err());
 }
 
 #[test]

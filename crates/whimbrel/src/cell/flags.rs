@@ -23,6 +23,8 @@ impl Flags {
     pub(crate) const OVER: Self = Self(1 << 7);
     /// A setting changed.
     pub(crate) const SETTINGS: Self = Self(1 << 8);
+    /// The peer ended its direction, and all of it is here.
+    pub(crate) const FIN: Self = Self(1 << 9);
 
     /// The shard is to look at the stream that it knows by `handle`: whether that must be posted. It
     /// is once, until the shard takes [`Flags::DIRTY`] out; `tests/interleavings.rs` tries all

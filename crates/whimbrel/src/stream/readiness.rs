@@ -94,17 +94,19 @@ impl StreamState {
     /// What of `interest` is the case.
     fn readiness(&self, interest: Interest) -> Ready {
         let mut ready = Ready::EMPTY;
-        let (ended, silent) = (
-            self.flags.has(Flags::READ_END),
-            self.flags.has(Flags::OVER) || self.flags.has(Flags::SHUT),
-        );
+        let (ended, over) = (self.flags.has(Flags::READ_END), self.flags.has(Flags::OVER));
+        let shut = self.flags.has(Flags::SHUT);
         if interest.is_readable() {
             ready |= when(ended || self.unread > 0, Ready::READABLE);
+        }
+        // Urgent data are read inline: of them there is nothing to tell.
+        if interest.is_readable() || interest.is_priority() {
             ready |= when(ended, Ready::READ_CLOSED);
         }
         if interest.is_writable() {
-            ready |= when(silent || self.unsent < self.send_credit(), Ready::WRITABLE);
-            ready |= when(silent, Ready::WRITE_CLOSED);
+            let room = self.unsent < self.send_credit();
+            ready |= when(over || shut || room, Ready::WRITABLE);
+            ready |= when(over || shut && ended, Ready::WRITE_CLOSED);
         }
         if interest.is_error() {
             ready |= when(self.error.is_some(), Ready::ERROR);
@@ -133,7 +135,7 @@ impl Future for Readiness<'_> {
         let ready = state.readiness(interest);
         if ready.is_empty() {
             // An error wakes both, so either line will do.
-            if interest.is_readable() || interest.is_error() {
+            if interest != Interest::WRITABLE {
                 replaced[0] = state.readers.line_up(&mut self.reader, cx.waker());
             }
             if interest.is_writable() {

@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::pin::Pin;
+use std::sync::MutexGuard;
 use std::task::{Context, Poll, ready};
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -9,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::poll_proceed;
 
 use super::TcpStream;
-use crate::cell::Readable;
+use crate::cell::{Readable, StreamState};
 use crate::exchange::NO_CHUNK;
 use crate::fault;
 
@@ -17,16 +18,24 @@ use crate::fault;
 impl TcpStream {
     /// Reads what is there: 0 octets at the end of the stream.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.try_read_vectored(&mut [IoSliceMut::new(buf)])
+        let mut room = ReadBuf::new(buf);
+        at_once(self.read(room.remaining(), None, |octets| room.put_slice(octets)))
     }
 
     /// Reads what is there into several buffers, one after the other.
     pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let most = bufs.iter().map(|buf| buf.len()).sum();
-        let mut room = bufs.iter_mut().flat_map(|buf| buf.iter_mut());
-        at_once(self.read(most, None, |octets| {
-            for (place, octet) in room.by_ref().zip(octets) {
-                *place = *octet;
+        let mut rooms = bufs.iter_mut().map(|buf| ReadBuf::new(buf));
+        let mut room = ReadBuf::new(&mut []);
+        at_once(self.read(most, None, |mut octets| {
+            while !octets.is_empty() {
+                let (now, later) = octets.split_at(octets.len().min(room.remaining()));
+                room.put_slice(now);
+                octets = later;
+                if room.remaining() == 0 {
+                    let Some(next) = rooms.next() else { break };
+                    room = next;
+                }
             }
         }))
     }
@@ -79,7 +88,7 @@ impl TcpStream {
         let mut state = self.cell.lock();
         let result = match state.readable() {
             Readable::Octets => Poll::Ready(Ok(state.peek(buf))),
-            Readable::End => Poll::Ready(state.error.take().map_or(Ok(0), Err)),
+            Readable::End => Poll::Ready(state.end()),
             Readable::Pending => {
                 replaced = cx.and_then(|cx| state.readers.register(cx.waker()));
                 Poll::Pending
@@ -93,31 +102,26 @@ impl TcpStream {
 
 impl TcpStream {
     /// Hands up to `most` octets to `put`, piece by piece. Copying is done outside the lock, which
-    /// the shard may want.
+    /// the shard may want. As on Linux, who has room for nothing waits, too, until there is something.
     fn read(
         &self,
         most: usize,
         cx: Option<&Context<'_>>,
         mut put: impl FnMut(&[u8]),
     ) -> Poll<io::Result<usize>> {
-        let mut done = 0;
-        while done < most {
-            let mut chunks = [NO_CHUNK; CHUNKS];
-            let count = match self.take(most - done, cx.filter(|_| done == 0), &mut chunks) {
-                Poll::Pending if done == 0 => return Poll::Pending,
-                Poll::Ready(Err(error)) if done == 0 => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(count)) => count,
-                _ => 0,
-            };
-            for chunk in chunks.iter().take(count) {
-                put(chunk);
+        let (mut done, mut chunks) = (0, [NO_CHUNK; CHUNKS]);
+        let mut count = ready!(self.take(most, cx, &mut chunks))?;
+        loop {
+            for chunk in chunks.iter_mut().take(count).map(std::mem::take) {
+                put(&chunk);
                 done += chunk.len();
             }
-            if count < CHUNKS {
-                break;
+            if count < CHUNKS || done == most {
+                return Poll::Ready(Ok(done));
             }
+            // Only octets: an error is for whoever reads next.
+            count = self.take_octets(self.cell.lock(), most - done, &mut chunks);
         }
-        Poll::Ready(Ok(done))
     }
 
     /// Takes chunks of up to `most` octets out of the cell; returns how many, 0 at the end.
@@ -130,15 +134,8 @@ impl TcpStream {
         let mut replaced = None;
         let mut state = self.cell.lock();
         let result = match state.readable() {
-            Readable::Octets => {
-                let count = state.take_outward(most, chunks);
-                let duty = state.return_credit();
-                drop(state);
-                self.fulfil(duty);
-                return Poll::Ready(Ok(count));
-            }
-            // As on Linux: what arrived is read first, then the error is told, once.
-            Readable::End => Poll::Ready(state.error.take().map_or(Ok(0), Err)),
+            Readable::Octets => return Poll::Ready(Ok(self.take_octets(state, most, chunks))),
+            Readable::End => Poll::Ready(state.end()),
             Readable::Pending => {
                 replaced = cx.and_then(|cx| state.readers.register(cx.waker()));
                 Poll::Pending
@@ -147,6 +144,19 @@ impl TcpStream {
         drop(state);
         drop(replaced);
         result
+    }
+
+    fn take_octets(
+        &self,
+        mut state: MutexGuard<'_, StreamState>,
+        most: usize,
+        chunks: &mut [Bytes; CHUNKS],
+    ) -> usize {
+        let count = state.take_outward(most, chunks);
+        let duty = state.return_credit();
+        drop(state);
+        self.fulfil(duty);
+        count
     }
 
     /// Leaves a copy of the first octets of `bufs` in the cell, as many as there is room for.

@@ -4,12 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 
 mod cancel;
+mod edges;
 mod errors;
 mod fast;
 mod keys;
 mod many;
 mod same;
 mod shards;
+mod storm;
 mod streams;
 mod tun;
 mod world;

@@ -1,13 +1,20 @@
 //! An axum server, and hyper's client with its pool.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use axum::Router;
+use axum::extract::ConnectInfo;
 use axum::routing::{get, post};
+use axum::serve::ListenerExt;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use tower_service::Service;
 use whimbrel::{Connector, Stack, TcpListener};
 
@@ -49,6 +56,37 @@ async fn axum_serves_and_hypers_pool_keeps_connections() {
     drop((http, missing));
     serving.abort();
     assert!(serving.await.unwrap_err().is_cancelled());
+    crate::assert_empty([&server, &client]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn axum_knows_its_peers_and_answers_whom_it_heard_before_it_shuts_down() {
+    let (server, client) = Stack::pair().unwrap();
+    let listener = TcpListener::bind(&server, "10.0.0.1:80").await.unwrap();
+    let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
+    let slow = |ConnectInfo(peer): ConnectInfo<SocketAddr>| async move {
+        sleep(Duration::from_millis(200)).await;
+        peer.ip().to_string()
+    };
+    let routes = Router::new().route("/", get(slow));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(async {
+        let service = routes.into_make_service_with_connect_info::<SocketAddr>();
+        let serving = axum::serve(listener, service);
+        serving.with_graceful_shutdown(async { drop(stopped.await) }).await
+    });
+
+    let http = Client::builder(TokioExecutor::new())
+        .build::<_, Full<Bytes>>(Connector::new(client.clone()));
+    let asking = tokio::spawn(http.get(uri("/")));
+    sleep(Duration::from_millis(50)).await;
+    stop.send(()).unwrap();
+    let answer = asking.await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(answer, "10.0.0.2");
+    serving.await.unwrap().unwrap();
+    assert!(http.get(uri("/")).await.unwrap_err().is_connect());
+    drop(http);
+    timeout(Duration::from_secs(5), server.drained()).await.unwrap().unwrap();
     crate::assert_empty([&server, &client]).await;
 }
 
