@@ -6,8 +6,8 @@
 //! comparison = NAME ( ">" | ">=" | "<" | "<=" | "==" | "!=" ) NUMBER [ UNIT ]
 //! ```
 //!
-//! Times are in seconds unless they say `ns`, `us`, `ms` or `s`; `%` divides by a hundred, `k`, `M`
-//! and `G` multiply by powers of a thousand.
+//! Times are in seconds unless they say `ns`, `us`, `ms` or `s`; `%` is a share of the whole, `k`, `M`
+//! and `G` multiply by powers of a thousand. A figure takes the units of its [`Measure`] alone.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -25,8 +25,8 @@ struct Comparison {
     name: String,
     operator: Operator,
     value: f64,
-    /// The value was given in percent.
-    percent: bool,
+    /// As it was given; empty if there was none.
+    unit: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +37,28 @@ enum Operator {
     AtMost,
     Equal,
     Unequal,
+}
+
+/// What a figure can be compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// A time.
+    Time,
+    /// A number.
+    Number,
+    /// A number, or a share of what there is of its kind.
+    Share,
+}
+
+impl Measure {
+    /// The units that it takes.
+    const fn units(self) -> &'static [&'static str] {
+        match self {
+            Self::Time => &["ns", "us", "ms", "s"],
+            Self::Number => &["k", "M", "G"],
+            Self::Share => &["%", "k", "M", "G"],
+        }
+    }
 }
 
 /// A measured figure.
@@ -65,19 +87,22 @@ pub enum ConditionError {
         /// The names that there are.
         known: String,
     },
+    /// A unit of something else.
+    #[error("{name:?} is not measured in {unit}: give a number alone, or with {units}")]
+    WrongUnit {
+        /// The figure.
+        name: String,
+        /// What was given.
+        unit: &'static str,
+        /// What it takes.
+        units: String,
+    },
 }
 
 impl Condition {
-    /// Whether every name is one of `known`.
-    pub fn check(&self, known: &[&str]) -> Result<(), ConditionError> {
-        let mut names = self.terms.iter().flatten().map(|comparison| &comparison.name);
-        match names.find(|name| !known.contains(&name.as_str())) {
-            None => Ok(()),
-            Some(name) => {
-                let (name, known) = (name.clone(), known.join(", "));
-                Err(ConditionError::UnknownName { name, known })
-            }
-        }
+    /// Whether every name is one of `known`, and compared with what it can be.
+    pub fn check(&self, known: &[(&str, Measure)]) -> Result<(), ConditionError> {
+        self.terms.iter().flatten().try_for_each(|comparison| comparison.check(known))
     }
 
     /// Whether it holds for what `figure` says was measured. What was not measured makes no
@@ -91,8 +116,24 @@ impl Condition {
 }
 
 impl Comparison {
+    fn check(&self, known: &[(&str, Measure)]) -> Result<(), ConditionError> {
+        let Self { name, unit, .. } = self;
+        match known.iter().find(|(known, _)| known == name) {
+            None => {
+                let known: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+                let (name, known) = (name.clone(), known.join(", "));
+                Err(ConditionError::UnknownName { name, known })
+            }
+            Some((_, measure)) if !unit.is_empty() && !measure.units().contains(unit) => {
+                let (name, units) = (name.clone(), measure.units().join(", "));
+                Err(ConditionError::WrongUnit { name, unit, units })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     fn holds(&self, figure: Figure) -> bool {
-        let whole = if self.percent && figure.whole > 0.0 { figure.whole } else { 1.0 };
+        let whole = if self.unit == "%" && figure.whole > 0.0 { figure.whole } else { 1.0 };
         let measured = figure.value / whole;
         match self.operator {
             Operator::Above => measured > self.value,
@@ -131,12 +172,12 @@ fn comparison(text: &str) -> Result<Comparison, ConditionError> {
     let found = OPERATORS.iter().find_map(split).filter(|(name, ..)| !name.is_empty());
     let (name, operator, value) =
         found.ok_or_else(|| ConditionError::NoOperator(text.trim().into()))?;
-    let (value, percent) = quantity(value).ok_or_else(|| ConditionError::BadValue(value.into()))?;
-    Ok(Comparison { name: name.into(), operator, value, percent })
+    let (value, unit) = quantity(value).ok_or_else(|| ConditionError::BadValue(value.into()))?;
+    Ok(Comparison { name: name.into(), operator, value, unit })
 }
 
-/// The value, and whether it was a percentage.
-fn quantity(text: &str) -> Option<(f64, bool)> {
+/// The value, and the unit that it was given in.
+fn quantity(text: &str) -> Option<(f64, &'static str)> {
     const UNITS: [(&str, f64); 8] = [
         ("ns", 1e-9),
         ("us", 1e-6),
@@ -147,11 +188,12 @@ fn quantity(text: &str) -> Option<(f64, bool)> {
         ("M", 1e6),
         ("G", 1e9),
     ];
-    let found = UNITS.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, *scale)));
-    let (number, scale) = found.unwrap_or((text, 1.0));
+    let found =
+        UNITS.iter().find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale, unit)));
+    let (number, scale, unit) = found.unwrap_or((text, 1.0, ""));
     let digits = number.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
     let value: f64 = number.parse().ok().filter(|_| digits)?;
-    Some((value * scale, text.ends_with('%')))
+    Some((value * scale, unit))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use whimbrel_apps::Trouble;
 use whimbrel_apps::bulk::{self, Direction, Sample, Shares, Totals, Until};
-use whimbrel_apps::condition::Figure;
+use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::transport::{Opening, PortShortage};
 use whimbrel_io::WireSpec;
 use whimbrel_tcp::conn::Nagle;
@@ -28,6 +28,8 @@ mod table;
 
 /// What was typed.
 #[derive(Args, Debug)]
+#[command(mut_arg("json", |option| option.help(JSON_HELP)))]
+#[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
     /// Which way octets go: to the other side, or from it.
     #[arg(value_enum, value_name = "send|recv")]
@@ -45,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = size::some, conflicts_with_all = ["time", "omit"])]
     bytes: Option<u64>,
     /// Streams side by side.
-    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=128))]
     parallel: u32,
     /// The other way round: send receives, and recv sends.
     #[arg(short = 'R', long, conflicts_with = "bidir")]
@@ -61,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'l', long, value_name = "SIZE", default_value = "128k", value_parser = size::parse)]
     length: u64,
     /// The most octets of text in a segment.
-    #[arg(short = 'M', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(88..=32_767))]
+    #[arg(short = 'M', long, value_name = "OCTETS", value_parser = quantity::whole::<u16>(88..=32_767))]
     mss: Option<u16>,
     /// The congestion control: reno, or over kernel: any that the kernel has.
     #[arg(short = 'C', long, value_name = "NAME")]
@@ -320,7 +322,16 @@ fn window(text: &str) -> Result<(u64, u64), String> {
 }
 
 /// What `--fail-if` can name.
-const FIGURES: [&str; 4] = ["bitrate", "sent", "received", "retransmits"];
+const FIGURES: [(&str, Measure); 4] = [
+    ("bitrate", Measure::Number),
+    ("sent", Measure::Number),
+    ("received", Measure::Number),
+    ("retransmits", Measure::Number),
+];
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// The largest block, octets: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;
+const JSON_HELP: &str =
+    "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as iperf3 prints it";
+const FAIL_IF_HELP: &str =
+    "Exit with code 3 if this is true of the result, as in 'bitrate<900M || retransmits>0'";

@@ -50,6 +50,8 @@ pub(crate) struct CapturePlan {
     pub(crate) filter: Option<Filter>,
     /// The most frames.
     pub(crate) most: u64,
+    /// By which option it was asked for.
+    pub(crate) option: &'static str,
 }
 
 /// Where a capture goes.
@@ -73,7 +75,7 @@ pub(crate) struct Rotate {
 impl CapturePlan {
     /// Of everything.
     pub(crate) const fn new(place: Place) -> Self {
-        Self { place, snap: WHOLE, rotate: None, filter: None, most: u64::MAX }
+        Self { place, snap: WHOLE, rotate: None, filter: None, most: u64::MAX, option: PCAP }
     }
 
     /// Begins it. Without a clock time is virtual, and begins in 1970.
@@ -95,9 +97,10 @@ impl CapturePlan {
             Place::File(path) => path,
         };
         let refused = |path: &Path, error| {
+            let path = path.display();
             Failure::Run(format!(
-                "--pcap {}: {error}; give a file that can be written",
-                path.display()
+                "{} {path}: {error}; give a file that can be written",
+                self.option
             ))
         };
         let Some(Rotate { octets, files }) = self.rotate else {
@@ -121,13 +124,13 @@ pub(crate) fn spread(tap: Option<Tap>, shards: usize) -> Vec<Option<Tap>> {
 
 /// Ends a capture, if there is one.
 pub(crate) fn finish(tap: Option<Tap>) -> Result<(), Failure> {
-    tap.map_or(Ok(0), frames).map(|_| ())
+    tap.map_or(Ok(0), |tap| frames(tap, PCAP)).map(|_| ())
 }
 
-/// Ends a capture, and says how many frames it has.
-pub(crate) fn frames(tap: Tap) -> Result<u64, Failure> {
+/// Ends a capture that was asked for by `option`, and says how many frames it has.
+pub(crate) fn frames(tap: Tap, option: &str) -> Result<u64, Failure> {
     tap.finish().map_err(|error| {
-        Failure::Run(format!("--pcap: the capture is not whole: {error}; is the disk full?"))
+        Failure::Run(format!("{option}: the capture is not whole: {error}; is the disk full?"))
     })
 }
 
@@ -221,6 +224,8 @@ pub(crate) fn files(typed: &str) -> Result<u64, String> {
     }
 }
 
+/// The option of commands that do something else.
+const PCAP: &str = "--pcap";
 /// More than any frame has.
 const WHOLE: usize = 262_144;
 /// Octets gathered for one write.

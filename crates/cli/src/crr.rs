@@ -30,6 +30,7 @@ mod table;
 
 /// What was typed.
 #[derive(Args, Debug)]
+#[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 pub(crate) struct Arguments {
     /// Whom to measure, as in 10.9.0.1:12865: `whimbrel crr --server`, or any `serve --echo`
     /// [default: a server in this process]. With --server: where to listen [default: port 12865 of
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'l', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     duration: Option<Duration>,
     /// End after that many transactions.
-    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     transactions: Option<u64>,
     /// Octets of the request and of the response, as in 1,1 or 64,16k.
     #[arg(short = 'r', long, value_name = "REQ,RESP", default_value = "1,1", value_parser = sizes)]
@@ -66,7 +67,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FIRST-LAST")]
     local_ports: Option<String>,
     /// How many connections there are at a time.
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
     /// Who ends a connection, and so keeps its TIME-WAIT [default: in crr the server, and the client
     /// of an ADDR:PORT, which may be a server that waits for it; in cc the client].
@@ -407,3 +408,4 @@ const CLIENTS_OPTIONS: [&str; 11] = [
     "clock",
     "no_tui",
 ];
+const JSON_HELP: &str = "Print one JSON document (whimbrel.crr/1) instead of text";

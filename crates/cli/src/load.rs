@@ -22,6 +22,8 @@ mod meeting;
 mod oha;
 mod plan;
 mod reins;
+#[cfg_attr(not(feature = "tui"), path = "load/no_screen.rs")]
+mod screen;
 mod summary;
 mod threads;
 mod url;
@@ -31,10 +33,12 @@ pub(crate) use job::{Opposite, RunsJob, Told};
 use plan::Plan;
 pub(crate) use plan::work;
 use reins::Reins;
+use screen::Screen;
 pub(crate) use summary::{errors, phases, runs};
 
 /// What was typed.
 #[derive(Args, Debug)]
+#[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 pub(crate) struct Arguments {
     /// What to load, as in http://10.9.0.1:8080/path [default: a server in this process].
     #[arg(value_name = "URL")]
@@ -50,14 +54,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "A[,B…]", value_delimiter = ',')]
     local_addr: Vec<IpAddr>,
     /// How many connections there are at a time.
-    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
     /// Over kernel: alone: how many threads share the connections. On this stack a thread is a shard,
     /// with connections of its own.
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1024))]
     threads: u32,
     /// End after that many requests.
-    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     requests: Option<u64>,
     /// End after that time [default: 10s].
     #[arg(short = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
@@ -101,7 +105,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = quantity::some_time)]
     warmup: Option<Duration>,
     /// Run it that many times over the same stack: what a run leaves in TIME-WAIT meets the next.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1000))]
     repeat: u32,
     /// The pause between two runs.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration, requires = "repeat")]
@@ -153,7 +157,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let ran = carry_out(&plan, Told::new(&mut report, arguments.screen, &plan.load), None)?;
+    let reins = Arc::new(Reins::new(plan.load.connections, plan.parts()));
+    let screen = Screen::of(&plan, (arguments.screen, &report), &reins);
+    let reins = screen.is_some().then_some(reins);
+    // Beside a screen there is no line of progress.
+    let line = ScreenOptions { no_tui: arguments.screen.no_tui || screen.is_some() };
+    let told = Told::new(&mut report, line, &plan.load).on(screen);
+    let ran = carry_out(&plan, told, reins)?;
 
     // Of a run in which nothing went, the reason alone is worth reading.
     if report.form() == Form::Text {
@@ -199,3 +209,6 @@ fn judge_success(plan: &Plan, ran: &Ran<Outcome>) -> Result<(), Failure> {
     ran.outcome
         .judge(&plan.url.as_ref().map_or_else(|| ran.target.to_string(), |url| url.to_string()))
 }
+
+const JSON_HELP: &str =
+    "Print one JSON document (whimbrel.load/1) instead of text; =oha: as oha prints it";

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use failure::Failure;
 use rules::{RuleOptions, Shorthand};
@@ -121,7 +121,9 @@ impl Tool {
 }
 
 fn main() -> ExitCode {
-    let command = Command::parse();
+    let matches = taking_negatives(Command::command()).get_matches();
+    // What the same definition has matched it reads, too.
+    let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match command.color {
         Color::Auto => {}
         Color::Always => ColorChoice::Always.write_global(),
@@ -132,6 +134,23 @@ fn main() -> ExitCode {
         Err(failure) => failure.report(),
     }
 }
+
+/// The same, where a number below 0 is a value that its option refuses, and not another option.
+fn taking_negatives(command: clap::Command) -> clap::Command {
+    let is_quantity = |option: &clap::Arg| {
+        let names = option.get_value_names().unwrap_or_default();
+        names.iter().any(|name| QUANTITIES.contains(&name.as_str()))
+    };
+    command
+        .mut_args(|option| match is_quantity(&option) {
+            true => option.allow_hyphen_values(true),
+            false => option,
+        })
+        .mut_subcommands(taking_negatives)
+}
+
+/// What values that are numbers are called.
+const QUANTITIES: [&str; 5] = ["N", "TIME", "SIZE", "RATE", "OCTETS"];
 
 fn run(tool: &Tool) -> Result<(), Failure> {
     if let Some((rules, shorthands)) = tool.rules().filter(|(rules, _)| rules.is_question()) {

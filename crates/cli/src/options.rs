@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
+use whimbrel_apps::condition::Measure;
 use whimbrel_apps::{Condition, Pace};
 use whimbrel_io::WireSpec;
 use whimbrel_wire::{Address, Endpoint};
@@ -106,7 +107,7 @@ pub(crate) enum Detail {
 /// What is drawn while a command runs.
 #[derive(Args, Clone, Copy, Default, Debug)]
 pub(crate) struct ScreenOptions {
-    /// Draw no line of progress, though there is a terminal.
+    /// Draw neither a screen nor a line of progress, though there is a terminal.
     #[arg(long)]
     pub(crate) no_tui: bool,
 }
@@ -300,7 +301,10 @@ impl OutputOptions {
     }
 
     /// The condition of `--fail-if`, whose names are among `known`.
-    pub(crate) fn condition(&self, known: &[&str]) -> Result<Option<Condition>, Failure> {
+    pub(crate) fn condition(
+        &self,
+        known: &[(&str, Measure)],
+    ) -> Result<Option<Condition>, Failure> {
         let Some(text) = &self.fail_if else { return Ok(None) };
         let condition: Condition =
             text.parse().map_err(|error| Failure::usage("--fail-if", error))?;
@@ -325,7 +329,8 @@ impl OutputOptions {
 const KERNEL: &str = "kernel:";
 const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\
                          [,burst-loss=][,reorder=][,dup=][,queue=100p][,mtu=] (both hosts in this \
-                         process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS], tap:NAME,…, \
-                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC], \
+                         process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N], \
+                         tap:NAME,…, \
+                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N], \
                          unix:PATH,addr=ADDRESS/PREFIX, or kernel: (no stack of ours, but the \
                          kernel's sockets) [default: mem: if there is no target]";

@@ -21,8 +21,11 @@ pub(crate) struct Completions {
 /// What was typed behind `man`.
 #[derive(Args, Debug)]
 pub(crate) struct Manual {
-    /// Write the pages of all commands into this directory [default: print the first page].
-    #[arg(value_name = "DIR")]
+    /// The command whose page to print, as in: script run [default: the whole program].
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Write the pages of all commands into this directory instead, which is made if need be.
+    #[arg(long = "dir", value_name = "DIR", conflicts_with = "command")]
     folder: Option<PathBuf>,
 }
 
@@ -36,16 +39,33 @@ pub(crate) fn completions(
     output::print(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the page of `command`, or writes those of all its subcommands too.
-pub(crate) fn manual(arguments: &Manual, command: clap::Command) -> Result<(), Failure> {
+/// Prints the page of `program` or of a command of its own, or writes all pages.
+pub(crate) fn manual(arguments: &Manual, mut program: clap::Command) -> Result<(), Failure> {
     let Some(folder) = &arguments.folder else {
+        program.build();
+        let named = arguments.command.iter().try_fold(&program, subcommand)?;
         let mut page = Vec::new();
-        Man::new(command).render(&mut page).map_err(Failure::run)?;
+        Man::new(named.clone()).render(&mut page).map_err(Failure::run)?;
         return output::print(&String::from_utf8_lossy(&page));
     };
     let written = fs::create_dir_all(folder);
-    written.and_then(|()| clap_mangen::generate_to(command, folder)).map_err(|error| {
+    written.and_then(|()| clap_mangen::generate_to(program, folder)).map_err(|error| {
         let folder = folder.display();
-        Failure::run(format!("{folder}: {error}; give a directory that can be written"))
+        Failure::run(format!("--dir {folder}: {error}; give a directory that can be written"))
+    })
+}
+
+/// The command of this name that `command` has.
+fn subcommand<'c>(command: &'c clap::Command, name: &String) -> Result<&'c clap::Command, Failure> {
+    command.find_subcommand(name).ok_or_else(|| {
+        let all = command.get_subcommands().map(clap::Command::get_name);
+        let all: Vec<_> = all.filter(|name| *name != "help").collect();
+        let whose = command.get_bin_name().filter(|name| !name.is_empty());
+        let whose = whose.unwrap_or_else(|| command.get_name());
+        let text = match all.is_empty() {
+            true => format!("{name:?}: {whose} has no commands of its own: leave it out"),
+            false => format!("{whose} has no command {name:?}: give one of {}", all.join(", ")),
+        };
+        Failure::usage("COMMAND", text)
     })
 }

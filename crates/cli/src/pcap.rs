@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// End after this many frames.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
     /// End after this time, as in duration:10.
     #[arg(short, long, value_name = "duration:TIME", value_parser = autostop)]
@@ -111,7 +111,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     if place == Place::Output && std::io::stdout().is_terminal() {
         let text = "a terminal shows no pcapng: give -o FILE, or pipe it into tshark -r -";
-        return Err(Failure::usage("--output", text));
+        return Err(Failure::usage(OUTPUT, text));
     }
     let filter = (!arguments.filter.is_empty()).then(|| arguments.filter.join(" "));
     let filter = filter.map(|text| text.parse().map_err(|it| Failure::usage("FILTER", it)));
@@ -122,6 +122,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
             rotate: arguments.ring,
             filter: filter.transpose()?,
             most: arguments.count.unwrap_or(everything.most),
+            option: OUTPUT,
             ..everything
         },
         wire,
@@ -187,7 +188,7 @@ fn watch<D: Device + Send>(
     })?;
     let mut frames = 0;
     for worker in &mut workers {
-        frames += worker.take_tap().map_or(Ok(0), capture::frames)?;
+        frames += worker.take_tap().map_or(Ok(0), |tap| capture::frames(tap, OUTPUT))?;
     }
     let drops = refusals(workers.iter().map(Worker::shard));
     Ok(format!("{} frames captured; {drops}", thousands(frames)))
@@ -250,6 +251,7 @@ fn ring(typed: &str) -> Result<Rotate, String> {
     Ok(Rotate { files, ..rotate })
 }
 
+const OUTPUT: &str = "--output";
 const NO_WIRE: &str = "nothing can be captured there: give tun:, tap:, packet:, unix: or pcap:; what \
                        serve, load, crr and bulk do is captured by their --pcap FILE";
 const WIRE_HELP: &str = "Where frames come from: a host with the addresses given is put there, \

@@ -1,6 +1,24 @@
-//! Durations and rates as they are typed.
+//! Numbers, durations and rates as they are typed.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
+
+/// A parser of whole numbers in `range`.
+pub(crate) fn whole<N: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        let digits = text.bytes().all(|octet| octet.is_ascii_digit());
+        let number: Option<u64> = text.parse().ok().filter(|_| digits);
+        let number = number.filter(|number| range.contains(number));
+        let (least, most) = (range.start(), *range.end());
+        let refused = || match most {
+            u64::MAX => format!("give a whole number from {least} on"),
+            _ => format!("give a whole number from {least} to {}", thousands(most)),
+        };
+        number.and_then(|number| N::try_from(number).ok()).ok_or_else(refused)
+    }
+}
 
 /// `10s`, `500ms`, `2m`, `1.5h`; a number alone counts seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -53,6 +71,11 @@ pub(crate) fn thousands(count: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// So many of something: `1 connection`, `2 connections`.
+pub(crate) fn of(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {

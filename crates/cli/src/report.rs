@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use serde_json::{Value, json};
 use whimbrel_apps::Condition;
-use whimbrel_apps::condition::Figure;
+use whimbrel_apps::condition::{Figure, Measure};
 
 use crate::failure::Failure;
 use crate::options::{Detail, OutputOptions, ScreenOptions};
@@ -51,7 +51,7 @@ impl Report {
     pub(crate) fn new(
         options: &OutputOptions,
         formats: &[&'static str],
-        figures: &[&str],
+        figures: &[(&str, Measure)],
     ) -> Result<Self, Failure> {
         let form = match options.format(formats)? {
             Some(format) => Form::Document(format),

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
+use whimbrel_io::Stop;
+use whimbrel_io::signals::Signals;
 
 use crate::crew;
 use crate::examples;
 use crate::failure::Failure;
+use crate::quantity;
 use crate::rules::RuleOptions;
 
 mod capture;
@@ -64,7 +67,7 @@ pub(crate) struct Arguments {
     define: Vec<String>,
     /// Scripts under way at once [default: one for each processor; against the kernel, which lets
     /// scripts wait in real time, four].
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
     /// Write all that the stack receives and sends in each script into a file of its own below this
     /// folder (pcapng), with why it was dropped and how its connection's state changed.
@@ -95,14 +98,17 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
     let plan = Plan::new(arguments)?;
     let files = files::find(&arguments.paths)?;
     host::check(&plan)?;
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let begun = Instant::now();
     let mut output = Output::new(&plan);
     let mut tally = Tally::default();
     crew::work(
         plan.jobs,
         &files,
-        |file| work::run_file(&plan, file),
+        |file| (!stop.is_set()).then(|| work::run_file(&plan, file)),
         |done| {
+            let Some(done) = done else { return Ok(()) };
             tally.count(&done);
             done.written.clone()?;
             output.add(done)
@@ -110,7 +116,11 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
     )?;
     tally.seconds = begun.elapsed();
     output.finish(&tally)?;
-    if tally.failed > 0 { Err(Failure::Answer) } else { Ok(()) }
+    match tally.all() {
+        _ if tally.failed > 0 => Err(Failure::Answer),
+        run if run < files.len() => Err(crew::interrupted(run as u64, files.len(), "scripts")),
+        _ => Ok(()),
+    }
 }
 
 /// Seconds for people and programs, to the millisecond.

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::load::Switch;
 use crate::options::{OutputOptions, PaceOptions};
 use crate::pcap::refusals;
-use crate::quantity::thousands;
+use crate::quantity::{self, thousands};
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::{self, EndsAll, ShardOptions};
 use crate::size;
@@ -45,6 +45,8 @@ use server::Server;
 
 /// What was typed.
 #[derive(Args, Debug)]
+#[command(mut_arg("json", |option| option.help(JSON_HELP)))]
+#[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
     /// Where frames go.
     #[arg(short, long, value_name = "SPEC", help = WIRE_HELP, default_value = plan::DEFAULT_WIRE)]
@@ -53,11 +55,11 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "ADDR:PORT", help = LISTEN_HELP)]
     listen: Vec<String>,
     /// The most complete connections that wait to be accepted, per address.
-    #[arg(long, value_name = "N", default_value_t = plan::BACKLOG, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = plan::BACKLOG, value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
     backlog: u32,
     /// Take what travels with SYNs (TCP Fast Open, RFC 7413), for up to N handshakes at a time and
     /// address. A request may then be carried out twice: a network can repeat a SYN.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
     fastopen: Option<u32>,
     /// When to answer a SYN by a cookie and keep no record of it: auto (when half-open connections
     /// have reached their bound), always or off [default: auto].
@@ -423,12 +425,16 @@ fn about_capture(config: &PcapConfig, wire: &PcapWire) -> String {
 }
 
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
-                         [,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames), \
-                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,offload=on|off] (a \
+                         [,queues=N][,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames), \
+                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]\
+                         [,offload=on|off] (a \
                          station of its own on this machine's interface IF), \
                          unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process), or \
                          pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max] (a capture, replayed \
                          to the stack; it ends with it); \
                          addr, host and gw may repeat; or kernel: (the kernel's sockets, to compare)";
+const JSON_HELP: &str = "Print one JSON document (whimbrel.serve/1) at the end instead of text";
+const FAIL_IF_HELP: &str =
+    "Exit with code 3 if this is true of the result, as in 'failed>1% || overflows>0'";
 const LISTEN_HELP: &str =
     "Listen there; may repeat [default: the port of what is served, on every address of the stack]";

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use whimbrel_io::Stop;
+use whimbrel_io::signals::Signals;
 use whimbrel_sim::oracle::Scenario;
 use whimbrel_sim::{Outcome, run_seed};
 
@@ -35,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
     /// Seeds under way at once [default: one for each processor].
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
     /// Print one JSON document (whimbrel.sim/1) instead.
     #[arg(long)]
@@ -65,6 +67,8 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let seeds: Vec<u64> = seeds.collect();
     let jobs = arguments.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let began = Instant::now();
     let progress =
         Progress::new(seeds.len() as u64, arguments.screen, arguments.json || arguments.quiet);
@@ -72,8 +76,9 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     crew::work(
         jobs,
         &seeds,
-        |seed| play(*seed),
+        |seed| (!stop.is_set()).then(|| play(*seed)),
         |outcome| {
+            let Some(outcome) = outcome else { return Ok(()) };
             if !outcome.is_ok() && !arguments.json {
                 progress.print(&failure(&outcome))?;
             }
@@ -88,7 +93,13 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         (false, false) => output::print(&tally.summary(began.elapsed()))?,
         (false, true) => {}
     }
-    if tally.failed.is_empty() { Ok(()) } else { Err(Failure::Answer) }
+    match tally.played() {
+        _ if !tally.failed.is_empty() => Err(Failure::Answer),
+        played if played < seeds.len() as u64 => {
+            Err(crew::interrupted(played, seeds.len(), "seeds"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A seed's outcome, whatever it brings about.

@@ -31,6 +31,12 @@ pub enum ConfigError {
     /// Not the address of one host.
     #[error("{0} cannot be an interface's address: it names no single host")]
     NotAHost(Address),
+    /// An address that no other host may see.
+    #[error(
+        "{0} is a loopback address, which never leaves its own machine: give one of a network, as in \
+         addr=10.9.0.2/24"
+    )]
+    Loopback(Address),
     /// A prefix that the family has not.
     #[error(
         "prefix length {len} of {addr} exceeds the {bits} bits of the address: give 0 to {bits}"
@@ -159,6 +165,10 @@ pub(crate) fn check_address(address: InterfaceAddress) -> Result<(), ConfigError
     let reserved = bits - len > 1 && (host == 0 || broadcast);
     if reserved || addr.is_unspecified() || addr.is_multicast_or_broadcast() {
         return Err(ConfigError::NotAHost(addr));
+    }
+    // RFC 1122 3.2.1.3 (g): "Addresses of this form MUST NOT appear outside a host."
+    if addr.to_ip().is_loopback() {
+        return Err(ConfigError::Loopback(addr));
     }
     Ok(())
 }

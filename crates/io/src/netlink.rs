@@ -1,4 +1,4 @@
-//! Just enough rtnetlink to set up one interface: link, address, route.
+//! Just enough rtnetlink to set up one interface: link, address, route; and to see what is there.
 //!
 //! Written by hand: four requests of a fixed shape and one acknowledgment. The `rtnetlink` crate
 //! brings tokio, futures and a tree of netlink crates for it; the older ioctls cannot add an IPv6
@@ -13,6 +13,7 @@ use whimbrel_wire::{Address, Family};
 use crate::sys;
 
 pub mod diag;
+pub mod veth;
 
 /// A way to ask the kernel for changes of the interfaces of this thread's network namespace.
 #[derive(Debug)]
@@ -111,6 +112,39 @@ impl Netlink {
             }
         }
     }
+
+    /// Asks for all there are of a kind, and shows `each` the body of every answer.
+    fn dump(&mut self, request: Request, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.socket.write_all(&request.finish(self.sequence))?;
+        let mut reply = vec![0; 1 << 16];
+        loop {
+            let len = self.socket.read(&mut reply)?;
+            for (kind, body) in messages(reply.get(..len).unwrap_or_default()) {
+                match i32::from(kind) {
+                    libc::NLMSG_DONE => return Ok(()),
+                    libc::NLMSG_ERROR => return Err(error_in(body)),
+                    _ => each(body),
+                }
+            }
+        }
+    }
+}
+
+/// The kind and the body of each message in `reply`.
+fn messages(mut reply: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = u32::from_ne_bytes(*reply.first_chunk()?) as usize;
+        let kind = u16::from_ne_bytes(*reply.get(4..)?.first_chunk()?);
+        let body = reply.get(HEADER_LEN..len)?;
+        reply = reply.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
+}
+
+fn error_in(body: &[u8]) -> io::Error {
+    let errno = body.first_chunk().map_or(-libc::EPROTO, |octets| i32::from_ne_bytes(*octets));
+    io::Error::from_raw_os_error(errno.saturating_neg())
 }
 
 /// What `reply` says of `request`; `None` if it is about something else.

@@ -30,13 +30,13 @@ use whimbrel_wire::{EthernetHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::entropy;
-use crate::steering::program;
 use crate::sys::packet::{InterfaceState, PacketSocket, Ring, Slot};
 use crate::tun::Offload;
 use crate::tun::vnet::{self, VnetHeader};
 
 pub mod config;
 pub mod error;
+pub mod fanout;
 pub mod filter;
 
 pub use config::PacketConfig;
@@ -77,21 +77,13 @@ impl PacketWire {
         let refused = |error| PacketError::on_setup("share frames", config, error);
         for (at, wire) in wires.iter().enumerate() {
             wire.listen(config)?;
-            let group = match wires.first().filter(|_| at > 0) {
-                // The kernel finds a number that no group has yet.
-                None => Ok((libc::PACKET_FANOUT_FLAG_UNIQUEID << 16).cast_signed()),
-                Some(first) => first.socket.option(libc::PACKET_FANOUT).map(|group| group & 0xffff),
-            };
             if wires.len() > 1 {
-                let how = (libc::PACKET_FANOUT_CBPF << 16).cast_signed();
-                let joined =
-                    group.and_then(|group| wire.socket.set(libc::PACKET_FANOUT, group | how));
-                joined.map_err(refused)?;
+                let first = wires.first().filter(|_| at > 0).map(|first| &first.socket);
+                fanout::join(&wire.socket, first).map_err(refused)?;
             }
         }
         if let [first, _, ..] = wires.as_slice() {
-            let program = program::classic(config.fanout());
-            first.socket.set_fanout_program(&program).map_err(refused)?;
+            fanout::deal(&first.socket, config.fanout()).map_err(refused)?;
         }
         Ok(wires)
     }

@@ -103,7 +103,10 @@ impl FromStr for WireSpec {
     type Err = SpecError;
 
     fn from_str(spec: &str) -> Result<Self, SpecError> {
-        let (kind, rest) = spec.split_once(':').ok_or_else(|| SpecError::NoKind(spec.into()))?;
+        let (kind, rest) = spec.split_once(':').ok_or_else(|| match spec {
+            "mem" | "kernel" => SpecError::NoColon(spec.into()),
+            _ => SpecError::NoKind(spec.into()),
+        })?;
         match (kind, rest) {
             ("mem", link) => return Ok(Self::Mem(link.parse()?)),
             ("kernel", "") => return Ok(Self::Kernel),
@@ -147,6 +150,9 @@ pub enum SpecError {
     /// No colon.
     #[error("wire {0:?} names no kind: write KIND:TARGET, as in {EXAMPLE}")]
     NoKind(String),
+    /// A kind that can stand alone, without its colon.
+    #[error("wire {0:?} has no colon: give {0}:")]
+    NoColon(String),
     /// A kind that is none.
     #[error("wire kind {0:?} is unknown; this version has {KINDS}, as in {EXAMPLE}")]
     UnknownKind(String),

@@ -162,6 +162,23 @@ pub fn interface_index(name: &CStr) -> io::Result<u32> {
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
 }
 
+/// Whether the interface called `name` is asked to complete the checksums of what it sends
+/// (`ethtool -k`: tx-checksumming), in this thread's network namespace.
+pub fn leaves_checksums(name: &CStr) -> io::Result<bool> {
+    let socket = stream::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0)?;
+    // struct ethtool_value: what is asked, and the answer.
+    let mut value: [u32; 2] = [ETHTOOL_GTXCSUM, 0];
+    let mut request = interface_request(name);
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    // SAFETY: SIOCETHTOOL reads one `ifreq`, and reads and writes the two numbers that it leads to;
+    // both are lent exclusively.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) })?;
+    Ok(value[1] != 0)
+}
+
+/// From linux/ethtool.h.
+const ETHTOOL_GTXCSUM: u32 = 0x16;
+
 /// Lets the calling thread, and those that it starts from now on, run before all that is not
 /// real-time (SCHED_RR, the least of its priorities). Needs CAP_SYS_NICE.
 pub fn run_in_real_time() -> io::Result<()> {

@@ -140,6 +140,16 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
     io::Error::new(kind, error.to_string())
 }
 
+/// The same of several shards that were tried one after the other.
+pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io::Error {
+    let former = former.and_then(|former| former.downcast::<ConnectError>().ok());
+    match (former, latter.downcast::<ConnectError>()) {
+        (Some(former), Ok(latter)) => connect(former.and_then(latter)),
+        (None, Ok(latter)) => connect(latter),
+        (_, Err(latter)) => latter,
+    }
+}
+
 /// Why nothing listens.
 pub(crate) fn listen(error: ListenError) -> io::Error {
     let kind = match &error {

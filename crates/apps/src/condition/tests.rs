@@ -40,6 +40,26 @@ fn what_means_nothing_is_refused() {
     assert_eq!(refused("p99>1 ||"), ConditionError::NoOperator(String::new()));
     assert_eq!(refused("p99>soon"), ConditionError::BadValue("soon".into()));
     assert_eq!(refused("p99>-1"), ConditionError::BadValue("-1".into()));
-    let unknown = "p98>1".parse::<Condition>().unwrap().check(&["p99", "rps"]).unwrap_err();
-    assert_eq!(unknown.to_string(), "\"p98\" is not measured; there are p99, rps");
+    let unknown = "p98>1".parse::<Condition>().unwrap().check(&KNOWN).unwrap_err();
+    assert_eq!(unknown.to_string(), "\"p98\" is not measured; there are p99, rps, errors");
 }
+
+#[test]
+fn a_figure_takes_units_of_its_own_kind_alone() {
+    let check = |text: &str| text.parse::<Condition>().unwrap().check(&KNOWN);
+    for good in ["p99>5", "p99>5us", "rps<1k", "errors>0.1%", "errors>2", "errors>2k"] {
+        assert_eq!(check(good), Ok(()), "{good}");
+    }
+    for (bad, said) in [
+        ("rps>5ms", "\"rps\" is not measured in ms: give a number alone, or with k, M, G"),
+        ("p99>1% || rps>1", "\"p99\" is not measured in %: give a number alone, or with ns, us"),
+        ("rps>1 && errors>1s", "\"errors\" is not measured in s: give a number alone, or with %"),
+        ("rps<50%", "\"rps\" is not measured in %"),
+    ] {
+        let error = check(bad).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{bad}: {error}");
+    }
+}
+
+const KNOWN: [(&str, Measure); 3] =
+    [("p99", Measure::Time), ("rps", Measure::Number), ("errors", Measure::Share)];

@@ -6,6 +6,8 @@ use std::net::Ipv6Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use whimbrel_io::netlink::veth::{self, Veth};
+use whimbrel_io::packet::fanout;
 use whimbrel_io::sys::stream::socket;
 
 use crate::proc::{self, first_line};
@@ -39,6 +41,10 @@ pub(super) struct Machine {
     pub(super) forwards: bool,
     /// Why no packet socket can be had, if none can.
     pub(super) packet: Result<(), io::ErrorKind>,
+    /// Why no packet sockets can share frames, if none can.
+    pub(super) fanout: Result<(), io::ErrorKind>,
+    /// The ends of veth pairs.
+    pub(super) veths: Vec<Veth>,
     /// Why no XDP socket can be had, if none can.
     pub(super) xdp: Result<(), io::ErrorKind>,
 }
@@ -68,6 +74,8 @@ impl Machine {
             ),
             forwards: kernel("net/ipv4/ip_forward") == "1",
             packet: has(AF_PACKET),
+            fanout: fanout::attempt().map_err(|error| error.kind()),
+            veths: veth::ends().unwrap_or_default(),
             xdp: has(AF_XDP),
         }
     }

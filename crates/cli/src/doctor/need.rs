@@ -2,6 +2,8 @@
 
 use std::io::ErrorKind;
 
+use whimbrel_io::netlink::veth::Checksums;
+
 use super::machine::{Capability, Machine};
 use crate::quantity::thousands;
 use crate::size;
@@ -21,6 +23,10 @@ pub(crate) enum Need {
     NetRaw,
     /// Sockets for raw frames.
     Packet,
+    /// Sockets may share an interface's frames.
+    Fanout,
+    /// Who computes the checksums of frames that come by a veth.
+    VethChecksums,
     /// Sockets for frames that pass the kernel by.
     Xdp,
     /// Memory may be locked.
@@ -70,14 +76,16 @@ impl Verdict {
 
 impl Need {
     /// All of them: what is needed first.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Tun,
         Self::NetAdmin,
         Self::Namespaces,
         Self::LowPorts,
         Self::NetRaw,
         Self::Packet,
+        Self::Fanout,
         Self::KernelAddresses,
+        Self::VethChecksums,
         Self::Xdp,
         Self::LockedMemory,
         Self::UnixSockets,
@@ -95,6 +103,8 @@ impl Need {
             Self::LowPorts => "low-ports",
             Self::NetRaw => "net-raw",
             Self::Packet => "af-packet",
+            Self::Fanout => "packet-fanout",
+            Self::VethChecksums => "veth-checksums",
             Self::Xdp => "af-xdp",
             Self::LockedMemory => "locked-memory",
             Self::KernelAddresses => "kernel-addresses",
@@ -112,6 +122,8 @@ impl Need {
             Self::Namespaces => "script run --against kernel",
             Self::LowPorts => "serve -w kernel: at ports below 1024",
             Self::NetRaw | Self::Packet => "-w packet:",
+            Self::Fanout => "-w packet: on several shards",
+            Self::VethChecksums => "captures of -w packet: on a veth",
             Self::KernelAddresses => "-w packet:, whose addresses must be others",
             Self::Xdp | Self::LockedMemory => "frames past the kernel, which no wire takes yet",
             Self::UnixSockets => "-w unix:",
@@ -130,7 +142,9 @@ impl Need {
             Self::LowPorts => low_ports(machine),
             Self::NetRaw => capability(machine, Capability::NetRaw, Verdict::Fail),
             Self::Packet => family("AF_PACKET", "af_packet", machine.packet, Verdict::Fail),
+            Self::Fanout => fanout(machine),
             Self::KernelAddresses => kernel_addresses(machine),
+            Self::VethChecksums => veth_checksums(machine),
             Self::Xdp => family("AF_XDP", "xdp_diag", machine.xdp, Verdict::Warn),
             Self::LockedMemory => locked_memory(machine),
             Self::UnixSockets => unix_sockets(machine),
@@ -224,6 +238,48 @@ fn family(name: &str, module: &str, had: Result<(), ErrorKind>, without: Verdict
         }
     };
     Finding { verdict: without, found, fix: Some(fix) }
+}
+
+fn fanout(machine: &Machine) -> Finding {
+    match machine.fanout {
+        Ok(()) => ok("sockets can share the frames of an interface"),
+        Err(ErrorKind::PermissionDenied) => {
+            fail("AF_PACKET sockets are not for this user", grant(machine, "CAP_NET_RAW"))
+        }
+        Err(kind) => warn(
+            format!("sockets share no frames ({kind})"),
+            "--shards 1 without fanout=, or a kernel from 4.20 on",
+        ),
+    }
+}
+
+/// A veth computes no checksums, and the kernel that a frame goes to takes the sender's word. So does
+/// `packet:`, which hears it from the offload header; whoever reads the frame in a file does not.
+fn veth_checksums(machine: &Machine) -> Finding {
+    let here = machine.veths.iter().filter_map(|veth| veth.peer.as_ref());
+    let leave = here.filter(|peer| peer.checksums == Checksums::Device);
+    let leave: Vec<_> = leave.map(|peer| peer.name.as_str()).collect();
+    if !leave.is_empty() {
+        let fixes: Vec<_> =
+            leave.iter().map(|name| format!("sudo ethtool -K {name} tx off")).collect();
+        return warn(
+            format!(
+                "what {} send has no checksum yet, and is TCP_CSUM when it is replayed",
+                leave.join(" and ")
+            ),
+            fixes.join("; "),
+        );
+    }
+    let elsewhere = machine.veths.iter().filter(|veth| veth.peer.is_none());
+    let elsewhere: Vec<_> = elsewhere.map(|veth| veth.name.as_str()).collect();
+    match elsewhere.as_slice() {
+        [] if machine.veths.is_empty() => ok("no veth"),
+        [] => ok("whoever sends computes them"),
+        names => ok(format!(
+            "of {} the other end is in another network namespace: ethtool -k says there",
+            names.join(", ")
+        )),
+    }
 }
 
 /// For these the kernel answers ARP, and segments with RST. It also forwards, if told to, what comes

@@ -1,7 +1,7 @@
 //! What is left of a load, and the figures that conditions name.
 
 use hdrhistogram::Histogram;
-use whimbrel_apps::condition::Figure;
+use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::load::{Close, Finished, Runs};
 use whimbrel_apps::{Record, Transport, Trouble};
 
@@ -82,9 +82,12 @@ impl Outcome {
 }
 
 /// The names that [`figure`] knows.
-pub(crate) fn figure_names() -> Vec<&'static str> {
+pub(crate) fn figure_names() -> Vec<(&'static str, Measure)> {
     let quantiles = QUANTILES.iter().map(|(name, _)| *name);
-    quantiles.chain(["min", "max", "mean", "rps", "requests", "errors", "success"]).collect()
+    let times = quantiles.chain(["min", "max", "mean"]).map(|name| (name, Measure::Time));
+    let numbers = ["rps", "requests"].map(|name| (name, Measure::Number));
+    let shares = ["errors", "success"].map(|name| (name, Measure::Share));
+    times.chain(numbers).chain(shares).collect()
 }
 
 /// A figure by its name: times in seconds, corrected if there was a rate.

@@ -34,10 +34,20 @@ impl Url {
         let (authority, target) = rest.split_at(end);
         let target = target.split('#').next().unwrap_or_default();
         let target = if target.starts_with('/') { target.into() } else { format!("/{target}") };
+        if authority.contains('@') {
+            let remedy = "leave them out, and give -H 'Authorization: …'";
+            return Err(format!(
+                "{text:?}: a name and a password are not sent from there: {remedy}"
+            ));
+        }
         let (host, port) = split(authority).ok_or_else(|| format!("{text:?}: {example}"))?;
-        if host.is_empty() || port == 0 || host.contains('@') {
+        if host.is_empty() {
             return Err(format!("{text:?}: {example}"));
         }
+        let number = || port.parse().ok().filter(|port| *port > 0);
+        let port = if port.is_empty() { Some(HTTP) } else { number() };
+        let port = port
+            .ok_or_else(|| format!("{text:?}: its port is no number from 1 to 65535; {example}"))?;
         Ok(Self { authority: authority.into(), host: host.into(), port, target })
     }
 
@@ -62,18 +72,15 @@ impl fmt::Display for Url {
     }
 }
 
-/// Host and port; the brackets of an IPv6 address go.
-fn split(authority: &str) -> Option<(&str, u16)> {
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, port) = rest.split_once(']')?;
-        return match port.strip_prefix(':') {
-            Some(port) => Some((host, port.parse().ok()?)),
-            None => port.is_empty().then_some((host, HTTP)),
-        };
-    }
-    match authority.split_once(':') {
-        Some((host, port)) => Some((host, port.parse().ok()?)),
-        None => Some((authority, HTTP)),
+/// Host, and port if there is one; the brackets of an IPv6 address go.
+fn split(authority: &str) -> Option<(&str, &str)> {
+    let Some(rest) = authority.strip_prefix('[') else {
+        return Some(authority.split_once(':').unwrap_or((authority, "")));
+    };
+    let (host, port) = rest.split_once(']')?;
+    match port.strip_prefix(':') {
+        Some(port) => Some((host, port)),
+        None => port.is_empty().then_some((host, port)),
     }
 }
 

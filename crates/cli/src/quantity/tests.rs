@@ -33,3 +33,20 @@ fn figures_are_shown_as_people_read_them() {
     assert_eq!(show(Duration::from_micros(3_100)), "3.10ms");
     assert_eq!(show(Duration::from_millis(1_125)), "1.12s");
 }
+
+#[test]
+fn a_number_out_of_its_range_or_none_at_all_is_told_the_range() {
+    let most = whole::<u32>(1..=1_000_000);
+    assert_eq!(most("1"), Ok(1));
+    assert_eq!(most("1000000"), Ok(1_000_000));
+    for text in ["0", "1000001", "-5", "+5", "1e6", "5 ", "", "99999999999999999999"] {
+        assert_eq!(most(text), Err("give a whole number from 1 to 1,000,000".into()), "{text}");
+    }
+    assert_eq!(whole::<u64>(1..=u64::MAX)("0"), Err("give a whole number from 1 on".into()));
+}
+
+#[test]
+fn one_is_no_plural() {
+    let said = [0, 1, 2].map(|count| of(count, "request"));
+    assert_eq!(said, ["0 requests", "1 request", "2 requests"]);
+}

@@ -24,6 +24,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// How many there were.
+    pub(super) const fn all(&self) -> usize {
+        self.passed + self.by_rules + self.failed + self.skipped
+    }
+
     pub(super) fn count(&mut self, done: &Done) {
         *match &done.verdict {
             Verdict::Passed { rules, .. } if rules.is_empty() => &mut self.passed,

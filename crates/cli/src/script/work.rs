@@ -69,8 +69,8 @@ fn judge<H: ScriptHost>(
 }
 
 fn unreadable(error: ParseError) -> Verdict {
-    let ParseError { line, expected, found, .. } = error;
-    failed(line, expected, found)
+    let ParseError { line, column, expected, found } = error;
+    failed(line, format!("{expected} at column {column}"), found)
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Verdict {

@@ -1,7 +1,7 @@
 //! The document `whimbrel.serve/1`, and the figures that conditions name.
 
 use serde_json::{Value, json};
-use whimbrel_apps::condition::Figure;
+use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::http::{CloseBy, KeepAlive, Statistics};
 use whimbrel_apps::peer::{Parting, Role};
 
@@ -99,8 +99,16 @@ pub(super) fn figure(ran: &Ran<Served>, name: &str) -> Option<Figure> {
 }
 
 /// What `--fail-if` can name.
-pub(super) const FIGURES: [&str; 8] =
-    ["accepted", "requests", "refused", "failed", "silent", "retransmits", "resets", "overflows"];
+pub(super) const FIGURES: [(&str, Measure); 8] = [
+    ("accepted", Measure::Number),
+    ("requests", Measure::Number),
+    ("refused", Measure::Share),
+    ("failed", Measure::Share),
+    ("silent", Measure::Share),
+    ("retransmits", Measure::Share),
+    ("resets", Measure::Share),
+    ("overflows", Measure::Number),
+];
 /// Of a second, with commas.
 pub(super) const COLUMNS: [&str; 11] = [
     "start",

@@ -17,7 +17,7 @@ use super::{Served, json};
 use crate::drive::Ran;
 use crate::failure::Failure;
 use crate::options::Detail;
-use crate::quantity::thousands;
+use crate::quantity::{of, thousands};
 use crate::report::{Form, csv_heading, csv_row, summary_line};
 use crate::{output, size};
 
@@ -122,9 +122,11 @@ fn summary(plan: &Plan, ran: &Ran<Served>) -> String {
     let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
         totals.statistics;
     let mut text = format!(
-        "served     {accepted} connections, {requests} requests ({refused} refused); \
-         {failed} connections failed, {silent} were silent for too long\n\
+        "served     {}, {} ({refused} refused); {} failed, {silent} silent for too long\n\
          octets     {} received, {} sent\n",
+        of(accepted, "connection"),
+        of(requests, "request"),
+        of(failed, "connection"),
         size::display(received),
         size::display(sent),
     );

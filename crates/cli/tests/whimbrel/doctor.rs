@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, fail, public_copy};
+use crate::netns::{Net, fail, public_copy, succeed};
 
 #[test]
 fn each_need_has_a_line_and_a_program_reads_the_same() {
@@ -50,6 +50,7 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
     for (words, lines) in [
         (&["serve"][..], &["tun-device", "net-admin"][..]),
         (&["serve", "-w", "packet:vstack,addr=10.9.0.2/24"], &["net-raw"]),
+        (&["serve", "-w", "packet:vstack,addr=10.9.0.2/24,fanout=2"], &["net-raw"]),
         (&["serve", "-w", "kernel:", "-l", "127.0.0.1:80"], &["low-ports"]),
         (&["script", "run", "--against", "kernel", "/dev/null"], &["net-namespaces", "net-admin"]),
     ] {
@@ -68,4 +69,55 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
     assert!(code == 4 && error.contains("the line unix-sockets of `whimbrel doctor`"), "{error}");
     let somewhere = |it: &str| it.starts_with("ok    unix-sockets") && it.contains("/tmp");
     assert!(text.lines().any(somewhere), "{text}");
+}
+
+/// The line of `whimbrel doctor` that has this name, as whoever is in `net` sees it.
+fn line(net: &Net, name: &str) -> String {
+    let text = succeed(net.command(env!("CARGO_BIN_EXE_whimbrel")).arg("doctor"));
+    let line = text.lines().find(|line| line.split_whitespace().nth(1) == Some(name));
+    line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).to_owned()
+}
+
+#[test]
+fn sockets_that_share_frames_are_tried_and_leave_nothing_behind() {
+    let Some(net) = Net::with_veth() else { return };
+    assert!(line(&net, "packet-fanout").starts_with("ok "), "{}", line(&net, "packet-fanout"));
+    assert_eq!(net.run("cat /proc/net/packet").lines().count(), 1);
+}
+
+#[test]
+fn checksums_that_a_veth_leaves_out_are_seen_and_the_fix_named_mends_it() {
+    let Some(net) = Net::with_veth() else { return };
+    // The replay of what was captured shows whom it concerns.
+    let replayed = |name: &str| {
+        let file = net.folder().join(name).display().to_string();
+        let serve = net.serve(&["-w", "packet:vstack,addr=10.9.0.2/24", "--pcap", &file]);
+        net.run("curl -s http://10.9.0.2/");
+        serve.stop();
+        let wire = format!("pcap:{file},addr=10.9.0.2/24,speed=max");
+        let mut replay = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+        let output = replay.args(["pcap", "-o", "/dev/null", "-w", &wire]).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let before = line(&net, "veth-checksums");
+    assert!(before.starts_with("warn ") && before.contains("vkernel and vstack"), "{before}");
+    assert!(replayed("before.pcapng").contains("TCP_CSUM"));
+
+    let (_, fix) = before.split_once(". Fix: ").unwrap();
+    for command in fix.split("; ") {
+        net.run(command.strip_prefix("sudo ").unwrap());
+    }
+    let after = line(&net, "veth-checksums");
+    assert!(after.starts_with("ok "), "{after}");
+    let drops = replayed("after.pcapng");
+    assert!(!drops.contains("TCP_CSUM") && drops.contains("NO_SOCKET"), "{drops}");
+}
+
+#[test]
+fn of_an_end_that_is_elsewhere_doctor_says_where_to_look() {
+    let (Some(net), Some(other)) = (Net::with_veth(), Net::new()) else { return };
+    net.give("vkernel", &other);
+    let line = line(&net, "veth-checksums");
+    let said = line.contains("of vstack the other end is in another network namespace");
+    assert!(line.starts_with("ok ") && said, "{line}");
 }

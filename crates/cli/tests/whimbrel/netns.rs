@@ -48,6 +48,11 @@ impl Net {
         Some(net)
     }
 
+    /// One of its interfaces goes to `other`.
+    pub(crate) fn give(&self, interface: &str, other: &Self) {
+        self.run(&format!("ip link set {interface} netns {}", other.name));
+    }
+
     /// A folder of the test's own.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

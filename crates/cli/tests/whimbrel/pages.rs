@@ -5,13 +5,14 @@ use std::process::Command;
 
 use crate::netns::{fail, succeed};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "serve",
     "script",
     "script run",
     "load",
     "crr",
     "bulk",
+    "pcap",
     "sim",
     "sim run",
     "doctor",
@@ -76,15 +77,19 @@ fn bash_reads_its_script() {
 fn the_manual_has_a_page_for_each_command() {
     assert!(whimbrel("man").contains(".TH whimbrel 1"));
     let folder = std::env::temp_dir().join(format!("whimbrel-man-{}", std::process::id()));
-    whimbrel(&format!("man {}", folder.display()));
+    whimbrel(&format!("man --dir {}", folder.display()));
     for command in COMMANDS {
         let page = folder.join(format!("whimbrel-{}.1", command.replace(' ', "-")));
         let text = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page:?}: {error}"));
         assert!(text.contains(".SH SYNOPSIS"), "{text}");
+        // Alone it is the same page.
+        let title = format!(".TH whimbrel-{} 1", command.replace(' ', "-"));
+        let alone = whimbrel(&format!("man {command}"));
+        assert!(text.contains(&title) && alone.contains(&title), "{command}: {alone}");
     }
     fs::remove_dir_all(&folder).unwrap();
     let mut nowhere = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
-    let (code, error) = fail(nowhere.args(["man", "/proc/nowhere"]));
+    let (code, error) = fail(nowhere.args(["man", "--dir", "/proc/nowhere"]));
     assert_eq!(code, 1);
     assert!(error.contains("/proc/nowhere") && error.contains("give a directory"), "{error}");
 }

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::netns::{fail, public_copy, succeed};
+use crate::netns::{fail, interrupt, public_copy, succeed};
 
 const OPEN: &str = include_str!("../../../../tests/scripts/passive_open.pkt");
 
@@ -121,7 +121,8 @@ fn a_script_that_cannot_be_read_fails_at_its_line() {
     let scripts = Scripts::new(&[("typo.pkt", "0 socket(\n+0 > ?\n")]);
     let (code, text) = scripts.run("typo.pkt");
     assert_eq!(code, 3, "{text}");
-    assert!(text.contains("typo.pkt: FAILED line "), "{text}");
+    let said = "typo.pkt: FAILED line 2: expected an argument at column 1, came \"+0\"";
+    assert!(text.contains(said), "{text}");
 }
 
 #[test]
@@ -257,4 +258,17 @@ fn without_rights_there_is_no_kernel_to_run_against() {
     assert_eq!(code, 4, "{text}");
     assert!(text.contains("no privilege") && text.contains("Run as root"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn scripts_that_were_not_run_are_no_success() {
+    let scripts = Scripts::new(&[("open.pkt", OPEN)]);
+    let mut command = command(scripts.path(), &format!("--jobs 1 {}", "open.pkt ".repeat(10_000)));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    interrupt(child.id());
+    let output = child.wait_with_output().unwrap();
+    let [text, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+    assert_eq!(output.status.code(), Some(1), "{text}{error}");
+    assert!(error.contains("interrupted: ") && error.contains(" of 10,000 scripts"), "{error}");
+    assert!(text.lines().last().unwrap().contains(" passed, "), "{text}");
 }

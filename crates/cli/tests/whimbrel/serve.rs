@@ -95,7 +95,7 @@ fn one_connection_carries_many_requests_and_a_long_body() {
                 http://10.9.0.2:8080/[1-4]";
     assert_eq!(net.run(line), "20971520-1;20971520-0;20971520-0;20971520-0;");
     let text = serve.stop();
-    assert!(text.contains("1 connections, 4 requests"), "{text}");
+    assert!(text.contains("1 connection, 4 requests"), "{text}");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_transfer_cut_by_sigterm_leaves_nothing_over() {
     let cut = slow.wait().unwrap();
     // 18: only part of the file came; 56: the connection was reset.
     assert!(matches!(cut.code(), Some(18 | 56)), "{cut}");
-    assert!(text.contains("1 connections failed"), "{text}");
+    assert!(text.contains("1 connection failed"), "{text}");
 }
 
 #[test]

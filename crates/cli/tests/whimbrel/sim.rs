@@ -1,10 +1,10 @@
 //! `whimbrel sim run`: the stream oracle from the command line.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::netns::{fail, succeed};
+use crate::netns::{fail, interrupt, succeed};
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -50,4 +50,17 @@ fn what_names_no_seed_exits_with_2_and_says_what_would() {
         assert_eq!(code, 2, "{error}");
         assert!(error.contains(part), "{part:?} is not in: {error}");
     }
+}
+
+#[test]
+fn who_is_interrupted_says_what_was_played_and_that_it_is_not_all() {
+    let mut command = whimbrel("sim run --seeds 0..1000000 -j 1");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    interrupt(child.id());
+    let output = child.wait_with_output().unwrap();
+    let [text, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(text.contains(" passed, 0 failed: "), "{text}");
+    let said = error.contains("interrupted: ") && error.contains(" of 1,000,000 seeds were run");
+    assert!(said && error.lines().count() == 1, "{error}");
 }

@@ -1,8 +1,8 @@
 //! What `ss` asks the kernel: which TCP sockets there are, and to end them (sock_diag(7)).
 
-use std::io::{self, Read, Write};
+use std::io;
 
-use super::{HEADER_LEN, Netlink, Request};
+use super::{Netlink, Request};
 use crate::sys;
 
 /// A way to ask the kernel for the TCP sockets of a network namespace: that of the thread that
@@ -44,20 +44,9 @@ impl SocketDiag {
     fn sockets_of(&mut self, family: u8, states: u32) -> io::Result<Vec<DiagSocket>> {
         let request =
             request(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, family, (states, &[0; ID_LEN]));
-        self.0.sequence = self.0.sequence.wrapping_add(1);
-        self.0.socket.write_all(&request.finish(self.0.sequence))?;
         let mut found = Vec::new();
-        let mut reply = vec![0; 1 << 16];
-        loop {
-            let len = self.0.socket.read(&mut reply)?;
-            for (kind, body) in messages(reply.get(..len).unwrap_or_default()) {
-                match i32::from(kind) {
-                    libc::NLMSG_DONE => return Ok(found),
-                    libc::NLMSG_ERROR => return Err(error_in(body)),
-                    _ => found.extend(socket_in(body)),
-                }
-            }
-        }
+        self.0.dump(request, |body| found.extend(socket_in(body)))?;
+        Ok(found)
     }
 }
 
@@ -75,17 +64,6 @@ fn request(
     request
 }
 
-/// The kind and the body of each message in `reply`.
-fn messages(mut reply: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let len = u32::from_ne_bytes(*reply.first_chunk()?) as usize;
-        let kind = u16::from_ne_bytes(*reply.get(4..)?.first_chunk()?);
-        let body = reply.get(HEADER_LEN..len)?;
-        reply = reply.get(len.next_multiple_of(4)..).unwrap_or_default();
-        Some((kind, body))
-    })
-}
-
 /// struct inet_diag_msg: family, state, timer, retransmissions, id, …; struct inet_diag_sockid
 /// begins with both ports.
 fn socket_in(body: &[u8]) -> Option<DiagSocket> {
@@ -97,11 +75,6 @@ fn socket_in(body: &[u8]) -> Option<DiagSocket> {
         family: *body.first()?,
         id,
     })
-}
-
-fn error_in(body: &[u8]) -> io::Error {
-    let errno = body.first_chunk().map_or(-libc::EPROTO, |octets| i32::from_ne_bytes(*octets));
-    io::Error::from_raw_os_error(errno.saturating_neg())
 }
 
 // From linux/sock_diag.h and linux/inet_diag.h.

@@ -28,6 +28,11 @@ pub fn own_frames(mac: MacAddress) -> [sock_filter; 14] {
     ]
 }
 
+/// Takes no frame.
+pub fn nothing() -> [sock_filter; 1] {
+    [operation(libc::BPF_RET, NOTHING)]
+}
+
 /// Loads a number of this size from there.
 pub(crate) const fn load(size: u32, at: u32) -> sock_filter {
     operation(libc::BPF_LD | size | libc::BPF_ABS, at)

@@ -33,7 +33,7 @@ pub enum TunError {
     /// An interface of that name exists, and is none that we could attach to.
     #[error(
         "interface {0} exists and is not one of the same kind (tun or tap) and number of queues: choose \
-         another name, or remove it (ip link delete {0})"
+         another name, as in whim0; if nobody needs it any more, ip link delete {0}"
     )]
     Mismatch(String),
     /// More queues than one device has.

@@ -219,10 +219,10 @@ impl<'a> Parser<'a> {
 fn identify(word: Word<'_>, side: Side, what: What) -> Result<Term, FilterError> {
     let text = word.text;
     let (term, example) = match what {
-        What::Host => (address(text).map(|addr| Term::Host(side, addr)), "an address: 10.0.0.1"),
+        What::Host => (address(text).map(|addr| Term::Host(side, addr)), "an address (10.0.0.1)"),
         What::Net => (net(text, side), "a network: 10.0.0.0/24"),
         What::Port => {
-            (text.parse().ok().map(|port| Term::Ports(side, port, port)), "a port: 0 to 65535")
+            (text.parse().ok().map(|port| Term::Ports(side, port, port)), "a port (0 to 65535)")
         }
         What::Range => (range(text, side), "two ports: 8000-8080"),
     };

@@ -1,4 +1,11 @@
+use whimbrel_io::netlink::veth::{Peer, Veth};
+
 use super::*;
+
+fn veth(name: &str, peer: Option<(&str, Checksums)>) -> Veth {
+    let peer = peer.map(|(name, checksums)| Peer { name: name.into(), checksums });
+    Veth { name: name.into(), peer }
+}
 
 /// A machine that has everything.
 fn rich() -> Machine {
@@ -16,6 +23,8 @@ fn rich() -> Machine {
         addresses: vec!["127.0.0.1".into(), "::1".into()],
         forwards: false,
         packet: Ok(()),
+        fanout: Ok(()),
+        veths: vec![veth("whim0", Some(("whim1", Checksums::Sender)))],
         xdp: Ok(()),
     }
 }
@@ -33,6 +42,12 @@ fn poor() -> Machine {
         addresses: Vec::new(),
         forwards: true,
         packet: Err(ErrorKind::PermissionDenied),
+        fanout: Err(ErrorKind::PermissionDenied),
+        veths: vec![
+            veth("whim0", Some(("whim1", Checksums::Device))),
+            veth("eth0", None),
+            veth("whim1", Some(("whim0", Checksums::Device))),
+        ],
         xdp: Err(ErrorKind::Unsupported),
         ..rich()
     }
@@ -55,7 +70,9 @@ fn what_is_missing_comes_with_the_command_that_mends_it() {
         (Need::LowPorts, Verdict::Fail, "ip_unprivileged_port_start=0"),
         (Need::NetRaw, Verdict::Fail, "setcap cap_net_raw+ep"),
         (Need::Packet, Verdict::Fail, "root"),
+        (Need::Fanout, Verdict::Fail, "setcap cap_net_raw+ep"),
         (Need::KernelAddresses, Verdict::Warn, "ip_forward=0"),
+        (Need::VethChecksums, Verdict::Warn, "ethtool -K whim1 tx off; sudo ethtool -K whim0 tx"),
         (Need::Xdp, Verdict::Warn, "kernel that has AF_XDP"),
         (Need::LockedMemory, Verdict::Warn, "ulimit -l"),
         (Need::UnixSockets, Verdict::Fail, "mkdir -m 700"),
@@ -77,8 +94,21 @@ fn each_obstacle_to_a_device_has_its_own_remedy() {
     let tun = |kind| Need::Tun.judge(&Machine { tun: Err(kind), ..rich() });
     assert!(tun(ErrorKind::PermissionDenied).fix.unwrap().contains("chmod"));
     assert!(tun(ErrorKind::NotFound).fix.unwrap().contains("--device"));
+    let fanout = Need::Fanout.judge(&Machine { fanout: Err(ErrorKind::Unsupported), ..rich() });
+    assert_eq!(fanout.verdict, Verdict::Warn);
+    assert!(fanout.fix.unwrap().contains("--shards 1"));
     let none = Machine { namespaces: 0, ..rich() };
     assert!(Need::Namespaces.judge(&none).fix.unwrap().contains("max_net_namespaces"));
     let free = Machine { first_free_port: 0, ..poor() };
     assert_eq!(Need::LowPorts.judge(&free).verdict, Verdict::Ok);
+}
+
+#[test]
+fn where_the_other_end_cannot_be_seen_nothing_is_said_against_it() {
+    let veths = vec![veth("eth0", None), veth("eth1", None)];
+    let finding = Need::VethChecksums.judge(&Machine { veths, ..rich() });
+    assert_eq!(finding.verdict, Verdict::Ok);
+    assert!(finding.found.contains("of eth0, eth1 the other end"), "{}", finding.found);
+    let none = Need::VethChecksums.judge(&Machine { veths: Vec::new(), ..rich() });
+    assert_eq!((none.verdict, none.found.as_str()), (Verdict::Ok, "no veth"));
 }

@@ -23,6 +23,10 @@ fn what_is_no_address_of_a_web_server_is_refused_with_an_example() {
         let error = Url::parse(wrong).unwrap_err();
         assert!(error.contains("http://10.9.0.1:8080/"), "{error}");
     }
+    let error = Url::parse("http://a:65536/").unwrap_err();
+    assert!(error.contains("no number from 1 to 65535"), "{error}");
+    let error = Url::parse("http://me:secret@a/").unwrap_err();
+    assert!(error.contains("-H 'Authorization"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! Which veth pairs there are, and which of their ends leave checksums to the device (veth(4)).
+//!
+//! A frame goes from the one end to the other within the kernel, so that where the sender leaves the
+//! checksum of a segment to its device, nobody ever computes it.
+
+use std::ffi::CStr;
+use std::io;
+
+use super::{Netlink, Request};
+use crate::sys;
+
+/// One end of a pair.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Veth {
+    /// The interface.
+    pub name: String,
+    /// The other end, if that is in the same network namespace.
+    pub peer: Option<Peer>,
+}
+
+/// The other end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// The interface.
+    pub name: String,
+    /// Who computes the checksums of what it sends.
+    pub checksums: Checksums,
+}
+
+/// Who computes checksums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checksums {
+    /// Whoever sends.
+    Sender,
+    /// The device, which a veth does not do.
+    Device,
+}
+
+/// Every end that is in this thread's network namespace.
+pub fn ends() -> io::Result<Vec<Veth>> {
+    let mut request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP);
+    // struct ifinfomsg: any interface.
+    request.put(&[0; LINK_LEN]);
+    let mut links = Vec::new();
+    Netlink::open()?.dump(request, |body| links.extend(link_in(body)))?;
+    let peer = |veth: &Link| {
+        let peer = links.iter().find(|link| Some(link.index) == veth.peer)?;
+        let name = CStr::from_bytes_until_nul(&peer.name).ok()?;
+        let checksums = match sys::leaves_checksums(name) {
+            Ok(true) => Checksums::Device,
+            _ => Checksums::Sender,
+        };
+        Some(Peer { name: peer.name(), checksums })
+    };
+    let ends = links.iter().filter(|link| link.is_veth);
+    Ok(ends.map(|veth| Veth { name: veth.name(), peer: peer(veth) }).collect())
+}
+
+/// An interface.
+struct Link {
+    index: u32,
+    /// With a zero octet at its end.
+    name: Vec<u8>,
+    is_veth: bool,
+    /// The interface that it leads to, if that is in the same network namespace.
+    peer: Option<u32>,
+}
+
+impl Link {
+    fn name(&self) -> String {
+        let name = self.name.strip_suffix(&[0]).unwrap_or(&self.name);
+        String::from_utf8_lossy(name).into_owned()
+    }
+}
+
+/// struct ifinfomsg (the index at octet 4), and attributes.
+fn link_in(body: &[u8]) -> Option<Link> {
+    let index = u32::from_ne_bytes(*body.get(4..)?.first_chunk()?);
+    let all = body.get(LINK_LEN..)?;
+    let of = |wanted| attributes(all).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    let kind = of(IFLA_LINKINFO).and_then(|info| {
+        attributes(info).find(|(kind, _)| *kind == IFLA_INFO_KIND).map(|(_, value)| value)
+    });
+    let peer = of(IFLA_LINK).filter(|_| of(IFLA_LINK_NETNSID).is_none());
+    Some(Link {
+        index,
+        name: of(IFLA_IFNAME)?.to_vec(),
+        is_veth: kind == Some(b"veth\0"),
+        peer: peer.and_then(|octets| Some(u32::from_ne_bytes(*octets.first_chunk()?))),
+    })
+}
+
+/// The kind and the value of each attribute.
+fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = usize::from(u16::from_ne_bytes(*octets.first_chunk()?));
+        let kind = u16::from_ne_bytes(*octets.get(2..)?.first_chunk()?) & KIND;
+        let value = octets.get(4..len)?;
+        octets = octets.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+/// struct ifinfomsg.
+const LINK_LEN: usize = 16;
+
+/// The bits of a kind that are not about its value (linux/netlink.h: NLA_TYPE_MASK).
+const KIND: u16 = 0x3fff;
+// From linux/if_link.h.
+const IFLA_IFNAME: u16 = 3;
+const IFLA_LINK: u16 = 5;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_LINK_NETNSID: u16 = 37;

@@ -1,0 +1,39 @@
+//! One interface's frames shared among several sockets (packet(7), `PACKET_FANOUT`): the kernel
+//! computes the socket of each.
+
+use std::io;
+
+use crate::packet::filter;
+use crate::steering::program;
+use crate::sys::packet::PacketSocket;
+
+/// Makes of `socket` one more that shares the frames of `first`, or a first one. It hears already.
+pub(super) fn join(socket: &PacketSocket, first: Option<&PacketSocket>) -> io::Result<()> {
+    let group = match first {
+        // The kernel finds a number that no group has yet.
+        None => (libc::PACKET_FANOUT_FLAG_UNIQUEID << 16).cast_signed(),
+        Some(first) => first.option(libc::PACKET_FANOUT)? & 0xffff,
+    };
+    let how = (libc::PACKET_FANOUT_CBPF << 16).cast_signed();
+    socket.set(libc::PACKET_FANOUT, group | how)
+}
+
+/// From now on the socket of a segment, of so many, follows from its ports.
+pub(super) fn deal(first: &PacketSocket, sockets: u16) -> io::Result<()> {
+    first.set_fanout_program(&program::classic(sockets))
+}
+
+/// Whether this process can have sockets that share frames: tried, with two to which none goes.
+pub fn attempt() -> io::Result<()> {
+    let (first, second) = (PacketSocket::new()?, PacketSocket::new()?);
+    for socket in [&first, &second] {
+        socket.attach_filter(&filter::nothing())?;
+        socket.bind(ANY_INTERFACE)?;
+    }
+    join(&first, None)?;
+    join(&second, Some(&first))?;
+    deal(&first, 2)
+}
+
+/// The number that stands for all.
+const ANY_INTERFACE: u32 = 0;
