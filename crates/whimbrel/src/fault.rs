@@ -1,6 +1,7 @@
 //! What goes wrong, as `std::io::Error`: the kind that a program expects of tokio, and a message
 //! that names the limit that was hit, and what to turn.
 
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
@@ -136,17 +137,27 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
         ConnectError::Loopback(_) => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
     };
-    // As text: so `unwrap`, too, and a `main` that returns it, say what was hit.
-    io::Error::new(kind, error.to_string())
+    io::Error::new(kind, Told(error))
 }
 
 /// The same of several shards that were tried one after the other.
 pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io::Error {
-    let former = former.and_then(|former| former.downcast::<ConnectError>().ok());
-    match (former, latter.downcast::<ConnectError>()) {
-        (Some(former), Ok(latter)) => connect(former.and_then(latter)),
-        (None, Ok(latter)) => connect(latter),
+    let former = former.and_then(|former| former.downcast::<Told>().ok());
+    match (former, latter.downcast::<Told>()) {
+        (Some(Told(former)), Ok(Told(latter))) => connect(former.and_then(latter)),
+        (None, Ok(Told(latter))) => connect(latter),
         (_, Err(latter)) => latter,
+    }
+}
+
+/// An error that `unwrap`, too, and a `main` that returns it, show in words.
+#[derive(thiserror::Error)]
+#[error("{0}")]
+struct Told(ConnectError);
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
