@@ -65,7 +65,7 @@ impl<T: Transport> Load<T> {
         if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
             return;
         }
-        let Record { began, until, .. } = self.record;
+        let Record { began, until, paused, .. } = self.record;
         for (due, count) in self.arrivals.missed_by_time(until) {
             if due >= began {
                 self.record.leave_unanswered(until.since(due), count);
@@ -75,7 +75,8 @@ impl<T: Transport> Load<T> {
         let under_way = self.slots.iter().filter(|slot| {
             slot.id.is_some() && matches!(slot.stage, Stage::Opening | Stage::Exchange)
         });
-        let end = self.watch.when(until);
+        // What is under way has waited in a pause, too.
+        let end = until + paused;
         for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
             self.record.leave_unanswered(end.since(slot.times.due), 1);
         }
