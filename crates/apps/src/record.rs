@@ -188,7 +188,10 @@ impl AddAssign<&Self> for Record {
         self.unclosed += other.unclosed;
         self.starved += other.starved;
         self.starved_for += other.starved_for;
-        self.shortage = self.shortage.or(other.shortage);
+        self.shortage = match (self.shortage, other.shortage) {
+            (Some(one), Some(another)) => Some(one.beside(another)),
+            (one, another) => one.or(another),
+        };
         self.connections += other.connections;
         self.paused = self.paused.max(other.paused);
         self.began = self.began.min(other.began);

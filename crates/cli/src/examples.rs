@@ -24,7 +24,13 @@ Examples:
   whimbrel load http://127.0.0.1:8080/ -w kernel: -c 200 -t 2 --json
       A server elsewhere by the kernel's sockets, on two threads, as one document
   sudo whimbrel load http://10.9.0.1:8080/ -w tun:whim1,addr=10.9.0.2/24,host=10.9.0.1
-      A server on this machine by this stack";
+      A server on this machine by this stack
+
+On a terminal there is a screen while it runs (--no-tui: none). Its keys:
+  q, Esc, Ctrl-C   end it, and print what was measured
+  p, space         pause it, or let it go on; a pause is no time
+  +, -             more connections, or fewer: by one below 20, else by a tenth
+  s                save the screen as an HTML file in this directory";
 
 /// Of `whimbrel crr`.
 pub(crate) const CRR: &str = "\

@@ -22,6 +22,8 @@ mod meeting;
 mod oha;
 mod plan;
 mod reins;
+#[cfg_attr(not(feature = "tui"), path = "load/no_screen.rs")]
+mod screen;
 mod summary;
 mod threads;
 mod url;
@@ -31,6 +33,7 @@ pub(crate) use job::{Opposite, RunsJob, Told};
 use plan::Plan;
 pub(crate) use plan::work;
 use reins::Reins;
+use screen::Screen;
 pub(crate) use summary::{errors, phases, runs};
 
 /// What was typed.
@@ -154,7 +157,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
-    let ran = carry_out(&plan, Told::new(&mut report, arguments.screen, &plan.load), None)?;
+    let reins = Arc::new(Reins::new(plan.load.connections, plan.parts()));
+    let screen = Screen::of(&plan, (arguments.screen, &report), &reins);
+    let reins = screen.is_some().then_some(reins);
+    // Beside a screen there is no line of progress.
+    let line = ScreenOptions { no_tui: arguments.screen.no_tui || screen.is_some() };
+    let told = Told::new(&mut report, line, &plan.load).on(screen);
+    let ran = carry_out(&plan, told, reins)?;
 
     // Of a run in which nothing went, the reason alone is worth reading.
     if report.form() == Form::Text {

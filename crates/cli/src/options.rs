@@ -107,7 +107,7 @@ pub(crate) enum Detail {
 /// What is drawn while a command runs.
 #[derive(Args, Clone, Copy, Default, Debug)]
 pub(crate) struct ScreenOptions {
-    /// Draw no line of progress, though there is a terminal.
+    /// Draw neither a screen nor a line of progress, though there is a terminal.
     #[arg(long)]
     pub(crate) no_tui: bool,
 }

@@ -82,6 +82,12 @@ impl Micros {
         Self(micros)
     }
 
+    /// So many milliseconds, at most 4,294,967.
+    #[inline]
+    pub const fn from_millis(millis: u32) -> Self {
+        Self(millis.saturating_mul(1_000))
+    }
+
     /// How many.
     #[inline]
     pub const fn get(self) -> u32 {

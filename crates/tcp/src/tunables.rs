@@ -30,6 +30,7 @@ use self::declare::{optional, tunables};
 use self::info::{Limits, place};
 use self::names::{Named, find_one};
 use self::value::{Value, print_time};
+use crate::Micros;
 use crate::table::{PortRange, ReservedPorts};
 
 pub use self::error::{Consequence, InvalidTunable, TunableError};
@@ -51,11 +52,12 @@ impl Tunables {
             }
         }
         PortRange::from_tunables(self)?;
-        let least_rto = self.min_rto.max(self.initial_rto);
-        if self.max_rto < least_rto {
+        let (least_rto, max_rto) =
+            (self.initial_rto.max(self.min_rto.into()), Duration::from(self.max_rto));
+        if max_rto < least_rto {
             let least = print_time(least_rto);
             let accepted = format!("at least {least}, as initial_rto and tcp_rto_min_us have it");
-            let value = print_time(self.max_rto);
+            let value = print_time(max_rto);
             return Err(InvalidTunable::against("net.ipv4.tcp_rto_max_ms", value, accepted));
         }
         Ok(())
@@ -191,20 +193,22 @@ tunables! {
     /// The least retransmission time-out, and the least by which it exceeds SRTT. RFC 6298 2.4 says that 1 s should be the minimum; 200 ms
     /// is what Linux has shown to work with fine clocks and acknowledgments that are delayed by at
     /// most 200 ms.
-    min_rto: Duration = millis(200), "net.ipv4.tcp_rto_min_us" (Reading::Micros), Unit::Time => {
+    min_rto: Micros = Micros::from_millis(200),
+        "net.ipv4.tcp_rto_min_us" (Reading::Micros), Unit::Time => {
         also: "net.inet.tcp.rexmit_min" (Reading::Millis),
             "net.inet.tcp.rexmit_slop" (Reading::Millis),
             "tcp_rexmit_interval_min" (Reading::Millis);
-        range: millis(1) ..= secs(60);
+        range: Micros::from_millis(1) ..= Micros::from_millis(60_000);
         rfc: "RFC 6298 2.4";
         low: "a delayed acknowledgment counts as a loss.";
         high: "the last segment's loss delays its stream by as much.";
     }
 
     /// The greatest retransmission time-out.
-    max_rto: Duration = secs(60), "net.ipv4.tcp_rto_max_ms" (Reading::Millis), Unit::Time => {
+    max_rto: Micros = Micros::from_millis(60_000),
+        "net.ipv4.tcp_rto_max_ms" (Reading::Millis), Unit::Time => {
         also: "tcp_rexmit_interval_max" (Reading::Millis);
-        range: secs(1) ..= secs(240);
+        range: Micros::from_millis(1_000) ..= Micros::from_millis(240_000);
         rfc: "RFC 6298 2.5";
         low: "a dead path is filled with retransmissions, and given up early.";
         high: "a path that comes back waits for the next retransmission.";

@@ -6,12 +6,24 @@
 //! curl http://10.9.0.2/      # is answered by what listens on port 8080 of this machine
 //! ```
 
+use std::process::ExitCode;
+
 use whimbrel::{Stack, TcpListener, TcpStream};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[tokio::main]
-async fn main() -> Outcome<()> {
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("proxy: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Outcome<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [wire, listen, target] = arguments.as_slice() else {
         return Err("usage: proxy WIRE ADDR:PORT TARGET:PORT".into());

@@ -9,6 +9,8 @@
 //! Without a wire both stacks are in this process, which ends by itself; over one it serves until it is
 //! interrupted.
 
+use std::process::ExitCode;
+
 use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
@@ -21,10 +23,17 @@ use whimbrel::{Connector, Stack, TcpListener};
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[tokio::main]
-async fn main() -> Outcome<()> {
-    match std::env::args().nth(1) {
+async fn main() -> ExitCode {
+    let outcome = match std::env::args().nth(1) {
         Some(wire) => over(&wire).await,
         None => in_memory().await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("web: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

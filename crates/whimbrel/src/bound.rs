@@ -88,9 +88,7 @@ impl Bound {
 
     /// Takes `at`; port 0 is drawn from the ephemeral ports.
     pub(crate) fn reserve(self: &Arc<Self>, at: Endpoint, share: Share) -> io::Result<Reserved> {
-        if !at.addr.is_unspecified() && !self.own.contains(&at.addr) {
-            return Err(fault::not_local(at));
-        }
+        self.check_own(at)?;
         let mut table = self.lock();
         let port = match at.port {
             0 => self.draw(&mut table, at.addr)?,
@@ -106,6 +104,12 @@ impl Bound {
         others.push(holder);
         table.next += 1;
         Ok(Reserved { bound: Arc::clone(self), id, at })
+    }
+
+    /// Whether its address is the stack's, or unspecified.
+    pub(crate) fn check_own(&self, at: Endpoint) -> io::Result<()> {
+        let is_own = at.addr.is_unspecified() || self.own.contains(&at.addr);
+        if is_own { Ok(()) } else { Err(fault::not_local(at)) }
     }
 
     fn draw(&self, table: &mut Table, addr: Address) -> io::Result<u16> {

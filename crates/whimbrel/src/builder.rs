@@ -8,7 +8,7 @@ use whimbrel_io::{
     TunError, UnixError, UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_link::LinkConfig;
-use whimbrel_stack::shard::ConfigError;
+use whimbrel_stack::shard::{ConfigError, NotLocal};
 use whimbrel_stack::{InterfaceAddress, Route, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::table::Secrets;
@@ -36,6 +36,7 @@ pub struct StackBuilder {
     wire: Option<Wire>,
     addresses: Vec<InterfaceAddress>,
     routes: Vec<Route>,
+    sources: Vec<Address>,
     tunables: Tunables,
     seed: Option<u64>,
     shards: Option<u16>,
@@ -115,6 +116,9 @@ pub enum BuildError {
     /// The socket could not be had.
     #[error(transparent)]
     Unix(#[from] UnixError),
+    /// A source address that the stack has not.
+    #[error(transparent)]
+    Source(#[from] NotLocal),
     /// The configuration makes no host.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -150,9 +154,15 @@ impl StackBuilder {
     /// Adds an address, in a network with a prefix of `prefix_len` bits (0 ..= 32 for IPv4, 0 ..=
     /// 128 for IPv6).
     pub fn address(mut self, addr: &str, prefix_len: u8) -> Result<Self, BuildError> {
-        let parsed = addr.parse::<std::net::IpAddr>();
-        let addr: Address = parsed.map_err(|_| BuildError::Address(addr.into()))?.into();
-        self.addresses.push(InterfaceAddress { addr, prefix_len });
+        self.addresses.push(InterfaceAddress { addr: parse(addr)?, prefix_len });
+        Ok(self)
+    }
+
+    /// Connections that are bound to no address speak from these in turn, as far as they are of the
+    /// peer's family; otherwise from the one that the route suggests. Each has ports of its own, so
+    /// ten of them open ten times as many to one server. They must be among the stack's addresses.
+    pub fn source_pool(mut self, addrs: &[&str]) -> Result<Self, BuildError> {
+        self.sources = addrs.iter().map(|addr| parse(addr)).collect::<Result<_, _>>()?;
         Ok(self)
     }
 
@@ -296,6 +306,7 @@ impl StackBuilder {
                 addresses: self.addresses.clone(),
                 routes: self.routes.clone(),
             })?;
+            shard.set_source_pool(&self.sources)?;
             if let Some(key) = self.group {
                 key.join(&mut shard);
             }
@@ -313,6 +324,11 @@ impl StackBuilder {
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, seed))
     }
+}
+
+fn parse(addr: &str) -> Result<Address, BuildError> {
+    let parsed = addr.parse::<std::net::IpAddr>();
+    parsed.map(Address::from).map_err(|_| BuildError::Address(addr.into()))
 }
 
 /// The life of a worker thread. If it panics, the face is dropped, and tells everybody.

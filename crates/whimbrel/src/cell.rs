@@ -128,6 +128,29 @@ impl StreamState {
     pub(crate) fn recv_credit(&self) -> u32 {
         self.settings.recv_size().min(CREDIT)
     }
+
+    /// How many octets more may wait for the shard.
+    pub(crate) fn send_room(&self) -> u32 {
+        let pieces = self.crossing.as_ref().map_or(0, |crossing| crossing.inward.len());
+        if pieces < PIECES { self.send_credit().saturating_sub(self.unsent) } else { 0 }
+    }
+
+    /// How many octets more may wait for the task.
+    pub(crate) fn recv_room(&self) -> u32 {
+        if self.pieces_outward() < PIECES {
+            self.recv_credit().saturating_sub(self.unread)
+        } else {
+            0
+        }
+    }
+
+    fn has_half_read(&self) -> bool {
+        self.unread <= self.recv_credit() / 2 && self.pieces_outward() <= PIECES / 2
+    }
+
+    fn pieces_outward(&self) -> usize {
+        self.crossing.as_ref().map_or(0, |crossing| crossing.outward.len())
+    }
 }
 
 /// Reading.
@@ -183,7 +206,7 @@ impl StreamState {
 
     /// The task has read: if the shard holds text back for want of credit, it gets it.
     pub(crate) fn return_credit(&mut self) -> Duty {
-        if self.flags.has(Flags::STARVED) && self.unread <= self.recv_credit() / 2 {
+        if self.flags.has(Flags::STARVED) && self.has_half_read() {
             return self.dirty();
         }
         Duty::None
@@ -200,7 +223,7 @@ impl StreamState {
         if self.flags.has(Flags::OVER) || self.flags.has(Flags::SHUT) {
             return Err(crate::fault::broken_pipe());
         }
-        Ok(self.send_credit().saturating_sub(self.unsent) as usize)
+        Ok(self.send_room() as usize)
     }
 
     /// Leaves `chunk` for the shard.
@@ -270,6 +293,10 @@ impl StreamState {
 /// 1.75 times the processor time, in five pairs of runs in turns (`examples/echo_bench`, 1.3 to 2.6
 /// against 1.0 to 1.5 s/GB), because its two ends wake each other so much more often.
 const CREDIT: u32 = 256 << 10;
+
+/// The most pieces of them, each way: whoever writes an octet at a time, here or at the peer, must not
+/// take a hundred octets of memory for each. Text that waits beyond is gathered by the shard's buffers.
+const PIECES: usize = 1_024;
 
 /// With the two counts in front of it, the cell has 128 octets: two cache lines.
 const _: () = assert!(size_of::<StreamCell>() + 2 * size_of::<usize>() <= 128);

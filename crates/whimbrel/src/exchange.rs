@@ -98,9 +98,10 @@ impl StreamState {
             return;
         }
         self.flags.take(Flags::STARVED);
-        let (before, credit) = (self.unread, self.recv_credit());
-        while self.unread < credit {
-            match shard.recv_up_to(handle, (credit - self.unread) as usize) {
+        let before = self.unread;
+        let mut room = self.recv_room();
+        while room > 0 {
+            match shard.recv_up_to(handle, room as usize) {
                 Recv::Data(chunk) => self.push_outward(chunk),
                 Recv::Pending => break,
                 Recv::End => {
@@ -115,8 +116,9 @@ impl StreamState {
                     return self.on_lost(fault::unknown(), out);
                 }
             }
+            room = self.recv_room();
         }
-        if self.unread >= credit {
+        if room == 0 {
             self.flags.set(Flags::STARVED);
         }
         if self.unread > before {

@@ -136,7 +136,18 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
         ConnectError::Loopback(_) => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
     };
-    io::Error::new(kind, error)
+    // As text: so `unwrap`, too, and a `main` that returns it, say what was hit.
+    io::Error::new(kind, error.to_string())
+}
+
+/// The same of several shards that were tried one after the other.
+pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io::Error {
+    let former = former.and_then(|former| former.downcast::<ConnectError>().ok());
+    match (former, latter.downcast::<ConnectError>()) {
+        (Some(former), Ok(latter)) => connect(former.and_then(latter)),
+        (None, Ok(latter)) => connect(latter),
+        (_, Err(latter)) => latter,
+    }
 }
 
 /// Why nothing listens.
@@ -147,7 +158,7 @@ pub(crate) fn listen(error: ListenError) -> io::Error {
         ListenError::PortZero => ErrorKind::InvalidInput,
         _ => ErrorKind::Other,
     };
-    io::Error::new(kind, error)
+    io::Error::new(kind, error.to_string())
 }
 
 /// Another socket has the end.

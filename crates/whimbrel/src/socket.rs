@@ -27,6 +27,10 @@ struct Draft {
     settings: Settings,
     share: Share,
     bound: Option<Reserved>,
+    /// The address that was bound, and no port.
+    source: Option<IpAddr>,
+    /// Whether `bind` leaves the port to `connect`.
+    no_port: bool,
     /// How many handshakes of Fast Open a listener may have at one time.
     fast_open: u32,
 }
@@ -44,7 +48,14 @@ impl TcpSocket {
 
     fn new(stack: &Stack, any: IpAddr) -> Self {
         let settings = Settings::new(stack.tunables());
-        let draft = Draft { settings, share: Share::NONE, bound: None, fast_open: 0 };
+        let draft = Draft {
+            settings,
+            share: Share::NONE,
+            bound: None,
+            source: None,
+            no_port: false,
+            fast_open: 0,
+        };
         Self { stack: stack.clone(), any, draft: Mutex::new(draft) }
     }
 
@@ -57,10 +68,29 @@ impl TcpSocket {
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
         self.check_family(addr)?;
         let mut draft = self.lock();
-        if let Some(bound) = &draft.bound {
-            return Err(fault::bound_already(bound.at().into()));
+        if let Some(bound) = draft.local() {
+            return Err(fault::bound_already(bound));
         }
-        draft.bound = Some(self.stack.reserve(addr, draft.share)?);
+        if addr.port() == 0 && draft.no_port {
+            self.stack.check_own(addr)?;
+            draft.source = Some(addr.ip());
+        } else {
+            draft.bound = Some(self.stack.reserve(addr, draft.share)?);
+        }
+        Ok(())
+    }
+
+    /// Whether `bind` leaves the port to `connect`, if it is 0.
+    pub fn bind_address_no_port(&self) -> io::Result<bool> {
+        Ok(self.lock().no_port)
+    }
+
+    /// Leaves the port to `connect`, if `bind` names an address and port 0
+    /// (`IP_BIND_ADDRESS_NO_PORT`): then it need be free towards that peer alone, and one port serves
+    /// many peers. Otherwise `bind` draws one that no other socket has. To be called before it. Tokio
+    /// has no such method.
+    pub fn set_bind_address_no_port(&self, no_port: bool) -> io::Result<()> {
+        self.lock().no_port = no_port;
         Ok(())
     }
 
@@ -68,8 +98,8 @@ impl TcpSocket {
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
-        let Draft { bound, settings, .. } = draft;
-        let opening = Opening { peer: addr, bound, settings, first: None };
+        let Draft { bound, source, settings, .. } = draft;
+        let opening = Opening { peer: addr, bound, source, settings, first: None };
         TcpStream::open(&stack, opening).await
     }
 
@@ -88,11 +118,11 @@ impl TcpSocket {
     pub async fn connect_fast(self, addr: SocketAddr, data: &[u8]) -> io::Result<TcpStream> {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
-        let Draft { bound, settings, .. } = draft;
+        let Draft { bound, source, settings, .. } = draft;
         // No SYN has room for more; the rest finds its way as any other.
         let (first, mut rest) = data.split_at(data.len().min(FIRST));
         let first = Some(Bytes::copy_from_slice(first));
-        let opening = Opening { peer: addr, bound, settings, first };
+        let opening = Opening { peer: addr, bound, source, settings, first };
         let stream = TcpStream::open(&stack, opening).await?;
         while !rest.is_empty() {
             stream.writable().await?;
@@ -109,7 +139,7 @@ impl TcpSocket {
     /// more.
     /// A socket that is not bound gets a port that is drawn.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
-        let any = SocketAddr::new(self.any, 0);
+        let any = self.local_addr()?;
         let (stack, draft) = self.into_parts();
         let bound = match draft.bound {
             Some(bound) => bound,
@@ -137,8 +167,7 @@ impl TcpSocket {
 
     /// This side's end: unspecified while it is not bound.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        let bound = self.lock().bound.as_ref().map(|bound| bound.at().into());
-        Ok(bound.unwrap_or(SocketAddr::new(self.any, 0)))
+        Ok(self.lock().local().unwrap_or(SocketAddr::new(self.any, 0)))
     }
 
     /// Nothing goes wrong before there is a connection.
@@ -299,6 +328,14 @@ impl TcpSocket {
 
     fn lock(&self) -> MutexGuard<'_, Draft> {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Draft {
+    /// What is bound; port 0: none yet.
+    fn local(&self) -> Option<SocketAddr> {
+        let address = self.source.map(|addr| SocketAddr::new(addr, 0));
+        self.bound.as_ref().map(|bound| bound.at().into()).or(address)
     }
 }
 

@@ -76,7 +76,7 @@ impl Stack {
         &self.inner.addresses
     }
 
-    /// Its rules.
+    /// Its rules, as they were when it began.
     pub fn tunables(&self) -> &Tunables {
         &self.inner.tunables
     }
@@ -135,6 +135,24 @@ impl Stack {
         self.change(move |shard| shard.rotate_fast_open_key(key.key())).await
     }
 
+    /// Sets a tunable by any of its names while the stack runs, as
+    /// `set_tunable("msl.link", "1s")`: [`Shard::retune`] says what follows at once. What sockets begin
+    /// with (their buffers, for one) is as [`Stack::tunables`] has it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: no such tunable or value, or one that holds from the beginning to the end. Then
+    /// nothing has changed.
+    pub async fn set_tunable(&self, name: &str, value: &str) -> io::Result<()> {
+        for mailbox in &self.inner.mailboxes {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            // All have the same rules: the first refuses, or none does.
+            let set = inspect(mailbox, move |shard, _| shard.set_tunable(&name, &value)).await?;
+            set.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        }
+        Ok(())
+    }
+
     /// Waits until nothing is left of connections whose streams were dropped, but TIME-WAIT: what was
     /// written there has been acknowledged, and the peers closed too, or were given up. Streams that
     /// are held stay as they are.
@@ -189,6 +207,11 @@ impl Stack {
     /// The ways into all shards.
     pub(crate) fn mailboxes(&self) -> &[Arc<Mailbox>] {
         &self.inner.mailboxes
+    }
+
+    /// Whether a connection can have this address here, or the unspecified one.
+    pub(crate) fn check_own(&self, at: SocketAddr) -> io::Result<()> {
+        self.inner.bound.check_own(at.into())
     }
 
     pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<Reserved> {

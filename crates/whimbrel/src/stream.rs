@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -56,6 +56,8 @@ pub struct TcpStream {
 pub(crate) struct Opening {
     pub(crate) peer: SocketAddr,
     pub(crate) bound: Option<Reserved>,
+    /// This side's address, if that alone was bound.
+    pub(crate) source: Option<IpAddr>,
     pub(crate) settings: Settings,
     /// What the SYN is to bring, if it can.
     pub(crate) first: Option<Bytes>,
@@ -78,7 +80,7 @@ impl TcpStream {
         let mut last = None;
         for peer in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
-            let opening = Opening { peer, bound: None, settings, first: None };
+            let opening = Opening { peer, bound: None, source: None, settings, first: None };
             match Self::open(stack, opening).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
@@ -88,29 +90,34 @@ impl TcpStream {
     }
 
     pub(crate) async fn open(stack: &Stack, opening: Opening) -> io::Result<Self> {
-        let Opening { peer, bound, settings, first } = opening;
-        if bound.is_some() {
-            return Self::open_at_home(stack, Opening { peer, bound, settings, first }).await;
+        if opening.bound.is_some() {
+            return Self::open_at_home(stack, opening).await;
         }
+        let Opening { peer, source, settings, first, .. } = opening;
         // Each shard has ports of its own, and one may be out of them while others are not.
-        let mut tries = stack.shards();
+        let (mut tries, mut former) = (stack.shards(), None);
         loop {
             tries -= 1;
-            let opening = Opening { peer, bound: None, settings, first: first.clone() };
+            let opening = Opening { peer, bound: None, source, settings, first: first.clone() };
             let opened = Self::open_at_home(stack, opening).await;
-            match opened {
-                Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && tries > 0 => {}
-                opened => return opened,
+            let error = match opened {
+                Ok(stream) => return Ok(stream),
+                Err(error) => fault::connect_again(former, error),
+            };
+            if error.kind() != io::ErrorKind::AddrNotAvailable || tries == 0 {
+                return Err(error);
             }
+            former = Some(error);
         }
     }
 
     async fn open_at_home(stack: &Stack, opening: Opening) -> io::Result<Self> {
-        let Opening { mut peer, bound, settings, first } = opening;
+        let Opening { mut peer, bound, source, settings, first } = opening;
         // As of accepted streams: what goes by IPv4 says so.
         peer.set_ip(peer.ip().to_canonical());
-        let local = bound.as_ref().map(Reserved::at);
-        let mailbox = stack.home(local.map(|local| local.port), peer.port())?;
+        let at = bound.as_ref().map(Reserved::at);
+        let mailbox = stack.home(at.map(|at| at.port), peer.port())?;
+        let local = at.or_else(|| source.map(|addr| SocketAddr::new(addr, 0).into()));
         let mut stream = Self {
             cell: StreamCell::new(settings),
             mailbox: Arc::clone(mailbox),

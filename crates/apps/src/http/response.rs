@@ -157,19 +157,10 @@ fn line(out: &mut Vec<u8>, parts: &[&str]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends `number`. By the standard library's formatter, by way of strings, the two of a head took
-/// 1,000 instructions more, of 1,600 for all of it.
+/// Appends `number`. The standard library's formatter takes 400 instructions more for the two of a head,
+/// of 1,600 for all of it.
 fn decimal(out: &mut Vec<u8>, number: u64) {
-    let (mut digits, mut left) = ([0; 20], number);
-    let mut count = 0;
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (left % 10) as u8;
-        (count, left) = (count + 1, left / 10);
-        if left == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(digits.get(digits.len() - count..).unwrap_or_default());
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// A status code and its name in RFC 9110 15.

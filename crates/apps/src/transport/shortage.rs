@@ -45,6 +45,23 @@ pub struct PortShortage {
     pub next: Option<Duration>,
 }
 
+impl PortShortage {
+    /// With what another shard of the same host found, which has other ports of the same range. Figures
+    /// that are the host's as a whole are the same for both.
+    #[must_use]
+    pub fn beside(self, other: Self) -> Self {
+        let (Some(one), Some(another)) = (self.in_use, other.in_use) else { return self };
+        let sum =
+            |one: Option<u32>, other: Option<u32>| one.zip(other).map(|(one, other)| one + other);
+        Self {
+            in_use: Some(one + another),
+            waiting: sum(self.waiting, other.waiting),
+            next: [self.next, other.next].into_iter().flatten().min(),
+            ..self
+        }
+    }
+}
+
 /// As in `ports 50000 to 50003: 1 in use, 3 in TIME-WAIT, the next comes free in 1.2 s`.
 impl fmt::Display for PortShortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

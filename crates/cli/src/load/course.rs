@@ -1,12 +1,13 @@
 //! How far a load is, for whoever follows it: of one client, or of those of several shards together.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use whimbrel_apps::load::{Runs, States, Until};
 use whimbrel_apps::record::{Intervals, per_second};
 use whimbrel_apps::transport::Standing;
-use whimbrel_apps::{Model, Record, Transport};
+use whimbrel_apps::{Model, Record, Transport, Trouble};
 use whimbrel_tcp::Instant;
 
 use crate::{progress, quantity};
@@ -16,7 +17,11 @@ use crate::{progress, quantity};
 pub(crate) struct Course {
     pub(super) runs: Vec<Run>,
     /// Latencies of the last one, corrected.
-    latency: Histogram<u64>,
+    pub(super) latency: Histogram<u64>,
+    /// Its answers by status.
+    pub(super) answers: BTreeMap<u16, u64>,
+    /// What failed of it, by the reason.
+    pub(super) troubles: BTreeMap<Trouble, u64>,
     /// What its connections do.
     pub(super) states: States,
     /// What the transport holds, if it tells.
@@ -30,10 +35,10 @@ pub(super) struct Run {
     /// How long it lasted, or has lasted.
     pub(super) elapsed: Duration,
     pub(super) life: Life,
-    answered: u64,
+    pub(super) answered: u64,
     failed: u64,
     /// Exchanges that are over, those of the warm-up included.
-    over: u64,
+    pub(super) over: u64,
 }
 
 /// Whether a run is over.
@@ -57,6 +62,8 @@ impl Course {
         Self {
             runs: finished.chain(under_way).collect(),
             latency: record.corrected.clone(),
+            answers: record.statuses.clone(),
+            troubles: record.troubles.clone(),
             states: current.states(),
             standing: net.and_then(T::standing),
         }
@@ -70,6 +77,8 @@ impl Course {
             sum.runs.truncate(part.runs.len());
             sum.runs.iter_mut().zip(&part.runs).for_each(|(run, more)| run.add(more));
             sum.latency += &part.latency;
+            add(&mut sum.answers, &part.answers);
+            add(&mut sum.troubles, &part.troubles);
             sum.states += part.states;
             sum.standing = match (sum.standing, part.standing) {
                 (Some(mut all), Some(one)) => {
@@ -145,6 +154,12 @@ impl Run {
             Life::Over => self.intervals.counts().len(),
             Life::UnderWay => self.intervals.whole(self.elapsed),
         }
+    }
+}
+
+fn add<K: Ord + Copy>(counts: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (key, count) in more {
+        *counts.entry(*key).or_default() += count;
     }
 }
 

@@ -16,6 +16,7 @@ use super::json;
 use super::meeting::Meeting;
 use super::plan::Plan;
 use super::reins::Reins;
+use super::screen::Screen;
 use crate::drive::{Job, Watch};
 use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
@@ -53,6 +54,8 @@ pub(crate) trait Opposite {
 pub(crate) struct Told<'r> {
     report: &'r mut Report,
     progress: Progress,
+    /// Instead of a line of progress, if there is one.
+    screen: Option<Screen>,
     /// The run, and its first interval that was not told of.
     next: (usize, usize),
 }
@@ -61,12 +64,17 @@ impl<'r> Told<'r> {
     /// Nothing was told yet.
     pub(crate) fn new(report: &'r mut Report, screen: ScreenOptions, plan: &load::Plan) -> Self {
         let progress = report.progress(steps(plan), screen);
-        Self { report, progress, next: (0, 0) }
+        Self { report, progress, screen: None, next: (0, 0) }
+    }
+
+    /// The same, on this screen if there is one.
+    pub(crate) fn on(self, screen: Option<Screen>) -> Self {
+        Self { screen, ..self }
     }
 
     /// Whether anybody follows.
     pub(crate) fn is_asked(&self) -> bool {
-        self.progress.is_shown() || self.report.is_followed()
+        self.screen.is_some() || self.progress.is_shown() || self.report.is_followed()
     }
 
     /// Tells of what is over, and how it goes.
@@ -79,7 +87,10 @@ impl<'r> Told<'r> {
             }
             self.next = (number + 1, 0);
         }
-        self.progress.show(course.steps(until), || course.line(unit));
+        match &mut self.screen {
+            Some(screen) => screen.show(course),
+            None => self.progress.show(course.steps(until), || course.line(unit)),
+        }
     }
 
     /// Tells of what was not told yet, at the end of all.
@@ -91,6 +102,7 @@ impl<'r> Told<'r> {
             self.next = (self.next.0 + 1, 0);
         }
         self.progress.finish();
+        self.screen = None;
     }
 
     fn intervals(&mut self, intervals: &Intervals, elapsed: Duration, until: usize) {

@@ -92,24 +92,19 @@ fn bars(latency: &Histogram<u64>, count: u64) -> Vec<(u64, u64)> {
 
 /// How many times lie up to each of `ends`, which grow, and above the one before it.
 pub(crate) fn counts_below(latency: &Histogram<u64>, ends: &[u64]) -> Vec<(u64, u64)> {
-    let mut from = 0;
-    let mut bars = Vec::new();
-    for &end in ends {
-        // Bars narrower than the histogram's own cells would show some of these twice.
-        bars.push((end, if from > end { 0 } else { cells(latency, from, end) }));
-        from = from.max(end + 1);
+    let mut bars: Vec<_> = ends.iter().map(|end| (*end, 0)).collect();
+    let mut place = 0;
+    // Each of the histogram's own cells counts once, where it ends.
+    for cell in latency.iter_recorded() {
+        let value = cell.value_iterated_to().clamp(latency.min(), latency.max());
+        while bars.get(place).is_some_and(|(end, _)| *end < value) {
+            place += 1;
+        }
+        if let Some((_, count)) = bars.get_mut(place) {
+            *count += cell.count_since_last_iteration();
+        }
     }
     bars
-}
-
-/// How many times were recorded whose cell ends in this range: each counts once.
-fn cells(latency: &Histogram<u64>, from: u64, to: u64) -> u64 {
-    let cells = latency.iter_recorded();
-    let inside = cells.filter(|cell| {
-        let value = cell.value_iterated_to().clamp(latency.min(), latency.max());
-        (from..=to).contains(&value)
-    });
-    inside.map(|cell| cell.count_since_last_iteration()).sum()
 }
 
 fn rates(record: &Record) -> Value {

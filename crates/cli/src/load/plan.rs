@@ -68,6 +68,11 @@ impl Plan {
             pace: arguments.pace.pace(arguments.url.as_deref())?,
         })
     }
+
+    /// How many parts share the load, each on a thread of its own.
+    pub(crate) fn parts(&self) -> u32 {
+        self.threads.max(self.ground.shards.into())
+    }
 }
 
 /// What shards divide: each has a connection at least, and something to do on it.

@@ -16,7 +16,7 @@ pub(crate) struct Reins {
     has_ended: AtomicBool,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for the keys of the full-screen view"))]
+#[cfg_attr(not(any(feature = "tui", test)), expect(dead_code, reason = "there are no keys"))]
 impl Reins {
     /// So many connections, of so many parts.
     pub(crate) const fn new(connections: u32, parts: u32) -> Self {

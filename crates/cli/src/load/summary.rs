@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use whimbrel_apps::load::{Correction, FastOpen};
+use whimbrel_apps::load::{Correction, Ending, FastOpen};
 use whimbrel_apps::record::{Connections, Phase};
 use whimbrel_apps::{Record, Trouble};
+use whimbrel_wire::Endpoint;
 
 use super::figures::{Outcome, mean, seconds};
 use super::oha::counts_below;
@@ -29,10 +30,7 @@ pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
 }
 
 fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
-    let whom = match &plan.url {
-        Some(url) => url.to_string(),
-        None => format!("http://{}/ in this process", ran.target),
-    };
+    let whom = whom(plan, Some(ran.target));
     let clock = match plan.ground.clock {
         ClockKind::Real => "",
         ClockKind::Virtual => "  (virtual time)",
@@ -51,13 +49,27 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
         plan.ground.typed,
         output::on_shards(&plan.ground),
         quantity::of(load.connections.into(), "connection"),
-        match load.ending {
-            whimbrel_apps::load::Ending::KeepAlive => "kept alive",
-            whimbrel_apps::load::Ending::Server => "one for each request, the server closes",
-            whimbrel_apps::load::Ending::Client => "one for each request, the client closes",
-            whimbrel_apps::load::Ending::Reset => "one for each request, the client resets",
-        },
+        ending(load.ending),
     )
+}
+
+/// What is loaded, as far as it is known where that is.
+pub(super) fn whom(plan: &Plan, target: Option<Endpoint>) -> String {
+    match (&plan.url, target) {
+        (Some(url), _) => url.to_string(),
+        (None, Some(target)) => format!("http://{target}/ in this process"),
+        (None, None) => "/ of a server in this process".into(),
+    }
+}
+
+/// What becomes of connections.
+pub(super) const fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::KeepAlive => "kept alive",
+        Ending::Server => "one for each request, the server closes",
+        Ending::Client => "one for each request, the client closes",
+        Ending::Reset => "one for each request, the client resets",
+    }
 }
 
 /// A line for each of several runs; what follows is then of the last.
@@ -174,7 +186,7 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
     if plan.load.fast_open == FastOpen::On {
         lines.push(line("opened fast", counters.fast_open_active));
     }
-    if plan.load.ending != whimbrel_apps::load::Ending::KeepAlive {
+    if plan.load.ending != Ending::KeepAlive {
         lines.push(line("ports to draw from", range));
     }
     if let Some(server) = &ran.server {
@@ -242,7 +254,7 @@ fn histogram(record: &Record) -> String {
     if latency.is_empty() {
         return String::new();
     }
-    let bars = growing_bars(latency);
+    let bars = growing_bars(latency, BARS);
     let most = bars.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
     let mut text = String::from("\nResponse time histogram:\n");
     for (end, count) in bars {
@@ -254,13 +266,13 @@ fn histogram(record: &Record) -> String {
 }
 
 /// Bars whose ends grow by one factor: the crowd and the stragglers both show.
-fn growing_bars(latency: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+pub(super) fn growing_bars(latency: &hdrhistogram::Histogram<u64>, bars: u32) -> Vec<(u64, u64)> {
     let (min, max) = (latency.min().max(1) as f64, latency.max().max(1) as f64);
     let end = |bar: u32| match bar {
-        BARS => latency.max(),
-        _ => (min * (max / min).powf(f64::from(bar) / f64::from(BARS))) as u64,
+        _ if bar == bars => latency.max(),
+        _ => (min * (max / min).powf(f64::from(bar) / f64::from(bars))) as u64,
     };
-    let ends: Vec<u64> = (1..=BARS).map(end).collect();
+    let ends: Vec<u64> = (1..=bars).map(end).collect();
     counts_below(latency, &ends)
 }
 

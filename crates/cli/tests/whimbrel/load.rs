@@ -125,18 +125,6 @@ fn colours_are_for_whoever_wants_them_and_counters_too() {
 }
 
 #[test]
-fn a_line_of_progress_is_drawn_on_terminals_unless_it_is_not_wanted() {
-    let on_terminal = |options: &str| {
-        let line = format!("{} load -z 700ms -q 100 {options}", env!("CARGO_BIN_EXE_whimbrel"));
-        succeed(Command::new("script").args(["-qec", &line, "/dev/null"]))
-    };
-    let drawn = |text: &str| text.contains("req/s  p50");
-    assert!(drawn(&on_terminal("")));
-    let plain = on_terminal("--no-tui");
-    assert!(!drawn(&plain) && plain.contains("Success rate"), "{plain}");
-}
-
-#[test]
 fn the_server_in_this_process_takes_its_time_in_virtual_time_too() {
     let load = "load -n 40 -c 4 -w mem:delay=5ms --clock virtual --json";
     let thinks = document(&format!("{load} --think 100ms"));

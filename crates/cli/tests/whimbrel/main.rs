@@ -35,6 +35,10 @@ mod packet;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
+mod pty;
+#[cfg(test)]
+mod screen;
+#[cfg(test)]
 mod script;
 #[cfg(test)]
 mod serve;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use whimbrel_link::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder};
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_tcp::{Instant, Micros, Tunables};
 use whimbrel_wire::Family;
 
 use super::Oracle;
@@ -194,7 +194,7 @@ fn draw_tunables(chance: &mut Rng) -> Tunables {
         synack_retries: 30,
         retries: 30,
         orphan_retries: 30,
-        max_rto: Duration::from_secs(5),
+        max_rto: Micros::from_millis(5_000),
         // TIME-WAIT outlasts all outages in a row: a side whose last text is acknowledged by nobody but a
         // reset, because its peer has forgotten, cannot know that it arrived, and says so.
         msl_link: Duration::from_secs(60),

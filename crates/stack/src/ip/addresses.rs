@@ -16,6 +16,8 @@ pub struct Addresses {
     by_index: Vec<InterfaceAddress>,
     /// The network of each.
     networks: Vec<Network>,
+    /// Each network once: a host of many addresses has few.
+    links: Vec<Network>,
     index_of: BTreeMap<Address, u16>,
 }
 
@@ -35,8 +37,11 @@ impl Addresses {
                 return Err(ConfigError::DuplicateAddress(address.addr));
             }
         }
-        let networks = addresses.iter().map(Network::of).collect();
-        Ok(Self { by_index: addresses.to_vec(), networks, index_of })
+        let networks: Vec<_> = addresses.iter().map(Network::of).collect();
+        let mut links = networks.clone();
+        links.sort_unstable_by_key(|link| (link.prefix, link.mask));
+        links.dedup_by_key(|link| (link.prefix, link.mask));
+        Ok(Self { by_index: addresses.to_vec(), networks, links, index_of })
     }
 
     /// The index of `addr`, if it is this host's.
@@ -71,7 +76,7 @@ impl Addresses {
     pub fn path_class(&self, remote: &Address) -> PathClass {
         if self.index_of(remote).is_some() {
             PathClass::Loopback
-        } else if self.networks.iter().any(|own| own.contains(remote)) {
+        } else if self.links.iter().any(|link| link.contains(remote)) {
             PathClass::Link
         } else {
             PathClass::Remote

@@ -123,7 +123,8 @@ pub enum ConnectError {
         first: u16,
         /// The last ephemeral port.
         last: u16,
-        /// How many are in use, on all source addresses that were tried.
+        /// How many are in use, on all source addresses that were tried, of those that come home
+        /// to this shard.
         in_use: u32,
         /// How many wait in TIME-WAIT there.
         waiting: u32,
@@ -136,6 +137,35 @@ pub enum ConnectError {
         /// The limit.
         limit: u32,
     },
+}
+
+impl ConnectError {
+    /// What another shard of the same host said of the same peer, after this: where both are out of
+    /// ports, the figures of both.
+    #[must_use]
+    pub fn and_then(self, other: Self) -> Self {
+        match (self, other) {
+            (
+                Self::PortsExhausted { in_use, waiting, next, .. },
+                Self::PortsExhausted {
+                    remote,
+                    first,
+                    last,
+                    in_use: more_in_use,
+                    waiting: more_waiting,
+                    next: other_next,
+                },
+            ) => Self::PortsExhausted {
+                remote,
+                first,
+                last,
+                in_use: in_use + more_in_use,
+                waiting: waiting + more_waiting,
+                next: [next, other_next].into_iter().flatten().min(),
+            },
+            (_, other) => other,
+        }
+    }
 }
 
 /// An address that is not this host's.

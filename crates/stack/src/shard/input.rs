@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{FlowHash, Kind, Record};
-use whimbrel_tcp::{DropReason, Instant, Reply, SegMeta, Verdict};
+use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -27,25 +27,18 @@ pub(super) struct Located<'a> {
     record: Option<Record>,
 }
 
-/// A segment of a burst, and where its record was found. The header of a plain one is looked at when
-/// its turn comes: to keep it would be to write it and to read it again.
+/// A segment of a burst, and where its record was found.
 struct Spot<'a> {
-    key: FlowKey,
+    arrival: Arrival<'a>,
     hash: FlowHash,
     record: Option<Record>,
-    read: Read<'a>,
-}
-
-/// What is known of a segment when it was read.
-enum Read<'a> {
-    Plain(PlainSegment<'a>, SegMeta),
-    Whole(Arrival<'a>),
 }
 
 impl<'a> Spot<'a> {
+    // Always: it is made where it stands.
     #[inline(always)]
-    fn new(records: &Records, key: FlowKey, read: Read<'a>) -> Self {
-        Self { key, hash: records.hash(&key), record: None, read }
+    fn new(records: &Records, arrival: Arrival<'a>) -> Self {
+        Self { hash: records.hash(&arrival.key), record: None, arrival }
     }
 }
 
@@ -86,9 +79,10 @@ impl Shard {
         // Read all, hash all.
         for (frame, spot) in frames.iter().zip(&mut spots) {
             if let Some((key, segment)) = self.read_plain(frame) {
-                *spot = Some(Spot::new(&self.records, key, Read::Plain(segment, frame.meta)));
+                let arrival = Arrival::of_plain(key, &segment, frame.meta);
+                *spot = Some(Spot::new(&self.records, arrival));
             } else if let Some(arrival) = self.read_frame(frame, &mut whole) {
-                *spot = Some(Spot::new(&self.records, arrival.key, Read::Whole(arrival)));
+                *spot = Some(Spot::new(&self.records, arrival));
             }
             count += 1;
         }
@@ -98,25 +92,18 @@ impl Shard {
             spot.record = self.records.flows.candidate(spot.hash);
         }
         for spot in spots.iter_mut().flatten() {
-            if spot.record.is_some_and(|record| !self.records.is_record_of(record, &spot.key)) {
-                spot.record = self.records.find(spot.hash, &spot.key);
+            let key = &spot.arrival.key;
+            if spot.record.is_some_and(|record| !self.records.is_record_of(record, key)) {
+                spot.record = self.records.find(spot.hash, key);
             }
         }
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
-        for Spot { key, hash, record, read } in spots.iter().flatten() {
+        for Spot { arrival, hash, record } in spots.iter().flatten() {
             let (hash, mut record) = (*hash, *record);
-            if self.records.flows.epoch() != epoch && !self.still_leads(record, key) {
-                record = self.records.find(hash, key);
+            if self.records.flows.epoch() != epoch && !self.still_leads(record, &arrival.key) {
+                record = self.records.find(hash, &arrival.key);
             }
-            let plain;
-            let arrival = match read {
-                Read::Plain(segment, meta) => {
-                    plain = Arrival::of_plain(*key, segment, *meta);
-                    &plain
-                }
-                Read::Whole(arrival) => arrival,
-            };
             self.process(&Located { arrival, hash, record });
         }
         for packet in whole {

@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use whimbrel_tcp::Tick;
 use whimbrel_tcp::table::{
     Destination, FlowHash, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver,
     TimeWait,
@@ -137,20 +138,20 @@ impl Shard {
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
-        let records = &self.records;
+        let (records, now) = (&self.records, self.now.tick());
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
         let mut look = |port| {
             let key = key(port);
             hash = records.hash(&key);
-            port_use(records, hash, &key)
+            port_use(records, hash, &key, now)
         };
         let Some(port) = fixed else {
             // What a port comes home to is this shard's queue, where that can be computed.
             let steering = self.host.capabilities.steering;
             let look_home = |port| match steering.comes_home(port, remote.port) {
                 true => look(port),
-                false => PortUse::Foreign,
+                false => PortUse::Elsewhere,
             };
             let chosen = self.ports.choose(&towards, &mut self.counters, look_home);
             // The port that was looked up last is the one that was found free.
@@ -171,7 +172,7 @@ impl Shard {
                 Ok((port, hash))
             }
             PortUse::Waiting { .. } => Err(self.judge_wait(Shortage::default(), &key(port))),
-            PortUse::Ours | PortUse::Foreign => Err(Shortage::default()),
+            PortUse::Ours | PortUse::Foreign | PortUse::Elsewhere => Err(Shortage::default()),
         }
     }
 
@@ -344,7 +345,7 @@ fn stamped(wait: &TimeWait) -> Stamped {
 }
 
 /// What has a 4-tuple.
-fn port_use(records: &Records, hash: FlowHash, key: &FlowKey) -> PortUse {
+fn port_use(records: &Records, hash: FlowHash, key: &FlowKey, now: Tick) -> PortUse {
     let Some(record) = records.find(hash, key) else { return PortUse::Free };
     let index = record.index();
     match record.kind() {
@@ -356,7 +357,8 @@ fn port_use(records: &Records, hash: FlowHash, key: &FlowKey) -> PortUse {
         Kind::SynEntry => PortUse::Foreign,
         Kind::TimeWait => match records.waits.get(index) {
             Some(wait) if wait.opener() == Opener::Us => {
-                PortUse::Waiting { entered: wait.entered(), stamped: stamped(wait) }
+                let (entered, spoke) = (wait.entered(), wait.spoke(now));
+                PortUse::Waiting { entered, spoke, stamped: stamped(wait) }
             }
             _ => PortUse::Foreign,
         },

@@ -144,7 +144,7 @@ impl Connection {
             State::SynReceived if self.is_early() => {
                 // As the SYN cache does: the schedule of a tunable is for SYNs alone.
                 let doubled = cx.tunables.initial_rto * (1 << self.attempts.min(16));
-                doubled.min(cx.tunables.max_rto)
+                doubled.min(cx.tunables.max_rto.into())
             }
             State::SynSent | State::SynReceived => {
                 cx.tunables.syn_retry.wait(self.attempts, cx.tunables)
@@ -245,7 +245,7 @@ impl Connection {
         self.flags.has(Flags::ORPHAN)
             && self.flags.has(Flags::PERSIST)
             && self.rtt.back_offs() >= cx.tunables.orphan_retries
-            && self.rtt.rto(cx.tunables) >= cx.tunables.max_rto
+            && self.rtt.rto_micros(cx.tunables) >= u64::from(cx.tunables.max_rto.get())
     }
 
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {

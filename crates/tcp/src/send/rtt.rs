@@ -56,7 +56,7 @@ impl RttEstimator {
         // RFC 6298 2.3: "RTO <- SRTT + max (G, K*RTTVAR)", with the least RTO in G's place, as in
         // Linux: on a path without variation a floor under the sum alone would leave nothing for
         // an acknowledgment that the peer delays.
-        let [least, most] = [tunables.min_rto, tunables.max_rto].map(|it| Micros::from(it).get());
+        let [least, most] = [tunables.min_rto, tunables.max_rto].map(Micros::get);
         let margin = self.rttvar.saturating_mul(4).max(least);
         self.rto = self.srtt.saturating_add(margin).min(most);
         self.backoff = 0;
@@ -64,7 +64,7 @@ impl RttEstimator {
 
     /// RTO, back-off included.
     pub fn rto(&self, tunables: &Tunables) -> Duration {
-        Duration::from_micros(self.backed_off()).min(tunables.max_rto)
+        Duration::from_micros(self.rto_micros(tunables))
     }
 
     /// When what is sent `now` is sent again.
@@ -76,9 +76,7 @@ impl RttEstimator {
     /// RTO, back-off included, microseconds.
     #[inline]
     pub fn rto_micros(&self, tunables: &Tunables) -> u64 {
-        let most = tunables.max_rto;
-        let most = most.as_secs().saturating_mul(1_000_000) + u64::from(most.subsec_micros());
-        self.backed_off().min(most)
+        self.backed_off().min(u64::from(tunables.max_rto.get()))
     }
 
     const fn backed_off(&self) -> u64 {
@@ -88,7 +86,7 @@ impl RttEstimator {
 
     /// RTO without back-off.
     pub fn first_rto(&self, tunables: &Tunables) -> Duration {
-        Duration::from_micros(u64::from(self.rto)).min(tunables.max_rto)
+        Micros::new(self.rto).min(tunables.max_rto).into()
     }
 
     /// How many time-outs doubled RTO since the last acknowledgment of new data.

@@ -185,16 +185,24 @@ impl FlowTable {
     }
 
     /// Where the first record is that has this hash and that `matches` accepts.
-    #[inline]
-    fn locate(
+    // Always: it compares with what its caller knows.
+    #[inline(always)]
+    fn locate(&self, hash: FlowHash, matches: impl FnMut(Record) -> bool) -> Option<(Side, Place)> {
+        if let Some(migration) = &self.migration {
+            return self.locate_in_both(migration, hash, matches);
+        }
+        let place = self.current.locate(hash, self.current.home(hash), matches)?;
+        Some((Side::Current, place))
+    }
+
+    /// The same while a move is under way.
+    #[inline(never)]
+    fn locate_in_both(
         &self,
+        migration: &Migration,
         hash: FlowHash,
         mut matches: impl FnMut(Record) -> bool,
     ) -> Option<(Side, Place)> {
-        let Some(migration) = &self.migration else {
-            let place = self.current.locate(hash, self.current.home(hash), matches)?;
-            return Some((Side::Current, place));
-        };
         let home = migration.old.home(hash);
         if migration.has_moved(hash) {
             let home = self.current.home(hash);

@@ -342,7 +342,7 @@ impl From<&Tunables> for Rules {
             max_entries: tunables.max_syn_entries,
             retries: tunables.synack_retries.min(LEVELS as u8 - 1),
             initial_rto,
-            max_rto: millis(tunables.max_rto).max(initial_rto),
+            max_rto: millis(tunables.max_rto.into()).max(initial_rto),
         }
     }
 }

@@ -51,7 +51,7 @@ impl SynRetry {
     pub fn wait(&self, repeats: u8, tunables: &Tunables) -> Duration {
         match &self.0 {
             Schedule::Factor(percent) => {
-                let most = tunables.max_rto.as_micros() as u64;
+                let most = u64::from(tunables.max_rto.get());
                 let first = (tunables.initial_rto.as_micros() as u64).min(most);
                 let next =
                     |wait: u64, _| (wait.saturating_mul(u64::from(*percent)) / 100).min(most);

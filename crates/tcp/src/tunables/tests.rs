@@ -11,6 +11,7 @@ use super::{
     AnswerInTimeWait, Isn, MissingTimestamps, PortOrder, RstInTimeWait, RstInWindow, SynInTimeWait,
     SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES, Tunables, Unit,
 };
+use crate::Micros;
 
 fn set(name: &str, value: &str) -> Tunables {
     let mut tunables = Tunables::default();
@@ -103,13 +104,13 @@ fn values_are_read_with_the_unit_that_their_name_has() {
     assert_eq!(set("net.inet.tcp.finwait2_timeout", "30000").fin_timeout, secs(30));
     assert_eq!(set("net.inet.tcp.rexmit_initial", "3000").initial_rto, secs(3));
     assert_eq!(set("net.inet.tcp.rexmit_initial", "3s").initial_rto, secs(3));
-    assert_eq!(set("tcp_rto_min_us", "50000").min_rto, Duration::from_millis(50));
+    assert_eq!(set("tcp_rto_min_us", "50000").min_rto, Micros::from_millis(50));
     assert_eq!(set("net.inet.tcp.recvspace", "64k").recv_buffer, 65_536);
     assert_eq!(set("TCP_WND", "131072").recv_buffer, 131_072);
     assert_eq!(set("net.inet.tcp.delayed_ack", "0").ack_every, 1);
     assert_eq!(set("net.inet.tcp.delayed_ack", "1").ack_every, 2);
     assert_eq!(set("net.inet.tcp.keepinit", "75000").connect_timeout, secs(75));
-    assert_eq!(set("net.inet.tcp.rexmit_slop", "30").min_rto, Duration::from_millis(30));
+    assert_eq!(set("net.inet.tcp.rexmit_slop", "30").min_rto, Micros::from_millis(30));
     assert_eq!(set("tcp_max_syn_backlog", "512").max_syn_entries, 512);
     assert_eq!(set("isn.tick", "4us").isn_tick_nanos, 4_000);
     assert_eq!(set("tcp_iss_incr", "25000").isn_step, 12_500, "illumos adds half of it");

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 use super::{Reading, Unit};
+use crate::Micros;
 
 /// A type that a tunable can have. What is printed parses to the same value.
 pub(super) trait Value: Copy {
@@ -45,6 +46,16 @@ impl Value for Duration {
 
     fn print(&self, _: Unit) -> String {
         print_time(*self)
+    }
+}
+
+impl Value for Micros {
+    fn parse(text: &str, unit: Unit, reading: Reading) -> Option<Self> {
+        Duration::parse(text, unit, reading).map(Self::from)
+    }
+
+    fn print(&self, _: Unit) -> String {
+        print_time((*self).into())
     }
 }
 

@@ -38,6 +38,27 @@ fn what_the_shard_has_no_room_for_waits_and_takes_credit() {
 }
 
 #[test]
+fn octets_that_come_one_by_one_take_no_more_than_their_share_of_pieces() {
+    let cell = StreamCell::new(settings());
+    let mut state = cell.lock();
+    let octet = || Bytes::from_static(b"x");
+    for _ in 0..PIECES {
+        assert!(state.room().unwrap() > 0 && state.recv_room() > 0);
+        let _ = state.leave(octet());
+        state.push_outward(octet());
+    }
+    assert_eq!((state.room().unwrap(), state.recv_room()), (0, 0));
+    state.drain_inward(|chunk| chunk.split_to(chunk.len()).len());
+    assert_eq!(state.room().unwrap(), 256 << 10);
+
+    let mut places = [const { Bytes::new() }; PIECES / 2];
+    assert_eq!(state.take_outward(PIECES / 2 - 1, &mut places), PIECES / 2 - 1);
+    assert!(!state.has_half_read() && state.recv_room() > 0);
+    assert_eq!(state.take_outward(1, &mut places), 1);
+    assert!(state.has_half_read());
+}
+
+#[test]
 fn an_error_is_told_once_and_then_the_pipe_is_broken() {
     let cell = StreamCell::new(settings());
     let mut state = cell.lock();

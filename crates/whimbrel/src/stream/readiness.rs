@@ -104,8 +104,7 @@ impl StreamState {
             ready |= when(ended, Ready::READ_CLOSED);
         }
         if interest.is_writable() {
-            let room = self.unsent < self.send_credit();
-            ready |= when(over || shut || room, Ready::WRITABLE);
+            ready |= when(over || shut || self.send_room() > 0, Ready::WRITABLE);
             ready |= when(over || shut && ended, Ready::WRITE_CLOSED);
         }
         if interest.is_error() {

@@ -113,6 +113,7 @@ macro_rules! program {
                 shared_addresses
                 both_ends_twice
                 in_logs
+                a_busy_stream_lets_others_run
             }
 
             async fn buffers_of_nothing(net: &Net) {
@@ -320,6 +321,25 @@ macro_rules! program {
                 let error = second.connect(at).await.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
                 drop(listener);
+            }
+
+            /// One that always has something to read, on a thread that has others to run.
+            async fn a_busy_stream_lets_others_run(net: &Net) {
+                let (mut server, mut client) = net.pair().await;
+                server.write_all(&[7; 50_000]).await.unwrap();
+                settle().await;
+                let reading = tokio::spawn(async move {
+                    for _ in 0..50_000 {
+                        client.read_u8().await.unwrap();
+                    }
+                });
+                let mut turns = 0;
+                while !reading.is_finished() {
+                    tokio::task::yield_now().await;
+                    turns += 1;
+                }
+                reading.await.unwrap();
+                assert!(turns > 100, "{turns} turns while 50,000 octets were read");
             }
 
             /// What is written about a stream says whose it is, and nothing that crossed it.

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream};
+use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream, mem_wire};
 
 use crate::world::{SERVER, World, until};
 
@@ -21,6 +21,7 @@ async fn refused_timed_out_and_unreachable_are_told_apart() {
         let error = TcpStream::connect(&world.client, addr).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(part), "{error}");
+        assert!(format!("{error:?}").contains(part), "{error:?}");
     }
     world.assert_empty().await;
 
@@ -58,6 +59,71 @@ async fn limits_are_named_when_they_are_hit() {
     let error = TcpListener::bind(&world.server, "10.0.0.9:7").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
     drop((first, second, third, listener, other));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn a_socket_that_is_bound_to_an_address_alone_shares_its_port_among_peers() {
+    let one_port = [("ports.first", "50000"), ("ports.last", "50000")];
+    let world = World::with("delay=0ms", &one_port);
+    let listener = world.listener().await;
+    let other = TcpListener::bind(&world.server, "10.0.0.1:8").await.unwrap();
+    let socket = |no_port: bool| {
+        let socket = TcpSocket::new_v4(&world.client).unwrap();
+        socket.set_bind_address_no_port(no_port).unwrap();
+        socket.bind("10.0.0.2:0".parse().unwrap()).map(|()| socket)
+    };
+    let mut held = Vec::new();
+    for peer in [SERVER, "10.0.0.1:8"] {
+        let socket = socket(true).unwrap();
+        assert_eq!(socket.local_addr().unwrap(), "10.0.0.2:0".parse().unwrap());
+        let again = socket.bind("10.0.0.2:9".parse().unwrap()).unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::InvalidInput);
+        let client = socket.connect(peer.parse().unwrap()).await.unwrap();
+        assert_eq!(client.local_addr().unwrap(), "10.0.0.2:50000".parse().unwrap());
+        held.push(client);
+    }
+    let error = socket(true).unwrap().connect(SERVER.parse().unwrap()).await.unwrap_err();
+    assert!(error.to_string().contains("50000 to 50000 1 are in use"), "{error}");
+    // With a port at once, the first has the only one.
+    let first = socket(false).unwrap();
+    assert_eq!(first.local_addr().unwrap().port(), 50_000);
+    assert_eq!(socket(false).unwrap_err().kind(), ErrorKind::AddrInUse);
+    let foreign = TcpSocket::new_v4(&world.client).unwrap();
+    foreign.set_bind_address_no_port(true).unwrap();
+    let error = foreign.bind("10.0.0.1:0".parse().unwrap()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
+    drop((held, first, listener, other));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn connections_speak_from_the_addresses_of_the_pool_in_turn_on_any_shard() {
+    let build = |pool: &[&str]| {
+        let (server, client) = mem_wire(Default::default(), Default::default(), 7).unwrap();
+        let server = Stack::builder().mem(server).address("10.0.0.1", 24).unwrap();
+        let client = Stack::builder().mem(client).shards(2).address("10.0.0.2", 24).unwrap();
+        let client = client.address("10.0.0.3", 24).unwrap().source_pool(pool).unwrap();
+        let client =
+            client.set("ports.first", "50000").unwrap().set("ports.last", "50003").unwrap();
+        (server.build().unwrap(), client.build())
+    };
+    let error = build(&["10.0.0.2", "10.0.0.1"]).1.unwrap_err().to_string();
+    assert!(error.starts_with("10.0.0.1 is not an address of this host"), "{error}");
+    let (server, client) = build(&["10.0.0.2", "10.0.0.3"]);
+    let world = World { server, client: client.unwrap() };
+    let listener = world.listener().await;
+    let mut held = Vec::new();
+    for _ in 0..8 {
+        held.push(TcpStream::connect(&world.client, SERVER).await.unwrap());
+    }
+    let mut ends: Vec<_> = held.iter().map(|it| it.local_addr().unwrap().to_string()).collect();
+    ends.sort_unstable();
+    let all = |addr: u8| (50_000..50_004).map(move |port| format!("10.0.0.{addr}:{port}"));
+    assert_eq!(ends, all(2).chain(all(3)).collect::<Vec<_>>());
+    let error = TcpStream::connect(&world.client, SERVER).await.unwrap_err();
+    assert!(error.to_string().contains("8 are in use and 0 wait"), "{error}");
+    drop((held, listener));
     world.assert_empty().await;
 }
 

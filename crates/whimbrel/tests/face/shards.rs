@@ -140,8 +140,40 @@ async fn where_one_shard_has_no_port_left_another_opens_the_connection() {
     }
     let error = TcpStream::connect(&world.client, SERVER).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
-    assert!(error.to_string().contains("net.ipv4.ip_local_port_range"), "{error}");
+    let figures = "from 50000 to 50003 4 are in use and 0 wait in TIME-WAIT; widen \
+                   net.ipv4.ip_local_port_range";
+    assert!(error.to_string().contains(figures), "of both shards: {error}");
     drop((held, listener));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn a_tunable_changes_at_every_shard_of_a_stack_that_runs() {
+    let world = World::of_shards(2, 2);
+    let listener = world.listener().await;
+    // The server closes first: TIME-WAITs at both of its shards.
+    for port in [20_000, 20_002, 20_004, 20_006] {
+        let mut connected = connect_from(&world.client, port).await;
+        drop(listener.accept().await.unwrap());
+        assert_eq!(connected.read(&mut [0; 8]).await.unwrap(), 0);
+    }
+    until("all wait", async || world.server.census().await.unwrap().shards.time_wait == 4).await;
+    for which in 0..2 {
+        let census = world.server.inspect(which, |shard| shard.census()).await.unwrap();
+        assert_eq!(census.time_wait, 2);
+    }
+    for (name, value, part) in [
+        ("msl.link", "300s", "give "),
+        ("no.such", "1", "no.such"),
+        ("isn", "host-wide", "cannot be changed while the host runs"),
+    ] {
+        let error = world.server.set_tunable(name, value).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    world.server.set_tunable("msl", "1ms").await.unwrap();
+    until("none waits", async || world.server.census().await.unwrap().shards.time_wait == 0).await;
+    drop(listener);
     world.assert_empty().await;
 }
 

@@ -19,3 +19,19 @@ fn it_says_what_is_known_and_no_more() {
     let nothing = PortShortage { in_use: None, waiting: None, next: None, ..all };
     assert_eq!(nothing.to_string(), "ports 50000 to 50003");
 }
+
+#[test]
+fn what_two_shards_lack_adds_up_and_what_the_host_lacks_is_told_once() {
+    let of_shard = |in_use, waiting, millis| PortShortage {
+        first: 50_000,
+        last: 50_009,
+        in_use: Some(in_use),
+        waiting: Some(waiting),
+        next: Some(Duration::from_millis(millis)),
+    };
+    assert_eq!(of_shard(1, 4, 70).beside(of_shard(2, 3, 50)), of_shard(3, 7, 50));
+    let never = PortShortage { next: None, ..of_shard(5, 0, 0) };
+    assert_eq!(never.beside(of_shard(0, 5, 50)), of_shard(5, 5, 50));
+    let of_host = PortShortage { in_use: None, ..of_shard(0, 9, 50) };
+    assert_eq!(of_host.beside(of_host), of_host);
+}

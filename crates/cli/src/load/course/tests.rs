@@ -10,6 +10,8 @@ fn course(runs: Vec<Run>) -> Course {
     Course {
         runs,
         latency: Histogram::new(3).unwrap(),
+        answers: BTreeMap::from([(200, 9)]),
+        troubles: BTreeMap::from([(Trouble::Reset, 1)]),
         states: States { asking, ..States::default() },
         standing: None,
     }
@@ -47,6 +49,7 @@ fn what_shards_hold_is_summed_and_they_draw_from_one_range() {
     let sum = Course::sum(&[part(Some(standing(1))), part(None), part(Some(standing(2)))]).unwrap();
     let all = Standing { time_wait: 3, ports_in_use: Some(20), ports: 4 };
     assert_eq!((sum.standing, sum.states.asking), (Some(all), 3));
+    assert_eq!((sum.answers[&200], sum.troubles[&Trouble::Reset]), (27, 3));
 }
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -324,6 +324,25 @@ fn a_cookie_that_finds_the_accept_queue_full_is_dropped_and_comes_again_with_the
 }
 
 #[test]
+fn a_cookie_that_finds_the_accept_queue_full_is_refused_by_a_reset_if_told_so() {
+    let tunables = Tunables { syn_cookies: ALWAYS, abort_on_overflow: true, ..Tunables::default() };
+    let mut server = host(server_addr, 2, &tunables);
+    let listener = server.listen(server_at(Over::V4), 1).expect("the port is free");
+    let (now, client) = (Instant::from_millis(1_000), client_addr(Over::V4));
+    let thirds = [4_000, 4_001].map(|port| third(&tell(&mut server, now, client, &syn(port))[0]));
+    assert!(tell(&mut server, now, client, &thirds[0]).is_empty());
+    let reset = tell(&mut server, now, client, &thirds[1])[0];
+    assert_eq!((reset.flags, reset.seq), (TcpFlags::RST, thirds[1].ack));
+    let counters = server.counters();
+    assert_eq!((counters.listen_overflows, counters.listen_drops), (1, 1));
+    assert_eq!((counters.cookies_received, counters.cookies_failed), (1, 0));
+    assert_eq!(counters.dropped(DropReason::ListenOverflow), 1);
+    let census = server.census();
+    assert_eq!((census.connections, census.flows), (1, 1));
+    assert!(server.accept(listener).is_some() && server.accept(listener).is_none());
+}
+
+#[test]
 fn a_group_completes_what_another_of_it_began_and_its_timestamps_go_on() {
     for stamped in [true, false] {
         let (mut first, mut second) = (server(ALWAYS), server(SynCookies::Auto));

@@ -12,7 +12,7 @@ use super::hosts::{Hosts, Over, client_addr, config, events, host, server_addr, 
 use super::packets::sent;
 use super::refuse::segment_between;
 use crate::shard::{ConnectError, NotLocal};
-use crate::{Event, Handle, InterfaceAddress, ListenerId, RxFrame, Shard};
+use crate::{Event, Handle, InterfaceAddress, ListenerId, RxFrame, Shard, Steering};
 
 /// Both hosts by these rules; the client has 20 ports.
 fn hosts(settings: &[(&str, &str)]) -> (Hosts, ListenerId) {
@@ -118,6 +118,69 @@ fn at_exhaustion_the_answer_says_when_the_next_port_comes() {
         hosts.server.close(handle);
     }
     hosts.assert_no_leaks();
+}
+
+#[test]
+fn who_has_one_time_wait_answer_all_along_keeps_no_other_port_from_being_taken_over() {
+    for (last, count) in [("50019", 20), ("50099", 100)] {
+        let (mut hosts, listener) = hosts(&[("ports.last", last)]);
+        let ports: Vec<_> =
+            (0..count).map(|_| talk(&mut hosts, listener, None).expect("a free port")).collect();
+        // The one that waits for longest gets something that it has to answer.
+        let ends = [(server_addr(Over::V4), 80), (client_addr(Over::V4), ports[0])];
+        let stray =
+            segment_between(ends, TcpFlags::SYN | TcpFlags::ACK, [1, 1], TcpOptions::default());
+        for _ in 0..6 {
+            hosts.client.rx(hosts.now, &[RxFrame::new(&stray, SegMeta::SINGLE)]);
+            hosts.run(Duration::from_millis(520));
+        }
+        assert_eq!(hosts.client.counters().challenge_acks, 6);
+        assert_eq!(talk(&mut hosts, listener, None), Ok(ports[1]), "of {count}");
+        assert_eq!(hosts.client.counters().ports_exhausted, 0);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn at_the_bound_of_records_the_oldest_ends_early_and_its_port_is_free() {
+    let (mut hosts, listener) = hosts(&[("net.ipv4.tcp_max_tw_buckets", "15")]);
+    let ports: Vec<_> =
+        (0..20).map(|_| talk(&mut hosts, listener, None).expect("a free port")).collect();
+    assert_eq!(hosts.client.census().time_wait, 15);
+    let counters = hosts.client.counters();
+    assert_eq!((counters.time_wait_overflow, counters.time_wait_taken_over), (5, 0));
+    // Round again: each that comes makes room by the next.
+    for port in ports {
+        assert_eq!(talk(&mut hosts, listener, None), Ok(port));
+    }
+    assert_eq!(hosts.client.counters().time_wait_overflow, 25);
+    assert_eq!(hosts.client.counters().time_wait_taken_over, 0);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn the_figures_of_two_shards_add_up_and_each_counts_what_comes_home_to_it() {
+    let tunables = Tunables { port_first: 50_000, port_last: 50_199, ..Tunables::default() };
+    let errors = [0, 1].map(|queue| {
+        let mut config = config(client_addr, 1, &tunables);
+        config.capabilities.steering = Steering::Computable { queue, queues: 2 };
+        let mut client = Shard::new(config).expect("a valid configuration");
+        let mut held = Vec::new();
+        let error = loop {
+            match client.connect(server_at(Over::V4), None) {
+                Ok(handle) => held.push(handle),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(held.len(), 100);
+        for handle in held {
+            client.abort(handle);
+        }
+        error
+    });
+    assert_eq!([&errors[0], &errors[1]].map(figures), [(100, 0, None); 2]);
+    let [one, other] = errors;
+    assert_eq!(figures(&one.and_then(other)), (200, 0, None));
 }
 
 #[test]

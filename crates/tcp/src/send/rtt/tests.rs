@@ -12,7 +12,7 @@ use crate::{Instant, Tunables};
 const MILLI: Duration = Duration::from_millis(1);
 
 fn tunables() -> Tunables {
-    Tunables { min_rto: MILLI, ..Tunables::default() }
+    Tunables { min_rto: MILLI.into(), ..Tunables::default() }
 }
 
 fn seq(raw: u32) -> SeqNum {
@@ -41,9 +41,9 @@ fn the_first_measurement_counts_whole_and_the_next_by_an_eighth() {
 fn rto_leaves_its_margin_above_srtt_and_ends_at_its_maximum() {
     let (rules, mut rtt) = (Tunables::default(), RttEstimator::new(&Tunables::default()));
     rtt.on_sample(Duration::ZERO.into(), &rules);
-    assert_eq!(rtt.rto(&rules), rules.min_rto + Duration::from_micros(1));
+    assert_eq!(rtt.rto(&rules), Duration::from(rules.min_rto) + Duration::from_micros(1));
     rtt.on_sample(Duration::from_secs(1 << 30).into(), &rules);
-    assert_eq!(rtt.rto(&rules), rules.max_rto);
+    assert_eq!(rtt.rto(&rules), rules.max_rto.into());
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn each_timeout_doubles_rto_up_to_the_maximum_and_a_measurement_ends_that() {
     for _ in 0..1_000 {
         rtt.back_off();
     }
-    assert_eq!(rtt.rto(&rules), rules.max_rto);
+    assert_eq!(rtt.rto(&rules), rules.max_rto.into());
     rtt.on_sample((100 * MILLI).into(), &rules);
     assert!(rtt.rto(&rules) < 300 * MILLI);
 }
@@ -130,6 +130,7 @@ proptest! {
         for _ in 0..backoffs {
             rtt.back_off();
         }
-        prop_assert!(rtt.rto(&rules) >= rules.min_rto && rtt.rto(&rules) <= rules.max_rto);
+        let (least, most) = (rules.min_rto.into(), rules.max_rto.into());
+        prop_assert!(rtt.rto(&rules) >= least && rtt.rto(&rules) <= most);
     }
 }

@@ -50,7 +50,8 @@ impl Array {
 
     /// The first slot with this hash that `matches` accepts, looking from group `start` up to the
     /// first that is not full.
-    #[inline]
+    // Always, as it compares with what is at hand.
+    #[inline(always)]
     pub(super) fn locate(
         &self,
         hash: FlowHash,

@@ -5,6 +5,8 @@
 //! it has a [`PortMap`], at most [`MAPS`] of them at once. Destinations whose hashes are equal share
 //! a count, and so have a map a little earlier, or later; a map belongs to one alone.
 
+use alloc::vec::Vec;
+
 use super::map::{Destination, PortMap};
 use crate::Counters;
 use crate::table::{FlowHash, FlowTable, Kind, Record, Slab};
@@ -146,17 +148,34 @@ impl Known {
 
     /// How many destinations have ports in use. It walks the maps.
     pub(super) fn in_use(&self) -> usize {
-        let (mut idle, mut next) = (0, 0);
-        while let Some(found) = self.maps.first_from(next) {
-            next = match found {
-                Ok((index, map)) => {
-                    idle += usize::from(map.is_idle());
-                    index + 1
-                }
-                Err(next) => next,
-            };
+        let idle =
+            self.map_places().filter(|place| self.maps.get(*place).is_some_and(PortMap::is_idle));
+        self.table.len() - idle.count()
+    }
+
+    /// Other ports can be drawn from now on. It walks the maps.
+    pub(super) fn forget_elsewhere(&mut self) {
+        let places: Vec<_> = self.map_places().collect();
+        for place in places {
+            if let Some(map) = self.maps.get_mut(place) {
+                map.forget_elsewhere();
+            }
         }
-        self.table.len() - idle
+    }
+
+    fn map_places(&self) -> impl Iterator<Item = u32> {
+        let mut next = 0;
+        core::iter::from_fn(move || {
+            loop {
+                match self.maps.first_from(next)? {
+                    Ok((index, _)) => {
+                        next = index + 1;
+                        return Some(index);
+                    }
+                    Err(further) => next = further,
+                }
+            }
+        })
     }
 }
 

@@ -24,12 +24,22 @@ pub(super) struct PortMap {
     pub(super) towards: Destination,
     /// The hash under which the destination is known.
     pub(super) hash: u32,
+    /// Ports in use, and those that come home to another shard.
     used: PortBits,
+    /// How many are in use.
     used_count: u32,
+    elsewhere: Option<Elsewhere>,
     /// Ports in TIME-WAIT with timestamps, and without: the longest waiting first.
     waiting: [VecDeque<u16>; 2],
     /// Of a peer that is known to refuse: ports that came back since, which are used last.
     returned: Option<Returned>,
+}
+
+/// Ports that come home to another shard, as far as they were met.
+#[derive(Debug)]
+struct Elsewhere {
+    ports: PortBits,
+    count: u32,
 }
 
 /// Ports in the order in which they came back.
@@ -43,7 +53,7 @@ struct Returned {
 impl PortMap {
     pub(super) fn new(towards: Destination, hash: u32) -> Self {
         let (used, waiting) = (PortBits::new(), [const { VecDeque::new() }; 2]);
-        Self { towards, hash, used, used_count: 0, waiting, returned: None }
+        Self { towards, hash, used, used_count: 0, elsewhere: None, waiting, returned: None }
     }
 
     /// Whether no port is in use.
@@ -97,20 +107,27 @@ impl PortMap {
     }
 
     /// Why nothing was found, if none of `count` ports is free.
-    pub(super) fn taken(&self, count: u32) -> Taken {
+    pub(super) fn taken(&mut self, count: u32, look: &mut impl FnMut(u16) -> PortUse) -> Taken {
         let waiting = self.waiting.iter().map(|queue| queue.len() as u32).sum();
+        let elsewhere = self.elsewhere.as_ref().map_or(0, |it| it.count);
         Taken {
-            in_use: count.saturating_sub(waiting),
+            in_use: count.saturating_sub(waiting).saturating_sub(elsewhere),
             waiting,
-            longest: [0, 1].map(|it| self.waiting[it].front().copied()),
+            longest: self.waiting.each_mut().map(|queue| first_silent(queue, look)),
         }
     }
 
     pub(super) fn claim(&mut self, port: u16) {
-        self.used_count += u32::from(self.used.insert(port));
+        // One that comes home to another shard is in use here only if somebody binds it.
+        let bound = self.elsewhere.as_mut().is_some_and(|it| it.remove(port));
+        self.used_count += u32::from(self.used.insert(port) || bound);
     }
 
     pub(super) fn release(&mut self, port: u16) {
+        if self.elsewhere.as_ref().is_some_and(|it| it.ports.contains(port)) {
+            // It was bound before there was a map, and met since.
+            return;
+        }
         if self.used.remove(port) {
             self.used_count -= 1;
         }
@@ -154,8 +171,9 @@ impl PortMap {
     fn discover(&mut self, port: u16, found: PortUse, look: &mut impl FnMut(u16) -> PortUse) {
         match found {
             PortUse::Free | PortUse::Foreign => return,
+            PortUse::Elsewhere => return self.pass_over(port),
             PortUse::Ours => {}
-            PortUse::Waiting { entered, stamped } => {
+            PortUse::Waiting { entered, stamped, .. } => {
                 let queue = &mut self.waiting[stamped as usize];
                 let waits_longer = |other: &u16| match look(*other) {
                     PortUse::Waiting { entered: others, .. } => {
@@ -169,6 +187,41 @@ impl PortMap {
         }
         self.claim(port);
     }
+
+    fn pass_over(&mut self, port: u16) {
+        let none = || Elsewhere { ports: PortBits::new(), count: 0 };
+        let elsewhere = self.elsewhere.get_or_insert_with(none);
+        if self.used.insert(port) {
+            elsewhere.count += u32::from(elsewhere.ports.insert(port));
+        }
+    }
+
+    /// Other ports can be drawn from now on: what comes home to another shard is met anew.
+    pub(super) fn forget_elsewhere(&mut self) {
+        if let Some(elsewhere) = self.elsewhere.take() {
+            self.used.remove_all(&elsewhere.ports);
+        }
+    }
+}
+
+impl Elsewhere {
+    fn remove(&mut self, port: u16) -> bool {
+        let there = self.ports.remove(port);
+        self.count -= u32::from(there);
+        there
+    }
+}
+
+/// The first port that was silent since it began to wait. Those before it answered something: they
+/// go behind the others, a few at a time.
+fn first_silent(queue: &mut VecDeque<u16>, look: &mut impl FnMut(u16) -> PortUse) -> Option<u16> {
+    for _ in 1..queue.len().min(LOOKS) {
+        match look(*queue.front()?) {
+            PortUse::Waiting { entered, spoke, .. } if entered != spoke => queue.rotate_left(1),
+            _ => break,
+        }
+    }
+    queue.front().copied()
 }
 
 /// What a search passes over: ports in use, ports that came back from a peer that refuses, and
@@ -199,5 +252,7 @@ pub enum Stamped {
     No = 1,
 }
 
+/// How many ports that wait are looked at for one that was silent.
+const LOOKS: usize = 8;
 /// Ports that an empty queue keeps room for.
 const KEPT: usize = 256;

@@ -131,6 +131,16 @@ impl PortBits {
         there
     }
 
+    /// Takes out all that `others` has.
+    pub(super) fn remove_all(&mut self, others: &Self) {
+        for (index, others) in others.words.iter().enumerate() {
+            self.words[index] &= !others;
+            if *others != 0 {
+                self.full[index / 64] &= !(1 << (index % 64));
+            }
+        }
+    }
+
     /// 64 ports, from `64 * index` on.
     pub(super) fn word(&self, index: usize) -> u64 {
         self.words[index % WORDS]

@@ -165,13 +165,20 @@ impl TimeWait {
         if self.ts_recent().is_none() {
             return TakeOver::Never;
         }
-        let answered = [self.challenged, self.replied].map(|stamp| stamp.millis_to(now));
-        let answered = answered.into_iter().flatten().map(|(millis, _)| millis);
-        let silent = answered.fold(now.millis_since(self.entered), u32::min);
+        let silent = now.millis_since(self.spoke(now));
         match (delay.as_millis().min(DAY) as u32 + 1).saturating_sub(silent) {
             0 => TakeOver::Safe,
             left => TakeOver::After(left),
         }
+    }
+
+    /// When it last sent anything, to some ms and never too early: as it entered, or in answer to
+    /// something that came since.
+    pub fn spoke(&self, now: Tick) -> Tick {
+        let answered = [self.challenged, self.replied].map(|stamp| stamp.millis_to(now));
+        let answered = answered.into_iter().flatten().map(|(millis, _)| millis);
+        let silent = answered.fold(now.millis_since(self.entered), u32::min);
+        Tick::new(now.raw().wrapping_sub(silent))
     }
 
     /// Judges a segment that neither resets nor asks to open.

@@ -11,7 +11,9 @@ use proptest::prelude::*;
 
 use super::{HOST, range, server, with};
 use crate::table::ports::known::{FEW, MAPS};
-use crate::table::ports::{Destination, PortRange, PortUse, Ports, PortsExhausted, Stamped};
+use crate::table::ports::{
+    Destination, PortRange, PortUse, Ports, PortsExhausted, ReservedPorts, Stamped,
+};
 use crate::tunables::PortOrder;
 use crate::{Counters, Tick, Tunables};
 
@@ -76,7 +78,15 @@ impl Towards {
     }
 
     fn waiting_since_now(&self, stamped: Stamped) -> PortUse {
-        PortUse::Waiting { entered: Tick::new(self.now), stamped }
+        let entered = Tick::new(self.now);
+        PortUse::Waiting { entered, spoke: entered, stamped }
+    }
+
+    /// One that waits answers something now.
+    fn answer(&mut self, port: u16) {
+        if let Some(PortUse::Waiting { spoke, .. }) = self.used.get_mut(&port) {
+            *spoke = Tick::new(self.now);
+        }
     }
 
     /// The ports that wait, the longest waiting first.
@@ -85,7 +95,7 @@ impl Towards {
             .used
             .iter()
             .filter_map(|(port, found)| match found {
-                PortUse::Waiting { entered, stamped } if *stamped == of => {
+                PortUse::Waiting { entered, stamped, .. } if *stamped == of => {
                     Some((entered.raw(), *port))
                 }
                 _ => None,
@@ -174,6 +184,85 @@ fn a_peer_that_refuses_gets_the_least_recently_used_port() {
         towards.close(opened[7], None);
         assert_eq!(towards.open(), Ok(opened[7]));
         towards.end();
+    }
+}
+
+#[test]
+fn one_that_answers_while_it_waits_keeps_no_other_from_being_named() {
+    // Looked up one by one, and by a map.
+    for count in [10, 200] {
+        let mut towards = Towards::new(range(1_000, 999 + count), PortOrder::DoubleHash);
+        let opened: Vec<_> = (0..count).map(|_| towards.open().expect("a free port")).collect();
+        for port in &opened {
+            towards.now += 1;
+            towards.close(*port, Some(Stamped::Yes));
+        }
+        for answering in 1..=7 {
+            towards.now += 1;
+            for port in &opened[..answering] {
+                towards.answer(*port);
+            }
+            let longest = towards.open().unwrap_err().taken.longest;
+            assert_eq!(longest, [Some(opened[answering]), None], "{answering} of {count}");
+        }
+        // They are not forgotten: each has its turn when the others are gone.
+        for port in &opened[7..] {
+            towards.expire(*port);
+            assert_eq!(towards.open(), Ok(*port));
+        }
+        let mut named = Vec::new();
+        while let Some(port) = towards.open().unwrap_err().taken.longest[0] {
+            towards.expire(port);
+            towards.bind(port);
+            named.push(port);
+        }
+        named.sort_unstable();
+        let mut expected = opened[..7].to_vec();
+        expected.sort_unstable();
+        assert_eq!(named, expected);
+        towards.end();
+    }
+}
+
+#[test]
+fn ports_of_another_shard_are_met_once_and_count_for_nothing() {
+    for order in PortOrder::ALL {
+        let tunables = Tunables { port_order: *order, ..Tunables::default() };
+        let mut ports = with(1, range(1_000, 1_999), &tunables);
+        let (mut counters, mut used) = (Counters::default(), BTreeMap::new());
+        let is_home = |port: u16| (port >> 1).is_multiple_of(2);
+        let open = |ports: &mut Ports, used: &mut BTreeMap<u16, PortUse>| {
+            let mut looks = 0;
+            let opened = ports.choose(&PEER, &mut Counters::default(), |port| {
+                looks += 1;
+                let found = used.get(&port).copied().unwrap_or(PortUse::Free);
+                if is_home(port) { found } else { PortUse::Elsewhere }
+            });
+            if let Ok(port) = opened {
+                assert!(used.insert(port, PortUse::Ours).is_none(), "{port} was in use");
+            }
+            (opened, looks)
+        };
+        // Somebody binds ports that come home elsewhere: before there is a map, and later.
+        for bound in [1_002, 1_003] {
+            ports.claim(&PEER, bound, &mut counters);
+        }
+        assert_eq!((0..500).filter(|_| open(&mut ports, &mut used).0.is_ok()).count(), 500);
+        assert!(used.keys().copied().all(is_home));
+        assert_eq!(open(&mut ports, &mut used).0.expect_err("all").taken.in_use, 500);
+        ports.claim(&PEER, 1_006, &mut counters);
+        ports.release(&PEER, 1_003);
+        let (error, looks) = open(&mut ports, &mut used);
+        let taken = error.expect_err("all are in use").taken;
+        assert_eq!((taken.in_use, taken.waiting, looks), (501, 0, 0), "{order:?}");
+        // With other rules all of them are judged again.
+        ports.set_rules(range(1_000, 2_007), ReservedPorts::NONE);
+        assert_eq!((0..4).map(|_| open(&mut ports, &mut used).0).filter(Result::is_ok).count(), 4);
+        assert_eq!(open(&mut ports, &mut used).0.expect_err("all again").taken.in_use, 505);
+        for port in used.into_keys().chain([1_002, 1_006]) {
+            ports.release(&PEER, port);
+        }
+        assert_eq!(ports.destinations(), 0);
     }
 }
 

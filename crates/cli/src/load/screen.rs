@@ -1,0 +1,139 @@
+//! The screen of a load: how it goes, and keys that steer it.
+//!
+//! It has a thread of its own. Whoever measures only leaves there how far the load is, and never waits
+//! for a terminal, which may be at the other end of a slow line.
+
+use std::io::{IsTerminal, stdin, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ratatui::crossterm::terminal::size;
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
+
+use super::course::Course;
+use super::plan::Plan;
+use super::reins::Reins;
+use crate::options::{ClockKind, ScreenOptions};
+use crate::report::{Form, Report};
+use painter::Painter;
+use terminal::Terminal;
+
+mod draw;
+mod file;
+mod html;
+mod ink;
+mod keys;
+mod painter;
+mod panels;
+mod rates;
+mod terminal;
+mod view;
+
+/// A screen on which a load is followed.
+pub(crate) struct Screen {
+    stage: Stage,
+}
+
+enum Stage {
+    /// Nothing is to be told yet: who fails to begin leaves the terminal alone.
+    Waiting(Box<Painter>),
+    Shown {
+        board: Arc<Board>,
+        /// Ends with the thread.
+        gone: Receiver<()>,
+    },
+    Gone,
+}
+
+/// What the measuring threads tell the screen's.
+#[derive(Default)]
+struct Board {
+    /// How far the load is, until somebody looked.
+    latest: Mutex<Option<Course>>,
+    is_over: AtomicBool,
+}
+
+impl Screen {
+    /// One for this load, which listens to `reins`, where there is a terminal for it.
+    pub(crate) fn of(
+        plan: &Plan,
+        (options, report): (ScreenOptions, &Report),
+        reins: &Arc<Reins>,
+    ) -> Option<Self> {
+        let is_wanted = !options.no_tui
+            && report.form() == Form::Text
+            && !report.is_quiet()
+            && plan.ground.clock == ClockKind::Real;
+        (is_wanted && has_terminal())
+            .then(|| Self { stage: Stage::Waiting(Box::new(Painter::new(plan, reins.clone()))) })
+    }
+
+    /// The load is as far as this.
+    pub(crate) fn show(&mut self, course: Course) {
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Gone) {
+            Stage::Waiting(painter) => begin(painter),
+            stage => stage,
+        };
+        if let Stage::Shown { board, .. } = &self.stage {
+            let mut latest = board.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            let _older = latest.replace(course);
+        }
+    }
+}
+
+/// The terminal is given back.
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if let Stage::Shown { board, gone } = &self.stage {
+            board.is_over.store(true, Ordering::Relaxed);
+            // A terminal that was hung up may keep the thread for ever: the result does not wait for it.
+            let _ = gone.recv_timeout(PATIENCE);
+            terminal::give_back();
+        }
+    }
+}
+
+impl Board {
+    fn take(&self) -> Option<Course> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+fn begin(painter: Box<Painter>) -> Stage {
+    let Ok(terminal) = Terminal::enter() else { return Stage::Gone };
+    let board = Arc::new(Board::default());
+    let (alive, gone) = mpsc::channel();
+    let shown = Arc::clone(&board);
+    let paint = move || {
+        let _alive: mpsc::Sender<()> = alive;
+        painter.paint(terminal, &shown);
+    };
+    match thread::Builder::new().name("screen".into()).spawn(paint) {
+        Ok(_detached) => Stage::Shown { board, gone },
+        Err(_) => Stage::Gone,
+    }
+}
+
+/// Whether there is a terminal that takes more than letters, and is ours to take.
+fn has_terminal() -> bool {
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        return false;
+    }
+    let is_capable =
+        std::env::var_os("TERM").is_some_and(|kind| kind != "dumb" && !kind.is_empty());
+    let has_room = size().is_ok_and(|(columns, lines)| columns > 0 && lines > 0);
+    // Who asks for its keys from the background is stopped.
+    let is_ours = tcgetpgrp(stdin()).map_or(true, |group| group == getpgrp());
+    is_capable && has_room && is_ours
+}
+
+/// How long the last frame may take.
+const PATIENCE: Duration = Duration::from_secs(1);

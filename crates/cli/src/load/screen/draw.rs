@@ -1,0 +1,243 @@
+//! A view, drawn: where everything stands, by how much room there is.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::ink::Ink;
+use super::panels;
+use super::view::{Connections, Message, Progress, Standing, View};
+use crate::quantity::{show, thousands};
+
+/// Draws `view` over all of `area`.
+pub(super) fn draw(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+    if area.width < NARROW || area.height < LOW {
+        return short(view, ink, area, buffer);
+    }
+    let (head, rest) = cut_top(area, 3);
+    let (rest, foot) = cut_bottom(rest, 1);
+    let (rates, rest) = cut_top(rest, (rest.height / 3).clamp(4, 12));
+    let (latency, right) = cut_right(rest, (area.width * 9 / 20).clamp(30, 50));
+    let (states, right) = cut_top(right, 4);
+    let (ports, answers) = cut_top(right, 4);
+    header(view, ink, head, buffer);
+    panels::rates(view, ink, rates, buffer);
+    panels::latency(view, ink, latency, buffer);
+    panels::states(view, ink, states, buffer);
+    panels::ports(view, ink, ports, buffer);
+    panels::answers(view, ink, answers, buffer);
+    footer(view, ink, foot, buffer);
+}
+
+fn header(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+    let title = &view.title;
+    let name = concat!(" whimbrel ", env!("CARGO_PKG_VERSION"), "  ");
+    let whom = Line::from(vec![
+        Span::styled(name, ink.dim()),
+        Span::styled(title.whom.as_str(), ink.strong()),
+        Span::styled("  over ", ink.dim()),
+        Span::raw(title.wire.as_str()),
+    ]);
+    let run = match view.run {
+        (_, 1) => String::new(),
+        (number, of) => format!(" run {number} of {of} "),
+    };
+    both(row(area, 0), buffer, &whom, &Line::from(run));
+    let how = Line::from(vec![
+        Span::styled(format!(" {}", connections(view.connections)), ink.strong()),
+        Span::raw(format!(", {}{}", title.ending, title.rate)),
+    ]);
+    let standing = Line::from(vec![Span::raw(" "), standing(view, ink), Span::raw(" ")]);
+    both(row(area, 1), buffer, &how, &standing);
+    progress(view, ink, row(area, 2), buffer);
+}
+
+fn connections(connections: Connections) -> String {
+    let Connections { typed, wanted } = connections;
+    let plural = if wanted == 1 { "" } else { "s" };
+    let text = format!("{} connection{plural}", thousands(wanted.into()));
+    if typed == wanted { text } else { format!("{text} (begun with {})", thousands(typed.into())) }
+}
+
+fn standing(view: &View, ink: Ink) -> Span<'static> {
+    match view.standing {
+        Standing::Running => Span::styled("running", ink.good()),
+        Standing::Paused => Span::styled(" PAUSED ", ink.badge()),
+        Standing::WarmingUp => Span::styled("warming up", ink.warning()),
+        Standing::Between => Span::styled("between two runs", ink.dim()),
+    }
+}
+
+/// A line that fills while it goes.
+fn progress(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+    let share = view.progress.share();
+    let before = format!(" {}  ", done(view.progress));
+    let after = format!("  {:.0}%  {}", (share * 100.0).floor(), left(view));
+    let taken = width(&before) + width(&after) + 1;
+    let room = usize::from(area.width).saturating_sub(taken);
+    let full = (room as f64 * share) as usize;
+    let line = Line::from(vec![
+        Span::raw(before),
+        Span::styled("━".repeat(full), ink.accent()),
+        Span::styled("─".repeat(room - full), ink.dim()),
+        Span::raw(after),
+    ]);
+    put(area, buffer, &line);
+}
+
+fn done(progress: Progress) -> String {
+    match progress {
+        Progress::Exchanges { done, of, elapsed } => {
+            format!("{} of {} in {}", thousands(done), thousands(of), clock(elapsed))
+        }
+        Progress::Elapsed { elapsed, of } => format!("{} of {}", clock(elapsed.min(of)), clock(of)),
+    }
+}
+
+/// How long it will take yet.
+fn left(view: &View) -> String {
+    match view.progress {
+        Progress::Elapsed { elapsed, of } => format!("{} left", clock(of.saturating_sub(elapsed))),
+        Progress::Exchanges { elapsed, .. } => {
+            let share = view.progress.share();
+            let all = if share > 0.0 { elapsed.as_secs_f64() / share } else { f64::INFINITY };
+            match Duration::try_from_secs_f64(all * (1.0 - share)) {
+                Ok(left) if view.standing == Standing::Running => {
+                    format!("about {} left", clock(left))
+                }
+                _ => String::new(),
+            }
+        }
+    }
+}
+
+fn footer(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+    let keys = keys(view, ink);
+    let Some(message) = &view.message else { return put(area, buffer, &keys) };
+    let message = match message {
+        Message::Done(text) => Line::styled(format!("{text} "), ink.good()),
+        Message::Failed(text) => Line::styled(format!("{text} "), ink.bad()),
+    };
+    if keys.width() + message.width() < usize::from(area.width) {
+        both(area, buffer, &keys, &message);
+    } else {
+        let indented = [Span::raw(" ")].into_iter().chain(message.spans).collect::<Vec<_>>();
+        put(area, buffer, &Line::from(indented).style(message.style));
+    }
+}
+
+fn keys(view: &View, ink: Ink) -> Line<'static> {
+    let pause = if view.standing == Standing::Paused { "go on" } else { "pause" };
+    let keys = [("q", "quit"), ("p", pause), ("+/-", "connections"), ("s", "save as HTML")];
+    let spans = keys.into_iter().flat_map(|(key, what)| {
+        [Span::styled(format!(" {key}"), ink.key()), Span::styled(format!(" {what} "), ink.dim())]
+    });
+    Line::from(spans.collect::<Vec<_>>())
+}
+
+/// What matters most, a line each, where there is no room for panels.
+fn short(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+    let mut lines = vec![
+        Line::from(vec![
+            standing(view, ink),
+            Span::raw(format!(" {}  {}", done(view.progress), left(view))),
+        ]),
+        Line::styled(
+            format!("{} {}", thousands(view.rates.now), view.rates.unit),
+            ink.accent().patch(ink.strong()),
+        ),
+        Line::from(panels::short_quantiles(&view.latency)),
+    ];
+    lines.extend(panels::short_lines(view, ink));
+    lines.push(Line::from(connections(view.connections)));
+    lines.push(Line::from(view.title.whom.as_str()));
+    let last = area.height.saturating_sub(1);
+    for (place, line) in (0..last.max(1)).zip(&lines) {
+        put(row(area, place), buffer, line);
+    }
+    if last > 0 {
+        footer(view, ink, row(area, last), buffer);
+    }
+}
+
+/// A time as clocks show it, to the tenth while it is short.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..100 => show_short(time),
+        100..3_600 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60),
+    }
+}
+
+fn show_short(time: Duration) -> String {
+    if time < Duration::from_millis(100) && !time.is_zero() {
+        return show(time);
+    }
+    format!("{:.1}s", time.as_secs_f64())
+}
+
+/// One line at the left, the other at the right if there is room for both.
+pub(super) fn both(area: Rect, buffer: &mut Buffer, left: &Line<'_>, right: &Line<'_>) {
+    let room = usize::from(area.width);
+    // What stands at the right is short and says how it goes: the left one gives way.
+    let taken = if right.width() + left.width().min(LEAST) <= room { right.width() } else { 0 };
+    put(Rect { width: (room - taken) as u16, ..area }, buffer, left);
+    if taken > 0 {
+        let x = area.right() - taken as u16;
+        put(Rect { x, width: taken as u16, ..area }, buffer, right);
+    }
+}
+
+/// One line, as far as there is room.
+pub(super) fn put(area: Rect, buffer: &mut Buffer, line: &Line<'_>) {
+    if area.height == 0 || area.width == 0 {
+        return;
+    }
+    buffer.set_line(area.x, area.y, line, area.width);
+    if line.width() > usize::from(area.width)
+        && let Some(last) = buffer.cell_mut((area.right() - 1, area.y))
+    {
+        last.set_symbol("…");
+    }
+}
+
+/// The line numbered `place`, empty beyond the last.
+pub(super) fn row(area: Rect, place: u16) -> Rect {
+    if place >= area.height {
+        return Rect { height: 0, ..area };
+    }
+    Rect { y: area.y + place, height: 1, ..area }
+}
+
+/// The upper `height` lines, and the rest.
+pub(super) fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let rest = Rect { y: area.y + height, height: area.height - height, ..area };
+    (Rect { height, ..area }, rest)
+}
+
+fn cut_bottom(area: Rect, height: u16) -> (Rect, Rect) {
+    cut_top(area, area.height.saturating_sub(height))
+}
+
+fn cut_right(area: Rect, width: u16) -> (Rect, Rect) {
+    let left = area.width.saturating_sub(width);
+    let rest = Rect { x: area.x + left, width: area.width - left, ..area };
+    (Rect { width: left, ..area }, rest)
+}
+
+fn width(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// With less room than this there are no panels.
+const NARROW: u16 = 64;
+const LOW: u16 = 21;
+/// What the left one of two texts keeps at least.
+const LEAST: usize = 12;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+use hdrhistogram::Histogram;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Modifier;
+
+use super::*;
+use crate::load::screen::view::{Ports, Rates, States, Title};
+
+/// Short connections in the middle of ten seconds, with ports running out.
+fn view() -> View {
+    let mut latency = Histogram::new(3).unwrap();
+    for (micros, count) in [(80, 40_000), (120, 90_000), (200, 60_000), (450, 9_000), (1_100, 700)]
+    {
+        latency.record_n(micros * 1_000, count).unwrap();
+    }
+    latency.record_n(1_103_000_000, 61).unwrap();
+    View {
+        title: Title {
+            whom: "GET http://10.9.0.1:8080/index.html".into(),
+            wire: "tun:whim1,addr=10.9.0.2/24".into(),
+            ending: "one for each request, the client closes",
+            rate: String::new(),
+            latency: "",
+        },
+        standing: Standing::Running,
+        connections: Connections { typed: 50, wanted: 50 },
+        progress: Progress::Elapsed {
+            elapsed: Duration::from_millis(4_240),
+            of: Duration::from_secs(10),
+        },
+        run: (2, 4),
+        rates: Rates {
+            unit: "req/s",
+            samples: vec![40_000, 52_000, 61_000, 58_000, 12_000, 0, 30_000, 61_201],
+            now: 61_201,
+            mean: 47_120,
+            max: 62_344,
+        },
+        latency,
+        answers: vec![(200, 199_700), (503, 61)],
+        errors: vec![("connection refused", 3)],
+        states: Some(States { syn_sent: 3, established: 45, closing: 2, time_wait: Some(20_062) }),
+        ports: Some(Ports { all: 28_232, in_use: Some(20_112), waiting: 0 }),
+        message: None,
+    }
+}
+
+fn terminal(view: &View, ink: Ink, (width, height): (u16, u16)) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(view, ink, frame.area(), frame.buffer_mut())).unwrap();
+    terminal
+}
+
+/// What is read on it, without blanks at the ends of lines.
+fn text(view: &View, size: (u16, u16)) -> String {
+    let terminal = terminal(view, Ink::Plain, size);
+    let buffer = terminal.backend().buffer();
+    let line = |y| (0..size.0).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    (0..size.1).map(|y| line(y).trim_end().to_owned() + "\n").collect()
+}
+
+#[test]
+fn on_80_columns_and_24_lines_everything_has_its_place() {
+    assert_eq!(text(&view(), (80, 24)), include_str!("80x24.txt"));
+}
+
+#[test]
+fn with_more_room_there_is_more_of_the_rates_and_of_the_histogram() {
+    assert_eq!(text(&view(), (120, 36)), include_str!("120x36.txt"));
+}
+
+#[test]
+fn with_little_room_what_matters_most_comes_first() {
+    assert_eq!(text(&view(), (50, 10)), include_str!("50x10.txt"));
+    assert_eq!(
+        text(&view(), (20, 3)),
+        "running 4.2s of 10.…\n61,201 req/s\n q quit  p pause  +…\n"
+    );
+}
+
+#[test]
+fn no_size_is_too_small_and_none_too_large() {
+    let view = view();
+    for width in 1..=130 {
+        for height in [1, 2, 3, 5, 20, 21, 22, 24, 60] {
+            text(&view, (width, height));
+        }
+    }
+    for height in 1..=80 {
+        for width in [1, 2, 20, 63, 64, 65, 80, 300] {
+            text(&view, (width, height));
+        }
+    }
+}
+
+/// Nothing was measured yet, and nothing is known.
+fn unknown() -> View {
+    View {
+        latency: Histogram::new(3).unwrap(),
+        rates: Rates { unit: "req/s", ..Rates::default() },
+        answers: Vec::new(),
+        errors: Vec::new(),
+        states: None,
+        ports: None,
+        progress: Progress::Exchanges { done: 0, of: 2_000, elapsed: Duration::ZERO },
+        ..view()
+    }
+}
+
+#[test]
+fn what_is_not_known_is_said_to_be_unknown() {
+    let text = text(&unknown(), (80, 24));
+    for part in ["no answer yet", "not known on this wire", "none yet", "no errors", "0 of 2,000"] {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+    for width in 1..=100 {
+        for height in [1, 5, 21, 24, 50] {
+            self::text(&unknown(), (width, height));
+        }
+    }
+}
+
+#[test]
+fn a_pause_and_connections_changed_by_hand_show() {
+    let connections = Connections { typed: 50, wanted: 1_200 };
+    let view = View { standing: Standing::Paused, connections, ..view() };
+    let shown = text(&view, (80, 24));
+    assert!(shown.contains("1,200 connections (begun with 50)"), "{shown}");
+    assert!(shown.contains("PAUSED"), "{shown}");
+    assert!(shown.contains("p go on"), "{shown}");
+    assert!(text(&view, (30, 4)).contains("PAUSED"));
+}
+
+#[test]
+fn without_colours_no_cell_has_one_and_what_matters_is_bold_or_reversed() {
+    let view = View { standing: Standing::Paused, ..view() };
+    let cells = |ink| terminal(&view, ink, (80, 24)).backend().buffer().content.clone();
+    let is_coloured = |cell: &ratatui::buffer::Cell| {
+        cell.fg != ratatui::style::Color::Reset || cell.bg != ratatui::style::Color::Reset
+    };
+    let plain = cells(Ink::Plain);
+    assert!(!plain.iter().any(is_coloured));
+    assert!(plain.iter().any(|cell| cell.modifier.contains(Modifier::REVERSED)));
+    assert!(cells(Ink::Colours).iter().any(is_coloured));
+    let symbols = |ink| cells(ink).iter().map(|cell| cell.symbol().to_owned()).collect::<Vec<_>>();
+    assert_eq!(symbols(Ink::Plain), symbols(Ink::Colours), "colours add nothing to read");
+}
+
+#[test]
+fn a_message_stands_at_the_end_of_the_keys_or_alone() {
+    let message = Message::Done("saved whimbrel-load-20261122-071234.html".into());
+    let view = View { message: Some(message), ..view() };
+    let last = |width| text(&view, (width, 24)).lines().last().unwrap().to_owned();
+    assert!(last(120).starts_with(" q quit") && last(120).ends_with("071234.html"));
+    assert_eq!(last(70), " saved whimbrel-load-20261122-071234.html");
+}
+
+#[test]
+fn ports_that_exchanges_wait_for_are_told_of() {
+    let ports = |waiting| Some(Ports { all: 4, in_use: Some(4), waiting });
+    let shown = |waiting| text(&View { ports: ports(waiting), ..view() }, (80, 24));
+    assert!(shown(1).contains("0 left of 4") && shown(1).contains("1 waits"), "{}", shown(1));
+    assert!(shown(12).contains("12 wait "));
+    assert!(!shown(0).contains("wait"));
+    let uncounted = Some(Ports { all: 28_232, in_use: None, waiting: 0 });
+    let shown = text(&View { ports: uncounted, ..view() }, (80, 24));
+    assert!(shown.contains("28,232 to draw from"), "{shown}");
+}
+
+#[test]
+fn a_count_that_has_no_room_is_told_in_millions() {
+    let states = States { syn_sent: 0, established: 0, closing: 0, time_wait: Some(10_234_567) };
+    let view = View { states: Some(states), ..view() };
+    assert!(text(&view, (80, 24)).contains("10.2M"));
+    assert!(text(&view, (120, 24)).contains("10,234,567"));
+}
+
+#[test]
+fn more_kinds_of_answers_than_lines_are_counted() {
+    let answers = (0..9).map(|more| (200 + more, 1)).collect();
+    let shown = text(&View { answers, ..view() }, (80, 24));
+    assert!(shown.contains("[202]") && shown.contains("and 7 more kinds"), "{shown}");
+}
+
+#[test]
+fn a_count_of_requests_says_how_long_it_will_take_yet() {
+    let elapsed = Duration::from_secs(30);
+    let progress = Progress::Exchanges { done: 1_000, of: 5_000, elapsed };
+    let shown = text(&View { progress, ..view() }, (80, 24));
+    assert!(shown.contains("1,000 of 5,000 in 30.0s"), "{shown}");
+    assert!(shown.contains("20%  about 2:00 left"), "{shown}");
+}

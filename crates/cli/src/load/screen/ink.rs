@@ -1,0 +1,55 @@
+//! What stands out, and how: in the terminal's own sixteen colours, or with none.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// Whether there are colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ink {
+    Colours,
+    /// Bold, dim and reversed text say what colours would.
+    Plain,
+}
+
+impl Ink {
+    pub(super) const fn dim(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    /// Also where what is under it is dim, as frames are.
+    pub(super) const fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
+    }
+
+    pub(super) const fn accent(self) -> Style {
+        self.of(Color::Cyan)
+    }
+
+    pub(super) const fn good(self) -> Style {
+        self.of(Color::Green)
+    }
+
+    pub(super) const fn warning(self) -> Style {
+        self.of(Color::Yellow)
+    }
+
+    pub(super) const fn bad(self) -> Style {
+        self.of(Color::Red).add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
+    }
+
+    /// What nobody may overlook.
+    pub(super) const fn badge(self) -> Style {
+        self.of(Color::Yellow).add_modifier(Modifier::REVERSED).add_modifier(Modifier::BOLD)
+    }
+
+    /// A key to be pressed.
+    pub(super) const fn key(self) -> Style {
+        self.of(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    const fn of(self, colour: Color) -> Style {
+        match self {
+            Self::Colours => Style::new().fg(colour),
+            Self::Plain => Style::new(),
+        }
+    }
+}

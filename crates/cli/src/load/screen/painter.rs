@@ -1,0 +1,232 @@
+//! Whoever draws the screen, ten times a second, and does what keys say.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::{event, style};
+use whimbrel_apps::load::{Correction, Motion, Until};
+use whimbrel_apps::record::per_second;
+
+use super::Board;
+use super::draw::draw;
+use super::file::{self, Stamp};
+use super::html;
+use super::ink::Ink;
+use super::keys::{self, Intent};
+use super::rates::{Moment, Sampler};
+use super::terminal::{Terminal, give_back};
+use super::view::{self, Connections, Message, Ports, Progress, Rates, Standing, Title, View};
+use crate::load::course::{Course, Life, Run};
+use crate::load::plan::Plan;
+use crate::load::reins::Reins;
+use crate::load::summary::{ending, whom};
+use crate::output;
+
+/// What is known of the load, and who steers it.
+pub(super) struct Painter {
+    view: View,
+    sampler: Sampler,
+    until: Until,
+    /// How many addresses connections begin at.
+    addresses: u64,
+    has_warmup: bool,
+    reins: Arc<Reins>,
+    ink: Ink,
+    /// When the message goes.
+    forget: Option<Instant>,
+}
+
+impl Painter {
+    /// Nothing is known yet.
+    pub(super) fn new(plan: &Plan, reins: Arc<Reins>) -> Self {
+        let load = &plan.load;
+        let connections = Connections { typed: load.connections, wanted: load.connections };
+        let view = View {
+            title: title(plan),
+            standing: Standing::Running,
+            connections,
+            progress: progress(load.until, 0, Duration::ZERO),
+            run: (1, plan.repeat.most),
+            rates: Rates { unit: "req/s", ..Rates::default() },
+            latency: Histogram::new(3).expect("three digits are allowed"),
+            answers: Vec::new(),
+            errors: Vec::new(),
+            states: None,
+            ports: None,
+            message: None,
+        };
+        Self {
+            view,
+            sampler: Sampler::default(),
+            until: load.until,
+            addresses: load.local.len().max(1) as u64,
+            has_warmup: !load.warmup.is_zero(),
+            reins,
+            ink: ink(),
+            forget: None,
+        }
+    }
+
+    /// Draws and listens until it is over.
+    pub(super) fn paint(mut self, mut terminal: Terminal, board: &Board) {
+        let mut next = Instant::now();
+        while !board.is_over() {
+            if let Some(course) = board.take() {
+                self.follow(course);
+            }
+            let now = Instant::now();
+            if now >= next {
+                self.refresh(now);
+                // Nobody is left to whom a failure could be told.
+                let _ = terminal.draw(|area, buffer| draw(&self.view, self.ink, area, buffer));
+                next = now + FRAME;
+            }
+            self.listen(&mut terminal, next.min(now + LISTEN));
+        }
+    }
+
+    /// Does what keys say until `until`.
+    fn listen(&mut self, terminal: &mut Terminal, until: Instant) {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match event::poll(left) {
+                Ok(true) => {}
+                Ok(false) => return,
+                // There are no keys: not to be asked for again at once.
+                Err(_) => return thread::sleep(left),
+            }
+            if let Some(intent) = event::read().ok().as_ref().and_then(keys::intent) {
+                self.heed(intent, terminal);
+            }
+        }
+    }
+
+    fn heed(&mut self, intent: Intent, terminal: &mut Terminal) {
+        let connections = self.reins.connections();
+        match intent {
+            // It takes its time: from here on Ctrl-C is a signal again, which nothing keeps waiting.
+            Intent::Quit if self.reins.has_ended() => give_back(),
+            Intent::Quit => self.reins.end(),
+            Intent::Pause => self.reins.pause_or_go_on(),
+            Intent::More => self.reins.set_connections(keys::more(connections)),
+            Intent::Fewer => self.reins.set_connections(keys::fewer(connections)),
+            Intent::Save => self.save(terminal),
+            Intent::Redraw => {
+                let _ = terminal.clear();
+            }
+        }
+    }
+
+    /// Keeps the screen as it is, but for what keys told.
+    fn save(&mut self, terminal: &Terminal) {
+        self.view.message = None;
+        let kept = terminal.area().map_err(|error| error.to_string()).and_then(|area| {
+            let mut buffer = Buffer::empty(area);
+            draw(&self.view, self.ink, area, &mut buffer);
+            let stamp = Stamp::now();
+            let title = format!("whimbrel load: {}", self.view.title.whom);
+            file::keep(Path::new("."), &stamp, &html::page(&buffer, &title, stamp.text()))
+        });
+        self.view.message = Some(match kept {
+            Ok(path) => Message::Done(format!("saved {}", path.display())),
+            Err(error) => Message::Failed(format!("not saved: {error}")),
+        });
+        self.forget = Some(Instant::now() + MESSAGE);
+    }
+
+    /// What keys have changed.
+    fn refresh(&mut self, now: Instant) {
+        self.view.connections.wanted = self.reins.connections();
+        if self.forget.is_some_and(|forget| now >= forget) {
+            (self.view.message, self.forget) = (None, None);
+        }
+        if self.reins.motion() == Motion::Paused {
+            self.view.standing = Standing::Paused;
+            self.view.rates.now = 0;
+        }
+    }
+
+    /// The load is as far as this.
+    fn follow(&mut self, course: Course) {
+        let Some(run) = course.runs.last() else { return };
+        let number = course.runs.len();
+        let moment = Moment { run: number, elapsed: run.elapsed, answered: run.answered };
+        self.sampler.look(moment);
+        self.view.run.0 = number;
+        self.view.standing = self.standing(run);
+        self.view.progress = progress(self.until, run.over, run.elapsed);
+        self.view.rates = Rates {
+            unit: self.view.rates.unit,
+            samples: self.sampler.samples(),
+            now: self.sampler.now(),
+            mean: per_second(run.answered, run.elapsed) as u64,
+            max: self.sampler.max(),
+        };
+        self.view.answers = course.answers.into_iter().collect();
+        self.view.errors =
+            course.troubles.into_iter().map(|(trouble, count)| (trouble.name(), count)).collect();
+        let states = course.states;
+        self.view.states = Some(view::States {
+            syn_sent: states.opening,
+            established: states.asking + states.idle,
+            closing: states.closing,
+            time_wait: course.standing.map(|standing| standing.time_wait),
+        });
+        self.view.ports = course.standing.map(|standing| Ports {
+            all: standing.ports * self.addresses,
+            in_use: standing.ports_in_use,
+            waiting: states.starved,
+        });
+        self.view.latency = course.latency;
+    }
+
+    fn standing(&self, run: &Run) -> Standing {
+        match run.life {
+            Life::Over => Standing::Between,
+            Life::UnderWay if self.has_warmup && run.elapsed.is_zero() => Standing::WarmingUp,
+            Life::UnderWay => Standing::Running,
+        }
+    }
+}
+
+fn title(plan: &Plan) -> Title {
+    let load = &plan.load;
+    let is_corrected = load.rate.is_some() && load.correction == Correction::On;
+    Title {
+        whom: format!("{} {}", plan.method, whom(plan, None)),
+        wire: format!("{}{}", plan.ground.typed, output::on_shards(&plan.ground)),
+        ending: ending(load.ending),
+        rate: load.rate.map_or_else(String::new, |rate| format!(", {rate} requests/s")),
+        latency: if is_corrected { " corrected " } else { "" },
+    }
+}
+
+fn progress(until: Until, over: u64, elapsed: Duration) -> Progress {
+    match until {
+        Until::Exchanges(of) => Progress::Exchanges { done: over.min(of), of, elapsed },
+        Until::Elapsed(of) => Progress::Elapsed { elapsed, of },
+    }
+}
+
+/// In colours unless somebody does not want any.
+fn ink() -> Ink {
+    match anstream::AutoStream::choice(&std::io::stdout()) {
+        anstream::ColorChoice::Never => Ink::Plain,
+        _ => {
+            // The option goes before NO_COLOR.
+            style::force_color_output(true);
+            Ink::Colours
+        }
+    }
+}
+
+/// Frames are that far apart.
+const FRAME: Duration = Duration::from_millis(100);
+/// How soon the end is noticed.
+const LISTEN: Duration = Duration::from_millis(20);
+/// How long a message stays.
+const MESSAGE: Duration = Duration::from_secs(6);
