@@ -20,6 +20,7 @@ use arrivals::Arrivals;
 use slot::{Slot, Stage, Whole};
 use stopwatch::Stopwatch;
 
+pub use close::Close;
 pub use confidence::{Confidence, Level, MOST_RUNS};
 pub use controls::{Controls, LOOK, Motion, Wanted};
 pub use council::{Council, Stretch};
@@ -28,6 +29,7 @@ pub use runs::{Finished, Repeat, Runs};
 pub use states::States;
 
 mod arrivals;
+mod close;
 mod confidence;
 mod controls;
 mod council;
@@ -85,23 +87,6 @@ enum Life {
     NotBegun,
     Running,
     Over,
-}
-
-/// What was left when it ended.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Close {
-    /// Exchanges on their way, given up.
-    pub in_flight: u64,
-    /// Exchanges that fell due and were never begun, because every connection was busy.
-    pub never_begun: u64,
-}
-
-/// Of several parts.
-impl core::ops::AddAssign for Close {
-    fn add_assign(&mut self, other: Self) {
-        self.in_flight += other.in_flight;
-        self.never_begun += other.never_begun;
-    }
 }
 
 /// What became of a step.
@@ -172,60 +157,6 @@ impl<T: Transport> Load<T> {
     /// What was left when it ended.
     pub const fn close(&self) -> Close {
         self.close
-    }
-
-    /// Ends it now: what is on its way is given up, idle connections are closed.
-    pub fn end(&mut self, net: &mut T, now: Instant) {
-        if self.life != Life::Running {
-            self.life = Life::Over;
-            return;
-        }
-        self.life = Life::Over;
-        let at = self.watch.at(now);
-        self.record.paused = self.watch.paused(now);
-        self.record.until = match self.plan.until {
-            Until::Elapsed(time) => at.min(self.record.began + time),
-            Until::Exchanges(_) => at,
-        };
-        self.close.never_begun = self.arrivals.missed(self.record.until);
-        self.count_unanswered();
-        while let Some(place) = self.starved.pop_front() {
-            self.close.in_flight += 1;
-            self.count_wait(place, now);
-        }
-        for slot in &mut self.slots {
-            let Some(id) = slot.id.take() else { continue };
-            match slot.stage {
-                Stage::Idle => net.close(id),
-                Stage::Closing => net.abort(id),
-                Stage::Opening | Stage::Exchange => {
-                    self.close.in_flight += 1;
-                    net.abort(id);
-                }
-            }
-        }
-    }
-
-    /// Who was not answered has waited that long at least: a server that stalls to the end must not
-    /// look better than one that recovers.
-    fn count_unanswered(&mut self) {
-        if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
-            return;
-        }
-        let Record { began, until, .. } = self.record;
-        for (due, count) in self.arrivals.missed_by_time(until) {
-            if due >= began {
-                self.record.leave_unanswered(until.since(due), count);
-            }
-        }
-        let starved = self.starved.iter().filter_map(|place| self.slots.get(*place as usize));
-        let under_way = self.slots.iter().filter(|slot| {
-            slot.id.is_some() && matches!(slot.stage, Stage::Opening | Stage::Exchange)
-        });
-        let end = self.watch.when(until);
-        for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
-            self.record.leave_unanswered(end.since(slot.times.due), 1);
-        }
     }
 }
 

@@ -211,6 +211,16 @@ fn whoever_is_not_answered_is_given_up_in_a_pause_too() {
 }
 
 #[test]
+fn whoever_is_not_answered_has_waited_in_the_pause_that_a_load_ends_in() {
+    let stalled = plan(Ending::KeepAlive, 1, Until::Elapsed(5 * SECOND));
+    let stalled = Plan { rate: Some(1.0), ..stalled };
+    let moves = [(500, Move::Pause), (3_000, Move::End)];
+    let ran = Ran::new("delay=10ms", Driven::new(stalled, &moves), Nobody);
+    let waited = ran.client().record().corrected.max();
+    assert_eq!(waited / 100_000_000, 30, "{waited} ns");
+}
+
+#[test]
 fn more_connections_open_at_once_and_those_too_many_go_when_they_are_answered() {
     let plan = plan(Ending::KeepAlive, 2, Until::Elapsed(3 * SECOND));
     let moves = [

@@ -513,6 +513,41 @@ fn a_syn_that_its_number_alone_shows_to_be_new_has_to_finish_its_handshake() {
 }
 
 #[test]
+fn a_new_cookie_has_the_form_of_the_one_that_it_replaces() {
+    let (mut hosts, _, old) = server_for(8);
+    hosts.server.rotate_fast_open_key(&Key([9; 16]));
+    let new = tell(&mut hosts, &syn(1, Some(old)), REQUEST)[0].0.options.fast_open;
+    let new = new.filter(|new| *new != old).expect("a new cookie");
+    let answers = tell(&mut hosts, &syn(2, Some(old.into_experimental())), REQUEST);
+    assert_eq!(answers[0].0.options.fast_open, Some(new.into_experimental()));
+}
+
+#[test]
+fn a_valid_cookie_opens_nothing_where_text_is_waited_for_or_the_table_is_full() {
+    // Whether the SYN with a valid cookie opened a connection.
+    let opens = |prepare: &dyn Fn(&mut Hosts, ListenerId), text| {
+        let (mut hosts, listener, cookie) = server_for(8);
+        prepare(&mut hosts, listener);
+        tell(&mut hosts, &syn(1, Some(cookie)), text);
+        hosts.server.census().fast_opens == 1
+    };
+    let as_it_is = |_: &mut Hosts, _| {};
+    assert!(opens(&as_it_is, REQUEST) && opens(&as_it_is, &[]));
+    // Who is to be told of connections with text alone is not told of one without.
+    let deferring = |hosts: &mut Hosts, listener| {
+        let options = SocketOptions { defer_accept: 1, ..SocketOptions::default() };
+        assert!(hosts.server.set_listener_options(listener, &options));
+    };
+    assert!(opens(&deferring, REQUEST) && !opens(&deferring, &[]));
+    let full = |hosts: &mut Hosts, _| {
+        hosts.server.set_tunable("max_connections", "1").expect("a value");
+        let remote = Endpoint::new(client_addr(Over::V4), 9);
+        hosts.server.connect(remote, None).expect("room for one");
+    };
+    assert!(!opens(&full, REQUEST));
+}
+
+#[test]
 fn syns_with_text_that_cross_open_one_connection_and_lose_nothing() {
     let (mut hosts, _) = acquainted(Over::V4);
     // The server gets a cookie of the client's.

@@ -1,0 +1,84 @@
+//! The end of a load, and what it leaves behind.
+
+use core::ops::AddAssign;
+
+use whimbrel_tcp::Instant;
+
+use super::slot::Stage;
+use super::{Correction, Life, Load, Until};
+use crate::Record;
+use crate::transport::Transport;
+
+/// What was left when a load ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Close {
+    /// Exchanges on their way, given up.
+    pub in_flight: u64,
+    /// Exchanges that fell due and were never begun, because every connection was busy.
+    pub never_begun: u64,
+}
+
+/// Of several parts.
+impl AddAssign for Close {
+    fn add_assign(&mut self, other: Self) {
+        self.in_flight += other.in_flight;
+        self.never_begun += other.never_begun;
+    }
+}
+
+impl<T: Transport> Load<T> {
+    /// Ends it now: what is on its way is given up, idle connections are closed.
+    pub fn end(&mut self, net: &mut T, now: Instant) {
+        if self.life != Life::Running {
+            self.life = Life::Over;
+            return;
+        }
+        self.life = Life::Over;
+        let at = self.watch.at(now);
+        self.record.paused = self.watch.paused(now);
+        self.record.until = match self.plan.until {
+            Until::Elapsed(time) => at.min(self.record.began + time),
+            Until::Exchanges(_) => at,
+        };
+        self.close.never_begun = self.arrivals.missed(self.record.until);
+        self.count_unanswered();
+        while let Some(place) = self.starved.pop_front() {
+            self.close.in_flight += 1;
+            self.count_wait(place, now);
+        }
+        for slot in &mut self.slots {
+            let Some(id) = slot.id.take() else { continue };
+            match slot.stage {
+                Stage::Idle => net.close(id),
+                Stage::Closing => net.abort(id),
+                Stage::Opening | Stage::Exchange => {
+                    self.close.in_flight += 1;
+                    net.abort(id);
+                }
+            }
+        }
+    }
+
+    /// Who was not answered has waited that long at least: a server that stalls to the end must not
+    /// look better than one that recovers.
+    fn count_unanswered(&mut self) {
+        if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
+            return;
+        }
+        let Record { began, until, paused, .. } = self.record;
+        for (due, count) in self.arrivals.missed_by_time(until) {
+            if due >= began {
+                self.record.leave_unanswered(until.since(due), count);
+            }
+        }
+        let starved = self.starved.iter().filter_map(|place| self.slots.get(*place as usize));
+        let under_way = self.slots.iter().filter(|slot| {
+            slot.id.is_some() && matches!(slot.stage, Stage::Opening | Stage::Exchange)
+        });
+        // What is under way has waited in a pause, too.
+        let end = until + paused;
+        for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
+            self.record.leave_unanswered(end.since(slot.times.due), 1);
+        }
+    }
+}
