@@ -162,7 +162,11 @@ fn epoll_tells_of_the_peers_fin() {
     peer.send(TcpFlags::FIN | TcpFlags::ACK, b"");
     assert_eq!(peer.end(waiting).1.out, Filled::Epoll(vec![(events, 77)]));
     peer.value(Call::Shutdown { fd, how: Shut::Write });
-    let fin = peer.receive();
+    let mut fin = peer.receive();
+    if fin.tcp.flags == TcpFlags::ACK {
+        // On a machine that is held up the acknowledgment does not wait for our FIN.
+        fin = peer.receive();
+    }
     assert_eq!((fin.tcp.flags, fin.tcp.ack.raw()), (TcpFlags::FIN | TcpFlags::ACK, peer.next.0));
 }
 

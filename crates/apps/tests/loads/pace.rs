@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan};
+use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan, Repeat, Runs, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{Model, Pace};
@@ -80,5 +80,29 @@ fn the_webs_connections_leave_the_accept_queue_one_at_a_time_too() {
     let last = record.phase(Phase::FirstByte).max() / 1_000_000;
     assert_eq!((record.answered(), record.opened), (20, 20));
     assert!((1_000..=1_020).contains(&last), "{last} ms");
+    ran.assert_nothing_leaked();
+}
+
+#[test]
+fn who_leaves_while_a_server_thinks_leaves_no_thought_to_who_comes_next() {
+    let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
+    let server = PeerServer::new(role, Parting::Second).with_pace(THINK);
+    assert_each_run_is_answered(plan(1, 1, Ending::KeepAlive).exchange, server);
+
+    let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
+    let exchange = Exchange { request, answer: Answer::Http(Expected::Body) };
+    let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(THINK);
+    assert_each_run_is_answered(exchange, server);
+}
+
+/// Two runs of 150 ms, in each of which a connection has one answer. At the end of the first its server
+/// thinks about another, and the connections of the second take the places of those of the first.
+fn assert_each_run_is_answered<S: Model<Shard>>(exchange: Exchange, server: S) {
+    let until = Until::Elapsed(Duration::from_millis(150));
+    let plan = Plan { exchange, until, ..plan(1, 1, Ending::KeepAlive) };
+    let client = Runs::new(plan, Repeat::times(2, Duration::ZERO));
+    let ran = Ran::new("delay=10ms", client, server);
+    let answered = ran.client().finished().iter().map(|run| run.record.answered());
+    assert_eq!(answered.collect::<Vec<_>>(), [2, 2]);
     ran.assert_nothing_leaked();
 }
