@@ -73,6 +73,8 @@ pub struct Statistics {
 pub(crate) struct Slot {
     /// What the transport had no room for yet.
     pending: Bytes,
+    /// Answers that are due behind that.
+    owed: u64,
     received: u64,
     sum: crc32fast::Hasher,
     stage: Stage,
@@ -142,10 +144,10 @@ impl<T: Transport> PeerServer<T> {
                 slot.pending = octets;
                 1
             }
-            Role::Respond { request, answer } => {
+            Role::Respond { request, .. } => {
                 let request = (*request).max(1);
                 let complete = slot.received / request - before / request;
-                slot.pending = repeat(answer, complete);
+                slot.owed += complete;
                 complete
             }
         };
@@ -200,10 +202,15 @@ impl<T: Transport> Server<T> for PeerServer<T> {
         if generates && slot.pending.is_empty() {
             slot.pending = self.pattern.clone();
         }
+        if let Role::Respond { answer, .. } = &self.role
+            && slot.pending.is_empty()
+        {
+            slot.pending = next_answers(answer, &mut slot.owed);
+        }
         if !slot.pending.is_empty() {
             match net.send(id, &mut slot.pending) {
                 Ok(taken) => self.statistics.sent += taken as u64,
-                Err(_) => slot.pending.clear(),
+                Err(_) => (slot.pending, slot.owed) = (Bytes::new(), 0),
             }
             // What is not answered yet is not read on: memory is bounded, and the peer's window
             // closes. Who generates reads all the same.
@@ -254,12 +261,15 @@ impl<T: Transport> Model<T> for PeerServer<T> {
     }
 }
 
-/// The answer, as often as it was asked for.
-fn repeat(answer: &Bytes, times: u64) -> Bytes {
+/// The answer, as often as it is owed, but a piece at a time: a peer may ask for more at once than
+/// there is memory for.
+fn next_answers(answer: &Bytes, owed: &mut u64) -> Bytes {
+    let times = (*owed).min((PIECE / answer.len().max(1)).max(1) as u64);
+    *owed -= times;
     match times {
         0 => Bytes::new(),
         1 => answer.clone(),
-        _ => Bytes::from(answer.repeat(usize::try_from(times).unwrap_or(0))),
+        _ => Bytes::from(answer.repeat(times as usize)),
     }
 }
 
@@ -272,5 +282,5 @@ pub(crate) fn pattern(length: usize) -> Bytes {
     (0..).flat_map(line).take(length).collect::<Vec<u8>>().into()
 }
 
-/// Octets handed over at a time by who sends without end.
+/// Octets made at a time by who sends without end, or owes many answers.
 const PIECE: usize = 128 << 10;
