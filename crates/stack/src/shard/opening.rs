@@ -138,10 +138,7 @@ impl Shard {
     /// A SYN gets its half-open entry, for which there is room, and its SYN-ACK.
     #[inline(always)]
     fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: Opening) -> Verdict {
-        let Ok(index) = self.records.syns.insert(entry, &mut self.listeners, self.now) else {
-            debug_assert!(false, "room was found above");
-            return Verdict::Drop(DropReason::SynCacheFull);
-        };
+        let index = self.records.syns.insert(entry, &mut self.listeners, self.now);
         self.counters.syn_received += 1;
         let record = Record::new(Kind::SynEntry, index);
         match opening.replaces {
