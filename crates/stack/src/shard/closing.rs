@@ -69,6 +69,12 @@ impl Shard {
                 let wait = self.records.waits.get_mut(index);
                 let answer = wait.is_some_and(|wait| wait.on_reply(now, interval)).into();
                 self.answer_from_wait(index, answer, reason)
+            SegmentVerdict::Drop(DropReason::TimeWait) => {
+                if let Some(wait) = self.records.waits.get_mut(index) {
+                    wait.on_acceptable(header.seq, header.options.timestamps);
+                }
+                Verdict::Drop(DropReason::TimeWait)
+            }
             }
             SegmentVerdict::Drop(reason) => Verdict::Drop(reason),
         }
