@@ -159,6 +159,26 @@ fn at_the_bound_of_records_the_oldest_ends_early_and_its_port_is_free() {
 }
 
 #[test]
+fn a_lower_bound_of_records_is_reached_a_budget_at_a_time() {
+    let (mut hosts, listener) = hosts(&[("ports.last", "50999"), ("msl.link", "255s")]);
+    for _ in 0..500 {
+        talk(&mut hosts, listener, None).expect("a free port");
+    }
+    let waiting = |hosts: &Hosts| hosts.client.census().time_wait;
+    assert_eq!(waiting(&hosts), 500);
+    hosts.client.set_tunable("net.ipv4.tcp_max_tw_buckets", "100").expect("a value");
+    assert!(hosts.client.next_deadline() <= Some(hosts.now), "there is something to do");
+    assert!(hosts.client.advance(hosts.now, 64));
+    assert!((436..440).contains(&waiting(&hosts)), "{}", waiting(&hosts));
+    while hosts.client.advance(hosts.now, 64) {}
+    assert_eq!((waiting(&hosts), hosts.client.counters().time_wait_overflow), (100, 400));
+    talk(&mut hosts, listener, None).expect("a free port");
+    assert_eq!((waiting(&hosts), hosts.client.counters().time_wait_overflow), (100, 401));
+    hosts.run(Duration::from_secs(400));
+    hosts.assert_no_leaks();
+}
+
+#[test]
 fn the_figures_of_two_shards_add_up_and_each_counts_what_comes_home_to_it() {
     let tunables = Tunables { port_first: 50_000, port_last: 50_199, ..Tunables::default() };
     let errors = [0, 1].map(|queue| {
