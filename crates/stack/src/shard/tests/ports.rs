@@ -315,6 +315,22 @@ fn source_addresses_are_used_in_turn_and_each_has_its_ports() {
 }
 
 #[test]
+fn each_family_has_its_turn_among_source_addresses() {
+    let more = [[10, 0, 0, 7], [10, 0, 0, 8]].map(Address::from_v4_octets);
+    let mut config = config(client_addr, 1, &Tunables::default());
+    config.addresses.extend(more.map(|addr| InterfaceAddress { addr, prefix_len: 24 }));
+    let mut client = Shard::new(config).expect("a valid configuration");
+    let v6 = client_addr(Over::V6);
+    client.set_source_pool(&[more[0], v6, more[1]]).expect("all are its own");
+    // As whoever tries both families for each name does.
+    let sources = [Over::V4, Over::V6, Over::V4, Over::V6, Over::V4].map(|over| {
+        let handle = client.connect(server_at(over), None).expect("a free port");
+        client.flow(handle).expect("held").local.addr
+    });
+    assert_eq!(sources, [more[0], v6, more[1], v6, more[0]]);
+}
+
+#[test]
 fn reserved_ports_are_not_drawn_but_can_be_bound() {
     let (mut hosts, _) = hosts(&[("ip_local_reserved_ports", "50000-50016,50018")]);
     let drawn: Vec<_> = (0..2).map(|_| connect(&mut hosts, None).expect("a free port")).collect();
