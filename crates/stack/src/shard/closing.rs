@@ -19,7 +19,13 @@ use crate::replies::Pending;
 impl Shard {
     /// A record takes the connection's place. Returns where the table is to lead.
     pub(super) fn start_waiting(&mut self, ended: Ended) -> Record {
-        while self.records.waits.is_full(self.tunables.max_time_wait) && self.recycle_wait() {}
+        // Two: a ring may have used up its numbers, too. Above a bound that was lowered, the clock
+        // takes out the rest.
+        for _ in 0..2 {
+            if self.records.waits.is_full(self.tunables.max_time_wait) {
+                self.recycle_wait();
+            }
+        }
         let wait = TimeWait::new(ended, self.now.tick());
         let class = self.host.addresses.path_class(&ended.remote);
         self.on_own_wait(&wait);
@@ -62,6 +68,12 @@ impl Shard {
                 let ack = self.wait_ack(&wait);
                 self.replies.push(Pending::Reply(arrival.key, ack, marking));
                 Verdict::Accepted
+            }
+            SegmentVerdict::Drop(DropReason::TimeWait) => {
+                if let Some(wait) = self.records.waits.get_mut(index) {
+                    wait.on_acceptable(header.seq, header.options.timestamps);
+                }
+                Verdict::Drop(DropReason::TimeWait)
             }
             SegmentVerdict::Ack(reason) => {
                 let interval = self.tunables.challenge_interval;
@@ -198,18 +210,25 @@ impl Shard {
         self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
     }
 
-    /// At the bound the oldest record goes early; returns whether there was one.
-    fn recycle_wait(&mut self) -> bool {
-        let oldest = self.records.waits.recycle_oldest();
-        if let Some((index, wait)) = oldest {
+    /// At the bound the oldest record goes early.
+    fn recycle_wait(&mut self) {
+        if let Some((index, wait)) = self.records.waits.recycle_oldest() {
             self.counters.time_wait_overflow += 1;
             self.forget_wait(index, &wait);
         }
-        oldest.is_some()
     }
 
-    /// The next expired record goes; returns whether there was one.
+    /// Whether a bound was lowered below what there is.
+    fn has_surplus_waits(&self) -> bool {
+        self.records.waits.len() > self.tunables.max_time_wait as usize
+    }
+
+    /// The next expired record goes, or one too many; returns whether there was one.
     pub(super) fn advance_waits(&mut self) -> bool {
+        if self.has_surplus_waits() {
+            self.recycle_wait();
+            return true;
+        }
         let lifetimes = Lifetimes::new(&self.tunables);
         match self.records.waits.pop_expired(self.now.tick(), &lifetimes) {
             Some((index, wait)) => {
@@ -222,6 +241,9 @@ impl Shard {
 
     /// When the next record expires.
     pub(super) fn next_wait_expiry(&self) -> Option<Instant> {
+        if self.has_surplus_waits() {
+            return Some(self.now);
+        }
         self.records.waits.next_expiry(self.now, &Lifetimes::new(&self.tunables))
     }
 
