@@ -58,11 +58,6 @@ impl ReplyReader {
         Self { expected, head: HeadBuffer::new(), stage: Stage::Head }
     }
 
-    /// Whether nothing of a response came yet.
-    pub fn is_fresh(&self) -> bool {
-        matches!(self.stage, Stage::Head) && self.head.is_empty()
-    }
-
     /// Reads from the front of `input`: a response if it is complete, what is behind it untouched.
     pub fn read(&mut self, input: &mut Bytes) -> Result<Option<Reply>, Trouble> {
         loop {
