@@ -27,6 +27,7 @@ pub(crate) mod mem;
 mod net;
 mod port;
 
+pub(crate) use device::SteeringOf;
 pub(crate) use net::KernelNet;
 
 /// A client to run, and the server that it needs if nobody else is there. On a stack of several shards

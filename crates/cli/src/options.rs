@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 use whimbrel_apps::condition::Measure;
 use whimbrel_apps::{Condition, Pace};
-use whimbrel_io::WireSpec;
+use whimbrel_io::{WireSpec, entropy};
+use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CapturePlan};
@@ -196,6 +197,14 @@ impl Ground {
     /// The same, with chance from this seed.
     pub(crate) fn with_seed(self, seed: Option<u64>) -> Self {
         Self { seed, ..self }
+    }
+
+    /// The keys of the stack: from the seed, if one was given, else from the system's entropy.
+    pub(crate) fn secrets(&self) -> Result<Secrets, Failure> {
+        match self.seed {
+            Some(seed) => Ok(Secrets::from_seed(seed)),
+            None => entropy::secrets().map_err(Failure::run),
+        }
     }
 
     /// The target must be somebody else: a stack does not talk to itself.

@@ -7,13 +7,13 @@ use clap::Args;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
     Clock, Device, KeySource, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tap,
-    Tun, TunConfig, UnixWire, Waker, WireSpec, Worker, entropy,
+    Tun, TunConfig, UnixWire, Waker, WireSpec, Worker,
 };
 use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
 use whimbrel_tcp::table::Secrets;
 
 use crate::capture::{self, CaptureOption, CapturePlan};
-use crate::drive::{self, Ran, StackState};
+use crate::drive::{self, Ran, StackState, SteeringOf};
 use crate::failure::Failure;
 use crate::load::Switch;
 use crate::options::{OutputOptions, PaceOptions};
@@ -229,21 +229,17 @@ fn serve_queues<D: Device + Send>(
     let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(Failure::run)?;
     match devices.len() {
-        1 => serve(plan, (devices, |_| None), wakers, (told, headline)),
+        1 => serve(plan, (devices, |_| SteeringCounters::default()), wakers, (told, headline)),
         shards => {
             let headline = format!("{headline}  shards={shards}");
             let devices = Steered::join(devices, &wakers);
-            let steering = |device: &Steered<D>| Some(*device.steering());
-            serve(plan, (devices, steering), wakers, (told, &headline))
+            serve(plan, (devices, |device| *device.steering()), wakers, (told, &headline))
         }
     }
 }
 
-/// What came in by the wrong queue, as the device tells if it is one of several.
-type SteeringOf<D> = fn(&D) -> Option<SteeringCounters>;
-
 /// Serves over these devices until it is stopped, then lets everything go; `steering` is what came in
-/// by the wrong one, if there are several.
+/// by the wrong one.
 fn serve<D: Device + Send>(
     plan: &Plan,
     (devices, steering): (Vec<D>, SteeringOf<D>),
@@ -251,10 +247,7 @@ fn serve<D: Device + Send>(
     ((mut report, stop, clock), headline): ((Report, &Stop, Clock), &str),
 ) -> Result<Ran<Served>, Failure> {
     let board = Arc::new(Board::new(devices.len()));
-    let mut secrets = match plan.ground.seed {
-        Some(seed) => Secrets::from_seed(seed),
-        None => entropy::secrets().map_err(Failure::run)?,
-    };
+    let mut secrets = plan.ground.secrets()?;
     if let Some(key) = plan.group {
         key.share(&mut secrets);
     }
@@ -283,10 +276,8 @@ fn serve<D: Device + Send>(
         threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>()
     })?;
     let states = ended.iter().map(|shard| StackState::of(&shard.shard));
-    let strays = ended.iter().filter_map(|shard| steering(&shard.device)).reduce(|mut sum, one| {
-        sum += one;
-        sum
-    });
+    let mut strays = SteeringCounters::default();
+    ended.iter().for_each(|shard| strays += steering(&shard.device));
     let replays = matches!(plan.ground.wire, WireSpec::Pcap(_));
     let replayed = ended.first().filter(|_| replays).map(|only| {
         let frames = thousands(only.device.counters().rx_frames);
@@ -299,7 +290,7 @@ fn serve<D: Device + Send>(
         client: None,
         server,
         links: None,
-        steering: strays.unwrap_or_default(),
+        steering: strays,
         target: plan.target(),
         seed: plan.ground.seed,
         offloads,

@@ -7,7 +7,7 @@ use whimbrel_apps::Part;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
     Activity, Clock, Device, PacketWire, Port, Steered, Stop, Tun, UnixWire, Waker, WireSpec,
-    Worker, entropy,
+    Worker,
 };
 use whimbrel_stack::{Shard, ShardConfig};
 use whimbrel_tcp::Instant;
@@ -46,7 +46,7 @@ where
 }
 
 /// What came in by the wrong queue of several, as the device tells.
-type SteeringOf<D> = fn(&D) -> SteeringCounters;
+pub(crate) type SteeringOf<D> = fn(&D) -> SteeringCounters;
 
 /// Drives a shard at each of these queues.
 fn drive_queues<J: Job, D: Device + Send>(
@@ -86,10 +86,7 @@ where
         (0..u32::from(ground.shards)).map(|number| Part { number, of: ground.shards.into() });
     let clients: Vec<_> = parts.map(|part| job.client(target, part)).collect();
     let mut watcher = Watcher::new(job, &clients, stop);
-    let secrets = match ground.seed {
-        Some(seed) => Secrets::from_seed(seed),
-        None => entropy::secrets().map_err(Failure::run)?,
-    };
+    let secrets = ground.secrets()?;
     let clock = Clock::start();
     let open = |plan: &CapturePlan| plan.open(&ground.typed, capabilities.medium, Some(clock));
     let taps = capture::spread(ground.pcap.as_ref().map(open).transpose()?, devices.len());
