@@ -153,7 +153,11 @@ impl Connection {
         };
         match self.user_timeout(cx.tunables) {
             // So that it is noticed when it is over, not up to a minute later.
-            Some(limit) if self.attempts > 0 || self.flags.has(Flags::PERSIST) => {
+            Some(limit)
+                if self.attempts > 0
+                    || self.flags.has(Flags::PERSIST)
+                    || self.limits_first_syn(cx.tunables) =>
+            {
                 wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
             }
             _ => wait,
@@ -226,10 +230,12 @@ impl Connection {
     }
 
     /// RFC 9293 3.8.3's R2: a number of attempts, or the time that the application set instead
-    /// (RFC 5482 3). The first time-out never ends a connection.
+    /// (RFC 5482 3). The first time-out never ends a connection that is there.
     fn gives_up(&self, cx: &Context<'_>) -> bool {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let asked = self.attempts > 1 || self.flags.has(Flags::PERSIST);
+        let asked = self.attempts > 1
+            || self.flags.has(Flags::PERSIST)
+            || self.limits_first_syn(cx.tunables);
         match self.user_timeout(cx.tunables) {
             Some(limit) if asked && self.waited(cx) >= limit => true,
             Some(_) if !opening => false,
