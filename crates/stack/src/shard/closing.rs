@@ -44,7 +44,7 @@ impl Shard {
     ) {
         if let Some(wait) = self.records.waits.get(waiting.index()) {
             let ack = wait.ack_reply(Some(tsval));
-            self.replies.push(Pending::Reply(*key, ack, marking));
+            self.replies.push_own(Pending::Reply(*key, ack, marking));
         }
     }
 
@@ -66,7 +66,7 @@ impl Shard {
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
                 self.restart_wait(index, located);
                 let ack = self.wait_ack(&wait);
-                self.replies.push(Pending::Reply(arrival.key, ack, marking));
+                self.reply(Pending::Reply(arrival.key, ack, marking));
                 Verdict::Accepted
             }
             SegmentVerdict::Drop(DropReason::TimeWait) => {

@@ -103,7 +103,7 @@ impl Shard {
             place.on_cookie_sent(self.now);
         }
         self.counters.cookies_sent += 1;
-        self.replies.push(Pending::SynCookie(entry));
+        self.reply(Pending::SynCookie(entry));
         Verdict::Accepted
     }
 

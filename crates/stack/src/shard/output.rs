@@ -26,6 +26,13 @@ impl Shard {
         self.replies.len() > 0 || !self.lists.dirty.is_empty() || self.host.link_waits()
     }
 
+    /// Queues an answer to what somebody sent, if there is room.
+    pub(super) fn reply(&mut self, pending: Pending) {
+        if !self.replies.push(pending) {
+            self.counters.replies_refused += 1;
+        }
+    }
+
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
         match pending {
             Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),

@@ -210,6 +210,28 @@ fn a_listener_that_closes_resets_who_was_not_accepted() {
 }
 
 #[test]
+fn a_listener_that_closes_resets_however_many_were_not_accepted() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 1_500);
+    let mut clients = Vec::new();
+    for number in 1..=1_500 {
+        clients.push(hosts.client.connect(server_at(Over::V4), None).expect("a free port"));
+        if number % 500 == 0 {
+            hosts.settle();
+        }
+    }
+    hosts.server.close_listener(listener);
+    hosts.settle();
+    let counters = hosts.server.counters();
+    assert_eq!((counters.out_rsts, counters.replies_refused), (1_500, 0));
+    for client in clients {
+        assert_eq!(hosts.client.state(client), Some(State::Closed));
+        hosts.client.close(client);
+    }
+    hosts.assert_no_leaks();
+}
+
+#[test]
 fn a_third_segment_whose_listener_closed_is_refused_at_once() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
