@@ -116,7 +116,10 @@ impl Shard {
             }
         };
         let Some(listener) = self.listener_for(&arrival.key) else {
-            return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket);
+            // New, but for nobody: not a connection that could be accepted. RFC 9293 3.10.7.4, SYN in
+            // TIME-WAIT: "For all other cases", the challenge ACK of RFC 5961.
+            self.counters.time_wait_without_listener += 1;
+            return self.refuse_syn_in_time_wait(index, wait, arrival);
         };
         let opening = Opening { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
         let verdict = self.on_syn(listener, located, opening);
