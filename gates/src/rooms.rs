@@ -110,7 +110,7 @@ fn string(value: &Value) -> &str {
 }
 
 /// Each room may use those before it. Crates in one room do not know each other.
-const ROOMS: [&[&str]; 10] = [
+const ROOMS: [&[&str]; 9] = [
     &["whimbrel-wire"],
     &["whimbrel-tcp"],
     &["whimbrel-stack"],
@@ -119,11 +119,10 @@ const ROOMS: [&[&str]; 10] = [
     &["whimbrel-sim"],
     &["whimbrel-io"],
     &["whimbrel"],
-    &["whimbrel-lab"],
     &["whimbrel-cli"],
 ];
 /// The crates that may use clock, threads, files and the network.
-const IMPURE: [&str; 4] = ["whimbrel-io", "whimbrel", "whimbrel-lab", "whimbrel-cli"];
+const IMPURE: [&str; 3] = ["whimbrel-io", "whimbrel", "whimbrel-cli"];
 /// The one crate of the workspace that may say `unsafe`.
 const UNSAFE: &str = "whimbrel-io";
 /// The targets whose root a crate-wide attribute must stand in.

@@ -16,6 +16,7 @@ pub mod load;
 pub mod pace;
 pub mod part;
 pub mod peer;
+mod reception;
 pub mod record;
 pub mod transport;
 

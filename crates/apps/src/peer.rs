@@ -1,14 +1,14 @@
 //! Servers of octets: what loads that are no HTTP talk to.
 
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_tcp::Instant;
 
-use crate::pace::{Pace, Pacing};
-use crate::transport::{Happening, Model, Reading, Transport};
+use crate::pace::Pace;
+use crate::reception::{self, Reception, Server, Turn};
+use crate::transport::{Model, Reading, Transport};
 
 /// What a server of octets does on each connection.
 #[derive(Clone, Debug)]
@@ -47,10 +47,7 @@ pub struct PeerServer<T: Transport> {
     role: Role,
     parting: Parting,
     pattern: Bytes,
-    pacing: Pacing<T::Listener>,
-    /// By [`Transport::place`].
-    slots: Vec<Slot<T::Id>>,
-    again: VecDeque<Task<T::Id, T::Listener>>,
+    reception: Reception<T, Slot>,
     statistics: Statistics,
 }
 
@@ -71,48 +68,27 @@ pub struct Statistics {
     pub sent: u64,
 }
 
-#[derive(Debug)]
-struct Slot<I> {
-    id: Option<I>,
+/// A connection of the server's.
+#[derive(Default, Debug)]
+pub(crate) struct Slot {
     /// What the transport had no room for yet.
     pending: Bytes,
+    /// Answers that are due behind that.
+    owed: u64,
     received: u64,
     sum: crc32fast::Hasher,
     stage: Stage,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Stage {
     /// Reads, and answers.
+    #[default]
     Open,
     /// The last answer goes out; then this side closes.
     Last,
     /// This side closed, the peer has not.
     Shut,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Task<I, L> {
-    Accept(L),
-    Drive(I),
-}
-
-enum Turn {
-    More,
-    Wait,
-    Over,
-}
-
-impl<I> Default for Slot<I> {
-    fn default() -> Self {
-        Self {
-            id: None,
-            pending: Bytes::new(),
-            received: 0,
-            sum: crc32fast::Hasher::new(),
-            stage: Stage::Open,
-        }
-    }
 }
 
 impl<T: Transport> PeerServer<T> {
@@ -122,9 +98,7 @@ impl<T: Transport> PeerServer<T> {
             role,
             parting,
             pattern: pattern(PIECE),
-            pacing: Pacing::default(),
-            slots: Vec::new(),
-            again: VecDeque::new(),
+            reception: Reception::new(Pace::default()),
             statistics: Statistics::default(),
         }
     }
@@ -132,7 +106,7 @@ impl<T: Transport> PeerServer<T> {
     /// The same at this pace: roles that answer nothing have nothing to think about.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.pacing = Pacing::at(pace);
+        self.reception = Reception::new(pace);
         self
     }
 
@@ -143,81 +117,100 @@ impl<T: Transport> PeerServer<T> {
 
     /// Resets what is open.
     pub fn shut_down(&mut self, net: &mut T) {
-        for slot in &mut self.slots {
-            if let Some(id) = slot.id.take() {
-                net.abort(id);
-                self.statistics.open -= 1;
-            }
+        for place in 0..self.reception.places() {
+            let Some((id, _)) = self.reception.at_place(place) else { continue };
+            self.reception.dismiss(id);
+            self.statistics.open -= 1;
+            net.abort(id);
         }
-        self.again.clear();
+        self.reception.forget_tasks();
     }
 
-    fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
-        while let Some(happening) = net.poll_event() {
-            match happening {
-                Happening::Accepted(listener) => {
-                    if self.pacing.may_accept(listener, now) {
-                        return Some(Task::Accept(listener));
-                    }
-                }
-                Happening::Readable(id) | Happening::Writable(id) | Happening::Closed(id, _) => {
-                    return Some(Task::Drive(id));
-                }
-                Happening::Connected(_) => {}
-            }
+    fn on_octets(&mut self, id: T::Id, octets: Bytes, now: Instant) -> Turn {
+        let Some(slot) = self.reception.at(id) else { return Turn::Wait };
+        self.statistics.received += octets.len() as u64;
+        if slot.stage == Stage::Shut {
+            return Turn::More;
         }
-        let again = self.again.pop_front();
-        let again = again.or_else(|| self.pacing.next_accept(now).map(Task::Accept));
-        again.or_else(|| {
-            let place = self.pacing.next_thought(now)?;
-            self.slots.get(place as usize)?.id.map(Task::Drive)
+        let before = slot.received;
+        slot.received += octets.len() as u64;
+        let answers = match &self.role {
+            Role::Discard | Role::Chargen => return Turn::More,
+            Role::Sink => {
+                slot.sum.update(&octets);
+                return Turn::More;
+            }
+            Role::Echo => {
+                slot.pending = octets;
+                1
+            }
+            Role::Respond { request, .. } => {
+                let request = (*request).max(1);
+                let complete = slot.received / request - before / request;
+                slot.owed += complete;
+                complete
+            }
+        };
+        self.statistics.answers += answers;
+        if answers > 0 {
+            if self.parting == Parting::First {
+                slot.stage = Stage::Last;
+            }
+            self.reception.think(id, now);
+        }
+        Turn::More
+    }
+
+    /// The peer closed its direction.
+    fn on_end(&mut self, id: T::Id, now: Instant) -> Turn {
+        let Some(slot) = self.reception.at(id) else { return Turn::Wait };
+        if matches!(self.role, Role::Sink) && slot.stage == Stage::Open {
+            let sum = core::mem::take(&mut slot.sum).finalize();
+            slot.pending = Bytes::from(format!("{} octets, crc32 {sum:08x}\n", slot.received));
+            slot.stage = Stage::Last;
+            self.statistics.answers += 1;
+            self.reception.think(id, now);
+            return Turn::More;
+        }
+        self.over()
+    }
+
+    /// Nothing more is to be said on a connection.
+    const fn over(&self) -> Turn {
+        Turn::Over(match self.parting {
+            Parting::Reset => reception::Parting::Abort,
+            Parting::First | Parting::Second => reception::Parting::Close,
         })
     }
+}
 
-    fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
-        for _ in 0..self.pacing.accepts_at_once(ACCEPTS) {
-            let Some(id) = net.accept(listener) else { return };
-            let place = T::place(id) as usize;
-            if self.slots.len() <= place {
-                self.slots.resize_with(place + 1, Slot::default);
-            }
-            if let Some(slot) = self.slots.get_mut(place) {
-                *slot = Slot { id: Some(id), ..Slot::default() };
-            }
-            self.statistics.accepted += 1;
-            self.statistics.open += 1;
-            self.drive(net, id, now);
-        }
-        if self.pacing.may_accept(listener, now) {
-            self.again.push_back(Task::Accept(listener));
-        }
+impl<T: Transport> Server<T> for PeerServer<T> {
+    type Slot = Slot;
+
+    fn reception(&mut self) -> &mut Reception<T, Slot> {
+        &mut self.reception
     }
 
-    fn drive(&mut self, net: &mut T, id: T::Id, now: Instant) {
-        for _ in 0..STEPS {
-            match self.turn(net, id, now) {
-                Turn::More => {}
-                Turn::Wait => return,
-                Turn::Over => return self.let_go(net, id),
-            }
-        }
-        self.again.push_back(Task::Drive(id));
+    fn on_accepted(&mut self, _: T::Id, _: Instant) {
+        self.statistics.accepted += 1;
+        self.statistics.open += 1;
     }
 
     fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
-        let place = self.slots.get_mut(T::place(id) as usize);
-        let Some(slot) = place.filter(|slot| slot.id == Some(id)) else { return Turn::Wait };
-        if self.pacing.is_thinking(T::place(id)) {
-            return Turn::Wait;
-        }
+        let Some((slot, _)) = self.reception.ready(id) else { return Turn::Wait };
         let generates = matches!(self.role, Role::Chargen) && slot.stage == Stage::Open;
         if generates && slot.pending.is_empty() {
             slot.pending = self.pattern.clone();
         }
+        if let Role::Respond { answer, .. } = &self.role
+            && slot.pending.is_empty()
+        {
+            slot.pending = next_answers(answer, &mut slot.owed);
+        }
         if !slot.pending.is_empty() {
             match net.send(id, &mut slot.pending) {
                 Ok(taken) => self.statistics.sent += taken as u64,
-                Err(_) => slot.pending.clear(),
+                Err(_) => (slot.pending, slot.owed) = (Bytes::new(), 0),
             }
             // What is not answered yet is not read on: memory is bounded, and the peer's window
             // closes. Who generates reads all the same.
@@ -237,96 +230,46 @@ impl<T: Transport> PeerServer<T> {
             Reading::End => self.on_end(id, now),
             Reading::Failed(_) => {
                 self.statistics.failed += 1;
-                Turn::Over
+                self.over()
             }
         }
     }
 
-    fn on_octets(&mut self, id: T::Id, octets: Bytes, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(T::place(id) as usize) else { return Turn::Wait };
-        self.statistics.received += octets.len() as u64;
-        if slot.stage == Stage::Shut {
-            return Turn::More;
-        }
-        let before = slot.received;
-        slot.received += octets.len() as u64;
-        let answers = match &self.role {
-            Role::Discard | Role::Chargen => return Turn::More,
-            Role::Sink => {
-                slot.sum.update(&octets);
-                return Turn::More;
-            }
-            Role::Echo => {
-                slot.pending = octets;
-                1
-            }
-            Role::Respond { request, answer } => {
-                let request = (*request).max(1);
-                let complete = slot.received / request - before / request;
-                slot.pending = repeat(answer, complete);
-                complete
-            }
-        };
-        self.statistics.answers += answers;
-        if answers > 0 {
-            self.pacing.think(T::place(id), now);
-            if self.parting == Parting::First {
-                slot.stage = Stage::Last;
-            }
-        }
-        Turn::More
+    fn on_closed(&mut self, net: &mut T, id: T::Id, now: Instant) {
+        self.drive(net, id, now);
     }
 
-    /// The peer closed its direction.
-    fn on_end(&mut self, id: T::Id, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(T::place(id) as usize) else { return Turn::Wait };
-        if matches!(self.role, Role::Sink) && slot.stage == Stage::Open {
-            let sum = core::mem::take(&mut slot.sum).finalize();
-            slot.pending = Bytes::from(format!("{} octets, crc32 {sum:08x}\n", slot.received));
-            slot.stage = Stage::Last;
-            self.statistics.answers += 1;
-            self.pacing.think(T::place(id), now);
-            return Turn::More;
+    fn release(&mut self, net: &mut T, id: T::Id, parting: reception::Parting) {
+        if self.reception.dismiss(id).is_none() {
+            return;
         }
-        Turn::Over
-    }
-
-    fn let_go(&mut self, net: &mut T, id: T::Id) {
-        let place = self.slots.get_mut(T::place(id) as usize);
-        let Some(slot) = place.filter(|slot| slot.id == Some(id)) else { return };
-        *slot = Slot::default();
         self.statistics.open -= 1;
-        self.pacing.forget(T::place(id));
-        match self.parting {
-            Parting::Reset => net.abort(id),
-            Parting::First | Parting::Second => net.close(id),
+        match parting {
+            reception::Parting::Close => net.close(id),
+            reception::Parting::Abort => net.abort(id),
         }
     }
 }
 
 impl<T: Transport> Model<T> for PeerServer<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
-        for _ in 0..budget {
-            let Some(task) = self.next_task(net, now) else { return false };
-            match task {
-                Task::Accept(listener) => self.accept(net, listener, now),
-                Task::Drive(id) => self.drive(net, id, now),
-            }
-        }
-        true
+        self.serve(net, now, budget)
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.pacing.next_deadline()
+        self.reception.next_deadline()
     }
 }
 
-/// The answer, as often as it was asked for.
-fn repeat(answer: &Bytes, times: u64) -> Bytes {
+/// The answer, as often as it is owed, but a piece at a time: a peer may ask for more at once than
+/// there is memory for.
+fn next_answers(answer: &Bytes, owed: &mut u64) -> Bytes {
+    let times = (*owed).min((PIECE / answer.len().max(1)).max(1) as u64);
+    *owed -= times;
     match times {
         0 => Bytes::new(),
         1 => answer.clone(),
-        _ => Bytes::from(answer.repeat(usize::try_from(times).unwrap_or(0))),
+        _ => Bytes::from(answer.repeat(times as usize)),
     }
 }
 
@@ -339,9 +282,5 @@ pub(crate) fn pattern(length: usize) -> Bytes {
     (0..).flat_map(line).take(length).collect::<Vec<u8>>().into()
 }
 
-/// Octets handed over at a time by who sends without end.
+/// Octets made at a time by who sends without end, or owes many answers.
 const PIECE: usize = 128 << 10;
-/// Connections accepted in one go.
-const ACCEPTS: usize = 64;
-/// Steps of one connection in one go.
-const STEPS: usize = 64;

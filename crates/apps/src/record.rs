@@ -23,7 +23,8 @@ pub struct Record {
     pub service: Histogram<u64>,
     /// The same from the moment it was due at the rate asked for: what a user would have waited
     /// (the correction of coordinated omission). Exchanges that were due and not answered by the end
-    /// count with what was waited until then. Without a rate equal to `service`.
+    /// count with what was waited until then, if some answer took no longer. Without a rate equal to
+    /// `service`.
     pub corrected: Histogram<u64>,
     phases: [Histogram<u64>; Phase::ALL.len()],
     /// Exchanges that were answered, by the status of the answer (0 where there is none).

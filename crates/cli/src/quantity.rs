@@ -20,13 +20,15 @@ pub(crate) fn whole<N: TryFrom<u64>>(
     }
 }
 
-/// `10s`, `500ms`, `2m`, `1.5h`; a number alone counts seconds.
+/// `10s`, `500ms`, `2m`, `1.5h`; a number alone counts seconds, of which there are 1e9 at most.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 6] =
         [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    let seconds = scaled(text, &UNITS).filter(|seconds| *seconds <= 1e9);
-    let seconds = seconds.ok_or("give a duration, as in 10s, 500ms, 2m or 1h")?;
-    Ok(Duration::from_secs_f64(seconds))
+    let seconds = scaled(text, &UNITS).ok_or("give a duration, as in 10s, 500ms, 2m or 1h")?;
+    match seconds <= 1e9 {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err("give at most 1000000000s".into()),
+    }
 }
 
 /// A duration of at least a millisecond.
@@ -38,12 +40,13 @@ pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
     Ok(time)
 }
 
-/// A rate by the second: `1000`, `2.5k`, `45M`, `1G`, in powers of a thousand; above 0.
+/// A rate by the second: `1000`, `2.5k`, `45M`, `1G`, in powers of a thousand; above 0, and 1000G at
+/// most.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 4] = [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9)];
     scaled(text, &UNITS)
         .filter(|rate| *rate > 0.0 && *rate <= 1e12)
-        .ok_or_else(|| "give a rate above 0, as in 1000, 2.5k, 45M or 1G".into())
+        .ok_or_else(|| "give a rate above 0, and 1000G at most, as in 1000, 2.5k, 45M or 1G".into())
 }
 
 /// A time for people, in the unit that suits it: `61us`, `3.1ms`, `1.10s`.

@@ -16,8 +16,12 @@ pub(crate) struct ShardOptions {
     #[arg(long, value_name = "N|auto", value_parser = count)]
     shards: Option<Count>,
     /// Let each thread run on one of these processors alone, in turn: 0,1.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = processor)]
     pin: Vec<usize>,
+}
+
+fn processor(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "give processors by number, as in 0,1")
 }
 
 /// How many shards were asked for.

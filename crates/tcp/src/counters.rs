@@ -171,6 +171,8 @@ counters! {
     time_wait_undefined_order = "WhimbrelTimeWaitUndefinedOrder",
     /// SYNs in TIME-WAIT refused because `tw.syn` refuses them all.
     time_wait_refused_by_policy = "WhimbrelTimeWaitRefusedByPolicy",
+    /// SYNs in TIME-WAIT that are new, but for a port where nobody listens.
+    time_wait_without_listener = "WhimbrelTimeWaitWithoutListener",
     /// TIME-WAIT records of ours whose place and port `connect` took, because no other was free.
     time_wait_taken_over = "WhimbrelTimeWaitTakenOver",
     /// Destinations with more than 64 ports in use that found no map free, of 1,024: their ports are

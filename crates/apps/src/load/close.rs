@@ -1,6 +1,7 @@
 //! The end of a load, and what it leaves behind.
 
 use core::ops::AddAssign;
+use core::time::Duration;
 
 use whimbrel_tcp::Instant;
 
@@ -60,14 +61,16 @@ impl<T: Transport> Load<T> {
     }
 
     /// Who was not answered has waited that long at least: a server that stalls to the end must not
-    /// look better than one that recovers.
+    /// look better than one that recovers. A wait shorter than that of any answer says nothing: the end
+    /// cut it short, and it would make the server look faster than it was.
     fn count_unanswered(&mut self) {
         if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
             return;
         }
         let Record { began, until, paused, .. } = self.record;
+        let fastest = Duration::from_nanos(self.record.corrected.min());
         for (due, count) in self.arrivals.missed_by_time(until) {
-            if due >= began {
+            if due >= began && until.since(due) >= fastest {
                 self.record.leave_unanswered(until.since(due), count);
             }
         }
@@ -78,7 +81,10 @@ impl<T: Transport> Load<T> {
         // What is under way has waited in a pause, too.
         let end = until + paused;
         for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
-            self.record.leave_unanswered(end.since(slot.times.due), 1);
+            let waited = end.since(slot.times.due);
+            if waited >= fastest {
+                self.record.leave_unanswered(waited, 1);
+            }
         }
     }
 }

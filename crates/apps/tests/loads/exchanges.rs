@@ -77,3 +77,16 @@ fn an_open_connection_is_answer_enough_where_nothing_is_asked() {
     assert_eq!(record.service.max() / 1_000_000, record.phase(Phase::Connect).max() / 1_000_000);
     ran.assert_nothing_leaked();
 }
+
+#[test]
+fn more_answers_than_fit_into_memory_are_made_a_piece_at_a_time() {
+    let mut plan = plan(65_536, u64::MAX, Ending::Client);
+    (plan.connections, plan.until) = (1, Until::Exchanges(1));
+    plan.timeout = Duration::from_millis(200);
+    // Together 64 TiB are asked for, by 64 KiB.
+    let role = Role::Respond { request: 1, answer: Bytes::from(vec![b'a'; 1 << 30]) };
+    let ran = run(plan, role, Parting::Second);
+    assert_eq!((ran.client().record().answered(), ran.client().record().failed()), (0, 1));
+    assert!(ran.server().statistics().sent > 0);
+    ran.assert_nothing_leaked();
+}

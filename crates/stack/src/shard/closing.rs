@@ -20,7 +20,13 @@ impl Shard {
     /// A record takes the connection's place. Returns where the table is to lead.
     #[inline]
     pub(super) fn start_waiting(&mut self, wait: TimeWait, key: &FlowKey) -> Record {
-        while self.records.waits.is_full(self.tunables.max_time_wait) && self.recycle_wait() {}
+        // Two: a ring may have used up its numbers, too. Above a bound that was lowered, the clock
+        // takes out the rest.
+        for _ in 0..2 {
+            if self.records.waits.is_full(self.tunables.max_time_wait) {
+                self.recycle_wait();
+            }
+        }
         let class = self.host.addresses.path_class(&key.remote);
         self.on_own_wait(&wait);
         let index = self.records.waits.enter(class, wait);
@@ -47,6 +53,12 @@ impl Shard {
                 let ack = self.wait_ack(&wait);
                 self.replies.push(Pending::Reply(arrival.key, ack, marking));
                 Verdict::Accepted
+            }
+            SegmentVerdict::Drop(DropReason::TimeWait) => {
+                if let Some(wait) = self.records.waits.get_mut(index) {
+                    wait.on_acceptable(header.seq, header.options.timestamps);
+                }
+                Verdict::Drop(DropReason::TimeWait)
             }
             SegmentVerdict::Ack(reason) => {
                 let interval = self.tunables.challenge_interval;
@@ -89,7 +101,10 @@ impl Shard {
             }
         };
         let Some(listener) = self.listener_for(&arrival.key) else {
-            return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket);
+            // New, but for nobody: not a connection that could be accepted. RFC 9293 3.10.7.4, SYN in
+            // TIME-WAIT: "For all other cases", the challenge ACK of RFC 5961.
+            self.counters.time_wait_without_listener += 1;
+            return self.refuse_syn_in_time_wait(index, wait, arrival);
         };
         let opening = Opening { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
         let verdict = self.on_syn(listener, located, opening);
@@ -183,18 +198,25 @@ impl Shard {
         self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
     }
 
-    /// At the bound the oldest record goes early; returns whether there was one.
-    fn recycle_wait(&mut self) -> bool {
-        let oldest = self.records.waits.recycle_oldest();
-        if let Some((index, wait)) = oldest {
+    /// At the bound the oldest record goes early.
+    fn recycle_wait(&mut self) {
+        if let Some((index, wait)) = self.records.waits.recycle_oldest() {
             self.counters.time_wait_overflow += 1;
             self.forget_wait(index, &wait);
         }
-        oldest.is_some()
     }
 
-    /// The next expired record goes; returns whether there was one.
+    /// Whether a bound was lowered below what there is.
+    fn has_surplus_waits(&self) -> bool {
+        self.records.waits.len() > self.tunables.max_time_wait as usize
+    }
+
+    /// The next expired record goes, or one too many; returns whether there was one.
     pub(super) fn advance_waits(&mut self) -> bool {
+        if self.has_surplus_waits() {
+            self.recycle_wait();
+            return true;
+        }
         let lifetimes = Lifetimes::new(&self.tunables);
         match self.records.waits.pop_expired(self.tick, &lifetimes) {
             Some((index, wait)) => {
@@ -207,6 +229,9 @@ impl Shard {
 
     /// When the next record expires.
     pub(super) fn next_wait_expiry(&self) -> Option<Instant> {
+        if self.has_surplus_waits() {
+            return Some(self.now);
+        }
         self.records.waits.next_expiry(self.now, &Lifetimes::new(&self.tunables))
     }
 

@@ -59,10 +59,17 @@ impl Shard {
             self.counters.syn_cache_cookies += 1;
             return Some(Unrecorded::Cookie);
         }
-        if let Some((index, entry)) = self.records.syns.evict(listener, &mut self.listeners) {
+        // Above a bound that was lowered, one more goes than comes.
+        let mut evicted = 0;
+        while evicted < 2
+            && let Some((index, entry)) = self.records.syns.evict(listener, &mut self.listeners)
+        {
             self.counters.syn_evictions += 1;
             self.counters.attempt_fails += 1;
             self.forget_half_open(index, &entry);
+            evicted += 1;
+        }
+        if evicted > 0 {
             return None;
         }
         self.listeners.on_syn_dropped(listener);

@@ -251,7 +251,7 @@ impl Shard {
     }
 
     /// No record: a SYN may open one, everything else is refused (RFC 9293 3.10.7.1 and .2).
-    fn on_stray_segment(&mut self, located: &Located<'_>) -> Verdict {
+    pub(super) fn on_stray_segment(&mut self, located: &Located<'_>) -> Verdict {
         let arrival = located.arrival;
         let flags = arrival.segment.header.flags;
         if flags.contains(TcpFlags::RST) {

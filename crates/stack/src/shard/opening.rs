@@ -138,10 +138,7 @@ impl Shard {
     /// A SYN gets its half-open entry, for which there is room, and its SYN-ACK.
     #[inline(always)]
     fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: Opening) -> Verdict {
-        let Ok(index) = self.records.syns.insert(entry, &mut self.listeners, self.now) else {
-            debug_assert!(false, "room was found above");
-            return Verdict::Drop(DropReason::SynCacheFull);
-        };
+        let index = self.records.syns.insert(entry, &mut self.listeners, self.now);
         self.counters.syn_received += 1;
         let record = Record::new(Kind::SynEntry, index);
         match opening.replaces {
@@ -172,9 +169,10 @@ impl Shard {
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
-        let listener = self.listeners.get(entry.listener());
-        let limit = listener.map(|listener| listener.options().recv_limit(&self.tunables));
-        let window = initial_window(limit.unwrap_or(self.tunables.recv_buffer));
+        let Some(listener) = self.listeners.get(entry.listener()) else {
+            return self.on_unheard_segment(index, located);
+        };
+        let window = initial_window(listener.options().recv_limit(&self.tunables));
         match entry.judge(&arrival.segment, window, &self.tunables) {
             SynStep::Complete => self.complete(index, located),
             SynStep::Repeat => {
@@ -208,6 +206,24 @@ impl Shard {
             }
             SynStep::Drop(reason) => Verdict::Drop(reason),
         }
+    }
+
+    /// A segment of a handshake whose listener closed since: the entry goes, and the segment meets
+    /// what there is without it.
+    #[cold]
+    fn on_unheard_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
+        if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+            self.on_orphaned(index, &entry);
+        }
+        match self.records.find(located.hash, &located.arrival.key) {
+            Some(wait) => self.on_waiting_segment(wait.index(), located),
+            None => self.on_stray_segment(located),
+        }
+    }
+
+    fn on_orphaned(&mut self, index: u32, entry: &SynEntry) {
+        self.counters.attempt_fails += 1;
+        self.forget_half_open(index, entry);
     }
 
     /// The third segment: the connection is built whole, enters its listener's accept queue, and
@@ -398,7 +414,7 @@ impl Shard {
                 self.counters.attempt_fails += 1;
                 self.forget_half_open(index, &entry);
             }
-            Some(Due::Orphaned(index, entry)) => self.forget_half_open(index, &entry),
+            Some(Due::Orphaned(index, entry)) => self.on_orphaned(index, &entry),
             None => return false,
         }
         true

@@ -33,8 +33,14 @@ pub(super) struct OwnEnd {
 /// Addresses that connections speak from in turn.
 #[derive(Debug, Default)]
 pub(super) struct SourcePool {
-    v4: Vec<u16>,
-    v6: Vec<u16>,
+    v4: Turns,
+    v6: Turns,
+}
+
+/// Those of one family.
+#[derive(Debug, Default)]
+struct Turns {
+    pool: Vec<u16>,
     next: usize,
 }
 
@@ -58,8 +64,7 @@ impl Shard {
         let mut sources = SourcePool::default();
         for addr in pool {
             let index = self.host.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
-            let of_family = if addr.is_v4() { &mut sources.v4 } else { &mut sources.v6 };
-            of_family.push(index);
+            sources.of_mut(addr.family()).pool.push(index);
         }
         self.sources = sources;
         Ok(())
@@ -85,9 +90,8 @@ impl Shard {
         let count = if only.is_some() { 1 } else { self.sources.of(remote.addr.family()).len() };
         let mut shortage = Shortage::default();
         for _ in 0..count {
-            let next = || self.sources.next_of(remote.addr.family());
+            let next = || self.sources.of_mut(remote.addr.family()).take_turn();
             let local_index = only.or_else(next).ok_or(ConnectError::NoSource(remote))?;
-            self.sources.next = self.sources.next.wrapping_add(1);
             match self.find_port(local_index, remote, fixed) {
                 Ok((local_port, hash)) => {
                     return Ok(OwnEnd { local_index, local_port, hash, succeeds: None });
@@ -316,14 +320,24 @@ impl Shard {
 impl SourcePool {
     fn of(&self, family: Family) -> &[u16] {
         match family {
-            Family::V4 => &self.v4,
-            Family::V6 => &self.v6,
+            Family::V4 => &self.v4.pool,
+            Family::V6 => &self.v6.pool,
         }
     }
 
-    fn next_of(&self, family: Family) -> Option<u16> {
-        let pool = self.of(family);
-        pool.get(self.next % pool.len().max(1)).copied()
+    fn of_mut(&mut self, family: Family) -> &mut Turns {
+        match family {
+            Family::V4 => &mut self.v4,
+            Family::V6 => &mut self.v6,
+        }
+    }
+}
+
+impl Turns {
+    fn take_turn(&mut self) -> Option<u16> {
+        let index = self.pool.get(self.next % self.pool.len().max(1)).copied();
+        self.next = self.next.wrapping_add(1);
+        index
     }
 }
 

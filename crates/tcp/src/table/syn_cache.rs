@@ -103,14 +103,9 @@ impl SynCache {
         self.rules = Rules::from(tunables);
     }
 
-    /// Takes an entry in, whose SYN-ACK is sent now, and counts it for its listener.
-    pub fn insert(
-        &mut self,
-        entry: SynEntry,
-        listeners: &mut Listeners,
-        now: Instant,
-    ) -> Result<u32, SynCacheFull> {
-        self.judge_room(entry.listener(), listeners)?;
+    /// Takes an entry in, whose SYN-ACK is sent now, and counts it for its listener; the caller
+    /// found room for it, or made some.
+    pub fn insert(&mut self, entry: SynEntry, listeners: &mut Listeners, now: Instant) -> u32 {
         listeners.admit_half_open(entry.listener());
         self.told = self.told.max(now);
         if self.entries.is_empty() {
@@ -119,7 +114,7 @@ impl SynCache {
         let index = self.entries.insert(entry);
         self.reach = self.reach.max(index + 1);
         self.link(index, 0);
-        Ok(index)
+        index
     }
 
     /// Takes the oldest out of some entries that are drawn by lot, to make room for another of

@@ -16,6 +16,7 @@
 //!
 //! The judgement over what arrives for such a record is in `judge`; it changes nothing.
 
+use whimbrel_wire::tcp::Timestamps;
 use whimbrel_wire::{Address, RawWindow, SeqNum, WindowScale};
 
 use self::ring::Ring;
@@ -221,13 +222,26 @@ impl TimeWait {
         self.traits & LIVE != 0
     }
 
+    /// A bare acknowledgment arrived that is acceptable: its TSval is the last seen (RFC 6191 2).
+    pub fn on_acceptable(&mut self, seq: SeqNum, timestamps: Option<Timestamps>) {
+        // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
+        // SEG.TSval is copied to TS.Recent; otherwise, it is ignored."
+        if let Some(stamps) = timestamps.filter(|_| seq.at_or_before(self.rcv_nxt)) {
+            self.note_tsval(stamps.val);
+        }
+    }
+
     fn restart(&mut self, now: Tick, tsval: Option<u32>) {
         self.entered = now;
         self.challenged = Stamp::NEVER;
         self.replied = Stamp::NEVER;
-        if let Some(tsval) = tsval
-            && tsval.wrapping_sub(self.ts_recent).cast_signed() > 0
-        {
+        if let Some(tsval) = tsval {
+            self.note_tsval(tsval);
+        }
+    }
+
+    const fn note_tsval(&mut self, tsval: u32) {
+        if tsval.wrapping_sub(self.ts_recent).cast_signed() > 0 {
             self.ts_recent = tsval;
         }
     }

@@ -88,3 +88,6 @@ pub(super) fn give_back() {
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 /// As much as a large frame in colours takes.
 const FRAME: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests;

@@ -171,6 +171,37 @@ fn with_cookies_off_a_full_syn_cache_makes_room_by_eviction() {
 }
 
 #[test]
+fn above_a_lower_bound_a_flow_in_time_wait_is_opened_again_and_the_entries_become_fewer() {
+    let lower: [fn(&mut Shard, ListenerId); 2] = [
+        |server, listener| assert!(server.set_backlog(listener, 16)),
+        |server, _| server.set_tunable("max_syn_entries", "20").expect("a value"),
+    ];
+    for lower in lower {
+        let mut hosts = hosts(SynCookies::Auto);
+        let listener = hosts.listen(Over::V4, 64);
+        let (client, server) = hosts.connected(Over::V4, listener);
+        let port = hosts.client.flow(client).expect("it is there").local;
+        hosts.server.close(server);
+        hosts.settle();
+        hosts.client.close(client);
+        hosts.settle();
+        assert_eq!(hosts.server.census().time_wait, 1);
+        flood(&mut hosts.server, hosts.now, 60);
+        lower(&mut hosts.server, listener);
+        let again = hosts.client.connect(server_at(Over::V4), Some(port)).expect("it is free");
+        hosts.settle();
+        assert_eq!(hosts.client.state(again), Some(State::Established));
+        let counters = hosts.server.counters();
+        assert_eq!((counters.syn_evictions, counters.listen_drops), (2, 0));
+        assert_eq!(hosts.server.census().syn_entries, 58);
+        hosts.client.abort(again);
+        let server = hosts.server.accept(listener).expect("complete");
+        hosts.server.close(server);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
 fn where_a_listener_has_too_few_of_all_entries_a_syn_is_dropped_and_counted() {
     let mut server = server(SynCookies::Off);
     let now = Instant::ZERO;

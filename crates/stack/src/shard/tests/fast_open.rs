@@ -548,6 +548,16 @@ fn a_valid_cookie_opens_nothing_where_text_is_waited_for_or_the_table_is_full() 
 }
 
 #[test]
+fn a_syn_with_fin_waits_for_its_handshake_whatever_its_cookie() {
+    let (mut hosts, listener, cookie) = server_for(8);
+    hosts.server.set_tunable("drop_synfin", "off").expect("a switch");
+    let flags = TcpFlags::SYN | TcpFlags::FIN;
+    let answers = tell(&mut hosts, &TcpHeader { flags, ..syn(1, Some(cookie)) }, REQUEST);
+    assert_eq!((answers[0].0.flags, answers[0].0.ack), (TcpFlags::SYN_ACK, SeqNum::new(1_001)));
+    assert_eq!((hosts.server.census().syn_entries, hosts.server.accept(listener)), (1, None));
+}
+
+#[test]
 fn syns_with_text_that_cross_open_one_connection_and_lose_nothing() {
     let (mut hosts, _) = acquainted(Over::V4);
     // The server gets a cookie of the client's.

@@ -10,7 +10,8 @@ use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::hosts::{
-    BOTH, Hosts, Over, client_addr, config, drain, events, host, send, server_addr, server_at,
+    BOTH, DELAY, Hosts, Over, client_addr, config, drain, events, host, send, server_addr,
+    server_at,
 };
 use super::packets::sent;
 use crate::shard::{ConnectError, ListenError};
@@ -189,6 +190,48 @@ fn a_listener_that_closes_resets_who_was_not_accepted() {
     hosts.client.close(client);
     hosts.assert_no_leaks();
     assert_eq!(hosts.server.census().listeners, 0);
+}
+
+#[test]
+fn a_third_segment_whose_listener_closed_is_refused_at_once() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.run(DELAY);
+    assert_eq!(hosts.server.census().syn_entries, 1);
+    hosts.server.close_listener(listener);
+    hosts.run(3 * DELAY);
+    let connected = Event::Connected(client);
+    assert_eq!(
+        events(&mut hosts.client),
+        [connected, Event::Closed(client, CloseReason::Reset)],
+        "RFC 9293 3.10.7.1: nobody is there"
+    );
+    let counters = hosts.server.counters();
+    assert_eq!((counters.attempt_fails, counters.dropped(DropReason::NoSocket)), (1, 1));
+    assert_eq!((hosts.server.census().syn_entries, hosts.server.census().listeners), (0, 0));
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn a_listener_takes_whose_handshake_began_with_the_one_before_it() {
+    // The client repeats its SYN before the clock would have found the first entry without a listener.
+    let hasty = Tunables { initial_rto: Duration::from_millis(500), ..Tunables::default() };
+    let server = host(server_addr, 2, &Tunables::default());
+    let mut hosts = Hosts::of(host(client_addr, 1, &hasty), server);
+    let before = hosts.listen(Over::V4, 8);
+    hosts.lose = |n| n == 2;
+    let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.run(Duration::from_millis(250));
+    hosts.server.close_listener(before);
+    let listener = hosts.listen(Over::V4, 8);
+    hosts.run(Duration::from_millis(350));
+    assert_eq!(hosts.client.state(client), Some(State::Established));
+    let server = hosts.server.accept(listener).expect("complete");
+    hosts.client.abort(client);
+    hosts.server.abort(server);
+    hosts.assert_no_leaks();
 }
 
 #[test]

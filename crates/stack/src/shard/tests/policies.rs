@@ -105,6 +105,20 @@ fn where_the_clients_reset_ends_the_record_its_next_syn_is_accepted() {
 }
 
 #[test]
+fn where_nobody_listens_any_more_a_client_is_challenged_and_then_refused() {
+    let (mut hosts, listener) = waiting(&[]);
+    hosts.server.close_listener(listener);
+    let client = again(&mut hosts);
+    // SYN and challenge, reset and as long again, SYN and reset.
+    hosts.run(Duration::from_millis(7));
+    assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Refused)]);
+    let counters = hosts.server.counters();
+    assert_eq!((counters.time_wait_without_listener, counters.time_wait_killed), (1, 1));
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+}
+
+#[test]
 fn without_another_syn_after_the_reset_a_client_waits_for_its_schedule() {
     let (mut hosts, listener) = waiting(&[("tw.syn", "never")]);
     hosts.client.set_tunable("syn.after_challenge", "off").expect("a tunable");

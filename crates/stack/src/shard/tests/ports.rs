@@ -159,6 +159,26 @@ fn at_the_bound_of_records_the_oldest_ends_early_and_its_port_is_free() {
 }
 
 #[test]
+fn a_lower_bound_of_records_is_reached_a_budget_at_a_time() {
+    let (mut hosts, listener) = hosts(&[("ports.last", "50999"), ("msl.link", "255s")]);
+    for _ in 0..500 {
+        talk(&mut hosts, listener, None).expect("a free port");
+    }
+    let waiting = |hosts: &Hosts| hosts.client.census().time_wait;
+    assert_eq!(waiting(&hosts), 500);
+    hosts.client.set_tunable("net.ipv4.tcp_max_tw_buckets", "100").expect("a value");
+    assert!(hosts.client.next_deadline() <= Some(hosts.now), "there is something to do");
+    assert!(hosts.client.advance(hosts.now, 64));
+    assert!((436..440).contains(&waiting(&hosts)), "{}", waiting(&hosts));
+    while hosts.client.advance(hosts.now, 64) {}
+    assert_eq!((waiting(&hosts), hosts.client.counters().time_wait_overflow), (100, 400));
+    talk(&mut hosts, listener, None).expect("a free port");
+    assert_eq!((waiting(&hosts), hosts.client.counters().time_wait_overflow), (100, 401));
+    hosts.run(Duration::from_secs(400));
+    hosts.assert_no_leaks();
+}
+
+#[test]
 fn the_figures_of_two_shards_add_up_and_each_counts_what_comes_home_to_it() {
     let tunables = Tunables { port_first: 50_000, port_last: 50_199, ..Tunables::default() };
     let errors = [0, 1].map(|queue| {
@@ -292,6 +312,22 @@ fn source_addresses_are_used_in_turn_and_each_has_its_ports() {
         hosts.client.abort(handle);
     }
     hosts.assert_no_leaks();
+}
+
+#[test]
+fn each_family_has_its_turn_among_source_addresses() {
+    let more = [[10, 0, 0, 7], [10, 0, 0, 8]].map(Address::from_v4_octets);
+    let mut config = config(client_addr, 1, &Tunables::default());
+    config.addresses.extend(more.map(|addr| InterfaceAddress { addr, prefix_len: 24 }));
+    let mut client = Shard::new(config).expect("a valid configuration");
+    let v6 = client_addr(Over::V6);
+    client.set_source_pool(&[more[0], v6, more[1]]).expect("all are its own");
+    // As whoever tries both families for each name does.
+    let sources = [Over::V4, Over::V6, Over::V4, Over::V6, Over::V4].map(|over| {
+        let handle = client.connect(server_at(over), None).expect("a free port");
+        client.flow(handle).expect("held").local.addr
+    });
+    assert_eq!(sources, [more[0], v6, more[1], v6, more[0]]);
 }
 
 #[test]

@@ -178,6 +178,34 @@ impl Waiting {
 }
 
 #[test]
+fn the_last_timestamp_seen_is_that_of_whatever_came_last() {
+    for flags in [TcpFlags::ACK, TcpFlags::ACK | TcpFlags::FIN] {
+        let mut waiting = Waiting::new(Some(TS_RECENT));
+        let (seq, theirs) = (RCV_NXT - seq_len(flags), waiting.snd_nxt.raw());
+        waiting.send(flags, seq, theirs, Some(TS_RECENT + 100));
+        // RFC 6191 2: "greater than the last timestamp value seen on the previous incarnation".
+        let answer = waiting.syn(-1, Some(TS_RECENT + 50)).expect("a challenge");
+        assert_eq!((answer.flags, waiting.verdicts()), (TcpFlags::ACK, [0, 0, 1, 0, 0]));
+        waiting.syn(-1, Some(TS_RECENT + 101)).expect("a SYN-ACK");
+        assert_eq!(waiting.verdicts(), [1, 0, 1, 0, 0]);
+    }
+    // One from beyond RCV.NXT, or that is older, says nothing (RFC 7323 4.3).
+    for (gap, tsval) in [(1, 100), (0, 0_u32.wrapping_sub(1))] {
+        let mut waiting = Waiting::new(Some(TS_RECENT));
+        let theirs = waiting.snd_nxt.raw();
+        waiting.send(TcpFlags::ACK, RCV_NXT + gap, theirs, Some(TS_RECENT.wrapping_add(tsval)));
+        waiting.syn(-1, Some(TS_RECENT)).expect("a challenge");
+        waiting.syn(-1, Some(TS_RECENT + 1)).expect("a SYN-ACK");
+        assert_eq!(waiting.verdicts(), [1, 0, 0, 1, 0]);
+    }
+}
+
+/// What FIN takes of the sequence space.
+fn seq_len(flags: TcpFlags) -> u32 {
+    u32::from(flags.contains(TcpFlags::FIN))
+}
+
+#[test]
 fn every_row_of_the_table_holds_of_a_whole_host() {
     let table = include_str!("../../../../../tests/tw_vectors.tsv");
     let mut played = 0;

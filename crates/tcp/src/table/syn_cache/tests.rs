@@ -41,7 +41,8 @@ impl Host {
 
     fn insert(&mut self, port: u16, millis: u64) -> Result<u32, SynCacheFull> {
         let entry = self.entry(port);
-        self.cache.insert(entry, &mut self.listeners, Instant::from_millis(millis))
+        self.cache.judge_room(entry.listener(), &self.listeners)?;
+        Ok(self.cache.insert(entry, &mut self.listeners, Instant::from_millis(millis)))
     }
 
     fn pop(&mut self, millis: u64) -> Option<Due> {
@@ -143,7 +144,7 @@ fn whoever_came_first_is_due_first_and_one_call_takes_one() {
 fn a_time_out_is_never_early_and_less_than_a_millisecond_late() {
     let mut host = Host::new(&Tunables::default());
     let start = Instant::from_nanos(5_000_001);
-    let index = host.cache.insert(host.entry(1), &mut host.listeners, start).unwrap();
+    let index = host.cache.insert(host.entry(1), &mut host.listeners, start);
     assert_eq!(host.deadline_millis(), Some(1006));
     host.remove(index);
     host.assert_empty();
@@ -153,7 +154,7 @@ fn a_time_out_is_never_early_and_less_than_a_millisecond_late() {
 fn the_round_trip_is_timed_to_a_millisecond_and_only_if_one_syn_ack_was_sent() {
     let mut host = Host::new(&Tunables::default());
     let start = Instant::from_nanos(300_000);
-    let index = host.cache.insert(host.entry(1), &mut host.listeners, start).unwrap();
+    let index = host.cache.insert(host.entry(1), &mut host.listeners, start);
     let timed =
         |host: &Host, nanos| host.cache.get(index).unwrap().round_trip(Instant::from_nanos(nanos));
     assert_eq!(timed(&host, 300_000), FirstTrip::Took(Duration::ZERO));

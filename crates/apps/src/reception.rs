@@ -1,0 +1,216 @@
+//! What servers have in common, whatever they speak: connections are accepted within a budget, known
+//! by their places, and driven when something happened.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use whimbrel_tcp::Instant;
+
+use crate::pace::{Pace, Pacing};
+use crate::transport::{Happening, Transport};
+
+/// A server over the connections of one transport, whose listeners are all its own.
+pub(crate) trait Server<T: Transport> {
+    /// What it knows of a connection.
+    type Slot: Default;
+
+    /// Its connections.
+    fn reception(&mut self) -> &mut Reception<T, Self::Slot>;
+
+    /// Accepted a connection.
+    fn on_accepted(&mut self, id: T::Id, now: Instant);
+
+    /// Takes a step of a connection.
+    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn;
+
+    /// The connection is over: what came before can still be read.
+    fn on_closed(&mut self, net: &mut T, id: T::Id, now: Instant);
+
+    /// An answer that was put off is due.
+    fn on_thought(&mut self, _id: T::Id, _now: Instant) {}
+
+    /// A connection to turn to though nothing happened there.
+    fn next_silent(&mut self, _now: Instant) -> Option<T::Id> {
+        None
+    }
+
+    /// Lets go of a connection.
+    fn release(&mut self, net: &mut T, id: T::Id, parting: Parting);
+
+    /// Acts on what happened: takes up to `budget` events and tasks. Returns whether more waits.
+    fn serve(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        for _ in 0..budget {
+            let task = self.reception().next_task(net, now);
+            match task.or_else(|| self.next_silent(now).map(Task::Drive)) {
+                None => return false,
+                Some(Task::Accept(listener)) => self.accept(net, listener, now),
+                Some(Task::Drive(id)) => self.drive(net, id, now),
+                Some(Task::Close(id)) => self.on_closed(net, id, now),
+                Some(Task::Answer(id)) => {
+                    self.on_thought(id, now);
+                    self.drive(net, id, now);
+                }
+            }
+        }
+        true
+    }
+
+    /// Accepts connections of a listener, and drives each.
+    fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
+        for _ in 0..self.reception().pacing.accepts_at_once(ACCEPTS) {
+            let Some(id) = self.reception().admit(net, listener) else { return };
+            self.on_accepted(id, now);
+            self.drive(net, id, now);
+        }
+        let reception = self.reception();
+        if reception.pacing.may_accept(listener, now) {
+            reception.again.push_back(Task::Accept(listener));
+        }
+    }
+
+    /// Moves a connection on until it must wait.
+    fn drive(&mut self, net: &mut T, id: T::Id, now: Instant) {
+        for _ in 0..STEPS {
+            match self.turn(net, id, now) {
+                Turn::More => {}
+                Turn::Wait => return,
+                Turn::Over(parting) => return self.release(net, id, parting),
+            }
+        }
+        self.reception().again.push_back(Task::Drive(id));
+    }
+}
+
+/// What became of one step of a connection.
+pub(crate) enum Turn {
+    /// There may be more to do at once.
+    More,
+    /// An event must come first.
+    Wait,
+    /// It is over.
+    Over(Parting),
+}
+
+/// How a connection's place becomes free.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parting {
+    /// What was sent is delivered, then FIN.
+    Close,
+    /// Reset.
+    Abort,
+}
+
+/// The connections of a server, with an `S` for each.
+#[derive(Debug)]
+pub(crate) struct Reception<T: Transport, S> {
+    /// By [`Transport::place`].
+    slots: Vec<Option<(T::Id, S)>>,
+    pacing: Pacing<T::Listener>,
+    /// What was left because its budget was used up.
+    again: VecDeque<Task<T::Id, T::Listener>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Task<I, L> {
+    Accept(L),
+    Drive(I),
+    /// An answer was put off for long enough.
+    Answer(I),
+    Close(I),
+}
+
+impl<T: Transport, S: Default> Reception<T, S> {
+    /// Without connections, at this pace.
+    pub(crate) fn new(pace: Pace) -> Self {
+        Self { slots: Vec::new(), pacing: Pacing::at(pace), again: VecDeque::new() }
+    }
+
+    /// When something that was put off falls due.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.pacing.next_deadline()
+    }
+
+    /// The connection of that name, if it is not stale.
+    pub(crate) fn at(&mut self, id: T::Id) -> Option<&mut S> {
+        let slot = self.slots.get_mut(T::place(id) as usize)?.as_mut();
+        slot.filter(|(known, _)| *known == id).map(|(_, slot)| slot)
+    }
+
+    /// The same, if no answer of its is put off; and by what one can be.
+    pub(crate) fn ready(&mut self, id: T::Id) -> Option<(&mut S, &mut Pacing<T::Listener>)> {
+        if self.pacing.is_thinking(T::place(id)) {
+            return None;
+        }
+        let (known, slot) = self.slots.get_mut(T::place(id) as usize)?.as_mut()?;
+        (*known == id).then_some((slot, &mut self.pacing))
+    }
+
+    /// The connection at that place, and its name.
+    pub(crate) fn at_place(&mut self, place: u32) -> Option<(T::Id, &mut S)> {
+        let (id, slot) = self.slots.get_mut(place as usize)?.as_mut()?;
+        Some((*id, slot))
+    }
+
+    /// An answer is ready at this connection. Returns whether it is put off.
+    pub(crate) fn think(&mut self, id: T::Id, now: Instant) -> bool {
+        self.pacing.think(T::place(id), now)
+    }
+
+    /// There is no such connection any more. Returns what was known of it.
+    pub(crate) fn dismiss(&mut self, id: T::Id) -> Option<S> {
+        self.at(id)?;
+        self.pacing.forget(T::place(id));
+        self.slots.get_mut(T::place(id) as usize)?.take().map(|(_, slot)| slot)
+    }
+
+    /// How many places there are; not at each is a connection.
+    pub(crate) fn places(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Nothing is left to be done.
+    pub(crate) fn forget_tasks(&mut self) {
+        self.again.clear();
+    }
+
+    /// Events first, then what was left over or put off.
+    fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
+        while let Some(event) = net.poll_event() {
+            match event {
+                Happening::Accepted(listener) => {
+                    if self.pacing.may_accept(listener, now) {
+                        return Some(Task::Accept(listener));
+                    }
+                }
+                Happening::Readable(id) | Happening::Writable(id) => return Some(Task::Drive(id)),
+                Happening::Closed(id, _) => return Some(Task::Close(id)),
+                // No server opens connections.
+                Happening::Connected(_) => {}
+            }
+        }
+        let again = self.again.pop_front();
+        let again = again.or_else(|| self.pacing.next_accept(now).map(Task::Accept));
+        again.or_else(|| {
+            let place = self.pacing.next_thought(now)?;
+            self.at_place(place).map(|(id, _)| Task::Answer(id))
+        })
+    }
+
+    /// Accepts a connection, and gives it a place.
+    fn admit(&mut self, net: &mut T, listener: T::Listener) -> Option<T::Id> {
+        let id = net.accept(listener)?;
+        let place = T::place(id) as usize;
+        if self.slots.len() <= place {
+            self.slots.resize_with(place + 1, || None);
+        }
+        if let Some(slot) = self.slots.get_mut(place) {
+            *slot = Some((id, S::default()));
+        }
+        Some(id)
+    }
+}
+
+/// Connections accepted in one go.
+const ACCEPTS: usize = 64;
+/// Steps of one connection in one go.
+const STEPS: usize = 128;
