@@ -20,7 +20,7 @@ use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
 use whimbrel_wire::Endpoint;
 
-use peer::{Peer, kernel, octets, read, v4, v6, write};
+use peer::{Peer, kernel, octets, read, write};
 
 #[path = "common/peer.rs"]
 mod peer;
@@ -123,7 +123,7 @@ impl Hosts {
 
 #[test]
 fn the_kernels_requests_come_with_its_syns() {
-    for network in [v4(), v6()] {
+    for network in [Network::v4(), Network::v6()] {
         let Some(mut hosts) = hosts(&network) else { return };
         let listener = hosts.shard.listen(hosts.peer.remote(), 8).unwrap();
         hosts.shard.set_fast_open(listener, 8);
@@ -164,7 +164,7 @@ fn the_kernels_requests_come_with_its_syns() {
 
 #[test]
 fn our_requests_come_with_our_syns_to_the_kernel() {
-    for network in [v4(), v6()] {
+    for network in [Network::v4(), Network::v6()] {
         let Some(mut hosts) = hosts(&network) else { return };
         let listener = hosts.peer.listener();
         let (option, value) = (SocketOption::FastOpen, OptionValue::Int(8));

@@ -14,11 +14,11 @@ use whimbrel_posix::{
     EpollEvents, Errno, FileFlags, Linger, OptionValue, PollEvents, SocketFlags, SocketOption,
 };
 use whimbrel_sim::script::call::{Call, Filled, Polled, TimeOut};
-use whimbrel_sim::script::host::{Administration, ScriptHost, SetError, SocketFilter};
+use whimbrel_sim::script::host::{Administration, Network, ScriptHost, SetError, SocketFilter};
 use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::TcpFlags;
 
-use peer::{Peer, kernel, octets, read, v4, v6, write};
+use peer::{Peer, kernel, octets, read, write};
 
 #[path = "common/peer.rs"]
 mod peer;
@@ -44,7 +44,7 @@ fn count(peer: &mut Peer, states: &[&'static str]) -> usize {
 
 #[test]
 fn a_passive_handshake_ends_in_a_descriptor_and_the_peers_address() {
-    for network in [v4(), v6()] {
+    for network in [Network::v4(), Network::v6()] {
         let Some(mut peer) = kernel(&network) else { return };
         let listener = peer.listener();
         peer.shake_hands();
@@ -54,7 +54,7 @@ fn a_passive_handshake_ends_in_a_descriptor_and_the_peers_address() {
         let info = peer.host.tcp_info(fd).unwrap();
         assert_eq!(
             (info.tcpi_state, info.tcpi_snd_mss),
-            (1, if network == v4() { 536 } else { 1220 })
+            (1, if network == Network::v4() { 536 } else { 1220 })
         );
         assert_eq!(count(&mut peer, &["ESTABLISHED"]), 1);
     }
@@ -62,7 +62,7 @@ fn a_passive_handshake_ends_in_a_descriptor_and_the_peers_address() {
 
 #[test]
 fn data_goes_both_ways_and_full_segments_come_one_by_one() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     peer.send(TcpFlags::ACK | TcpFlags::PSH, b"whimbrel");
     assert_eq!(peer.receive().text, b"");
@@ -76,7 +76,7 @@ fn data_goes_both_ways_and_full_segments_come_one_by_one() {
 
 #[test]
 fn a_blocking_accept_ends_when_the_connection_is_complete() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let listener = peer.listener();
     let accept = peer.blocked(ACCEPT(listener));
     peer.pass(Duration::from_millis(50));
@@ -90,7 +90,7 @@ fn a_blocking_accept_ends_when_the_connection_is_complete() {
 
 #[test]
 fn a_blocking_read_ends_with_the_text_and_with_a_reset() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     let first = peer.blocked(read(fd, 10));
     peer.send(TcpFlags::ACK, b"text");
@@ -103,7 +103,7 @@ fn a_blocking_read_ends_with_the_text_and_with_a_reset() {
 
 #[test]
 fn a_connect_that_does_not_block_is_complete_when_so_ready() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = peer.socket(SocketFlags::SOCK_NONBLOCK);
     assert_eq!(peer.value(Call::FcntlGetFl { fd }), 0o4002);
     let to = peer.remote();
@@ -123,7 +123,7 @@ fn a_connect_that_does_not_block_is_complete_when_so_ready() {
 
 #[test]
 fn a_blocking_connect_ends_with_a_refusal() {
-    let Some(mut peer) = kernel(&v6()) else { return };
+    let Some(mut peer) = kernel(&Network::v6()) else { return };
     let fd = peer.socket(SocketFlags::NONE);
     let connect = peer.blocked(Call::Connect { fd, to: peer.remote() });
     peer.ports.1 = peer.receive().tcp.src_port;
@@ -133,7 +133,7 @@ fn a_blocking_connect_ends_with_a_refusal() {
 
 #[test]
 fn options_are_what_was_set_and_linger_zero_resets() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     for (option, value) in [
         (SocketOption::NoDelay, OptionValue::Int(1)),
@@ -151,7 +151,7 @@ fn options_are_what_was_set_and_linger_zero_resets() {
 
 #[test]
 fn epoll_tells_of_the_peers_fin() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     let epoll = peer.value(Call::EpollCreate);
     let events = EpollEvents::EPOLLIN | EpollEvents::EPOLLRDHUP;
@@ -172,7 +172,7 @@ fn epoll_tells_of_the_peers_fin() {
 
 #[test]
 fn a_poll_ends_at_its_time_and_foreign_numbers_are_not_looked_at() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     // 0 is open in this process, and none of the script's.
     let polled = |fd| Polled { fd, events: PollEvents::POLLIN, revents: PollEvents::NONE };
@@ -190,7 +190,7 @@ fn a_poll_ends_at_its_time_and_foreign_numbers_are_not_looked_at() {
 
 #[test]
 fn a_retransmission_is_stamped_when_it_leaves() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     peer.value(write(fd, 10));
     let (first, second) = (peer.receive(), peer.receive());
@@ -201,7 +201,7 @@ fn a_retransmission_is_stamped_when_it_leaves() {
 
 #[test]
 fn settings_are_the_namespaces_own() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let read = || fs::read_to_string("/proc/sys/net/ipv4/tcp_syn_retries").unwrap();
     let before = read();
     peer.host.set("net.ipv4.tcp_syn_retries", "1").unwrap();
@@ -222,7 +222,7 @@ fn settings_are_the_namespaces_own() {
 
 #[test]
 fn connections_are_dropped_by_state_and_caches_are_empty_at_first() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     peer.host.administer(&Administration::PurgeCaches).unwrap();
     let fd = accepted(&mut peer);
     let which = SocketFilter { states: vec!["ESTABLISHED"], ..SocketFilter::default() };
@@ -235,7 +235,7 @@ fn connections_are_dropped_by_state_and_caches_are_empty_at_first() {
 
 #[test]
 fn set_up_takes_no_time_of_the_scripts() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     thread::sleep(Duration::from_millis(20));
     peer.host.set("tcp_sack", "0").unwrap();
     assert_eq!(peer.host.now(), Duration::ZERO);
@@ -245,10 +245,10 @@ fn set_up_takes_no_time_of_the_scripts() {
 
 #[test]
 fn calls_under_way_end_with_their_host_and_nothing_is_left() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     let listener = peer.socket(SocketFlags::NONE);
-    let to = Endpoint::new(v4().local, 8081);
+    let to = Endpoint::new(Network::v4().local, 8081);
     peer.value(Call::Bind { fd: listener, to });
     peer.value(Call::Listen { fd: listener, backlog: 1 });
     let epoll = peer.value(Call::EpollCreate);
@@ -271,13 +271,13 @@ fn calls_under_way_end_with_their_host_and_nothing_is_left() {
 
 #[test]
 fn hosts_work_side_by_side() {
-    if kernel(&v4()).is_none() {
+    if kernel(&Network::v4()).is_none() {
         return;
     }
     let hosts: Vec<_> = (0..8)
         .map(|_| {
             thread::spawn(|| {
-                let mut peer = kernel(&v4()).unwrap();
+                let mut peer = kernel(&Network::v4()).unwrap();
                 let fd = accepted(&mut peer);
                 peer.value(Call::FcntlSetFl { fd, flags: FileFlags::O_NONBLOCK });
                 assert_eq!(peer.call(read(fd, 1)).value, Err(Errno::EAGAIN));
@@ -293,7 +293,7 @@ fn hosts_work_side_by_side() {
 
 #[test]
 fn a_network_that_is_none_is_refused_with_a_remedy() {
-    let lone = whimbrel_sim::script::host::Network { gateway: v4().remote, ..v4() };
+    let lone = Network { gateway: Network::v4().remote, ..Network::v4() };
     match KernelHost::new(&lone) {
         Err(error) if error.is_privilege_or_device() => eprintln!("SKIPPED: {error}"),
         Err(error) => assert!(error.to_string().contains("same prefix"), "{error}"),
@@ -303,7 +303,7 @@ fn a_network_that_is_none_is_refused_with_a_remedy() {
 
 #[test]
 fn a_blocking_write_goes_on_where_it_was_until_all_is_taken() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
     let value = OptionValue::Int(8192);
     peer.value(Call::SetSockOpt { fd, option: SocketOption::SendBuffer, value });

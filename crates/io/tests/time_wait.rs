@@ -7,10 +7,11 @@
 
 use whimbrel_posix::SocketFlags;
 use whimbrel_sim::script::call::Call;
+use whimbrel_sim::script::host::Network;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
-use peer::{Peer, kernel, v4};
+use peer::{Peer, kernel};
 
 #[path = "common/peer.rs"]
 mod peer;
@@ -60,7 +61,7 @@ fn verdict(peer: &mut Peer, rcv_nxt: u32, syn: &TcpHeader) -> &'static str {
 
 #[test]
 fn the_kernel_judges_each_syn_as_the_table_says_of_it() {
-    let Some(mut peer) = kernel(&v4()) else { return };
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
     let listener = peer.listener();
     let mut wrong = Vec::new();
     let table = include_str!("../../../tests/tw_vectors.tsv");

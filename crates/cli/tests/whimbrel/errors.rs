@@ -1,4 +1,5 @@
-//! What `whimbrel` says when it cannot do what it is asked, and its exit codes.
+//! What `whimbrel` says when it cannot do what it is asked, and its exit codes. More of what command
+//! lines cannot mean stands, to the letter, in `tests/commands/usage.md`.
 
 use std::process::Command;
 
@@ -17,36 +18,22 @@ fn assert_says(error: &(i32, String), code: i32, parts: &[&str]) {
 
 #[test]
 fn a_command_line_that_means_nothing_exits_with_2() {
-    assert_says(&whimbrel("serve -w tin:x"), 2, &["--wire", "tin", "tun:"]);
-    assert_says(&whimbrel("serve -w tun:t0"), 2, &["--wire", "addr="]);
-    assert_says(&whimbrel("serve -w tun:t0,addr=10.1.0.2/99"), 2, &["0 to 32"]);
     assert_says(&whimbrel("serve -w tap:t0,addr=10.1.0.2/24,mac=x"), 2, &["mac=02:00:00"]);
     assert_says(&whimbrel("serve -w unix:/t,host=10.1.0.2"), 2, &["addr and mtu", "unix:/run"]);
     assert_says(&whimbrel("serve -l 10.9.0.77:80"), 2, &["--listen", "which has 10.9.0.2"]);
-    assert_says(&whimbrel("serve -l nowhere"), 2, &["ADDR:PORT"]);
-    assert_says(&whimbrel("serve --body many"), 2, &["--body", "64k"]);
-    assert_says(&whimbrel("serve -S msl=soon"), 2, &["--set", "msl.remote", "0s to 255s"]);
-    assert_says(&whimbrel("serve --set tcp_syn_retrys=3"), 2, &["net.ipv4.tcp_syn_retries"]);
     assert_says(&whimbrel("serve -S tcp_retries2=31"), 2, &["1 to 30 retransmissions"]);
     assert_says(&whimbrel("serve -w kernel: -S msl=1s"), 2, &["--set", "sysctl"]);
     assert_says(&whimbrel("serve -w kernel: --fastopen 4"), 2, &["--fastopen", "sysctl"]);
-    assert_says(&whimbrel("serve --profile plan9"), 2, &["--profile", "freebsd"]);
     assert_says(&whimbrel("serve --config /nowhere.toml"), 1, &["/nowhere.toml", "No such file"]);
     assert_says(&whimbrel("script run --against kernel -S msl=1s x"), 2, &["--set", "shard"]);
     assert_says(&whimbrel("serve --upload"), 2, &["--file-root"]);
-    assert_says(&whimbrel("sevre"), 2, &["serve"]);
     assert_says(&whimbrel(""), 2, &["Usage"]);
 }
 
 #[test]
 fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
-    assert_says(&whimbrel("load http://10.9.0.1/"), 2, &["--wire", "-w kernel:", "-w tun:"]);
-    assert_says(&whimbrel("load http://10.9.0.1/ -w mem:"), 2, &["mem:", "-w kernel:"]);
     assert_says(&whimbrel("load https://10.9.0.1/ -w kernel:"), 2, &["TLS", "http://"]);
     assert_says(&whimbrel("load -w tun:t0,addr=10.1.0.2/24"), 2, &["give its address"]);
-    assert_says(&whimbrel("load -w mem:loss=1"), 2, &["loss=1", "0% to 100%", "loss=0.1%"]);
-    assert_says(&whimbrel("load -w kernel: --clock virtual"), 2, &["--clock", "mem:"]);
-    assert_says(&whimbrel("load -w kernel: -S msl=1s"), 2, &["--set", "sysctl"]);
     assert_says(&whimbrel("load -w kernel: --seed 1"), 2, &["--seed"]);
     assert_says(&whimbrel("load -w kernel: --local-ports 1-2"), 2, &["--local-ports", "sysctl"]);
     assert_says(&whimbrel("load --local-ports 9-1"), 2, &["--local-ports", "ports.last=1"]);
@@ -54,19 +41,14 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("bulk send --window 1"), 2, &["--window", "buffers.send", "octets"]);
     assert_says(&whimbrel("bulk send -R --bidir"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("load -n 5 -z 1s"), 2, &["cannot be used with"]);
-    assert_says(&whimbrel("load -z soon"), 2, &["500ms"]);
-    assert_says(&whimbrel("load -q 0"), 2, &["above 0", "2.5k"]);
     assert_says(&whimbrel("load -H Accept"), 2, &["--header", "Accept: text/html"]);
     assert_says(&whimbrel("load --close client"), 2, &["--no-keepalive"]);
-    assert_says(&whimbrel("load --fail-if p98>1ms"), 2, &["p98", "p99", "errors"]);
     assert_says(&whimbrel("load --fail-if p99"), 2, &["p99>50ms"]);
-    assert_says(&whimbrel("load --json=xml"), 2, &["xml", "oha"]);
     assert_says(&whimbrel("load -D /nowhere"), 1, &["/nowhere", "No such file"]);
     assert_says(&whimbrel("load -n 1 -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
     assert_says(&whimbrel("load -n 1 --pcap /nowhere/x"), 1, &["/nowhere/x", "can be written"]);
     assert_says(&whimbrel("load http://no.invalid/ -w kernel:"), 1, &["no.invalid", "address"]);
     assert_says(&whimbrel("load -w kernel: --shards 2"), 2, &["--shards", "--threads"]);
-    assert_says(&whimbrel("load -t 2"), 2, &["--threads", "a thread is a shard", "give --shards"]);
     assert_says(&whimbrel("load --stack kernel -t 9 -c 8"), 2, &["--threads", "8 --connections"]);
     assert_says(&whimbrel("load --stack kernel -t 9 -n 8"), 2, &["--threads", "8 requests"]);
     assert_says(&whimbrel("load -w mem: --stack kernel"), 2, &["--stack", "mem:", "leave one"]);
@@ -76,27 +58,20 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
         2,
         &["--local-addr", "192.0.2.1", "ip address"],
     );
-    assert_says(&whimbrel("crr --server -n 5"), 2, &["--server", "cannot be used with"]);
     assert_says(&whimbrel("crr --server -r 0,1"), 2, &["--sizes", "at least one octet"]);
     assert_says(&whimbrel("crr --server -w mem:"), 2, &["--wire", "nobody but this process"]);
-    assert_says(&whimbrel("crr nowhere"), 2, &["ADDR:PORT"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
     assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);
-    assert_says(&whimbrel("crr -r 1"), 2, &["REQ,RESP"]);
     assert_says(&whimbrel("crr -i 1,3"), 2, &["3 to 30", "3,10"]);
     assert_says(&whimbrel("crr -I 90,5"), 2, &["95 or 99"]);
     assert_says(&whimbrel("load --latency-correction off"), 2, &["--rate"]);
     assert_says(&whimbrel("load --local-addr 10.0.0.2"), 2, &["--local-addr", "10.0.0.0/24"]);
-    assert_says(&whimbrel("load --json --csv"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("load --json --json-stream"), 2, &["cannot be used with"]);
-    assert_says(&whimbrel("bulk send -C bbr"), 2, &["--congestion", "no \"bbr\"", "reno"]);
     assert_says(&whimbrel("bulk send -C x -w kernel:"), 2, &["the kernel has no", "reno"]);
     assert_says(&whimbrel("bulk send -M 9"), 2, &["88 to 32,767"]);
     assert_says(&whimbrel("bulk send -n 0"), 2, &["--bytes", "at least one octet"]);
     assert_says(&whimbrel("bulk send --wscale 15"), 2, &["0 to 14"]);
-    assert_says(&whimbrel("bulk"), 2, &["send", "recv"]);
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
-    assert_says(&whimbrel("serve -w mem:"), 2, &["whimbrel load"]);
     assert_says(&whimbrel("serve -w pcap:x.pcapng"), 2, &["--wire", "addr="]);
     assert_says(&whimbrel("serve -w pcap:x,addr=10.9.0.2/24,speed=2"), 2, &["speed=max"]);
     assert_says(&whimbrel("serve -w pcap:/nowhere,addr=10.9.0.2/24"), 1, &["/nowhere", "No such"]);
@@ -105,16 +80,10 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
         2,
         &["answers nobody"],
     );
-    assert_says(&whimbrel("pcap -w mem:"), 2, &["--wire", "--pcap FILE"]);
     assert_says(
         &whimbrel("pcap -w tun:t,addr=10.9.0.2/24,queues=2 -c 4 -o x"),
         2,
         &["--count", "one queue"],
-    );
-    assert_says(
-        &whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 tcp prot 80"),
-        2,
-        &["FILTER", "column 5"],
     );
     assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -a 10"), 2, &["duration:10"]);
     assert_says(&whimbrel("pcap -w pcap:x,addr=10.9.0.2/24 -b 10M -o x"), 2, &["filesize:100M"]);
@@ -124,7 +93,6 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("serve --close rst"), 2, &["--echo"]);
     assert_says(&whimbrel("serve --echo --keepalive off"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("serve -w kernel: --seed 1"), 2, &["--seed", "leave it out"]);
-    assert_says(&whimbrel("serve --fail-if p99>1ms"), 2, &["p99", "requests", "overflows"]);
     assert_says(&whimbrel("serve --json=oha"), 2, &["oha", "whimbrel"]);
     assert_says(&whimbrel("serve -o /nowhere/x"), 1, &["--output", "/nowhere/x"]);
     assert_says(&whimbrel("load --quiet -v"), 2, &["cannot be used with"]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::MacAddress;
 
-use crate::config::{ConfigError, check_addresses, default_routes};
+use crate::config::{ConfigError, check_addresses, check_station, default_routes};
 
 /// A capture, and the stack that is to see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,9 +39,7 @@ impl PcapConfig {
     /// The stack's station, for a capture of Ethernet frames. By default the one that the first
     /// frame for one of its addresses is for.
     pub fn with_mac(mut self, mac: MacAddress) -> Result<Self, ConfigError> {
-        if mac.is_multicast() || mac == MacAddress([0; 6]) {
-            return Err(ConfigError::Station(mac));
-        }
+        check_station(mac)?;
         self.mac = Some(mac);
         Ok(self)
     }

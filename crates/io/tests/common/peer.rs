@@ -50,29 +50,6 @@ pub(crate) fn kernel(network: &Network) -> Option<Peer> {
     }
 }
 
-/// The addresses of IPv4 scripts.
-pub(crate) fn v4() -> Network {
-    Network {
-        local: Address::from_v4_octets([192, 168, 0, 1]),
-        prefix_len: 16,
-        gateway: Address::from_v4_octets([192, 168, 0, 2]),
-        remote: Address::from_v4_octets([192, 0, 2, 1]),
-        mtu: 1500,
-    }
-}
-
-/// The addresses of IPv6 scripts.
-pub(crate) fn v6() -> Network {
-    let address = |text: &str| Address::from(text.parse::<std::net::Ipv6Addr>().unwrap());
-    Network {
-        local: address("fd3d:a0b:17d6::1"),
-        prefix_len: 48,
-        gateway: address("fd3d:a0b:17d6:8888::1"),
-        remote: address("fd3d:fa7b:d17d::1"),
-        mtu: 1520,
-    }
-}
-
 impl Peer {
     /// A call that must not block, and what it returned.
     pub(crate) fn call(&mut self, call: Call) -> Returned {

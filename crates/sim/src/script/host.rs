@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::Ipv6Addr;
 use core::time::Duration;
 
 use whimbrel_posix::{Errno, TcpInfo};
@@ -56,6 +57,31 @@ pub struct Network {
     pub remote: Address,
     /// The largest packet, octets.
     pub mtu: u16,
+}
+
+impl Network {
+    /// Where scripts over IPv4 live.
+    pub fn v4() -> Self {
+        Self {
+            local: Address::from_v4_octets([192, 168, 0, 1]),
+            prefix_len: 16,
+            gateway: Address::from_v4_octets([192, 168, 0, 2]),
+            remote: Address::from_v4_octets([192, 0, 2, 1]),
+            mtu: 1_500,
+        }
+    }
+
+    /// Where scripts over IPv6 live; the MTU makes the MSS that of IPv4.
+    pub fn v6() -> Self {
+        let address = |groups: [u16; 8]| Ipv6Addr::from(groups).into();
+        Self {
+            local: address([0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1]),
+            prefix_len: 48,
+            gateway: address([0xfd3d, 0x0a0b, 0x17d6, 0x8888, 0, 0, 0, 1]),
+            remote: address([0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1]),
+            mtu: 1_520,
+        }
+    }
 }
 
 /// How far a call got.

@@ -202,30 +202,11 @@ impl Setup {
 }
 
 fn default_network(ip_version: IpVersion, dialect: Dialect) -> Network {
-    let address = |octets| Address::from_v4_octets(octets);
-    match ip_version {
-        IpVersion::V4 | IpVersion::V4MappedV6 => Network {
-            local: address([192, 168, 0, 1]),
-            prefix_len: 16,
-            gateway: address([192, 168, 0, 2]),
-            remote: address([192, 0, 2, 1]),
-            mtu: 1_500,
-        },
-        IpVersion::V6 => Network {
-            local: v6([0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1]),
-            prefix_len: 48,
-            gateway: v6([0xfd3d, 0x0a0b, 0x17d6, 0x8888, 0, 0, 0, 1]),
-            remote: v6([0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1]),
-            mtu: match dialect {
-                Dialect::Linux => 1_520,
-                Dialect::FreeBsd => 1_500,
-            },
-        },
+    match (ip_version, dialect) {
+        (IpVersion::V4 | IpVersion::V4MappedV6, _) => Network::v4(),
+        (IpVersion::V6, Dialect::Linux) => Network::v6(),
+        (IpVersion::V6, Dialect::FreeBsd) => Network { mtu: 1_500, ..Network::v6() },
     }
-}
-
-fn v6(groups: [u16; 8]) -> Address {
-    core::net::Ipv6Addr::from(groups).into()
 }
 
 fn ip_version(options: &[OptionLine], unsupported: &mut Vec<String>) -> IpVersion {

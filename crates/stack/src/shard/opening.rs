@@ -368,7 +368,7 @@ impl Shard {
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
         let limit = self.inherited(entry).map(|options| options.recv_limit(&self.tunables));
         Announced {
-            tsval: Identity::tsval(self.now, self.timestamp_offset(entry)),
+            tsval: Identity::tsval(self.tick, self.timestamp_offset(entry)),
             mss: self.own_mss(entry),
             window: initial_window(limit.unwrap_or(self.tunables.recv_buffer)),
         }

@@ -61,8 +61,10 @@ impl Shard {
         let Some(slot) = slot else { return false };
         slot.dirty = false;
         let connection = &mut slot.connection;
+        let max_text = self.host.max_text();
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
-        let outgoing = connection.poll_transmit(&mut surroundings!(self), &mut tx.payload);
+        let outgoing =
+            connection.poll_transmit(&mut surroundings!(self), max_text, &mut tx.payload);
         let Some(outgoing) = outgoing else {
             if let Some(deadline) = Lists::judge_timer(slot) {
                 self.settle_timer(index, deadline);

@@ -84,19 +84,7 @@ impl TcpStream {
     }
 
     fn look(&self, buf: &mut [u8], cx: Option<&Context<'_>>) -> Poll<io::Result<usize>> {
-        let mut replaced = None;
-        let mut state = self.cell.lock();
-        let result = match state.readable() {
-            Readable::Octets => Poll::Ready(Ok(state.peek(buf))),
-            Readable::End => Poll::Ready(state.end()),
-            Readable::Pending => {
-                replaced = cx.and_then(|cx| state.readers.register(cx.waker()));
-                Poll::Pending
-            }
-        };
-        drop(state);
-        drop(replaced);
-        result
+        self.once_readable(cx, |state| state.peek(buf))
     }
 }
 
@@ -131,10 +119,19 @@ impl TcpStream {
         cx: Option<&Context<'_>>,
         chunks: &mut [Bytes; CHUNKS],
     ) -> Poll<io::Result<usize>> {
+        self.once_readable(cx, |state| self.take_octets(state, most, chunks))
+    }
+
+    /// What `read` returns when there are octets, 0 at the end; `cx` waits for either.
+    fn once_readable(
+        &self,
+        cx: Option<&Context<'_>>,
+        read: impl FnOnce(MutexGuard<'_, StreamState>) -> usize,
+    ) -> Poll<io::Result<usize>> {
         let mut replaced = None;
         let mut state = self.cell.lock();
         let result = match state.readable() {
-            Readable::Octets => return Poll::Ready(Ok(self.take_octets(state, most, chunks))),
+            Readable::Octets => return Poll::Ready(Ok(read(state))),
             Readable::End => Poll::Ready(state.end()),
             Readable::Pending => {
                 replaced = cx.and_then(|cx| state.readers.register(cx.waker()));

@@ -7,7 +7,7 @@ use whimbrel_wire::{Endpoint, Family};
 
 use super::peer::*;
 use crate::script::call::{Call, Filled, Polled, TimeOut};
-use crate::script::host::ScriptHost;
+use crate::script::host::{Network, ScriptHost};
 use crate::script::shard_host::ShardHost;
 
 #[test]
@@ -19,7 +19,7 @@ fn a_blocked_accept_ends_when_the_handshake_does() {
     handshake(&mut host);
     let (at, returned) = host.poll_call(waiting).expect("it ended");
     assert_eq!((at, returned.value), (ms(100), Ok(4)));
-    assert_eq!(returned.out, Filled::Peer(Endpoint::new(network().remote, PEER_PORT)));
+    assert_eq!(returned.out, Filled::Peer(Endpoint::new(Network::v4().remote, PEER_PORT)));
     assert!(host.poll_call(waiting).is_none(), "it ends once");
 }
 
@@ -127,7 +127,7 @@ fn the_host_lives_where_the_script_says() {
     let v6 = |last| {
         whimbrel_wire::Address::from(std::net::Ipv6Addr::new(0xfd3d, 0, 0, 0, 0, 0, 0, last))
     };
-    let network = crate::script::host::Network {
+    let network = Network {
         local: v6(1),
         prefix_len: 64,
         gateway: v6(2),

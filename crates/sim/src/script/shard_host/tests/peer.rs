@@ -7,8 +7,7 @@ use whimbrel_posix::{Domain, Errno, MsgFlags, Protocol, SocketFlags, SocketType}
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{
-    Address, Endpoint, IpHeader, Ipv4Header, Protocol as WireProtocol, RawWindow, SeqNum, Sum,
-    TrafficClass,
+    Endpoint, IpHeader, Ipv4Header, Protocol as WireProtocol, RawWindow, SeqNum, Sum, TrafficClass,
 };
 
 use crate::script::call::{Call, Filled, ReadCall, Reading, Returned, WriteCall, Writing};
@@ -19,20 +18,10 @@ pub(super) const PORT: u16 = 8080;
 pub(super) const PEER_PORT: u16 = 40_000;
 pub(super) const PEER_ISN: u32 = 1_000;
 
-pub(super) fn network() -> Network {
-    Network {
-        local: Address::from_v4_octets([192, 168, 0, 1]),
-        prefix_len: 16,
-        gateway: Address::from_v4_octets([192, 168, 0, 2]),
-        remote: Address::from_v4_octets([192, 0, 2, 1]),
-        mtu: 1500,
-    }
-}
-
 /// A host whose receive buffer can be announced without a window scale.
 pub(super) fn host() -> ShardHost {
     let tunables = Tunables { recv_buffer: 65_535, ..Tunables::default() };
-    ShardHost::new(&network(), tunables).expect("a valid configuration")
+    ShardHost::new(&Network::v4(), tunables).expect("a valid configuration")
 }
 
 pub(super) fn ms(millis: u64) -> Duration {
@@ -75,7 +64,7 @@ pub(super) fn segment(
     (seq, ack): (u32, u32),
     text: &[u8],
 ) -> Vec<u8> {
-    let Network { local, remote, .. } = network();
+    let Network { local, remote, .. } = Network::v4();
     let syn = flags.contains(TcpFlags::SYN);
     let options =
         TcpOptions { mss: syn.then_some(whimbrel_wire::Mss::new(1460)), ..TcpOptions::default() };

@@ -4,7 +4,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::peer::*;
 use crate::script::call::{Call, Filled, TimeOut};
-use crate::script::host::ScriptHost;
+use crate::script::host::{Network, ScriptHost};
 
 /// Milliseconds: the grain of timers.
 fn in_ms(at: std::time::Duration) -> u128 {
@@ -15,7 +15,7 @@ fn in_ms(at: std::time::Duration) -> u128 {
 fn time_stops_at_each_packet_and_tells_when_it_left() {
     let mut host = host();
     let fd = socket(&mut host);
-    let to = Endpoint::new(network().remote, PEER_PORT);
+    let to = Endpoint::new(Network::v4().remote, PEER_PORT);
     let connecting = blocked(&mut host, Call::Connect { fd, to });
     host.run_until(ms(10_000));
     assert_eq!(host.now(), ms(0), "the SYN leaves at once");
@@ -40,7 +40,7 @@ fn a_call_that_fails_in_the_end_fails_at_its_time() {
     let mut host = host();
     host.set("net.ipv4.tcp_syn_retries", "1").expect("nothing happened yet");
     let fd = socket(&mut host);
-    let to = Endpoint::new(network().remote, PEER_PORT);
+    let to = Endpoint::new(Network::v4().remote, PEER_PORT);
     let connecting = blocked(&mut host, Call::Connect { fd, to });
     run(&mut host, ms(10_000));
     let (at, returned) = host.poll_call(connecting).expect("nobody answered");
