@@ -23,7 +23,7 @@ pub(crate) enum Pending {
     Error(ErrorOut),
 }
 
-/// A bounded queue: whoever provokes more than this between two bursts out is not answered.
+/// A queue: whoever provokes more than its bound between two bursts out is not answered.
 #[derive(Debug, Default)]
 pub(crate) struct Replies(VecDeque<Pending>);
 
@@ -38,6 +38,12 @@ impl Replies {
             self.0.push_back(pending);
         }
         room
+    }
+
+    /// Queues the last segment of a connection: there are no more of those than connections, however
+    /// many end at once.
+    pub(crate) fn push_own(&mut self, pending: Pending) {
+        self.0.push_back(pending);
     }
 
     /// Puts back the rest of what was popped.

@@ -12,10 +12,10 @@ macro_rules! surroundings {
     ($shard:expr) => {
         whimbrel_tcp::Context {
             now: $shard.now,
+            tick: $shard.tick,
             tunables: &$shard.tunables,
             counters: &mut $shard.counters,
             pool: &mut $shard.pool,
-            max_text: $shard.host.max_text(),
         }
     };
 }
@@ -43,7 +43,7 @@ use whimbrel_tcp::context::ColdPool;
 use whimbrel_tcp::table::{
     Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, PortRange, Ports,
 };
-use whimbrel_tcp::{Context, Counters, Instant, Tunables};
+use whimbrel_tcp::{Context, Counters, Instant, Tick, Tunables};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::ports::SourcePool;
@@ -66,6 +66,8 @@ pub use error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, S
 pub struct Shard {
     /// The time last told.
     now: Instant,
+    /// The millisecond it lies in.
+    tick: Tick,
     tunables: Tunables,
     identity: Identity,
     cookies: Cookies,
@@ -117,6 +119,7 @@ impl Shard {
         };
         Ok(Self {
             now: Instant::ZERO,
+            tick: Instant::ZERO.tick(),
             identity: Identity::new(&secrets, &tunables),
             cookies: Cookies::new(&secrets),
             fast_open_keys: FastOpenKeys::new(&secrets.fast_open),

@@ -178,6 +178,15 @@ impl Cold {
         self.fast_syn = None;
     }
 
+    /// Nothing is in it. Offsets go on where they are, 64 bits of them, and room for small texts is let
+    /// go.
+    #[inline]
+    pub(crate) fn shed(&mut self) {
+        debug_assert!(self.is_empty());
+        self.recv.shed();
+    }
+
+    #[inline]
     fn is_empty(&self) -> bool {
         self.send.is_empty()
             && self.recv.is_empty()
@@ -392,9 +401,18 @@ impl Connection {
     }
 
     /// Gives the cold half back if nothing is in it.
+    #[inline]
     fn settle(&mut self, pool: &mut ColdPool) {
-        if let Some(cold) = self.cold.take_if(|cold| cold.is_empty()) {
-            pool.give(cold);
+        if self.cold.as_ref().is_some_and(|cold| cold.is_empty()) {
+            self.give_back(pool);
+        }
+    }
+
+    /// Gives the cold half back, in which nothing is.
+    #[inline(never)]
+    fn give_back(&mut self, pool: &mut ColdPool) {
+        if let Some(cold) = self.cold.take() {
+            pool.give_empty(cold);
         }
     }
 

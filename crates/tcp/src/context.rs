@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
 use crate::conn::{Cold, Ledger};
-use crate::time::Instant;
+use crate::time::{Instant, Tick};
 use crate::{Counters, Tunables};
 
 /// The surroundings of one call into the protocol.
@@ -14,15 +14,14 @@ use crate::{Counters, Tunables};
 pub struct Context<'a> {
     /// The time of the burst being processed; one reading serves all its segments.
     pub now: Instant,
+    /// The millisecond it lies in: several of each segment's steps note it, and it takes a division.
+    pub tick: Tick,
     /// The rules in force.
     pub tunables: &'a Tunables,
     /// What happened, by name.
     pub counters: &'a mut Counters,
     /// Cold halves waiting for a connection that has something to buffer.
     pub pool: &'a mut ColdPool,
-    /// The most octets of text that one segment handed to the device may carry: the MSS, or more
-    /// if the device (or the stack behind it) cuts super-segments.
-    pub max_text: u32,
 }
 
 /// Cold halves and ledgers of connections, kept for the next that needs one, so that a short connection
@@ -59,9 +58,16 @@ impl ColdPool {
 
     /// Takes a cold half back, lets go of all it held, and keeps it if there is room.
     pub fn give(&mut self, mut cold: Box<Cold>) {
+        cold.reset();
+        self.give_empty(cold);
+    }
+
+    /// Takes back one that nothing is in, which nearly each was until then.
+    #[inline]
+    pub(crate) fn give_empty(&mut self, mut cold: Box<Cold>) {
         self.lent = self.lent.saturating_sub(1);
+        cold.shed();
         if self.idle.len() < Self::BOUND {
-            cold.reset();
             self.idle.push(cold);
         }
     }

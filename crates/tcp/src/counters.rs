@@ -53,6 +53,9 @@ counters! {
     retrans_segs = "TcpRetransSegs",
     /// Resets sent.
     out_rsts = "TcpOutRsts",
+    /// Answers to segments, packets and time-outs that were not sent because 1,024 of them waited to
+    /// leave.
+    replies_refused = "WhimbrelRepliesRefused",
     /// Segments received with a wrong checksum.
     in_csum_errors = "TcpInCsumErrors",
     /// Segments received that could not be parsed.

@@ -24,7 +24,7 @@ pub(crate) struct Backlog {
     pub(crate) at: Endpoint,
     /// Whose connections it takes.
     pub(crate) families: Families,
-    /// How many may wait (>= 1).
+    /// How many may wait (>= 1): as on Linux the backlog, and one more.
     pub(crate) most: u32,
     /// How many handshakes of Fast Open may be under way.
     pub(crate) fast_open: u32,
@@ -71,7 +71,7 @@ impl Backlog {
             posted: false,
             dropped: false,
         };
-        Self { at, families, most: backlog.max(1), fast_open, state: Mutex::new(state) }
+        Self { at, families, most: backlog.saturating_add(1), fast_open, state: Mutex::new(state) }
     }
 
     /// Nothing panics under the lock but an executor's cloning of a waker.
@@ -88,9 +88,10 @@ impl Backlog {
                 None => Ok(None),
             };
         };
-        // Not for each: while less than half of the backlog is taken, nobody is kept out.
-        let crowded = state.told > self.most / 2 && state.ready.len() <= state.told as usize / 2;
-        let tell = crowded && !state.posted;
+        // Not for each: while the shard has room for as many as a burst completes, nobody is kept
+        // out.
+        let crowded = self.most.saturating_sub(state.told) < self.most.min(AMPLE);
+        let tell = crowded && state.ready.len() <= state.told as usize / 2 && !state.posted;
         state.posted |= tell;
         Ok(Some((accepted, tell)))
     }
@@ -100,6 +101,9 @@ impl Backlog {
         self.lock().ready.len()
     }
 }
+
+/// Twice the frames of one pass.
+const AMPLE: u32 = 128;
 
 /// The shard's side.
 impl State {

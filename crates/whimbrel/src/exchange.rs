@@ -140,6 +140,10 @@ impl StreamState {
         out: &mut Wakers,
     ) {
         let peer = shard.flow(handle).map(|flow| flow.remote);
+        // Both may have come in one burst.
+        if shard.snapshot(handle).is_some_and(|it| it.fin_received) {
+            self.flags.set(Flags::FIN);
+        }
         let (opened, tunables) = (self.flags.has(Flags::OPEN), shard.tunables());
         let error = match shard.attempt(handle).filter(|_| !opened) {
             Some(attempt) => Some(fault::not_opened(reason, peer, &attempt)),

@@ -181,7 +181,7 @@ async fn stats_of(part: &Part) -> io::Result<ListenerStats> {
         let (waiting, half_open) = (listener.waiting(), listener.half_open());
         drop(state);
         let waiting = waiting + backlog.waiting();
-        let backlog = backlog.most;
+        let backlog = backlog.most - 1;
         Some(ListenerStats {
             accepted,
             overflows,

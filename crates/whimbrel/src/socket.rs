@@ -135,8 +135,7 @@ impl TcpSocket {
         Ok(stream)
     }
 
-    /// Listens, with room for `backlog` complete connections (at least 1) that wait for `accept`, and one
-    /// more.
+    /// Listens, with room for `backlog` complete connections that wait for `accept`, and one more.
     /// A socket that is not bound gets a port that is drawn.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         let any = self.local_addr()?;

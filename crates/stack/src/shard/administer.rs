@@ -86,7 +86,7 @@ impl Shard {
         let key = FlowKey::of(connection);
         let marking = connection.marking(cx.tunables);
         if let Some(reset) = connection.drop_by_force(&mut cx) {
-            self.replies.push(Pending::Reply(key, reset, marking));
+            self.replies.push_own(Pending::Reply(key, reset, marking));
         }
         self.settle(index);
     }

@@ -11,6 +11,7 @@ impl Shard {
     /// start in the past.
     pub fn tell_time(&mut self, now: Instant) {
         self.now = self.now.max(now);
+        self.tick = self.now.tick();
     }
 
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.

@@ -1,6 +1,6 @@
 //! TIME-WAIT: how records begin, what segments do to them, how they end.
 
-use whimbrel_tcp::conn::{Connection, Marking};
+use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{
     Ended, Identity, Kind, Lifetimes, Opener, Record, RefusalReason, ReuseBy, RstVerdict,
     SegmentVerdict, SynAnswer, SynEntry, SynVerdict, TimeWait,
@@ -18,7 +18,8 @@ use crate::replies::Pending;
 /// TIME-WAIT.
 impl Shard {
     /// A record takes the connection's place. Returns where the table is to lead.
-    pub(super) fn start_waiting(&mut self, ended: Ended) -> Record {
+    #[inline]
+    pub(super) fn start_waiting(&mut self, wait: TimeWait, key: &FlowKey) -> Record {
         // Two: a ring may have used up its numbers, too. Above a bound that was lowered, the clock
         // takes out the rest.
         for _ in 0..2 {
@@ -26,26 +27,10 @@ impl Shard {
                 self.recycle_wait();
             }
         }
-        let wait = TimeWait::new(ended, self.now.tick());
-        let class = self.host.addresses.path_class(&ended.remote);
+        let class = self.host.addresses.path_class(&key.remote);
         self.on_own_wait(&wait);
         let index = self.records.waits.enter(class, wait);
         Record::new(Kind::TimeWait, index)
-    }
-
-    /// Acknowledges the peer's FIN in place of the connection that received it, which showed this
-    /// TSval and whose packets were marked so.
-    pub(super) fn acknowledge_from_wait(
-        &mut self,
-        waiting: Record,
-        tsval: u32,
-        key: &FlowKey,
-        marking: Marking,
-    ) {
-        if let Some(wait) = self.records.waits.get(waiting.index()) {
-            let ack = wait.ack_reply(Some(tsval));
-            self.replies.push(Pending::Reply(*key, ack, marking));
-        }
     }
 
     /// A segment for a flow in TIME-WAIT.
@@ -66,7 +51,7 @@ impl Shard {
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
                 self.restart_wait(index, located);
                 let ack = self.wait_ack(&wait);
-                self.replies.push(Pending::Reply(arrival.key, ack, marking));
+                self.reply(Pending::Reply(arrival.key, ack, marking));
                 Verdict::Accepted
             }
             SegmentVerdict::Drop(DropReason::TimeWait) => {
@@ -77,7 +62,7 @@ impl Shard {
             }
             SegmentVerdict::Ack(reason) => {
                 let interval = self.tunables.challenge_interval;
-                let now = self.now.tick();
+                let now = self.tick;
                 let wait = self.records.waits.get_mut(index);
                 let answer = wait.is_some_and(|wait| wait.on_reply(now, interval)).into();
                 self.answer_from_wait(index, answer, reason)
@@ -87,7 +72,7 @@ impl Shard {
     }
 
     fn on_reset_in_time_wait(&mut self, index: u32, wait: &TimeWait, seq: SeqNum) -> Verdict {
-        match wait.judge_rst(seq, self.now.tick(), self.tunables.tw_rst) {
+        match wait.judge_rst(seq, self.tick, self.tunables.tw_rst) {
             RstVerdict::End => {
                 self.counters.time_wait_killed += 1;
                 self.end_wait(index);
@@ -153,7 +138,7 @@ impl Shard {
     ) -> Verdict {
         match wait.judge_answer(arrival.segment.header.seq, self.tunables.tw_answer) {
             SynAnswer::ChallengeAck => {
-                let (interval, now) = (self.tunables.challenge_interval, self.now.tick());
+                let (interval, now) = (self.tunables.challenge_interval, self.tick);
                 let wait = self.records.waits.get_mut(index);
                 let answer = wait.is_some_and(|wait| wait.on_challenge(now, interval)).into();
                 self.answer_from_wait(index, answer, DropReason::TimeWaitSyn)
@@ -184,13 +169,13 @@ impl Shard {
         let ended = wait.ended();
         let local = self.host.addresses.get(ended.local_index);
         let offset = local.map(|local| self.identity.timestamp_offset(local, &ended.remote));
-        wait.ack_reply(offset.map(|offset| Identity::tsval(self.now, offset)))
+        wait.ack_reply(offset.map(|offset| Identity::tsval(self.tick, offset)))
     }
 
     /// The peer repeated its FIN: 2 MSL begin again.
     fn restart_wait(&mut self, index: u32, located: &Located<'_>) {
         let tsval = located.arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
-        let moved = self.records.waits.restart(index, self.now.tick(), tsval);
+        let moved = self.records.waits.restart(index, self.tick, tsval);
         let Some(moved) = moved else { return };
         if let Some(wait) = self.records.waits.get(moved).copied() {
             self.on_wait_anew(&wait);
@@ -233,7 +218,7 @@ impl Shard {
             return true;
         }
         let lifetimes = Lifetimes::new(&self.tunables);
-        match self.records.waits.pop_expired(self.now.tick(), &lifetimes) {
+        match self.records.waits.pop_expired(self.tick, &lifetimes) {
             Some((index, wait)) => {
                 self.forget_wait(index, &wait);
                 true

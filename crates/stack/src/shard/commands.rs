@@ -86,7 +86,7 @@ impl Shard {
 
     fn send_reset(&mut self, reset: Option<Reset>) {
         if let Some(Reset(key, reply, marking)) = reset {
-            self.replies.push(Pending::Reply(key, reply, marking));
+            self.replies.push_own(Pending::Reply(key, reply, marking));
         }
     }
 

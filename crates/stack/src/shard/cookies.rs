@@ -103,7 +103,7 @@ impl Shard {
             place.on_cookie_sent(self.now);
         }
         self.counters.cookies_sent += 1;
-        self.replies.push(Pending::SynCookie(entry));
+        self.reply(Pending::SynCookie(entry));
         Verdict::Accepted
     }
 
@@ -183,10 +183,10 @@ impl Shard {
     /// the next may seem too old to it.
     fn offset_after(&self, entry: &SynEntry, tsecr: u32) -> u32 {
         let own = self.timestamp_offset(entry);
-        let age = Identity::tsval(self.now, own).wrapping_sub(tsecr);
+        let age = Identity::tsval(self.tick, own).wrapping_sub(tsecr);
         let is_ours = u128::from(age) <= Cookies::LIFETIME.as_millis() + CARRIED_LAG;
         match self.cookies.membership() {
-            Membership::Group if !is_ours => tsecr.wrapping_sub(self.now.tick().raw()),
+            Membership::Group if !is_ours => tsecr.wrapping_sub(self.tick.raw()),
             _ => own,
         }
     }

@@ -97,7 +97,7 @@ impl Shard {
     /// Answers a packet that was refused, if that is allowed.
     pub(super) fn answer(&mut self, packet: &[u8], answer: Answer) {
         if let Some(error) = self.host.answer(self.now, packet, answer) {
-            self.replies.push(Pending::Error(error));
+            self.reply(Pending::Error(error));
         }
     }
 

@@ -226,7 +226,7 @@ impl Shard {
             Verdict::Reply(reply, reason) => {
                 self.counters.drop_segments(reason, segs);
                 let marking = self.marking_of(located.record);
-                self.replies.push(Pending::Reply(arrival.key, reply, marking));
+                self.reply(Pending::Reply(arrival.key, reply, marking));
             }
         }
     }

@@ -150,7 +150,7 @@ impl Shard {
             }
             None => self.records.flows.insert(hash, record),
         }
-        self.replies.push(Pending::SynAck(index));
+        self.reply(Pending::SynAck(index));
         Verdict::Accepted
     }
 
@@ -177,7 +177,7 @@ impl Shard {
             SynStep::Complete => self.complete(index, located),
             SynStep::Repeat => {
                 entry.on_repeated_syn(&arrival.segment.header.whole());
-                self.replies.push(Pending::SynAck(index));
+                self.reply(Pending::SynAck(index));
                 Verdict::Accepted
             }
             SynStep::Reset => {
@@ -368,7 +368,7 @@ impl Shard {
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
         let limit = self.inherited(entry).map(|options| options.recv_limit(&self.tunables));
         Announced {
-            tsval: Identity::tsval(self.now, self.timestamp_offset(entry)),
+            tsval: Identity::tsval(self.tick, self.timestamp_offset(entry)),
             mss: self.own_mss(entry),
             window: initial_window(limit.unwrap_or(self.tunables.recv_buffer)),
         }
@@ -407,7 +407,7 @@ impl Shard {
             Some(Due::Repeat(index)) => {
                 self.counters.syn_retrans += 1;
                 self.counters.retrans_segs += 1;
-                self.replies.push(Pending::SynAck(index));
+                self.reply(Pending::SynAck(index));
             }
             Some(Due::Expired(index, entry)) => {
                 self.counters.syn_timeouts += 1;

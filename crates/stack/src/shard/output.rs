@@ -26,6 +26,13 @@ impl Shard {
         self.replies.len() > 0 || !self.lists.dirty.is_empty() || self.host.link_waits()
     }
 
+    /// Queues an answer to what somebody sent, if there is room.
+    pub(super) fn reply(&mut self, pending: Pending) {
+        if !self.replies.push(pending) {
+            self.counters.replies_refused += 1;
+        }
+    }
+
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
         match pending {
             Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
@@ -54,8 +61,10 @@ impl Shard {
         let Some(slot) = slot else { return false };
         slot.dirty = false;
         let connection = &mut slot.connection;
+        let max_text = self.host.max_text();
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
-        let outgoing = connection.poll_transmit(&mut surroundings!(self), &mut tx.payload);
+        let outgoing =
+            connection.poll_transmit(&mut surroundings!(self), max_text, &mut tx.payload);
         let Some(outgoing) = outgoing else {
             if let Some(deadline) = Lists::judge_timer(slot) {
                 self.settle_timer(index, deadline);

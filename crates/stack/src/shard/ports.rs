@@ -142,7 +142,7 @@ impl Shard {
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
-        let (records, now) = (&self.records, self.now.tick());
+        let (records, now) = (&self.records, self.tick);
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
         let mut look = |port| {
@@ -188,7 +188,7 @@ impl Shard {
             return shortage;
         };
         let class = self.host.addresses.path_class(&key.remote);
-        let now = self.now.tick();
+        let now = self.tick;
         let lasts = Lifetimes::new(&self.tunables).millis(class) + 1;
         let left = lasts.saturating_sub(now.millis_since(wait.entered()));
         let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));

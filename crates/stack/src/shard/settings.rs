@@ -45,7 +45,7 @@ impl Shard {
         self.listeners.set_options(listener, options)
     }
 
-    /// How many complete connections may wait for [`Shard::accept`] (0 counts as 1). Returns
+    /// How many complete connections may wait for [`Shard::accept`] (0: none, for now). Returns
     /// whether `listener` names one.
     pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
         self.listeners.set_backlog(listener, backlog)

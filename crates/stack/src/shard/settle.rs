@@ -4,13 +4,14 @@ use alloc::collections::VecDeque;
 
 use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::{Marking, Signals, State};
-use whimbrel_tcp::table::{Kind, Opener, Record};
+use whimbrel_tcp::table::{Kind, Opener, Record, TimeWait};
 
 use super::Shard;
 use super::closing::ended;
 use crate::connections::Slot;
 use crate::ip::FlowKey;
 use crate::markings::Markings;
+use crate::replies::Pending;
 use crate::{Event, ListenerId};
 
 /// What connections are to be asked: by the device what they send, by the application what is new.
@@ -110,14 +111,15 @@ impl Shard {
         let marking = connection.marking(&self.tunables);
         let usual = marking == Marking::usual(&self.tunables);
         let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
-        // The peer's FIN, if it came last; where ours was acknowledged last (CLOSING), nothing.
-        let owed = connection.owes_ack().then(|| connection.tsval(self.now));
-        let (key, ended) = (FlowKey::of(connection), ended(connection, generation, opener, number));
-        let waiting = self.start_waiting(ended);
-        if let Some(tsval) = owed {
-            self.acknowledge_from_wait(waiting, tsval, &key, marking);
+        let key = FlowKey::of(connection);
+        let wait = TimeWait::new(ended(connection, generation, opener, number), self.tick);
+        // It acknowledges the peer's FIN in place of the connection that received it, if that came
+        // last; where ours was acknowledged last (CLOSING), nothing.
+        if connection.owes_ack() {
+            let ack = wait.ack_reply(Some(connection.tsval(self.tick)));
+            self.replies.push_own(Pending::Reply(key, ack, marking));
         }
-        Some(waiting)
+        Some(self.start_waiting(wait, &key))
     }
 
     /// Frees a connection that is over and that nobody holds.

@@ -67,7 +67,7 @@ impl Connection {
     /// Counts an acknowledgment, and what it tells of text that came twice.
     fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
         let tally = &mut self.ledger.tally;
-        tally.last_ack_recv = cx.now.tick();
+        tally.last_ack_recv = cx.tick;
         tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(tells_of_duplicate(seg)));
     }
 
@@ -99,7 +99,7 @@ impl Connection {
             cold.send.acknowledge(octets);
         }
         self.ledger.tally.on_ack(octets, self.in_segments(numbers));
-        self.ledger.tally.waits_since = cx.now.tick();
+        self.ledger.tally.waits_since = cx.tick;
         self.snd.advance(ack);
         // It must not fall behind by half the circle, or it would seem to lie ahead.
         self.small_end = self.small_end.later(ack);
@@ -196,7 +196,7 @@ impl Connection {
         self.rearm_retransmission(cx);
         // Once more is admitted than was probed with, it is no longer a stall.
         if stalled && !self.flags.has(Flags::PERSIST) {
-            self.ledger.tally.waits_since = cx.now.tick();
+            self.ledger.tally.waits_since = cx.tick;
             self.attempts = 0;
             self.rtt.end_back_off();
             self.restart_after_idle(cx);
@@ -234,7 +234,7 @@ impl Connection {
         let timed = self.rtt.finish_timing(ack, cx.now);
         if let Some(rtt) = timed.or_else(|| self.echoed(cx, seg)) {
             self.rtt.on_sample(rtt, cx.tunables);
-            self.ledger.tally.on_round_trip(rtt, cx.now);
+            self.ledger.tally.on_round_trip(rtt, cx.tick);
         }
     }
 
@@ -251,7 +251,7 @@ impl Connection {
         // SND.UNA is increased."
         let stamps = seg.header.options.timestamps.filter(|stamps| stamps.ecr != 0)?;
         let sent = stamps.ecr.wrapping_sub(self.stamps.offset);
-        let millis = cx.now.tick().raw().wrapping_sub(sent);
+        let millis = cx.tick.raw().wrapping_sub(sent);
         let trip = (millis < ECHO_LIMIT_MILLIS).then(|| Micros::new(millis.wrapping_mul(1_000)))?;
         // Without SACK nobody tells of such a duplicate: an echo from before the time-out that sent
         // it again is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).

@@ -131,7 +131,7 @@ impl Connection {
     /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
     /// none was sent for long.
     pub(super) fn restart_after_idle(&mut self, cx: &Context<'_>) {
-        let idle = cx.now.tick().millis_since(self.text_sent);
+        let idle = cx.tick.millis_since(self.text_sent);
         // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
         // the TCP has not sent data in an interval exceeding the retransmission timeout."
         if idle > 0

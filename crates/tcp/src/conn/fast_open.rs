@@ -73,7 +73,7 @@ impl Connection {
         if slices.octets() > 0 {
             self.flags.set(Flags::SYN_DATA);
             self.small_end = self.snd.una + 1 + slices.octets();
-            self.text_sent = cx.now.tick();
+            self.text_sent = cx.tick;
         }
         Some(syn.option)
     }
@@ -124,7 +124,7 @@ impl Connection {
 
     /// The text of the SYN, as much of it as there is room for: the application can read it.
     pub fn take_syn_text(&mut self, cx: &mut Context<'_>, syn: &RxSegment<'_>) {
-        self.ledger.tally.on_segment(syn, cx.now);
+        self.ledger.tally.on_segment(syn, cx.tick);
         let take = syn.payload.len().min(self.rcv.wnd());
         if take > 0 {
             let advance = self.cold(cx).recv.append(syn.payload, 0, take);

@@ -12,7 +12,7 @@ impl Connection {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Verdict {
         self.heard(cx);
-        self.ledger.tally.on_segment(seg, cx.now);
+        self.ledger.tally.on_segment(seg, cx.tick);
         let step = match self.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
             State::Closed | State::TimeWait => Done(Verdict::Drop(DropReason::Closed)),
@@ -60,7 +60,7 @@ impl Connection {
         };
         let older = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() < 0;
         // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
-        let valid = cx.now.tick().millis_since(self.stamps.recent_at) < PAWS_IDLE_MILLIS;
+        let valid = cx.tick.millis_since(self.stamps.recent_at) < PAWS_IDLE_MILLIS;
         if older && valid {
             // RFC 7323 5.3 R1: it is not acceptable; an acknowledgment is sent, the segment dropped.
             self.acknowledge_refused(cx, seg);
@@ -269,7 +269,7 @@ impl Connection {
     /// (CVE-2016-5696).
     pub(super) fn challenge(&mut self, cx: &mut Context<'_>) {
         let (interval, burst) = (cx.tunables.challenge_interval, cx.tunables.challenge_burst);
-        if !self.challenges.take_one(cx.now.tick(), interval, burst) {
+        if !self.challenges.take_one(cx.tick, interval, burst) {
             cx.counters.challenge_acks_skipped += 1;
             return;
         }
@@ -293,10 +293,10 @@ impl Connection {
             // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
             // SEG.TSval is copied to TS.Recent; otherwise, it is ignored."
             let newer = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() >= 0;
-            let idle = cx.now.tick().millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS;
+            let idle = cx.tick.millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS;
             if (newer || idle) && seg.header.seq.at_or_before(self.rcv.last_ack) {
                 self.stamps.recent = stamps.val;
-                self.stamps.recent_at = cx.now.tick();
+                self.stamps.recent_at = cx.tick;
             }
         }
     }

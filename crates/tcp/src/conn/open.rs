@@ -107,7 +107,7 @@ impl Connection {
         if let Some(recent) = handshake.ts_recent {
             self.flags.set(Flags::TIMESTAMPS);
             self.stamps.recent = recent;
-            self.stamps.recent_at = cx.now.tick();
+            self.stamps.recent_at = cx.tick;
         }
         if handshake.sack {
             self.flags.set(Flags::SACK);
@@ -126,7 +126,7 @@ impl Connection {
     pub fn succeed(&mut self, cx: &Context<'_>, recent: u32) {
         self.flags.set(Flags::SUCCEEDS);
         self.stamps.recent = recent;
-        self.stamps.recent_at = cx.now.tick();
+        self.stamps.recent_at = cx.tick;
     }
 
     /// Whether a segment bears a timestamp older than the former connection's last.
@@ -139,7 +139,7 @@ impl Connection {
 
     pub(super) fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
         let mut ledger = cx.pool.take_ledger();
-        ledger.tally = Tally::new(cx.now);
+        ledger.tally = Tally::new(cx.tick);
         Self {
             remote: open.remote,
             remote_port: open.remote_port,
@@ -167,8 +167,8 @@ impl Connection {
             soft_error: None,
             send_size: cx.tunables.send_buffer,
             recv_size: cx.tunables.recv_buffer,
-            text_sent: cx.now.tick(),
-            challenges: cx.now.tick(),
+            text_sent: cx.tick,
+            challenges: cx.tick,
             timers: Timers::default(),
             ledger,
             cold: None,
@@ -270,7 +270,7 @@ impl Connection {
         match options.timestamps.filter(|_| self.flags.has(Flags::TIMESTAMPS)) {
             Some(stamps) => {
                 self.stamps.recent = stamps.val;
-                self.stamps.recent_at = cx.now.tick();
+                self.stamps.recent_at = cx.tick;
             }
             None => self.flags.clear(Flags::TIMESTAMPS),
         }

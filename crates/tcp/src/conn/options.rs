@@ -200,9 +200,19 @@ impl Connection {
     /// How long the peer may leave us without an acknowledgment, if that is limited by time.
     pub(super) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
         let own = self.particulars().and_then(|set| set.user_timeout);
+        own.or(self.connect_timeout(tunables))
+    }
+
+    /// Whether time limits the first SYN, too. What an application sets does not: as on Linux it is
+    /// looked at with the second.
+    pub(super) fn limits_first_syn(&self, tunables: &Tunables) -> bool {
+        let own = self.particulars().and_then(|set| set.user_timeout);
+        own.is_none() && self.connect_timeout(tunables).is_some()
+    }
+
+    fn connect_timeout(&self, tunables: &Tunables) -> Option<Duration> {
         let opening = matches!(self.state, State::SynSent | State::SynReceived) && !self.is_early();
-        let usual = Some(tunables.connect_timeout).filter(|limit| opening && !limit.is_zero());
-        own.or(usual)
+        Some(tunables.connect_timeout).filter(|limit| opening && !limit.is_zero())
     }
 
     pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {

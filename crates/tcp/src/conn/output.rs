@@ -9,7 +9,7 @@ use whimbrel_wire::{Mss, RawWindow, WindowScale, WindowSize};
 
 use super::{Connection, Flags, State};
 use crate::table::Identity;
-use crate::{Context, Instant, Slices};
+use crate::{Context, Slices, Tick};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,9 +150,16 @@ impl Connection {
                 || self.owes_window_update())
     }
 
-    /// Makes the next segment, if there is one to send. `slices` is empty and receives its text.
-    pub fn poll_transmit(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Option<Outgoing> {
-        let Some(plan) = self.judge_transmit(cx.max_text) else {
+    /// Makes the next segment, if there is one to send. `slices` is empty and receives its text, at
+    /// most `max_text` octets of it or a full segment: more than that if the device (or the stack behind
+    /// it) cuts super-segments.
+    pub fn poll_transmit(
+        &mut self,
+        cx: &mut Context<'_>,
+        max_text: u32,
+        slices: &mut Slices,
+    ) -> Option<Outgoing> {
+        let Some(plan) = self.judge_transmit(max_text) else {
             self.note_limit(cx);
             return None;
         };
@@ -182,7 +189,7 @@ impl Connection {
     fn on_made(&mut self, cx: &mut Context<'_>, slices: &Slices, gso_size: u16) {
         let segs = segments(slices.octets(), gso_size);
         cx.counters.out_segs += segs;
-        self.ledger.tally.on_sent(slices.octets(), segs, cx.now);
+        self.ledger.tally.on_sent(slices.octets(), segs, cx.tick);
         if self.unsent_low_water().is_some() {
             self.tell_room();
         }
@@ -392,7 +399,7 @@ impl Connection {
         if odd_part(len, mss) != 0 {
             self.small_end = end;
         }
-        self.text_sent = cx.now.tick();
+        self.text_sent = cx.tick;
         self.snd.sent_to(self.snd.nxt.later(end));
         self.arm_retransmission(cx);
         head
@@ -551,7 +558,7 @@ impl Connection {
     /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).
     pub(super) fn own_timestamps(&self, cx: &Context<'_>) -> Option<Timestamps> {
         self.flags.has(Flags::TIMESTAMPS).then(|| Timestamps {
-            val: self.tsval(cx.now),
+            val: self.tsval(cx.tick),
             // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that
             // segment SHOULD set the TSecr field to zero", as TS.Recent still is.
             ecr: self.stamps.recent,
@@ -559,7 +566,7 @@ impl Connection {
     }
 
     /// TSval now; shown if timestamps were negotiated.
-    pub fn tsval(&self, now: Instant) -> u32 {
+    pub fn tsval(&self, now: Tick) -> u32 {
         Identity::tsval(now, self.stamps.offset)
     }
 

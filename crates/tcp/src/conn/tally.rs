@@ -84,8 +84,7 @@ pub enum Limit {
 
 impl Tally {
     /// Nothing happened yet.
-    pub(super) fn new(now: Instant) -> Self {
-        let now = now.tick();
+    pub(super) fn new(now: Tick) -> Self {
         Self {
             last_data_sent: now,
             last_data_recv: now,
@@ -96,12 +95,12 @@ impl Tally {
         }
     }
 
-    pub(super) fn on_segment(&mut self, seg: &RxSegment<'_>, now: Instant) {
+    pub(super) fn on_segment(&mut self, seg: &RxSegment<'_>, now: Tick) {
         let segs = u32::from(seg.meta.segs);
         self.segs_in = self.segs_in.wrapping_add(segs);
         if !seg.payload.is_empty() {
             self.data_segs_in = self.data_segs_in.wrapping_add(segs);
-            self.last_data_recv = now.tick();
+            self.last_data_recv = now;
             let each = if segs > 1 { u32::from(seg.meta.gso_size) } else { seg.payload.len() };
             self.rcv_mss = self.rcv_mss.max(each.min(u32::from(u16::MAX)) as u16);
         }
@@ -113,11 +112,11 @@ impl Tally {
     }
 
     /// `segs` segments left with `octets` octets of text.
-    pub(super) fn on_sent(&mut self, octets: u32, segs: u64, now: Instant) {
+    pub(super) fn on_sent(&mut self, octets: u32, segs: u64, now: Tick) {
         self.segs_out = self.segs_out.wrapping_add(segs as u32);
         if octets > 0 {
             self.data_segs_out = self.data_segs_out.wrapping_add(segs as u32);
-            self.last_data_sent = now.tick();
+            self.last_data_sent = now;
         }
     }
 
@@ -128,8 +127,7 @@ impl Tally {
 
     /// A round trip was measured. The least counts for five minutes, as Linux' `tcp_min_rtt_wlen`
     /// has it: a path may become longer.
-    pub(super) fn on_round_trip(&mut self, rtt: Micros, now: Instant) {
-        let now = now.tick();
+    pub(super) fn on_round_trip(&mut self, rtt: Micros, now: Tick) {
         let micros = rtt.get().max(1);
         let old = now.millis_since(self.min_rtt_since) > MIN_RTT_MILLIS;
         if old || self.min_rtt.is_none_or(|least| micros <= least.get()) {
@@ -177,7 +175,7 @@ impl Connection {
     /// Notes what keeps the sender from sending more, and for how long.
     pub(super) fn note_limit(&mut self, cx: &Context<'_>) {
         let limit = self.judge_limit();
-        self.ledger.tally.enter(limit, cx.now.tick());
+        self.ledger.tally.enter(limit, cx.tick);
     }
 
     fn judge_limit(&self) -> Limit {

@@ -223,14 +223,14 @@ impl Connection {
     }
 
     fn judge_update(&self, announced: u32) -> bool {
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            return false;
+        }
         let mss = u32::from(self.mss);
         let edge = self.judge_edge(mss);
         let half = self.most_window() / 2;
         let step = edge.offset_from(self.rcv.edge);
-        step > 0
-            && announced < half
-            && (step >= 2 * mss || step >= half)
-            && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
+        step > 0 && announced < half && (step >= 2 * mss || step >= half)
     }
 }
 

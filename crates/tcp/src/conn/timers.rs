@@ -105,7 +105,7 @@ impl Connection {
                 // retransmission timeout period (SHLD-29)", not when what was acknowledged would
                 // have been sent again.
                 self.flags.set(Flags::PERSIST);
-                self.ledger.tally.waits_since = cx.now.tick();
+                self.ledger.tally.waits_since = cx.tick;
                 self.timers.retransmission = due;
             }
             return;
@@ -120,7 +120,7 @@ impl Connection {
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if self.timers.retransmission == Instant::NEVER {
             if self.attempts == 0 {
-                self.ledger.tally.waits_since = cx.now.tick();
+                self.ledger.tally.waits_since = cx.tick;
             }
             self.timers.retransmission = self.retransmission_due(cx);
         }
@@ -153,7 +153,11 @@ impl Connection {
         };
         match self.user_timeout(cx.tunables) {
             // So that it is noticed when it is over, not up to a minute later.
-            Some(limit) if self.attempts > 0 || self.flags.has(Flags::PERSIST) => {
+            Some(limit)
+                if self.attempts > 0
+                    || self.flags.has(Flags::PERSIST)
+                    || self.limits_first_syn(cx.tunables) =>
+            {
                 wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
             }
             _ => wait,
@@ -183,7 +187,7 @@ impl Connection {
 
     /// The time since anything was acknowledged, or since something began to wait for it.
     fn waited(&self, cx: &Context<'_>) -> Duration {
-        let millis = cx.now.tick().millis_since(self.ledger.tally.waits_since);
+        let millis = cx.tick.millis_since(self.ledger.tally.waits_since);
         Duration::from_millis(u64::from(millis))
     }
 
@@ -226,10 +230,12 @@ impl Connection {
     }
 
     /// RFC 9293 3.8.3's R2: a number of attempts, or the time that the application set instead
-    /// (RFC 5482 3). The first time-out never ends a connection.
+    /// (RFC 5482 3). The first time-out never ends a connection that is there.
     fn gives_up(&self, cx: &Context<'_>) -> bool {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let asked = self.attempts > 1 || self.flags.has(Flags::PERSIST);
+        let asked = self.attempts > 1
+            || self.flags.has(Flags::PERSIST)
+            || self.limits_first_syn(cx.tunables);
         match self.user_timeout(cx.tunables) {
             Some(limit) if asked && self.waited(cx) >= limit => true,
             Some(_) if !opening => false,
@@ -325,7 +331,7 @@ impl Connection {
 
     /// The time since the peer was last heard.
     fn silence(&self, cx: &Context<'_>) -> Duration {
-        let (now, tally) = (cx.now.tick(), &self.ledger.tally);
+        let (now, tally) = (cx.tick, &self.ledger.tally);
         let since = [tally.last_data_recv, tally.last_ack_recv].map(|at| now.millis_since(at));
         Duration::from_millis(since.into_iter().min().map_or(0, u64::from))
     }

@@ -202,6 +202,8 @@ impl RecvBuffer {
     pub fn end(&mut self) {
         if self.has_held() {
             self.held.clear();
+            // What changed of it last is nothing for another connection.
+            self.recent = [0; RECENT];
         }
         self.fin = None;
         let consumed = self.consumed();
@@ -250,8 +252,13 @@ impl RecvBuffer {
         range.filter(|(_, end)| at < *end).or(lone)
     }
 
-    /// Lets go of everything, and keeps the room.
+    /// Nothing is in it: lets go of the chunk that was open for more.
     #[inline]
+    pub fn shed(&mut self) {
+        self.ready.shed();
+    }
+
+    /// Lets go of everything, and keeps the room.
     pub fn clear(&mut self) {
         self.ready.clear();
         if self.has_held() {

@@ -95,10 +95,16 @@ impl ChunkQueue {
         if !self.full.is_empty() {
             self.full.clear();
         }
+        self.shed();
+        self.octets = 0;
+    }
+
+    /// Lets go of the chunk being filled.
+    #[inline]
+    pub fn shed(&mut self) {
         if self.tail.capacity() > 0 {
             self.tail = BytesMut::new();
         }
-        self.octets = 0;
     }
 
     fn append_shared(&mut self, slices: &[Bytes], mut skip: usize, mut take: usize) {
@@ -137,9 +143,15 @@ impl ChunkQueue {
         self.octets += text.len() as u32;
     }
 
+    #[inline]
     fn close_tail(&mut self) {
         if !self.tail.is_empty() {
-            self.full.push_back(self.tail.split().freeze());
+            self.split_tail();
         }
+    }
+
+    #[inline(never)]
+    fn split_tail(&mut self) {
+        self.full.push_back(self.tail.split().freeze());
     }
 }

@@ -150,12 +150,18 @@ impl SendBuffer {
         self.pieces.back().is_some_and(|piece| piece.octets.len() < Self::COPY_BELOW)
     }
 
+    #[inline]
     fn freeze_tail(&mut self) {
         if !self.tail.is_empty() {
-            let octets = self.tail.split().freeze();
-            let end = self.end;
-            self.pieces.push_back(Piece { end, octets });
+            self.split_tail();
         }
+    }
+
+    #[inline(never)]
+    fn split_tail(&mut self) {
+        let octets = self.tail.split().freeze();
+        let end = self.end;
+        self.pieces.push_back(Piece { end, octets });
     }
 }
 

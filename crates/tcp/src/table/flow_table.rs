@@ -233,7 +233,15 @@ impl FlowTable {
     }
 
     /// Moves the next `count` groups, if a move is under way.
+    #[inline]
     fn migrate(&mut self, count: usize) {
+        if self.migration.is_some() {
+            self.move_on(count);
+        }
+    }
+
+    #[inline(never)]
+    fn move_on(&mut self, count: usize) {
         let Some(migration) = &mut self.migration else { return };
         for _ in 0..count {
             migration.step(&mut self.current);

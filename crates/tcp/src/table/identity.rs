@@ -11,7 +11,7 @@ use whimbrel_wire::{Address, Flow, SeqNum};
 use super::Secrets;
 use super::sip::SipHasher24;
 use crate::tunables::Isn;
-use crate::{Instant, Tunables};
+use crate::{Instant, Tick, Tunables};
 
 /// Chooses initial sequence numbers and timestamp offsets. Equal secrets give equal offsets.
 #[derive(Clone)]
@@ -121,8 +121,8 @@ impl Identity {
     /// The clock ticks once a millisecond: RFC 7323 5.4 asks for "1 ms to 1 sec per tick", and at
     /// 1 ms its sign bit turns after 24.8 days.
     #[inline]
-    pub const fn tsval(now: Instant, offset: u32) -> u32 {
-        now.tick().raw().wrapping_add(offset)
+    pub const fn tsval(now: Tick, offset: u32) -> u32 {
+        now.raw().wrapping_add(offset)
     }
 }
 

@@ -82,11 +82,11 @@ impl Listeners {
         self.get_mut(id.index).filter(|listener| listener.id == id)
     }
 
-    /// Changes how many complete connections may wait (0 counts as 1); those that wait stay.
+    /// Changes how many complete connections may wait (0: none, for now); those that wait stay.
     /// Returns whether `id` names a listener.
     pub fn set_backlog(&mut self, id: ListenerId, backlog: u32) -> bool {
         let listener = self.resolve_mut(id);
-        listener.map(|listener| listener.backlog = backlog.max(1)).is_some()
+        listener.map(|listener| listener.backlog = backlog).is_some()
     }
 
     /// Changes what connections that complete from now on inherit. Returns whether `id` names a
@@ -272,7 +272,7 @@ impl Listener {
         retries < self.options.defer_accept
     }
 
-    /// The most connections that wait to be accepted (>= 1).
+    /// The most connections that wait to be accepted.
     pub const fn backlog(&self) -> u32 {
         self.backlog
     }

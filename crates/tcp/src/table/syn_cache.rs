@@ -143,6 +143,8 @@ impl SynCache {
     }
 
     /// Takes an entry out: completed, reset, or no longer wanted.
+    // Always: the entry would be copied on its way out.
+    #[inline(always)]
     pub fn remove(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
         self.unlink(index)?;
         let entry = self.entries.remove(index)?;
@@ -244,6 +246,7 @@ impl SynCache {
     }
 
     /// Takes an entry out of its level.
+    #[inline(always)]
     fn unlink(&mut self, index: u32) -> Option<()> {
         let entry = self.entries.get(index)?;
         let (previous, next, level) = (entry.previous, entry.next, usize::from(entry.retries));

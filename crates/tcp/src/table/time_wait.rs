@@ -368,9 +368,8 @@ impl TimeWaits {
     }
 
     fn pop_front(&mut self, class: PathClass) -> Option<(u32, TimeWait)> {
-        let ring = &mut self.rings[class as usize];
-        let (number, _) = ring.front()?;
-        Some((((class as u32) << NUMBER_BITS) | number, ring.remove(number)?))
+        let (number, record) = self.rings[class as usize].pop_front()?;
+        Some((((class as u32) << NUMBER_BITS) | number, record))
     }
 }
 

@@ -122,6 +122,23 @@ fn nobody_answering_times_out_after_the_schedule() {
 }
 
 #[test]
+fn an_attempt_ends_when_the_stack_says_be_it_before_its_syn_is_repeated() {
+    for (millis, syns) in [(300, 1), (1_000, 1), (1_500, 2), (3_500, 3)] {
+        let connect_timeout = Duration::from_millis(millis);
+        let mut hosts = Hosts::with(&Tunables { connect_timeout, ..Tunables::default() });
+        hosts.lose = |_| true;
+        let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+        hosts.run(Duration::from_millis(millis - 2));
+        assert_eq!(events(&mut hosts.client), []);
+        hosts.run(Duration::from_millis(4));
+        assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::TimedOut)]);
+        assert_eq!(hosts.client.attempt(client).expect("it is held").syns, syns);
+        hosts.client.close(client);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
 fn a_smaller_receive_buffer_costs_nobody_a_syn() {
     let mut hosts = Hosts::new();
     hosts.lose = |_| true;
@@ -190,6 +207,28 @@ fn a_listener_that_closes_resets_who_was_not_accepted() {
     hosts.client.close(client);
     hosts.assert_no_leaks();
     assert_eq!(hosts.server.census().listeners, 0);
+}
+
+#[test]
+fn a_listener_that_closes_resets_however_many_were_not_accepted() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 1_500);
+    let mut clients = Vec::new();
+    for number in 1..=1_500 {
+        clients.push(hosts.client.connect(server_at(Over::V4), None).expect("a free port"));
+        if number % 500 == 0 {
+            hosts.settle();
+        }
+    }
+    hosts.server.close_listener(listener);
+    hosts.settle();
+    let counters = hosts.server.counters();
+    assert_eq!((counters.out_rsts, counters.replies_refused), (1_500, 0));
+    for client in clients {
+        assert_eq!(hosts.client.state(client), Some(State::Closed));
+        hosts.client.close(client);
+    }
+    hosts.assert_no_leaks();
 }
 
 #[test]

@@ -161,6 +161,16 @@ fn every_segment_is_accepted_or_counted_under_one_reason() {
 }
 
 #[test]
+fn answers_that_find_no_room_are_counted() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let stray = segment(client_addr(Over::V4), TcpFlags::ACK, 100, 5);
+    for _ in 0..2_000 {
+        server.rx(Instant::ZERO, &[RxFrame::new(&stray, SegMeta::SINGLE)]);
+    }
+    assert_eq!((server.census().replies, server.counters().replies_refused), (1_024, 976));
+}
+
+#[test]
 fn nobody_connects_to_all_hosts_of_a_network() {
     let mut client = host(client_addr, 1, &Tunables::default());
     for octets in [[10, 0, 0, 255], [255; 4], [224, 0, 0, 1], [0; 4]] {

@@ -17,10 +17,10 @@ fn opening(seq: u32, error: IcmpError) -> (Connection, IcmpVerdict, Counters) {
         (Tunables::default(), Counters::default(), ColdPool::default());
     let mut cx = Context {
         now: Instant::ZERO,
+        tick: Instant::ZERO.tick(),
         tunables: &tunables,
         counters: &mut counters,
         pool: &mut pool,
-        max_text: 0,
     };
     let open = ActiveOpen {
         remote: Address::from_v4_octets([10, 0, 0, 2]),
@@ -32,7 +32,7 @@ fn opening(seq: u32, error: IcmpError) -> (Connection, IcmpVerdict, Counters) {
         mss: Mss::new(1460),
     };
     let mut connection = Connection::connect(&mut cx, open);
-    connection.poll_transmit(&mut cx, &mut Slices::new()).expect("a SYN");
+    connection.poll_transmit(&mut cx, 0, &mut Slices::new()).expect("a SYN");
     let verdict = connection.on_icmp(&mut cx, SeqNum::new(seq), error);
     (connection, verdict, counters)
 }
@@ -137,7 +137,8 @@ fn a_closed_connection_hears_nothing() {
     let (mut connection, _, mut counters) = opening(ISS, IcmpError::Refused);
     let (tunables, mut pool) = (Tunables::default(), ColdPool::default());
     let (counters, pool) = (&mut counters, &mut pool);
-    let mut cx = Context { now: Instant::ZERO, tunables: &tunables, counters, pool, max_text: 0 };
+    let now = Instant::ZERO;
+    let mut cx = Context { now, tick: now.tick(), tunables: &tunables, counters, pool };
     for error in [IcmpError::Prohibited, IcmpError::TooBig { mtu: 600 }] {
         let verdict = connection.on_icmp(&mut cx, SeqNum::new(ISS), error);
         assert_eq!(verdict, IcmpVerdict::Ignored);

@@ -61,10 +61,10 @@ impl Side {
         let (mut counters, mut pool) = (Counters::default(), ColdPool::default());
         let mut cx = Context {
             now: Instant::ZERO,
+            tick: Instant::ZERO.tick(),
             tunables: &tunables,
             counters: &mut counters,
             pool: &mut pool,
-            max_text: 0,
         };
         let connection = Connection::connect(&mut cx, open);
         let (received, inbox) = (Vec::new(), VecDeque::new());
@@ -78,10 +78,10 @@ impl Side {
     ) -> T {
         let mut cx = Context {
             now,
+            tick: now.tick(),
             tunables: &self.tunables,
             counters: &mut self.counters,
             pool: &mut self.pool,
-            max_text: 0,
         };
         act(&mut self.connection, &mut cx)
     }
@@ -198,13 +198,13 @@ impl Pair {
         let mut slices = Slices::new();
         let mut cx = Context {
             now,
+            tick: now.tick(),
             tunables: &side.tunables,
             counters: &mut side.counters,
             pool: &mut side.pool,
-            max_text,
         };
         let wanted = side.connection.wants_transmit(max_text);
-        let outgoing = side.connection.poll_transmit(&mut cx, &mut slices);
+        let outgoing = side.connection.poll_transmit(&mut cx, max_text, &mut slices);
         assert_eq!(wanted, outgoing.is_some());
         let outgoing = outgoing?;
         let text = slices.as_slice().concat();
@@ -220,7 +220,7 @@ impl Pair {
         let now = self.now;
         let header = self.side(which).with(now, |connection, cx| {
             connection.owe_ack();
-            let outgoing = connection.poll_transmit(cx, &mut Slices::new());
+            let outgoing = connection.poll_transmit(cx, 0, &mut Slices::new());
             let (local, remote) = (connection.local_port(), connection.remote_port());
             outgoing.expect("an acknowledgment").header(local, remote)
         });

@@ -23,7 +23,8 @@ impl Group {
     }
 
     /// The first lane that has this hash and whose record `matches` accepts.
-    #[inline]
+    // Always: called, it would call `matches` in turn.
+    #[inline(always)]
     pub(super) fn lane(
         &self,
         hash: FlowHash,

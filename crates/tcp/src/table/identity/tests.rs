@@ -116,9 +116,9 @@ fn timestamp_offsets_differ_by_direction_and_by_peer() {
 
 #[test]
 fn tsval_ticks_once_a_millisecond_and_wraps() {
-    assert_eq!(Identity::tsval(Instant::from_nanos(999_999), 5), 5);
-    assert_eq!(Identity::tsval(Instant::from_millis(1), 5), 6);
-    assert_eq!(Identity::tsval(Instant::from_millis(1), u32::MAX), 0);
+    assert_eq!(Identity::tsval(Instant::from_nanos(999_999).tick(), 5), 5);
+    assert_eq!(Identity::tsval(Instant::from_millis(1).tick(), 5), 6);
+    assert_eq!(Identity::tsval(Instant::from_millis(1).tick(), u32::MAX), 0);
 }
 
 #[test]
@@ -143,8 +143,8 @@ proptest! {
         later in 0_u64..1_000_000_000_000_000,
     ) {
         let offset = identity().timestamp_offset(&HOST, &PEER);
-        let first = Identity::tsval(Instant::from_nanos(start), offset);
-        let second = Identity::tsval(Instant::from_nanos(start + later), offset);
+        let first = Identity::tsval(Instant::from_nanos(start).tick(), offset);
+        let second = Identity::tsval(Instant::from_nanos(start + later).tick(), offset);
         prop_assert!(second.wrapping_sub(first) < 1 << 31);
     }
 

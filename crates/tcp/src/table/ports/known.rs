@@ -16,6 +16,8 @@ pub(super) struct Known {
     /// By the destination's hash: a count, or the place of a map.
     table: FlowTable,
     maps: Slab<PortMap>,
+    /// The map that was asked for last: most who ask, ask for it again.
+    last: u32,
     /// The map that is looked at next when one must go.
     hand: u32,
 }
@@ -29,7 +31,7 @@ pub(super) struct Hashed<'a> {
 
 impl Known {
     pub(super) const fn new() -> Self {
-        Self { table: FlowTable::new(), maps: Slab::new(), hand: 0 }
+        Self { table: FlowTable::new(), maps: Slab::new(), last: 0, hand: 0 }
     }
 
     /// Whether more than one port is in use, or a map is kept.
@@ -40,6 +42,7 @@ impl Known {
 
     pub(super) fn map_mut(&mut self, of: Hashed<'_>) -> Option<&mut PortMap> {
         let record = self.mapped(of)?;
+        self.last = record.index();
         self.maps.get_mut(record.index())
     }
 
@@ -136,9 +139,14 @@ impl Known {
         if self.maps.is_empty() {
             return None;
         }
+        let is_it = |map: &PortMap| map.towards == *of.towards;
+        // There is one at most, and it stands in the table as long as it is there.
+        if self.maps.get(self.last).is_some_and(is_it) {
+            return Some(Record::new(MAP, self.last));
+        }
         self.table.find(FlowHash(of.hash), |record| {
             let map = (record.kind() == MAP).then(|| self.maps.get(record.index())).flatten();
-            map.is_some_and(|map| map.towards == *of.towards)
+            map.is_some_and(is_it)
         })
     }
 

@@ -52,6 +52,14 @@ struct Chunk {
     len: u16,
 }
 
+/// Where the next record is.
+enum Next {
+    /// Under the next number, in the same chunk.
+    Live,
+    /// Anywhere else.
+    Elsewhere,
+}
+
 impl Ring {
     pub(super) const fn new() -> Self {
         Self { blocks: VecDeque::new(), head: 0, tail: 0, len: 0 }
@@ -105,19 +113,44 @@ impl Ring {
     }
 
     pub(super) fn remove(&mut self, number: u32) -> Option<TimeWait> {
-        let place = self.get_mut(number)?;
-        let record = core::mem::replace(place, TimeWait::VACANT);
-        let index = self.block_index(number);
-        if let Some(Some(block)) = self.blocks.get_mut(index) {
-            block.len -= 1;
-            block.chunks[chunk_in_block(number)].len -= 1;
+        let (record, _) = self.take(number)?;
+        self.on_taken(number);
+        Some(record)
+    }
+
+    /// Takes out the first record, with its number.
+    pub(super) fn pop_front(&mut self) -> Option<(u32, TimeWait)> {
+        let number = self.head;
+        let (record, next) = self.take(number)?;
+        match next {
+            // As long as its chunk has more, nothing else changes.
+            Next::Live => self.head += 1,
+            Next::Elsewhere => self.on_taken(number),
         }
+        Some((number, record))
+    }
+
+    /// Takes a record out, and sees whether the next number's stands behind it in its chunk.
+    #[inline]
+    fn take(&mut self, number: u32) -> Option<(TimeWait, Next)> {
+        let index = self.block_index(number);
+        let block = self.blocks.get_mut(index)?.as_mut()?;
+        let chunk = &mut block.chunks[chunk_in_block(number)];
+        let offset = offset_in_chunk(number);
+        let record = core::mem::replace(chunk.get_mut(offset)?, TimeWait::VACANT);
+        chunk.len -= 1;
+        block.len -= 1;
         self.len -= 1;
+        let next = offset + 1 < CHUNK && chunk.get(offset + 1).is_some();
+        Some((record, if next { Next::Live } else { Next::Elsewhere }))
+    }
+
+    /// A record was taken out: its memory may go, and the head on.
+    fn on_taken(&mut self, number: u32) {
         self.settle(number);
         if number == self.head {
             self.advance();
         }
-        Some(record)
     }
 
     pub(super) fn memory(&self) -> usize {
