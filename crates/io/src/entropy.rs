@@ -25,6 +25,13 @@ pub fn seed() -> Result<u64, EntropyError> {
     Ok(u64::from_ne_bytes(octets))
 }
 
+/// A name that nobody can guess: 32 hexadecimal digits.
+pub fn name() -> Result<String, EntropyError> {
+    let mut octets = [0; 16];
+    getrandom::fill(&mut octets).map_err(EntropyError)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(octets)))
+}
+
 /// A station that nobody else is likely to have: 46 random bits, locally administered
 /// (IEEE 802, 8.2.2: the second bit of the first octet), of no group (the first).
 pub fn station() -> Result<MacAddress, EntropyError> {

@@ -31,8 +31,6 @@ pub(crate) struct FileRoot {
     /// Canonical.
     root: PathBuf,
     uploads: Uploads,
-    /// Uploads begun, for the names of their temporary files.
-    begun: u64,
 }
 
 impl FileRoot {
@@ -41,7 +39,7 @@ impl FileRoot {
         let root = root.canonicalize()?;
         // Fails if it is no directory, or may not be read.
         fs::read_dir(&root)?;
-        Ok(Self { root, uploads, begun: 0 })
+        Ok(Self { root, uploads })
     }
 
     fn get(&self, path: &PathNames, request: &Request<'_>) -> Response {
@@ -82,7 +80,7 @@ impl FileRoot {
         .unwrap_or_else(|error| failed(&error, request))
     }
 
-    fn put(&mut self, path: &PathNames, request: &Request<'_>) -> Answer {
+    fn put(&self, path: &PathNames, request: &Request<'_>) -> Answer {
         if self.uploads == Uploads::Refused {
             return Response::method_not_allowed(READING).into();
         }
@@ -102,8 +100,7 @@ impl FileRoot {
             let text = "PUT makes no directories, and the one of this path is not there\n";
             return Response::text(Status::CONFLICT, text).into();
         };
-        self.begun += 1;
-        match FileUpload::begin(&parent, &name, self.begun) {
+        match FileUpload::begin(&parent, &name) {
             Ok(upload) => Answer::Upload(Box::new(upload)),
             Err(response) => response.into(),
         }

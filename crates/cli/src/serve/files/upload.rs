@@ -5,20 +5,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use whimbrel_apps::http::{Response, Status, Upload};
+use whimbrel_io::entropy;
 
 /// A file on its way in. Readers see the old one or the new one, never a part. It is not forced to
 /// the disk: a crash of the machine may lose it.
 pub(super) struct FileUpload {
     file: File,
+    /// What came and is not written yet: less than [`PIECE`].
+    pending: Vec<u8>,
     temporary: Temporary,
     target: PathBuf,
     octets: u64,
 }
 
 impl FileUpload {
-    /// Will put what comes at `name` in `parent`, which exists. `number` differs between uploads
-    /// of this process.
-    pub(super) fn begin(parent: &Path, name: &str, number: u64) -> Result<Self, Response> {
+    /// Will put what comes at `name` in `parent`, which exists.
+    pub(super) fn begin(parent: &Path, name: &str) -> Result<Self, Response> {
         let target = parent.join(name);
         // A symbolic link is replaced itself, not what it leads to.
         let there = fs::symlink_metadata(&target);
@@ -26,16 +28,28 @@ impl FileUpload {
             let text = "what is there is no file, and PUT replaces only files\n";
             return Err(Response::text(Status::CONFLICT, text));
         }
-        let temporary = parent.join(format!(".whimbrel-{}-{number}.part", std::process::id()));
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)
-            .map_err(|error| failed(&error))?;
-        Ok(Self { file, temporary: Temporary(temporary), target, octets: 0 })
+        let (file, temporary) = create_beside(parent).map_err(|error| failed(&error))?;
+        Ok(Self { file, pending: Vec::new(), temporary, target, octets: 0 })
     }
 
-    fn put_in_place(&self) -> io::Result<Status> {
+    /// Writes what came, if a peer sends little at a time not before it is worth a system call.
+    fn take(&mut self, mut octets: &[u8]) -> io::Result<()> {
+        while self.pending.len() + octets.len() >= PIECE {
+            if self.pending.is_empty() {
+                return self.file.write_all(octets);
+            }
+            let (front, rest) = octets.split_at(PIECE - self.pending.len());
+            self.pending.extend_from_slice(front);
+            self.file.write_all(&self.pending)?;
+            self.pending.clear();
+            octets = rest;
+        }
+        self.pending.extend_from_slice(octets);
+        Ok(())
+    }
+
+    fn put_in_place(&mut self) -> io::Result<Status> {
+        self.file.write_all(&self.pending)?;
         let status = if self.target.exists() { Status::OK } else { Status::CREATED };
         fs::rename(&self.temporary.0, &self.target)?;
         Ok(status)
@@ -45,15 +59,24 @@ impl FileUpload {
 impl Upload for FileUpload {
     fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
         self.octets += octets.len() as u64;
-        self.file.write_all(octets).map_err(|error| failed(&error))
+        self.take(octets).map_err(|error| failed(&error))
     }
 
-    fn finish(self: Box<Self>) -> Response {
+    fn finish(mut self: Box<Self>) -> Response {
         match self.put_in_place() {
             Ok(status) => Response::text(status, format!("{} octets written\n", self.octets)),
             Err(error) => failed(&error),
         }
     }
+}
+
+/// A new file in `parent`, by a name that nobody can have taken beforehand: neither with a file of
+/// their own nor with a link to somebody else's, which O_EXCL would not follow.
+fn create_beside(parent: &Path) -> io::Result<(File, Temporary)> {
+    let name = entropy::name().map_err(io::Error::other)?;
+    let path = parent.join(format!(".whimbrel-{name}.part"));
+    let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    Ok((file, Temporary(path)))
 }
 
 /// Removed when it goes, unless it was moved.
@@ -74,3 +97,10 @@ fn failed(error: &io::Error) -> Response {
     };
     Response::text(status, format!("cannot write the file: {error}\n"))
 }
+
+/// What is written at once, bytes, and so what an upload holds in memory at most. A peer that sends
+/// chunks of one byte would otherwise cost a system call for each.
+const PIECE: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests;
