@@ -91,6 +91,19 @@ fn a_window_below_the_path_is_named_as_the_limit() {
     assert!(matches!(limit, Limit::Rwnd | Limit::Sndbuf) && share > 0.5, "{limit:?} {share}");
 }
 
+/// Who sends learns of room in time to keep a path full that its buffer could fill.
+#[test]
+fn a_server_that_sends_is_as_fast_as_a_client_that_does() {
+    let moved = |direction, role| {
+        let one = Plan { streams: 1, omit: SECOND, ..plan(direction, Until::Elapsed(9 * SECOND)) };
+        let counted = run("rate=45M,delay=35ms", one, role).client().streams()[0].counted();
+        counted.sent.max(counted.received)
+    };
+    let there = moved(Direction::Send, Role::Sink);
+    let back = moved(Direction::Receive, Role::Chargen);
+    assert!(there.abs_diff(back) * 50 < there, "{there} bytes there, {back} back");
+}
+
 #[test]
 fn what_is_omitted_is_in_no_total() {
     let warm =

@@ -274,12 +274,21 @@ impl Connection {
         let enough = match self.unsent_low_water() {
             // As Linux: half of what may wait unsent is to be gone.
             Some(most) => self.unsent() < most.div_ceil(2) && self.send_room() > 0,
-            None => self.send_room() >= self.send_size / 3,
+            None => self.send_room() >= (self.send_size / 3).min(self.drained_soon()),
         };
         if enough {
             self.flags.clear(Flags::WANTS_ROOM);
             self.signals.raise(Signals::WRITABLE);
         }
+    }
+
+    /// What the path takes in a millisecond, if all of a full buffer was sent: while the application
+    /// sleeps the path runs dry. Waiting for a third, 256 KiB carried 19.6 Mb/s over 70 ms, and not
+    /// the 29.1 that a buffer in each round trip makes.
+    fn drained_soon(&self) -> u32 {
+        let srtt = self.rtt.srtt().filter(|_| self.unsent() == 0).unwrap_or_default();
+        let millis = u32::try_from(srtt.as_millis()).unwrap_or(u32::MAX);
+        self.send_size.checked_div(millis).unwrap_or(u32::MAX)
     }
 
     /// How many full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
