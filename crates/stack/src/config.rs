@@ -76,6 +76,14 @@ pub enum Steering {
 }
 
 impl Steering {
+    /// The queue that this is, where that is known; 0 otherwise.
+    pub const fn queue(self) -> u16 {
+        match self {
+            Self::None | Self::Consistent => 0,
+            Self::Computable { queue, .. } => queue,
+        }
+    }
+
     /// Whether segments between these ports come in by this queue; where that cannot be computed,
     /// they are taken as they come. The two directions are alike.
     pub const fn comes_home(self, one: u16, other: u16) -> bool {

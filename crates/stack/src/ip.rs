@@ -13,6 +13,7 @@ mod routes;
 pub use addresses::{Addresses, PathClass};
 pub use counters::{FrameDrop, IpCounters};
 pub use fragmentation::Datagram;
+pub(crate) use fragmentation::Identifications;
 pub(crate) use icmp::{Answer, ErrorBudget, ErrorOut, Report};
 pub(crate) use input::{Arrival, Arrived, FlowKey, Refused};
 pub(crate) use output::{PlainOut, TcpOut};
@@ -36,6 +37,8 @@ pub struct Host {
     pub counters: IpCounters,
     /// Fragments that wait for others.
     pub(crate) reassembly: Reassembly,
+    /// Counters of packets that leave in fragments.
+    pub(crate) identifications: Identifications,
     /// What paths were found to carry.
     pub(crate) path_mtus: PathMtus,
     /// How many ICMP errors may still be sent.

@@ -49,7 +49,9 @@ use whimbrel_wire::{Address, Endpoint, Flow};
 use self::ports::SourcePool;
 use self::settle::{Lists, Source};
 use crate::connections::Slot;
-use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
+use crate::ip::{
+    Addresses, Bounds, ErrorBudget, Host, Identifications, IpCounters, PathMtus, Reassembly, Routes,
+};
 use crate::link::Link;
 use crate::markings::Markings;
 use crate::records::Records;
@@ -114,6 +116,7 @@ impl Shard {
             routes,
             counters: IpCounters::default(),
             reassembly: Reassembly::new(Bounds::DEFAULT),
+            identifications: Identifications::default(),
             path_mtus: PathMtus::default(),
             error_budget: ErrorBudget::new(),
         };

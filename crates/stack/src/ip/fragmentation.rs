@@ -1,5 +1,12 @@
 //! Messages that leave in one packet, or in fragments if the path carries less (RFC 791 2.3,
 //! RFC 8200 4.5). Segments never do: TCP cuts its text itself (RFC 9293 3.7.1).
+//!
+//! Identifications are RFC 7739 5.3's: an offset for each pair of hosts, and a counter that few
+//! networks share, so that nobody learns from packets to himself how many go to others. Whoever
+//! fills what 16 bits of IPv4 count asks for 65,536 large echoes within two minutes, and spoils
+//! his own alone (RFC 6864 4.3).
+
+use alloc::boxed::Box;
 
 use bytes::Bytes;
 use whimbrel_tcp::segment::TxChecksum;
@@ -30,6 +37,26 @@ impl Datagram {
     }
 }
 
+/// The counters of fragmented packets, made when the first is.
+#[derive(Debug, Default)]
+pub(crate) struct Identifications(Option<Box<[u32]>>);
+
+impl Identifications {
+    /// RFC 7739 5.3: "System-wide array of 32-bit counters (e.g. with 8K elements or more)": 32 KiB.
+    const COUNTERS: u16 = 8_192;
+
+    /// The next one of packets from `local` to `remote`.
+    fn next(&mut self, identity: &Identity, shard: u16, local: &Address, remote: &Address) -> u32 {
+        // "Each counter should be initialized to a pseudo-random value".
+        let start = || (0..Self::COUNTERS).map(|it| identity.fragment_start(shard, it)).collect();
+        let counters = self.0.get_or_insert_with(start);
+        let place = identity.fragment_counter(local, remote) % u32::from(Self::COUNTERS);
+        let Some(counter) = counters.get_mut(place as usize) else { return 0 };
+        *counter = counter.wrapping_add(1);
+        identity.fragment_offset(local, remote).wrapping_add(*counter)
+    }
+}
+
 impl Host {
     /// Writes the next packet of `datagram`, and takes it off. `false` if there is none.
     pub(crate) fn write_datagram(
@@ -48,8 +75,8 @@ impl Host {
         let (whole, part) = room(remote.family(), usize::from(mtu));
         if datagram.next.is_none() && datagram.payload.len() > whole {
             self.counters.fragmented += 1;
-            let offset = identity.fragment_offset(&local, &remote);
-            let identification = offset.wrapping_add(self.counters.fragmented as u32);
+            let shard = self.capabilities.steering.queue();
+            let identification = self.identifications.next(identity, shard, &local, &remote);
             datagram.next = Some(Fragment { identification, offset: 0, more: true });
         }
         let fragment = datagram.next.as_mut().map(|next| {

@@ -84,11 +84,37 @@ impl Identity {
         self.hash_hosts(local, remote) as u32
     }
 
-    /// Where the identifications of fragments towards one host begin (RFC 7739 5.2): nobody else
-    /// can guess them, and spoil packets by fragments of his own.
+    /// Where the identifications of fragments towards one host begin (RFC 7739 5.3's F): nobody
+    /// else can guess them, and spoil packets by fragments of his own.
     pub fn fragment_offset(&self, local: &Address, remote: &Address) -> u32 {
         // The other half of the hash, so that what a peer sees of one tells nothing of the other.
         (self.hash_hosts(local, remote) >> 32) as u32
+    }
+
+    /// Which of many counters counts the fragmented packets towards one network (RFC 7739 5.3's
+    /// G): all 32 bits are to be used, by a remainder.
+    ///
+    /// "the 'Destination Prefix' (rather than Destination Address) is used, such that the ability of
+    /// an attacker of searching the 'increments' space by using multiple addresses of the same
+    /// subnet is reduced": 64 bits of an IPv6 address, 24 of an IPv4 address.
+    pub fn fragment_counter(&self, local: &Address, remote: &Address) -> u32 {
+        // Lengths that nothing else has under this key: its other hashes tell nothing of this one.
+        if local.is_v4() {
+            let ([a, b, c, d], [e, f, g, _]) = (local.v4_octets(), remote.v4_octets());
+            return self.timestamps.hash(&[a, b, c, d, e, f, g]) as u32;
+        }
+        let mut octets = [0; 24];
+        let (front, back) = octets.split_at_mut(16);
+        front.copy_from_slice(local.octets());
+        back.copy_from_slice(&remote.octets()[..8]);
+        self.timestamps.hash(&octets) as u32
+    }
+
+    /// What a counter of fragmented packets starts from. Shards of one host share their keys, and
+    /// each starts elsewhere.
+    pub fn fragment_start(&self, shard: u16, counter: u16) -> u32 {
+        let ([a, b], [c, d]) = (shard.to_be_bytes(), counter.to_be_bytes());
+        self.timestamps.hash(&[a, b, c, d]) as u32
     }
 
     fn hash_hosts(&self, local: &Address, remote: &Address) -> u64 {

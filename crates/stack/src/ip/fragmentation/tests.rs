@@ -6,10 +6,12 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use whimbrel_tcp::table::{Identity, Secrets};
 use whimbrel_tcp::{Instant, Tunables, TxSegment};
-use whimbrel_wire::{Family, IpHeader, Protocol, TrafficClass};
+use whimbrel_wire::{Address, Family, IpHeader, Ipv4Header, Protocol, TrafficClass};
 
 use super::Datagram;
+use crate::Steering;
 use crate::ip::Host;
+use crate::ip::addresses::tests::addr;
 use crate::ip::output::tests::{host, peer};
 
 fn identity() -> Identity {
@@ -72,12 +74,68 @@ fn what_fits_leaves_whole_and_one_octet_more_in_two() {
 }
 
 #[test]
+fn what_leaves_whole_may_not_be_fragmented_and_counts_nothing() {
+    let mut host = host(false);
+    let first = identification(&mut host, peer(Family::V4));
+    let whole = packets(&mut host, datagram(Family::V4, 1_000));
+    let (ip, _) = Ipv4Header::parse(&whole[0]).expect("an IPv4 packet");
+    assert!(ip.dont_fragment && ip.fragment.is_none());
+    assert_eq!(ip.identification, 0);
+    let next = following(peer(Family::V4), first);
+    assert_eq!(identification(&mut host, peer(Family::V4)), next);
+}
+
+#[test]
 fn two_messages_to_one_host_have_different_identifications() {
     for family in [Family::V4, Family::V6] {
         let mut host = host(false);
         let [one, other] = [3_000, 3_000].map(|len| packets(&mut host, datagram(family, len)));
         assert_ne!(joined(&one).1, joined(&other).1);
     }
+}
+
+/// The identification of a message that leaves in pieces to `remote`.
+fn identification(host: &mut Host, remote: Address) -> u32 {
+    let family = remote.family();
+    joined(&packets(host, Datagram { remote, ..datagram(family, 3_000) })).1
+}
+
+#[test]
+fn nobody_learns_from_packets_to_himself_how_many_leave_for_others() {
+    let one = [addr("198.51.100.7"), addr("2001:db8::7")];
+    let neighbours = [addr("198.51.100.8"), addr("2001:db8::8")];
+    for (one, neighbour) in one.into_iter().zip(neighbours) {
+        let mut host = host(false);
+        let first = identification(&mut host, one);
+        for network in 0..100 {
+            identification(&mut host, Address::from_v4_octets([203, 0, network, 9]));
+            identification(&mut host, addr(&std::format!("fd00:{network:x}::9")));
+        }
+        // RFC 7739 5.3: "a monotonically increasing sequence of Identification values for each
+        // (src IP, Dst IP) pair".
+        assert_eq!(identification(&mut host, one), following(one, first));
+        // Only its own network counts together.
+        identification(&mut host, neighbour);
+        let next = following(one, following(one, first));
+        assert_eq!(identification(&mut host, one), following(one, next));
+    }
+}
+
+/// IPv4 has 16 bits of it.
+fn following(remote: Address, identification: u32) -> u32 {
+    let next = identification.wrapping_add(1);
+    if remote.is_v4() { next & 0xffff } else { next }
+}
+
+#[test]
+fn queues_of_one_host_count_apart() {
+    let remote = addr("2001:db8::7");
+    let [one, other] = [0, 1].map(|queue| {
+        let mut host = host(false);
+        host.capabilities.steering = Steering::Computable { queue, queues: 2 };
+        identification(&mut host, remote)
+    });
+    assert!(one.abs_diff(other) > 1_000);
 }
 
 #[test]

@@ -15,7 +15,9 @@ use whimbrel_wire::{
 
 use super::TcpOut;
 use crate::ip::addresses::tests::addr;
-use crate::ip::{Addresses, Bounds, ErrorBudget, Host, IpCounters, PathMtus, Reassembly, Routes};
+use crate::ip::{
+    Addresses, Bounds, ErrorBudget, Host, Identifications, IpCounters, PathMtus, Reassembly, Routes,
+};
 use crate::{Capabilities, InterfaceAddress, Medium, Steering};
 
 const MARKING: Marking = Marking { hop_limit: 64, class: TrafficClass(0) };
@@ -37,6 +39,7 @@ pub(in crate::ip) fn host(tx_checksum: bool) -> Host {
         routes: Routes::new(&own, &[]).expect("valid routes"),
         counters: IpCounters::default(),
         reassembly: Reassembly::new(Bounds::DEFAULT),
+        identifications: Identifications::default(),
         path_mtus: PathMtus::default(),
         error_budget: ErrorBudget::new(),
         link: None,
