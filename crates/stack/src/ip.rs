@@ -18,7 +18,7 @@ pub(crate) use icmp::{Answer, ErrorBudget, ErrorOut, Report};
 pub(crate) use input::{Arrival, Arrived, FlowKey, Refused};
 pub(crate) use output::{PlainOut, TcpOut};
 pub(crate) use path_mtu::PathMtus;
-pub(crate) use reassembly::{Bounds, Reassembly};
+pub(crate) use reassembly::{Bounds, GivenUp, Reassembly};
 pub use routes::Routes;
 
 use crate::Capabilities;

@@ -113,6 +113,10 @@ pub struct IpCounters {
     pub reassembled: u64,
     /// Datagrams given up: out of time, out of room, or refused (`IpReasmFails`).
     pub reassembly_failures: u64,
+    /// Those of them that gave way to others of their source, which had too much here.
+    pub reassembly_crowded: u64,
+    /// Those of them that gave way because all sources together had too much, and theirs the most.
+    pub reassembly_evicted: u64,
     /// Those of them that were out of time (`IpReasmTimeout`).
     pub reassembly_timeouts: u64,
     dropped: Dropped,

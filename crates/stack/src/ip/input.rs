@@ -10,7 +10,7 @@ use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
 use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
-use super::{Answer, Datagram, FrameDrop, Host, Report};
+use super::{Answer, Datagram, FrameDrop, GivenUp, Host, Report};
 use crate::RxFrame;
 
 /// A frame that asks something of this host.
@@ -228,7 +228,10 @@ impl Host {
             return Err(Refused { reason: FrameDrop::FragmentHeaders, answer });
         }
         let taken = self.reassembly.take(now, ip, packet);
-        self.counters.reassembly_failures += self.reassembly.take_given_up();
+        let GivenUp { refused, crowded, evicted } = self.reassembly.take_given_up();
+        self.counters.reassembly_failures += refused + crowded + evicted;
+        self.counters.reassembly_crowded += crowded;
+        self.counters.reassembly_evicted += evicted;
         match taken? {
             Some(whole) => {
                 self.counters.reassembled += 1;

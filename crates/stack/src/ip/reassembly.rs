@@ -1,15 +1,26 @@
 //! Fragments back into packets (RFC 791 3.2, RFC 8200 4.5, RFC 5722), within bounds.
 //!
-//! Whoever can send us anything can send fragments that never become whole. So their number,
-//! their octets and their datagrams are bounded; at a bound the oldest datagram goes, because to
-//! refuse the newest would let one flood lock everybody out for a minute. What became whole is a
-//! packet without a trace of fragmentation, and is read like one that came in one piece.
+//! Whoever can send us anything can send fragments that never become whole. So what waits is
+//! bounded: the pieces of a datagram, what one source has here, and all together. At a bound the
+//! oldest datagram goes of whichever source holds the most, because to refuse the newest would let
+//! one flood lock everybody out for a minute, and to forget the oldest of all would let it push out
+//! everybody's. A source is an IPv4 address, or the network of 64 bits that an IPv6 host may take
+//! any address of. Who forges sources takes no more from an honest one than an even share.
+//! What became whole is a packet without a trace of fragmentation, and is read like one that came
+//! in one piece.
+//!
+//! A fragment's octets are copied once, so that what is held counts itself and not the frame that
+//! brought it. Taking one costs a look-up among the datagrams and one among its datagram's pieces,
+//! in trees; what is thrown away was paid for by whoever sent it.
 //!
 //! Fragments that overlap discard their datagram in silence, as RFC 5722 4 demands for IPv6. IPv4
 //! is treated alike: RFC 791's "later overwrites" lets two hosts on a path see different packets
 //! (RFC 1858), and no sender overlaps on purpose. Exact duplicates are the network's doing and
 //! only dropped.
 
+mod sources;
+
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,22 +32,34 @@ use whimbrel_wire::{
 };
 
 use super::FrameDrop;
+use sources::{Source, Sources};
 
 /// How much may wait for its missing fragments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Datagrams. Fewer lets a short flood push out honest ones before they are whole.
     pub(crate) datagrams: usize,
-    /// Octets in all, with what it costs to keep them. Below 70,000 the largest datagram could
+    /// Octets in all, with what it costs to keep them. Below 80,000 the largest datagram could
     /// never become whole; more is memory that anybody can pin.
     pub(crate) octets: usize,
-    /// Fragments of one datagram. 65,535 octets over links of 1,280 take 54.
+    /// Datagrams of one source. Fewer: a host that sends many large ones at once loses some. More:
+    /// one address fills what all share.
+    pub(crate) source_datagrams: usize,
+    /// Octets of one source, counted alike, within the same limits.
+    pub(crate) source_octets: usize,
+    /// Fragments of one datagram. 65,535 octets over links of 576 take 119.
     pub(crate) fragments: usize,
 }
 
 impl Bounds {
-    /// 256 datagrams, 1 MiB, 64 fragments each.
-    pub(crate) const DEFAULT: Self = Self { datagrams: 256, octets: 1 << 20, fragments: 64 };
+    /// 256 datagrams and 1 MiB, of one source a quarter, 128 fragments each.
+    pub(crate) const DEFAULT: Self = Self {
+        datagrams: 256,
+        octets: 1 << 20,
+        source_datagrams: 64,
+        source_octets: 256 << 10,
+        fragments: 128,
+    };
 }
 
 /// How long a datagram may stay incomplete.
@@ -54,9 +77,21 @@ pub(crate) struct Reassembly {
     datagrams: BTreeMap<Key, Datagram>,
     /// Their keys in the order in which their first fragment came.
     by_age: BTreeMap<u64, Key>,
+    sources: Sources,
     next_serial: u64,
     octets: usize,
-    given_up: u64,
+    given_up: GivenUp,
+}
+
+/// How many datagrams were given up before their time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct GivenUp {
+    /// Their own fragments contradicted each other, or were too many.
+    pub(crate) refused: u64,
+    /// Their source had too much here.
+    pub(crate) crowded: u64,
+    /// All sources together had, and theirs the most.
+    pub(crate) evicted: u64,
 }
 
 /// What fragments of one datagram share: IPv4's protocol is part of it, IPv6 needs none.
@@ -81,9 +116,10 @@ impl Reassembly {
             bounds,
             datagrams: BTreeMap::new(),
             by_age: BTreeMap::new(),
+            sources: Sources::default(),
             next_serial: 0,
             octets: 0,
-            given_up: 0,
+            given_up: GivenUp::default(),
         }
     }
 
@@ -98,7 +134,7 @@ impl Reassembly {
     }
 
     /// How many datagrams were given up before their time since this was last asked.
-    pub(crate) fn take_given_up(&mut self) -> u64 {
+    pub(crate) fn take_given_up(&mut self) -> GivenUp {
         core::mem::take(&mut self.given_up)
     }
 
@@ -111,6 +147,16 @@ impl Reassembly {
     ) -> Result<Option<Vec<u8>>, FrameDrop> {
         let arrived = Arrived::judge(ip, packet)?;
         let key = Key::of(ip, arrived.fragment);
+        // Before there is room for it: what is refused pushes nobody out.
+        if let Some(datagram) = self.datagrams.get(&key)
+            && let Err(reason) = datagram.judge(&arrived, self.bounds.fragments)
+        {
+            if reason != FrameDrop::FragmentDuplicate {
+                self.remove(&key);
+                self.given_up.refused += 1;
+            }
+            return Err(reason);
+        }
         self.make_room(&key, arrived.cost());
         let datagram = match self.datagrams.entry(key) {
             alloc::collections::btree_map::Entry::Occupied(place) => place.into_mut(),
@@ -118,38 +164,50 @@ impl Reassembly {
                 let serial = self.next_serial;
                 self.next_serial += 1;
                 self.by_age.insert(serial, key);
+                self.sources.enter(key.source(), serial);
+                self.sources.grow(&key.source(), DATAGRAM_COST);
                 self.octets += DATAGRAM_COST;
                 place.insert(Datagram::new(serial, now))
             }
         };
-        match datagram.add(&arrived, self.bounds.fragments) {
-            Ok(()) => self.octets += arrived.cost(),
-            Err(FrameDrop::FragmentDuplicate) => return Err(FrameDrop::FragmentDuplicate),
-            Err(reason) => {
-                self.remove(&key);
-                self.given_up += 1;
-                return Err(reason);
-            }
-        }
-        if !datagram.is_whole() {
+        datagram.add(&arrived);
+        let is_whole = datagram.is_whole();
+        self.octets += arrived.cost();
+        self.sources.grow(&key.source(), arrived.cost());
+        if !is_whole {
             return Ok(None);
         }
         let whole = self.remove(&key).map(|datagram| datagram.assemble(&key)).transpose();
-        self.given_up += u64::from(whole.is_err());
+        self.given_up.refused += u64::from(whole.is_err());
         whole
     }
 
-    /// Sends the oldest away until one more fragment of `key` fits.
+    /// Sends datagrams away until one more fragment of `key` fits: of its source, or of whoever has
+    /// the most.
     fn make_room(&mut self, key: &Key, cost: usize) {
-        let more = usize::from(!self.datagrams.contains_key(key));
-        while !self.by_age.is_empty()
-            && (self.datagrams.len() + more > self.bounds.datagrams
-                || self.octets + cost + DATAGRAM_COST > self.bounds.octets)
-        {
-            let Some((_, oldest)) = self.by_age.first_key_value() else { return };
-            let oldest = *oldest;
-            self.remove(&oldest);
-            self.given_up += 1;
+        let more = |known: bool| if known { (0, cost) } else { (1, cost + DATAGRAM_COST) };
+        let Bounds { source_datagrams, source_octets, .. } = self.bounds;
+        while let Some((datagrams, octets, oldest)) = self.sources.share(&key.source()) {
+            let (one, cost) = more(self.datagrams.contains_key(key));
+            if datagrams + one <= source_datagrams && octets + cost <= source_octets {
+                break;
+            }
+            self.give_up(oldest);
+            self.given_up.crowded += 1;
+        }
+        loop {
+            let (one, cost) = more(self.datagrams.contains_key(key));
+            let fits = self.len() + one <= self.bounds.datagrams
+                && self.octets + cost <= self.bounds.octets;
+            let Some(oldest) = self.sources.oldest_of_heaviest().filter(|_| !fits) else { return };
+            self.give_up(oldest);
+            self.given_up.evicted += 1;
+        }
+    }
+
+    fn give_up(&mut self, serial: u64) {
+        if let Some(key) = self.by_age.get(&serial).copied() {
+            self.remove(&key);
         }
     }
 
@@ -173,6 +231,7 @@ impl Reassembly {
         let datagram = self.datagrams.remove(key)?;
         self.by_age.remove(&datagram.serial);
         self.octets -= datagram.cost();
+        self.sources.leave(&key.source(), datagram.serial, datagram.cost());
         Some(datagram)
     }
 }
@@ -182,6 +241,10 @@ impl Key {
         let protocol = if ip.src.is_v4() { ip.protocol.0 } else { 0 };
         let identification = fragment.identification;
         Self { src: ip.src, dst: ip.dst, identification, protocol }
+    }
+
+    fn source(&self) -> Source {
+        Source::of(&self.src)
     }
 }
 
@@ -231,8 +294,8 @@ struct Datagram {
     serial: u64,
     /// When its first fragment came.
     since: Instant,
-    /// In the order of their offsets, none overlapping another.
-    pieces: Vec<Piece>,
+    /// By their offsets, none overlapping another.
+    pieces: BTreeMap<u16, Piece>,
     /// Octets of all pieces.
     held: usize,
     /// Octets of the whole, once the last fragment is here.
@@ -243,21 +306,12 @@ struct Datagram {
     ecn: u8,
 }
 
-#[derive(Debug)]
-struct Piece {
-    offset: u16,
-    octets: Vec<u8>,
-}
-
-impl Piece {
-    fn end(&self) -> u16 {
-        self.offset + self.octets.len() as u16
-    }
-}
+/// The octets of a fragment, and no more than these.
+type Piece = Box<[u8]>;
 
 #[derive(Debug)]
 struct First {
-    header: Vec<u8>,
+    header: Box<[u8]>,
     protocol: Protocol,
     hop_limit: u8,
     class: TrafficClass,
@@ -265,23 +319,18 @@ struct First {
 
 impl Datagram {
     fn new(serial: u64, since: Instant) -> Self {
-        Self { serial, since, pieces: Vec::new(), held: 0, len: None, first: None, ecn: 0 }
+        Self { serial, since, pieces: BTreeMap::new(), held: 0, len: None, first: None, ecn: 0 }
     }
 
-    /// Takes a fragment. Any error but a duplicate ends the datagram.
-    fn add(&mut self, arrived: &Arrived<'_>, most: usize) -> Result<(), FrameDrop> {
-        let at = self.pieces.partition_point(|piece| piece.offset < arrived.fragment.offset);
-        self.judge_place(arrived, at)?;
-        if self.pieces.len() >= most {
-            return Err(FrameDrop::FragmentCount);
-        }
+    /// Takes a fragment that [`Datagram::judge`] let pass.
+    fn add(&mut self, arrived: &Arrived<'_>) {
         if !arrived.fragment.more {
             self.len = Some(arrived.end());
         }
         let ip = arrived.ip;
         if arrived.fragment.offset == 0 {
             self.first = Some(First {
-                header: arrived.header.to_vec(),
+                header: arrived.header.into(),
                 protocol: ip.protocol,
                 hop_limit: ip.hop_limit,
                 class: ip.traffic_class,
@@ -289,29 +338,33 @@ impl Datagram {
         }
         self.ecn |= ecn_bit(ip.traffic_class.ecn());
         self.held += arrived.octets.len();
-        let piece = Piece { offset: arrived.fragment.offset, octets: arrived.octets.to_vec() };
-        self.pieces.insert(at, piece);
-        Ok(())
+        self.pieces.insert(arrived.fragment.offset, arrived.octets.into());
     }
 
-    /// Whether the fragment fits between the pieces on either side of the place `at`.
-    fn judge_place(&self, arrived: &Arrived<'_>, at: usize) -> Result<(), FrameDrop> {
+    /// Whether a fragment fits between the others, of which there may be `most`. Any error but a
+    /// duplicate ends the datagram.
+    fn judge(&self, arrived: &Arrived<'_>, most: usize) -> Result<(), FrameDrop> {
         let (offset, end) = (arrived.fragment.offset, arrived.end());
-        let after = self.pieces.get(at);
-        if after.is_some_and(|it| it.offset == offset && it.octets == arrived.octets) {
+        let after = self.pieces.range(offset..).next();
+        if after.is_some_and(|(at, octets)| *at == offset && **octets == *arrived.octets) {
             // RFC 8200 4.5: "an implementation may choose to detect this case and drop exact
             // duplicate fragments while keeping the other fragments belonging to the same packet."
             return Err(FrameDrop::FragmentDuplicate);
         }
-        let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
+        let end_of = |(at, octets): (&u16, &Piece)| at + octets.len() as u16;
+        let before = self.pieces.range(..offset).next_back();
         let overlaps =
-            before.is_some_and(|it| it.end() > offset) || after.is_some_and(|it| it.offset < end);
+            before.is_some_and(|it| end_of(it) > offset) || after.is_some_and(|(at, _)| *at < end);
         // Two ends, or octets beyond the end, contradict each other as overlaps do.
         let contradicts = match self.len {
             Some(len) => end > len || (!arrived.fragment.more && end != len),
-            None => !arrived.fragment.more && self.pieces.last().is_some_and(|it| it.end() > end),
+            None if arrived.fragment.more => false,
+            None => self.pieces.last_key_value().is_some_and(|it| end_of(it) > end),
         };
-        if overlaps || contradicts { Err(FrameDrop::FragmentOverlap) } else { Ok(()) }
+        if overlaps || contradicts {
+            return Err(FrameDrop::FragmentOverlap);
+        }
+        if self.pieces.len() >= most { Err(FrameDrop::FragmentCount) } else { Ok(()) }
     }
 
     fn is_whole(&self) -> bool {
@@ -335,8 +388,8 @@ impl Datagram {
             Family::V6 => emit_v6(key, &first, class, len),
         };
         packet.reserve(usize::from(len));
-        for piece in &self.pieces {
-            packet.extend_from_slice(&piece.octets);
+        for octets in self.pieces.values() {
+            packet.extend_from_slice(octets);
         }
         Ok(packet)
     }
@@ -357,9 +410,8 @@ impl Datagram {
 
     /// The first fragment as it came, if it did.
     fn into_first(self) -> Option<Vec<u8>> {
-        let mut packet = self.first?.header;
-        packet.extend_from_slice(&self.pieces.first()?.octets);
-        Some(packet)
+        let (_, octets) = self.pieces.first_key_value()?;
+        Some([&*self.first?.header, octets].concat())
     }
 }
 
@@ -404,10 +456,12 @@ const fn ecn_bit(ecn: Ecn) -> u8 {
     1 << ecn as u8
 }
 
-/// What a fragment costs beside its octets.
-const FRAGMENT_COST: usize = 64;
-/// What a datagram costs beside its fragments.
-const DATAGRAM_COST: usize = 256;
+/// What a fragment costs beside its octets: its place in a tree whose nodes are half full, and what
+/// an allocator adds.
+const FRAGMENT_COST: usize = 80;
+/// What a datagram costs beside its fragments: its record, its places in the orders by key, age and
+/// source, each alone in its node, and the first node of its pieces.
+const DATAGRAM_COST: usize = 1_024;
 
 #[cfg(test)]
 mod tests;

@@ -5,13 +5,24 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { datagrams: 4, octets: 4_096, fragments: 5 };
+const BOUNDS: Bounds = Bounds {
+    datagrams: 8,
+    octets: 16_384,
+    source_datagrams: 4,
+    source_octets: 8_192,
+    fragments: 5,
+};
 
 fn piece(id: u16, offset: u16, octets: &[u8], more: bool) -> Vec<u8> {
+    piece_of(1, id, offset, octets, more)
+}
+
+/// A fragment of the host of this number.
+fn piece_of(host: u8, id: u16, offset: u16, octets: &[u8], more: bool) -> Vec<u8> {
     let mut packet = vec![0; Ipv4Header::LEN];
     let header = Ipv4Header {
-        src: [192, 0, 2, 1].into(),
-        dst: [192, 0, 2, 2].into(),
+        src: [192, 0, 2, host].into(),
+        dst: [198, 51, 100, 2].into(),
         protocol: Protocol::TCP,
         ttl: 9,
         tos: TrafficClass::default(),
@@ -35,20 +46,89 @@ fn take(
     reassembly.take(Instant::from_millis(millis), &ip, packet)
 }
 
+/// Datagrams refused, crowded and evicted since this was last asked.
+fn given_up(reassembly: &mut Reassembly) -> (u64, u64, u64) {
+    let GivenUp { refused, crowded, evicted } = reassembly.take_given_up();
+    (refused, crowded, evicted)
+}
+
 #[test]
-fn the_oldest_goes_at_each_bound() {
+fn the_oldest_of_a_source_goes_at_each_of_its_bounds() {
     let mut reassembly = Reassembly::new(BOUNDS);
     for id in 0..6 {
         assert_eq!(take(&mut reassembly, u64::from(id), &piece(id, 8, &[0; 8], true)), Ok(None));
     }
-    assert_eq!((reassembly.len(), reassembly.take_given_up()), (4, 2));
+    assert_eq!((reassembly.len(), given_up(&mut reassembly)), (4, (0, 2, 0)));
     // The oldest that is left came third.
     assert_eq!(reassembly.next_deadline(), Some(Instant::from_millis(2) + TIME_OUT));
-    assert_eq!(take(&mut reassembly, 9, &piece(9, 8, &[0; 2_400], true)), Ok(None));
-    assert!(reassembly.octets() <= BOUNDS.octets);
-    assert_eq!(take(&mut reassembly, 9, &piece(10, 8, &[0; 1_400], true)), Ok(None));
-    assert!(reassembly.octets() <= BOUNDS.octets);
+    assert_eq!(take(&mut reassembly, 9, &piece(9, 8, &[0; 4_800], true)), Ok(None));
+    assert!(reassembly.octets() <= BOUNDS.source_octets);
+    assert_eq!(take(&mut reassembly, 9, &piece(10, 8, &[0; 2_800], true)), Ok(None));
+    assert!(reassembly.octets() <= BOUNDS.source_octets);
     assert_eq!(reassembly.len(), 1);
+}
+
+#[test]
+fn at_the_bounds_of_all_whoever_has_the_most_gives_way() {
+    for each in [8, 1_600] {
+        let mut reassembly = Reassembly::new(BOUNDS);
+        // An honest host's, the oldest of all.
+        assert_eq!(take(&mut reassembly, 0, &piece_of(9, 1, 8, &[7; 8], true)), Ok(None));
+        for id in 0..100 {
+            for host in 1..4 {
+                let octets = std::vec![0; each];
+                let packet = piece_of(host, id, 8, &octets, true);
+                assert_eq!(take(&mut reassembly, 1, &packet), Ok(None));
+                assert!(reassembly.len() <= BOUNDS.datagrams);
+                assert!(reassembly.octets() <= BOUNDS.octets);
+            }
+        }
+        let (_, _, evicted) = given_up(&mut reassembly);
+        assert!(evicted > 0);
+        let whole = take(&mut reassembly, 2, &piece_of(9, 1, 0, &[7; 8], true));
+        assert_eq!(whole, Ok(None), "nothing of the honest host's is whole yet");
+        let whole = take(&mut reassembly, 2, &piece_of(9, 1, 16, &[7; 8], false));
+        assert_eq!(whole.expect("no overlap").expect("it is whole")[20..], [7; 24]);
+    }
+}
+
+#[test]
+fn whoever_takes_many_addresses_of_one_network_counts_once() {
+    let networks = ["2001:db8::1", "2001:db8::2:0:0:9", "2001:db8:0:1::1", "192.0.2.1"];
+    let [one, same, other, v4] = networks
+        .map(|addr| Source::of(&addr.parse::<core::net::IpAddr>().expect("an address").into()));
+    assert_eq!(one, same);
+    assert!(one != other && other != v4);
+}
+
+#[test]
+fn what_is_refused_pushes_nobody_out() {
+    let mut reassembly = Reassembly::new(BOUNDS);
+    for id in 0..4 {
+        assert_eq!(take(&mut reassembly, 0, &piece(id, 8, &[0; 896], true)), Ok(None));
+    }
+    let (len, octets) = (reassembly.len(), reassembly.octets());
+    for _ in 0..10 {
+        let duplicate = take(&mut reassembly, 1, &piece(3, 8, &[0; 896], true));
+        assert_eq!(duplicate, Err(FrameDrop::FragmentDuplicate));
+    }
+    assert_eq!((reassembly.len(), reassembly.octets()), (len, octets));
+    let overlap = take(&mut reassembly, 1, &piece(3, 16, &[0; 4_000], true));
+    assert_eq!(overlap, Err(FrameDrop::FragmentOverlap));
+    assert_eq!((reassembly.len(), given_up(&mut reassembly)), (3, (1, 0, 0)));
+}
+
+#[test]
+fn the_largest_datagram_over_the_narrowest_usual_links_becomes_whole() {
+    let mut reassembly = Reassembly::new(Bounds::DEFAULT);
+    let octets = std::vec![3; 65_515];
+    let pieces = octets.chunks(552).count();
+    for (at, part) in octets.chunks(552).enumerate().rev() {
+        let packet = piece(1, (at * 552) as u16, part, at + 1 < pieces);
+        let whole = take(&mut reassembly, 0, &packet).expect("no overlap");
+        assert_eq!(whole.is_some(), at == 0);
+    }
+    assert_eq!((reassembly.len(), reassembly.octets()), (0, 0));
 }
 
 #[test]
@@ -86,12 +166,12 @@ fn time_counts_from_the_fragment_that_came_first() {
 proptest! {
     #[test]
     fn books_balance_and_what_becomes_whole_is_what_was_cut(
-        pieces in vec_of((0u16..3, 0u16..6, any::<bool>(), 1u16..4), 0..200),
+        pieces in vec_of((0u8..6, 0u16..3, 0u16..6, any::<bool>(), 1u16..4), 0..300),
     ) {
         let mut reassembly = Reassembly::new(BOUNDS);
-        for (now, (id, at, more, len)) in (0..).zip(pieces) {
+        for (now, (host, id, at, more, len)) in (0..).zip(pieces) {
             let octets: Vec<u8> = (at * 8..(at + len) * 8).map(|at| at as u8).collect();
-            let packet = piece(id, at * 8, &octets, more);
+            let packet = piece_of(host, id, at * 8, &octets, more);
             if let Ok(Some(whole)) = take(&mut reassembly, now, &packet) {
                 let (ip, payload) = IpHeader::parse(&whole).expect("a whole packet");
                 prop_assert!(ip.fragment.is_none());
@@ -102,6 +182,17 @@ proptest! {
             let cost: usize = reassembly.datagrams.values().map(Datagram::cost).sum();
             prop_assert_eq!(reassembly.octets, cost);
             prop_assert!(reassembly.len() <= BOUNDS.datagrams && cost <= BOUNDS.octets);
+            for host in 0..6 {
+                let of_host = reassembly.datagrams.iter().filter(|(key, _)| {
+                    key.src == Address::from_v4_octets([192, 0, 2, host])
+                });
+                let costs: Vec<usize> = of_host.map(|(_, datagram)| datagram.cost()).collect();
+                prop_assert!(costs.len() <= BOUNDS.source_datagrams);
+                prop_assert!(costs.iter().sum::<usize>() <= BOUNDS.source_octets);
+            }
+            if reassembly.len() == 0 {
+                prop_assert!(reassembly.sources.is_empty());
+            }
         }
     }
 }

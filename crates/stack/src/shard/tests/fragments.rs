@@ -270,13 +270,47 @@ fn a_flood_of_fragments_stays_within_bounds_and_honest_packets_pass() {
     for id in 0..10_000 {
         take(&mut server, &[fragment(&whole, id, 8..1_208)]);
         let census = server.census();
-        assert!(census.fragmented <= 256 && census.fragment_octets <= 1 << 20);
+        assert!(census.fragmented <= 64 && census.fragment_octets <= 256 << 10);
     }
-    let failures = server.ip_counters().reassembly_failures;
-    assert_eq!(failures, 10_000 - server.census().fragmented as u64);
+    let counters = server.ip_counters();
+    assert_eq!(counters.reassembly_failures, 10_000 - server.census().fragmented as u64);
+    assert_eq!(counters.reassembly_crowded, counters.reassembly_failures);
     assert_eq!(take(&mut server, &fragments(&request(Over::V6), 1, 1_280)), 1);
     while server.advance(Instant::from_millis(60_000), 64) {}
     assert_eq!(server.census().fragment_octets, 0);
+}
+
+/// A fragment whose sender forges another address each time.
+fn forged(id: u32) -> Vec<u8> {
+    let mut piece = fragment(&request(Over::V4), id, 8..1_208);
+    piece[12..16].copy_from_slice(&[198, 51, (id >> 8) as u8, id as u8]);
+    fix_checksum(&mut piece);
+    piece
+}
+
+#[test]
+fn an_honest_packet_becomes_whole_while_fragments_pour_in_from_one_source_or_many() {
+    for many in [false, true] {
+        let mut server = server();
+        let honest = fragments(&request(Over::V6), 1, 1_280);
+        take(&mut server, &honest[..1]);
+        for id in 0..5_000 {
+            // A source that forges 50 addresses holds more by each than the honest one by its own.
+            let piece = if many {
+                let mut piece = forged(id % 50);
+                piece[4..6].copy_from_slice(&(id as u16).to_be_bytes());
+                fix_checksum(&mut piece);
+                piece
+            } else {
+                fragment(&request(Over::V4), id, 8..1_208)
+            };
+            take(&mut server, &[piece]);
+            let census = server.census();
+            assert!(census.fragmented <= 256 && census.fragment_octets <= 1 << 20);
+        }
+        assert_eq!(server.ip_counters().reassembly_evicted > 0, many);
+        assert_eq!(take(&mut server, &honest[1..]), 1);
+    }
 }
 
 proptest! {

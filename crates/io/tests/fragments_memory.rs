@@ -1,0 +1,143 @@
+//! What fragments that never become whole really take of memory, and what each costs in work: a
+//! shard, with every allocation counted.
+
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use whimbrel_stack::{
+    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
+};
+use whimbrel_tcp::table::Secrets;
+use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol, TrafficClass};
+
+/// The system's allocator, with a count of what this thread holds of it.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+}
+
+fn note(more: isize) {
+    // A thread that ends has none any more.
+    let _ = HELD.try_with(|held| held.set(held.get() + more));
+}
+
+// SAFETY: every call goes on to the system's allocator as it came; what is counted allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as isize);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        note(-(layout.size() as isize));
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What the trees and lists of nobody in particular may take, octets.
+const SLACK: isize = 16 << 10;
+const TOTAL: isize = 1 << 20;
+const OF_ONE: isize = 256 << 10;
+
+/// A fragment of the datagram `id` of the host of this number.
+fn fragment(host: u16, id: u16, offset: u16, len: usize) -> Vec<u8> {
+    let mut packet = vec![0; Ipv4Header::LEN];
+    let [high, low] = host.to_be_bytes();
+    let header = Ipv4Header {
+        src: [198, 18, high, low].into(),
+        dst: [192, 0, 2, 1].into(),
+        protocol: Protocol::ICMP,
+        ttl: 64,
+        tos: TrafficClass::default(),
+        identification: id,
+        dont_fragment: false,
+        fragment: Some(Fragment { identification: u32::from(id), offset, more: true }),
+        total_len: (Ipv4Header::LEN + len) as u16,
+        header_len: Ipv4Header::LEN as u8,
+    };
+    header.emit(&mut packet);
+    packet.resize(Ipv4Header::LEN + len, 7);
+    packet
+}
+
+fn server() -> Shard {
+    let own = InterfaceAddress { addr: Address::from_v4_octets([192, 0, 2, 1]), prefix_len: 24 };
+    let config = ShardConfig {
+        tunables: Tunables::default(),
+        secrets: Secrets::from_seed(1),
+        capabilities: Capabilities::plain(Medium::Ip, 1_500),
+        addresses: vec![own],
+        routes: Vec::new(),
+    };
+    Shard::new(config).unwrap()
+}
+
+/// Hands over every fragment; the most that was held for them stays within `most` and what is said.
+fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
+    let mut server = server();
+    let base = HELD.get();
+    let mut peak = 0;
+    for packet in fragments {
+        let before = HELD.get();
+        server.rx(Instant::ZERO, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
+        let taken = HELD.get() - before;
+        let held = HELD.get() - base - packet.capacity() as isize;
+        let said = server.census().fragment_octets as isize;
+        assert!(held <= said + SLACK, "{held} octets held, {said} said");
+        assert!(taken <= packet.len() as isize + SLACK, "{taken} octets for one fragment");
+        peak = peak.max(held);
+    }
+    assert!(peak <= most + SLACK, "{peak} octets held");
+    while server.advance(Instant::from_millis(60_000), 64) {}
+    let mut batch = TxBatch::new(64);
+    while server.tx(&mut batch) || !batch.is_empty() {
+        batch.consume(batch.pending().len());
+    }
+    drop(batch);
+    assert_eq!(server.census().fragment_octets, 0);
+    assert!(HELD.get() - base <= SLACK, "{} octets left", HELD.get() - base);
+}
+
+/// Where pieces of `len` octets lie that never touch: from the front, from behind, and by turns.
+fn places(len: usize) -> [Vec<u16>; 3] {
+    let step = (len / 8 * 8).max(8) + 8;
+    let ascending: Vec<u16> = (1..65_000 / step).map(|at| (at * step) as u16).collect();
+    let descending = ascending.iter().rev().copied().collect();
+    let (left, right) = ascending.split_at(ascending.len() / 2);
+    let by_turns = left.iter().zip(right.iter().rev()).flat_map(|(a, b)| [*a, *b]).collect();
+    [ascending, descending, by_turns]
+}
+
+#[test]
+fn what_one_source_pins_is_what_is_said_and_stays_within_its_share() {
+    for len in [1, 8, 64, 512, 1_480, 60_000] {
+        for order in places(len) {
+            let fragments = (0..300)
+                .flat_map(|id| order.iter().take(130).map(move |at| fragment(1, id, *at, len)));
+            pour(OF_ONE, fragments.take(40_000));
+        }
+    }
+}
+
+#[test]
+fn what_many_sources_pin_stays_within_the_bound_of_all() {
+    for len in [1, 8, 1_480] {
+        for order in places(len) {
+            let order = &order;
+            let fragments = (0..40_000_usize).map(|at| {
+                let place = order[at / 1_000 % order.len()];
+                fragment((at % 1_000) as u16, 1, place, len)
+            });
+            pour(TOTAL, fragments);
+        }
+    }
+}
