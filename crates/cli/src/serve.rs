@@ -87,6 +87,10 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
+    /// How long the head of a request may take in all, before it is answered by 408. (HTTP/2:
+    /// a connection without a request is closed after a minute, whatever else it sends.)
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantity::some_time, conflicts_with_all = ["RoleOptions", "h2c"])]
+    head_timeout: std::time::Duration,
     /// Whether a connection serves more than one request, if its client wishes so.
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, conflicts_with = "RoleOptions")]
     keepalive: Switch,

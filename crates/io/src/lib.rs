@@ -33,6 +33,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod descriptors;
 pub mod device;
 pub mod entropy;
 pub mod group;

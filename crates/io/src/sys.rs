@@ -4,12 +4,13 @@
 //! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN,
 //! sockets that keep the bounds of messages ([`seqpacket`]) or carry whole frames ([`packet`]), programs
 //! that run in the kernel ([`bpf`]),
-//! epoll and `TCP_INFO` ([`epoll`]), second signals ([`signal`]), and what scripts do to the kernel: network namespaces ([`namespace`]) and every call on a stream
+//! epoll and `TCP_INFO` ([`epoll`]), bounds of this process ([`limits`]), second signals ([`signal`]), and what scripts do to the kernel: network namespaces ([`namespace`]) and every call on a stream
 //! socket ([`stream`]).
 #![allow(unsafe_code)]
 
 pub mod bpf;
 pub mod epoll;
+pub(crate) mod limits;
 pub mod namespace;
 pub mod packet;
 pub mod seqpacket;

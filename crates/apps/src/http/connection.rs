@@ -109,6 +109,8 @@ enum Shut {
 #[derive(Clone, Copy)]
 enum Last {
     Close,
+    /// The same, whatever else comes: it was read for long enough.
+    Leave,
     Abort,
 }
 
@@ -124,6 +126,11 @@ impl Connection {
     /// Whether it is between requests: closing it now loses nothing.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Head) && self.input.is_empty() && self.head.is_empty()
+    }
+
+    /// Whether part of a request's head has come, and the rest has not.
+    pub fn is_within_head(&self) -> bool {
+        matches!(self.stage, Stage::Head) && !self.head.is_empty()
     }
 
     /// Whether it has nothing more to send or to read.
@@ -157,10 +164,17 @@ impl Connection {
         let mid_request = matches!(self.stage, Stage::Upload { .. }) || !self.head.is_empty();
         if mid_request {
             self.refuse(Fault::TooSlow, terms);
+        } else if matches!(self.stage, Stage::Linger { .. }) {
+            self.stage = Stage::Done { step: Last::Leave };
         } else {
             let step = if self.is_idle() { Last::Close } else { Last::Abort };
             self.stage = Stage::Done { step };
         }
+    }
+
+    /// The head of a request took longer than [`Limits::head_time`]. Says so, and parts.
+    pub fn on_late_head(&mut self, terms: &Terms) {
+        self.refuse(Fault::HeadTooSlow, terms);
     }
 
     /// The peer took nothing of a response for [`Limits::idle`].
@@ -169,9 +183,13 @@ impl Connection {
     }
 
     /// After [`Step::Close`], when the driver finds that more came in: reads on for a while
-    /// instead, because closing now would reset the connection.
-    pub fn on_late_octets(&mut self, terms: &Terms) {
-        self.stage = Stage::Linger { left: terms.limits.linger, shut: Shut::Due };
+    /// instead, because closing now would reset the connection. Where it read on for long enough
+    /// already, what came is thrown away.
+    pub fn on_late_octets(&mut self, octets: Bytes, terms: &Terms) {
+        if !matches!(self.stage, Stage::Done { step: Last::Leave }) {
+            self.stage = Stage::Linger { left: terms.limits.linger, shut: Shut::Due };
+            self.on_octets(octets);
+        }
     }
 
     /// What to do next. `site` answers requests.
@@ -185,7 +203,7 @@ impl Connection {
                 Stage::Reply { .. } => self.poll_reply(terms),
                 Stage::Discard { .. } => self.poll_discard(),
                 Stage::Linger { .. } => self.poll_linger(),
-                Stage::Done { step: Last::Close } => Some(Step::Close),
+                Stage::Done { step: Last::Close | Last::Leave } => Some(Step::Close),
                 Stage::Done { step: Last::Abort } => Some(Step::Abort),
             };
             if let Some(step) = progress {

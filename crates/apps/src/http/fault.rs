@@ -15,6 +15,8 @@ pub enum Fault {
     CutShort,
     /// The connection was silent in the middle of a request.
     TooSlow,
+    /// The head did not come whole within [`Limits::head_time`].
+    HeadTooSlow,
     /// The request line does not fit the limit of a head.
     TargetTooLong,
     /// The head does not fit its limit.
@@ -45,7 +47,7 @@ impl Fault {
     pub const fn status(self) -> Status {
         match self {
             Self::Malformed(_) | Self::CutShort => Status::BAD_REQUEST,
-            Self::TooSlow => Status::REQUEST_TIMEOUT,
+            Self::TooSlow | Self::HeadTooSlow => Status::REQUEST_TIMEOUT,
             Self::TargetTooLong => Status::URI_TOO_LONG,
             Self::HeadTooLarge | Self::TooManyFields => Status::FIELDS_TOO_LARGE,
             Self::LengthRequired => Status::LENGTH_REQUIRED,
@@ -63,6 +65,10 @@ impl Fault {
             Self::TooSlow => format!(
                 "no octet came for {} s in the middle of a request, the limit: send faster\n",
                 limits.idle.as_secs()
+            ),
+            Self::HeadTooSlow => format!(
+                "the head did not come whole within {} s, the limit: send it in one go\n",
+                limits.head_time.as_secs_f64()
             ),
             Self::TargetTooLong => format!(
                 "the request line exceeds the limit of {} octets for a head: ask for less\n",

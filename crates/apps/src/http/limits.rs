@@ -24,8 +24,14 @@ pub struct Limits {
     /// Less costs calls; more is memory per slow reader.
     pub piece: usize,
     /// How long a connection may be silent before it is closed (default 60 s). Shorter cuts off
-    /// slow clients; longer lets idle ones keep their places.
+    /// slow clients; longer lets idle ones keep their places. What comes after the last response
+    /// is thrown away, and no sign of life.
     pub idle: Duration,
+    /// How long a request's head may take from its first byte to its last (default 30 s, as much
+    /// as common servers give). A peer that sends a byte now and then is never silent: without
+    /// this bound it keeps its place for ever. Shorter refuses large heads over bad paths; longer
+    /// is time that each such byte buys.
+    pub head_time: Duration,
     /// Who closes first after a response that says `Connection: close` (default the server). It
     /// is the one that keeps the TIME-WAIT record.
     pub close_by: CloseBy,
@@ -43,6 +49,7 @@ impl Default for Limits {
             linger: 4 << 20,
             piece: 128 << 10,
             idle: Duration::from_secs(60),
+            head_time: Duration::from_secs(30),
             close_by: CloseBy::Server,
             keep_alive: KeepAlive::AsAsked,
         }

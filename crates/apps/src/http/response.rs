@@ -224,6 +224,8 @@ statuses! {
     INTERNAL_SERVER_ERROR = 500 "Internal Server Error",
     /// The server does not know how.
     NOT_IMPLEMENTED = 501 "Not Implemented",
+    /// Not now.
+    SERVICE_UNAVAILABLE = 503 "Service Unavailable",
     /// Not a version spoken here.
     VERSION_NOT_SUPPORTED = 505 "HTTP Version Not Supported",
     /// No room is left.

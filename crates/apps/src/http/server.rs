@@ -21,6 +21,8 @@ pub struct HttpServer<S, T: Transport = Shard> {
     terms: Terms,
     reception: Reception<T, Slot>,
     idle: IdleList,
+    /// Whose head has come in part, by when its first byte came.
+    heads: IdleList,
     statistics: Statistics,
 }
 
@@ -39,6 +41,8 @@ pub struct Statistics {
     pub failed: u64,
     /// Connections closed because they were silent for [`Limits::idle`].
     pub silent: u64,
+    /// Connections closed because the head of a request took longer than [`Limits::head_time`].
+    pub slow_heads: u64,
     /// Octets that the peers sent: heads and bodies.
     pub received: u64,
     /// Octets handed to the stack: heads and bodies.
@@ -48,13 +52,15 @@ pub struct Statistics {
 /// Those of two servers.
 impl core::ops::AddAssign for Statistics {
     fn add_assign(&mut self, other: Self) {
-        let Self { accepted, open, requests, refused, failed, silent, received, sent } = other;
+        let Self { accepted, open, requests, refused, failed, silent, slow_heads, received, sent } =
+            other;
         self.accepted += accepted;
         self.open += open;
         self.requests += requests;
         self.refused += refused;
         self.failed += failed;
         self.silent += silent;
+        self.slow_heads += slow_heads;
         self.received += received;
         self.sent += sent;
     }
@@ -76,6 +82,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
             terms: Terms { limits, date: None },
             reception: Reception::new(Pace::default()),
             idle: IdleList::default(),
+            heads: IdleList::default(),
             statistics: Statistics::default(),
         }
     }
@@ -94,8 +101,10 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 
     /// When [`HttpServer::poll`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let silent = self.idle.oldest().map(|(_, since)| since + self.terms.limits.idle);
-        silent.into_iter().chain(self.reception.next_deadline()).min()
+        let Limits { idle, head_time, .. } = self.terms.limits;
+        let silent = self.idle.oldest().map(|(_, since)| since + idle);
+        let late = self.heads.oldest().map(|(_, since)| since + head_time);
+        [silent, late, self.reception.next_deadline()].into_iter().flatten().min()
     }
 
     /// The time for the `Date` field, from now on.
@@ -123,7 +132,9 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         match net.recv(id) {
             Reading::Data(octets) => {
                 self.statistics.received += octets.len() as u64;
-                self.idle.touch(T::place(id), now);
+                if !slot.connection.is_over() {
+                    self.idle.touch(T::place(id), now);
+                }
                 slot.connection.on_octets(octets);
                 Turn::More
             }
@@ -142,8 +153,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         let Some(slot) = self.reception.at(id) else { return Turn::Wait };
         match net.recv(id) {
             Reading::Data(octets) => {
-                slot.connection.on_late_octets(&self.terms);
-                slot.connection.on_octets(octets);
+                slot.connection.on_late_octets(octets, &self.terms);
                 Turn::More
             }
             Reading::Pending | Reading::End | Reading::Failed(_) => Turn::Over(Parting::Close),
@@ -178,6 +188,13 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         }
         let before = slot.connection.responses();
         let step = slot.connection.poll(&mut self.site, &self.terms);
+        if slot.connection.is_within_head() {
+            if !self.heads.holds(T::place(id)) {
+                self.heads.touch(T::place(id), now);
+            }
+        } else if !self.heads.is_empty() {
+            self.heads.remove(T::place(id));
+        }
         let fresh = self.statistics.count_responses(before, &slot.connection);
         if fresh > 0 && pacing.think(T::place(id), now) {
             // Whoever waits for us is not silent.
@@ -206,8 +223,20 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         self.idle.touch(T::place(id), now);
     }
 
-    /// Whoever was silent for too long.
+    /// Whose head takes too long, or who was silent for too long.
     fn next_silent(&mut self, now: Instant) -> Option<T::Id> {
+        if let Some((place, since)) = self.heads.oldest()
+            && now >= since + self.terms.limits.head_time
+        {
+            self.statistics.slow_heads += 1;
+            self.heads.remove(place);
+            self.idle.touch(place, now);
+            let (id, slot) = self.reception.at_place(place)?;
+            let before = slot.connection.responses();
+            slot.connection.on_late_head(&self.terms);
+            self.statistics.count_responses(before, &slot.connection);
+            return Some(id);
+        }
         let (place, since) = self.idle.oldest()?;
         if now < since + self.terms.limits.idle {
             return None;
@@ -216,7 +245,9 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         self.idle.touch(place, now);
         let (id, slot) = self.reception.at_place(place)?;
         if slot.pending.is_empty() {
+            let before = slot.connection.responses();
             slot.connection.on_silence(&self.terms);
+            self.statistics.count_responses(before, &slot.connection);
         } else {
             slot.connection.on_stall();
             slot.pending = Bytes::new();
@@ -232,6 +263,7 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         }
         self.statistics.open -= 1;
         self.idle.remove(T::place(id));
+        self.heads.remove(T::place(id));
         match parting {
             Parting::Close => net.close(id),
             Parting::Abort => net.abort(id),

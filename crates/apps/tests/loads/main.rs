@@ -10,6 +10,8 @@ mod http;
 #[cfg(test)]
 mod pace;
 #[cfg(test)]
+mod slow;
+#[cfg(test)]
 mod steering;
 #[cfg(test)]
 mod world;

@@ -1,6 +1,7 @@
 //! What is served: one of the sites.
 
 use whimbrel_apps::http::{Answer, FixedBody, Request, Site};
+use whimbrel_io::descriptors;
 
 use super::files::FileRoot;
 use super::plan::SitePlan;
@@ -16,17 +17,18 @@ pub(crate) enum Content {
 
 impl Content {
     /// What `plan` names, if it can be read.
-    pub(crate) fn open(plan: &SitePlan) -> Result<Self, Failure> {
+    /// One of so many shards shares the process's descriptors with the others.
+    pub(crate) fn open(plan: &SitePlan, shards: usize) -> Result<Self, Failure> {
         match plan {
             SitePlan::Fixed(length) => Ok(Self::Fixed(FixedBody::new(*length))),
-            SitePlan::Files { root, uploads } => {
-                FileRoot::open(root, *uploads).map(Self::Files).map_err(|error| {
+            SitePlan::Files { root, uploads } => FileRoot::open(root, *uploads, open_files(shards))
+                .map(Self::Files)
+                .map_err(|error| {
                     let root = root.display();
                     Failure::run(format!(
                         "--file-root {root}: {error}; give a directory that can be read"
                     ))
-                })
-            }
+                }),
         }
     }
 }
@@ -39,3 +41,18 @@ impl Site for Content {
         }
     }
 }
+
+/// How many files each of so many shards may have open, and how many uploads: all that this process
+/// may have, which is raised as far as it goes, but for [`OTHERS`].
+fn open_files(shards: usize) -> usize {
+    let limit = descriptors::raise_limit().unwrap_or(0);
+    let left = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(OTHERS);
+    (left / 2 / shards.max(1)).clamp(FEWEST, MOST)
+}
+
+/// Descriptors for all else: the wire, clocks, a directory that is listed, a file that is looked at.
+const OTHERS: usize = 32;
+/// With fewer, files are opened for each piece.
+const FEWEST: usize = 4;
+/// More save nothing: opening a file anew takes a hundredth of what sending a piece of it takes.
+const MOST: usize = 1_024;

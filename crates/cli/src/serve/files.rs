@@ -6,24 +6,31 @@
 //! the check and the use: give no root that an adversary on this machine can write to.
 //!
 //! Files are read on the shard's own thread, [`Limits::piece`](whimbrel_apps::http::Limits) at a
-//! time: a cold disk delays every connection by its latency.
+//! time: a cold disk delays every connection by its latency. How many are open is bounded, however
+//! many peers read slowly ([`shelf`]); uploads, which must not be closed, are too.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use whimbrel_apps::http::path::PathNames;
 use whimbrel_apps::http::{
     Answer, Body, BodySource, Method, RangeOutcome, Request, Response, Site, SourceError, Status,
-    content_type,
+    Upload, content_type,
 };
+use whimbrel_io::descriptors;
 
 use super::plan::Uploads;
 
 mod listing;
+mod shelf;
 mod upload;
 
+use shelf::{Identity, Reader, Shelf};
 use upload::FileUpload;
 
 /// Files below a directory.
@@ -31,15 +38,22 @@ pub(crate) struct FileRoot {
     /// Canonical.
     root: PathBuf,
     uploads: Uploads,
+    shelf: Shelf,
+    /// One for each upload that goes on, and this one.
+    uploading: Arc<()>,
+    /// How many may.
+    most_uploads: usize,
 }
 
 impl FileRoot {
-    /// The files below `root`.
-    pub(crate) fn open(root: &Path, uploads: Uploads) -> io::Result<Self> {
+    /// The files below `root`, of which up to `files` are open at a time, and up to as many are on
+    /// their way in.
+    pub(crate) fn open(root: &Path, uploads: Uploads, files: usize) -> io::Result<Self> {
         let root = root.canonicalize()?;
         // Fails if it is no directory, or may not be read.
         fs::read_dir(&root)?;
-        Ok(Self { root, uploads })
+        let (shelf, uploading) = (Shelf::new(files), Arc::default());
+        Ok(Self { root, uploads, shelf, uploading, most_uploads: files })
     }
 
     fn get(&self, path: &PathNames, request: &Request<'_>) -> Response {
@@ -50,7 +64,7 @@ impl FileRoot {
         if path.directory || !found.is_file() {
             return Response::not_found(request);
         }
-        file(&found, request).unwrap_or_else(|error| failed(&error, request))
+        self.file(&found, request).unwrap_or_else(|error| failed(&error, request))
     }
 
     /// Where a path leads, if it exists, lies below the root and is not hidden.
@@ -74,7 +88,7 @@ impl FileRoot {
         let mut index = path.clone();
         index.names.push(INDEX.into());
         match self.resolve(&index).filter(|index| index.is_file()) {
-            Some(index) => file(&index, request),
+            Some(index) => self.file(&index, request),
             None => listing::page(found, path),
         }
         .unwrap_or_else(|error| failed(&error, request))
@@ -100,10 +114,77 @@ impl FileRoot {
             let text = "PUT makes no directories, and the one of this path is not there\n";
             return Response::text(Status::CONFLICT, text).into();
         };
+        if Arc::strong_count(&self.uploading) > self.most_uploads {
+            let text = format!(
+                "{} uploads go on already, the most (half of `ulimit -n`, but for a few, among the \
+                 shards): try again\n",
+                self.most_uploads
+            );
+            return unavailable(text).into();
+        }
         match FileUpload::begin(&parent, &name) {
-            Ok(upload) => Answer::Upload(Box::new(upload)),
+            Ok(upload) => {
+                let _place = Arc::clone(&self.uploading);
+                Answer::Upload(Box::new(Placed { upload, _place }))
+            }
             Err(response) => response.into(),
         }
+    }
+
+    /// The response that carries a file, or the part of it that is asked for.
+    fn file(&self, path: &Path, request: &Request<'_>) -> io::Result<Response> {
+        // What cannot be read is known before the response begins.
+        let file = self.shelf.open(path)?;
+        let identity = Identity::of(&file.metadata()?);
+        let length = identity.length;
+        let media = content_type(&path.to_string_lossy());
+        let body = |first, count| self.body(&file, identity, path, first..first + count);
+        let response = match request.range(length) {
+            RangeOutcome::Whole => Response::new(Status::OK, media, body(0, length)?),
+            RangeOutcome::Part(range) => {
+                Response::partial(range, length, media, body(range.first, range.length())?)
+            }
+            RangeOutcome::Unsatisfiable => return Ok(Response::range_not_satisfiable(length)),
+        };
+        Ok(response.with_field("Accept-Ranges", "bytes"))
+    }
+
+    /// A part of a file: at once if it is short; else piece by piece, and the file is opened again
+    /// for the first of them. A response that nobody reads keeps no descriptor.
+    fn body(
+        &self,
+        file: &File,
+        identity: Identity,
+        path: &Path,
+        part: Range<u64>,
+    ) -> io::Result<Body> {
+        let length = part.end - part.start;
+        if length > AT_ONCE {
+            let source = FileSource { reader: self.shelf.reader(path, identity), at: part.start };
+            return Ok(Body::Source { length, source: Box::new(source) });
+        }
+        let octets = shelf::read_at(file, part.start, length)?;
+        if octets.len() as u64 == length {
+            Ok(Body::Bytes(octets))
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+}
+
+/// An upload, and its place among those that go on.
+struct Placed {
+    upload: FileUpload,
+    _place: Arc<()>,
+}
+
+impl Upload for Placed {
+    fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
+        self.upload.write(octets)
+    }
+
+    fn finish(self: Box<Self>) -> Response {
+        Box::new(self.upload).finish()
     }
 }
 
@@ -125,57 +206,24 @@ impl Site for FileRoot {
     }
 }
 
-/// The response that carries a file, or the part of it that is asked for.
-fn file(path: &Path, request: &Request<'_>) -> io::Result<Response> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let media = content_type(&path.to_string_lossy());
-    let response = match request.range(length) {
-        RangeOutcome::Whole => Response::new(Status::OK, media, body(file, length, path)?),
-        RangeOutcome::Part(range) => {
-            file.seek(SeekFrom::Start(range.first))?;
-            Response::partial(range, length, media, body(file, range.length(), path)?)
-        }
-        RangeOutcome::Unsatisfiable => return Ok(Response::range_not_satisfiable(length)),
-    };
-    Ok(response.with_field("Accept-Ranges", "bytes"))
-}
-
-/// The next `length` octets of `file`: at once if they are few, so that what goes wrong has a
-/// status.
-fn body(file: File, length: u64, path: &Path) -> io::Result<Body> {
-    if length > AT_ONCE {
-        let source = FileSource { file, path: path.into() };
-        return Ok(Body::Source { length, source: Box::new(source) });
-    }
-    let octets = read(&file, length)?;
-    if octets.len() as u64 == length {
-        Ok(Body::Bytes(octets))
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
-}
-
-fn read(file: &File, at_most: u64) -> io::Result<Bytes> {
-    let mut octets = Vec::with_capacity(usize::try_from(at_most).unwrap_or(0));
-    file.take(at_most).read_to_end(&mut octets)?;
-    Ok(octets.into())
-}
-
 struct FileSource {
-    file: File,
-    path: PathBuf,
+    reader: Reader,
+    /// Where the next piece begins.
+    at: u64,
 }
 
 impl BodySource for FileSource {
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError> {
-        let fault = match read(&self.file, at_most as u64) {
-            Ok(octets) if !octets.is_empty() => return Ok(octets),
+        let fault = match self.reader.read(self.at, at_most) {
+            Ok(octets) if !octets.is_empty() => {
+                self.at += octets.len() as u64;
+                return Ok(octets);
+            }
             Ok(_) => "became shorter while it was sent".to_owned(),
             Err(error) => error.to_string(),
         };
         // Nobody may be there to read it: that is no reason to stop serving.
-        let _ = writeln!(io::stderr(), "{}: {fault}", self.path.display());
+        let _ = writeln!(io::stderr(), "{}: {fault}", self.reader.path().display());
         Err(SourceError)
     }
 }
@@ -186,8 +234,16 @@ fn failed(error: &io::Error, request: &Request<'_>) -> Response {
         io::ErrorKind::PermissionDenied => {
             Response::text(Status::FORBIDDEN, "the server may not read this file\n")
         }
+        _ if descriptors::are_used_up(error) => {
+            unavailable("no descriptor is left to open the file with (`ulimit -n`): try again\n")
+        }
         _ => Response::text(Status::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
+}
+
+/// 503: others have all there is, for now.
+fn unavailable(text: impl Into<Cow<'static, str>>) -> Response {
+    Response::text(Status::SERVICE_UNAVAILABLE, text).with_field("Retry-After", "1")
 }
 
 const INDEX: &str = "index.html";

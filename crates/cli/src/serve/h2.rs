@@ -134,8 +134,13 @@ impl<T: Transport> H2Server<T> {
         for _ in 0..STEPS {
             let Some(Some(slot)) = self.slots.get_mut(place as usize) else { return };
             let before = (self.statistics.received, self.statistics.sent);
+            let answered = self.shared.answered();
+            let busy = slot.is_busy();
             let step = slot.step(net, &mut self.statistics);
-            if before != (self.statistics.received, self.statistics.sent) {
+            // What moves while no request is there (a head that comes byte by byte, PING and its
+            // answer) is no sign of life: it would keep the place for ever.
+            let busy = busy || slot.is_busy() || answered != self.shared.answered();
+            if busy && before != (self.statistics.received, self.statistics.sent) {
                 self.idle.touch(place, now);
             }
             match step {
@@ -210,6 +215,11 @@ enum Step {
 }
 
 impl<I: Copy> Slot<I> {
+    /// Whether a request is being answered, or what was said has not left.
+    fn is_busy(&self) -> bool {
+        !self.tasks.is_empty() || !self.pending.is_empty()
+    }
+
     /// Octets out, octets in, and what hyper makes of them.
     fn step<T: Transport<Id = I>>(&mut self, net: &mut T, statistics: &mut Statistics) -> Step {
         if self.pending.is_empty() {
@@ -286,3 +296,6 @@ const ACCEPTS: usize = 64;
 const STEPS: usize = 64;
 /// Streams that a connection may have open at a time: as many as RFC 9113 6.5.2 has it at the least.
 const STREAMS: u32 = 100;
+
+#[cfg(test)]
+mod tests;

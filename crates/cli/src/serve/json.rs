@@ -15,8 +15,17 @@ use crate::output;
 pub(super) fn document(plan: &Plan, ran: &Ran<Served>) -> Value {
     let mut document = output::document("whimbrel.serve/1", &plan.ground, ran);
     document.insert("config".into(), config(plan));
-    let Statistics { accepted, open: _, requests, refused, failed, silent, received, sent } =
-        ran.outcome.totals.statistics;
+    let Statistics {
+        accepted,
+        open: _,
+        requests,
+        refused,
+        failed,
+        silent,
+        slow_heads,
+        received,
+        sent,
+    } = ran.outcome.totals.statistics;
     document.insert(
         "summary".into(),
         json!({
@@ -26,6 +35,7 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Served>) -> Value {
             "refused": refused,
             "failed": failed,
             "silent": silent,
+            "slow_heads": slow_heads,
             "received": received,
             "sent": sent,
         }),
@@ -45,6 +55,7 @@ fn config(plan: &Plan) -> Value {
         "close": close(plan),
         "keepalive": web.then_some(plan.limits.keep_alive == KeepAlive::AsAsked),
         "max_body": web.then_some(plan.limits.body),
+        "head_timeout": web.then_some(plan.limits.head_time.as_secs_f64()),
         "pace": pace(plan.pace),
     })
 }
@@ -81,7 +92,7 @@ fn close(plan: &Plan) -> &'static str {
 
 /// A figure by its name.
 pub(super) fn figure(ran: &Ran<Served>, name: &str) -> Option<Figure> {
-    let Statistics { accepted, requests, refused, failed, silent, .. } =
+    let Statistics { accepted, requests, refused, failed, silent, slow_heads, .. } =
         ran.outcome.totals.statistics;
     let stack = ran.server.as_ref().map(|server| &server.counters);
     let (value, whole) = match name {
@@ -90,6 +101,7 @@ pub(super) fn figure(ran: &Ran<Served>, name: &str) -> Option<Figure> {
         "refused" => (refused, requests),
         "failed" => (failed, accepted),
         "silent" => (silent, accepted),
+        "slow_heads" => (slow_heads, accepted),
         "retransmits" => (stack?.retrans_segs, stack?.out_segs),
         "resets" => (stack?.out_rsts, stack?.out_segs),
         "overflows" => (stack?.listen_overflows, 1),
@@ -99,12 +111,13 @@ pub(super) fn figure(ran: &Ran<Served>, name: &str) -> Option<Figure> {
 }
 
 /// What `--fail-if` can name.
-pub(super) const FIGURES: [(&str, Measure); 8] = [
+pub(super) const FIGURES: [(&str, Measure); 9] = [
     ("accepted", Measure::Number),
     ("requests", Measure::Number),
     ("refused", Measure::Share),
     ("failed", Measure::Share),
     ("silent", Measure::Share),
+    ("slow_heads", Measure::Share),
     ("retransmits", Measure::Share),
     ("resets", Measure::Share),
     ("overflows", Measure::Number),

@@ -306,7 +306,13 @@ fn limits(arguments: &Arguments) -> Limits {
         Switch::On => KeepAlive::AsAsked,
         Switch::Off => KeepAlive::Never,
     };
-    Limits { body: arguments.max_body, close_by, keep_alive, ..Limits::default() }
+    Limits {
+        body: arguments.max_body,
+        head_time: arguments.head_timeout,
+        close_by,
+        keep_alive,
+        ..Limits::default()
+    }
 }
 
 fn listen(typed: &[String], wire: &WireSpec, port: u16) -> Result<Vec<Endpoint>, Failure> {

@@ -119,10 +119,13 @@ impl Report {
 /// What was done, and what is left; and of several shards, what came in by the wrong queue.
 fn summary(plan: &Plan, ran: &Ran<Served>) -> String {
     let Served { totals, replayed, .. } = &ran.outcome;
-    let Statistics { accepted, requests, refused, failed, silent, received, sent, .. } =
-        totals.statistics;
+    let Statistics {
+        accepted, requests, refused, failed, silent, slow_heads, received, sent, ..
+    } = totals.statistics;
+    let late =
+        if slow_heads > 0 { format!(", {slow_heads} with a slow head") } else { String::new() };
     let mut text = format!(
-        "served     {}, {} ({refused} refused); {} failed, {silent} silent for too long\n\
+        "served     {}, {} ({refused} refused); {} failed, {silent} silent for too long{late}\n\
          octets     {} received, {} sent\n",
         of(accepted, "connection"),
         of(requests, "request"),

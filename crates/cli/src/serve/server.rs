@@ -27,11 +27,14 @@ impl<T: Transport> Server<T> {
                 let server = PeerServer::new(role.clone(), *parting);
                 Self::Octets(Box::new(server.with_pace(plan.pace)))
             }
-            ContentPlan::Web(site, Protocol::H2c) => {
-                Self::H2(Box::new(H2Server::new(Content::open(site)?, plan.limits, plan.pace)))
-            }
+            ContentPlan::Web(site, Protocol::H2c) => Self::H2(Box::new(H2Server::new(
+                Content::open(site, plan.ground.shards.into())?,
+                plan.limits,
+                plan.pace,
+            ))),
             ContentPlan::Web(site, Protocol::Http1) => {
-                let server = HttpServer::new(Content::open(site)?, plan.limits);
+                let server =
+                    HttpServer::new(Content::open(site, plan.ground.shards.into())?, plan.limits);
                 Self::Http(Box::new(server.with_pace(plan.pace)))
             }
         })

@@ -47,4 +47,6 @@ mod shards;
 #[cfg(test)]
 mod sim;
 #[cfg(test)]
+mod slow;
+#[cfg(test)]
 mod told;

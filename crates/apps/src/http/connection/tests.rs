@@ -303,6 +303,29 @@ fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
     assert_eq!(within.poll(&mut site, &terms), Step::Shutdown);
 }
 
+#[test]
+fn who_is_told_of_a_slow_head_is_read_on_for_a_while_and_left_whatever_comes() {
+    let terms = Terms::default();
+    let mut site = FixedBody::new(1);
+    let mut slow = Connection::new();
+    slow.on_octets(Bytes::from_static(b"GET / HT"));
+    assert_eq!(slow.poll(&mut site, &terms), Step::NeedInput);
+    assert!(slow.is_within_head());
+    slow.on_late_head(&terms);
+    let Step::Send(response) = slow.poll(&mut site, &terms) else { panic!("no response") };
+    let response = String::from_utf8(response.to_vec()).unwrap();
+    assert!(response.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{response}");
+    assert!(response.ends_with("within 30 s, the limit: send it in one go\n"), "{response}");
+    assert_eq!(slow.poll(&mut site, &terms), Step::Shutdown);
+    slow.on_octets(Bytes::from_static(b"TP"));
+    assert_eq!(slow.poll(&mut site, &terms), Step::NeedInput);
+    assert!(slow.is_over() && !slow.is_within_head());
+    slow.on_silence(&terms);
+    assert_eq!(slow.poll(&mut site, &terms), Step::Close);
+    slow.on_late_octets(Bytes::from_static(b"/1.1"), &terms);
+    assert_eq!(slow.poll(&mut site, &terms), Step::Close);
+}
+
 /// A site whose source gives what it is told to, and whose upload remembers.
 struct Odd {
     pieces: Vec<Result<Bytes, SourceError>>,

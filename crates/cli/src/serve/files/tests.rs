@@ -35,7 +35,7 @@ impl Folder {
     }
 
     fn site(&self, uploads: Uploads) -> FileRoot {
-        FileRoot::open(&self.root(), uploads).unwrap()
+        FileRoot::open(&self.root(), uploads, 4).unwrap()
     }
 
     fn names(&self) -> Vec<String> {
@@ -155,6 +155,54 @@ fn what_cannot_be_put_is_refused_with_the_reason() {
 #[test]
 fn a_root_that_is_no_directory_is_refused() {
     let folder = Folder::new();
-    assert!(FileRoot::open(&folder.root().join("a.txt"), Uploads::Refused).is_err());
-    assert!(FileRoot::open(&folder.root().join("none"), Uploads::Refused).is_err());
+    assert!(FileRoot::open(&folder.root().join("a.txt"), Uploads::Refused, 4).is_err());
+    assert!(FileRoot::open(&folder.root().join("none"), Uploads::Refused, 4).is_err());
+}
+
+#[test]
+fn more_uploads_than_there_is_room_for_are_told_to_come_again() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Allowed);
+    let put = "PUT /up HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n";
+    let mut begun: Vec<_> = (0..4).map(|_| Connection::new()).collect();
+    for connection in &mut begun {
+        connection.on_octets(Bytes::copy_from_slice(put.as_bytes()));
+        assert_eq!(connection.poll(&mut site, &Terms::default()), Step::NeedInput);
+    }
+    let answer = ask(&mut site, &format!("{put}xyz"));
+    assert!(status(&answer) == "503" && answer.contains("Retry-After: 1\r\n"), "{answer}");
+    assert!(answer.contains("4 uploads go on already"), "{answer}");
+    begun.pop();
+    assert_eq!(status(&ask(&mut site, &format!("{put}xyz"))), "201");
+}
+
+#[test]
+fn a_response_that_nobody_reads_keeps_no_file_open() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Refused);
+    let mut stalled = Vec::new();
+    for number in 0..9 {
+        let name = format!("{number}.bin");
+        fs::write(folder.root().join(&name), vec![number; 300_000]).unwrap();
+        let mut connection = Connection::new();
+        let request = format!("GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n");
+        connection.on_octets(Bytes::from(request));
+        let Step::Send(head) = connection.poll(&mut site, &Terms::default()) else { panic!() };
+        assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
+        assert_eq!(site.shelf.open_files(), usize::from(number.min(4)), "opened when it is sent");
+        // The first piece leaves, and the peer reads no more.
+        let Step::Send(_) = connection.poll(&mut site, &Terms::default()) else { panic!() };
+        stalled.push((number, connection));
+    }
+    assert_eq!(site.shelf.open_files(), 4);
+    assert_eq!(get(&mut site, "/big.bin").split_once("\r\n\r\n").unwrap().1.len(), 200_000);
+    // Whoever reads on gets the rest, though its file was closed meanwhile.
+    for (number, mut connection) in stalled {
+        let mut rest = Vec::new();
+        while let Step::Send(piece) = connection.poll(&mut site, &Terms::default()) {
+            rest.extend_from_slice(&piece);
+        }
+        assert!(rest == vec![number; 300_000 - Terms::default().limits.piece], "{number}");
+    }
+    assert_eq!(site.shelf.open_files(), 0);
 }

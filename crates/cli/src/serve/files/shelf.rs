@@ -1,0 +1,181 @@
+//! The files that are being sent: of any number of them, a bounded number is open.
+//!
+//! Whoever reads slowly reads rarely. Where the bound is reached, the file that was read from
+//! longest ago is closed, and opened again when its reader wants the next piece; it must be the same
+//! then, by device, inode, length and time of change. Readers of one file have one descriptor
+//! together. What it was chosen against: a descriptor for each response, of which a hundred peers
+//! who never read leave none to the others; a bound on responses, which lets them do the same; and
+//! always opening anew, with which each file that is replaced meanwhile would cut its readers off.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use whimbrel_io::descriptors;
+
+/// The open files of a server.
+#[derive(Clone)]
+pub(super) struct Shelf(Arc<Mutex<Files>>);
+
+/// What tells a file from the one that takes its name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+    /// Bytes.
+    pub(super) length: u64,
+    changed: (i64, i64),
+}
+
+struct Files {
+    /// How many may be open.
+    most: usize,
+    /// Those with readers.
+    read: BTreeMap<Identity, ReadFile>,
+    /// Those that are open, by their last use.
+    uses: BTreeMap<u64, Identity>,
+    clock: u64,
+}
+
+struct ReadFile {
+    readers: usize,
+    open: Option<(u64, File)>,
+}
+
+/// A reader's place on the shelf. It goes with it.
+pub(super) struct Reader {
+    shelf: Shelf,
+    identity: Identity,
+    path: Box<Path>,
+}
+
+impl Shelf {
+    /// A shelf for up to `most` open files, one at least.
+    pub(super) fn new(most: usize) -> Self {
+        let files =
+            Files { most: most.max(1), read: BTreeMap::new(), uses: BTreeMap::new(), clock: 0 };
+        Self(Arc::new(Mutex::new(files)))
+    }
+
+    /// Opens a file for as long as the caller has it: for a moment. Where no descriptor is left, a
+    /// reader's is closed for it.
+    pub(super) fn open(&self, path: &Path) -> io::Result<File> {
+        self.lock().open(path)
+    }
+
+    /// A reader of that file. It is opened when it is read.
+    pub(super) fn reader(&self, path: &Path, identity: Identity) -> Reader {
+        let none = ReadFile { readers: 0, open: None };
+        self.lock().read.entry(identity).or_insert(none).readers += 1;
+        Reader { shelf: self.clone(), identity, path: path.into() }
+    }
+
+    /// How many files are open.
+    #[cfg(test)]
+    pub(super) fn open_files(&self) -> usize {
+        self.lock().uses.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reader {
+    /// Up to `at_most` bytes from place `from` on; none at the end.
+    pub(super) fn read(&self, from: u64, at_most: usize) -> io::Result<Bytes> {
+        let mut files = self.shelf.lock();
+        let file = files.at(self.identity, &self.path)?;
+        read_at(file, from, at_most as u64)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut files = self.shelf.lock();
+        let Some(file) = files.read.get_mut(&self.identity) else { return };
+        file.readers -= 1;
+        if file.readers == 0 {
+            let last = files.read.remove(&self.identity).and_then(|file| file.open);
+            if let Some((used, _)) = last {
+                files.uses.remove(&used);
+            }
+        }
+    }
+}
+
+impl Files {
+    fn open(&mut self, path: &Path) -> io::Result<File> {
+        loop {
+            match File::open(path) {
+                Err(error) if descriptors::are_used_up(&error) && self.close_oldest() => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    /// The file of a reader, open.
+    fn at(&mut self, identity: Identity, path: &Path) -> io::Result<&File> {
+        self.clock += 1;
+        let now = self.clock;
+        let open = self.read.get_mut(&identity).and_then(|file| file.open.take());
+        let file = match open {
+            Some((used, file)) => {
+                self.uses.remove(&used);
+                file
+            }
+            None => {
+                while self.uses.len() >= self.most && self.close_oldest() {}
+                let file = self.open(path)?;
+                if Identity::of(&file.metadata()?) != identity {
+                    return Err(io::Error::other("was changed while it was sent"));
+                }
+                file
+            }
+        };
+        self.uses.insert(now, identity);
+        let place = self.read.entry(identity).or_insert(ReadFile { readers: 0, open: None });
+        Ok(&place.open.insert((now, file)).1)
+    }
+
+    /// Closes what was read longest ago. Returns whether there was anything.
+    fn close_oldest(&mut self) -> bool {
+        let Some((_, identity)) = self.uses.pop_first() else { return false };
+        if let Some(file) = self.read.get_mut(&identity) {
+            file.open = None;
+        }
+        true
+    }
+}
+
+impl Identity {
+    /// Of a file that this was said of.
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            length: metadata.len(),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// Up to `at_most` bytes from place `from` on. Not by pread(2), which the standard library has only
+/// for buffers that were written before.
+pub(super) fn read_at(mut file: &File, from: u64, at_most: u64) -> io::Result<Bytes> {
+    let mut octets = Vec::with_capacity(usize::try_from(at_most).unwrap_or(0));
+    file.seek(SeekFrom::Start(from))?;
+    file.take(at_most).read_to_end(&mut octets)?;
+    Ok(octets.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+
+/// A directory of files, each of which repeats its number; removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(files: u8) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = format!("whimbrel-shelf-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        (0..files)
+            .for_each(|number| fs::write(folder.join(number.to_string()), [number; 100]).unwrap());
+        Self(folder)
+    }
+
+    fn path(&self, number: u8) -> PathBuf {
+        self.0.join(number.to_string())
+    }
+
+    fn reader(&self, shelf: &Shelf, number: u8) -> Reader {
+        let path = self.path(number);
+        shelf.reader(&path, Identity::of(&fs::metadata(&path).unwrap()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+#[test]
+fn readers_of_more_files_than_may_be_open_each_read_their_own() {
+    let (folder, shelf) = (Folder::new(5), Shelf::new(2));
+    let readers: Vec<_> = (0..5).map(|number| folder.reader(&shelf, number)).collect();
+    assert_eq!(shelf.open_files(), 0);
+    for from in (0..100).step_by(10) {
+        for (number, reader) in (0..).zip(&readers) {
+            assert_eq!(reader.read(from, 10).unwrap(), [number; 10][..]);
+            assert!(shelf.open_files() <= 2);
+        }
+    }
+    assert!(readers[0].read(100, 10).unwrap().is_empty(), "the end");
+    drop(readers);
+    assert_eq!(shelf.open_files(), 0);
+    assert!(shelf.lock().read.is_empty());
+}
+
+#[test]
+fn readers_of_one_file_have_one_descriptor_together() {
+    let (folder, shelf) = (Folder::new(1), Shelf::new(9));
+    let readers: Vec<_> = (0..5).map(|_| folder.reader(&shelf, 0)).collect();
+    readers.iter().for_each(|reader| assert_eq!(reader.read(90, 90).unwrap().len(), 10));
+    assert_eq!(shelf.open_files(), 1);
+    let mut readers = readers.into_iter();
+    readers.by_ref().take(4).for_each(drop);
+    assert_eq!(shelf.open_files(), 1, "the last still reads");
+    drop(readers);
+    assert_eq!(shelf.open_files(), 0);
+}
+
+#[test]
+fn a_file_that_took_the_place_of_another_is_not_taken_for_it() {
+    let (folder, shelf) = (Folder::new(2), Shelf::new(1));
+    let reader = folder.reader(&shelf, 0);
+    assert_eq!(reader.read(0, 10).unwrap(), [0; 10][..]);
+    fs::rename(folder.path(1), folder.path(0)).unwrap();
+    assert_eq!(reader.read(10, 10).unwrap(), [0; 10][..], "it is open still");
+    fs::write(folder.path(1), [7; 100]).unwrap();
+    assert_eq!(folder.reader(&shelf, 1).read(0, 10).unwrap(), [7; 10][..]);
+    let error = reader.read(20, 10).unwrap_err();
+    assert_eq!(error.to_string(), "was changed while it was sent");
+}

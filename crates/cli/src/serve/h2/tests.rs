@@ -1,0 +1,126 @@
+use whimbrel_apps::Trouble;
+use whimbrel_apps::transport::{Gauge, Opening, Standing, Unopened};
+use whimbrel_wire::Endpoint;
+
+use super::super::plan::SitePlan;
+use super::*;
+
+/// A transport of one connection, whose peer is the test.
+#[derive(Default)]
+struct Peer {
+    accepted: bool,
+    said: VecDeque<Bytes>,
+    heard: Vec<u8>,
+    closed: bool,
+}
+
+impl Peer {
+    /// Says that, in the server's next turn.
+    fn say(&mut self, server: &mut H2Server<Self>, now: Instant, octets: &[u8]) {
+        self.said.push_back(Bytes::copy_from_slice(octets));
+        while server.poll(self, now, 64) {}
+    }
+}
+
+impl Transport for Peer {
+    type Id = u32;
+    type Listener = ();
+
+    fn place(id: u32) -> u32 {
+        id
+    }
+
+    fn connect(&mut self, _: Endpoint, _: &Opening, _: &mut Bytes) -> Result<u32, Unopened> {
+        Err(Trouble::Unreachable.into())
+    }
+
+    fn accept(&mut self, (): ()) -> Option<u32> {
+        (!std::mem::replace(&mut self.accepted, true)).then_some(0)
+    }
+
+    fn send(&mut self, _: u32, data: &mut Bytes) -> Result<usize, Trouble> {
+        self.heard.extend_from_slice(data);
+        Ok(std::mem::take(data).len())
+    }
+
+    fn recv(&mut self, _: u32) -> Reading {
+        self.said.pop_front().map_or(Reading::Pending, Reading::Data)
+    }
+
+    fn shutdown(&mut self, _: u32) {}
+
+    fn close(&mut self, _: u32) {
+        self.closed = true;
+    }
+
+    fn abort(&mut self, _: u32) {
+        self.closed = true;
+    }
+
+    fn poll_event(&mut self) -> Option<Happening<Self>> {
+        if !self.accepted {
+            return Some(Happening::Accepted(()));
+        }
+        (!self.said.is_empty() && !self.closed).then_some(Happening::Readable(0))
+    }
+
+    fn gauge(&self, _: u32) -> Option<Gauge> {
+        None
+    }
+
+    fn retransmits(&self) -> Option<u64> {
+        None
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        None
+    }
+
+    fn local(&self, _: u32) -> Option<Endpoint> {
+        None
+    }
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0pingpong";
+/// GET / of http://a on stream 1: four fields of the static table, the last with a value of its own.
+const GET: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x86\x84\x41\x01a";
+
+fn server() -> H2Server<Peer> {
+    let content = Content::open(&SitePlan::Fixed(5), 1).unwrap();
+    H2Server::new(content, Limits::default(), Pace::default())
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + std::time::Duration::from_secs(seconds)
+}
+
+/// How many seconds a peer that pings every five is borne with.
+fn borne(server: &mut H2Server<Peer>, peer: &mut Peer, from: u64) -> u64 {
+    for second in (from..from + 600).step_by(5) {
+        peer.say(server, at(second), PING);
+        if peer.closed {
+            return second;
+        }
+    }
+    panic!("it is borne with for ever");
+}
+
+#[test]
+fn whoever_only_pings_is_closed_a_minute_after_it_came() {
+    let (mut server, mut peer) = (server(), Peer::default());
+    peer.say(&mut server, at(0), PREFACE);
+    assert_eq!(borne(&mut server, &mut peer, 5), 60);
+    // It was answered, and still.
+    assert_eq!(peer.heard.windows(8).filter(|octets| octets == b"pingpong").count(), 12);
+    assert_eq!((server.statistics().silent, server.statistics().open), (1, 0));
+}
+
+#[test]
+fn a_request_is_a_sign_of_life() {
+    let (mut server, mut peer) = (server(), Peer::default());
+    peer.say(&mut server, at(0), PREFACE);
+    peer.say(&mut server, at(40), GET);
+    assert_eq!(server.statistics().requests, 1);
+    assert_eq!(borne(&mut server, &mut peer, 45), 100);
+}

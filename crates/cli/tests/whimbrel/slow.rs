@@ -1,0 +1,258 @@
+//! `whimbrel serve --file-root` and clients that do not read, over a socket between two processes:
+//! a server with as few descriptors as anybody gives it, against a shard of this process.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant as WallInstant};
+
+use bytes::Bytes;
+use whimbrel_apps::{Happening, Reading, Transport};
+use whimbrel_io::{
+    Activity, Clock, Device, Port, Stop, UnixWire, Waker, WireSpec, Worker, entropy,
+};
+use whimbrel_stack::{Handle, Shard, ShardConfig};
+use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_wire::{Address, Endpoint};
+
+/// Clients that do not read.
+const READERS: usize = 100;
+/// The length of a file, bytes: more than all buffers between its disk and a client that does not
+/// read.
+const LONG: u64 = 16 << 20;
+
+/// A server over a socket, in a folder of its own.
+struct Server {
+    folder: PathBuf,
+    child: Child,
+}
+
+impl Server {
+    /// In a shell that ran `limits` before.
+    fn start(limits: &str, options: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("whim-s-{}-{number}", std::process::id()));
+        let root = folder.join("root");
+        fs::create_dir_all(&root).unwrap();
+        for number in 0..READERS {
+            File::create(root.join(number.to_string())).unwrap().set_len(LONG).unwrap();
+        }
+        fs::write(root.join("honest"), vec![b'a'; 200_000]).unwrap();
+        let line = format!(
+            "{limits}; exec {} serve -w unix:{},addr=10.9.0.2/24 --file-root {} {options}",
+            env!("CARGO_BIN_EXE_whimbrel"),
+            folder.join("wire").display(),
+            root.display()
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut text = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        while !text.contains("try  ") {
+            if output.read_line(&mut text).unwrap() == 0 {
+                child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+                panic!("{text}");
+            }
+        }
+        Self { folder, child }
+    }
+
+    /// What the system says of the process.
+    fn told(&self, file: &str) -> PathBuf {
+        Path::new("/proc").join(self.child.id().to_string()).join(file)
+    }
+
+    fn descriptors(&self) -> usize {
+        fs::read_dir(self.told("fd")).unwrap().count()
+    }
+
+    /// The client's end of its wire.
+    fn worker(&self, clients: Clients) -> Worker<UnixWire, Clients> {
+        let path = self.folder.join("wire");
+        let spec = format!("unix:{},addr=10.9.0.1/24", path.display()).parse().unwrap();
+        let WireSpec::Unix(config) = spec else { panic!("no unix:") };
+        let wire = UnixWire::open(&config).unwrap();
+        let shard = Shard::new(ShardConfig {
+            // What no reader reads is not to fill this process.
+            tunables: Tunables { recv_buffer: 16 << 10, ..Tunables::default() },
+            secrets: entropy::secrets().unwrap(),
+            capabilities: wire.capabilities(),
+            addresses: config.addresses().to_vec(),
+            routes: config.routes(),
+        });
+        let (clock, waker) = (Clock::start(), Waker::new().unwrap());
+        Worker::new(wire, shard.unwrap(), clients, clock, waker)
+    }
+
+    /// Runs the clients until they are done.
+    fn run(&self, clients: Clients) -> Clients {
+        let stop = clients.stop.clone();
+        let mut worker = self.worker(clients);
+        worker.run(&stop).unwrap();
+        let (_, _, clients) = worker.into_parts();
+        clients
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Clients that do not read, clients whose heads do not end, and one that behaves.
+struct Clients {
+    stop: Stop,
+    /// Those that do not read.
+    readers: Vec<Handle>,
+    /// Those that send a head a byte at a time.
+    tricklers: Vec<Handle>,
+    how_many: (usize, usize),
+    /// How long they have to settle before the honest one begins.
+    settle: Duration,
+    next_byte: Instant,
+    honest: Option<Handle>,
+    begun: WallInstant,
+    left: usize,
+    heard: Vec<u8>,
+    /// How long each of the honest one's responses took.
+    took: Vec<Duration>,
+}
+
+impl Clients {
+    fn new(readers: usize, tricklers: usize, requests: usize) -> Self {
+        Self {
+            stop: Stop::new().unwrap(),
+            readers: Vec::new(),
+            tricklers: Vec::new(),
+            how_many: (readers, tricklers),
+            settle: Duration::from_millis(1_500),
+            next_byte: Instant::ZERO,
+            honest: None,
+            begun: WallInstant::now(),
+            left: requests,
+            heard: Vec::new(),
+            took: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self, shard: &mut Shard) {
+        let open = |shard: &mut Shard, first: &str| {
+            let id = shard.connect(server(), None).unwrap();
+            // It leaves with the handshake's end.
+            let mut first = Bytes::copy_from_slice(first.as_bytes());
+            Transport::send(shard, id, &mut first).unwrap();
+            id
+        };
+        let (readers, tricklers) = self.how_many;
+        self.readers =
+            (0..readers).map(|number| open(shard, &request(&number.to_string()))).collect();
+        self.tricklers = (0..tricklers).map(|_| open(shard, "GET / HTTP/1.1\r\nX: ")).collect();
+    }
+
+    /// The honest client's next request, on a connection of its own.
+    fn ask(&mut self, shard: &mut Shard) {
+        if let Some(last) = self.honest.take() {
+            shard.close(last);
+        }
+        if self.left == 0 {
+            self.stop.set();
+            return;
+        }
+        self.left -= 1;
+        self.begun = WallInstant::now();
+        self.heard.clear();
+        let id = shard.connect(server(), None).unwrap();
+        let mut octets = Bytes::from(request("honest"));
+        Transport::send(shard, id, &mut octets).unwrap();
+        self.honest = Some(id);
+    }
+
+    fn listen(&mut self, shard: &mut Shard) {
+        let Some(id) = self.honest else { return };
+        while let Reading::Data(octets) = Transport::recv(shard, id) {
+            self.heard.extend_from_slice(&octets);
+        }
+        let text = String::from_utf8_lossy(&self.heard).into_owned();
+        let body = text.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len());
+        let refused = !text.is_empty() && !text.starts_with("HTTP/1.1 200 OK\r\n");
+        assert!(!refused, "{text}");
+        if body == 200_000 {
+            self.took.push(self.begun.elapsed());
+            self.ask(shard);
+        }
+        assert!(self.begun.elapsed() < Duration::from_secs(20), "no answer, but {text}");
+    }
+}
+
+impl Port for Clients {
+    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
+        Activity::Idle
+    }
+
+    fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
+        if self.readers.len() < self.how_many.0 || self.tricklers.len() < self.how_many.1 {
+            self.begin(shard);
+        }
+        while let Some(happening) = Transport::poll_event(shard) {
+            if let Happening::Closed(id, _) = happening {
+                assert!(!self.readers.contains(&id), "a reader was let go of");
+            }
+        }
+        if now >= self.next_byte {
+            for id in &self.tricklers {
+                let _ = Transport::send(shard, *id, &mut Bytes::from_static(b"x"));
+            }
+            self.next_byte = now + Duration::from_millis(5);
+        }
+        if now < Instant::ZERO + self.settle {
+        } else if self.honest.is_none() {
+            self.ask(shard);
+        } else {
+            self.listen(shard);
+        }
+        Activity::Idle
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Some(self.next_byte)
+    }
+}
+
+fn server() -> Endpoint {
+    Endpoint::new(Address::from_v4_octets([10, 9, 0, 2]), 80)
+}
+
+fn request(name: &str) -> String {
+    format!("GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
+/// The soft and the hard bound of descriptors.
+fn limits(server: &Server) -> [String; 2] {
+    let text = fs::read_to_string(server.told("limits")).unwrap();
+    let line = text.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let mut words = line.split_whitespace().skip(3).map(str::to_owned);
+    [words.next().unwrap(), words.next().unwrap()]
+}
+
+#[test]
+fn a_hundred_files_that_nobody_reads_take_no_descriptor_from_honest_clients() {
+    let server = Server::start("ulimit -n 64", "");
+    assert_eq!(limits(&server), ["64", "64"]);
+    let clients = server.run(Clients::new(READERS, 0, 20));
+    assert_eq!(clients.took.len(), 20);
+    let open = server.descriptors();
+    assert!(open <= 48, "{open} descriptors");
+}
+
+#[test]
+fn the_bound_of_descriptors_is_raised_as_far_as_the_system_lets_it() {
+    let server = Server::start("ulimit -Sn 64; ulimit -Hn 512", "");
+    assert_eq!(limits(&server), ["512", "512"]);
+}
