@@ -138,7 +138,7 @@ pub trait Model<T: Transport> {
 impl From<CloseReason> for Trouble {
     fn from(reason: CloseReason) -> Self {
         match reason {
-            CloseReason::Reset => Self::Reset,
+            CloseReason::Reset | CloseReason::BrokenPipe => Self::Reset,
             CloseReason::Refused => Self::Refused,
             CloseReason::TimedOut => Self::TimedOut,
             CloseReason::Unreachable => Self::Unreachable,

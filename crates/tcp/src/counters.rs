@@ -66,7 +66,7 @@ counters! {
     passive_opens = "TcpPassiveOpens",
     /// Attempts to open that failed: refused, reset or timed out.
     attempt_fails = "TcpAttemptFails",
-    /// Connections that a reset ended.
+    /// Connections that a reset ended in ESTABLISHED or CLOSE-WAIT.
     estab_resets = "TcpEstabResets",
     /// Connections that ended because retransmissions went unanswered.
     abort_on_timeout = "TcpExtTCPAbortOnTimeout",

@@ -76,6 +76,9 @@ pub enum CloseReason {
     Finished,
     /// The peer sent a reset (`ECONNRESET`; while opening, `ECONNREFUSED`).
     Reset,
+    /// The peer sent FIN, then a reset while this side could still send: nobody takes that
+    /// (`EPIPE`).
+    BrokenPipe,
     /// The peer refused the connection: a reset answered our SYN.
     Refused,
     /// Retransmissions went unanswered for too long (`ETIMEDOUT`).

@@ -147,7 +147,6 @@ impl StreamState {
         let (opened, tunables) = (self.flags.has(Flags::OPEN), shard.tunables());
         let error = match shard.attempt(handle).filter(|_| !opened) {
             Some(attempt) => Some(fault::not_opened(reason, peer, &attempt)),
-            None if self.flags.has(Flags::FIN) => fault::closed_after_fin(reason, peer, tunables),
             None => fault::closed(reason, peer, tunables),
         };
         self.on_over(error, out);

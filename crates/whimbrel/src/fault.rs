@@ -22,6 +22,11 @@ pub(crate) fn closed(
         CloseReason::Reset | CloseReason::Refused => {
             (ErrorKind::ConnectionReset, format!("connection reset by {peer}"))
         }
+        // A reset is no news to whoever reads then; to whoever writes it means that nobody takes it.
+        CloseReason::BrokenPipe => (
+            ErrorKind::BrokenPipe,
+            format!("{peer} had closed the connection, and reset it when more was sent"),
+        ),
         CloseReason::TimedOut => (
             ErrorKind::TimedOut,
             format!(
@@ -35,22 +40,6 @@ pub(crate) fn closed(
         CloseReason::Unreachable => (ErrorKind::HostUnreachable, format!("{peer} is unreachable")),
     };
     Some(io::Error::new(kind, text))
-}
-
-/// Why a connection is over whose peer had sent FIN. A reset is no news to whoever reads then; on
-/// Linux, too, it means to whoever writes that nobody takes it any more.
-pub(crate) fn closed_after_fin(
-    reason: CloseReason,
-    peer: Option<Endpoint>,
-    tunables: &Tunables,
-) -> Option<io::Error> {
-    match reason {
-        CloseReason::Reset | CloseReason::Refused => Some(io::Error::new(
-            ErrorKind::BrokenPipe,
-            format!("{} had closed the connection, and reset it when more was sent", name(peer)),
-        )),
-        reason => closed(reason, peer, tunables),
-    }
 }
 
 /// Why an attempt to open failed.
@@ -94,7 +83,10 @@ pub(crate) fn not_opened(
             ),
         ),
         CloseReason::Aborted => aborted(&peer),
-        CloseReason::Refused | CloseReason::Reset | CloseReason::Finished => (
+        CloseReason::Refused
+        | CloseReason::Reset
+        | CloseReason::BrokenPipe
+        | CloseReason::Finished => (
             ErrorKind::ConnectionRefused,
             format!(
                 "connection refused after {tried} in {lasted}: nobody listens at {peer}, or it \

@@ -128,7 +128,7 @@ pub(super) fn has_room(snapshot: &Snapshot) -> bool {
 fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
     match snapshot.closed? {
         CloseReason::Finished => None,
-        CloseReason::Reset if snapshot.fin_received => Some(Errno::EPIPE),
+        CloseReason::BrokenPipe => Some(Errno::EPIPE),
         CloseReason::Reset => Some(Errno::ECONNRESET),
         CloseReason::Refused => Some(Errno::ECONNREFUSED),
         CloseReason::TimedOut => Some(snapshot.soft_error.map_or(Errno::ETIMEDOUT, soft_errno)),

@@ -129,6 +129,22 @@ fn a_reset_after_the_peers_end_is_a_broken_pipe() {
 }
 
 #[test]
+fn a_reset_in_last_ack_is_told_and_the_end_stays_the_end() {
+    let (mut world, _, client, server) = World::joined();
+    world.server.shutdown(server, Shut::Write).expect("connected");
+    world.settle();
+    // The reset meets our FIN on its way.
+    world.client.shutdown(client, Shut::Write).expect("connected");
+    set_abort(&mut world.server, server);
+    world.settle();
+    assert_eq!(recv_now(&mut world.client, client, 1), Ok(Vec::new()), "the end comes first");
+    assert_eq!(get(&mut world.client, client, SocketOption::Error), Errno::ECONNRESET.number());
+    assert_eq!(get(&mut world.client, client, SocketOption::Error), 0, "once");
+    assert_eq!(recv_now(&mut world.client, client, 1), Ok(Vec::new()));
+    world.end();
+}
+
+#[test]
 fn a_blocked_send_ends_with_what_it_sent_and_the_next_with_the_error() {
     let (mut world, _, client, server) = World::joined();
     set(&mut world.client, client, SocketOption::SendBuffer, 5_000);

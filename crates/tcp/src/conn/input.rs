@@ -166,20 +166,27 @@ impl Connection {
             return Done(Verdict::Drop(DropReason::ResetChallenged));
         }
         let reason = match self.state {
-            State::SynReceived if !self.is_early() => CloseReason::Refused,
-            // RFC 9293 3.10.7.4: in CLOSING and LAST-ACK "if the RST bit is set, then enter the
-            // CLOSED state". Only the acknowledgment of our FIN is missing, if no text is; text that
-            // was not acknowledged is lost (3.6, MUST-12).
-            State::Closing | State::LastAck if self.send_queued() == 0 => CloseReason::Finished,
+            _ if self.is_early() => CloseReason::Reset,
+            State::SynReceived => CloseReason::Refused,
+            // Nobody takes what this side could still send.
+            State::CloseWait => CloseReason::BrokenPipe,
+            // In CLOSING and LAST-ACK, too: RFC 9293 3.10.7.4 has them only "enter the CLOSED state",
+            // but without the acknowledgment of our FIN nobody knows that the peer read all.
             _ => CloseReason::Reset,
         };
-        match reason {
-            CloseReason::Reset if self.is_early() => cx.counters.embryonic_resets += 1,
-            CloseReason::Reset => cx.counters.estab_resets += 1,
-            _ => {}
-        }
+        self.count_reset(cx);
         self.end(cx, reason);
         Done(Verdict::Closed(reason))
+    }
+
+    /// A reset, or what counts as one, is about to end this.
+    fn count_reset(&self, cx: &mut Context<'_>) {
+        match self.state {
+            _ if self.is_early() => cx.counters.embryonic_resets += 1,
+            // tcpEstabResets of RFC 4022 counts those that come from these two alone.
+            State::Established | State::CloseWait => cx.counters.estab_resets += 1,
+            _ => {}
+        }
     }
 
     /// Fourth: SYN (RFC 5961 4.2). The third, security, is not implemented by anyone.
@@ -194,7 +201,7 @@ impl Connection {
         if cx.tunables.syn_in_window == SynInWindow::Reset
             && let Some(reset) = self.judge_reset(cx)
         {
-            cx.counters.estab_resets += 1;
+            self.count_reset(cx);
             self.end(cx, CloseReason::Reset);
             return Done(Verdict::Reply(reset, DropReason::SynChallenged));
         }

@@ -160,7 +160,7 @@ impl Connection {
             return Read::Data(data);
         }
         match self.closed {
-            Some(reason) if reason != CloseReason::Finished => Read::Closed(reason),
+            // The peer's stream is complete, whatever ended the connection.
             _ if self.flags.has(Flags::FIN_RECEIVED) => Read::End,
             Some(reason) => Read::Closed(reason),
             None => Read::Pending,

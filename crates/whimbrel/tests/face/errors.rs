@@ -216,6 +216,24 @@ async fn a_reset_is_told_once_after_what_arrived_before_it() {
 }
 
 #[tokio::test]
+async fn a_reset_that_meets_our_fin_is_told_and_the_end_stays_the_end() {
+    let world = World::with("delay=50ms", &[]);
+    let (mut server, mut client) = world.connection().await;
+    server.shutdown().await.unwrap();
+    assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0);
+    client.shutdown().await.unwrap();
+    server.set_zero_linger().unwrap();
+    drop(server);
+    client.ready(tokio::io::Interest::ERROR).await.unwrap();
+    assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0);
+    let error = client.take_error().unwrap().expect("it was reset");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert!(client.take_error().unwrap().is_none(), "once");
+    drop(client);
+    world.assert_empty().await;
+}
+
+#[tokio::test]
 async fn what_was_not_read_resets_the_peer_when_the_stream_is_dropped() {
     let world = World::new();
     let (server, mut client) = world.connection().await;

@@ -9,6 +9,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, SeqNum};
 
 use super::hosts::{BOTH, Hosts, Over, client_addr, drain, events, send, server_at};
+use super::packets::sent;
 use super::refuse::segment;
 use crate::shard::{SendError, SocketState};
 use crate::{Event, Recv, Shard};
@@ -117,6 +118,45 @@ fn a_reset_reaches_the_application_with_its_reason() {
     assert_eq!(sent, Err(SendError::Closed));
     hosts.client.close(client);
     assert_eq!(hosts.client.recv(client), Recv::Unknown, "the handle names nothing any more");
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn a_reset_behind_both_ends_is_told_and_nothing_is_missing() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
+    for orphan in [false, true] {
+        let client = hosts.client.connect(server_at(Over::V4), bound).expect("a free port");
+        hosts.settle();
+        let server = hosts.server.accept(listener).expect("a connection");
+        send(&mut hosts.client, client, b"last words");
+        hosts.settle();
+        hosts.client.shutdown(client);
+        hosts.settle();
+        events(&mut hosts.server);
+        let heard = drain(&mut hosts.server, server);
+        assert_eq!(heard, (b"last words".to_vec(), Recv::End));
+        let rcv_nxt = hosts.server.snapshot(server).expect("it is there").rcv.nxt;
+        if orphan {
+            hosts.server.close(server);
+        } else {
+            hosts.server.shutdown(server);
+        }
+        assert_eq!(sent(&mut hosts.server).len(), 1, "a FIN, which is lost");
+        let reset = segment(client_addr(Over::V4), TcpFlags::RST, rcv_nxt.raw(), 0);
+        assert!(hosts.take_at_server(&reset).is_none());
+        if !orphan {
+            let closed = [Event::Closed(server, CloseReason::Reset)];
+            assert_eq!(events(&mut hosts.server), closed);
+            assert_eq!(hosts.server.recv(server), Recv::End, "its end came before");
+            hosts.server.close(server);
+        }
+        assert!(events(&mut hosts.server).is_empty());
+        assert_eq!(hosts.server.counters().estab_resets, 0);
+        hosts.client.abort(client);
+        hosts.settle();
+    }
     hosts.assert_no_leaks();
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
 use super::pair::{Pair, Which, pattern};
-use crate::conn::State;
+use crate::conn::{Read, State};
 use crate::{CloseReason, DropReason, Tunables, Verdict};
 
 fn states(pair: &Pair) -> (State, State) {
@@ -135,22 +135,20 @@ fn reset_in_last_ack(text: &[u8]) -> Pair {
 }
 
 #[test]
-fn a_reset_in_last_ack_with_text_unacknowledged_is_an_error() {
-    let pair = reset_in_last_ack(b"never heard");
-    assert_eq!(pair.client.connection.closed(), Some(CloseReason::Reset));
-    assert_eq!(pair.client.counters.estab_resets, 1);
+fn a_reset_in_last_ack_is_told_and_the_end_that_came_before_stays_the_end() {
+    for text in [&b"never heard"[..], b""] {
+        let mut pair = reset_in_last_ack(text);
+        assert_eq!(pair.client.connection.closed(), Some(CloseReason::Reset));
+        assert_eq!(pair.client.counters.estab_resets, 0, "it was established no more");
+        let now = pair.now;
+        let read = pair.client.with(now, |connection, cx| connection.read(cx));
+        assert_eq!(read, Read::End);
+    }
 }
 
 #[test]
-fn a_reset_in_last_ack_with_only_the_fin_unacknowledged_is_the_end() {
-    let pair = reset_in_last_ack(b"");
-    assert_eq!(pair.client.connection.closed(), Some(CloseReason::Finished));
-    assert_eq!(pair.client.counters.estab_resets, 0);
-}
-
-#[test]
-fn a_reset_in_closing_with_text_unacknowledged_is_an_error() {
-    for (text, reason) in [(&b"lost"[..], CloseReason::Reset), (b"", CloseReason::Finished)] {
+fn a_reset_in_closing_is_told() {
+    for text in [&b"lost"[..], b""] {
         let mut pair = Pair::established(&Tunables::default());
         pair.write(Which::Client, text);
         pair.close(Which::Client);
@@ -162,6 +160,19 @@ fn a_reset_in_closing_with_text_unacknowledged_is_an_error() {
         assert_eq!(pair.client.connection.state(), State::Closing);
         let mut reset = pair.bare(Which::Server);
         reset.header.flags = TcpFlags::RST;
-        assert_eq!(pair.client.take(now, &reset), Verdict::Closed(reason));
+        assert_eq!(pair.client.take(now, &reset), Verdict::Closed(CloseReason::Reset));
+        assert_eq!(pair.client.counters.estab_resets, 0);
     }
+}
+
+#[test]
+fn a_reset_in_close_wait_breaks_what_could_still_be_sent() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.close(Which::Server);
+    pair.run_until_quiet();
+    let mut reset = pair.bare(Which::Server);
+    reset.header.flags = TcpFlags::RST;
+    let now = pair.now;
+    assert_eq!(pair.client.take(now, &reset), Verdict::Closed(CloseReason::BrokenPipe));
+    assert_eq!(pair.client.counters.estab_resets, 1);
 }
