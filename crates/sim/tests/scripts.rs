@@ -1,4 +1,6 @@
-//! Every packet script of `tests/scripts` holds, over IPv4 and over IPv6.
+//! Every packet script of `tests/scripts` holds, over IPv4 and over IPv6, and under each profile that
+//! is a whole stack: but for those that say on a line of their own, `// Profiles: whimbrel, linux.` and
+//! why, which they are for.
 //!
 //! `cargo run -- script run FILE` runs one, and prints the packets before what was not as written.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test that reads files")]
@@ -15,37 +17,58 @@ use whimbrel_stack::Profile;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
 
+/// The profiles that scripts are for, unless they say otherwise.
+const PROFILES: [&str; 3] = ["whimbrel", "linux", "freebsd"];
+
 #[test]
-fn every_script_holds_over_ipv4() {
-    play(|text| Some(text.to_owned()));
+fn every_script_holds_over_ipv4_under_each_profile_that_it_is_for() {
+    for profile in PROFILES {
+        play(profile, |text| Some(text.to_owned()));
+    }
 }
 
 #[test]
 fn every_script_that_names_no_family_holds_over_ipv6() {
-    play(|text| (!text.contains("--ip_version")).then(|| format!("--ip_version=ipv6 {text}")));
+    play("whimbrel", |text| {
+        (!text.contains("--ip_version")).then(|| format!("--ip_version=ipv6 {text}"))
+    });
 }
 
-/// Plays what `dress` makes of each script.
-fn play(dress: impl Fn(&str) -> Option<String>) {
+/// Plays what `dress` makes of each script that is for this profile.
+fn play(profile: &str, dress: impl Fn(&str) -> Option<String>) {
     let mut scripts = Vec::new();
     collect(Path::new(FOLDER), &mut scripts);
     scripts.sort();
     let mut played = 0;
     let mut failed = Vec::new();
     for path in scripts {
-        let Some(text) = dress(&fs::read_to_string(&path).unwrap()) else { continue };
+        let text = fs::read_to_string(&path).unwrap();
+        let Some(text) = dress(&text).filter(|_| is_for(profile, &text)) else { continue };
         played += 1;
-        let verdict = verdict(&text);
+        let verdict = verdict(profile, &text);
         if !matches!(verdict, Verdict::Passed { .. }) {
             failed.push(Report::new(&path.display().to_string(), &verdict).to_string());
         }
     }
-    assert!(failed.is_empty(), "{} of {played} failed:\n{}", failed.len(), failed.join("\n"));
-    assert!(played >= 250, "only {played} scripts");
+    let (count, told) = (failed.len(), failed.join("\n"));
+    assert!(failed.is_empty(), "{count} of {played} failed under {profile}:\n{told}");
+    assert!(played >= 700, "only {played} scripts");
 }
 
-fn verdict(text: &str) -> Verdict {
-    let profile = Profile::by_name("whimbrel").unwrap();
+/// Whether a script is for this profile.
+fn is_for(profile: &str, text: &str) -> bool {
+    let Some(list) = text.lines().find_map(|line| line.strip_prefix("// Profiles: ")) else {
+        return true;
+    };
+    let (names, reason) = list.split_once('.').expect("the names end in a full stop");
+    assert!(!reason.is_empty(), "no reason for {names}");
+    let names: Vec<_> = names.split(", ").collect();
+    assert!(names.iter().all(|name| PROFILES.contains(name)), "{names:?}");
+    names.contains(&profile)
+}
+
+fn verdict(profile: &str, text: &str) -> Verdict {
+    let profile = Profile::by_name(profile).unwrap();
     let script = parse(text, &Defines::for_persona(profile.name)).unwrap();
     let settings = Settings::default();
     let setup = Setup::of(&script, settings.dialect).unwrap();

@@ -53,6 +53,7 @@ const LINUX: Profile = Profile {
         ("msl", "30s"),
         ("tw.syn", "linux"),
         ("tw.rst", "at-rcv-nxt"),
+        ("tw.empty", "silence"),
         ("net.ipv4.tcp_tw_reuse", "2"),
         ("ports", "even-first"),
         ("net.ipv4.tcp_fastopen", "1"),

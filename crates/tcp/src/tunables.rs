@@ -37,8 +37,8 @@ pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
-    AnswerInTimeWait, Isn, MissingTimestamps, PortOrder, PortReuse, ReceiveWindow, RstInTimeWait,
-    RstInWindow, SynCookies, SynInTimeWait, SynInWindow, ToldBuffers,
+    AnswerInTimeWait, EmptyInTimeWait, Isn, MissingTimestamps, PortOrder, PortReuse, ReceiveWindow,
+    RstInTimeWait, RstInWindow, SynCookies, SynInTimeWait, SynInWindow, ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -439,6 +439,12 @@ tunables! {
     tw_rst: RstInTimeWait = RstInTimeWait::Challenged, "tw.rst", RstInTimeWait::UNIT => {
         also: "net.ipv4.tcp_rfc1337" (Reading::Words(&[("1", "ignore"), ("0", "at-rcv-nxt")]));
         rfc: "RFC 1337";
+    }
+
+    /// What an empty segment at RCV.NXT is answered in TIME-WAIT. Others that are acceptable, or are
+    /// not, are answered, the peer's FIN each time.
+    tw_empty: EmptyInTimeWait = EmptyInTimeWait::Answer, "tw.empty", EmptyInTimeWait::UNIT => {
+        rfc: "RFC 9293 3.10.7.4";
     }
 
     /// Whether `connect` may end TIME-WAITs of its own, of connections with timestamps, to take their

@@ -11,9 +11,9 @@ use crate::script::kernel_is_there;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
 const LISTED: &str = include_str!("../../../../tests/scripts/linux-deviations.txt");
-/// The scripts without a choice.
-const FOLDERS: [&str; 12] = [
-    "calls", "rfc1191", "rfc2018", "rfc2883", "rfc5681", "rfc5927", "rfc6191", "rfc6298",
+/// The scripts without a choice, and those of choices that Linux made, too.
+const FOLDERS: [&str; 13] = [
+    "agreed", "calls", "rfc1191", "rfc2018", "rfc2883", "rfc5681", "rfc5927", "rfc6191", "rfc6298",
     "rfc7323", "rfc7413", "rfc8201", "rfc9293",
 ];
 

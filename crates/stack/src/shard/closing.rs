@@ -46,7 +46,7 @@ impl Shard {
         if self.asks_to_open(header.flags) {
             return self.on_syn_in_time_wait(index, &wait, located);
         }
-        match wait.judge_segment(&arrival.segment, self.tunables.missing_timestamps) {
+        match wait.judge_segment(&arrival.segment, &self.tunables) {
             SegmentVerdict::AckAndRestart => {
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
                 self.restart_wait(index, located);

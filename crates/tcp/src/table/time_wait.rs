@@ -233,8 +233,8 @@ impl TimeWait {
 
     fn restart(&mut self, now: Tick, tsval: Option<u32>) {
         self.entered = now;
-        self.challenged = Stamp::NEVER;
-        self.replied = Stamp::NEVER;
+        self.challenged = self.challenged.carried(now);
+        self.replied = self.replied.carried(now);
         if let Some(tsval) = tsval {
             self.note_tsval(tsval);
         }
@@ -380,7 +380,7 @@ impl Default for TimeWaits {
 }
 
 /// A time in 16 bits: units of 8 ms, a circle of 524 s. Longer than a record lives, so that a stamp
-/// never looks fresh again; a restart wipes it.
+/// never looks fresh again; a restart wipes one of more than 10 s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp(u16);
 
@@ -401,6 +401,13 @@ impl Stamp {
         }
         let units = u32::from(Self::new(now).0.wrapping_sub(self.0));
         Some((units.saturating_sub(2) * Self::UNIT, units * Self::UNIT))
+    }
+
+    /// What a restart leaves: limits go on across it, and 10 s with 2 MSL of 510 s are less than the
+    /// circle.
+    fn carried(self, now: Tick) -> Self {
+        let recent = self.millis_to(now).is_some_and(|(_, millis)| millis <= 10_000);
+        if recent { self } else { Self::NEVER }
     }
 
     const UNIT: u32 = 8;

@@ -90,6 +90,15 @@ policies! {
         End = "end",
     }
 
+    /// What an empty segment at RCV.NXT is answered in TIME-WAIT.
+    EmptyInTimeWait {
+        /// An acknowledgment, no more than one per record in `net.ipv4.tcp_invalid_ratelimit`, unless
+        /// its flags are ACK alone and it acknowledges all that was sent: FreeBSD.
+        Answer = "answer",
+        /// Nothing, whatever it acknowledges: Linux.
+        Silence = "silence",
+    }
+
     /// Which reset ends a connection or a handshake. One outside the window never does.
     RstInWindow {
         /// One at RCV.NXT; elsewhere in the window it is challenged (RFC 5961 3.2).

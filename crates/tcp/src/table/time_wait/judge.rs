@@ -1,8 +1,8 @@
 //! What a segment means to a record in TIME-WAIT: RFC 9293 3.10.7.4, RFC 6191, RFC 1337.
 //!
-//! Stacks differ here, and the tunables `tw.syn`, `tw.answer` and `tw.rst` name how: each is looked
-//! at in one place, [`TimeWait::judge_syn`], [`TimeWait::judge_answer`] and
-//! [`TimeWait::judge_rst`].
+//! Stacks differ here, and the tunables `tw.syn`, `tw.answer`, `tw.rst` and `tw.empty` name how: each
+//! is looked at in one place, [`TimeWait::judge_syn`], [`TimeWait::judge_answer`],
+//! [`TimeWait::judge_rst`] and [`TimeWait::judge_segment`].
 //!
 //! Judging changes nothing; [`TimeWait::on_challenge`] and [`TimeWait::on_reply`] note an answer,
 //! and limit it. Both limits are the record's own, so that nobody can read one flow's traffic from
@@ -17,7 +17,9 @@ use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 use super::{Stamp, TimeWait};
 use crate::segment::RxSegment;
 use crate::time::Tick;
-use crate::tunables::{AnswerInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait};
+use crate::tunables::{
+    AnswerInTimeWait, EmptyInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait, Tunables,
+};
 use crate::verdict::{DropReason, Reply};
 
 /// What to do about a SYN that asks to open (without ACK and RST) and meets a record.
@@ -96,7 +98,7 @@ pub enum SegmentVerdict {
     /// The peer's FIN again: acknowledge it, and begin the 2 MSL anew
     /// ([`TimeWaits::restart`](super::TimeWaits::restart)).
     AckAndRestart,
-    /// Not acceptable: acknowledge it, if [`TimeWait::on_reply`] allows, and drop it.
+    /// Not what both sides end with: acknowledge it, if [`TimeWait::on_reply`] allows, and drop it.
     Ack(DropReason),
     /// Drop it.
     Drop(DropReason),
@@ -182,7 +184,7 @@ impl TimeWait {
     }
 
     /// Judges a segment that neither resets nor asks to open.
-    pub fn judge_segment(&self, seg: &RxSegment<'_>, missing: MissingTimestamps) -> SegmentVerdict {
+    pub fn judge_segment(&self, seg: &RxSegment<'_>, rules: &Tunables) -> SegmentVerdict {
         let header = &seg.header;
         if header.flags.contains(TcpFlags::SYN) {
             // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
@@ -193,7 +195,7 @@ impl TimeWait {
         match (self.ts_recent(), header.options.timestamps) {
             // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
             // silently drop the segment."
-            (Some(_), None) if missing != MissingTimestamps::Take => {
+            (Some(_), None) if rules.missing_timestamps != MissingTimestamps::Take => {
                 return SegmentVerdict::Drop(DropReason::TimestampMissing);
             }
             // RFC 7323 5.3 R1: an older TSval is not acceptable, and is acknowledged.
@@ -217,10 +219,23 @@ impl TimeWait {
             return SegmentVerdict::Drop(DropReason::NoAck);
         }
         // Nothing can follow the peer's FIN: RFC 9293 3.10.7.4 has text ignored. Who sends some all the
-        // same learns where its stream ended, as from Linux and FreeBSD.
-        match len {
-            0 => SegmentVerdict::Drop(DropReason::TimeWait),
-            _ => SegmentVerdict::Ack(DropReason::TimeWait),
+        // same, or acknowledges something else, learns where both streams ended.
+        if self.needs_no_answer(seg, rules.tw_empty) {
+            SegmentVerdict::Drop(DropReason::TimeWait)
+        } else {
+            SegmentVerdict::Ack(DropReason::TimeWait)
+        }
+    }
+
+    /// Whether an acceptable segment is the acknowledgment that both sides end with: two hosts in
+    /// TIME-WAIT would answer each other's for ever.
+    fn needs_no_answer(&self, seg: &RxSegment<'_>, policy: EmptyInTimeWait) -> bool {
+        let empty = seg.is_empty() && seg.header.seq == self.rcv_nxt;
+        match policy {
+            EmptyInTimeWait::Answer => {
+                empty && seg.header.flags == TcpFlags::ACK && seg.header.ack == self.snd_nxt
+            }
+            EmptyInTimeWait::Silence => empty,
         }
     }
 

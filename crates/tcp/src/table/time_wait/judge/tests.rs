@@ -9,7 +9,9 @@ use crate::segment::{Payload, RxSegment, SegMeta};
 use crate::table::time_wait::TimeWait;
 use crate::table::time_wait::tests::{RCV_NXT, SND_NXT, TS_RECENT, plain, with_timestamps};
 use crate::time::Tick;
-use crate::tunables::{AnswerInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait};
+use crate::tunables::{
+    AnswerInTimeWait, EmptyInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait, Tunables,
+};
 use crate::verdict::DropReason;
 
 fn timestamps(val: u32) -> Option<Timestamps> {
@@ -223,15 +225,15 @@ const FIN_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::FIN.bits() | TcpFlags::A
 #[test]
 fn the_peers_fin_again_is_acknowledged_and_the_wait_begins_anew() {
     let fin = segment(FIN_ACK, RCV_NXT - 1, &[], None);
-    assert_eq!(plain().judge_segment(&fin, MissingTimestamps::Drop), SegmentVerdict::AckAndRestart);
+    assert_eq!(plain().judge_segment(&fin, &Tunables::default()), SegmentVerdict::AckAndRestart);
     let with_text = segment(FIN_ACK, RCV_NXT - 5, b"last", None);
     assert_eq!(
-        plain().judge_segment(&with_text, MissingTimestamps::Drop),
+        plain().judge_segment(&with_text, &Tunables::default()),
         SegmentVerdict::AckAndRestart
     );
     let stamped = segment(FIN_ACK, RCV_NXT - 1, &[], timestamps(TS_RECENT));
     assert_eq!(
-        with_timestamps().judge_segment(&stamped, MissingTimestamps::Drop),
+        with_timestamps().judge_segment(&stamped, &Tunables::default()),
         SegmentVerdict::AckAndRestart
     );
 }
@@ -240,7 +242,7 @@ fn the_peers_fin_again_is_acknowledged_and_the_wait_begins_anew() {
 fn a_fin_with_an_older_timestamp_does_not_begin_the_wait_anew() {
     let fin = segment(FIN_ACK, RCV_NXT - 1, &[], timestamps(TS_RECENT.wrapping_sub(1)));
     assert_eq!(
-        with_timestamps().judge_segment(&fin, MissingTimestamps::Drop),
+        with_timestamps().judge_segment(&fin, &Tunables::default()),
         SegmentVerdict::Ack(DropReason::Paws)
     );
 }
@@ -255,8 +257,7 @@ fn what_lies_outside_the_window_is_acknowledged() {
         (RCV_NXT + (2000 << 7), b"", DropReason::OverWindow),
         (RCV_NXT + (1 << 30), b"far", DropReason::OverWindow),
     ] {
-        let verdict =
-            plain().judge_segment(&segment(ack, seq, text, None), MissingTimestamps::Drop);
+        let verdict = plain().judge_segment(&segment(ack, seq, text, None), &Tunables::default());
         assert_eq!(verdict, SegmentVerdict::Ack(reason), "{seq}");
     }
 }
@@ -267,13 +268,9 @@ fn a_syn_that_asks_for_no_new_connection_is_challenged_wherever_it_lies() {
         for seq in [RCV_NXT - 1, RCV_NXT, RCV_NXT + 1_000, RCV_NXT + (1 << 30)] {
             let syn = segment(flags, seq, &[], None);
             let challenged = SegmentVerdict::Ack(DropReason::SynChallenged);
+            assert_eq!(plain().judge_segment(&syn, &Tunables::default()), challenged, "{flags:?}");
             assert_eq!(
-                plain().judge_segment(&syn, MissingTimestamps::Drop),
-                challenged,
-                "{flags:?}"
-            );
-            assert_eq!(
-                with_timestamps().judge_segment(&syn, MissingTimestamps::Drop),
+                with_timestamps().judge_segment(&syn, &Tunables::default()),
                 challenged,
                 "{flags:?}"
             );
@@ -282,17 +279,38 @@ fn a_syn_that_asks_for_no_new_connection_is_challenged_wherever_it_lies() {
 }
 
 #[test]
-fn of_what_lies_in_the_window_only_text_is_answered() {
-    let ignored = SegmentVerdict::Drop(DropReason::TimeWait);
-    let answered = SegmentVerdict::Ack(DropReason::TimeWait);
-    for (seq, text, expected) in [
-        (RCV_NXT, &b""[..], ignored),
-        (RCV_NXT + (1999 << 7), b"", ignored),
-        (RCV_NXT, b"new", answered),
-        (RCV_NXT + 5, b"new", answered),
+fn of_what_lies_in_the_window_only_what_both_sides_end_with_is_not_answered() {
+    let (ack, push, urgent) =
+        (TcpFlags::ACK, TcpFlags::ACK | TcpFlags::PSH, TcpFlags::ACK | TcpFlags::URG);
+    // SEQ less RCV.NXT, ACK less SND.NXT; and whether it is answered, by default and where `tw.empty`
+    // is `silence`.
+    for (flags, seq, number, text, by_default, under_silence) in [
+        (ack, 0, 0, &b""[..], false, false),
+        (ack, 0, u32::MAX, b"", true, false),
+        (ack, 0, 1, b"", true, false),
+        (ack, 0, 1 << 31, b"", true, false),
+        (push, 0, 0, b"", true, false),
+        (urgent, 0, 0, b"", true, false),
+        (ack | TcpFlags::ECE, 0, 0, b"", true, false),
+        (ack, 1, 0, b"", true, true),
+        (ack, 1999 << 7, 0, b"", true, true),
+        (ack, 0, 0, b"new", true, true),
+        (ack, 5, 0, b"new", true, true),
+        (FIN_ACK, 0, 0, b"", true, true),
     ] {
-        let segment = segment(TcpFlags::ACK, seq, text, None);
-        assert_eq!(plain().judge_segment(&segment, MissingTimestamps::Drop), expected, "{seq}");
+        let mut segment = segment(flags, RCV_NXT + seq, text, None);
+        segment.header.ack = SND_NXT + number;
+        for (tw_empty, answered) in
+            [(EmptyInTimeWait::Answer, by_default), (EmptyInTimeWait::Silence, under_silence)]
+        {
+            let rules = Tunables { tw_empty, ..Tunables::default() };
+            let expected = match answered {
+                true => SegmentVerdict::Ack(DropReason::TimeWait),
+                false => SegmentVerdict::Drop(DropReason::TimeWait),
+            };
+            let verdict = plain().judge_segment(&segment, &rules);
+            assert_eq!(verdict, expected, "{tw_empty:?} {flags:?} {seq} {number} {text:?}");
+        }
     }
 }
 
@@ -300,16 +318,17 @@ fn of_what_lies_in_the_window_only_text_is_answered() {
 fn a_segment_without_ack_or_without_its_timestamp_is_dropped() {
     let no_ack = segment(TcpFlags::FIN, RCV_NXT, &[], None);
     assert_eq!(
-        plain().judge_segment(&no_ack, MissingTimestamps::Drop),
+        plain().judge_segment(&no_ack, &Tunables::default()),
         SegmentVerdict::Drop(DropReason::NoAck)
     );
     let old = segment(TcpFlags::FIN, RCV_NXT - 1, &[], None);
-    let verdict = plain().judge_segment(&old, MissingTimestamps::Drop);
+    let verdict = plain().judge_segment(&old, &Tunables::default());
     assert_eq!(verdict, SegmentVerdict::Ack(DropReason::OldData), "the window is looked at first");
+    let tolerant = Tunables { missing_timestamps: MissingTimestamps::Take, ..Tunables::default() };
     let no_stamp = segment(FIN_ACK, RCV_NXT - 1, &[], None);
-    let verdict = with_timestamps().judge_segment(&no_stamp, MissingTimestamps::Drop);
+    let verdict = with_timestamps().judge_segment(&no_stamp, &Tunables::default());
     assert_eq!(verdict, SegmentVerdict::Drop(DropReason::TimestampMissing));
-    let verdict = with_timestamps().judge_segment(&no_stamp, MissingTimestamps::Take);
+    let verdict = with_timestamps().judge_segment(&no_stamp, &tolerant);
     assert_eq!(verdict, SegmentVerdict::AckAndRestart);
 }
 
