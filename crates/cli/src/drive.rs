@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use whimbrel_apps::{Model, Part, Transport};
+use whimbrel_io::process::{CpuTime, cpu_time};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::steering::SteeringCounters;
-use whimbrel_io::sys::{CpuTime, cpu_time};
 use whimbrel_io::{Clock, Stop, WireSpec};
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::shard::{Census, StateCounts};

@@ -3,7 +3,8 @@
 use std::thread;
 
 use clap::Args;
-use whimbrel_io::{Stop, WireSpec, sys};
+use whimbrel_io::process::pin_to;
+use whimbrel_io::{Stop, WireSpec};
 
 use crate::failure::Failure;
 
@@ -128,7 +129,7 @@ pub(crate) fn pin(processors: &[usize], shard: usize) -> Result<(), Failure> {
     }
     let Some(processor) = processors.get(shard % processors.len()) else { return Ok(()) };
     let refused = |error| Failure::run(format!("cannot run on processor {processor}: {error}"));
-    sys::bpf::pin_to(*processor).map_err(refused)
+    pin_to(*processor).map_err(refused)
 }
 
 /// Ends all shards with one that ends, by whatever it does: without it the others are no host, since

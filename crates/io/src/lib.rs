@@ -43,6 +43,7 @@ pub mod netlink;
 pub mod packet;
 pub mod pair;
 pub mod pcap;
+pub mod process;
 pub mod script;
 pub mod signals;
 pub mod spec;

@@ -13,6 +13,7 @@ pub mod epoll;
 pub(crate) mod limits;
 pub mod namespace;
 pub mod packet;
+pub mod process;
 pub mod seqpacket;
 pub mod signal;
 pub mod stream;
@@ -95,29 +96,6 @@ impl<'a> PollFd<'a> {
     pub fn is_broken(&self) -> bool {
         self.raw.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
     }
-}
-
-/// What the processors did for this process so far.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct CpuTime {
-    /// In its own code.
-    pub user: Duration,
-    /// In the kernel's, for it.
-    pub system: Duration,
-}
-
-/// The time that all threads of this process took of processors.
-pub fn cpu_time() -> io::Result<CpuTime> {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: `usage` has room for what getrusage writes.
-    check(unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) })?;
-    // SAFETY: getrusage succeeded, and has then written all of it.
-    let usage = unsafe { usage.assume_init() };
-    let time = |time: libc::timeval| {
-        let micros = u64::try_from(time.tv_usec).unwrap_or(0);
-        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0)) + Duration::from_micros(micros)
-    };
-    Ok(CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) })
 }
 
 /// Waits until one of `fds` is ready, or `timeout` is over (`None`: for ever). Returns how many are

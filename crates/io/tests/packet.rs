@@ -8,7 +8,7 @@
 use std::net::UdpSocket;
 use std::time::Instant as WallInstant;
 
-use common::in_namespace;
+use common::in_namespace_with;
 use station::{PATIENCE, Running, attempt, command};
 use whimbrel_io::packet::RING_FRAMES;
 use whimbrel_io::worker::WorkerError;
@@ -37,7 +37,12 @@ fn run(spec: &str, peers: &[Endpoint]) -> Running<PacketWire> {
 
 /// Runs `test` where the kernel has addresses on one end of a veth pair, and nobody on the other.
 fn beside_the_kernel(test: impl FnOnce() + Send + 'static) {
-    in_namespace(|| {
+    beside_the_kernel_with(&["ip"], test);
+}
+
+/// The same for a test that needs these programs, `ip` one of them.
+fn beside_the_kernel_with(programs: &[&str], test: impl FnOnce() + Send + 'static) {
+    in_namespace_with(programs, || {
         command("ip link add vkernel type veth peer name vstack");
         command("ip address add 10.9.0.1/24 dev vkernel");
         command("ip address add fd09::1/64 dev vkernel nodad");
@@ -57,7 +62,7 @@ fn ping(whom: &str) {
 
 #[test]
 fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
-    beside_the_kernel(|| {
+    beside_the_kernel_with(&["ip", "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         ping("-6 fd09::2");
@@ -97,7 +102,7 @@ fn without_offloads_the_stack_cuts_and_sums_itself() {
 
 #[test]
 fn an_interface_that_goes_down_and_up_again_carries_on() {
-    beside_the_kernel(|| {
+    beside_the_kernel_with(&["ip", "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link set vstack down");
@@ -110,7 +115,7 @@ fn an_interface_that_goes_down_and_up_again_carries_on() {
 
 #[test]
 fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
-    beside_the_kernel(|| {
+    beside_the_kernel_with(&["ip", "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link delete vkernel");
@@ -148,7 +153,7 @@ fn frames_that_nobody_took_in_time_are_counted() {
 
 #[test]
 fn two_stations_share_an_interface_and_hear_their_own_frames_alone() {
-    beside_the_kernel(|| {
+    beside_the_kernel_with(&["ip", "ping"], || {
         let first = run(SPEC, &[]);
         let second = run("packet:vstack,addr=10.9.0.3/24", &[]);
         ping("10.9.0.2");

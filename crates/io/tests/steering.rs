@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::in_namespace;
+use common::{in_namespace, in_namespace_with};
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::worker::Ended;
 use whimbrel_io::{
@@ -177,7 +177,7 @@ fn the_kernel_computes_the_queue_of_tun() {
 
 #[test]
 fn the_kernel_computes_the_socket_of_a_fanout() {
-    in_namespace(|| {
+    in_namespace_with(&["ip"], || {
         for line in [
             "ip link add vkernel type veth peer name vstack",
             "ip address add 10.9.0.1/24 dev vkernel",

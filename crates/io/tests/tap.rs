@@ -8,7 +8,7 @@
 use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
-use common::in_namespace;
+use common::{in_namespace, in_namespace_with};
 use station::{Running, Sender, command};
 use whimbrel_io::{Device, Tun, TunError, WireSpec, Worker};
 use whimbrel_stack::Medium;
@@ -38,7 +38,7 @@ fn stop(running: Running<Tun>) -> Worker<Tun, Sender> {
 
 #[test]
 fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
-    in_namespace(|| {
+    in_namespace_with(&["ip", "ping"], || {
         let running = run(SPEC, &[]);
         for (ping, neighbour) in [
             ("ping -c 3 -i 0.2 -W 2 10.9.0.2", "ip neigh show 10.9.0.2 dev whim0"),
@@ -80,7 +80,7 @@ fn the_stack_finds_the_kernel_and_sends_it_super_segments() {
 
 #[test]
 fn without_offloads_frames_are_as_on_a_cable() {
-    in_namespace(|| {
+    in_namespace_with(&["ip", "ping"], || {
         let running = run(&format!("{SPEC},offload=off,mtu=1280"), &[]);
         assert!(command("ping -c 1 -W 2 10.9.0.2").contains("1 received"));
         assert!(command("ip link show whim0").contains("mtu 1280"));

@@ -16,6 +16,11 @@ use whimbrel_stack::{Event, Recv, Shard, ShardConfig, TxBatch};
 use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::{Address, Endpoint};
 
+#[path = "../../../tests/harness/scratch.rs"]
+mod scratch;
+
+use scratch::scratch;
+
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A folder that goes with the test.
@@ -25,8 +30,8 @@ impl Folder {
     fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("whim-u-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = scratch(&number.to_string());
+        fs::create_dir(&folder).unwrap();
         Self(folder)
     }
 

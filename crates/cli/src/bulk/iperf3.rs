@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_apps::bulk::{Direction, Sample, Totals, Until};
 use whimbrel_apps::http::HttpDate;
 use whimbrel_apps::record::per_second;
-use whimbrel_io::sys::CpuTime;
+use whimbrel_io::process::CpuTime;
 
 use super::table::span_seconds;
 use super::{Outcome, Plan, Ran, StreamOutcome};

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, fail, succeed};
+use crate::netns::Net;
+use crate::running::{fail, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -43,10 +44,7 @@ fn ports_that_ran_out_are_named_with_their_figures() {
     assert_eq!(error.lines().count(), 1, "{error}");
 
     let Some(net) = Net::new() else { return };
-    net.command("sysctl")
-        .args(["-qw", "net.ipv4.ip_local_port_range=50000 50001"])
-        .status()
-        .unwrap();
+    net.set("net.ipv4.ip_local_port_range", "50000 50001");
     let mut kernels = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     let serve = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:5201", "--sink"]);
     let (code, error) = fail(kernels.args("bulk send 127.0.0.1:5201 -w kernel: -P 3".split(' ')));

@@ -7,7 +7,10 @@ use std::process::{Command, Stdio};
 
 use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 
-use crate::netns::{Net, await_that, fail, interrupt, succeed};
+use crate::needs;
+use crate::netns::Net;
+use crate::running::{Running, await_that, fail, interrupt, output, succeed};
+use crate::scratch::scratch;
 
 /// The comments of the packets, those without one included.
 pub(crate) fn comments(path: &Path) -> Vec<String> {
@@ -30,10 +33,10 @@ fn states(path: &Path) -> Vec<String> {
     states.map(|comment| comment["state: ".len()..].to_owned()).collect()
 }
 
-/// The same packets as tshark reads them; `None` where it is not installed.
-fn tshark(path: &Path, fields: &[&str]) -> Option<Vec<String>> {
-    if Command::new("tshark").arg("-v").output().is_err() {
-        eprintln!("SKIPPED: no tshark: install it to have captures read by Wireshark's parser");
+/// The same packets as tshark reads them; `None` where it is not installed, and then the rest of the
+/// test is skipped.
+pub(crate) fn tshark(path: &Path, fields: &[&str]) -> Option<Vec<String>> {
+    if !needs::found(&["tshark"]) {
         return None;
     }
     let mut tshark = Command::new("tshark");
@@ -46,7 +49,7 @@ fn tshark(path: &Path, fields: &[&str]) -> Option<Vec<String>> {
 
 #[test]
 fn a_load_in_memory_is_captured_with_the_states_of_its_connection() {
-    let folder = std::env::temp_dir().join(format!("whim-pcap-{}", std::process::id()));
+    let folder = scratch("pcap");
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("load.pcapng");
     let mut load = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -63,7 +66,7 @@ fn a_load_in_memory_is_captured_with_the_states_of_its_connection() {
 
 #[test]
 fn a_server_over_tun_is_captured_with_its_drops_and_cut_frames() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let path = net.folder().join("serve.pcapng");
     let serve = net.serve(&["--body", "100k", "--pcap", &format!("{},snap=96", path.display())]);
     net.run("curl -sS --fail --max-time 20 -o /dev/null http://10.9.0.2/");
@@ -97,7 +100,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("whim-{name}-{}", std::process::id()));
+        let folder = scratch(&format!("capture-{name}"));
         fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
@@ -178,26 +181,23 @@ fn a_capture_is_judged_again_filtered_cut_and_counted() {
     }
 }
 
+/// Whether the stack answers.
+fn ping(net: &Net) -> bool {
+    output(net.command("ping").args(["-c", "1", "-W", "1", "10.9.0.2"])).status.success()
+}
+
 #[test]
 fn a_host_on_a_wire_of_its_own_captures_until_its_time_is_over() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["ping"]) else { return };
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(["pcap", "-w", "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1", "-c", "4", "icmp"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    await_that("it answers", || {
-        net.command("ping")
-            .args(["-c", "1", "-W", "1", "10.9.0.2"])
-            .output()
-            .unwrap()
-            .status
-            .success()
-            || child.try_wait().unwrap().is_some()
-    });
+    let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    await_that("it answers", || ping(&net) || child.end().is_some());
     await_that("it has its four frames", || {
-        let _ = net.command("ping").args(["-c", "1", "-W", "1", "10.9.0.2"]).output();
-        child.try_wait().unwrap().is_some()
+        ping(&net);
+        child.end().is_some()
     });
-    let output = child.wait_with_output().unwrap();
+    let output = child.output();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.contains("4 frames captured"), "{errors}");
     let path = net.folder().join("piped.pcapng");
@@ -212,20 +212,17 @@ fn a_host_on_a_wire_of_its_own_captures_until_its_time_is_over() {
 
 #[test]
 fn a_host_of_several_queues_captures_what_comes_by_each_of_them() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["ping", "curl"]) else { return };
     let out = net.folder().join("queues.pcapng");
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     let wire = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1,queues=2";
     command.args(["pcap", "-w", wire, "-o", out.to_str().unwrap(), "tcp port 81"]);
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    await_that("it answers", || {
-        let ping = net.command("ping").args(["-c", "1", "-W", "1", "10.9.0.2"]).output().unwrap();
-        ping.status.success() || child.try_wait().unwrap().is_some()
-    });
+    let mut child = Running::start(command.stderr(Stdio::piped()));
+    await_that("it answers", || ping(&net) || child.end().is_some());
     // From as many ports: the kernel deals them to both queues, and each refuses its own.
     fail(net.command("curl").args(["-sS", "--max-time", "20", "http://10.9.0.2:81/[1-20]"]));
     interrupt(child.id());
-    let output = child.wait_with_output().unwrap();
+    let output = child.output();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     assert!(errors.contains("40 frames captured; dropped: 20 NO_SOCKET"), "{errors}");

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{fail, succeed};
+use crate::running::{fail, succeed};
+use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -33,7 +34,7 @@ fn every_command_that_builds_a_stack_prints_its_rules_with_their_origins() {
 
 #[test]
 fn a_file_rules_a_run_and_its_document_says_so() {
-    let file = std::env::temp_dir().join(format!("whimbrel-config-{}.toml", std::process::id()));
+    let file = scratch("config.toml");
     fs::write(&file, "profile = \"linux\"\n\n[tunables]\n\"ports.first\" = 50000\n").unwrap();
     let words = format!("load -n 20 -c 2 -K --json --config {}", file.display());
     let document: Value = serde_json::from_str(&succeed(&mut whimbrel(&words))).unwrap();

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, fail, succeed};
+use crate::netns::Net;
+use crate::running::{fail, succeed};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -115,10 +116,7 @@ fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     let ours = net.serve(&["--echo"]);
-    net.command("sysctl")
-        .args(["-qw", "net.ipv4.ip_local_port_range=50000 50003"])
-        .status()
-        .unwrap();
+    net.set("net.ipv4.ip_local_port_range", "50000 50003");
     // It keeps its ports in TIME-WAIT for a minute.
     let text = net.run(&format!("{whimbrel} crr 10.9.0.2:7 -w kernel: -n 6 --timeout 500ms"));
     for part in [

@@ -4,14 +4,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, fail, public_copy, succeed};
+use crate::netns::{Net, public_copy};
+use crate::running::{fail, output, succeed};
 
 #[test]
 fn each_need_has_a_line_and_a_program_reads_the_same() {
     let run = |words: &[&str]| {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_whimbrel")).arg("doctor").args(words).output();
-        let output = output.unwrap();
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        let output = output(doctor.arg("doctor").args(words));
         (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
     };
     let (code, text) = run(&[]);
@@ -32,14 +32,14 @@ fn each_need_has_a_line_and_a_program_reads_the_same() {
 
 #[test]
 fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["setpriv"]) else { return };
     let copy = public_copy(net.folder());
     let nobody = |words: &[&str]| {
         let mut command = net.command("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(words);
         command
     };
-    let output = nobody(&["doctor"]).output().unwrap();
+    let output = output(&mut nobody(&["doctor"]));
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(4), "{text}");
     let setcap = format!("sudo setcap cap_net_admin+ep {}", copy.display());
@@ -80,14 +80,14 @@ fn line(net: &Net, name: &str) -> String {
 
 #[test]
 fn sockets_that_share_frames_are_tried_and_leave_nothing_behind() {
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&[]) else { return };
     assert!(line(&net, "packet-fanout").starts_with("ok "), "{}", line(&net, "packet-fanout"));
     assert_eq!(net.run("cat /proc/net/packet").lines().count(), 1);
 }
 
 #[test]
 fn checksums_that_a_veth_leaves_out_are_seen_and_the_fix_named_mends_it() {
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&["curl", "ethtool"]) else { return };
     // The replay of what was captured shows whom it concerns.
     let replayed = |name: &str| {
         let file = net.folder().join(name).display().to_string();
@@ -96,7 +96,7 @@ fn checksums_that_a_veth_leaves_out_are_seen_and_the_fix_named_mends_it() {
         serve.stop();
         let wire = format!("pcap:{file},addr=10.9.0.2/24,speed=max");
         let mut replay = net.command(env!("CARGO_BIN_EXE_whimbrel"));
-        let output = replay.args(["pcap", "-o", "/dev/null", "-w", &wire]).output().unwrap();
+        let output = output(replay.args(["pcap", "-o", "/dev/null", "-w", &wire]));
         String::from_utf8(output.stderr).unwrap()
     };
     let before = line(&net, "veth-checksums");
@@ -115,7 +115,7 @@ fn checksums_that_a_veth_leaves_out_are_seen_and_the_fix_named_mends_it() {
 
 #[test]
 fn of_an_end_that_is_elsewhere_doctor_says_where_to_look() {
-    let (Some(net), Some(other)) = (Net::with_veth(), Net::new()) else { return };
+    let (Some(net), Some(other)) = (Net::with_veth(&[]), Net::new()) else { return };
     net.give("vkernel", &other);
     let line = line(&net, "veth-checksums");
     let said = line.contains("of vstack the other end is in another network namespace");

@@ -3,7 +3,9 @@
 
 use std::process::Command;
 
-use crate::netns::{Net, fail, public_copy};
+use crate::needs;
+use crate::netns::{Net, public_copy};
+use crate::running::{fail, output};
 
 fn whimbrel(words: &str) -> (i32, String) {
     fail(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -137,10 +139,13 @@ fn a_server_of_something_else_is_one_clear_line() {
 
 #[test]
 fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none() {
+    if !needs::found(&["bash"]) {
+        return;
+    }
     let run = |line: &str| {
         let program = env!("CARGO_BIN_EXE_whimbrel");
         let line = line.replace("whimbrel", program);
-        let output = Command::new("bash").args(["-o", "pipefail", "-c", &line]).output().unwrap();
+        let output = output(Command::new("bash").args(["-o", "pipefail", "-c", &line]));
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts/rfc9293/established");
@@ -191,7 +196,7 @@ fn a_file_root_that_cannot_be_read_exits_with_1() {
 
 #[test]
 fn an_interface_that_cannot_carry_the_stack_exits_with_1_and_says_why() {
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&[]) else { return };
     let refused =
         |spec: &str| fail(net.command(env!("CARGO_BIN_EXE_whimbrel")).args(["serve", "-w", spec]));
     assert_says(&refused("packet:eth7,addr=10.9.0.2/24"), 1, &["no interface eth7", "ip link"]);
@@ -227,7 +232,7 @@ fn a_name_in_use_exits_with_1_and_an_address_in_use_too() {
 
 #[test]
 fn a_missing_privilege_exits_with_4() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["setpriv"]) else { return };
     let copy = public_copy(net.folder());
     let mut command = net.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy).arg("serve");
@@ -236,7 +241,7 @@ fn a_missing_privilege_exits_with_4() {
 
 #[test]
 fn a_missing_device_exits_with_4() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["unshare", "mount"]) else { return };
     let mut command = net.command("unshare");
     let hide = "mount -t tmpfs none /dev/net && exec \"$0\" serve";
     command.args(["-m", "sh", "-c", hide, env!("CARGO_BIN_EXE_whimbrel")]);

@@ -2,11 +2,12 @@
 //! and read by the same reader.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::netns::{Net, await_that, has, succeed};
+use crate::netns::Net;
+use crate::running::{Running, await_that, succeed};
 
 /// The types that the values of a key have, by the way to it; the elements of lists have one way.
 type Shape = BTreeMap<String, BTreeSet<&'static str>>;
@@ -61,23 +62,12 @@ fn assert_same_shape(theirs: &Value, ours: &Value, untold: &[&str]) {
 }
 
 /// An iperf3 that serves one client, in a namespace.
-struct Iperf3(Child);
-
-impl Iperf3 {
-    fn serve(net: &Net) -> Self {
-        let mut command = net.command("iperf3");
-        command.args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null());
-        let server = Self(command.spawn().unwrap());
-        await_that("iperf3 listens", || net.run("ss -tln").contains(":5201"));
-        server
-    }
-}
-
-impl Drop for Iperf3 {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn serve_iperf3(net: &Net) -> Running {
+    let mut command = net.command("iperf3");
+    command.args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Running::start(&mut command);
+    await_that("iperf3 listens", || net.run("ss -tln").contains(":5201"));
+    server
 }
 
 /// What a reader of iperf3's documents takes from one: octets sent and received, of the transfer as a
@@ -110,10 +100,7 @@ fn read_as_iperf3(document: &Value, ways: &[&str]) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_document_for_readers_of_iperf3_is_like_iperf3s_own() {
-    let Some(net) = Net::new() else { return };
-    if !has("iperf3") {
-        return;
-    }
+    let Some(net) = Net::with(&["iperf3", "ss"]) else { return };
     // Of the other side's processors nobody tells, nor how often it sent again.
     let remote = "/end/cpu_utilization_percent/remote_";
     let reverse = [remote, "/end/streams[]/sender/retransmits", "/end/sum_sent/retransmits"];
@@ -123,7 +110,7 @@ fn a_document_for_readers_of_iperf3_is_like_iperf3s_own() {
         ("-R", "recv", &reverse, &[""]),
         ("--bidir -P 2 -O 1", "send --bidir -P 2 -O 1s", &both, &["", "_bidir_reverse"]),
     ] {
-        let _server = Iperf3::serve(&net);
+        let _server = serve_iperf3(&net);
         let theirs = net.run(&format!("iperf3 -c 127.0.0.1 -t 1 -i 0.5 -J {theirs}"));
         let theirs: Value = serde_json::from_str(&theirs).unwrap();
         assert!(theirs["start"]["version"].as_str().unwrap().starts_with("iperf 3"), "{theirs}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use whimbrel_io::{Device, UnixConfig, UnixWire};
 use whimbrel_stack::{InterfaceAddress, Shard, ShardConfig, TxBatch};
@@ -11,13 +11,14 @@ use whimbrel_tcp::conn::State;
 use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
-use crate::netns::{await_that, fail, succeed};
+use crate::running::{Running, await_that, fail, succeed};
+use crate::scratch::scratch;
 
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// A server at 10.7.0.2 of a wire of its own; killed at the end.
+/// A server at 10.7.0.2 of a wire of its own.
 struct Server {
-    child: Child,
+    _running: Running,
     wire: UnixWire,
 }
 
@@ -27,11 +28,11 @@ impl Server {
         let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
         serve.args(["serve", "-w", &wire, "--echo", "--syncookies", "always", "--quiet"]);
         serve.args(["--cookie-group", "env:WHIMBREL_COOKIE_KEY"]).env("WHIMBREL_COOKIE_KEY", key);
-        let child = serve.stdout(Stdio::null()).spawn().unwrap();
+        let running = Running::start(serve.stdout(Stdio::null()));
         await_that("the socket is there", || path.exists());
         let own = InterfaceAddress { addr: address(1), prefix_len: 24 };
         let config = UnixConfig::new(path.to_str().unwrap(), vec![own]).unwrap();
-        Self { child, wire: UnixWire::open(&config).unwrap() }
+        Self { _running: running, wire: UnixWire::open(&config).unwrap() }
     }
 
     /// Sends it what the client has to say.
@@ -50,20 +51,13 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 fn address(host: u8) -> Address {
     Address::from_v4_octets([10, 7, 0, host])
 }
 
 #[test]
 fn a_server_completes_the_handshake_of_another_that_has_its_key() {
-    let folder = std::env::temp_dir().join(format!("whim-group-{}", std::process::id()));
+    let folder = scratch("group");
     fs::create_dir_all(&folder).unwrap();
     for (number, (key, completes)) in
         [(KEY, true), (&KEY.replace('0', "1"), false)].into_iter().enumerate()

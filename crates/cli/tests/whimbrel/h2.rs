@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::netns::{Net, await_that, fail, succeed};
+use crate::netns::Net;
+use crate::running::{Running, await_that, fail, succeed};
 use crate::serve::{MIB, kernel_counter, noise};
 
 const CURL: &str = "curl -sS --max-time 20 --http2-prior-knowledge";
 
 #[test]
 fn http_2_by_prior_knowledge_moves_files_down_and_up() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
     let sent = noise(MIB);
@@ -82,20 +83,19 @@ fn streams_of_one_connection_do_not_wait_for_each_other() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     serve.args(["serve", "-w", "kernel:", "-l", &port.to_string(), "--h2c", "--think", "300ms"]);
-    let mut serve = serve.stdout(Stdio::null()).spawn().unwrap();
+    let serve = Running::start(serve.stdout(Stdio::null()));
     await_that("it serves", || TcpStream::connect(port).is_ok());
     let began = Instant::now();
     let good = twenty_at_once(&port.to_string());
     let took = began.elapsed();
-    serve.kill().unwrap();
-    serve.wait().unwrap();
+    drop(serve);
     assert_eq!(good, 20);
     assert!((Duration::from_millis(300)..Duration::from_secs(3)).contains(&took), "{took:?}");
 }
 
 #[test]
 fn a_body_too_long_is_refused_and_a_client_of_http_1_is_let_go() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["--h2c", "--max-body", "1k"]);
     let long = net.folder().join("long");
     fs::write(&long, noise(2_000)).unwrap();

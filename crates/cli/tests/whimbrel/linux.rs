@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::running::output;
 use crate::script::kernel_is_there;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
@@ -87,12 +88,9 @@ fn deviations(paths: Vec<String>) -> Deviations {
 }
 
 fn run(paths: &[String], mode: &str, is_wanted: impl Fn(&Value) -> bool) -> BTreeSet<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_whimbrel"))
-        .current_dir(FOLDER)
-        .args(["script", "run", "--against", "kernel", "--json", "-j", "16", mode])
-        .args(paths)
-        .output()
-        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(["script", "run", "--against", "kernel", "--json", "-j", "16", mode]);
+    let output = output(command.args(paths).current_dir(FOLDER));
     let text = String::from_utf8(output.stdout).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
         panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr))

@@ -1,7 +1,7 @@
 //! `whimbrel load`: of itself in memory and over the kernel, and of a real web server over TUN.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,9 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use serde_json::Value;
 
-use crate::netns::{Net, await_handler, await_that, fail, has, interrupt, succeed};
+use crate::netns::Net;
+use crate::running::{Running, Signal, await_handler, await_that, fail, interrupt, send, succeed};
+use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -76,7 +78,7 @@ fn whoever_follows_is_told_of_each_interval_and_at_last_of_all() {
 
 #[test]
 fn a_result_is_written_into_a_file() {
-    let path = std::env::temp_dir().join(format!("whim-out-{}.json", std::process::id()));
+    let path = scratch("out.json");
     let text = whimbrel(&format!("load -n 20 -o {} --json-stream", path.display()));
     assert_eq!(text, "");
     let last: Value =
@@ -176,15 +178,15 @@ fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
 
 #[test]
 fn over_a_socket_it_loads_another_process() {
-    let path = std::env::temp_dir().join(format!("whim-load-{}.sock", std::process::id()));
+    let path = scratch("load.sock");
     let wire = |host: u8| format!("unix:{},addr=10.7.0.{host}/24", path.display());
     let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     serve.args(["serve", "-w", &wire(1)]).stdout(Stdio::null());
-    let mut serve = serve.spawn().unwrap();
+    let mut serve = Running::start(&mut serve);
     await_that("the socket is there", || path.exists());
     let document = document(&format!("load http://10.7.0.1/ -n 200 -c 4 -w {} --json", wire(2)));
-    succeed(Command::new("kill").args(["-TERM", &serve.id().to_string()]));
-    assert!(serve.wait().unwrap().success());
+    serve.signal(Signal::TERM);
+    assert!(serve.wait().success());
     assert_eq!(document["statuses"]["200"], 200);
 }
 
@@ -322,10 +324,10 @@ fn a_condition_that_holds_exits_with_3_and_one_that_does_not_with_0() {
 fn an_interrupted_load_says_what_was_done_so_far() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(["load", "-z", "1h"]).stdout(Stdio::piped());
-    let child = command.spawn().unwrap();
+    let child = Running::start(&mut command);
     thread::sleep(Duration::from_millis(700));
     interrupt(child.id());
-    let output = child.wait_with_output().unwrap();
+    let output = child.output();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("Success rate:  100.00%"), "{text}");
 }
@@ -334,63 +336,48 @@ fn an_interrupted_load_says_what_was_done_so_far() {
 fn a_signal_that_is_sent_twice_is_meant_once() {
     // As `timeout` sends it: to the program, and to the group that it is in.
     for (words, signal, part) in [
-        ("load -z 1h -w kernel: -t 2", "-INT", "Success rate:  100.00%"),
-        ("crr -l 1h", "-TERM", "TCP_CRR"),
-        ("bulk send -t 1h", "-INT", "sender"),
-        ("load -z 1h --json", "-TERM", "\"succeeded\""),
+        ("load -z 1h -w kernel: -t 2", Signal::INT, "Success rate:  100.00%"),
+        ("crr -l 1h", Signal::TERM, "TCP_CRR"),
+        ("bulk send -t 1h", Signal::INT, "sender"),
+        ("load -z 1h --json", Signal::TERM, "\"succeeded\""),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
-        let child = command.args(words.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+        let child = Running::start(command.args(words.split(' ')).stdout(Stdio::piped()));
         await_handler(child.id());
         thread::sleep(Duration::from_millis(500));
-        let id = child.id().to_string();
-        succeed(Command::new("kill").args([signal, &id, &id]));
-        let output = child.wait_with_output().unwrap();
+        send(child.id(), signal);
+        send(child.id(), signal);
+        let output = child.output();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains(part), "{words}: {}", output.status);
     }
 }
 
-/// An nginx in a namespace, killed at the end.
-struct Nginx(Child);
-
-impl Nginx {
-    fn start(net: &Net) -> Self {
-        let folder = net.folder();
-        fs::create_dir_all(folder.join("root")).unwrap();
-        fs::write(folder.join("root/page"), vec![b'x'; PAGE]).unwrap();
-        let path = folder.display();
-        let config = format!(
-            "user root; worker_processes 1; pid {path}/pid; error_log stderr; daemon off;\n\
-             events {{ worker_connections 1024; }}\n\
-             http {{ access_log off; client_body_temp_path {path}/a; proxy_temp_path {path}/b;\n\
-             fastcgi_temp_path {path}/c; uwsgi_temp_path {path}/d; scgi_temp_path {path}/e;\n\
-             server {{ listen 0.0.0.0:8080; root {path}/root; }} }}\n"
-        );
-        fs::write(folder.join("nginx.conf"), config).unwrap();
-        let mut command = net.command("nginx");
-        command.arg("-c").arg(folder.join("nginx.conf"));
-        let nginx = Self(command.stderr(Stdio::null()).spawn().unwrap());
-        await_that("nginx listens", || net.run("ss -tln").contains(":8080"));
-        nginx
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // Its worker ends with it only if it is asked.
-        let _ = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
-        let _ = self.0.wait();
-    }
+/// An nginx in a namespace: one process, so that none is left if it is killed.
+fn serve_nginx(net: &Net) -> Running {
+    let folder = net.folder();
+    fs::create_dir_all(folder.join("root")).unwrap();
+    fs::write(folder.join("root/page"), vec![b'x'; PAGE]).unwrap();
+    let path = folder.display();
+    let config = format!(
+        "user root; master_process off; pid {path}/pid; error_log stderr; daemon off;\n\
+         events {{ worker_connections 1024; }}\n\
+         http {{ access_log off; client_body_temp_path {path}/a; proxy_temp_path {path}/b;\n\
+         fastcgi_temp_path {path}/c; uwsgi_temp_path {path}/d; scgi_temp_path {path}/e;\n\
+         server {{ listen 0.0.0.0:8080; root {path}/root; }} }}\n"
+    );
+    fs::write(folder.join("nginx.conf"), config).unwrap();
+    let mut command = net.command("nginx");
+    command.arg("-c").arg(folder.join("nginx.conf"));
+    let nginx = Running::start(command.stderr(Stdio::null()));
+    await_that("nginx listens", || net.run("ss -tln").contains(":8080"));
+    nginx
 }
 
 #[test]
 fn it_loads_a_real_nginx_over_tun() {
-    let Some(net) = Net::new() else { return };
-    if !has("nginx") {
-        return;
-    }
-    let _nginx = Nginx::start(&net);
+    let Some(net) = Net::with(&["nginx", "ss"]) else { return };
+    let _nginx = serve_nginx(&net);
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     let wire = "tun:whim1,addr=10.9.0.2/24,host=10.9.0.1";
     for (options, opened) in [("", 8), ("-K", 400), ("-K --close client", 400)] {

@@ -3,16 +3,18 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use crate::netns::{Net, has, succeed};
+use crate::netns::Net;
+use crate::running::{Running, succeed, succeed_with};
+use crate::scratch::{guard_namespace, scratch};
 
 const MIB: usize = 1 << 20;
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "4 GiB take minutes in a debug build: give --release")]
 fn curl_moves_a_gibibyte_down_and_up_over_both_families() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl", "sha256sum"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
     let file = root.join("gibibyte");
@@ -50,9 +52,9 @@ fn sha256(path: &Path) -> String {
 fn sha256_of_download(net: &Net, url: &str) -> String {
     let mut curl = net.command("curl");
     curl.args(["-sS", "-g", "--fail", "--max-time", "120", url]).stdout(Stdio::piped());
-    let mut curl = curl.spawn().unwrap();
-    let text = succeed(Command::new("sha256sum").stdin(curl.stdout.take().unwrap()));
-    assert!(curl.wait().unwrap().success());
+    let mut curl = Running::start(&mut curl);
+    let text = succeed_with(&mut Command::new("sha256sum"), curl.take_stdout());
+    assert!(curl.wait().success());
     digest(&text)
 }
 
@@ -62,10 +64,7 @@ fn digest(text: &str) -> String {
 
 #[test]
 fn wrk_with_30_and_500_connections_meets_no_error() {
-    if !has("wrk") {
-        return;
-    }
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["wrk"]) else { return };
     let serve = net.serve(&[]);
     for connections in ["-c30", "-c500"] {
         for fields in [&[][..], &["-H", "Connection: close"]] {
@@ -85,25 +84,40 @@ fn wrk_with_30_and_500_connections_meets_no_error() {
 /// Over TUN and packet:, ports coming round while their last connections are in TIME-WAIT.
 #[test]
 fn short_connections_against_the_kernels_client_meet_no_error_and_repeat_no_syn() {
-    if !has("wrk") || Net::new().is_none() {
+    if Net::with(&["awk", "bash", "curl", "sysctl", "wrk"]).is_none() {
         return;
     }
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut script = Command::new("scripts/long/churn-vs-kernel");
-    script.current_dir(root).args(["--short", env!("CARGO_BIN_EXE_whimbrel")]);
-    let text = succeed(&mut script);
+    let text = script("churn", "churn-vs-kernel");
     for wire in ["| tun |", "| packet |"] {
         assert!(text.lines().any(|line| line.starts_with(wire)), "{text}");
     }
 }
 
+/// What the short form of a script prints, whose namespaces are called after `name`. They go with this
+/// process, if the script could not take them down itself.
+fn script(name: &str, script: &str) -> String {
+    let mut command = Command::new(format!("scripts/long/{script}"));
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    command.args(["--short", env!("CARGO_BIN_EXE_whimbrel")]).stdin(Stdio::null());
+    let folder = scratch(name);
+    fs::create_dir(&folder).unwrap();
+    command.env("TMPDIR", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = Running::start(&mut command);
+    for side in ["c", "s"] {
+        guard_namespace(&format!("whim-{name}-{side}-{}", running.id()));
+    }
+    let Output { status, stdout, stderr } = running.output();
+    let text = String::from_utf8_lossy(&stdout).into_owned();
+    assert!(status.success(), "{script}: {status}\n{text}{}", String::from_utf8_lossy(&stderr));
+    text
+}
+
 /// 20,000 SYNs a second from addresses that nobody has, and 200 clients a second beside them.
 #[test]
 fn a_flood_of_syns_over_packet_keeps_no_client_out() {
-    if !has("curl") || Net::new().is_none() {
+    if Net::with(&["awk", "bash", "curl"]).is_none() {
         return;
     }
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let program = Path::new(env!("CARGO_BIN_EXE_whimbrel"));
     if !program.with_file_name("examples").join("syn_flood").exists() {
         // Who names this test alone does not build the examples.
@@ -111,8 +125,7 @@ fn a_flood_of_syns_over_packet_keeps_no_client_out() {
         build.args(["build", "--quiet", "--example", "syn_flood"]);
         succeed(build.args((!cfg!(debug_assertions)).then_some("--release")));
     }
-    let mut script = Command::new("scripts/long/syn-flood");
-    let text = succeed(script.current_dir(root).arg("--short").arg(program));
+    let text = script("flood", "syn-flood");
     let row = text.lines().find(|line| line.starts_with("| 20000 |")).unwrap_or_else(|| {
         panic!("{text}");
     });

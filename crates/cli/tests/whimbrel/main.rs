@@ -29,6 +29,9 @@ mod load;
 #[cfg(test)]
 mod long;
 #[cfg(test)]
+#[path = "../../../../tests/harness/needs.rs"]
+mod needs;
+#[cfg(test)]
 mod netns;
 #[cfg(test)]
 mod packet;
@@ -36,6 +39,11 @@ mod packet;
 mod pages;
 #[cfg(test)]
 mod pty;
+#[cfg(test)]
+mod running;
+#[cfg(test)]
+#[path = "../../../../tests/harness/scratch.rs"]
+mod scratch;
 #[cfg(test)]
 mod screen;
 #[cfg(test)]

@@ -5,41 +5,59 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A network namespace and a folder, both removed at the end.
+use rustix::process::{Pid, kill_process};
+
+use crate::needs;
+use crate::running::{Running, Signal, await_that, succeed};
+use crate::scratch::{guard_namespace, scratch};
+
+/// A network namespace and a folder. Both go at the end, and with them all that runs there.
 pub(crate) struct Net {
     name: String,
     folder: PathBuf,
+    /// What the test said that it needs.
+    programs: Vec<&'static str>,
 }
 
 impl Net {
-    /// A fresh one; `None`, after saying so, where the system does not allow it. With
+    /// A fresh one. `None`, after saying so, where the system does not allow it or lacks one of the
+    /// programs that the test is to run there, of which `ip` is always one and the shell none. With
     /// `WHIMBREL_REQUIRE_NET=1` that is a failure.
-    pub(crate) fn new() -> Option<Self> {
+    pub(crate) fn with(programs: &[&'static str]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         if let Err(obstacle) = obstacle() {
-            assert!(std::env::var_os("WHIMBREL_REQUIRE_NET").is_none(), "{obstacle}");
-            eprintln!("SKIPPED: {obstacle}");
+            needs::skip(obstacle);
+            return None;
+        }
+        let programs = [&["ip"], programs].concat();
+        if !needs::found(&programs) {
             return None;
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("whim-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(&name);
-        fs::create_dir_all(&folder).unwrap();
-        let net = Self { name, folder };
+        let folder = scratch(&name);
+        fs::create_dir(&folder).unwrap();
+        guard_namespace(&name);
+        let net = Self { name, folder, programs };
         succeed(Command::new("ip").args(["netns", "add", &net.name]));
         succeed(Command::new("ip").args(["-n", &net.name, "link", "set", "lo", "up"]));
         Some(net)
     }
 
+    /// [`Net::with`] no other programs.
+    pub(crate) fn new() -> Option<Self> {
+        Self::with(&[])
+    }
+
     /// The same with a veth pair: the kernel has 10.9.0.1 and fd09::1 on the one end, `vkernel`;
     /// nobody has anything on the other, `vstack`.
-    pub(crate) fn with_veth() -> Option<Self> {
-        let net = Self::new()?;
+    pub(crate) fn with_veth(programs: &[&'static str]) -> Option<Self> {
+        let net = Self::with(programs)?;
         net.run("ip link add vkernel type veth peer name vstack");
         net.run("ip address add 10.9.0.1/24 dev vkernel");
         net.run("ip address add fd09::1/64 dev vkernel nodad");
@@ -58,8 +76,13 @@ impl Net {
         &self.folder
     }
 
-    /// `program`, to be run in the namespace.
-    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// `program`, to be run in the namespace: a file, or one that the test said it needs.
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let program = program.as_ref();
+        let is_said = self.programs.iter().any(|said| program == Path::new(said));
+        let is_everywhere = EVERYWHERE.iter().any(|there| program == Path::new(there));
+        let allowed = program.is_absolute() || is_everywhere || is_said;
+        assert!(allowed, "the test needs {program:?}: say so, `Net::with(&[{program:?}])`");
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name]).arg(program);
         command
@@ -72,6 +95,12 @@ impl Net {
         succeed(command.args(words))
     }
 
+    /// Sets a variable of its kernel's, in the words of sysctl(8).
+    pub(crate) fn set(&self, variable: &str, value: &str) {
+        let file = format!("/proc/sys/{}", variable.replace('.', "/"));
+        succeed(self.command("sh").args(["-c", "echo \"$1\" > \"$2\"", "sh", value, &file]));
+    }
+
     /// `whimbrel serve`, ready to be talked to.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Serve {
         self.serving(&[&["serve"], arguments].concat())
@@ -82,13 +111,13 @@ impl Net {
         let mut command = self.command(WHIMBREL);
         command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
         // `ip netns exec` becomes the program: the child is `whimbrel` itself.
-        let mut child = command.spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut child = Running::start(&mut command);
+        let mut output = BufReader::new(child.take_stdout());
         let mut text = String::new();
         while !text.contains("try  ") {
             if output.read_line(&mut text).unwrap() == 0 {
                 let mut error = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+                child.take_stderr().read_to_string(&mut error).unwrap();
                 panic!("serve ended: {:?}\n{text}{error}", child.wait());
             }
         }
@@ -100,53 +129,22 @@ impl Net {
     }
 }
 
-/// Whether `program` is there. With `WHIMBREL_REQUIRE_NET=1` it must be.
-pub(crate) fn has(program: &str) -> bool {
-    let found = Command::new(program).arg("-v").output().is_ok();
-    if !found {
-        assert!(std::env::var_os("WHIMBREL_REQUIRE_NET").is_none(), "no {program}: install it");
-        eprintln!("SKIPPED: no {program}");
-    }
-    found
-}
-
 impl Drop for Net {
     fn drop(&mut self) {
+        // What the test let go of without waiting for it, and what that started in its turn.
+        let inside = Command::new("ip").args(["netns", "pids", &self.name]).output();
+        let inside = inside.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
+        for id in inside.unwrap_or_default().lines().filter_map(|id| id.parse().ok()) {
+            end(id);
+        }
         let _ = Command::new("ip").args(["netns", "del", &self.name]).status();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Waits until process `id` handles SIGINT by itself, then sends it.
-pub(crate) fn interrupt(id: u32) {
-    await_handler(id);
-    succeed(Command::new("kill").args(["-INT", &id.to_string()]));
-}
-
-/// Waits until process `id` handles SIGINT by itself.
-pub(crate) fn await_handler(id: u32) {
-    // SigCgt is a mask in hexadecimal digits, signal 1 its lowest bit.
-    let handles = |status: &str| {
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?.trim();
-        Some(u64::from_str_radix(mask, 16).unwrap() & 0b10 != 0)
-    };
-    await_that("it handles SIGINT", || {
-        handles(&fs::read_to_string(format!("/proc/{id}/status")).unwrap()) == Some(true)
-    });
-}
-
-/// Waits until `holds`, 10 seconds at most.
-pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(10), "waited for: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// A `whimbrel serve` that runs; killed at the end.
 pub(crate) struct Serve {
-    child: Child,
+    child: Running,
     reader: Option<JoinHandle<String>>,
 }
 
@@ -170,21 +168,15 @@ impl Serve {
 
     /// Ends it by SIGTERM, and returns what it printed.
     pub(crate) fn end(mut self) -> String {
-        succeed(Command::new("kill").args(["-TERM", &self.child.id().to_string()]));
-        let status = wait(&mut self.child);
+        self.child.signal(Signal::TERM);
+        await_that("SIGTERM ends it", || self.child.end().is_some());
+        let status = self.child.wait();
         let text = self.reader.take().unwrap().join().unwrap();
         let mut errors = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        self.child.take_stderr().read_to_string(&mut errors).unwrap();
         assert!(status.success(), "{status}\n{text}{errors}");
         assert_eq!(errors, "", "{text}");
         text
-    }
-}
-
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -198,47 +190,23 @@ pub(crate) fn public_copy(folder: &Path) -> PathBuf {
     copy
 }
 
-/// What `command` prints; it must succeed.
-pub(crate) fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{text}{errors}", output.status);
-    text
-}
-
-/// What `command` says when it fails, and its exit code.
-pub(crate) fn fail(command: &mut Command) -> (i32, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&stderr).into_owned();
-    assert!(!status.success(), "{command:?} succeeded: {}", String::from_utf8_lossy(&stdout));
-    (status.code().unwrap_or_else(|| panic!("{command:?}: {status}\n{errors}")), errors)
-}
-
-fn wait(child: &mut Child) -> ExitStatus {
-    let mut status = None;
-    await_that("SIGTERM ends it", || {
-        status = child.try_wait().unwrap();
-        status.is_some()
-    });
-    status.unwrap()
-}
-
-fn obstacle() -> Result<(), String> {
-    let id = Command::new("id").arg("-u").output().map_err(|error| format!("id: {error}"))?;
-    if id.stdout != b"0\n" {
-        return Err("not root: network namespaces and TUN need it; run the tests as root".into());
+fn obstacle() -> Result<(), &'static str> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("not root");
     }
     if !Path::new("/dev/net/tun").exists() {
-        return Err("no /dev/net/tun: load the driver (modprobe tun) or pass the device in".into());
-    }
-    for (tool, version) in [("ip", "-V"), ("curl", "-V"), ("ping", "-V")] {
-        Command::new(tool)
-            .arg(version)
-            .output()
-            .map_err(|error| format!("{tool}: {error}; install iproute2, curl and iputils-ping"))?;
+        return Err("no /dev/net/tun: load the driver (modprobe tun) or pass the device in");
     }
     Ok(())
 }
 
+/// Kills the process of this number, if it still runs.
+fn end(id: i32) {
+    if let Some(pid) = Pid::from_raw(id) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// What no system is without.
+const EVERYWHERE: [&str; 2] = ["sh", "cat"];
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");

@@ -2,9 +2,11 @@
 //! end of a veth pair.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::netns::{Net, has, succeed};
+use crate::capture::tshark;
+use crate::netns::Net;
+use crate::running::succeed;
 
 const WIRE: &str = "packet:vstack,addr=10.9.0.2/24,addr=fd09::2/64";
 
@@ -34,10 +36,7 @@ fn down_and_up(net: &Net, wire: &str) {
 
 #[test]
 fn curl_fetches_and_uploads_over_both_families_with_offloads_and_without() {
-    if !has("ethtool") {
-        return;
-    }
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&["curl", "ethtool"]) else { return };
     down_and_up(&net, WIRE);
     down_and_up(&net, &format!("{WIRE},offload=off"));
     for end in ["vkernel", "vstack"] {
@@ -49,10 +48,7 @@ fn curl_fetches_and_uploads_over_both_families_with_offloads_and_without() {
 
 #[test]
 fn wrk_meets_no_error_over_short_connections_and_long_ones() {
-    if !has("wrk") {
-        return;
-    }
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&["wrk"]) else { return };
     let serve = net.serve(&["-w", WIRE]);
     for fields in [&[][..], &["-H", "Connection: close"]] {
         let mut wrk = net.command("wrk");
@@ -67,7 +63,7 @@ fn wrk_meets_no_error_over_short_connections_and_long_ones() {
 
 #[test]
 fn the_kernel_is_loaded_by_a_stack_on_the_same_interface_pair() {
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&[]) else { return };
     let serve = net.serve(&["-w", "kernel:", "-l", "10.9.0.1:80"]);
     let whimbrel = |arguments: &[&str]| {
         let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
@@ -88,13 +84,12 @@ fn the_kernel_is_loaded_by_a_stack_on_the_same_interface_pair() {
 
 #[test]
 fn a_capture_of_the_interface_holds_ethernet_frames() {
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&["curl"]) else { return };
     let file = net.folder().join("packet.pcapng");
     let serve = net.serve(&["-w", WIRE, "--pcap", file.to_str().unwrap()]);
     net.run("curl -sS --fail --max-time 20 -o /dev/null http://10.9.0.2/");
     serve.stop();
-    let read = Command::new("tshark").arg("-r").arg(&file).args(["-Y", "http.response"]).output();
-    let Ok(read) = read else { return };
-    let text = String::from_utf8_lossy(&read.stdout).into_owned();
-    assert!(text.contains("200 OK"), "{text}{}", String::from_utf8_lossy(&read.stderr));
+    if let Some(codes) = tshark(&file, &["http.response.code"]) {
+        assert!(codes.iter().any(|code| code == "200"), "{codes:?}");
+    }
 }

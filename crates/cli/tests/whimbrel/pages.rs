@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::netns::{fail, succeed};
+use crate::needs;
+use crate::running::{fail, succeed};
+use crate::scratch::scratch;
 
 const COMMANDS: [&str; 12] = [
     "serve",
@@ -67,6 +69,9 @@ fn shells_are_told_every_command() {
 
 #[test]
 fn bash_reads_its_script() {
+    if !needs::found(&["bash"]) {
+        return;
+    }
     let script = whimbrel("completions bash");
     let check = format!("{script}\ncomplete -p whimbrel");
     let told = succeed(Command::new("bash").args(["-c", &check]));
@@ -76,7 +81,7 @@ fn bash_reads_its_script() {
 #[test]
 fn the_manual_has_a_page_for_each_command() {
     assert!(whimbrel("man").contains(".TH whimbrel 1"));
-    let folder = std::env::temp_dir().join(format!("whimbrel-man-{}", std::process::id()));
+    let folder = scratch("man");
     whimbrel(&format!("man --dir {}", folder.display()));
     for command in COMMANDS {
         let page = folder.join(format!("whimbrel-{}.1", command.replace(' ', "-")));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -12,11 +12,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use crate::netns::{await_handler, await_that};
+use crate::running::{Running, Signal, await_handler, await_that};
 
 /// A program on a terminal of its own; killed at the end.
 pub(crate) struct Terminal {
-    child: Child,
+    child: Running,
     /// Where keys are pressed.
     keys: File,
     /// Kept open: the kernel forgets a terminal's modes with its last user.
@@ -69,7 +69,7 @@ impl Terminal {
                 shown.octets.extend(&octets[..count]);
             }
         });
-        let child = change(&mut command).spawn().unwrap();
+        let child = Running::start(change(&mut command));
         Self { child, keys, own, modes, shown }
     }
 
@@ -103,21 +103,20 @@ impl Terminal {
     pub(crate) fn resize(&mut self, lines: u16, columns: u16) {
         tcsetwinsize(&self.own, window(lines, columns)).unwrap();
         self.shown.lock().unwrap().screen.screen_mut().set_size(lines, columns);
-        self.signal("-WINCH");
+        self.signal(Signal::WINCH);
     }
 
     /// Sends the program a signal.
-    pub(crate) fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: Signal) {
         await_handler(self.child.id());
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        self.child.signal(signal);
     }
 
     /// Waits for the end. The terminal must be as it was.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let mut status = None;
         await_that("it ends", || {
-            status = self.child.try_wait().unwrap();
+            status = self.child.end();
             status.is_some()
         });
         // What it wrote last is on its way.
@@ -129,15 +128,8 @@ impl Terminal {
     /// What it writes on its standard output, if that is a pipe.
     pub(crate) fn piped(&mut self) -> String {
         let mut text = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        self.child.take_stdout().read_to_string(&mut text).unwrap();
         text
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -4,15 +4,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::netns::await_that;
 use crate::pty::Terminal;
+use crate::running::{Signal, await_that};
+use crate::scratch::scratch;
 
 /// A folder of a test's own, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("whim-{name}-{}", std::process::id()));
+        let path = scratch(&format!("screen-{name}"));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -82,7 +83,7 @@ fn control_c_a_signal_and_the_end_leave_the_terminal_as_it_was_and_print_the_sum
     }
     let terminal = Terminal::run(LONG, &folder.0, SIZE);
     terminal.await_text("[200]");
-    terminal.signal("-TERM");
+    terminal.signal(Signal::TERM);
     summary(terminal);
     let terminal = Terminal::run("load -z 300ms -c 2", &folder.0, SIZE);
     summary(terminal);

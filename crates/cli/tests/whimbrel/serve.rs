@@ -5,7 +5,8 @@ use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::netns::{Net, await_that, interrupt};
+use crate::netns::Net;
+use crate::running::{Running, await_that, interrupt, output};
 
 pub(crate) const MIB: usize = 1 << 20;
 
@@ -23,7 +24,7 @@ pub(crate) fn noise(count: usize) -> Vec<u8> {
 
 #[test]
 fn curl_fetches_and_uploads_a_mebibyte_over_both_families() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
     let sent = noise(MIB);
@@ -47,15 +48,13 @@ fn curl_fetches_and_uploads_a_mebibyte_over_both_families() {
 
 #[test]
 fn a_thousand_connections_one_after_the_other_go_without_an_error() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&[]);
-    let codes = net
-        .command("curl")
-        .args(["-sS", "--fail", "--max-time", "60", "-H", "Connection: close", "-o", "/dev/null"])
+    let mut curl = net.command("curl");
+    curl.args(["-sS", "--fail", "--max-time", "60", "-H", "Connection: close", "-o", "/dev/null"])
         .args(["-w", "%{http_code} %{num_connects} %{size_download}\n"])
-        .arg("http://10.9.0.2/[1-1000]")
-        .output()
-        .unwrap();
+        .arg("http://10.9.0.2/[1-1000]");
+    let codes = output(&mut curl);
     let errors = String::from_utf8_lossy(&codes.stderr);
     assert!(codes.status.success() && errors.is_empty(), "{errors}");
     let codes = String::from_utf8_lossy(&codes.stdout);
@@ -66,7 +65,7 @@ fn a_thousand_connections_one_after_the_other_go_without_an_error() {
 
 #[test]
 fn a_line_each_second_says_in_which_states_connections_are() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["-v"]);
     net.run("curl -sS --fail --max-time 20 -H Connection:close -o /dev/null http://10.9.0.2/[1-3]");
     thread::sleep(Duration::from_millis(2_500));
@@ -78,7 +77,7 @@ fn a_line_each_second_says_in_which_states_connections_are() {
 
 #[test]
 fn without_keepalive_each_request_has_a_connection() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["--keepalive", "off"]);
     let line = "curl -sS --fail --max-time 20 -o /dev/null -w %{http_code}-%{num_connects}; \
                 http://10.9.0.2/[1-4]";
@@ -89,7 +88,7 @@ fn without_keepalive_each_request_has_a_connection() {
 
 #[test]
 fn one_connection_carries_many_requests_and_a_long_body() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["--body", "20M", "-l", "10.9.0.2:8080"]);
     let line = "curl -sS --fail --max-time 30 -o /dev/null -w %{size_download}-%{num_connects}; \
                 http://10.9.0.2:8080/[1-4]";
@@ -100,7 +99,7 @@ fn one_connection_carries_many_requests_and_a_long_body() {
 
 #[test]
 fn ping_is_answered_over_both_families() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["ping"]) else { return };
     let serve = net.serve(&[]);
     for line in ["ping -c 3 -i 0.2 -W 2 10.9.0.2", "ping -6 -c 3 -i 0.2 -W 2 fd09::2"] {
         let text = net.run(line);
@@ -112,7 +111,7 @@ fn ping_is_answered_over_both_families() {
 
 #[test]
 fn over_ethernet_frames_curl_and_ping_find_the_stack_by_arp_and_neighbour_discovery() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl", "ping"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
     let sent = noise(MIB);
@@ -155,7 +154,7 @@ fn a_server_at_a_socket_waits_for_its_other_end_and_leaves_no_file() {
 
 #[test]
 fn a_server_with_nothing_to_do_takes_less_than_a_hundredth_of_a_core() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&[]);
     net.run("curl -sS --fail --max-time 5 -o /dev/null http://10.9.0.2/");
     let before = serve.cpu_time();
@@ -167,15 +166,15 @@ fn a_server_with_nothing_to_do_takes_less_than_a_hundredth_of_a_core() {
 
 #[test]
 fn a_transfer_cut_by_sigterm_leaves_nothing_over() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["--body", "1G"]);
     let mut slow = net.command("curl");
     let part = net.folder().join("part");
     slow.args(["-s", "--limit-rate", "1M", "http://10.9.0.2/", "-o"]).arg(&part);
-    let mut slow = slow.spawn().unwrap();
+    let mut slow = Running::start(&mut slow);
     await_that("a part came", || fs::metadata(&part).is_ok_and(|part| part.len() > 0));
     let text = serve.stop();
-    let cut = slow.wait().unwrap();
+    let cut = slow.wait();
     // 18: only part of the file came; 56: the connection was reset.
     assert!(matches!(cut.code(), Some(18 | 56)), "{cut}");
     assert!(text.contains("1 connection failed"), "{text}");
@@ -186,9 +185,9 @@ fn quiet_is_quiet() {
     let Some(net) = Net::new() else { return };
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(["serve", "--quiet"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    let child = Running::start(&mut command);
     interrupt(child.id());
-    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let Output { status, stdout, stderr } = child.output();
     assert!(status.success(), "{status}");
     assert_eq!((&stdout[..], &stderr[..]), (&b""[..], &b""[..]));
 }
@@ -205,7 +204,7 @@ pub(crate) fn kernel_counter(net: &Net, name: &str) -> u64 {
 
 #[test]
 fn curl_opens_fast_once_it_has_a_cookie() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["--fastopen", "8"]);
     let curl = "curl -sS -g --fail --max-time 20 --tcp-fastopen -o /dev/null";
     // The first of each family asks for a cookie, the others bring it with their request.

@@ -6,7 +6,9 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::capture;
-use crate::netns::{Net, await_that, fail, has, succeed};
+use crate::netns::Net;
+use crate::running::{Running, Signal, await_that, fail, succeed};
+use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -129,7 +131,7 @@ fn shards_judge_together_how_often_to_run() {
 
 #[test]
 fn one_capture_has_the_frames_of_all_shards() {
-    let path = std::env::temp_dir().join(format!("whim-shards-{}.pcapng", std::process::id()));
+    let path = scratch("shards.pcapng");
     for clock in ["virtual", "real"] {
         let load = format!("load -n 40 -c 4 -K --shards 2 --clock {clock} --json --pcap");
         let document = document(&format!("{load} {}", path.display()));
@@ -147,7 +149,7 @@ fn one_capture_has_the_frames_of_all_shards() {
 fn two_shards_load(net: &Net, wire: &str) {
     let mut serve = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     serve.args(["serve", "-w", "kernel:", "-l", "0.0.0.0:8080", "--quiet"]);
-    let mut serve = serve.spawn().unwrap();
+    let mut serve = Running::start(&mut serve);
     await_that("the kernel listens", || net.run("ss -tln").contains(":8080"));
     let load = "load http://10.9.0.1:8080/ -n 400 -c 8 -K --shards 2 --json";
     for close in ["server", "client"] {
@@ -160,19 +162,19 @@ fn two_shards_load(net: &Net, wire: &str) {
         assert_eq!(document["steering"]["dropped"], 0, "{text}");
         assert_eq!(document["env"]["shards"], 2);
     }
-    succeed(Command::new("kill").args(["-TERM", &serve.id().to_string()]));
-    assert!(serve.wait().unwrap().success());
+    serve.signal(Signal::TERM);
+    assert!(serve.wait().success());
 }
 
 #[test]
 fn two_shards_load_over_tun() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["ss"]) else { return };
     two_shards_load(&net, "tun:whim1,addr=10.9.0.2/24,host=10.9.0.1");
 }
 
 #[test]
 fn two_shards_load_over_packet() {
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&["ss"]) else { return };
     two_shards_load(&net, "packet:vstack,addr=10.9.0.2/24");
 }
 
@@ -184,12 +186,10 @@ fn two_shards_serve(net: &Net, wire: &str, host: &str) {
     let curl = "curl -sS --fail --max-time 60 -H Connection:close -o /dev/null -w %{http_code};";
     let text = net.run(&format!("{curl} http://{host}/[1-200]"));
     assert_eq!(text, "200;".repeat(200));
-    if has("wrk") {
-        let mut wrk = net.command("wrk");
-        wrk.args(["-t1", "-d2s", "-c30", "-H", "Connection: close", &format!("http://{host}/")]);
-        let text = succeed(&mut wrk);
-        assert!(!text.contains("Socket errors") && !text.contains("Non-2xx"), "{text}");
-    }
+    let mut wrk = net.command("wrk");
+    wrk.args(["-t1", "-d2s", "-c30", "-H", "Connection: close", &format!("http://{host}/")]);
+    let text = succeed(&mut wrk);
+    assert!(!text.contains("Socket errors") && !text.contains("Non-2xx"), "{text}");
     let text = serve.stop();
     assert!(text.contains("shards=2"), "{text}");
     assert!(text.contains("frames passed on between shards, 0 dropped there"), "{text}");
@@ -205,13 +205,13 @@ fn two_shards_serve(net: &Net, wire: &str, host: &str) {
 
 #[test]
 fn two_shards_serve_over_tun() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl", "wrk"]) else { return };
     two_shards_serve(&net, "tun:whim0,addr=10.9.0.2/24", "10.9.0.2");
 }
 
 #[test]
 fn two_shards_serve_over_packet() {
-    let Some(net) = Net::with_veth() else { return };
+    let Some(net) = Net::with_veth(&["curl", "wrk"]) else { return };
     two_shards_serve(&net, "packet:vstack,addr=10.9.0.2/24", "10.9.0.2");
 }
 

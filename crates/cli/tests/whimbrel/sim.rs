@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::netns::{fail, interrupt, succeed};
+use crate::running::{Running, fail, interrupt, succeed};
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -55,9 +55,9 @@ fn what_names_no_seed_exits_with_2_and_says_what_would() {
 #[test]
 fn who_is_interrupted_says_what_was_played_and_that_it_is_not_all() {
     let mut command = whimbrel("sim run --seeds 0..1000000 -j 1");
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     interrupt(child.id());
-    let output = child.wait_with_output().unwrap();
+    let output = child.output();
     let [text, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(text.contains(" passed, 0 failed: "), "{text}");

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant as WallInstant};
 
@@ -17,6 +17,9 @@ use whimbrel_stack::{Handle, Shard, ShardConfig};
 use whimbrel_tcp::{Instant, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 
+use crate::running::Running;
+use crate::scratch::scratch;
+
 /// Clients that do not read.
 const READERS: usize = 100;
 /// The length of a file, bytes: more than all buffers between its disk and a client that does not
@@ -26,7 +29,7 @@ const LONG: u64 = 16 << 20;
 /// A server over a socket, in a folder of its own.
 struct Server {
     folder: PathBuf,
-    child: Child,
+    running: Running,
 }
 
 impl Server {
@@ -34,7 +37,7 @@ impl Server {
     fn start(limits: &str, options: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("whim-s-{}-{number}", std::process::id()));
+        let folder = scratch(&format!("slow-{number}"));
         let root = folder.join("root");
         fs::create_dir_all(&root).unwrap();
         for number in 0..READERS {
@@ -49,21 +52,21 @@ impl Server {
         );
         let mut command = Command::new("sh");
         command.args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut running = Running::start(&mut command);
         let mut text = String::new();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut output = BufReader::new(running.take_stdout());
         while !text.contains("try  ") {
             if output.read_line(&mut text).unwrap() == 0 {
-                child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+                running.take_stderr().read_to_string(&mut text).unwrap();
                 panic!("{text}");
             }
         }
-        Self { folder, child }
+        Self { folder, running }
     }
 
     /// What the system says of the process.
     fn told(&self, file: &str) -> PathBuf {
-        Path::new("/proc").join(self.child.id().to_string()).join(file)
+        Path::new("/proc").join(self.running.id().to_string()).join(file)
     }
 
     fn descriptors(&self) -> usize {
@@ -100,8 +103,6 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

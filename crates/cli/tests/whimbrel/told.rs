@@ -1,47 +1,28 @@
 //! What `serve` tells programs, and servers that take their time.
 
-use std::process::{Child, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::netns::{Net, await_that, fail, succeed};
+use crate::netns::Net;
+use crate::running::{Running, Signal, await_that, fail, output};
 
 /// What `whimbrel` with these words prints from before `meanwhile` until it is ended after it, in
 /// `net`, and the code it ends with. `ask` is a line that succeeds once it serves.
 fn serving(net: &Net, words: &str, ask: &str, meanwhile: impl FnOnce()) -> (String, i32, String) {
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(words.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = Running(Some(command.spawn().unwrap()));
+    let child = Running::start(&mut command);
     let mut words = ask.split(' ');
     let mut ask = net.command(words.next().unwrap());
-    ask.args(words).stdout(Stdio::null()).stderr(Stdio::null());
-    await_that("it serves", || ask.status().unwrap().success());
+    ask.args(words);
+    await_that("it serves", || output(&mut ask).status.success());
     meanwhile();
-    child.end()
-}
-
-/// A child that does not outlive its test.
-struct Running(Option<Child>);
-
-impl Running {
-    fn end(mut self) -> (String, i32, String) {
-        let child = self.0.take().unwrap();
-        let kill = ["-TERM", &child.id().to_string()];
-        succeed(std::process::Command::new("kill").args(kill));
-        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-        let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
-        (text(stdout), status.code().unwrap(), text(stderr))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+    child.signal(Signal::TERM);
+    let Output { status, stdout, stderr } = child.output();
+    let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+    (text(stdout), status.code().unwrap(), text(stderr))
 }
 
 fn parse(text: &str) -> Value {
@@ -52,7 +33,7 @@ const CURL: &str = "curl -sS --fail --max-time 20 -o /dev/null";
 
 #[test]
 fn one_document_says_what_a_server_did_with_the_members_that_every_tool_has() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let ask = format!("{CURL} http://10.9.0.2/");
     let meanwhile = || drop(net.run(&format!("{CURL} http://10.9.0.2/[1-4]")));
     let (text, code, error) = serving(&net, "serve --json --seed 7 -S msl=5s", &ask, meanwhile);
@@ -78,7 +59,7 @@ fn one_document_says_what_a_server_did_with_the_members_that_every_tool_has() {
 
 #[test]
 fn over_the_kernel_the_document_has_what_the_kernel_counted() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let words = "serve -w kernel: -l 127.0.0.1:8080 --json --close client";
     let ask = format!("{CURL} http://127.0.0.1:8080/");
     let (text, ..) = serving(&net, words, &ask, || ());
@@ -91,7 +72,7 @@ fn over_the_kernel_the_document_has_what_the_kernel_counted() {
 
 #[test]
 fn each_second_is_a_line_for_programs_and_the_answer_can_be_no() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     let ask = format!("{CURL} http://127.0.0.1:8080/");
     let serve = "serve -w kernel: -l 127.0.0.1:8080";
     let wait = || std::thread::sleep(Duration::from_millis(2_300));
@@ -111,7 +92,7 @@ fn each_second_is_a_line_for_programs_and_the_answer_can_be_no() {
 
 #[test]
 fn a_server_that_thinks_answers_that_much_later() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = Net::with(&["curl"]) else { return };
     for (wire, at) in [("tun:whim0,addr=10.9.0.2/24", "10.9.0.2:80"), ("kernel:", "127.0.0.1:80")] {
         let serve = net.serve(&["-w", wire, "-l", at, "--think", "200ms"]);
         // Two at once think at once.

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream, mem_wire};
 
+use crate::scratch::scratch;
 use crate::world::{SERVER, World, until};
 
 #[tokio::test]
@@ -272,7 +273,7 @@ async fn a_port_is_free_again_as_soon_as_its_holder_is_gone() {
 
 #[tokio::test]
 async fn when_the_wire_is_lost_everybody_is_told_why() {
-    let folder = std::env::temp_dir().join(format!("whimbrel-face-{}", std::process::id()));
+    let folder = scratch("wire");
     std::fs::create_dir(&folder).unwrap();
     let path = folder.join("wire");
     let stack = |addr: &str| {

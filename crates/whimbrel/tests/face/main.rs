@@ -9,7 +9,11 @@ mod errors;
 mod fast;
 mod keys;
 mod many;
+#[path = "../../../../tests/harness/needs.rs"]
+mod needs;
 mod same;
+#[path = "../../../../tests/harness/scratch.rs"]
+mod scratch;
 mod shards;
 mod storm;
 mod streams;

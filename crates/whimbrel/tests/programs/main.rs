@@ -8,7 +8,11 @@
 mod examples;
 mod http1;
 mod http2;
+#[path = "../../../../tests/harness/needs.rs"]
+mod needs;
 mod redis;
+#[path = "../../../../tests/harness/scratch.rs"]
+mod scratch;
 mod tls;
 
 use std::time::Duration;

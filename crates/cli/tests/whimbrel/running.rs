@@ -1,0 +1,138 @@
+//! Programs that tests start: none outlives its test, whatever becomes of that.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, kill_process};
+use whimbrel_io::process::end_with_starter;
+
+pub(crate) use rustix::process::Signal;
+
+/// A program that runs; killed at the end.
+pub(crate) struct Running(Child);
+
+impl Running {
+    /// Starts it.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let child = end_with_starter(command).spawn();
+        Self(child.unwrap_or_else(|error| panic!("{command:?}: {error}")))
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.id(), signal);
+    }
+
+    /// What it writes, where that was piped and nobody took it yet.
+    pub(crate) fn take_stdout(&mut self) -> ChildStdout {
+        self.0.stdout.take().unwrap()
+    }
+
+    /// What it complains of, where that was piped and nobody took it yet.
+    pub(crate) fn take_stderr(&mut self) -> ChildStderr {
+        self.0.stderr.take().unwrap()
+    }
+
+    /// Whether it ended, and how.
+    pub(crate) fn end(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().unwrap()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.0.wait().unwrap()
+    }
+
+    /// Waits for its end; what it wrote until then, where that was piped.
+    pub(crate) fn output(mut self) -> Output {
+        let errors = self.0.stderr.take().map(|stderr| thread::spawn(move || read(stderr)));
+        let stdout = self.0.stdout.take().map(read).unwrap_or_default();
+        let stderr = errors.map(|errors| errors.join().unwrap()).unwrap_or_default();
+        Output { status: self.wait(), stdout, stderr }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What `command` writes until it ends, and how it ends.
+pub(crate) fn output(command: &mut Command) -> Output {
+    Running::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+        .output()
+}
+
+/// What `command` prints; it must succeed.
+pub(crate) fn succeed(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = output(command);
+    let text = String::from_utf8_lossy(&stdout).into_owned();
+    let errors = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{command:?}: {status}\n{text}{errors}");
+    text
+}
+
+/// What a program prints that reads `input`; it must succeed.
+pub(crate) fn succeed_with(command: &mut Command, input: impl Into<Stdio>) -> String {
+    let running = Running::start(command.stdin(input).stdout(Stdio::piped()));
+    let Output { status, stdout, .. } = running.output();
+    assert!(status.success(), "{command:?}: {status}");
+    String::from_utf8_lossy(&stdout).into_owned()
+}
+
+/// What `command` says when it fails, and its exit code.
+pub(crate) fn fail(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = output(command);
+    let errors = String::from_utf8_lossy(&stderr).into_owned();
+    assert!(!status.success(), "{command:?} succeeded: {}", String::from_utf8_lossy(&stdout));
+    (status.code().unwrap_or_else(|| panic!("{command:?}: {status}\n{errors}")), errors)
+}
+
+/// Sends a signal to the process of this number.
+pub(crate) fn send(id: u32, signal: Signal) {
+    let pid = Pid::from_raw(id.cast_signed()).expect("a process has a number");
+    kill_process(pid, signal).unwrap_or_else(|error| panic!("{signal:?} to {id}: {error}"));
+}
+
+/// Waits until process `id` handles SIGINT by itself, then sends it.
+pub(crate) fn interrupt(id: u32) {
+    await_handler(id);
+    send(id, Signal::INT);
+}
+
+/// Waits until process `id` handles SIGINT by itself.
+pub(crate) fn await_handler(id: u32) {
+    // SigCgt is a mask in hexadecimal digits, signal 1 its lowest bit.
+    let handles = |status: &str| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?.trim();
+        Some(u64::from_str_radix(mask, 16).unwrap() & 0b10 != 0)
+    };
+    await_that("it handles SIGINT", || {
+        handles(&fs::read_to_string(format!("/proc/{id}/status")).unwrap()) == Some(true)
+    });
+}
+
+/// Waits until `holds`, 10 seconds at most.
+pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(10), "waited for: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn read(mut from: impl Read) -> Vec<u8> {
+    let mut octets = Vec::new();
+    from.read_to_end(&mut octets).unwrap();
+    octets
+}

@@ -1,0 +1,53 @@
+//! What processes take of processors, and how those end that are started.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use super::check;
+
+/// What the processors did for this process so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CpuTime {
+    /// In its own code.
+    pub user: Duration,
+    /// In the kernel's, for it.
+    pub system: Duration,
+}
+
+/// The time that all threads of this process took of processors.
+pub fn cpu_time() -> io::Result<CpuTime> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: `usage` has room for what getrusage writes.
+    check(unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) })?;
+    // SAFETY: getrusage succeeded, and has then written all of it.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0)) + Duration::from_micros(micros)
+    };
+    Ok(CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) })
+}
+
+/// What `command` starts from now on is killed when the thread that starts it ends, however that
+/// comes about: also if this process is killed. A program that changes its user or its groups, or is
+/// run with other rights than its starter's, is exempt (prctl(2), `PR_SET_PDEATHSIG`).
+pub fn end_with_starter(command: &mut Command) -> &mut Command {
+    let starter = std::process::id();
+    let arrange = move || {
+        // SAFETY: PR_SET_PDEATHSIG takes its argument by value.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // SAFETY: getppid takes nothing and cannot fail.
+        let parent = unsafe { libc::getppid() };
+        // Who ended before that was arranged is not heard of any more.
+        let is_there = parent.cast_unsigned() == starter;
+        if is_there { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls. It allocates nothing, also
+    // where it fails: an error by its number is a number. It takes no lock and owns a number alone.
+    unsafe { command.pre_exec(arrange) }
+}
+
+#[cfg(test)]
+mod tests;

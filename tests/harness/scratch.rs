@@ -1,0 +1,66 @@
+//! A place on the disk for the tests of one process, and a guard that clears up behind it.
+
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A path in a folder of this process' own, which goes with the process: also if that is killed.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    place().folder.join(name)
+}
+
+/// The network namespace of this name, and all who are in it, end with this process at the latest.
+pub(crate) fn guard_namespace(name: &str) {
+    let mut guard = place().guard.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(guard) = guard.as_mut() {
+        let _ = writeln!(guard, "{name}");
+    }
+}
+
+struct Place {
+    folder: PathBuf,
+    /// What the guard reads; at its end it begins to clear up.
+    guard: Mutex<Option<ChildStdin>>,
+}
+
+fn place() -> &'static Place {
+    static PLACE: OnceLock<Place> = OnceLock::new();
+    PLACE.get_or_init(|| {
+        let new = |number| {
+            let name = format!("whim-{}-{number}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            fs::create_dir(&folder).ok()?;
+            // Some tests give up their rights, and still find what was laid there for them.
+            fs::set_permissions(&folder, Permissions::from_mode(0o755)).ok().map(|()| folder)
+        };
+        let folder = (0..100).find_map(new).expect("a folder can be made for temporary files");
+        let guard = Mutex::new(watch(&folder));
+        Place { folder, guard }
+    })
+}
+
+/// In a process group of its own: what is sent to all of a run, by a terminal or by timeout(1), does
+/// not reach it. Without a shell nobody clears up behind a run that is killed.
+fn watch(folder: &Path) -> Option<ChildStdin> {
+    let mut command = Command::new("sh");
+    command.args(["-c", CLEAR_UP, "sh"]).arg(folder).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().ok()?.stdin.take()
+}
+
+/// `read` and `kill` are the shell's own.
+const CLEAR_UP: &str = r#"
+names=
+while read -r name; do names="$names $name"; done
+for name in $names; do
+    for pid in $(ip netns pids "$name"); do kill -9 "$pid"; done
+    ip netns del "$name"
+done
+rm -rf "$1"
+"#;
