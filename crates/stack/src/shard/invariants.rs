@@ -56,7 +56,7 @@ impl Shard {
         let record = self.find(&FlowKey::of(connection));
         let checks = [
             (slot.dirty || !connection.wants_transmit(max_text), "it wants to transmit unlisted"),
-            (!slot.dirty || dirty == 1, "it is dirty and not in the list, or twice"),
+            (!slot.dirty || dirty >= 1, "it is dirty and not in the list"),
             (!slot.listed || listed >= 1, "it has news and is not in the list"),
             (connection.next_deadline() >= slot.armed, "its timer fires too late"),
             (

@@ -303,10 +303,10 @@ impl Shard {
         let mut slot = Slot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
-        let first = self.listeners.get(listener).is_some_and(|it| it.waiting() == 0);
         if let Some(listener) = self.listeners.get_mut(listener) {
+            let first = listener.waiting() == 0;
             let _ = listener.push_accepted(place);
-            if first {
+            if first && listener.tells() {
                 self.lists.events.push_back(Source::Listener(listener.id()));
             }
         }
@@ -383,7 +383,8 @@ impl Shard {
     fn own_mss(&self, entry: &SynEntry) -> Mss {
         let fitting = self.host.mss(entry.remote().addr.family());
         let most = self.inherited(entry).and_then(|options| options.particulars.max_seg);
-        most.map_or(fitting, |most| fitting.min(Mss::new(most)))
+        let least = self.tunables.least_mss;
+        most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
     }
 
     /// What packets for a half-open entry say.

@@ -8,7 +8,7 @@ use whimbrel_tcp::table::{Kind, Opener, Record, TimeWait};
 
 use super::Shard;
 use super::closing::ended;
-use crate::connections::Slot;
+use crate::connections::{Connections, Slot};
 use crate::ip::FlowKey;
 use crate::markings::Markings;
 use crate::replies::Pending;
@@ -56,6 +56,44 @@ impl Lists {
         let stops = deadline == Instant::NEVER && (over || runs);
         (deadline < slot.armed || stops).then_some(deadline)
     }
+
+    /// A connection is gone that a list still names. Where nobody asks, because a device takes nothing or
+    /// an application does not look, such names would add up for ever: they go once they are as many
+    /// as all others, which costs each of them a few steps.
+    fn thin(&mut self, connections: &mut Connections) {
+        let most = Self::SPARE + 2 * connections.0.len();
+        if self.dirty.len() > most {
+            Self::keep_once(&mut self.dirty, connections, |it| Some(*it), |slot| &mut slot.dirty);
+        }
+        if self.events.len() > most {
+            let index = |source: &Source| match source {
+                Source::Connection(index) => Some(*index),
+                Source::Listener(_) => None,
+            };
+            Self::keep_once(&mut self.events, connections, index, |slot| &mut slot.listed);
+        }
+    }
+
+    /// Keeps the first name of each connection that says it is in the list, and what names none.
+    fn keep_once<T>(
+        list: &mut VecDeque<T>,
+        connections: &mut Connections,
+        index_of: impl Fn(&T) -> Option<u32>,
+        mark: impl Fn(&mut Slot) -> &mut bool,
+    ) {
+        list.retain(|it| {
+            let Some(index) = index_of(it) else { return true };
+            connections.0.get_mut(index).is_some_and(|slot| core::mem::take(mark(slot)))
+        });
+        for index in list.iter().filter_map(&index_of) {
+            if let Some(slot) = connections.0.get_mut(index) {
+                *mark(slot) = true;
+            }
+        }
+    }
+
+    /// Names of the gone that never matter.
+    const SPARE: usize = 64;
 }
 
 impl Shard {
@@ -128,7 +166,11 @@ impl Shard {
         if slot.connection.is_orphan() && slot.linked.is_none() {
             // The dirty and event lists may still name it; they skip what is gone.
             if let Some(slot) = self.records.connections.0.remove(index) {
+                let listed = slot.dirty || slot.listed;
                 slot.connection.retire(&mut self.pool);
+                if listed {
+                    self.lists.thin(&mut self.records.connections);
+                }
             }
         }
     }
@@ -137,7 +179,12 @@ impl Shard {
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(source) = self.lists.events.pop_front() {
             match source {
-                Source::Listener(listener) => return Some(Event::Accepted(listener)),
+                Source::Listener(id) => {
+                    if let Some(listener) = self.listeners.resolve_mut(id) {
+                        listener.told();
+                    }
+                    return Some(Event::Accepted(id));
+                }
                 Source::Connection(index) => {
                     if let Some(event) = self.poll_connection_event(index) {
                         return Some(event);

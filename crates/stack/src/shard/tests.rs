@@ -2,6 +2,7 @@
 
 mod hosts;
 mod leaks;
+mod lists;
 mod packets;
 
 mod administer;

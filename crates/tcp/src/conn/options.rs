@@ -52,14 +52,14 @@ pub struct Particulars {
     /// How long what was sent may be unacknowledged, or what is to be sent may wait for the peer's
     /// window, before the connection is given up (RFC 5482 3); no limit but `retries` without.
     pub user_timeout: Option<Duration>,
-    /// How often a SYN is repeated; of a listener, a SYN-ACK.
+    /// How often a SYN is repeated; of a listener, a SYN-ACK. 254 at most.
     pub syn_retries: Option<u8>,
-    /// How often text is retransmitted: R2 of RFC 9293 3.8.3.
+    /// How often text is retransmitted: R2 of RFC 9293 3.8.3. 254 at most.
     pub retries: Option<u8>,
     /// How long an orphan waits in FIN-WAIT-2 for the peer's FIN; zero: not at all.
     pub fin_timeout: Option<Duration>,
-    /// The most that is announced as MSS, and taken from the peer's announcement, octets. It has an
-    /// effect until the SYN is out.
+    /// The most that is announced as MSS, and taken from the peer's announcement, octets; less than
+    /// `least_mss` counts as that. It has an effect until the SYN is out.
     pub max_seg: Option<u16>,
     /// Octets that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT`); without, what the
     /// send buffer holds.
@@ -133,7 +133,7 @@ impl Connection {
         self.ledger.particulars =
             (*particulars != Particulars::default()).then(|| Box::new(*particulars));
         if self.is_before_syn() {
-            self.limit_mss(particulars.max_seg);
+            self.limit_mss(particulars.max_seg, cx.tunables.least_mss);
         }
         self.set_nodelay(options.nagle);
         self.set_send_size(options.send_size.unwrap_or(cx.tunables.send_buffer));
@@ -157,8 +157,8 @@ impl Connection {
         self.state == State::SynSent && self.snd.max == self.snd.una
     }
 
-    fn limit_mss(&mut self, most: Option<u16>) {
-        if let Some(most) = most {
+    fn limit_mss(&mut self, most: Option<u16>, least: u16) {
+        if let Some(most) = most.map(|most| most.max(least)) {
             self.mss = self.mss.min(most);
             self.advertised_mss = self.advertised_mss.min(most);
         }
@@ -216,16 +216,21 @@ impl Connection {
     }
 
     pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {
-        self.particulars().and_then(|set| set.syn_retries).unwrap_or(tunables.syn_retries)
+        self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.syn_retries)
     }
 
     /// The same of a SYN-ACK.
     pub(super) fn synack_retries(&self, tunables: &Tunables) -> u8 {
-        self.particulars().and_then(|set| set.syn_retries).unwrap_or(tunables.synack_retries)
+        self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.synack_retries)
     }
 
     pub(super) fn retries(&self, tunables: &Tunables) -> u8 {
-        self.particulars().and_then(|set| set.retries).unwrap_or(tunables.retries)
+        self.asked_retries(|set| set.retries).unwrap_or(tunables.retries)
+    }
+
+    /// What was set, of what [`Connection::attempts`] can exceed.
+    fn asked_retries(&self, which: impl FnOnce(&Particulars) -> Option<u8>) -> Option<u8> {
+        self.particulars().and_then(which).map(|asked| asked.min(u8::MAX - 1))
     }
 
     pub(super) fn fin_timeout(&self, tunables: &Tunables) -> Duration {

@@ -206,6 +206,8 @@ pub struct Listener {
     options: SocketOptions,
     /// Nothing was set.
     is_usual: bool,
+    /// Its application is being told that somebody waits.
+    telling: bool,
     fast_open: FastOpenQueue,
 }
 
@@ -238,6 +240,7 @@ impl Listener {
             cookie_sent: None,
             options: SocketOptions::default(),
             is_usual: true,
+            telling: false,
             fast_open: FastOpenQueue::default(),
         }
     }
@@ -332,6 +335,17 @@ impl Listener {
         self.accept_queue.push_back(connection);
         self.stats.accepted += 1;
         Ok(())
+    }
+
+    /// Somebody waits, and its application is to be told; returns whether it was not being told
+    /// already.
+    pub const fn tells(&mut self) -> bool {
+        !core::mem::replace(&mut self.telling, true)
+    }
+
+    /// Its application was told.
+    pub const fn told(&mut self) {
+        self.telling = false;
     }
 
     /// The connection that waited longest.

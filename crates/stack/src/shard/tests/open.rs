@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::conn::{SocketOptions, State};
+use whimbrel_tcp::conn::{Particulars, SocketOptions, State};
 use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint};
@@ -405,4 +405,36 @@ fn a_burst_is_processed_whole_before_any_of_it_is_acknowledged() {
     let end = hosts.client.snapshot(client).expect("it is there").snd.max;
     assert!(!acks.is_empty() && acks.iter().all(|ack| *ack == end), "{acks:?}, not {end:?}");
     assert_eq!(drain(&mut hosts.server, server).0.len(), 4 * 1_448);
+}
+
+/// What an application asks for is public API: no value of it may end the process, or never end.
+#[test]
+fn the_least_segment_and_the_most_attempts_that_can_be_asked_for_are_taken_with_sense() {
+    let particulars =
+        Particulars { max_seg: Some(0), retries: Some(u8::MAX), ..Particulars::default() };
+    let options = SocketOptions { particulars, ..SocketOptions::default() };
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    assert!(hosts.server.set_listener_options(listener, &options));
+    let client = hosts.client.connect_with(server_at(Over::V4), None, &options);
+    let client = client.expect("a free port");
+    hosts.settle();
+    let server = hosts.server.accept(listener).expect("a complete connection");
+    let least = Tunables::default().least_mss;
+    for (shard, handle) in [(&hosts.client, client), (&hosts.server, server)] {
+        let told = shard.snapshot(handle).map(|it| it.advertised_mss);
+        assert_eq!(told, Some(least));
+    }
+    send(&mut hosts.client, client, &[7; 500]);
+    hosts.settle();
+    assert_eq!(drain(&mut hosts.server, server), (vec![7; 500], Recv::Pending));
+    // Nobody hears the rest, and nobody waits for ever.
+    hosts.lose = |_| true;
+    send(&mut hosts.client, client, &[7; 500]);
+    hosts.run(Duration::from_secs(6 * 3_600));
+    let told = hosts.client.snapshot(client).and_then(|it| it.closed);
+    assert_eq!(told, Some(CloseReason::TimedOut));
+    hosts.client.close(client);
+    hosts.server.abort(server);
+    hosts.assert_no_leaks();
 }
