@@ -12,6 +12,7 @@ pub mod pair;
 pub mod recorder;
 pub mod router;
 pub mod script;
+pub mod siege;
 pub mod watch;
 pub mod world;
 

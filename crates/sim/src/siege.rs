@@ -1,0 +1,477 @@
+//! A host under siege: a script of octets says what a peer, applications, an administrator and time
+//! do to a whole [`Shard`], and after each step everything that must hold is checked.
+//!
+//! The peer sees what the host sends, so what it forges lies near what is valid: segments in every
+//! state, errors about the host's own packets, fragments, rumours about neighbours. Any file is a
+//! script ([`play`]), so a fuzzer that knows nothing but coverage can write them.
+//!
+//! What streams carry follows from their sequence numbers (`text`), so octets out of place are seen
+//! in either direction. Nothing here decides what a host should answer: that is for packet scripts.
+
+mod calls;
+mod flow;
+mod judge;
+mod link;
+mod packet;
+mod rules;
+mod script;
+mod segment;
+mod terrain;
+mod text;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use whimbrel_stack::shard::Census;
+use whimbrel_stack::{Event, Handle, ListenerId, RxFrame, Shard, TxBatch};
+use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol};
+
+pub use judge::Fault;
+
+use self::flow::{Flow, Granted};
+use self::judge::{Answers, Reflection, Widest, judge};
+use self::script::Script;
+use self::segment::{Flaw, Forged};
+use self::terrain::{PORTS, Terrain, ours, peer_end};
+
+/// Plays a script: sets up the host, does what it says, lets go of everything and waits until
+/// nothing is left.
+pub fn play(octets: &[u8]) -> Result<(), Fault> {
+    let mut script = Script::new(octets);
+    let Some(terrain) = Terrain::draw(&mut script) else { return Ok(()) };
+    let mut siege = Siege::new(terrain);
+    for step in 0..MOST_STEPS {
+        if script.is_over() {
+            break;
+        }
+        siege.step(&mut script).map_err(|fault| Fault(format!("step {step}: {fault}")))?;
+    }
+    siege.end(octets.len().is_multiple_of(2))
+}
+
+/// The host, and everybody around it.
+struct Siege {
+    now: Instant,
+    shard: Shard,
+    ethernet: bool,
+    mtu: u16,
+    offload: bool,
+    families: &'static [Family],
+    listeners: Vec<ListenerId>,
+    held: Vec<Handle>,
+    flows: Vec<Flow>,
+    granted: Option<Granted>,
+    /// The host's last packets, which errors are about.
+    recent: VecDeque<Vec<u8>>,
+    /// Frames that arrive in one burst with the next, and how many more are to wait.
+    burst: Vec<(Vec<u8>, SegMeta)>,
+    wait_for: usize,
+    /// The device takes nothing.
+    stalled: bool,
+    /// Neighbours answer the host's questions.
+    neighbourly: bool,
+    widest: Widest,
+    reflection: Reflection,
+}
+
+impl Siege {
+    fn new(terrain: Terrain) -> Self {
+        let Terrain { shard, ethernet, mtu, offload, families } = terrain;
+        let widest = Widest::new(shard.tunables());
+        let flows = (0..6_u8).map(|at| {
+            let family = families[usize::from(at) % families.len()];
+            let own = peer_end(family, at / 2, 5_000 + u16::from(at % 4));
+            Flow::new(own, Endpoint::new(ours(family, 0), PORTS[0]))
+        });
+        let mut siege = Self {
+            now: Instant::from_millis(1),
+            flows: flows.collect(),
+            shard,
+            ethernet,
+            mtu,
+            offload,
+            families,
+            listeners: Vec::new(),
+            held: Vec::new(),
+            granted: None,
+            recent: VecDeque::new(),
+            burst: Vec::new(),
+            wait_for: 0,
+            stalled: false,
+            neighbourly: true,
+            widest,
+            reflection: Reflection::default(),
+        };
+        siege.shard.tell_time(siege.now);
+        for family in families {
+            let at = Endpoint::new(ours(*family, 0), PORTS[0]);
+            let listener = siege.shard.listen(at, 3).ok();
+            if let Some(listener) = listener {
+                siege.shard.set_fast_open(listener, 2);
+                siege.listeners.push(listener);
+            }
+        }
+        siege
+    }
+
+    fn add_flow(&mut self, flow: Flow) {
+        let known = self.flows.iter().position(|it| it.own == flow.own && it.host == flow.host);
+        match known {
+            Some(place) => self.flows[place] = flow,
+            None if self.flows.len() < MOST_FLOWS => self.flows.push(flow),
+            None => {
+                // Those in front are the listeners' clients.
+                self.flows.remove(MOST_FLOWS / 2);
+                self.flows.push(flow);
+            }
+        }
+    }
+
+    fn step(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        match script.below(32) {
+            0..=5 => self.polite(script)?,
+            6..=13 => self.wild(script)?,
+            14 | 15 => self.complain(script)?,
+            16 => self.send_other(script)?,
+            17 | 18 if self.ethernet => {
+                let rumour = link::rumour(self.families, script);
+                self.deliver(rumour, SegMeta::SINGLE, false)?;
+            }
+            17..=25 => self.call(script)?,
+            26..=29 => self.wait(script)?,
+            _ => self.change_weather(script),
+        }
+        self.drain()?;
+        self.judge_host()
+    }
+
+    /// The device, and how frames come.
+    fn change_weather(&mut self, script: &mut Script<'_>) {
+        match script.below(4) {
+            0 => self.stalled = !self.stalled,
+            1 => self.neighbourly = !self.neighbourly,
+            _ => self.wait_for = script.below(80),
+        }
+    }
+
+    /// What an honest peer would send next on a flow.
+    fn polite(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        let place = script.below(self.flows.len());
+        let flow = self.flows[place];
+        let ack = TcpFlags::ACK;
+        let (flags, len) = match script.below(12) {
+            0 => return self.open(place),
+            1 => (TcpFlags::SYN, 0),
+            2 => (TcpFlags::SYN_ACK, 0),
+            3 | 4 => (ack, 0),
+            5 => (ack | TcpFlags::PSH, 1),
+            6 | 7 => (ack | TcpFlags::PSH, script.below(1_461)),
+            8 => (ack | TcpFlags::PSH, script.below(30_000)),
+            9 => (ack | TcpFlags::FIN, 0),
+            10 => (ack | TcpFlags::FIN, script.below(10)),
+            _ => (TcpFlags::RST, 0),
+        };
+        self.send(place, &Forged::polite(&flow, flags, len), Flaw::None, script)
+    }
+
+    /// A whole handshake, from whichever side it is under way.
+    fn open(&mut self, place: usize) -> Result<(), Fault> {
+        let mut nothing = Script::new(&[]);
+        let first = match self.flows[place].opening {
+            Some(TcpFlags::SYN) => TcpFlags::SYN_ACK,
+            _ => TcpFlags::SYN,
+        };
+        for flags in [first, TcpFlags::ACK] {
+            let flow = self.flows[place];
+            self.send(place, &Forged::polite(&flow, flags, 0), Flaw::None, &mut nothing)?;
+        }
+        if let Some(listener) = self.listeners.first() {
+            self.held.extend(self.shard.accept(*listener));
+        }
+        Ok(())
+    }
+
+    /// Anything at all on a flow.
+    fn wild(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        let place = script.below(self.flows.len());
+        let flow = self.flows[place];
+        let granted = self.granted.filter(|granted| granted.to.addr == flow.own.addr);
+        let forged = Forged::wild(&flow, granted, script);
+        let flaw = match script.below(24) {
+            0 => Flaw::Checksum,
+            1 => Flaw::DataOffset(script.u8()),
+            2 => Flaw::Cut(script.u8()),
+            _ => Flaw::None,
+        };
+        self.send(place, &forged, flaw, script)
+    }
+
+    fn send(
+        &mut self,
+        place: usize,
+        forged: &Forged,
+        flaw: Flaw,
+        script: &mut Script<'_>,
+    ) -> Result<(), Fault> {
+        let flow = self.flows[place];
+        let octets = forged.emit(&flow, flaw);
+        if flaw == Flaw::None && forged.seq == flow.next {
+            self.flows[place].next = forged.end();
+        }
+        let meta = self.meta(forged, flaw, script);
+        let resets = forged.flags.contains(TcpFlags::RST) && flaw == Flaw::None;
+        let packet = packet::wrap(flow.own.addr, flow.host.addr, Protocol::TCP, &octets);
+        self.send_packet(packet, meta, resets, script)
+    }
+
+    /// What the device says of a segment: merged of several, if it does that.
+    fn meta(&self, forged: &Forged, flaw: Flaw, script: &mut Script<'_>) -> SegMeta {
+        const MERGED: usize = 1_000;
+        let trusted = [RxChecksum::Unknown, RxChecksum::Verified, RxChecksum::Partial];
+        let right = flaw == Flaw::None;
+        let checksum = if right { script.one_of(&trusted) } else { RxChecksum::Unknown };
+        if !self.offload || !right || forged.text.len() <= MERGED {
+            return SegMeta { checksum, ..SegMeta::SINGLE };
+        }
+        let segs = forged.text.len().div_ceil(MERGED) as u16;
+        let ce_marks = if script.rarely(4) { segs.min(script.u16()) } else { 0 };
+        SegMeta { segs, gso_size: MERGED as u16, ce_marks, checksum }
+    }
+
+    /// As it is, changed, or in fragments.
+    fn send_packet(
+        &mut self,
+        mut packet: Vec<u8>,
+        meta: SegMeta,
+        resets: bool,
+        script: &mut Script<'_>,
+    ) -> Result<(), Fault> {
+        match script.below(20) {
+            1 => {
+                for piece in packet::fragments(&packet, script) {
+                    let frame = if self.ethernet { link::frame(&piece) } else { piece };
+                    self.deliver(frame, SegMeta::SINGLE, false)?;
+                }
+                return Ok(());
+            }
+            2 => {
+                packet::garnish(&mut packet, script);
+                // What was changed is no longer what a device verified.
+                return self.send_frame(packet, SegMeta::SINGLE, false, script);
+            }
+            3 => self.send_frame(packet.clone(), meta, resets, script)?,
+            _ => {}
+        }
+        self.send_frame(packet, meta, resets, script)
+    }
+
+    fn send_frame(
+        &mut self,
+        packet: Vec<u8>,
+        meta: SegMeta,
+        resets: bool,
+        script: &mut Script<'_>,
+    ) -> Result<(), Fault> {
+        if !self.ethernet {
+            return self.deliver(packet, meta, resets);
+        }
+        let mut frame = link::frame(&packet);
+        if script.rarely(16) {
+            link::garnish(&mut frame, script);
+            return self.deliver(frame, SegMeta::SINGLE, false);
+        }
+        self.deliver(frame, meta, resets)
+    }
+
+    /// An error about a packet that the host sent.
+    fn complain(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        let Some(about) = self.recent.get(script.below(MOST_RECENT)) else { return Ok(()) };
+        let Some(error) = packet::error(&about.clone(), script) else { return Ok(()) };
+        self.send_packet(error, SegMeta::SINGLE, false, script)
+    }
+
+    fn send_other(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        let flow = self.flows[script.below(self.flows.len())];
+        let packet = packet::other(flow.own.addr, flow.host.addr, script);
+        self.send_packet(packet, SegMeta::SINGLE, false, script)
+    }
+
+    /// A frame arrives, by itself or in a burst.
+    fn deliver(&mut self, frame: Vec<u8>, meta: SegMeta, resets: bool) -> Result<(), Fault> {
+        if self.wait_for > 0 {
+            self.wait_for -= 1;
+            self.burst.push((frame, meta));
+            return Ok(());
+        }
+        self.drain()?;
+        let alone = self.burst.is_empty();
+        self.burst.push((frame, meta));
+        let burst = core::mem::take(&mut self.burst);
+        let frames: Vec<_> = burst.iter().map(|(frame, meta)| RxFrame::new(frame, *meta)).collect();
+        self.shard.rx(self.now, &frames);
+        let answers = self.drain()?;
+        let asked = burst.iter().map(|(frame, _)| frame.len()).sum();
+        // What waited for a neighbour is no answer to who says where it is.
+        if !self.ethernet {
+            self.reflection.add(asked, burst.len(), &answers)?;
+        }
+        judge(!(resets && alone) || answers.resets == 0, || {
+            "a reset was answered by a reset".into()
+        })
+    }
+
+    /// Takes what the host sends.
+    fn drain(&mut self) -> Result<Answers, Fault> {
+        let mut answers = Answers::default();
+        if self.stalled {
+            return Ok(answers);
+        }
+        let mut batch = TxBatch::new(16);
+        for _ in 0..MOST_BATCHES {
+            let more = self.shard.tx(&mut batch);
+            let mut told = Vec::new();
+            for segment in batch.pending() {
+                let frame = segment.to_vec();
+                let sent = self.judge_frame(&frame, segment)?;
+                answers.add(frame.len(), sent.as_ref());
+                told.extend(self.hear(frame, sent));
+            }
+            batch.consume(batch.pending().len());
+            let quiet = told.is_empty();
+            for frame in told {
+                self.shard.rx(self.now, &[RxFrame::new(&frame, SegMeta::SINGLE)]);
+            }
+            if !more && quiet {
+                return Ok(answers);
+            }
+        }
+        Err(Fault("the host sends without end".into()))
+    }
+
+    fn judge_frame(
+        &self,
+        frame: &[u8],
+        segment: &whimbrel_tcp::TxSegment,
+    ) -> Result<Option<judge::Sent>, Fault> {
+        if !self.ethernet {
+            return self.judge_sent(frame, segment);
+        }
+        let (header, packet) = EthernetHeader::parse(frame)
+            .map_err(|_| Fault(format!("sent no Ethernet frame: {frame:02x?}")))?;
+        judge(header.src == terrain::OUR_MAC, || format!("sent as another: {header:?}"))?;
+        if header.ether_type == whimbrel_wire::EtherType::ARP {
+            return Ok(None);
+        }
+        self.judge_sent(packet, segment)
+    }
+
+    /// The peer learns from a packet, and neighbours answer it.
+    fn hear(&mut self, frame: Vec<u8>, sent: Option<judge::Sent>) -> Option<Vec<u8>> {
+        if let Some(sent) = sent {
+            if let Some(option) = sent.header.options.fast_open.filter(|it| !it.is_request()) {
+                self.granted = Some(Granted { to: sent.to, option });
+            }
+            let is_its = |it: &&mut Flow| it.own == sent.to && it.host == sent.from;
+            if let Some(flow) = self.flows.iter_mut().find(is_its) {
+                flow.learn(&sent.header, sent.text);
+            }
+        }
+        let answer = if self.ethernet { link::answer(&frame) } else { None };
+        let header = if self.ethernet { EthernetHeader::LEN } else { 0 };
+        self.recent.truncate(MOST_RECENT - 1);
+        self.recent.push_front(frame[header..].to_vec());
+        answer.filter(|_| self.neighbourly)
+    }
+
+    /// Time passes: a little, much, until something is due, or from one thing due to the next.
+    fn wait(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        let next = self.shard.next_deadline().unwrap_or(self.now);
+        let millis = |millis: u64| Duration::from_millis(millis);
+        let after = match script.below(8) {
+            0 => Duration::from_nanos(u64::from(script.u8())),
+            1 => millis(u64::from(script.u8())),
+            2 => millis(u64::from(script.u16())),
+            3 => millis(u64::from(script.u32() % DAY_MILLIS)),
+            4 => next.since(self.now),
+            // A moment before.
+            5 => next.since(self.now).saturating_sub(Duration::from_nanos(1)),
+            _ => {
+                for _ in 0..=script.below(64) {
+                    let Some(next) = self.shard.next_deadline() else { break };
+                    self.pass(next)?;
+                }
+                return Ok(());
+            }
+        };
+        self.pass(self.now + after)
+    }
+
+    fn pass(&mut self, until: Instant) -> Result<(), Fault> {
+        if until.as_nanos() > LONGEST.as_nanos() as u64 {
+            return Ok(());
+        }
+        self.now = self.now.max(until);
+        for _ in 0..MOST_BATCHES {
+            let more = self.shard.advance(self.now, 64);
+            self.drain()?;
+            if !more {
+                let next = self.shard.next_deadline();
+                return judge(self.stalled || next.is_none_or(|next| next > self.now), || {
+                    format!("due at {next:?}, and nothing done at {:?}", self.now)
+                });
+            }
+        }
+        Err(Fault("time does not pass".into()))
+    }
+
+    /// Everybody lets go, and waits until nothing is left.
+    fn end(mut self, close: bool) -> Result<(), Fault> {
+        (self.stalled, self.neighbourly) = (false, false);
+        for handle in core::mem::take(&mut self.held) {
+            if close { self.shard.close(handle) } else { self.shard.abort(handle) }
+        }
+        for listener in core::mem::take(&mut self.listeners) {
+            self.shard.close_listener(listener);
+        }
+        for _ in 0..MOST_DEADLINES {
+            self.drain()?;
+            while let Some(event) = self.shard.poll_event() {
+                judge(matches!(event, Event::Accepted(_)), || {
+                    format!("{event:?} of a handle that was let go of")
+                })?;
+            }
+            self.judge_host()?;
+            if self.shard.census() == Census::default() {
+                return Ok(());
+            }
+            let Some(next) = self.shard.next_deadline() else { break };
+            self.now = self.now.max(next);
+            for _ in 0..MOST_BATCHES {
+                if !self.shard.advance(self.now, 64) {
+                    break;
+                }
+            }
+        }
+        let (census, next) = (self.shard.census(), self.shard.next_deadline());
+        Err(Fault(format!("left behind at {:?}, next {next:?}: {census:?}", self.now)))
+    }
+}
+
+/// What bounds the length of a siege, whatever the script: steps, flows, packets that are
+/// remembered.
+const MOST_STEPS: usize = 2_000;
+const MOST_FLOWS: usize = 16;
+const MOST_RECENT: usize = 8;
+/// Batches that one moment may take: beyond these the host never ends.
+const MOST_BATCHES: usize = 20_000;
+/// Deadlines until the last record is gone.
+const MOST_DEADLINES: usize = 20_000;
+const DAY_MILLIS: u32 = 86_400_000;
+/// How long a siege may last.
+const LONGEST: Duration = Duration::from_secs(400 * 86_400);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! What must hold after each step, whatever was done to the host.
+
+use std::fmt;
+
+use whimbrel_stack::Shard;
+use whimbrel_stack::shard::Census;
+use whimbrel_tcp::conn::State;
+use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{Endpoint, IpHeader, Protocol, Sum};
+
+use super::Siege;
+use super::text::{self, Speaker};
+
+/// Something that must never be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+pub(super) fn judge(holds: bool, what: impl FnOnce() -> String) -> Result<(), Fault> {
+    if holds { Ok(()) } else { Err(Fault(what())) }
+}
+
+/// The largest value that each bound of the host's had so far: records that are there outlive a
+/// lesser one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Widest {
+    syn_entries: u32,
+    time_wait: u32,
+}
+
+impl Widest {
+    pub(super) fn new(tunables: &Tunables) -> Self {
+        Self { syn_entries: tunables.max_syn_entries, time_wait: tunables.max_time_wait }
+    }
+}
+
+/// A TCP segment that the host sent.
+pub(super) struct Sent {
+    pub(super) from: Endpoint,
+    pub(super) to: Endpoint,
+    pub(super) header: TcpHeader,
+    /// Octets of text.
+    pub(super) text: u32,
+}
+
+/// The state of the host.
+impl Siege {
+    pub(super) fn note_bounds(&mut self) {
+        let now = Widest::new(self.shard.tunables());
+        self.widest = Widest {
+            syn_entries: self.widest.syn_entries.max(now.syn_entries),
+            time_wait: self.widest.time_wait.max(now.time_wait),
+        };
+    }
+
+    pub(super) fn judge_host(&self) -> Result<(), Fault> {
+        self.shard.check_invariants().map_err(Fault)?;
+        judge_counters(&self.shard)?;
+        self.judge_bounds(&self.shard.census())?;
+        self.held.iter().try_for_each(|handle| self.judge_held(*handle))
+    }
+
+    fn judge_bounds(&self, census: &Census) -> Result<(), Fault> {
+        let bounds = [
+            ("half-open entries", census.syn_entries, self.widest.syn_entries as usize),
+            ("records in TIME-WAIT", census.time_wait, self.widest.time_wait as usize),
+            ("datagrams in fragments", census.fragmented, FRAGMENTED),
+            ("octets of fragments", census.fragment_octets, FRAGMENT_OCTETS),
+            ("replies", census.replies, REPLIES + census.connections),
+        ];
+        let beyond = bounds.iter().find(|(_, count, most)| count > most);
+        judge(beyond.is_none(), || format!("beyond its bound: {beyond:?}"))
+    }
+
+    fn judge_held(&self, handle: whimbrel_stack::Handle) -> Result<(), Fault> {
+        let Some(it) = self.shard.snapshot(handle) else {
+            return Err(Fault("an application's handle names nothing".into()));
+        };
+        let window = it.rcv.edge.distance_from(it.rcv.nxt) >= 0;
+        let order = it.snd.una.at_or_before(it.snd.nxt) && it.snd.nxt.at_or_before(it.snd.max);
+        judge(order && window, || format!("sequence spaces: {it:?}"))?;
+        let idle = it.closed.is_some() || it.state != State::Established;
+        judge(idle || it.cwnd >= 1, || format!("no congestion window: {it:?}"))
+    }
+}
+
+/// Segments in are accepted or dropped for a reason; so are packets, but for fragments, which wait.
+fn judge_counters(shard: &Shard) -> Result<(), Fault> {
+    let counters = shard.counters();
+    let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
+    judge(counters.in_segs == counters.accepted_segs + dropped, || {
+        format!(
+            "{} segments, {} accepted, {dropped} dropped",
+            counters.in_segs, counters.accepted_segs
+        )
+    })?;
+    let ip = shard.ip_counters();
+    let dropped: u64 = ip.drops().map(|(_, count)| count).sum();
+    let seen = ip.in_receives + ip.reassembled;
+    let waiting = seen.checked_sub(ip.in_delivers + dropped);
+    judge(waiting.is_some_and(|it| it <= ip.reassembly_fragments), || {
+        format!("{seen} packets, {} delivered, {dropped} dropped: {ip:?}", ip.in_delivers)
+    })
+}
+
+/// What the host sends.
+impl Siege {
+    /// A packet of the host's, without what its link puts in front of it.
+    pub(super) fn judge_sent(
+        &self,
+        packet: &[u8],
+        segment: &TxSegment,
+    ) -> Result<Option<Sent>, Fault> {
+        let wrong = |what: &str| Fault(format!("{what}: {packet:02x?}"));
+        let (ip, payload) = IpHeader::parse(packet).map_err(|_| wrong("sent no IP packet"))?;
+        let cut = segment.gso_size > 0;
+        judge(cut || packet.len() <= usize::from(self.mtu), || {
+            format!("{} octets sent over a link of {}", packet.len(), self.mtu)
+        })?;
+        if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
+            return Ok(None);
+        }
+        let (header, len) = TcpHeader::parse(payload).map_err(|_| wrong("sent no TCP header"))?;
+        judge(!header.options.malformed, || wrong("sent malformed options").0)?;
+        if segment.checksum == TxChecksum::Done {
+            let sum = Sum::pseudo_header(ip.src, ip.dst, Protocol::TCP.0, payload.len() as u32);
+            judge(sum.add_bytes(payload).is_valid(), || wrong("sent a wrong checksum").0)?;
+        }
+        let octets = &payload[len..];
+        let text = octets.len() as u32;
+        let (from, to) =
+            (Endpoint::new(ip.src, header.src_port), Endpoint::new(ip.dst, header.dst_port));
+        let begins = header.seq + u32::from(header.flags.contains(TcpFlags::SYN));
+        let unread = self.flows.iter().any(|it| it.unread && it.host == from && it.own == to);
+        if !unread {
+            let judged = text::judge(Speaker::Host, begins, octets);
+            judge(judged.is_ok(), || {
+                format!("octet {judged:?} of {text} is not what was written: {header:?}")
+            })?;
+        }
+        Ok(Some(Sent { from, to, header, text }))
+    }
+}
+
+/// The answers to a burst of frames.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Answers {
+    /// Octets of the packets without text.
+    pub(super) octets: usize,
+    /// Resets among them.
+    pub(super) resets: u32,
+}
+
+impl Answers {
+    pub(super) fn add(&mut self, packet: usize, sent: Option<&Sent>) {
+        if sent.is_none_or(|sent| sent.text == 0) {
+            self.octets += packet;
+        }
+        let reset = sent.is_some_and(|sent| sent.header.flags.contains(TcpFlags::RST));
+        self.resets += u32::from(reset);
+    }
+}
+
+/// Answers to frames, added up: who forges a sender's address cannot make much of little.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Reflection {
+    frames: usize,
+    octets: usize,
+    answered: usize,
+}
+
+impl Reflection {
+    pub(super) fn add(
+        &mut self,
+        octets: usize,
+        frames: usize,
+        answers: &Answers,
+    ) -> Result<(), Fault> {
+        self.frames += frames;
+        self.octets += octets;
+        self.answered += answers.octets;
+        judge(self.answered <= 2 * self.octets + 64 * self.frames, || {
+            format!("answered more than was asked: {self:?}, {answers:?}")
+        })
+    }
+}
+
+/// The bounds of reassembly, and of the queue of replies; what ends connections comes on top.
+const FRAGMENTED: usize = 256;
+const FRAGMENT_OCTETS: usize = 1 << 20;
+const REPLIES: usize = 1_024;

@@ -1,0 +1,214 @@
+//! A segment of the besieger's, octet by octet: right, or wrong in one way.
+
+use bytes::Bytes;
+use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
+use whimbrel_wire::{Protocol, SeqNum, Sum};
+
+use super::flow::{Flow, Granted};
+use super::script::Script;
+use super::text::{self, Speaker};
+
+/// The fields of a segment, before it is one.
+pub(super) struct Forged {
+    pub(super) seq: SeqNum,
+    pub(super) ack: SeqNum,
+    pub(super) flags: TcpFlags,
+    pub(super) window: u16,
+    pub(super) urgent: u16,
+    pub(super) options: Vec<u8>,
+    pub(super) text: Bytes,
+}
+
+/// What is wrong with a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flaw {
+    None,
+    /// Its checksum is not that of its octets.
+    Checksum,
+    /// Its header says that it is so many words long: fewer than there can be, or more than there
+    /// are.
+    DataOffset(u8),
+    /// Only so many octets of it came.
+    Cut(u8),
+}
+
+impl Forged {
+    /// What a TCP would send on this flow now.
+    pub(super) fn polite(flow: &Flow, flags: TcpFlags, len: usize) -> Self {
+        let syn = flags.contains(TcpFlags::SYN);
+        let options = match flow.stamps {
+            Some(stamps) => timestamps(stamps.ecr.wrapping_add(1), stamps.val),
+            None if syn => syn_options(),
+            None => Vec::new(),
+        };
+        let options = if syn { syn_options() } else { options };
+        let text = text::text(Speaker::Peer, flow.next + u32::from(syn), len);
+        let (seq, ack, window) = (flow.next, flow.sent, 30_000);
+        Self { seq, ack, flags, window, urgent: 0, options, text }
+    }
+
+    /// Anything near that.
+    pub(super) fn wild(flow: &Flow, cookie: Option<Granted>, script: &mut Script<'_>) -> Self {
+        const USUAL: [u16; 13] =
+            [0x10, 0x18, 0x10, 0x18, 0x11, 0x02, 0x12, 0x04, 0x14, 0x30, 0x01, 0xc2, 0x00];
+        let flags = match script.below(16) {
+            usual @ 0..13 => USUAL[usual],
+            _ => script.u16(),
+        };
+        let flags = TcpFlags::from_bits(flags);
+        let seq = flow.near(script, flow.next);
+        let ack = flow.near(script, flow.sent);
+        let window = match script.below(8) {
+            0..=2 => 30_000,
+            3 => 0,
+            4 => 1,
+            5 => u16::MAX,
+            _ => script.u16(),
+        };
+        let len = match script.below(8) {
+            0..=2 => 0,
+            3 => usize::from(script.u8()) % 4,
+            4 => usize::from(script.u8()),
+            5 => 1_000 + usize::from(script.u8()),
+            6 => usize::from(script.u16()) % 1_461,
+            _ => usize::from(script.u16()) % 60_000,
+        };
+        let urgent = if flags.contains(TcpFlags::URG) { script.u16() } else { 0 };
+        let options = options(flow, cookie, flags.contains(TcpFlags::SYN), script);
+        let begins = seq + u32::from(flags.contains(TcpFlags::SYN));
+        let text = text::text(Speaker::Peer, begins, len);
+        Self { seq, ack, flags, window, urgent, options, text }
+    }
+
+    /// One past its last number.
+    pub(super) fn end(&self) -> SeqNum {
+        self.seq + self.text.len() as u32 + self.flags.sequence_len()
+    }
+
+    /// The segment as it stands behind an IP header.
+    pub(super) fn emit(&self, flow: &Flow, flaw: Flaw) -> Vec<u8> {
+        let mut options = self.options.clone();
+        options.truncate(40);
+        options.resize(options.len().next_multiple_of(4), 0);
+        let words =
+            match flaw {
+                // With more words its text would be another.
+                Flaw::DataOffset(words) if words % 16 < 5 || self.text.is_empty() => {
+                    if words % 16 < 5 { words % 16 } else { 15 }
+                }
+                _ => (TcpHeader::LEN + options.len()) as u8 / 4,
+            };
+        let mut octets = Vec::with_capacity(TcpHeader::MAX_LEN + self.text.len());
+        octets.extend(flow.own.port.to_be_bytes());
+        octets.extend(flow.host.port.to_be_bytes());
+        octets.extend(self.seq.raw().to_be_bytes());
+        octets.extend(self.ack.raw().to_be_bytes());
+        octets.extend((u16::from(words) << 12 | self.flags.bits()).to_be_bytes());
+        octets.extend(self.window.to_be_bytes());
+        octets.extend([0, 0]);
+        octets.extend(self.urgent.to_be_bytes());
+        octets.extend(options);
+        octets.extend(&self.text);
+        if let Flaw::Cut(len) = flaw {
+            octets.truncate(usize::from(len));
+        }
+        let (src, dst, len) = (flow.own.addr, flow.host.addr, octets.len() as u32);
+        let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, len).add_bytes(&octets);
+        let wrong = u16::from(flaw == Flaw::Checksum);
+        if let Some(field) = octets.get_mut(TcpHeader::CHECKSUM_OFFSET..TcpHeader::LEN - 2) {
+            field.copy_from_slice(&(sum.finish() ^ wrong).to_be_bytes());
+        }
+        octets
+    }
+}
+
+fn timestamps(val: u32, ecr: u32) -> Vec<u8> {
+    let mut octets = vec![1, 1, 8, 10];
+    octets.extend(val.to_be_bytes());
+    octets.extend(ecr.to_be_bytes());
+    octets
+}
+
+/// MSS 1,000, SACK, timestamps, a shift of 3.
+fn syn_options() -> Vec<u8> {
+    let mut octets = vec![2, 4, 0x03, 0xe8, 4, 2, 1, 3, 3, 3];
+    octets.extend([8, 10, 0, 0, 0, 77, 0, 0, 0, 0]);
+    octets
+}
+
+fn options(flow: &Flow, cookie: Option<Granted>, syn: bool, script: &mut Script<'_>) -> Vec<u8> {
+    let chosen = script.u8();
+    let mut octets = Vec::new();
+    if chosen & 1 == 0 {
+        octets.extend(near_timestamps(flow, script));
+    }
+    if chosen & 2 != 0 {
+        octets.extend(sack(flow, script));
+    }
+    if chosen & 4 != 0 || syn && chosen & 8 == 0 {
+        let mss = script.one_of(&[1_000_u16, 1_460, 536, 0, 1, 48, 65_535]);
+        octets.extend([2, 4]);
+        octets.extend(mss.to_be_bytes());
+        octets.extend([3, 3, script.u8() % 16, 4, 2]);
+    }
+    if chosen & 16 != 0 {
+        octets.extend(fast_open(cookie, script));
+    }
+    if chosen & 32 != 0 {
+        octets.extend(script.octets(40));
+    }
+    octets
+}
+
+fn near_timestamps(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
+    let near = |script: &mut Script<'_>| match script.below(8) {
+        0..=3 => 0,
+        4 => 1,
+        5 => u32::MAX,
+        6 => u32::from(script.u8()).wrapping_sub(128),
+        _ => script.u32(),
+    };
+    match flow.stamps {
+        Some(known) => {
+            let (val, ecr) = (near(script), near(script));
+            timestamps(known.ecr.wrapping_add(1).wrapping_add(val), known.val.wrapping_add(ecr))
+        }
+        None if script.rarely(4) => timestamps(script.u32(), script.u32()),
+        None => Vec::new(),
+    }
+}
+
+/// Blocks of what the host sent, or nearly so.
+fn sack(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
+    let blocks = 1 + script.below(4);
+    let mut octets = vec![5, 2 + 8 * blocks as u8];
+    for _ in 0..blocks {
+        let left = flow.near(script, flow.last);
+        let right = match script.below(3) {
+            0 => left + u32::from(script.u16() % 2_000),
+            _ => flow.near(script, flow.sent),
+        };
+        octets.extend(left.raw().to_be_bytes());
+        octets.extend(right.raw().to_be_bytes());
+    }
+    octets
+}
+
+/// A request, the cookie that was granted, or another.
+fn fast_open(cookie: Option<Granted>, script: &mut Script<'_>) -> Vec<u8> {
+    let mut cookie = match (script.below(4), cookie) {
+        (1 | 2, Some(granted)) => granted.option.cookie().to_vec(),
+        (3, _) => script.octets(16).to_vec(),
+        _ => Vec::new(),
+    };
+    if let Some(last) = cookie.last_mut().filter(|_| script.rarely(6)) {
+        *last ^= 1;
+    }
+    let mut octets = if script.rarely(4) {
+        vec![254, 4 + cookie.len() as u8, 0xf9, 0x89]
+    } else {
+        vec![34, 2 + cookie.len() as u8]
+    };
+    octets.extend(cookie);
+    octets
+}

@@ -1,0 +1,124 @@
+//! Where a siege takes place: the host's device, addresses, routes and rules, and who is around.
+
+use std::net::Ipv6Addr;
+
+use whimbrel_stack::{
+    Capabilities, InterfaceAddress, Medium, PROFILES, Route, Shard, ShardConfig, Steering,
+};
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::table::Secrets;
+use whimbrel_wire::{Address, Endpoint, Family, MacAddress};
+
+use super::rules;
+use super::script::Script;
+
+/// The host, and what the besieger has to know of it.
+pub(super) struct Terrain {
+    pub(super) shard: Shard,
+    pub(super) ethernet: bool,
+    pub(super) mtu: u16,
+    /// It sends super-segments, and takes merged ones.
+    pub(super) offload: bool,
+    pub(super) families: &'static [Family],
+}
+
+/// The host's station, and that of everybody else.
+pub(super) const OUR_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+pub(super) const PEER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+
+/// Where the host listens, as a rule.
+pub(super) const PORTS: [u16; 3] = [80, 81, 82];
+
+impl Terrain {
+    /// What the beginning of a script stands for; `None` if no host can be configured so.
+    pub(super) fn draw(script: &mut Script<'_>) -> Option<Self> {
+        let ethernet = script.rarely(4);
+        let mtu = script.one_of(&[1_500, 1_500, 1_280, 576, 9_000, 128, 65_535]);
+        let offload = script.rarely(3);
+        let mut tunables: Tunables = PROFILES[script.below(PROFILES.len())].tunables().ok()?;
+        for _ in 0..script.below(6) {
+            let (name, value) = rules::draw(script);
+            // What is out of range, or contradicts the rest, is left as it was.
+            let mut changed = tunables.clone();
+            if changed.set_by_name(name, &value).is_ok() && changed.validate().is_ok() {
+                tunables = changed;
+            }
+        }
+        let families: &[Family] =
+            if mtu < 1_280 { &[Family::V4] } else { &[Family::V4, Family::V6] };
+        let shard = Shard::new(ShardConfig {
+            tunables,
+            secrets: Secrets::from_seed(1),
+            capabilities: Capabilities {
+                medium: if ethernet { Medium::Ethernet { mac: OUR_MAC } } else { Medium::Ip },
+                mtu,
+                max_super: if offload { 65_535 } else { u32::from(mtu) },
+                tx_checksum: offload,
+                steering: if script.rarely(8) {
+                    Steering::Computable { queue: 0, queues: 2 }
+                } else {
+                    Steering::None
+                },
+            },
+            addresses: families.iter().flat_map(|family| own_addresses(*family)).collect(),
+            routes: families.iter().flat_map(|family| routes(*family)).collect(),
+        });
+        Some(Self { shard: shard.ok()?, ethernet, mtu, offload, families })
+    }
+}
+
+fn v6(network: u16, host: u16) -> Address {
+    Address::from(Ipv6Addr::new(network, 0, 0, 0, 0, 0, 0, host))
+}
+
+/// One of the host's two addresses of a family.
+pub(super) fn ours(family: Family, which: u8) -> Address {
+    match family {
+        Family::V4 => Address::from_v4_octets([10, 0, 0, 2 + which % 2]),
+        Family::V6 => v6(0xfd00, 2 + u16::from(which % 2)),
+    }
+}
+
+/// Somebody else: on the link, beyond the first router, or beyond the second, of lower metric.
+pub(super) fn peer(family: Family, which: u8) -> Address {
+    match (family, which % 3) {
+        (Family::V4, 0) => Address::from_v4_octets([10, 0, 0, 1]),
+        (Family::V4, 1) => Address::from_v4_octets([198, 51, 100, 7]),
+        (Family::V4, _) => Address::from_v4_octets([203, 0, 113, 9]),
+        (Family::V6, 0) => v6(0xfd00, 1),
+        (Family::V6, 1) => v6(0x2001, 7),
+        (Family::V6, _) => v6(0x2002, 9),
+    }
+}
+
+/// The router of a family with this number.
+pub(super) fn router(family: Family, which: u8) -> Address {
+    match family {
+        Family::V4 => Address::from_v4_octets([10, 0, 0, 254 - which % 2]),
+        Family::V6 => v6(0xfd00, 0xfe - u16::from(which % 2)),
+    }
+}
+
+/// An end of a peer's.
+pub(super) fn peer_end(family: Family, which: u8, port: u16) -> Endpoint {
+    Endpoint::new(peer(family, which), port)
+}
+
+fn own_addresses(family: Family) -> [InterfaceAddress; 2] {
+    let prefix_len = if family == Family::V4 { 24 } else { 64 };
+    [0, 1].map(|which| InterfaceAddress { addr: ours(family, which), prefix_len })
+}
+
+fn routes(family: Family) -> [Route; 2] {
+    let network = match family {
+        Family::V4 => Address::from_v4_octets([0; 4]),
+        Family::V6 => Address::from(Ipv6Addr::UNSPECIFIED),
+    };
+    let by = |which| Some(router(family, which));
+    [0, 1].map(|which| Route {
+        network,
+        prefix_len: 0,
+        gateway: by(which),
+        metric: u32::from(which),
+    })
+}
