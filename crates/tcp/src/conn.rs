@@ -178,14 +178,6 @@ impl Cold {
         self.fast_syn = None;
     }
 
-    /// Nothing is in it. Offsets go on where they are, 64 bits of them, and room for small texts is let
-    /// go.
-    #[inline]
-    pub(crate) fn shed(&mut self) {
-        debug_assert!(self.is_empty());
-        self.recv.shed();
-    }
-
     #[inline]
     fn is_empty(&self) -> bool {
         self.send.is_empty()

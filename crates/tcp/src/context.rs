@@ -48,7 +48,7 @@ impl ColdPool {
 
     /// The room of a chunk: what one text can pin at most, no more than a second text of an octet
     /// would open for its connection alone.
-    const CHUNK: usize = 2048;
+    pub(crate) const CHUNK: usize = 2048;
 
     /// A cold half, empty.
     pub fn take(&mut self) -> Box<Cold> {
@@ -64,9 +64,8 @@ impl ColdPool {
 
     /// Takes back one that nothing is in, which nearly each was until then.
     #[inline]
-    pub(crate) fn give_empty(&mut self, mut cold: Box<Cold>) {
+    pub(crate) fn give_empty(&mut self, cold: Box<Cold>) {
         self.lent = self.lent.saturating_sub(1);
-        cold.shed();
         if self.idle.len() < Self::BOUND {
             self.idle.push(cold);
         }

@@ -2,6 +2,9 @@
 
 mod buffer;
 mod chunks;
+mod log;
+mod out_of_order;
+mod part;
 mod sequence;
 
 pub use buffer::{Held, RecvBuffer, Text};

@@ -1,12 +1,14 @@
 //! The receive buffer: text in order for the application, and text out of order waiting for it.
 
-use alloc::collections::BTreeMap;
+use alloc::boxed::Box;
 
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 
 use super::ChunkQueue;
+use super::out_of_order::OutOfOrder;
 use crate::Payload;
+use crate::context::ColdPool;
 
 /// What arrived and was not read.
 ///
@@ -17,20 +19,14 @@ pub struct RecvBuffer {
     ready: ChunkQueue,
     /// The offset of RCV.NXT.
     nxt: u64,
-    /// Ranges beyond RCV.NXT, by the offset at which they begin; none touches another.
-    held: BTreeMap<u64, Range>,
+    /// Text beyond RCV.NXT. There while there is some, or the peer's FIN is.
+    beyond: Option<Box<OutOfOrder>>,
     /// An octet of each range that changed last, newest first.
     recent: [u64; RECENT],
     /// The offset of the peer's FIN, once it arrived.
     fin: Option<u64>,
     /// The offset one past the peer's urgent data.
     urgent: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Range {
-    end: u64,
-    chunks: ChunkQueue,
 }
 
 /// What became of text out of order.
@@ -57,15 +53,29 @@ impl RecvBuffer {
     /// Whether nothing is held, in order or out of it.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.held.is_empty() && self.fin.is_none() && self.urgent.is_none()
+        self.ready.is_empty()
+            && self.beyond.is_none()
+            && self.fin.is_none()
+            && self.urgent.is_none()
     }
 
-    /// Appends text that begins at RCV.NXT, in a chunk of its own; nothing is held.
+    /// Octets of memory that are kept for what is in it: chunks as they were allocated, of what is held
+    /// by reference the 64 KiB that it may be part of, and what names them. At most twice the text,
+    /// unread and out of order, 64 octets for each range out of order, and 4,096.
+    ///
+    /// What was read counts no longer, though a chunk stays as long as the application keeps a part of
+    /// it; a chunk that short texts of several connections share counts as a whole for each.
+    #[inline]
+    pub fn pinned(&self) -> usize {
+        self.ready.pinned() + self.beyond.as_ref().map_or(0, |beyond| beyond.pinned())
+    }
+
+    /// Appends text that begins at RCV.NXT, in a chunk of the pool's; nothing is held.
     #[inline]
     pub fn append_chunk(&mut self, chunk: bytes::Bytes) {
         debug_assert!(!self.has_held(), "what is held may be in order now");
         self.nxt += chunk.len() as u64;
-        self.ready.push(chunk);
+        self.ready.push(chunk, ColdPool::CHUNK as u32);
     }
 
     /// Appends text that begins at RCV.NXT, and what was held behind it. Returns how far RCV.NXT
@@ -74,27 +84,9 @@ impl RecvBuffer {
         let before = self.nxt;
         self.ready.append(payload, skip, take);
         self.nxt += u64::from(take);
-        while let Some(first) = self.held.first_entry() {
-            if *first.key() > self.nxt {
-                break;
-            }
-            let start = *first.key();
-            let mut range = first.remove();
-            let mut known = self.nxt - start;
-            // Text before RCV.NXT was received again in order: drop it from the held range.
-            while known > 0 {
-                let Some(mut chunk) = range.chunks.pop() else { break };
-                let drop = known.min(chunk.len() as u64);
-                bytes::Buf::advance(&mut chunk, drop as usize);
-                known -= drop;
-                if !chunk.is_empty() {
-                    self.ready.append(Payload::Shared(&[chunk.clone()]), 0, chunk.len() as u32);
-                }
-            }
-            if range.end > self.nxt {
-                self.nxt = range.end;
-                self.ready.append_queue(range.chunks);
-            }
+        if let Some(beyond) = &mut self.beyond {
+            self.nxt = beyond.release(self.nxt, &mut self.ready);
+            self.let_go();
         }
         (self.nxt - before) as u32
     }
@@ -104,34 +96,17 @@ impl RecvBuffer {
     pub fn hold(&mut self, ahead: u32, payload: Payload<'_>, text: Text, limit: usize) -> Held {
         let start = self.nxt + u64::from(ahead);
         let end = start + u64::from(text.take);
-        let preceding = self.held.range(..=start).next_back().map(|(at, range)| (*at, range.end));
-        let touching = preceding.filter(|(_, range_end)| *range_end >= start);
-        if touching.is_some_and(|(_, range_end)| range_end >= end) {
+        let beyond = self.beyond.get_or_insert_default();
+        let around = beyond.around(start);
+        if around.is_some_and(|(_, range_end)| range_end >= end) {
             self.note_recent(start);
             return Held::Duplicate;
         }
-        if touching.is_none() && self.held.len() >= limit {
+        let joins = around.is_some() || beyond.begins_within(start, end);
+        if !joins && beyond.ranges() >= limit {
             return Held::Refused;
         }
-        let (key, mut range) = match touching {
-            Some((at, _)) => (at, self.held.remove(&at)),
-            None => (start, None),
-        };
-        let merged =
-            range.get_or_insert_with(|| Range { end: start, chunks: ChunkQueue::default() });
-        // Walk upward: fill each gap from the new text, then absorb the range behind it.
-        while merged.end < end {
-            let next = self.held.range(merged.end..).next().map(|(at, _)| *at);
-            let gap_end = next.unwrap_or(end).min(end);
-            let skip = text.skip + (merged.end - start) as u32;
-            merged.chunks.append(payload, skip, (gap_end - merged.end) as u32);
-            merged.end = gap_end;
-            absorb(&mut self.held, merged);
-        }
-        absorb(&mut self.held, merged);
-        if let Some(range) = range {
-            self.held.insert(key, range);
-        }
+        beyond.insert((start, end), payload, text.skip);
         self.note_recent(start);
         Held::Kept
     }
@@ -178,6 +153,7 @@ impl RecvBuffer {
         let at = self.nxt + u64::from(ahead);
         self.fin = Some(at);
         if ahead > 0 {
+            self.beyond.get_or_insert_default();
             self.note_recent(at);
         }
     }
@@ -200,8 +176,7 @@ impl RecvBuffer {
     /// Nothing more will come: what is in order can be read, and what waits for more goes. Urgent
     /// data end where the stream does, whatever the peer said.
     pub fn end(&mut self) {
-        if self.has_held() {
-            self.held.clear();
+        if self.beyond.take().is_some() {
             // What changed of it last is nothing for another connection.
             self.recent = [0; RECENT];
         }
@@ -213,7 +188,15 @@ impl RecvBuffer {
     /// Whether text is held out of order, or the FIN.
     #[inline]
     pub fn has_held(&self) -> bool {
-        !self.held.is_empty() || self.held_fin().is_some()
+        self.beyond.is_some()
+    }
+
+    /// Lets go of what held text, if none is held any more.
+    fn let_go(&mut self) {
+        let empty = self.beyond.as_ref().is_some_and(|beyond| beyond.ranges() == 0);
+        if empty && self.held_fin().is_none() {
+            self.beyond = None;
+        }
     }
 
     /// The offset of the FIN, if something before it is missing.
@@ -226,7 +209,8 @@ impl RecvBuffer {
     /// filled, nothing else would tell the sender of them.
     pub fn sack_blocks(&self, nxt: SeqNum, most: usize, blocks: &mut SackBlocks) {
         let recent = self.recent.iter().filter_map(|at| self.range_around(*at));
-        let others = self.held.keys().copied().chain(self.held_fin()).take(2 * RECENT);
+        let beyond = self.beyond.iter().flat_map(|beyond| beyond.iter().map(|(start, _)| start));
+        let others = beyond.chain(self.held_fin()).take(2 * RECENT);
         let others = others.filter_map(|at| self.range_around(at));
         let number = |offset: u64| nxt + (offset - self.nxt) as u32;
         let before = blocks.as_slice().len();
@@ -245,25 +229,16 @@ impl RecvBuffer {
     /// FIN without text in front is a range of its own.
     fn range_around(&self, at: u64) -> Option<(u64, u64)> {
         let fin = self.held_fin();
-        let preceding = self.held.range(..=at).next_back();
-        let range =
-            preceding.map(|(start, range)| (*start, range.end + u64::from(fin == Some(range.end))));
+        let around = self.beyond.as_ref().and_then(|beyond| beyond.around(at));
+        let range = around.map(|(start, end)| (start, end + u64::from(fin == Some(end))));
         let lone = fin.filter(|fin| *fin == at).map(|fin| (fin, fin + 1));
         range.filter(|(_, end)| at < *end).or(lone)
     }
 
-    /// Nothing is in it: lets go of the chunk that was open for more.
-    #[inline]
-    pub fn shed(&mut self) {
-        self.ready.shed();
-    }
-
-    /// Lets go of everything, and keeps the room.
+    /// Lets go of everything.
     pub fn clear(&mut self) {
         self.ready.clear();
-        if self.has_held() {
-            self.held.clear();
-        }
+        self.beyond = None;
         self.nxt = 0;
         self.recent = [0; RECENT];
         self.fin = None;
@@ -294,14 +269,6 @@ pub struct Text {
     pub skip: u32,
     /// Octets of it.
     pub take: u32,
-}
-
-/// Joins to `merged` the range that begins where it ends, if there is one.
-fn absorb(held: &mut BTreeMap<u64, Range>, merged: &mut Range) {
-    if let Some(next) = held.remove(&merged.end) {
-        merged.end = next.end;
-        merged.chunks.append_queue(next.chunks);
-    }
 }
 
 #[cfg(test)]

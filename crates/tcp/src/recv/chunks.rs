@@ -1,9 +1,16 @@
 //! A queue of received octets in chunks, filled by copying and emptied by reference.
+//!
+//! Chunks are filled to their last octet before the next is opened, and none is opened that is larger
+//! than what is unread already (or [`ChunkQueue::LEAST`]): so the memory behind the queue stays within
+//! twice its text and a constant, whatever the size of the pieces it came in and is read in. The same
+//! rule holds for chunks of any size, from an allocator or from a pool: [`ChunkQueue::CHUNK`] is all
+//! that says how large they become, and [`Chunk::pins`] what one costs.
 
 use alloc::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
+use super::part::Part;
 use crate::Payload;
 
 /// Contiguous octets of a stream, in chunks that an application can keep.
@@ -12,15 +19,36 @@ use crate::Payload;
 /// last chunk while it has room.
 #[derive(Debug, Default)]
 pub struct ChunkQueue {
-    full: VecDeque<Bytes>,
-    /// The chunk being filled, behind all others.
+    full: VecDeque<Chunk>,
+    /// The chunk being filled, behind all others: it has text, and room.
     tail: BytesMut,
+    /// Octets of memory behind `tail`: of what was read of it as well.
+    tail_pins: u32,
     octets: u32,
+    /// The sum of what the chunks of `full` pin.
+    pinned: usize,
+}
+
+/// A chunk to which nothing is added.
+#[derive(Debug)]
+struct Chunk {
+    text: Bytes,
+    /// Octets of memory that stay as long as it does.
+    pins: u32,
 }
 
 impl ChunkQueue {
-    /// The room of a chunk that is opened for more than its first text.
+    /// The room of a chunk that is opened for more than its first text, at most.
     const CHUNK: usize = 2048;
+
+    /// The same, at least.
+    const LEAST: usize = 256;
+
+    /// What a chunk may pin beyond twice what is left of its text: less is not worth a copy.
+    const SPARE: usize = 1024;
+
+    /// Places for chunks that are kept when no chunk is left.
+    const PLACES: usize = 4;
 
     /// Octets held.
     #[inline]
@@ -34,124 +62,149 @@ impl ChunkQueue {
         self.octets == 0
     }
 
-    /// Appends `take` octets of `payload` after its first `skip`: borrowed ones are copied,
-    /// shared ones kept by reference unless they are small.
-    pub fn append(&mut self, payload: Payload<'_>, skip: u32, take: u32) {
-        match payload {
-            Payload::Borrowed(octets) => {
-                let from = skip as usize;
-                let text = octets.get(from..from + take as usize).unwrap_or_default();
-                self.copy(text);
-            }
-            Payload::Shared(slices) => self.append_shared(slices, skip as usize, take as usize),
-        }
-    }
-
-    /// Appends a chunk as it is.
+    /// Octets of memory that are kept for it: chunks as they were allocated, of those held by
+    /// reference what they are part of, and the places that name them. At most twice the text and
+    /// 2,560.
     #[inline]
-    pub fn push(&mut self, chunk: Bytes) {
-        self.close_tail();
-        self.octets += chunk.len() as u32;
-        self.full.push_back(chunk);
+    pub fn pinned(&self) -> usize {
+        let places = self.full.capacity() * size_of::<Chunk>() + self.full.len() * HEADER;
+        self.pinned + self.tail_pins as usize + places
     }
 
-    /// Appends another queue's chunks.
-    pub fn append_queue(&mut self, mut other: Self) {
-        self.close_tail();
-        self.octets += other.octets;
-        self.full.append(&mut other.full);
-        self.tail = other.tail;
+    /// Appends `take` octets of `payload` after its first `skip`: copied, but for what is by
+    /// reference and nearly as much as it pins.
+    pub fn append(&mut self, payload: Payload<'_>, skip: u32, take: u32) {
+        Part::each(payload, skip, take, |part| match part {
+            Part::Copied(text) => self.copy(text),
+            Part::Shared(text) => self.push(text, Part::PINS),
+        });
     }
 
-    /// The first chunk.
-    pub fn pop(&mut self) -> Option<Bytes> {
-        self.pop_up_to(usize::MAX)
+    /// Appends a chunk as it is, of memory of `pins` octets.
+    #[inline]
+    pub fn push(&mut self, text: Bytes, pins: u32) {
+        if !self.tail.is_empty() {
+            self.close_tail();
+        }
+        self.octets += text.len() as u32;
+        self.push_full(text, pins);
+    }
+
+    /// Appends a copy.
+    #[inline]
+    pub fn copy(&mut self, text: &[u8]) {
+        // Room remains: a chunk without is closed at once.
+        if text.len() < self.tail.capacity() - self.tail.len() {
+            self.tail.extend_from_slice(text);
+            self.octets += text.len() as u32;
+        } else {
+            self.copy_beyond(text);
+        }
     }
 
     /// The first chunk, or its first `most` octets (>= 1) if it has more; the rest stays.
     pub fn pop_up_to(&mut self, most: usize) -> Option<Bytes> {
-        let chunk = match self.full.front_mut() {
-            Some(first) if first.len() > most => first.split_to(most),
-            Some(_) => self.full.pop_front()?,
-            None if self.tail.is_empty() => return None,
-            // Without room to go on in, it goes whole: to share the chunk would allocate.
-            None if self.tail.capacity() <= most && self.tail.capacity() == self.tail.len() => {
-                core::mem::take(&mut self.tail).freeze()
+        let text = match self.full.front_mut() {
+            Some(first) if first.text.len() > most => {
+                let text = first.text.split_to(most);
+                self.trim_first();
+                text
             }
-            None => self.tail.split_to(self.tail.len().min(most)).freeze(),
+            Some(_) => self.pop_full()?,
+            None if self.tail.is_empty() => return None,
+            None if self.tail.len() > most => self.tail.split_to(most).freeze(),
+            None => self.take_tail().0.freeze(),
         };
-        self.octets -= chunk.len() as u32;
-        Some(chunk)
+        self.octets -= text.len() as u32;
+        Some(text)
     }
 
     /// Its octets in order, piece by piece; they stay.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.full.iter().map(|chunk| &chunk[..]).chain(core::iter::once(&self.tail[..]))
+        self.full.iter().map(|chunk| &chunk.text[..]).chain(core::iter::once(&self.tail[..]))
     }
 
-    /// Lets go of everything, and keeps the room.
+    /// Lets go of everything, and keeps the room for a few chunks.
     #[inline]
     pub fn clear(&mut self) {
-        if !self.full.is_empty() {
+        if self.full.capacity() > Self::PLACES {
+            self.full = VecDeque::new();
+        } else if !self.full.is_empty() {
             self.full.clear();
         }
-        self.shed();
+        if self.tail_pins > 0 {
+            self.take_tail();
+        }
         self.octets = 0;
+        self.pinned = 0;
     }
 
-    /// Lets go of the chunk being filled.
-    #[inline]
-    pub fn shed(&mut self) {
-        if self.tail.capacity() > 0 {
-            self.tail = BytesMut::new();
-        }
-    }
-
-    fn append_shared(&mut self, slices: &[Bytes], mut skip: usize, mut take: usize) {
-        for slice in slices {
-            let from = skip.min(slice.len());
-            let to = from + take.min(slice.len() - from);
-            skip -= from;
-            take -= to - from;
-            let text = slice.get(from..to).unwrap_or_default();
-            if text.len() < Self::CHUNK / 4 {
-                self.copy(text);
-            } else {
-                self.close_tail();
-                self.octets += text.len() as u32;
-                self.full.push_back(slice.slice(from..to));
-            }
-        }
-    }
-
-    fn copy(&mut self, text: &[u8]) {
-        if text.is_empty() {
-            return;
-        }
-        if self.tail.capacity() - self.tail.len() < text.len() {
-            if self.is_empty() {
-                // The first chunk is as large as its text: most short connections receive one
-                // request, and it is read at once.
-                self.full.push_back(Bytes::copy_from_slice(text));
-                self.octets = text.len() as u32;
-                return;
-            }
-            self.close_tail();
-            self.tail = BytesMut::with_capacity(text.len().max(Self::CHUNK));
-        }
-        self.tail.extend_from_slice(text);
-        self.octets += text.len() as u32;
-    }
-
-    #[inline]
-    fn close_tail(&mut self) {
+    /// Text for which the last chunk has no room beyond it.
+    fn copy_beyond(&mut self, text: &[u8]) {
+        let room = self.tail.capacity() - self.tail.len();
+        let (fitting, rest) = text.split_at_checked(room).unwrap_or((text, &[]));
+        self.tail.extend_from_slice(fitting);
         if !self.tail.is_empty() {
-            self.split_tail();
+            self.close_tail();
+        }
+        // Of most short connections the first chunk is the only one, and it is read at once: it is as
+        // large as its text, as is text that would fill more than a chunk.
+        let first = self.is_empty();
+        self.octets += text.len() as u32;
+        let capacity = (self.octets as usize).clamp(Self::LEAST, Self::CHUNK);
+        if rest.is_empty() {
+        } else if first || rest.len() >= capacity {
+            self.push_full(Bytes::copy_from_slice(rest), rest.len() as u32);
+        } else {
+            self.tail = BytesMut::with_capacity(capacity);
+            self.tail_pins = (self.tail.capacity() + HEADER) as u32;
+            self.tail.extend_from_slice(rest);
         }
     }
 
+    #[inline]
+    fn push_full(&mut self, text: Bytes, pins: u32) {
+        self.pinned += pins as usize;
+        self.full.push_back(Chunk { text, pins });
+    }
+
+    #[inline]
+    fn pop_full(&mut self) -> Option<Bytes> {
+        let Chunk { text, pins } = self.full.pop_front()?;
+        self.pinned -= pins as usize;
+        let places = self.full.capacity();
+        if places > Self::PLACES && places > 4 * self.full.len() {
+            self.full.shrink_to(Self::PLACES.max(2 * self.full.len()));
+        }
+        Some(text)
+    }
+
+    /// The chunk being filled goes behind the full ones: as it is if that wastes little.
     #[inline(never)]
-    fn split_tail(&mut self) {
-        self.full.push_back(self.tail.split().freeze());
+    fn close_tail(&mut self) {
+        let (tail, pins) = self.take_tail();
+        if tail.len() >= pins as usize / 4 * 3 {
+            self.push_full(tail.freeze(), pins);
+        } else {
+            self.push_full(Bytes::copy_from_slice(&tail), tail.len() as u32);
+        }
+    }
+
+    fn take_tail(&mut self) -> (BytesMut, u32) {
+        (core::mem::take(&mut self.tail), core::mem::take(&mut self.tail_pins))
+    }
+
+    /// Of the first chunk something was read: what is left must not keep much more than itself.
+    fn trim_first(&mut self) {
+        let Some(first) = self.full.front_mut() else { return };
+        let (left, pins) = (first.text.len(), first.pins as usize);
+        if pins > 2 * left + Self::SPARE {
+            first.text = Bytes::copy_from_slice(&first.text);
+            first.pins = left as u32;
+            self.pinned -= pins - left;
+        }
     }
 }
+
+/// Octets of the record by which memory is shared, once it is.
+const HEADER: usize = 40;

@@ -98,7 +98,7 @@ fn more_ranges_than_the_limit_are_refused_but_known_ones_may_grow() {
     let mut hold = |at| fed.take_as(at, at + 10, Payload::Borrowed(&octets), 3);
     assert_eq!(hold(400), Some(Held::Refused));
     assert_eq!(hold(310), Some(Held::Kept));
-    assert_eq!(hold(195), Some(Held::Refused), "a new range first, were it to touch one behind");
+    assert_eq!(hold(195), Some(Held::Kept), "it begins before one, and makes none");
     assert_eq!(hold(205), Some(Held::Kept));
 }
 
@@ -159,16 +159,33 @@ fn a_fin_that_waits_is_named_with_the_text_before_it_or_alone() {
 #[test]
 fn shared_memory_is_kept_without_copying_and_let_go_when_read() {
     let mut fed = Fed::new(0);
-    let slices = [Bytes::from(std::vec![1; 4_000])];
-    fed.buffer.append(Payload::Shared(&slices), 100, 3_800);
+    let slices = [Bytes::from(std::vec![1; 60_000])];
+    fed.buffer.append(Payload::Shared(&slices), 100, 59_000);
     let read = fed.buffer.read(usize::MAX).expect("a chunk");
     assert_eq!(read.as_ptr(), slices[0][100..].as_ptr());
     drop(read);
     assert!(slices[0].is_unique());
-    fed.buffer.hold(10, Payload::Shared(&slices), Text { skip: 0, take: 4_000 }, 9);
+    fed.buffer.hold(10, Payload::Shared(&slices), Text { skip: 0, take: 60_000 }, 9);
     assert!(!slices[0].is_unique());
     fed.buffer.clear();
     assert!(slices[0].is_unique() && fed.buffer.is_empty());
+}
+
+#[test]
+fn what_is_left_of_shared_memory_is_copied_before_it_pins_much_more() {
+    let mut fed = Fed::new(0);
+    let slices = [Bytes::from(std::vec![1; 60_000])];
+    fed.buffer.append(Payload::Shared(&slices), 0, 600);
+    assert!(slices[0].is_unique(), "a small part of it");
+    fed.buffer.hold(1_000, Payload::Shared(&slices), Text { skip: 0, take: 60_000 }, 9);
+    assert!(!slices[0].is_unique(), "all of it");
+    fed.buffer.append(Payload::Borrowed(&[2; 31_000]), 0, 31_000);
+    assert!(slices[0].is_unique(), "half of it");
+    assert_eq!(fed.buffer.unread(), 61_600);
+    while fed.buffer.unread() > 100 {
+        fed.buffer.read(100);
+    }
+    assert!(fed.buffer.pinned() < 4_096);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -258,6 +275,8 @@ proptest! {
                 usize::from(matches!(verdict, Some(Held::Kept | Held::Duplicate))).min(most)
             };
             prop_assert_eq!(&named[..recent], &expected[..recent], "of {:?}", expected);
+            let text = held.len() + fed.buffer.unread() as usize;
+            prop_assert!(fed.buffer.pinned() <= 2 * text + 64 * runs(&held).len() + 4_096);
             if then_read {
                 fed.drain();
                 prop_assert_eq!(fed.read.len(), fed.nxt);

@@ -1,0 +1,129 @@
+//! A peer that sends pieces in some order, and a receive buffer that is measured after each.
+
+use bytes::{Bytes, BytesMut};
+use whimbrel_tcp::Payload;
+use whimbrel_tcp::recv::{Held, RecvBuffer, Text};
+
+use crate::allocator::held;
+
+/// How a piece comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// In a frame that is lent.
+    Copied,
+    /// As a slice of a super-segment of 64 KiB, of which nothing else is wanted.
+    Shared,
+}
+
+/// A receive buffer, and what of the stream arrived.
+pub(crate) struct Feed {
+    buffer: RecvBuffer,
+    /// Octets that the allocator handed out before.
+    before: isize,
+    /// By offset from the start of the stream: whether the octet arrived and was not refused.
+    arrived: Vec<bool>,
+    /// Ranges beyond RCV.NXT.
+    ranges: usize,
+    /// Octets that arrived, unread and out of order.
+    text: usize,
+    nxt: usize,
+    read: usize,
+    limit: usize,
+    case: String,
+    frame: Vec<u8>,
+}
+
+impl Feed {
+    pub(crate) fn new(len: usize, limit: usize, case: String) -> Self {
+        let (arrived, frame) = (vec![false; len + 1], Vec::with_capacity(1 << 16));
+        let buffer = RecvBuffer::default();
+        let (before, ranges, text, nxt, read) = (held(), 0, 0, 0, 0);
+        Self { buffer, before, arrived, ranges, text, nxt, read, limit, case, frame }
+    }
+
+    /// The octets `from .. to` arrive, and all is measured.
+    pub(crate) fn take(&mut self, from: usize, to: usize, form: Form) {
+        let (from, to) = (from.max(self.nxt), to.min(self.arrived.len() - 1));
+        if from >= to {
+            return;
+        }
+        let fresh = match form {
+            Form::Copied => {
+                let mut frame = core::mem::take(&mut self.frame);
+                frame.clear();
+                frame.extend((from..to).map(octet));
+                let fresh = self.put(from, to, Payload::Borrowed(&frame));
+                self.frame = frame;
+                fresh
+            }
+            Form::Shared => {
+                let mut whole = BytesMut::with_capacity(1 << 16);
+                whole.extend((from..to).map(octet));
+                let slices: [Bytes; 1] = [whole.freeze()];
+                self.put(from, to, Payload::Shared(&slices))
+            }
+        };
+        if fresh {
+            self.note(from, to);
+        }
+        self.measure();
+    }
+
+    /// The application reads `most` octets at a time until nothing is left.
+    pub(crate) fn drain(&mut self, most: usize) {
+        while let Some(chunk) = self.buffer.read(most) {
+            assert!(chunk.iter().copied().eq((self.read..).map(octet).take(chunk.len())));
+            self.read += chunk.len();
+            self.text -= chunk.len();
+            drop(chunk);
+            self.measure();
+        }
+        assert_eq!(self.read, self.nxt, "all in order was read");
+    }
+
+    pub(crate) fn nxt(&self) -> usize {
+        self.nxt
+    }
+
+    /// Octets of memory held for the buffer now.
+    pub(crate) fn allocated(&self) -> usize {
+        (held() - self.before).try_into().expect("no more was freed than allocated")
+    }
+
+    fn put(&mut self, from: usize, to: usize, payload: Payload<'_>) -> bool {
+        let take = (to - from) as u32;
+        if from == self.nxt {
+            self.nxt += self.buffer.append(payload, 0, take) as usize;
+            return true;
+        }
+        let (ahead, text) = ((from - self.nxt) as u32, Text { skip: 0, take });
+        self.buffer.hold(ahead, payload, text, self.limit) != Held::Refused
+    }
+
+    fn note(&mut self, from: usize, to: usize) {
+        for at in from..to {
+            if !std::mem::replace(&mut self.arrived[at], true) {
+                let neighbours = [at.checked_sub(1), Some(at + 1)];
+                let touching = neighbours.into_iter().flatten().filter(|at| self.arrived[*at]);
+                self.ranges = self.ranges + 1 - touching.count();
+                self.text += 1;
+            }
+        }
+    }
+
+    /// What is held is within its bound, and what it says of itself is true.
+    fn measure(&self) {
+        let in_order = usize::from(self.nxt > 0);
+        let bound = 2 * self.text + 64 * (self.ranges - in_order) + 4_096;
+        let allocated = self.allocated();
+        let pinned = self.buffer.pinned();
+        let of = format_args!("{} octets in {} ranges: {}", self.text, self.ranges, self.case);
+        assert!(allocated <= bound, "{allocated} octets allocated for {of}, {bound} allowed");
+        assert!(pinned <= bound, "{pinned} octets pinned for {of}, {bound} allowed");
+        assert!(allocated <= pinned, "{allocated} octets allocated for {of}, {pinned} told");
+    }
+}
+
+fn octet(at: usize) -> u8 {
+    (at ^ (at >> 8) ^ (at >> 16)) as u8
+}

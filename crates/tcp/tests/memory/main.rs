@@ -1,0 +1,6 @@
+//! What a receive buffer makes the allocator hand out, whatever a peer sends.
+#![allow(clippy::disallowed_macros, reason = "an allocator counts for each thread apart")]
+
+mod allocator;
+mod feed;
+mod tests;
