@@ -92,6 +92,10 @@ impl Connection {
             self.acknowledge_refused(cx, seg);
             return Continue(());
         }
+        if self.is_fin_again(seg) {
+            self.on_fin_again(cx, seg)?;
+            return Done(Verdict::Drop(DropReason::OldData));
+        }
         if seg.header.flags.contains(TcpFlags::RST) {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number is outside the current
             // receive window, silently drop the segment."
@@ -134,6 +138,39 @@ impl Connection {
             && seg.header.seq.in_window(self.rcv.nxt - unit, unit)
             && seg.header.flags.contains(TcpFlags::ACK)
             && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
+    }
+
+    /// Both sides have closed, and the peer's FIN comes again with a new acknowledgment: that is how
+    /// some stacks acknowledge a FIN which crossed theirs.
+    fn is_fin_again(&self, seg: &RxSegment<'_>) -> bool {
+        let header = &seg.header;
+        let judged = TcpFlags::SYN | TcpFlags::RST | TcpFlags::ACK | TcpFlags::FIN;
+        matches!(self.state, State::Closing | State::LastAck)
+            && header.flags.intersection(judged) == TcpFlags::FIN | TcpFlags::ACK
+            && header.seq + seg.len() == self.rcv.nxt
+            && matches!(self.snd.judge_ack(header.ack), AckPlace::New(_))
+    }
+
+    /// It lies before the window: RFC 9293 3.10.7.4 would have it answered and not looked at, so that
+    /// only the retransmission of our FIN would be acknowledged by a segment that is. For a window that
+    /// is closed it says: "special allowance should be made to accept valid ACKs". No more comes of
+    /// this stream, either.
+    #[cold]
+    fn on_fin_again(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+        self.owe_ack();
+        let step = self.check_ack(cx, seg);
+        if !matches!(self.state, State::TimeWait | State::Closed) {
+            return step;
+        }
+        // The record is over, and somebody else is to answer for it.
+        let ack = Reply {
+            seq: self.snd.max,
+            ack: self.rcv.nxt,
+            flags: TcpFlags::ACK,
+            window: self.rcv.raw_window(self.recv_scale),
+            timestamps: self.own_timestamps(cx),
+        };
+        Done(Verdict::Reply(ack, DropReason::OldData))
     }
 
     /// Both sides sent SYN, then SYN-ACK: the peer's begins before RCV.NXT, and its ACK is what

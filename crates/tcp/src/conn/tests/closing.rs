@@ -176,3 +176,33 @@ fn a_reset_in_close_wait_breaks_what_could_still_be_sent() {
     assert_eq!(pair.client.take(now, &reset), Verdict::Closed(CloseReason::BrokenPipe));
     assert_eq!(pair.client.counters.estab_resets, 1);
 }
+
+#[test]
+fn a_fin_that_comes_again_with_the_acknowledgment_of_ours_counts_and_is_answered() {
+    for both_at_once in [true, false] {
+        let mut pair = Pair::established(&Tunables::default());
+        pair.close(Which::Server);
+        let mut fin = pair.poll(Which::Server).expect("a FIN");
+        let now = pair.now;
+        if both_at_once {
+            pair.close(Which::Client);
+            while pair.poll(Which::Client).is_some() {}
+        }
+        assert_eq!(pair.client.take(now, &fin), Verdict::Accepted);
+        pair.close(Which::Client);
+        while pair.poll(Which::Client).is_some() {}
+        let remains = pair.client.connection.remains();
+        fin.header.ack = remains.snd_nxt;
+        let verdict = pair.client.take(now, &fin);
+        let Verdict::Reply(ack, DropReason::OldData) = verdict else {
+            panic!("{verdict:?} answers nothing");
+        };
+        assert_eq!(
+            (ack.seq, ack.ack, ack.flags),
+            (remains.snd_nxt, remains.rcv_nxt, TcpFlags::ACK)
+        );
+        let state = if both_at_once { State::TimeWait } else { State::Closed };
+        assert_eq!(pair.client.connection.state(), state);
+        assert_eq!(pair.client.connection.closed(), Some(CloseReason::Finished));
+    }
+}
