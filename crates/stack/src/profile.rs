@@ -60,6 +60,7 @@ const LINUX: Profile = Profile {
         ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "0"),
         // A connection answers one invalid segment in each `tcp_invalid_ratelimit`.
         ("challenge.burst", "1"),
+        ("icmp.frag_needed", "immediate"),
     ],
 };
 
@@ -92,6 +93,7 @@ const FREEBSD: Profile = Profile {
         // Five in each second.
         ("net.inet.tcp.ack_war_timewindow", "200"),
         ("net.inet.tcp.ack_war_cnt", "5"),
+        ("icmp.frag_needed", "immediate"),
         ("net.inet.tcp.fastopen.server_enable", "0"),
         ("net.inet.ip.portrange.first", "10000"),
         ("net.inet.ip.portrange.last", "65535"),

@@ -40,6 +40,7 @@ use crate::{Context, Tick};
 pub use attempt::Attempt;
 pub use close::{Remains, WriteClosed};
 pub use fast_open::FastSyn;
+use icmp::TooBig;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, Particulars, SocketOptions};
@@ -129,6 +130,9 @@ pub struct Connection {
     mss: u16,
     /// The MSS that we announce.
     advertised_mss: u16,
+    /// The most text that one acknowledgment took, up to a full segment: at least as much arrived
+    /// in one (RFC 5927 7.2's maxsizeacked, without headers).
+    acked_size: u16,
     // Sent by.
     cc: NewReno,
     recovery: Recovery,
@@ -167,6 +171,8 @@ pub struct Cold {
     duplicate: Option<SackBlock>,
     /// What our first SYN or SYN-ACK is to bring of Fast Open.
     fast_syn: Option<FastSyn>,
+    /// A router's report that a segment was too big, not believed yet.
+    too_big: Option<TooBig>,
 }
 
 impl Cold {
@@ -176,6 +182,7 @@ impl Cold {
         self.recv.clear();
         self.duplicate = None;
         self.fast_syn = None;
+        self.too_big = None;
     }
 
     #[inline]
@@ -403,7 +410,9 @@ impl Connection {
     /// Gives the cold half back, in which nothing is.
     #[inline(never)]
     fn give_back(&mut self, pool: &mut ColdPool) {
-        if let Some(cold) = self.cold.take() {
+        if let Some(mut cold) = self.cold.take() {
+            // It quoted our FIN, if it is there still.
+            cold.too_big = None;
             pool.give_empty(cold);
         }
     }

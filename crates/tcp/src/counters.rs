@@ -192,6 +192,11 @@ counters! {
     icmp_aborts = "WhimbrelIcmpAborts",
     /// Connections that a lesser path MTU made use smaller segments.
     path_mtu_lowered = "WhimbrelPathMtuLowered",
+    /// Reports of a lesser path MTU that wait for the quoted segment to time out, because segments as
+    /// large were acknowledged before (RFC 5927 7.2).
+    path_mtu_held = "WhimbrelPathMtuHeld",
+    /// Those of them that were dropped because the quoted segment was acknowledged.
+    path_mtu_refuted = "WhimbrelPathMtuRefuted",
 }
 
 impl Counters {

@@ -37,8 +37,8 @@ pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
-    AnswerInTimeWait, EmptyInTimeWait, Isn, MissingTimestamps, PortOrder, PortReuse, ReceiveWindow,
-    RstInTimeWait, RstInWindow, SynCookies, SynInTimeWait, SynInWindow, ToldBuffers,
+    AnswerInTimeWait, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps, PortOrder, PortReuse,
+    ReceiveWindow, RstInTimeWait, RstInWindow, SynCookies, SynInTimeWait, SynInWindow, ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -595,6 +595,11 @@ tunables! {
         rfc: "RFC 9293 3.9.2.2, RFC 5461";
         low: "an application waits for its SYNs to time out.";
         high: "whoever can guess the numbers of a SYN can end the attempt.";
+    }
+
+    /// When a router's report that a segment was too big lowers the path MTU.
+    frag_needed: FragNeeded = FragNeeded::Verified, "icmp.frag_needed", FragNeeded::UNIT => {
+        rfc: "RFC 5927 7.2";
     }
 
     /// The first ephemeral port.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use whimbrel_tcp::tunables::RstInTimeWait;
+use whimbrel_tcp::tunables::{FragNeeded, RstInTimeWait};
 
 use super::*;
 
@@ -22,6 +22,7 @@ fn a_profile_is_what_its_settings_say() {
     let freebsd = Profile::by_name("freebsd").unwrap().tunables().unwrap();
     assert_eq!((freebsd.recv_buffer, freebsd.send_buffer), (65_536, 32_768));
     assert_eq!(freebsd.tw_rst, RstInTimeWait::Ignore);
+    assert_eq!(freebsd.frag_needed, FragNeeded::Immediate);
     let waits = [0, 1, 2].map(|repeats| freebsd.syn_retry.wait(repeats, &freebsd));
     assert_eq!(waits, [1_000, 2_200, 4_200].map(Duration::from_millis));
     let linux = Profile::by_name("linux").unwrap().tunables().unwrap();

@@ -45,13 +45,18 @@ impl Shard {
         self.tell_path_mtu(index);
         if let Some((connection, mut cx)) = self.connection(index) {
             let repeated = cx.counters.syn_retrans;
+            let (held, lowered) = (connection.held_path_mtu(), cx.counters.path_mtu_lowered);
             connection.on_deadline(&mut cx);
             let unheard = cx.counters.syn_retrans > repeated;
+            let believed = held.filter(|_| cx.counters.path_mtu_lowered > lowered);
             let key = FlowKey::of(connection);
             if connection.doubts_path(cx.tunables) {
                 cx.counters.paths_doubted += 1;
-                let remote = *connection.remote();
-                self.host.doubt_path(&remote, self.now);
+                self.host.doubt_path(&key.remote, self.now);
+            }
+            // What a router said holds for others to the same host, too.
+            if let Some(mtu) = believed {
+                self.host.path_mtus.note(self.now, key.remote, mtu);
             }
             if unheard {
                 self.on_syn_unheard(&key);

@@ -97,7 +97,11 @@ impl Connection {
         let fin_acked = self.flags.has(Flags::FIN_SENT) && numbers - syn > queued;
         if let Some(cold) = self.cold.as_mut() {
             cold.send.acknowledge(octets);
+            if cold.too_big.is_some() {
+                self.judge_too_big(cx, ack);
+            }
         }
+        self.acked_size = self.acked_size.max(octets.min(u32::from(self.mss)) as u16);
         self.ledger.tally.on_ack(octets, self.in_segments(numbers));
         self.ledger.tally.waits_since = cx.tick;
         self.snd.advance(ack);

@@ -3,11 +3,16 @@
 //! Anybody can send them, so that each must quote a segment that is in flight, and none ends a
 //! connection that is established: the retransmission timer finds out better than a router does.
 //! Before that, a hard error spares the application two minutes of SYNs.
+//!
+//! That a segment was too big is believed at once where none as large was acknowledged before, and
+//! otherwise only if the segment that is quoted times out (RFC 5927 7.2): whoever forges such errors
+//! would have us cut what flows into crumbs.
 
 use whimbrel_wire::SeqNum;
 
 use super::open::TIMESTAMP_OCTETS;
 use super::{Connection, Flags, State};
+use crate::tunables::FragNeeded;
 use crate::verdict::CloseReason;
 use crate::{Context, Tunables};
 
@@ -53,10 +58,22 @@ pub enum IcmpVerdict {
     Noted,
     /// The path carries less than was thought. Whatever was too big is sent again.
     Lowered,
-    /// Nothing new.
+    /// Segments as large were acknowledged before: it waits until the quoted one times out, and is
+    /// forgotten if that is acknowledged.
+    Held,
+    /// Nothing new, or nothing that could be true.
     Ignored,
     /// It ended the attempt to open.
     Closed(CloseReason),
+}
+
+/// A report that a segment was too big, not believed yet (RFC 5927 7.2's pending message).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooBig {
+    /// The segment that it quotes (claimedtcpseq).
+    seq: SeqNum,
+    /// What the link is said to carry (claimedmtu).
+    mtu: u16,
 }
 
 impl Connection {
@@ -80,7 +97,10 @@ impl Connection {
             IcmpError::Refused => self.on_hard_error(cx, CloseReason::Refused),
             IcmpError::Prohibited => self.on_hard_error(cx, CloseReason::Unreachable),
             IcmpError::Soft(error) => self.note_soft_error(cx, error),
-            IcmpError::TooBig { mtu } => self.on_path_mtu(cx, mtu),
+            IcmpError::TooBig { mtu } => match cx.tunables.frag_needed {
+                FragNeeded::Verified => self.on_too_big(cx, TooBig { seq, mtu }),
+                FragNeeded::Immediate => self.on_path_mtu(cx, mtu),
+            },
         }
     }
 
@@ -100,6 +120,72 @@ impl Connection {
         cx.counters.icmp_aborts += 1;
         self.end(cx, reason);
         IcmpVerdict::Closed(reason)
+    }
+
+    /// The path is said to carry less than what was sent.
+    fn on_too_big(&mut self, cx: &mut Context<'_>, said: TooBig) -> IcmpVerdict {
+        let mss = self.mss_for_mtu(said.mtu, cx.tunables);
+        // RFC 5927 7.2: "the ICMP error message cannot be legitimate if it claims to have been
+        // triggered by a packet larger than the largest packet we have so far sent for this
+        // connection." What is in flight is at least as much as any segment of it.
+        if mss >= self.mss || self.flight().octets <= u32::from(mss) {
+            return IcmpVerdict::Ignored;
+        }
+        // RFC 5927 7.2: "If claimedmtu is equal to or larger than maxsizeacked, TCP is supposed to be
+        // at the Initial Path-MTU Discovery stage, and thus the ICMP 'Packet Too Big' error message
+        // is honored immediately." And "if nsegrto is greater than or equal to MAXSEGRTO", which is 1.
+        if mss >= self.acked_size || (self.attempts > 0 && self.stands_first(&said)) {
+            return self.on_path_mtu(cx, said.mtu);
+        }
+        let Some(cold) = self.cold.as_mut() else { return IcmpVerdict::Ignored };
+        // What stands before others times out before them; of two about one segment the one that
+        // harms less is tried first, as the truth is told again.
+        let better =
+            |old: &TooBig| said.seq.before(old.seq) || (said.seq == old.seq && said.mtu > old.mtu);
+        if cold.too_big.as_ref().is_none_or(better) {
+            cold.too_big = Some(said);
+        }
+        cx.counters.path_mtu_held += 1;
+        IcmpVerdict::Held
+    }
+
+    /// Whether the segment quoted is the one that waits for its acknowledgment the longest.
+    fn stands_first(&self, said: &TooBig) -> bool {
+        said.seq.offset_from(self.snd.una) < u32::from(self.mss)
+    }
+
+    /// What the path is said to carry and not believed to, octets of an IP packet.
+    pub fn held_path_mtu(&self) -> Option<u16> {
+        Some(self.cold.as_ref()?.too_big?.mtu)
+    }
+
+    /// RFC 5927 7.2: "If, while there is a pending ICMP 'Packet Too Big' error message, the TCP SEQ
+    /// claimed by the pending message is acknowledged [...], then the 'pending error' condition is
+    /// cleared."
+    #[cold]
+    pub(super) fn judge_too_big(&mut self, cx: &mut Context<'_>, ack: SeqNum) {
+        if let Some(cold) = self.cold.as_mut()
+            && cold.too_big.is_some_and(|said| said.seq.before(ack))
+        {
+            cold.too_big = None;
+            cx.counters.path_mtu_refuted += 1;
+        }
+    }
+
+    /// The first segment timed out, and with it what was held of it is believed: RFC 5927 7.2, with
+    /// a MAXSEGRTO of 1. All in flight goes again in any case.
+    pub(super) fn believe_too_big(&mut self, cx: &mut Context<'_>) {
+        let held = self.cold.as_ref().and_then(|cold| cold.too_big);
+        let Some(said) = held.filter(|said| self.stands_first(said)) else { return };
+        if let Some(cold) = self.cold.as_mut() {
+            cold.too_big = None;
+        }
+        let mss = self.mss_for_mtu(said.mtu, cx.tunables);
+        if mss < self.mss {
+            self.mss = mss;
+            self.acked_size = self.acked_size.min(mss);
+            cx.counters.path_mtu_lowered += 1;
+        }
     }
 
     fn is_synchronized(&self) -> bool {

@@ -155,6 +155,7 @@ impl Connection {
             stamps: Stamps { offset: open.timestamp_offset, ..Stamps::default() },
             mss: open.mss.get(),
             advertised_mss: open.mss.get(),
+            acked_size: 0,
             cc: NewReno::new(u32::from(open.mss.get())),
             recovery: Recovery::new(open.iss),
             rtt: RttEstimator::new(cx.tunables),

@@ -204,6 +204,7 @@ impl Connection {
             return;
         }
         cx.counters.timeouts += 1;
+        self.believe_too_big(cx);
         let flight = self.flight();
         self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
         self.snd.nxt = self.snd.una;

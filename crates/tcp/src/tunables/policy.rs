@@ -99,6 +99,17 @@ policies! {
         Silence = "silence",
     }
 
+    /// When an ICMP "fragmentation needed" or "packet too big" that quotes what is in flight is
+    /// believed.
+    FragNeeded {
+        /// At once if it does not go below the largest segment that was acknowledged; else when the
+        /// quoted segment times out, and not if that is acknowledged (RFC 5927 7.2): NetBSD,
+        /// OpenBSD.
+        Verified = "verified",
+        /// At once: Linux, FreeBSD. Whoever guesses a number in flight makes segments small.
+        Immediate = "immediate",
+    }
+
     /// Which reset ends a connection or a handshake. One outside the window never does.
     RstInWindow {
         /// One at RCV.NXT; elsewhere in the window it is challenged (RFC 5961 3.2).

@@ -328,6 +328,42 @@ fn a_path_narrower_than_the_link_is_found_out_without_a_time_out() {
 }
 
 #[test]
+fn a_host_remembers_a_narrow_path_only_once_a_time_out_bears_it_out() {
+    for (over, mtu) in [(Over::V4, 1_000), (Over::V6, 1_280)] {
+        let mut tunables = Tunables::default();
+        tunables.set_by_name("ack_every", "1").expect("it is one");
+        let mut hosts = Hosts::with(&tunables);
+        let listener = hosts.listen(over, 8);
+        let (client, server) = hosts.connected(over, listener);
+        let text = [5; 20_000];
+        send(&mut hosts.client, client, &text);
+        hosts.settle();
+        assert_eq!(drain(&mut hosts.server, server).0, text);
+        for forged in [true, false] {
+            send(&mut hosts.client, client, &text[..1_300]);
+            let packets = sent(&mut hosts.client);
+            let report = too_big(&packets[0], mtu);
+            exchange(&mut hosts.client, hosts.now, &report);
+            assert_eq!(hosts.client.path_mtu(&server_addr(over)), None);
+            if forged {
+                // It was not too big, and arrives.
+                let acks = exchange(&mut hosts.server, hosts.now, &packets[0]);
+                acks.iter().for_each(|ack| drop(exchange(&mut hosts.client, hosts.now, ack)));
+                assert_eq!(hosts.client.counters().path_mtu_refuted, 1);
+            }
+            hosts.run(Duration::from_secs(1));
+            let known = hosts.client.path_mtu(&server_addr(over));
+            assert_eq!(known, (!forged).then_some(mtu), "{over:?}");
+            assert_eq!(drain(&mut hosts.server, server).0, text[..1_300]);
+        }
+        assert_eq!(hosts.client.counters().path_mtu_held, 2);
+        hosts.client.close(client);
+        hosts.server.close(server);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
 fn a_sibling_learns_of_the_narrow_path_when_its_timer_runs_out() {
     let over = Over::V4;
     let mut hosts = Hosts::new();

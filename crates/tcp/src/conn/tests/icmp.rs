@@ -132,6 +132,98 @@ fn the_path_is_never_taken_to_be_wider_nor_absurdly_narrow() {
     assert_eq!(pair.server.received, pattern(500));
 }
 
+/// A client of which full segments were acknowledged and one is in flight, which `arrives` or not.
+fn flowing(tunables: &Tunables, arrives: bool) -> Pair {
+    let mut pair = Pair::established(tunables);
+    pair.write(Which::Client, &pattern(1_448));
+    pair.run_for(Duration::from_millis(100));
+    pair.write(Which::Client, &pattern(1_448));
+    if arrives {
+        pair.run_for(Duration::from_millis(1));
+    } else {
+        assert!(pair.poll(Which::Client).is_some(), "it is lost");
+    }
+    pair
+}
+
+#[test]
+fn that_what_arrives_is_too_big_is_held_and_forgotten() {
+    let mut pair = flowing(&Tunables::default(), true);
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Held);
+    assert_eq!(pair.client.connection.held_path_mtu(), Some(600));
+    pair.run_until_quiet();
+    let (connection, counters) = (&pair.client.connection, &pair.client.counters);
+    assert_eq!((connection.mss(), connection.held_path_mtu()), (1_448, None));
+    assert_eq!((counters.path_mtu_held, counters.path_mtu_refuted), (1, 1));
+    assert_eq!((counters.path_mtu_lowered, counters.timeouts), (0, 0));
+}
+
+#[test]
+fn what_times_out_was_too_big() {
+    let mut pair = flowing(&Tunables::default(), false);
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Held);
+    pair.lose = |_, flying| flying.text.len() > 548;
+    pair.run_until_quiet();
+    let (connection, counters) = (&pair.client.connection, &pair.client.counters);
+    assert_eq!((connection.mss(), connection.held_path_mtu()), (548, None));
+    assert_eq!((counters.path_mtu_held, counters.path_mtu_refuted), (1, 0));
+    assert_eq!((counters.path_mtu_lowered, counters.timeouts), (1, 1));
+    assert_eq!(pair.server.received.len(), 2 * 1_448);
+    // What was believed counts as acknowledged: less must time out again.
+    pair.lose = |_, _| false;
+    pair.write(Which::Client, &pattern(1_448));
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 560 }), IcmpVerdict::Held);
+}
+
+#[test]
+fn what_timed_out_already_and_what_exceeds_all_that_arrived_is_believed_at_once() {
+    let mut pair = flowing(&Tunables::default(), false);
+    pair.lose = |_, _| true;
+    while pair.client.counters.timeouts == 0 {
+        pair.run_for(Duration::from_millis(10));
+    }
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Lowered);
+
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, &pattern(500));
+    pair.run_for(Duration::from_millis(100));
+    pair.write(Which::Client, &pattern(1_448));
+    assert!(pair.poll(Which::Client).is_some(), "it is lost");
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 551 }), IcmpVerdict::Held);
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 552 }), IcmpVerdict::Lowered);
+}
+
+#[test]
+fn a_link_that_carries_all_in_flight_refused_none_of_it() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, &pattern(500));
+    pair.run_for(Duration::from_millis(1));
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 552 }), IcmpVerdict::Ignored);
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 551 }), IcmpVerdict::Lowered);
+}
+
+#[test]
+fn where_routers_are_believed_at_once_nothing_is_held() {
+    let mut tunables = Tunables::default();
+    tunables.set_by_name("icmp.frag_needed", "immediate").expect("it is one");
+    let mut pair = flowing(&tunables, true);
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Lowered);
+    assert_eq!(pair.client.connection.held_path_mtu(), None);
+    pair.run_until_quiet();
+}
+
+#[test]
+fn a_report_about_a_fin_leaves_with_it() {
+    let mut pair = flowing(&Tunables::default(), true);
+    pair.run_until_quiet();
+    let now = pair.now;
+    pair.client.with(now, |connection, cx| connection.close(cx));
+    assert!(pair.poll(Which::Client).is_some(), "it is lost");
+    assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Ignored);
+    assert_eq!(pair.client.connection.held_path_mtu(), None);
+}
+
 #[test]
 fn a_closed_connection_hears_nothing() {
     let (mut connection, _, mut counters) = opening(ISS, IcmpError::Refused);
