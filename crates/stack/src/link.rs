@@ -23,7 +23,7 @@ pub mod neighbours;
 
 use alloc::collections::VecDeque;
 
-use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_tcp::{Instant, Tunables, TxSegment};
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::{Address, ArpPacket};
 
@@ -36,7 +36,7 @@ use gateways::Gateways;
 use hops::Hops;
 use message::LinkMessage;
 pub(crate) use ndp::Discovery;
-use neighbours::Neighbours;
+use neighbours::{Means, Neighbours, Told};
 
 /// A host's place on an Ethernet.
 #[derive(Debug)]
@@ -245,9 +245,16 @@ impl Link {
 
 /// What ARP and Neighbour Discovery have in common.
 impl Link {
+    /// A neighbour said where it is.
+    fn on_told(&mut self, addr: &Address, told: Told, now: Instant) {
+        let means = &mut Means { outbox: &mut self.outbox, counters: &mut self.counters };
+        self.neighbours.on_told(addr, told, now, means);
+    }
+
     /// A neighbour asked for one of our addresses, and said where it is.
     fn on_asked(&mut self, sender: Address, mac: MacAddress, now: Instant) {
-        self.neighbours.on_asked(sender, mac, now, &mut self.counters);
+        let means = &mut Means { outbox: &mut self.outbox, counters: &mut self.counters };
+        self.neighbours.on_asked(sender, mac, now, means);
     }
 
     fn answer(&mut self, answer: LinkMessage) {
@@ -261,6 +268,13 @@ impl Link {
 
 /// The link layer, if this host has one.
 impl Host {
+    /// From now on it goes by these rules.
+    pub(crate) fn set_link_rules(&mut self, tunables: &Tunables) {
+        if let Some(link) = &mut self.link {
+            link.neighbours.set_claims(tunables.neighbour_claims);
+        }
+    }
+
     /// Octets in front of each IP header that leaves.
     pub(crate) fn link_header_len(&self) -> usize {
         if self.link.is_some() { EthernetHeader::LEN } else { 0 }

@@ -61,6 +61,7 @@ const LINUX: Profile = Profile {
         // A connection answers one invalid segment in each `tcp_invalid_ratelimit`.
         ("challenge.burst", "1"),
         ("icmp.frag_needed", "immediate"),
+        ("neighbours.claims", "replace"),
     ],
 };
 
@@ -94,6 +95,7 @@ const FREEBSD: Profile = Profile {
         ("net.inet.tcp.ack_war_timewindow", "200"),
         ("net.inet.tcp.ack_war_cnt", "5"),
         ("icmp.frag_needed", "immediate"),
+        ("neighbours.claims", "replace"),
         ("net.inet.tcp.fastopen.server_enable", "0"),
         ("net.inet.ip.portrange.first", "10000"),
         ("net.inet.ip.portrange.last", "65535"),

@@ -109,7 +109,7 @@ impl Shard {
         let routes = Routes::new(&addresses, &routes)?;
         let addresses = Addresses::new(&addresses)?;
         check_mtu(capabilities.mtu, &addresses)?;
-        let host = Host {
+        let mut host = Host {
             link: Link::new(capabilities.medium, &addresses)?,
             capabilities,
             addresses,
@@ -120,6 +120,7 @@ impl Shard {
             path_mtus: PathMtus::default(),
             error_budget: ErrorBudget::new(),
         };
+        host.set_link_rules(&tunables);
         Ok(Self {
             now: Instant::ZERO,
             tick: Instant::ZERO.tick(),

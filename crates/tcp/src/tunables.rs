@@ -37,8 +37,9 @@ pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
-    AnswerInTimeWait, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps, PortOrder, PortReuse,
-    ReceiveWindow, RstInTimeWait, RstInWindow, SynCookies, SynInTimeWait, SynInWindow, ToldBuffers,
+    AnswerInTimeWait, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims,
+    PortOrder, PortReuse, ReceiveWindow, RstInTimeWait, RstInWindow, SynCookies, SynInTimeWait,
+    SynInWindow, ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -600,6 +601,12 @@ tunables! {
     /// When a router's report that a segment was too big lowers the path MTU.
     frag_needed: FragNeeded = FragNeeded::Verified, "icmp.frag_needed", FragNeeded::UNIT => {
         rfc: "RFC 5927 7.2";
+    }
+
+    /// What a station is answered that claims to be a neighbour which another was confirmed to be.
+    neighbour_claims: NeighbourClaims = NeighbourClaims::Verify, "neighbours.claims",
+    NeighbourClaims::UNIT => {
+        rfc: "RFC 4861 7.2.5, RFC 826";
     }
 
     /// The first ephemeral port.

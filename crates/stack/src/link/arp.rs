@@ -45,7 +45,7 @@ impl Link {
                 let solicited = reply && target.is_some();
                 let told = Told { mac: Some(packet.sender_mac), solicited, overrides: true };
                 if let Some(sender) = known {
-                    self.neighbours.on_told(&sender, told, now);
+                    self.on_told(&sender, told, now);
                 }
                 target.map(|_| ()).ok_or(FrameDrop::OtherHost)
             }

@@ -15,6 +15,10 @@ pub struct LinkCounters {
     pub answer_limited: u64,
     /// Messages of another station that has one of our addresses.
     pub conflicts: u64,
+    /// Claims of other stations to be a neighbour that was confirmed: the one known is asked first.
+    pub claims: u64,
+    /// Neighbours whose station did not answer any more, and gave way to one that claimed to be them.
+    pub moved: u64,
     /// Neighbours that answered none of our questions.
     pub failed: u64,
     /// Gateways among these: passed over where a route has another.

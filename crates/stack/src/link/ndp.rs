@@ -96,7 +96,7 @@ impl Link {
             }
             (Said::Has(mac, flags), None) => {
                 let told = Told { mac, solicited: flags.solicited, overrides: flags.overrides };
-                self.neighbours.on_told(&Address::from(heard.target), told, now);
+                self.on_told(&Address::from(heard.target), told, now);
                 Ok(())
             }
         }

@@ -15,6 +15,16 @@
 //! A neighbour is probed only while it is used: STALE costs nothing. That REACHABLE is over is
 //! seen at the next use, without a timer; the others share one wheel, one timer a neighbour.
 //!
+//! # Whom to believe
+//!
+//! RFC 4861 7.2.5 lets an advertisement that nobody asked for replace the station of a neighbour that
+//! was just confirmed, and RFC 826 any ARP packet: one forged frame takes over a host's traffic. Here
+//! the station known is asked first, three times within a second, and keeps the address if it
+//! answers; one that moved, or gave its address to another, is silent. Meanwhile packets go where
+//! they went. Within [`CLAIM_PAUSE`] of a confirmation claims are not looked at, as in Linux'
+//! `locktime`, so that they cost three questions a second and neighbour at most. The tunable
+//! `neighbours.claims` has the RFCs' way.
+//!
 //! # Bounds
 //!
 //! [`MOST`] neighbours, of which [`MOST_SOUGHT`] are INCOMPLETE; a new one makes room for itself:
@@ -32,6 +42,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
 use whimbrel_tcp::table::Slab;
+use whimbrel_tcp::tunables::NeighbourClaims;
 use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::{Address, MacAddress};
 
@@ -61,6 +72,8 @@ pub struct Neighbours {
     silent: VecDeque<Address>,
     /// Half of REACHABLE_TIME and more, by an amount of this host's own.
     reachable: Duration,
+    /// What a station is answered that claims a confirmed neighbour's address.
+    claims: NeighbourClaims,
 }
 
 /// A neighbour's state (RFC 4861 7.3.2).
@@ -89,6 +102,12 @@ pub(super) struct Told {
     pub(super) overrides: bool,
 }
 
+/// What is needed to ask.
+pub(super) struct Means<'a> {
+    pub(super) outbox: &'a mut Outbox,
+    pub(super) counters: &'a mut LinkCounters,
+}
+
 #[derive(Debug)]
 struct Neighbour {
     addr: Address,
@@ -97,12 +116,24 @@ struct Neighbour {
     state: NeighbourState,
     /// Questions asked in this state.
     asked: u8,
+    /// Whether this station ever answered a question of ours.
+    confirmed: bool,
+    /// Another station that claims to be it, while the one known is asked whether it is.
+    rival: Option<MacAddress>,
     timer: TimerNode,
     links: Links,
     /// Until when REACHABLE holds.
     reachable_until: Instant,
     /// Packets that wait for it, while it is sought.
     waiting: VecDeque<TxSegment>,
+}
+
+impl Neighbour {
+    /// It is at this station.
+    fn move_to(&mut self, mac: MacAddress) {
+        self.confirmed &= self.mac == mac;
+        self.mac = mac;
+    }
 }
 
 /// The records, in whose slots the wheel and the lists have their nodes.
@@ -123,7 +154,13 @@ impl Neighbours {
             failed: VecDeque::new(),
             silent: VecDeque::new(),
             reachable: reachable_time(own),
+            claims: NeighbourClaims::Verify,
         }
+    }
+
+    /// From now on claims are answered so.
+    pub(super) fn set_claims(&mut self, claims: NeighbourClaims) {
+        self.claims = claims;
     }
 
     /// How many are known or sought.
@@ -267,27 +304,38 @@ impl Neighbours {
         addr: Address,
         mac: MacAddress,
         now: Instant,
-        counters: &mut LinkCounters,
+        means: &mut Means<'_>,
     ) {
         let index = match self.find(&addr) {
             Some(index) => index,
-            None => self.insert(addr, mac, now, counters),
+            None => self.insert(addr, mac, now, means.counters),
         };
+        let is_defended = self.is_defended(index);
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
         // RFC 4861 7.2.3: "If an entry already exists, and the cached link-layer address differs
         // from the one in the received Source Link-Layer option, the cached address should be
         // replaced by the received address, and the entry's reachability state MUST be set to
         // STALE."
         if neighbour.mac != mac || neighbour.state == NeighbourState::Incomplete {
-            neighbour.mac = mac;
+            if is_defended {
+                return self.on_claim(index, mac, now, means);
+            }
+            neighbour.move_to(mac);
             self.enter(index, NeighbourState::Stale, now);
         }
     }
 
     /// It said where it is. Who is not known is not made known by that (RFC 4861 7.2.5; Linux'
     /// `arp_accept` is off by default for the same reason).
-    pub(super) fn on_told(&mut self, addr: &Address, told: Told, now: Instant) {
+    pub(super) fn on_told(
+        &mut self,
+        addr: &Address,
+        told: Told,
+        now: Instant,
+        means: &mut Means<'_>,
+    ) {
         let Some(index) = self.find(addr) else { return };
+        let is_defended = self.is_defended(index);
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
         let differs = told.mac.is_some_and(|mac| mac != neighbour.mac);
         let next = match neighbour.state {
@@ -304,12 +352,43 @@ impl Neighbours {
                 return self.enter(index, NeighbourState::Stale, now);
             }
             _ if differs && !told.overrides => return,
+            _ if differs && is_defended => {
+                let mac = told.mac.unwrap_or_default();
+                return self.on_claim(index, mac, now, means);
+            }
             _ if told.solicited => NeighbourState::Reachable,
             _ if differs => NeighbourState::Stale,
             _ => return,
         };
-        neighbour.mac = told.mac.unwrap_or(neighbour.mac);
+        if let Some(mac) = told.mac {
+            neighbour.move_to(mac);
+        }
         self.enter(index, next, now);
+    }
+
+    /// Whether this neighbour answered before, and is asked before another station takes its place.
+    fn is_defended(&self, index: u32) -> bool {
+        let confirmed = self.slots.0.get(index).is_some_and(|neighbour| neighbour.confirmed);
+        confirmed && self.claims == NeighbourClaims::Verify
+    }
+
+    /// The station `mac` says that it is this neighbour, which another was confirmed to be.
+    fn on_claim(&mut self, index: u32, mac: MacAddress, now: Instant, means: &mut Means<'_>) {
+        means.counters.claims += 1;
+        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
+        match neighbour.state {
+            NeighbourState::Probe => neighbour.rival = Some(mac),
+            NeighbourState::Reachable
+                if neighbour.reachable_until > now + self.reachable.saturating_sub(CLAIM_PAUSE) => {
+            }
+            _ => {
+                self.enter(index, NeighbourState::Probe, now);
+                if let Some(neighbour) = self.slots.0.get_mut(index) {
+                    neighbour.rival = Some(mac);
+                }
+                self.ask(index, now, means.outbox, means.counters);
+            }
+        }
     }
 }
 
@@ -340,21 +419,28 @@ impl Neighbours {
         counters: &mut LinkCounters,
     ) {
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
-        match neighbour.state {
-            NeighbourState::Incomplete | NeighbourState::Probe if neighbour.asked >= MOST_ASKED => {
+        match (neighbour.state, neighbour.rival) {
+            (NeighbourState::Probe, Some(rival)) if neighbour.asked >= MOST_ASKED => {
+                counters.moved += 1;
+                neighbour.move_to(rival);
+                self.enter(index, NeighbourState::Stale, now);
+            }
+            (NeighbourState::Incomplete | NeighbourState::Probe, _)
+                if neighbour.asked >= MOST_ASKED =>
+            {
                 counters.failed += 1;
                 self.silent.push_back(neighbour.addr);
                 let waited = self.forget(index);
                 self.failed.extend(waited);
             }
-            NeighbourState::Incomplete | NeighbourState::Probe => {
+            (NeighbourState::Incomplete | NeighbourState::Probe, _) => {
                 self.ask(index, now, outbox, counters);
             }
-            NeighbourState::Delay => {
+            (NeighbourState::Delay, _) => {
                 self.enter(index, NeighbourState::Probe, now);
                 self.ask(index, now, outbox, counters);
             }
-            NeighbourState::Reachable | NeighbourState::Stale => {}
+            (NeighbourState::Reachable | NeighbourState::Stale, _) => {}
         }
     }
 
@@ -363,13 +449,14 @@ impl Neighbours {
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
         neighbour.asked += 1;
         let of = (neighbour.state == NeighbourState::Probe).then_some(neighbour.mac);
+        let pause = if neighbour.rival.is_some() { CLAIM_QUESTION } else { RETRANS_TIMER };
         let question = LinkMessage::Ask { target: neighbour.addr, of };
         if self.allowance.take(now) && outbox.push(question) {
             counters.asked += 1;
         } else {
             counters.ask_limited += 1;
         }
-        self.wheel.arm(&mut self.slots, index, now + RETRANS_TIMER);
+        self.wheel.arm(&mut self.slots, index, now + pause);
     }
 }
 
@@ -394,6 +481,8 @@ impl Neighbours {
             mac,
             state: NeighbourState::Incomplete,
             asked: 0,
+            confirmed: false,
+            rival: None,
             timer: TimerNode::default(),
             links: Links::default(),
             reachable_until: now,
@@ -409,6 +498,8 @@ impl Neighbours {
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
         let before = core::mem::replace(&mut neighbour.state, state);
         neighbour.asked = 0;
+        neighbour.rival = None;
+        neighbour.confirmed |= state == NeighbourState::Reachable;
         neighbour.reachable_until = now + self.reachable;
         let mac = neighbour.mac;
         for mut packet in core::mem::take(&mut neighbour.waiting) {
@@ -479,3 +570,8 @@ pub const MOST_ASKED: u8 = 3;
 pub const RETRANS_TIMER: Duration = Duration::from_secs(1);
 /// RFC 4861 10: DELAY_FIRST_PROBE_TIME.
 pub const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
+/// How long a confirmation silences other stations' claims (Linux' `locktime`). Less: more questions
+/// for whoever likes to provoke them. More: who moves at once is followed later.
+pub const CLAIM_PAUSE: Duration = Duration::from_secs(1);
+/// How long the one known may take for each of [`MOST_ASKED`] answers.
+const CLAIM_QUESTION: Duration = Duration::from_millis(300);

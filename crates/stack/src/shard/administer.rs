@@ -38,6 +38,7 @@ impl Shard {
         }
         self.ports.set_rules(range, tunables.reserved_ports);
         self.records.syns.set_rules(&tunables);
+        self.host.set_link_rules(&tunables);
         self.tunables = tunables;
         Ok(())
     }

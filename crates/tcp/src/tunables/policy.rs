@@ -110,6 +110,17 @@ policies! {
         Immediate = "immediate",
     }
 
+    /// What a station is answered that says, unasked, that it is a neighbour which another was
+    /// confirmed to be.
+    NeighbourClaims {
+        /// The one known is asked first, and gives way if it is silent for a second: whoever can
+        /// send one frame takes over nobody's traffic.
+        Verify = "verify",
+        /// It is believed (RFC 4861 7.2.5, RFC 826): FreeBSD, and Linux a second after the last
+        /// confirmation.
+        Replace = "replace",
+    }
+
     /// Which reset ends a connection or a handshake. One outside the window never does.
     RstInWindow {
         /// One at RCV.NXT; elsewhere in the window it is challenged (RFC 5961 3.2).

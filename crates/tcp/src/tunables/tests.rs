@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use whimbrel_wire::tcp::OptionOrder;
 
 use super::{
-    AnswerInTimeWait, FragNeeded, Isn, MissingTimestamps, PortOrder, RstInTimeWait, RstInWindow,
-    SynInTimeWait, SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES, Tunables, Unit,
+    AnswerInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims, PortOrder,
+    RstInTimeWait, RstInWindow, SynInTimeWait, SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES,
+    Tunables, Unit,
 };
 use crate::Micros;
 
@@ -137,6 +138,8 @@ fn policies_are_set_by_name_and_by_what_other_systems_say() {
     assert_eq!(set("net.ipv4.tcp_rfc1337", "1").tw_rst, RstInTimeWait::Ignore);
     assert_eq!(set("net.ipv4.tcp_rfc1337", "0").tw_rst, RstInTimeWait::AtRcvNxt);
     assert_eq!(set("icmp.frag_needed", "immediate").frag_needed, FragNeeded::Immediate);
+    assert_eq!(set("neighbours.claims", "replace").neighbour_claims, NeighbourClaims::Replace);
+    assert_eq!(set("neighbours.claims", "verify").neighbour_claims, NeighbourClaims::Verify);
     assert_eq!(set("icmp.frag_needed", "verified").frag_needed, FragNeeded::Verified);
     assert_eq!(set("net.inet.tcp.insecure_rst", "1").rst_in_window, RstInWindow::Any);
     assert_eq!(set("net.inet.tcp.insecure_syn", "1").syn_in_window, SynInWindow::Reset);

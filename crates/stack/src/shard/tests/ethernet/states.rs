@@ -1,6 +1,7 @@
 //! Each state of a neighbour, and what leads out of it.
 
 use std::time::Duration;
+use std::vec::Vec;
 
 use whimbrel_wire::MacAddress;
 use whimbrel_wire::ndp::NeighborFlags;
@@ -148,15 +149,118 @@ fn an_advertisement_without_a_station_finds_nobody() {
 }
 
 #[test]
-fn a_neighbour_that_asks_from_another_station_has_moved() {
+fn a_stale_neighbour_that_asks_from_another_station_has_moved() {
     for over in BOTH {
         let mut host = Host::new();
-        host.ping(over, 9);
-        host.take(&answers(over, 9, station(9)));
         host.take(&asks(over, 9, station(9)));
-        assert_eq!(host.state(over, 9), Some(Reachable), "nothing new");
         host.take(&asks(over, 9, OTHER));
         assert_eq!(host.state(over, 9), Some(Stale));
-        assert_eq!(host.ping(over, 9), [Sent::Echo(2, OTHER)]);
+        assert_eq!(host.ping(over, 9), [Sent::Echo(1, OTHER)]);
+    }
+}
+
+/// What says, unasked, that the neighbour 9 is at `mac`.
+fn claims(over: Over, mac: MacAddress) -> [Vec<u8>; 3] {
+    [announces(over, 9, mac), answers(over, 9, mac), asks(over, 9, mac)]
+}
+
+/// A host to whom the neighbour 9 answered, so long ago.
+fn confirmed(over: Over, ago: Duration) -> Host {
+    let mut host = Host::new();
+    host.ping(over, 9);
+    host.take(&answers(over, 9, station(9)));
+    host.run(ago);
+    host
+}
+
+#[test]
+fn a_claim_to_be_a_reachable_neighbour_is_put_to_the_one_known() {
+    for over in BOTH {
+        for (at, claim) in claims(over, OTHER).iter().enumerate() {
+            let mut host = confirmed(over, Duration::from_secs(2));
+            let probe = Sent::Ask(address(over, 9), Some(station(9)));
+            let sent = host.take(claim);
+            assert!(sent.contains(&probe) && sent.len() <= 2, "{sent:?}");
+            assert_eq!(host.ping(over, 9), [Sent::Echo(2, station(9))], "{at}");
+            assert_eq!(host.run(Duration::from_millis(400)), [probe]);
+            host.take(&answers(over, 9, station(9)));
+            assert_eq!(host.state(over, 9), Some(Reachable));
+            assert_eq!(host.run_seconds(10), []);
+            assert_eq!(host.ping(over, 9), [Sent::Echo(3, station(9))]);
+            assert_eq!((host.counters().claims, host.counters().moved), (1, 0));
+        }
+    }
+}
+
+#[test]
+fn a_neighbour_that_moved_is_silent_where_it_was_and_is_followed_within_a_second() {
+    for over in BOTH {
+        for claim in claims(over, OTHER) {
+            let mut host = confirmed(over, Duration::from_secs(2));
+            host.take(&claim);
+            assert_eq!(host.run(Duration::from_millis(1_001)).len(), 2, "two more questions");
+            assert_eq!(host.ping(over, 9), [Sent::Echo(2, OTHER)]);
+            assert_eq!((host.counters().claims, host.counters().moved), (1, 1));
+            assert_eq!(host.counters().failed, 0);
+        }
+    }
+}
+
+#[test]
+fn claims_in_a_stream_cost_a_few_questions_a_second_and_win_nothing() {
+    for over in BOTH {
+        let mut host = confirmed(over, Duration::ZERO);
+        let mut questions = 0;
+        for _ in 0..1_000 {
+            for sent in host.take(&announces(over, 9, OTHER)) {
+                assert_eq!(sent, Sent::Ask(address(over, 9), Some(station(9))));
+                questions += 1;
+                host.take(&answers(over, 9, station(9)));
+            }
+            host.run(Duration::from_millis(10));
+        }
+        assert!((5..=12).contains(&questions), "{questions} questions in 10 s");
+        assert_eq!(host.ping(over, 9), [Sent::Echo(2, station(9))]);
+        assert_eq!((host.counters().claims, host.counters().moved), (1_000, 0));
+    }
+}
+
+#[test]
+fn a_claim_is_put_to_a_neighbour_in_use_that_was_not_confirmed_lately() {
+    for over in BOTH {
+        let mut host = confirmed(over, Duration::from_secs(60));
+        host.ping(over, 9);
+        assert_eq!(host.state(over, 9), Some(Delay));
+        let probe = Sent::Ask(address(over, 9), Some(station(9)));
+        assert_eq!(host.take(&announces(over, 9, OTHER)), [probe]);
+        // While it is asked, the last of them that claims is the one that takes over.
+        assert_eq!(host.take(&announces(over, 9, station(7))), []);
+        host.run_seconds(1);
+        assert_eq!(host.ping(over, 9), [Sent::Echo(3, station(7))]);
+    }
+}
+
+#[test]
+fn doubts_that_a_claimant_sows_do_not_open_the_way_for_his_claim() {
+    let mut host = confirmed(Over::V6, Duration::from_secs(2));
+    let flags = NeighborFlags { router: false, solicited: false, overrides: false };
+    host.take(&advertises(9, Some(OTHER), flags));
+    assert_eq!(host.state(Over::V6, 9), Some(Stale));
+    let probe = Sent::Ask(address(Over::V6, 9), Some(station(9)));
+    assert_eq!(host.take(&announces(Over::V6, 9, OTHER)), [probe]);
+    host.take(&answers(Over::V6, 9, station(9)));
+    assert_eq!(host.ping(Over::V6, 9), [Sent::Echo(2, station(9))]);
+}
+
+#[test]
+fn where_claims_are_believed_one_frame_moves_a_neighbour() {
+    for over in BOTH {
+        for claim in claims(over, OTHER) {
+            let mut host = confirmed(over, Duration::from_secs(2));
+            host.shard.set_tunable("neighbours.claims", "replace").expect("it is one");
+            host.take(&claim);
+            assert_eq!(host.ping(over, 9), [Sent::Echo(2, OTHER)]);
+            assert_eq!(host.counters().claims, 0);
+        }
     }
 }
