@@ -11,6 +11,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use core::str::FromStr;
 
 /// A condition.
@@ -105,14 +106,48 @@ impl Condition {
         self.terms.iter().flatten().try_for_each(|comparison| comparison.check(known))
     }
 
-    /// Whether it holds for what `figure` says was measured. What was not measured makes no
-    /// comparison hold.
-    pub fn holds(&self, figure: impl Fn(&str) -> Option<Figure>) -> bool {
-        let holds = |comparison: &Comparison| {
-            figure(&comparison.name).is_some_and(|figure| comparison.holds(figure))
-        };
-        self.terms.iter().any(|term| term.iter().all(holds))
+    /// What makes it hold for what `figure` says was measured, if it does: each comparison of the
+    /// first term that holds. What was not measured makes no comparison hold.
+    pub fn met(&self, figure: impl Fn(&str) -> Option<Figure>) -> Option<Vec<Met<'_>>> {
+        let met = |comparison| Comparison::met(comparison, figure(&comparison.name)?);
+        self.terms.iter().find_map(|term| term.iter().map(met).collect())
     }
+}
+
+/// A comparison that holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Met<'c> {
+    /// The figure.
+    pub name: &'c str,
+    /// What was measured, in `unit`.
+    pub measured: f64,
+    /// What it was compared with, in `unit`.
+    pub limit: f64,
+    /// The unit of the comparison; empty if it has none.
+    pub unit: &'static str,
+}
+
+impl fmt::Display for Met<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, measured, limit, unit } = self;
+        let unit = [if matches!(*unit, "" | "%") { "" } else { " " }, unit].concat();
+        // Short, unless what lies just beyond the limit would then seem to be the limit itself.
+        let short = rounded(*measured);
+        let measured = if short == *limit { (measured * 1e6).round() / 1e6 } else { short };
+        write!(f, "{name} is {measured}{unit}, limit {limit}{unit}")
+    }
+}
+
+/// To four digits, and whole from 1,000 on.
+fn rounded(value: f64) -> f64 {
+    let scale = match value.abs() {
+        size if size < 1.0 => 10_000.0,
+        size if size < 10.0 => 1_000.0,
+        size if size < 100.0 => 100.0,
+        size if size < 1_000.0 => 10.0,
+        _ => 1.0,
+    };
+    (value * scale).round() / scale
 }
 
 impl Comparison {
@@ -132,9 +167,21 @@ impl Comparison {
         }
     }
 
-    fn holds(&self, figure: Figure) -> bool {
+    fn met(&self, figure: Figure) -> Option<Met<'_>> {
         let whole = if self.unit == "%" && figure.whole > 0.0 { figure.whole } else { 1.0 };
         let measured = figure.value / whole;
+        let scale = scale(self.unit);
+        let met = Met {
+            name: &self.name,
+            measured: measured / scale,
+            // The number that was typed: dividing brought back another.
+            limit: (self.value / scale * 1e9).round() / 1e9,
+            unit: self.unit,
+        };
+        self.holds(measured).then_some(met)
+    }
+
+    fn holds(&self, measured: f64) -> bool {
         match self.operator {
             Operator::Above => measured > self.value,
             Operator::AtLeast => measured >= self.value,
@@ -178,16 +225,6 @@ fn comparison(text: &str) -> Result<Comparison, ConditionError> {
 
 /// The value, and the unit that it was given in.
 fn quantity(text: &str) -> Option<(f64, &'static str)> {
-    const UNITS: [(&str, f64); 8] = [
-        ("ns", 1e-9),
-        ("us", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("%", 0.01),
-        ("k", 1e3),
-        ("M", 1e6),
-        ("G", 1e9),
-    ];
     let found =
         UNITS.iter().find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale, unit)));
     let (number, scale, unit) = found.unwrap_or((text, 1.0, ""));
@@ -195,6 +232,22 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
     let value: f64 = number.parse().ok().filter(|_| digits)?;
     Some((value * scale, unit))
 }
+
+/// What one of a unit is.
+fn scale(unit: &str) -> f64 {
+    UNITS.iter().find(|(known, _)| *known == unit).map_or(1.0, |(_, scale)| *scale)
+}
+
+const UNITS: [(&str, f64); 8] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("%", 0.01),
+    ("k", 1e3),
+    ("M", 1e6),
+    ("G", 1e9),
+];
 
 #[cfg(test)]
 mod tests;

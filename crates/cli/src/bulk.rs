@@ -19,7 +19,7 @@ use crate::proc::first_line;
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::shards::Work;
-use crate::{output, quantity, report, size};
+use crate::{output, quantity, size};
 
 mod iperf3;
 mod job;
@@ -154,16 +154,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !ran.outcome.moved_anything() {
         ran.outcome.judge(ran.target)?;
     }
+    let figures = |name: &str| ran.outcome.figure(name);
     let text = match report.form() {
         Form::Document("iperf3") => iperf3::document(&plan, &ran),
-        Form::Document(_) => format!("{:#}\n", json::document(&plan, &ran)),
-        Form::Stream => report::summary_line(json::document(&plan, &ran)),
+        Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),
         Form::Csv => json::csv(&ran.outcome),
         Form::Text => table::text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
     ran.outcome.judge(ran.target)?;
-    report.judge(&|name| ran.outcome.figure(name))
+    report.judge(&figures)
 }
 
 impl Arguments {

@@ -24,7 +24,7 @@ use crate::options::{Ground, GroundOptions, OutputOptions, PaceOptions, ScreenOp
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::serve::{self, OctetServer};
-use crate::{output, quantity, report, size};
+use crate::{output, quantity, size};
 
 mod table;
 
@@ -140,19 +140,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
 
-    let nothing = ran.outcome.judge(&ran.target.to_string());
-    if report.form() == Form::Text {
-        nothing.clone()?;
-    }
+    report.expect(ran.outcome.judge(&ran.target.to_string()))?;
+    let figures = |name: &str| figure(&ran.outcome, name);
     let text = match report.form() {
-        Form::Document(_) => format!("{:#}\n", document(&plan, &ran)),
-        Form::Stream => report::summary_line(document(&plan, &ran)),
+        Form::Document(_) | Form::Stream => report.document(document(&plan, &ran), &figures),
         Form::Csv => json::csv(&ran.outcome),
         Form::Text => text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
-    nothing?;
-    report.judge(&|name| figure(&ran.outcome, name))
+    report.judge(&figures)
 }
 
 impl Plan {

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::options::{GroundOptions, OutputOptions, PaceOptions, ScreenOptions};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
-use crate::{output, quantity, report, size};
+use crate::{output, quantity, size};
 
 mod course;
 mod figures;
@@ -28,7 +28,7 @@ mod summary;
 mod threads;
 mod url;
 
-pub(crate) use figures::{Outcome, figure, figure_names};
+pub(crate) use figures::{Outcome, figure, figure_names, of_some};
 pub(crate) use job::{Opposite, RunsJob, Told};
 use plan::Plan;
 pub(crate) use plan::work;
@@ -165,22 +165,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let told = Told::new(&mut report, line, &plan.load).on(screen);
     let ran = carry_out(&plan, told, reins)?;
 
-    // Of a run in which nothing went, the reason alone is worth reading.
-    if report.form() == Form::Text {
-        judge_success(&plan, &ran)?;
-    }
+    report.expect(judge_success(&plan, &ran))?;
+    // What shall not be so of the last run shall not be so of any.
+    let is_bad = |run: &&Outcome| report.met(&|name| figure(run, name)).is_some();
+    let judged = ran.outcome.earlier.iter().find(is_bad).unwrap_or(&ran.outcome);
+    let figures = |name: &str| figure(judged, name);
     let text = match report.form() {
         Form::Document("oha") => oha::document(&ran.outcome),
-        Form::Document(_) => format!("{:#}\n", json::document(&plan, &ran)),
-        Form::Stream => report::summary_line(json::document(&plan, &ran)),
+        Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),
         Form::Csv => json::csv(&ran.outcome),
         Form::Text => summary::text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
-    judge_success(&plan, &ran)?;
-    // What shall not be so of the last run shall not be so of any.
-    let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
-    runs.into_iter().try_for_each(|run| report.judge(&|name| figure(run, name)))
+    report.judge(&figures)
 }
 
 /// Loads; whoever follows it is told how it goes, and may hold its reins.

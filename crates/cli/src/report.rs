@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use serde_json::{Value, json};
 use whimbrel_apps::Condition;
-use whimbrel_apps::condition::{Figure, Measure};
+use whimbrel_apps::condition::{Figure, Measure, Met};
 
 use crate::failure::Failure;
 use crate::options::{Detail, OutputOptions, ScreenOptions};
@@ -22,6 +22,8 @@ pub(crate) struct Report {
     options: OutputOptions,
     out: Out,
     condition: Option<Condition>,
+    /// Why nothing was measured, if that is so.
+    nothing: Option<Failure>,
     /// The first line that could not be written.
     broken: Option<Failure>,
 }
@@ -60,7 +62,8 @@ impl Report {
             None => Form::Text,
         };
         let condition = options.condition(figures)?;
-        Ok(Self { form, options: options.clone(), out: Out::Standard, condition, broken: None })
+        let (options, out) = (options.clone(), Out::Standard);
+        Ok(Self { form, options, out, condition, nothing: None, broken: None })
     }
 
     /// Opens the file, if there shall be one: a run whose result cannot be kept is not begun.
@@ -130,15 +133,59 @@ impl Report {
         }
     }
 
-    /// Fails with code 3 if the condition of `--fail-if` holds.
-    pub(crate) fn judge(&self, figure: &dyn Fn(&str) -> Option<Figure>) -> Result<(), Failure> {
-        let typed = self.options.fail_if.as_deref().unwrap_or_default();
-        match &self.condition {
-            Some(condition) if condition.holds(figure) => {
-                Err(Failure::Verdict(format!("--fail-if {typed}: it is so")))
-            }
+    /// Whether anything was measured. If nothing was, every condition is broken; people are told the
+    /// reason alone.
+    pub(crate) fn expect(&mut self, measured: Result<(), Failure>) -> Result<(), Failure> {
+        let verdict = |failure| match (failure, &self.condition) {
+            (Failure::Run(text), Some(_)) => Failure::Verdict(text),
+            (failure, _) => failure,
+        };
+        self.nothing = measured.err().map(verdict);
+        match &self.nothing {
+            Some(failure) if self.form == Form::Text => Err(failure.clone()),
             _ => Ok(()),
         }
+    }
+
+    /// What the condition of `--fail-if` is met by, if it is.
+    pub(crate) fn met(&self, figures: &Figures<'_>) -> Option<Vec<Met<'_>>> {
+        self.condition.as_ref()?.met(figures)
+    }
+
+    /// Fails with code 3 if the condition of `--fail-if` is met, or if nothing was measured.
+    pub(crate) fn judge(&self, figures: &Figures<'_>) -> Result<(), Failure> {
+        if let Some(failure) = &self.nothing {
+            return Err(failure.clone());
+        }
+        self.met(figures).map_or(Ok(()), |met| {
+            let typed = self.options.fail_if.as_deref().unwrap_or_default();
+            let met: Vec<_> = met.iter().map(ToString::to_string).collect();
+            Err(Failure::Verdict(format!("--fail-if {typed}: failed: {}", met.join("; "))))
+        })
+    }
+
+    /// The result as a document, in the form that was asked for, with what `--fail-if` says of it.
+    pub(crate) fn document(&self, mut document: Value, figures: &Figures<'_>) -> String {
+        document["verdict"] = self.verdict(figures);
+        match self.form {
+            Form::Stream => format!("{}\n", json!({ "event": "summary", "data": document })),
+            Form::Document(_) | Form::Csv | Form::Text => format!("{document:#}\n"),
+        }
+    }
+
+    fn verdict(&self, figures: &Figures<'_>) -> Value {
+        let Some(typed) = self.options.fail_if.as_deref() else { return Value::Null };
+        let met = self.met(figures).unwrap_or_default();
+        let finding = |met: &Met<'_>| {
+            json!({
+                "figure": met.name, "measured": met.measured, "limit": met.limit, "unit": met.unit,
+            })
+        };
+        json!({
+            "fail_if": typed,
+            "failed": self.nothing.is_some() || !met.is_empty(),
+            "met": met.iter().map(finding).collect::<Vec<_>>(),
+        })
     }
 
     fn write(&mut self, text: &str) -> Result<(), Failure> {
@@ -151,10 +198,8 @@ impl Report {
     }
 }
 
-/// The last line of a stream: the whole document.
-pub(crate) fn summary_line(document: Value) -> String {
-    format!("{}\n", json!({ "event": "summary", "data": document }))
-}
+/// What was measured, by its name.
+pub(crate) type Figures<'f> = dyn Fn(&str) -> Option<Figure> + 'f;
 
 /// A table with commas: of each row, what these pointers into it lead to.
 pub(crate) fn csv(columns: &[&str], rows: impl IntoIterator<Item = Value>) -> String {

@@ -11,7 +11,7 @@ fn measured(name: &str) -> Option<Figure> {
 }
 
 fn holds(text: &str) -> bool {
-    text.parse::<Condition>().unwrap().holds(measured)
+    text.parse::<Condition>().unwrap().met(measured).is_some()
 }
 
 #[test]
@@ -25,6 +25,25 @@ fn a_comparison_takes_units() {
 fn a_count_is_compared_with_a_count_or_with_a_share() {
     assert!(holds("errors>1") && !holds("errors>2"));
     assert!(holds("errors>0.1%") && !holds("errors>0.2%"));
+}
+
+#[test]
+fn what_meets_it_is_told_in_the_unit_that_was_typed() {
+    let told = |text: &str| {
+        let condition: Condition = text.parse().unwrap();
+        let met = condition.met(measured).unwrap();
+        met.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(told("p99>49ms"), "p99 is 50 ms, limit 49 ms");
+    assert_eq!(told("p99>0.01"), "p99 is 0.05, limit 0.01");
+    assert_eq!(told("errors>0.1%"), "errors is 0.2%, limit 0.1%");
+    assert_eq!(
+        told("p99>1s || rps<1.6k && errors>1"),
+        "rps is 1.5 k, limit 1.6 k; errors is 2, limit 1"
+    );
+    let near = |_: &str| Some(Figure { value: 0.050_000_1, whole: 1.0 });
+    let condition: Condition = "p99>50ms".parse().unwrap();
+    assert_eq!(condition.met(near).unwrap()[0].to_string(), "p99 is 50.0001 ms, limit 50 ms");
 }
 
 #[test]

@@ -15,6 +15,8 @@ use crate::transport::Transport;
 pub struct Close {
     /// Exchanges on their way, given up.
     pub in_flight: u64,
+    /// Those of them whose connection was not open yet.
+    pub opening: u64,
     /// Exchanges that fell due and were never begun, because every connection was busy.
     pub never_begun: u64,
 }
@@ -23,6 +25,7 @@ pub struct Close {
 impl AddAssign for Close {
     fn add_assign(&mut self, other: Self) {
         self.in_flight += other.in_flight;
+        self.opening += other.opening;
         self.never_begun += other.never_begun;
     }
 }
@@ -41,6 +44,7 @@ impl<T: Transport> Load<T> {
             Until::Elapsed(time) => at.min(self.record.began + time),
             Until::Exchanges(_) => at,
         };
+        self.record.intervals.close(self.record.elapsed());
         self.close.never_begun = self.arrivals.missed(self.record.until);
         self.count_unanswered();
         while let Some(place) = self.starved.pop_front() {
@@ -54,6 +58,7 @@ impl<T: Transport> Load<T> {
                 Stage::Closing => net.abort(id),
                 Stage::Opening | Stage::Exchange => {
                     self.close.in_flight += 1;
+                    self.close.opening += u64::from(slot.stage == Stage::Opening);
                     net.abort(id);
                 }
             }

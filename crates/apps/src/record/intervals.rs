@@ -22,6 +22,14 @@ pub struct Count {
     pub failed: u64,
 }
 
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.exchanges += other.exchanges;
+        self.octets += other.octets;
+        self.failed += other.failed;
+    }
+}
+
 /// How much the rates of the whole intervals differ.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spread {
@@ -55,7 +63,7 @@ impl Intervals {
         self.length
     }
 
-    /// What happened in each so far; later ones without anything are not there yet.
+    /// What happened in each so far; later ones without anything are not there until the run is over.
     pub fn counts(&self) -> &[Count] {
         &self.counts
     }
@@ -86,6 +94,22 @@ impl Intervals {
             mean,
             deviation: (squares / count as f64).sqrt(),
         })
+    }
+
+    /// The run is over after `elapsed`: there is an interval for all of its time, and none that begins
+    /// at its end. What was counted later was under way then, and counts with the last.
+    pub(crate) fn close(&mut self, elapsed: Duration) {
+        let places = elapsed.as_nanos().div_ceil(self.length.as_nanos());
+        let places = usize::try_from(places).unwrap_or(MOST).clamp(1, MOST + 1);
+        let late = self.counts.get(places..).unwrap_or_default().iter().copied();
+        let late = late.fold(Count::default(), |mut sum, count| {
+            sum += count;
+            sum
+        });
+        self.counts.resize(places, Count::default());
+        if let Some(last) = self.counts.last_mut() {
+            *last += late;
+        }
     }
 
     pub(crate) fn count(&mut self, since_begin: Duration, octets: u64) {
@@ -121,9 +145,7 @@ impl AddAssign<&Self> for Intervals {
             self.counts.resize(other.counts.len(), Count::default());
         }
         for (own, others) in self.counts.iter_mut().zip(&other.counts) {
-            own.exchanges += others.exchanges;
-            own.octets += others.octets;
-            own.failed += others.failed;
+            *own += *others;
         }
     }
 }

@@ -4,14 +4,16 @@ use std::fmt::Write;
 
 use super::{Mode, Plan, judged};
 use crate::drive::{Ran, StackState};
-use crate::load::{Outcome, runs};
+use crate::load::{Outcome, of_some, runs};
 use crate::{output, quantity};
 
 /// The table, with a line above that says what was measured.
 pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     let record = &ran.outcome.record;
     let latency = &record.corrected;
-    let micros = |nanos: f64| format!("{:.1}", nanos / 1e3);
+    let micros = |nanos: f64| {
+        of_some(latency, |_| format!("{:.1}", nanos / 1e3)).unwrap_or_else(|| "-".into())
+    };
     let at = |quantile| micros(latency.value_at_quantile(quantile) as f64);
     let (send, receive) = buffers(plan, ran);
     let (request, response) = plan.sizes;

@@ -6,6 +6,7 @@ use whimbrel_apps::load::{Close, Finished, Runs};
 use whimbrel_apps::{Record, Transport, Trouble};
 
 use crate::failure::Failure;
+use crate::quantity;
 
 /// What is left of a load.
 #[derive(Debug)]
@@ -59,9 +60,11 @@ impl Outcome {
     /// Fails if nothing was answered, and says why not.
     pub(crate) fn judge(&self, target: &str) -> Result<(), Failure> {
         let record = &self.record;
-        let most = record.troubles.iter().max_by_key(|(_, count)| **count);
-        match most {
-            Some((trouble, count)) if record.answered() == 0 => {
+        if record.answered() > 0 {
+            return Ok(());
+        }
+        match record.troubles.iter().max_by_key(|(_, count)| **count) {
+            Some((trouble, count)) => {
                 let ports = record.shortage.filter(|_| *trouble == Trouble::PortsExhausted);
                 let ports = ports.map_or_else(String::new, |ports| format!(", {ports}"));
                 Err(Failure::run(format!(
@@ -70,7 +73,12 @@ impl Outcome {
                     trouble.remedy()
                 )))
             }
-            _ => Ok(()),
+            None => Err(Failure::run(format!(
+                "{target}: nothing was answered in {}, and {} on the way at the end: is the path up, \
+                 and the run longer than an answer takes?",
+                quantity::show(record.elapsed()),
+                quantity::of(self.left.in_flight, "request"),
+            ))),
         }
     }
 
@@ -90,26 +98,35 @@ pub(crate) fn figure_names() -> Vec<(&'static str, Measure)> {
     times.chain(numbers).chain(shares).collect()
 }
 
-/// A figure by its name: times in seconds, corrected if there was a rate.
+/// A figure by its name: times in seconds, corrected if there was a rate; none if nothing was timed.
 pub(crate) fn figure(outcome: &Outcome, name: &str) -> Option<Figure> {
     let record = &outcome.record;
     let latency = &record.corrected;
     let plain = |value: f64| Some(Figure { value, whole: 1.0 });
+    let time = |seconds: f64| of_some(latency, |_| Figure { value: seconds, whole: 1.0 });
     let answered = record.answered();
     let all = answered + record.failed();
     if let Some((_, quantile)) = QUANTILES.iter().find(|(known, _)| *known == name) {
-        return plain(seconds(latency.value_at_quantile(*quantile)));
+        return time(seconds(latency.value_at_quantile(*quantile)));
     }
     match name {
-        "min" => plain(seconds(latency.min())),
-        "max" => plain(seconds(latency.max())),
-        "mean" => plain(latency.mean() / 1e9),
+        "min" => time(seconds(latency.min())),
+        "max" => time(seconds(latency.max())),
+        "mean" => time(latency.mean() / 1e9),
         "rps" => plain(record.rate()),
         "requests" => plain(all as f64),
         "errors" => Some(Figure { value: (all - record.succeeded()) as f64, whole: all as f64 }),
         "success" => Some(Figure { value: record.succeeded() as f64, whole: all as f64 }),
         _ => None,
     }
+}
+
+/// What `figure` says of a histogram, unless nothing is in it.
+pub(crate) fn of_some<R>(
+    histogram: &Histogram<u64>,
+    figure: impl FnOnce(&Histogram<u64>) -> R,
+) -> Option<R> {
+    (!histogram.is_empty()).then(|| figure(histogram))
 }
 
 /// Nanoseconds in seconds.

@@ -8,7 +8,7 @@ use whimbrel_apps::record::{Intervals, Phase, per_second};
 use whimbrel_apps::transport::PortShortage;
 use whimbrel_apps::{Pace, Record};
 
-use super::figures::{Outcome, QUANTILES, seconds};
+use super::figures::{Outcome, QUANTILES, of_some, seconds};
 use super::plan::Plan;
 use crate::drive::Ran;
 use crate::{output, report};
@@ -140,11 +140,13 @@ fn shortage(shortage: PortShortage) -> Value {
 fn times(histogram: &hdrhistogram::Histogram<u64>) -> Value {
     let mut map = Map::new();
     map.insert("count".into(), histogram.len().into());
-    map.insert("min".into(), seconds(histogram.min()).into());
-    map.insert("mean".into(), (histogram.mean() / 1e9).into());
-    map.insert("max".into(), seconds(histogram.max()).into());
+    let mut put =
+        |name: &str, time: f64| map.insert(name.into(), of_some(histogram, |_| time).into());
+    put("min", seconds(histogram.min()));
+    put("mean", histogram.mean() / 1e9);
+    put("max", seconds(histogram.max()));
     for (name, quantile) in QUANTILES {
-        map.insert(name.into(), seconds(histogram.value_at_quantile(quantile)).into());
+        put(name, seconds(histogram.value_at_quantile(quantile)));
     }
     map.into()
 }

@@ -3,12 +3,14 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use whimbrel_apps::load::{Correction, Ending, FastOpen};
 use whimbrel_apps::record::{Connections, Phase};
 use whimbrel_apps::{Record, Trouble};
+use whimbrel_tcp::Counters;
 use whimbrel_wire::Endpoint;
 
-use super::figures::{Outcome, mean, seconds};
+use super::figures::{Outcome, mean, of_some, seconds};
 use super::oha::counts_below;
 use super::plan::Plan;
 use crate::drive::{Ran, StackState};
@@ -81,8 +83,9 @@ pub(crate) fn runs(outcome: &Outcome) -> String {
         String::from("  run    requests     req/s  success       p50       p99       max\n");
     for (number, run) in outcome.earlier.iter().chain([outcome]).enumerate() {
         let at = |quantile| {
-            let nanos = run.record.corrected.value_at_quantile(quantile);
-            quantity::show(Duration::from_nanos(nanos))
+            let nanos = |latency: &Histogram<u64>| latency.value_at_quantile(quantile);
+            let nanos = of_some(&run.record.corrected, nanos).map(Duration::from_nanos);
+            nanos.map_or_else(|| "-".into(), quantity::show)
         };
         let _ = writeln!(
             text,
@@ -112,10 +115,14 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         format!("  Total:         {:.4} secs", elapsed.as_secs_f64()),
     ];
     lines.extend(steered(plan, record));
+    let time = |seconds: f64| match latency.is_empty() {
+        false => format!("{seconds:.6} secs"),
+        true => "-".into(),
+    };
     lines.extend([
-        format!("  Slowest:       {:.6} secs", seconds(latency.max())),
-        format!("  Fastest:       {:.6} secs", seconds(latency.min())),
-        format!("  Average:       {:.6} secs", latency.mean() / 1e9),
+        format!("  Slowest:       {}", time(seconds(latency.max()))),
+        format!("  Fastest:       {}", time(seconds(latency.min()))),
+        format!("  Average:       {}", time(latency.mean() / 1e9)),
         format!("  Requests/sec:  {rate:.2}"),
     ]);
     if let Some(spread) = record.intervals.spread(elapsed).filter(|spread| spread.intervals > 1) {
@@ -174,7 +181,7 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
     let mut lines = vec![
         format!("Stack (client side{runs}):"),
         line("connections opened", counters.active_opens),
-        line("failed to open", counters.attempt_fails),
+        line("failed to open", failed_to_open(counters, &ran.outcome)),
         line("TIME-WAIT now", census.time_wait as u64),
         line("no free port", counters.ports_exhausted),
         line("SYN retransmits", counters.syn_retrans),
@@ -206,6 +213,12 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
     lines
 }
 
+/// Attempts that failed, without those that the end of a run cut short: the stack counts both.
+fn failed_to_open(counters: &Counters, outcome: &Outcome) -> u64 {
+    let runs = outcome.earlier.iter().chain([outcome]);
+    counters.attempt_fails.saturating_sub(runs.map(|run| run.left.opening).sum())
+}
+
 fn distribution(plan: &Plan, record: &Record) -> Vec<String> {
     let corrected = plan.load.rate.is_some() && plan.load.correction == Correction::On;
     let mut lines = vec![if corrected {
@@ -214,8 +227,9 @@ fn distribution(plan: &Plan, record: &Record) -> Vec<String> {
         "Response time distribution:".into()
     }];
     for (name, quantile) in PERCENTS {
-        let at = |histogram: &hdrhistogram::Histogram<u64>| {
-            format!("{:.6}", seconds(histogram.value_at_quantile(quantile)))
+        let at = |histogram: &Histogram<u64>| {
+            let time = of_some(histogram, |times| seconds(times.value_at_quantile(quantile)));
+            time.map_or_else(|| "-".into(), |time| format!("{time:.6}"))
         };
         let service = at(&record.service);
         lines.push(if corrected {
@@ -266,7 +280,7 @@ fn histogram(record: &Record) -> String {
 }
 
 /// Bars whose ends grow by one factor: the crowd and the stragglers both show.
-pub(super) fn growing_bars(latency: &hdrhistogram::Histogram<u64>, bars: u32) -> Vec<(u64, u64)> {
+pub(super) fn growing_bars(latency: &Histogram<u64>, bars: u32) -> Vec<(u64, u64)> {
     let (min, max) = (latency.min().max(1) as f64, latency.max().max(1) as f64);
     let end = |bar: u32| match bar {
         _ if bar == bars => latency.max(),

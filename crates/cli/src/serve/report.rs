@@ -18,7 +18,7 @@ use crate::drive::Ran;
 use crate::failure::Failure;
 use crate::options::Detail;
 use crate::quantity::{of, thousands};
-use crate::report::{Form, csv_heading, csv_row, summary_line};
+use crate::report::{Form, csv_heading, csv_row};
 use crate::{output, size};
 
 pub(crate) use crate::report::Report as Told;
@@ -105,14 +105,16 @@ impl Report {
     /// Says what was done, and what is left.
     pub(crate) fn conclude(plan: &Plan, mut ran: Ran<Served>) -> Result<(), Failure> {
         let Some(mut report) = ran.outcome.report.take() else { return Ok(()) };
+        let figures = |name: &str| json::figure(&ran, name);
         let text = match report.told.form() {
-            Form::Document(_) => format!("{:#}\n", json::document(plan, &ran)),
-            Form::Stream => summary_line(json::document(plan, &ran)),
+            Form::Document(_) | Form::Stream => {
+                report.told.document(json::document(plan, &ran), &figures)
+            }
             Form::Csv => String::new(),
             Form::Text => summary(plan, &ran) + &output::counters(&ran, report.told.detail()),
         };
         report.told.finish(&text)?;
-        report.told.judge(&|name| json::figure(&ran, name))
+        report.told.judge(&figures)
     }
 }
 
