@@ -41,8 +41,8 @@ impl Connection {
             }
             AckPlace::Unsent => {
                 // RFC 9293 3.10.7.4: "If the ACK acks something not yet sent (SEG.ACK > SND.NXT),
-                // then send an ACK, drop the segment, and return."
-                self.acknowledge_refused(cx, seg);
+                // then send an ACK, drop the segment, and return." As often as a challenge (RFC 5961 7).
+                self.challenge(cx);
                 return Done(Verdict::Drop(DropReason::AckUnsentData));
             }
         }

@@ -105,11 +105,14 @@ impl Connection {
             self.on_first_syn_again(seg);
             return Done(Verdict::Accepted);
         }
+        if seg.header.flags.contains(TcpFlags::SYN) {
+            return self.challenge_syn(cx);
+        }
         // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
         let old = seq.before(nxt) && (seq + len).at_or_before(nxt);
-        if old && !seg.header.flags.contains(TcpFlags::SYN) {
+        if old {
             self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
         }
         Done(Verdict::Drop(if old { DropReason::OldData } else { DropReason::OverWindow }))
@@ -242,8 +245,12 @@ impl Connection {
             self.end(cx, CloseReason::Reset);
             return Done(Verdict::Reply(reset, DropReason::SynChallenged));
         }
-        // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
-        // send an ACK (also referred to as challenge ACK) to the remote peer"
+        self.challenge_syn(cx)
+    }
+
+    /// RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK
+    /// (also referred to as challenge ACK) to the remote peer".
+    fn challenge_syn(&mut self, cx: &mut Context<'_>) -> Step {
         self.challenge(cx);
         Done(Verdict::Drop(DropReason::SynChallenged))
     }
@@ -296,15 +303,24 @@ impl Connection {
         }
     }
 
-    /// Answers a segment that was refused. Those with text or SYN or FIN are answered each time:
-    /// the peer waits for it. Bare ones only as often as challenges, so that two hosts that
-    /// disagree do not acknowledge each other for ever.
+    /// Answers a segment that was refused. Text or FIN that the peer may send again is answered each
+    /// time, because it waits for that. All others only as often as challenges: two hosts that disagree
+    /// would acknowledge each other for ever, and anybody could have us answer whom they name.
     pub(super) fn acknowledge_refused(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
-        if seg.is_empty() {
+        if seg.is_empty() || !self.may_come_again(seg) {
             self.challenge(cx);
         } else {
             self.owe_ack();
         }
+    }
+
+    /// Whether a segment begins where the peer has sent something that it may take for lost: what was
+    /// received, no farther back than a window, beyond which it could send nothing new.
+    fn may_come_again(&self, seg: &RxSegment<'_>) -> bool {
+        let fin = 1;
+        let received = self.ledger.tally.bytes_received + fin;
+        let reach = u64::from(self.most_window().max(UNSCALED)).min(received);
+        u64::from(self.rcv.nxt.offset_from(seg.header.seq)) <= reach
     }
 
     /// Sends a challenge acknowledgment, unless too many went out: several in quick succession, so
@@ -349,3 +365,6 @@ impl Connection {
 /// RFC 7323 5.5: TS.Recent is invalid "when a connection is idle for more than 24 days": 2^31 ms,
 /// less a margin.
 const PAWS_IDLE_MILLIS: u32 = 24 * 24 * 3600 * 1000;
+
+/// Octets: the window that needs no scale.
+const UNSCALED: u32 = 65_535;
