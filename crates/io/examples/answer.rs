@@ -17,8 +17,8 @@ use std::{env, io};
 
 use bytes::Bytes;
 use whimbrel_io::device::MAX_BURST;
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::signals::Signals;
-use whimbrel_io::sys::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Device, PacketWire, Stop, Tun, TxOutcome, WireSpec};
 use whimbrel_stack::{Medium, RxFrame, TxBatch};
 use whimbrel_tcp::TxSegment;

@@ -20,7 +20,7 @@ use std::{env, fs, io, thread};
 
 use bytes::Bytes;
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, OptionCode, parse_block_le};
-use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Device, Stop, Tun, WireSpec};
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use whimbrel_posix::SocketOption;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::sys::epoll::{Epoll, tcp_info};
@@ -150,7 +151,7 @@ impl KernelSockets {
     ) -> io::Result<SocketId> {
         let socket = prepared(remote, options)?;
         let on = 1_i32.to_ne_bytes();
-        setsockopt(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &on)?;
+        setsockopt(socket.as_fd(), SocketOption::FastOpenConnect, &on)?;
         begin(&socket, remote)?;
         // With a cookie the SYN waits for what is written first. Without one nothing is taken yet,
         // and whatever else is wrong the socket tells when it is asked.
@@ -337,7 +338,7 @@ fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
     if let Some(local) = options.local {
         // A port that is drawn for the peer, too, may be another connection's to another peer.
         let on = 1_i32.to_ne_bytes();
-        setsockopt(socket.as_fd(), libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, &on)?;
+        setsockopt(socket.as_fd(), SocketOption::BindAddressNoPort, &on)?;
         socket.bind(&address(Endpoint::new(local, 0)))?;
     }
     Ok(socket)

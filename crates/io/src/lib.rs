@@ -1,7 +1,8 @@
 //! Where Whimbrel meets the machine: devices, the worker thread, the clock, entropy and signals.
 //!
 //! Everything below this crate is told the time and handed its secrets; this one asks the system
-//! for them. It is the only crate with `unsafe`, and all of that stands in [`sys`].
+//! for them. It is the only crate with `unsafe`, and all of that stands in `sys`,
+//! which nobody else sees.
 //!
 //! A program that runs one shard over TUN until it is interrupted:
 //!
@@ -43,13 +44,14 @@ pub mod netlink;
 pub mod packet;
 pub mod pair;
 pub mod pcap;
+pub mod poll;
 pub mod process;
 pub mod script;
 pub mod signals;
 pub mod spec;
 pub mod steering;
 pub mod stop;
-pub mod sys;
+mod sys;
 pub mod tap;
 pub mod tun;
 pub mod unix;

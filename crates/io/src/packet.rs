@@ -30,7 +30,8 @@ use whimbrel_wire::{EthernetHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::entropy;
-use crate::sys::packet::{InterfaceState, PacketSocket, Ring, Slot};
+use crate::sys::packet::{InterfaceState, PacketOption, PacketSocket, Ring};
+use crate::sys::ring::{RingShape, Slot};
 use crate::tun::Offload;
 use crate::tun::vnet::{self, VnetHeader};
 
@@ -93,12 +94,14 @@ impl PacketWire {
         let socket = PacketSocket::new().map_err(PacketError::on_socket)?;
         let state = judge_interface(config, &socket)?;
         let refused = |doing| move |error| PacketError::on_setup(doing, config, error);
-        socket.set(libc::PACKET_IGNORE_OUTGOING, 1).map_err(refused("ignore what it sends"))?;
-        socket.set(libc::PACKET_VNET_HDR, 1).map_err(refused("ask for offload headers"))?;
-        socket.set(libc::PACKET_COPY_THRESH, 1).map_err(refused("keep super-frames"))?;
+        let set = |option| socket.set(option, 1);
+        set(PacketOption::IgnoreOutgoing).map_err(refused("ignore what it sends"))?;
+        set(PacketOption::VnetHeader).map_err(refused("ask for offload headers"))?;
+        set(PacketOption::CopyThreshold).map_err(refused("keep super-frames"))?;
         socket.set_receive_buffer(SUPER_OCTETS);
         let slot = (SLOT_HEAD + usize::from(mtu(&state))).next_power_of_two().max(LEAST_SLOT);
-        let ring = socket.ring(slot, RING_FRAMES).map_err(refused("make a ring"))?;
+        let ring = RingShape::new(slot, RING_FRAMES).and_then(|shape| socket.ring(shape));
+        let ring = ring.map_err(refused("make a ring"))?;
         let program = filter::own_frames(mac);
         socket.attach_filter(&program).map_err(refused("filter frames"))?;
         Ok(Self {

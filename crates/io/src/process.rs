@@ -1,4 +1,25 @@
-//! What this process and its threads take of the machine, and what they start.
+//! What this process and its threads take of the machine, what they may have of it, and what they start.
+
+use std::io;
 
 pub use crate::sys::bpf::pin_to;
 pub use crate::sys::process::{CpuTime, cpu_time, end_with_starter};
+use crate::sys::stream::socket;
+
+/// A kind of socket that carries frames, which takes a privilege.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameSocket {
+    /// packet(7).
+    Packet,
+    /// AF_XDP, which a kernel may lack.
+    Xdp,
+}
+
+/// Why this process may have no socket of that kind, if it may not: tried.
+pub fn attempt_socket(kind: FrameSocket) -> io::Result<()> {
+    let family = match kind {
+        FrameSocket::Packet => libc::AF_PACKET,
+        FrameSocket::Xdp => libc::AF_XDP,
+    };
+    socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0).map(drop)
+}

@@ -1,22 +1,29 @@
-//! The system calls that the standard library does not have, each behind a safe wrapper.
+//! The system calls that the standard library does not have, each behind a safe wrapper: whatever a
+//! caller passes, the kernel reads and writes what was lent for it, and nothing else. What a call needs
+//! for that it takes by types: options and requests are closed enums where their values differ in size,
+//! and a descriptor is of the kind that the request is for.
 //!
 //! Descriptors are owned or borrowed by the standard library's types, reading and writing is its
-//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), the ioctls of TUN,
+//! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), TUN ([`tun`]),
 //! sockets that keep the bounds of messages ([`seqpacket`]) or carry whole frames ([`packet`]), programs
 //! that run in the kernel ([`bpf`]),
-//! epoll and `TCP_INFO` ([`epoll`]), bounds of this process ([`limits`]), second signals ([`signal`]), and what scripts do to the kernel: network namespaces ([`namespace`]) and every call on a stream
+//! epoll and `TCP_INFO` ([`epoll`]), bounds of this process ([`limits`]), second signals ([`signal`]),
+//! what children live by ([`process`]), and what scripts do to the kernel: network namespaces
+//! ([`namespace`]) and every call on a stream
 //! socket ([`stream`]).
 #![allow(unsafe_code)]
 
-pub mod bpf;
-pub mod epoll;
+pub(crate) mod bpf;
+pub(crate) mod epoll;
 pub(crate) mod limits;
-pub mod namespace;
-pub mod packet;
-pub mod process;
-pub mod seqpacket;
-pub mod signal;
-pub mod stream;
+pub(crate) mod namespace;
+pub(crate) mod packet;
+pub(crate) mod process;
+pub(crate) mod ring;
+pub(crate) mod seqpacket;
+pub(crate) mod signal;
+pub(crate) mod stream;
+pub(crate) mod tun;
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -25,28 +32,28 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use libc::{c_int, c_uint, c_ulong};
+use libc::c_int;
 
 /// A counter in the kernel that can be waited on. Non-blocking.
 #[derive(Debug)]
-pub struct EventFd(File);
+pub(crate) struct EventFd(File);
 
 impl EventFd {
     /// At zero.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: eventfd takes no pointer.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         Ok(Self(File::from(own(fd)?)))
     }
 
     /// Makes it readable.
-    pub fn signal(&self) {
+    pub(crate) fn signal(&self) {
         // Fails only when the counter is at its end, and it is readable then.
         let _ = (&self.0).write(&1u64.to_ne_bytes());
     }
 
     /// Makes it unreadable.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         // Fails only when it is unreadable already.
         let _ = (&self.0).read(&mut [0; 8]);
     }
@@ -118,12 +125,12 @@ pub fn ppoll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<us
 }
 
 /// A socket to the kernel's routing tables. Blocking: the kernel answers within the request.
-pub fn route_socket() -> io::Result<File> {
+pub(crate) fn route_socket() -> io::Result<File> {
     netlink_socket(libc::NETLINK_ROUTE)
 }
 
 /// A socket to what the kernel says of its sockets. Blocking, as [`route_socket`].
-pub fn diag_socket() -> io::Result<File> {
+pub(crate) fn diag_socket() -> io::Result<File> {
     netlink_socket(libc::NETLINK_SOCK_DIAG)
 }
 
@@ -135,7 +142,7 @@ fn netlink_socket(protocol: c_int) -> io::Result<File> {
 }
 
 /// The number of the interface called `name`, in this thread's network namespace.
-pub fn interface_index(name: &CStr) -> io::Result<u32> {
+pub(crate) fn interface_index(name: &CStr) -> io::Result<u32> {
     // SAFETY: a `CStr` ends with a zero octet.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
@@ -143,7 +150,7 @@ pub fn interface_index(name: &CStr) -> io::Result<u32> {
 
 /// Whether the interface called `name` is asked to complete the checksums of what it sends
 /// (`ethtool -k`: tx-checksumming), in this thread's network namespace.
-pub fn leaves_checksums(name: &CStr) -> io::Result<bool> {
+pub(crate) fn leaves_checksums(name: &CStr) -> io::Result<bool> {
     let socket = stream::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0)?;
     // struct ethtool_value: what is asked, and the answer.
     let mut value: [u32; 2] = [ETHTOOL_GTXCSUM, 0];
@@ -160,35 +167,10 @@ const ETHTOOL_GTXCSUM: u32 = 0x16;
 
 /// Lets the calling thread, and those that it starts from now on, run before all that is not
 /// real-time (SCHED_RR, the least of its priorities). Needs CAP_SYS_NICE.
-pub fn run_in_real_time() -> io::Result<()> {
+pub(crate) fn run_in_real_time() -> io::Result<()> {
     let least = libc::sched_param { sched_priority: 1 };
     // SAFETY: the kernel reads one structure, which outlives the call; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const least) }).map(|_| ())
-}
-
-/// TUNSETIFF: makes of `tun` (an open `/dev/net/tun`) a queue of the interface `name`, which is
-/// made if there is none.
-pub fn tun_set_iff(tun: &File, name: &CStr, flags: c_int) -> io::Result<()> {
-    let mut request = interface_request(name);
-    request.ifr_ifru.ifru_flags = flags as libc::c_short;
-    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which is lent exclusively.
-    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
-    Ok(())
-}
-
-/// TUNSETVNETHDRSZ: how many octets of offload header precede each frame.
-pub fn tun_set_vnet_header_size(tun: &File, octets: c_int) -> io::Result<()> {
-    // SAFETY: TUNSETVNETHDRSZ reads one `int`, which outlives the call.
-    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const octets) })?;
-    Ok(())
-}
-
-/// TUNSETOFFLOAD: what frames the kernel may pass to us (`TUN_F_*`).
-pub fn tun_set_offload(tun: &File, features: c_uint) -> io::Result<()> {
-    let features = c_ulong::from(features);
-    // SAFETY: TUNSETOFFLOAD takes its argument by value.
-    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETOFFLOAD, features) })?;
-    Ok(())
 }
 
 /// A request of ioctl(2) about the interface called `name`.

@@ -5,10 +5,9 @@
 //! system call each (0.7 to 1.0 us); what makes it fast is that one frame may stand for up to 64 kB
 //! of segments, in both directions ([`vnet`]).
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
 
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::segment::MAX_SLICES;
@@ -18,6 +17,7 @@ use whimbrel_wire::EthernetHeader;
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::netlink::Netlink;
 use crate::steering::program;
+use crate::sys::tun::TunFile;
 use crate::{entropy, sys};
 
 pub mod config;
@@ -32,7 +32,7 @@ use vnet::VnetHeader;
 /// it persistent before.
 #[derive(Debug)]
 pub struct Tun {
-    file: File,
+    file: TunFile,
     capabilities: Capabilities,
     offloads: Offloads,
     arena: Box<[u8]>,
@@ -79,7 +79,7 @@ impl Tun {
         if let [first, _, ..] = queues.as_slice() {
             let program = sys::bpf::load(&program::extended(config.queues()));
             // Without it each frame finds its way all the same, at a copy.
-            let _ = program.and_then(|program| sys::bpf::tun_set_steering(&first.file, &program));
+            let _ = program.and_then(|program| first.file.set_steering(&program));
         }
         set_up(config)?;
         Ok(queues)
@@ -94,7 +94,7 @@ impl Tun {
     /// is to be sent later; an error if the interface is gone.
     pub fn send(&mut self, segment: &TxSegment) -> io::Result<Option<TxOutcome>> {
         let vnet = VnetHeader::of_segment(segment, self.link_header_len());
-        let Err(error) = write_segment(&self.file, &vnet, segment) else {
+        let Err(error) = write_segment(self.file.file(), &vnet, segment) else {
             self.count_sent(segment);
             return Ok(None);
         };
@@ -112,9 +112,7 @@ impl Tun {
     }
 
     fn attach(config: &TunConfig) -> Result<Self, TunError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
-        let file = options.open("/dev/net/tun").map_err(TunError::on_open)?;
+        let file = TunFile::open().map_err(TunError::on_open)?;
         let name = config.name().to_string_lossy();
         let medium = medium(config.layer())?;
         let mut flags = libc::IFF_NO_PI | libc::IFF_VNET_HDR;
@@ -125,9 +123,9 @@ impl Tun {
         if config.queues() > 1 {
             flags |= libc::IFF_MULTI_QUEUE;
         }
-        sys::tun_set_iff(&file, config.name(), flags)
+        file.set_interface(config.name(), flags)
             .map_err(|error| TunError::on_attach(&name, error))?;
-        sys::tun_set_vnet_header_size(&file, VnetHeader::LEN as i32)
+        file.set_vnet_header_size(VnetHeader::LEN as i32)
             .map_err(|error| TunError::on_setup("set the offload header's size", &name, error))?;
         let offloads = accept_offloads(&file, config.offload())
             .map_err(|error| TunError::on_setup("set offloads", &name, error))?;
@@ -146,7 +144,7 @@ impl Tun {
         let mut start = FIRST;
         while burst.taken < MAX_BURST && start < BURST_OCTETS {
             let Some(buffer) = self.arena.get_mut(start..start + SLOT) else { break };
-            let read = (&self.file).read(buffer);
+            let read = self.file.file().read(buffer);
             if read.as_ref().is_err_and(ends_burst) {
                 match read {
                     Err(error) if burst.taken == 0 && !is_transient(&error) => return Err(error),
@@ -282,7 +280,7 @@ fn capabilities(config: &TunConfig, medium: Medium) -> Capabilities {
 }
 
 /// Asks for all offloads, then for fewer, until the kernel takes what we ask for.
-fn accept_offloads(tun: &File, offload: Offload) -> io::Result<Offloads> {
+fn accept_offloads(tun: &TunFile, offload: Offload) -> io::Result<Offloads> {
     let tso = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     let all = tso | libc::TUN_F_TSO_ECN | libc::TUN_F_USO4 | libc::TUN_F_USO6;
     let ladder: &[u32] = match offload {
@@ -290,11 +288,11 @@ fn accept_offloads(tun: &File, offload: Offload) -> io::Result<Offloads> {
         Offload::Off => &[],
     };
     for &features in ladder {
-        if sys::tun_set_offload(tun, features).is_ok() {
+        if tun.set_offload(features).is_ok() {
             return Ok(Offloads(features));
         }
     }
-    sys::tun_set_offload(tun, 0)?;
+    tun.set_offload(0)?;
     Ok(Offloads(0))
 }
 

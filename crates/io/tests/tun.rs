@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Device, Tun, TunError, WireSpec};
 use whimbrel_stack::RxFrame;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use socket2::{Domain, SockAddr, Socket, Type};
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Device, TxOutcome, UnixError, UnixWire, WireSpec, entropy};
 use whimbrel_stack::{Event, Recv, Shard, ShardConfig, TxBatch};
 use whimbrel_tcp::{Tunables, TxSegment};
@@ -191,8 +192,8 @@ fn the_second_end_is_lost_with_the_first_whose_file_goes_with_it() {
 fn a_socket_that_a_dead_process_left_behind_is_replaced() {
     let folder = Folder::new();
     // Closing a listener leaves its file behind, as a crash does.
-    let stale = whimbrel_io::sys::seqpacket::SeqPacket::new().unwrap();
-    stale.listen(&folder.path(), 1).unwrap();
+    let stale = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+    stale.bind(&SockAddr::unix(folder.path()).unwrap()).unwrap();
     drop(stale);
     assert!(folder.path().exists());
     pair(&folder.path());

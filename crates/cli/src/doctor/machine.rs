@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use whimbrel_io::netlink::veth::{self, Veth};
 use whimbrel_io::packet::fanout;
-use whimbrel_io::sys::stream::socket;
+use whimbrel_io::process::{FrameSocket, attempt_socket};
 
 use crate::proc::{self, first_line};
 
@@ -55,7 +55,7 @@ impl Machine {
         let kernel = |name: &str| first_line(&format!("/proc/sys/{name}"));
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let has = |family| socket(family, SOCK_RAW, 0).map(drop).map_err(|error| error.kind());
+        let has = |kind| attempt_socket(kind).map_err(|error| error.kind());
         let tun = File::options().read(true).write(true).open("/dev/net/tun");
         Self {
             program: std::env::current_exe().unwrap_or_else(|_| "whimbrel".into()),
@@ -73,10 +73,10 @@ impl Machine {
                 &fs::read_to_string("/proc/net/if_inet6").unwrap_or_default(),
             ),
             forwards: kernel("net/ipv4/ip_forward") == "1",
-            packet: has(AF_PACKET),
+            packet: has(FrameSocket::Packet),
             fanout: fanout::attempt().map_err(|error| error.kind()),
             veths: veth::ends().unwrap_or_default(),
-            xdp: has(AF_XDP),
+            xdp: has(FrameSocket::Xdp),
         }
     }
 
@@ -154,11 +154,6 @@ fn limit(limits: &str, name: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
-
-/// socket(2) of Linux.
-const AF_PACKET: i32 = 17;
-const AF_XDP: i32 = 44;
-const SOCK_RAW: i32 = 3;
 
 #[cfg(test)]
 mod tests;

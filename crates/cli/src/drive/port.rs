@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use whimbrel_apps::Model;
-use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Activity, Port, Stop};
 use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;

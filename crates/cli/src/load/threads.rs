@@ -8,7 +8,7 @@ use std::time::Duration;
 use whimbrel_apps::Part;
 use whimbrel_apps::http::{FixedBody, HttpServer};
 use whimbrel_apps::load::Runs;
-use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;

@@ -3,7 +3,7 @@
 use std::io;
 
 use whimbrel_apps::Model;
-use whimbrel_io::sys::{Interest, PollFd, ppoll};
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 
 use super::board::Totals;

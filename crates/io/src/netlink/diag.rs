@@ -84,3 +84,6 @@ const SOCK_DESTROY: u16 = 21;
 const ID_LEN: usize = 48;
 /// Every state.
 const ALL: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests;

@@ -5,17 +5,17 @@ use std::io;
 
 use crate::packet::filter;
 use crate::steering::program;
-use crate::sys::packet::PacketSocket;
+use crate::sys::packet::{PacketOption, PacketSocket};
 
 /// Makes of `socket` one more that shares the frames of `first`, or a first one. It hears already.
 pub(super) fn join(socket: &PacketSocket, first: Option<&PacketSocket>) -> io::Result<()> {
     let group = match first {
         // The kernel finds a number that no group has yet.
         None => (libc::PACKET_FANOUT_FLAG_UNIQUEID << 16).cast_signed(),
-        Some(first) => first.option(libc::PACKET_FANOUT)? & 0xffff,
+        Some(first) => first.option(PacketOption::Fanout)? & 0xffff,
     };
     let how = (libc::PACKET_FANOUT_CBPF << 16).cast_signed();
-    socket.set(libc::PACKET_FANOUT, group | how)
+    socket.set(PacketOption::Fanout, group | how)
 }
 
 /// From now on the socket of a segment, of so many, follows from its ports.

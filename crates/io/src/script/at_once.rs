@@ -15,7 +15,7 @@ use super::Machine;
 use super::descriptors::Descriptor;
 use super::options;
 use super::perform::{failed, perform};
-use crate::sys::stream;
+use crate::sys::stream::{self, Polled, Whom};
 
 /// How far a call got.
 pub(super) enum AtOnce {
@@ -60,7 +60,7 @@ fn may_block(call: &Call, machine: &Machine) -> io::Result<bool> {
     let find = |fd: &i32| machine.descriptors.find(*fd);
     Ok(match call {
         Call::Connect { fd, .. } => blocks(&*find(fd)?)?,
-        Call::Accept { fd, .. } => blocks(&*find(fd)?)? && !is_readable(*fd)?,
+        Call::Accept { fd, .. } => blocks(&*find(fd)?)? && !is_readable(&*find(fd)?)?,
         Call::Close { fd } => options::lingers(&*find(fd)?),
         Call::Receive { fd, flags, .. } | Call::Send { fd, flags, .. } => {
             !flags.has(MsgFlags::MSG_DONTWAIT) && blocks(&*find(fd)?)?
@@ -120,8 +120,9 @@ fn blocks(descriptor: &Descriptor) -> io::Result<bool> {
     Ok(stream::file_flags(descriptor.as_fd())? & libc::O_NONBLOCK == 0)
 }
 
-fn is_readable(fd: i32) -> io::Result<bool> {
-    Ok(stream::poll(&mut [(fd, libc::POLLIN, 0)], 0)? > 0)
+fn is_readable(descriptor: &Descriptor) -> io::Result<bool> {
+    let whom = Whom::Descriptor(descriptor.as_fd());
+    Ok(stream::poll(&mut [Polled { whom, events: libc::POLLIN, revents: 0 }], 0)? > 0)
 }
 
 const NO_TIME: TimeOut = TimeOut::After(Duration::ZERO);

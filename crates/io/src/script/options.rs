@@ -13,18 +13,20 @@ pub(super) fn read(descriptor: &Descriptor, option: SocketOption) -> io::Result<
     Ok(match option {
         SocketOption::Info => OptionValue::Info(Box::new(tcp_info(descriptor)?)),
         SocketOption::Linger => {
-            let octets = octets(descriptor, option)?;
+            let octets = stream::getsockopt(descriptor.as_fd(), option)?;
             let seconds = number_at(&octets, 4).cast_unsigned();
             let on = number_at(&octets, 0) != 0;
             OptionValue::Linger(if on { Linger::Seconds(seconds) } else { Linger::Off })
         }
         SocketOption::Congestion => {
-            let mut octets = octets(descriptor, option)?;
+            let mut octets = stream::getsockopt(descriptor.as_fd(), option)?;
             octets.truncate(octets.iter().position(|octet| *octet == 0).unwrap_or(octets.len()));
             OptionValue::Text(String::from_utf8_lossy(&octets).into_owned())
         }
-        SocketOption::FastOpenKey => OptionValue::Octets(octets(descriptor, option)?),
-        _ => OptionValue::Int(number_at(&octets(descriptor, option)?, 0)),
+        SocketOption::FastOpenKey => {
+            OptionValue::Octets(stream::getsockopt(descriptor.as_fd(), option)?)
+        }
+        _ => OptionValue::Int(number_at(&stream::getsockopt(descriptor.as_fd(), option)?, 0)),
     })
 }
 
@@ -45,7 +47,7 @@ pub(super) fn write(
         // There is nothing that one could be written to.
         OptionValue::Info(_) => return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT)),
     };
-    stream::setsockopt(descriptor.as_fd(), option.level(), option.number(), &octets)
+    stream::setsockopt(descriptor.as_fd(), option, &octets)
 }
 
 /// Whether closing it may wait.
@@ -55,16 +57,8 @@ pub(super) fn lingers(descriptor: &Descriptor) -> bool {
 
 /// `TCP_INFO`. Of what the kernel does not tell, being older, the value is 0.
 pub(super) fn tcp_info(descriptor: &Descriptor) -> io::Result<TcpInfo> {
-    let octets = octets(descriptor, SocketOption::Info)?;
+    let octets = stream::getsockopt(descriptor.as_fd(), SocketOption::Info)?;
     Ok(TcpInfo::by_field(|name| field(&octets, name)))
-}
-
-fn octets(descriptor: &Descriptor, option: SocketOption) -> io::Result<Vec<u8>> {
-    let mut octets = vec![0; ROOM];
-    let fd = descriptor.as_fd();
-    let len = stream::getsockopt(fd, option.level(), option.number(), &mut octets)?;
-    octets.truncate(len);
-    Ok(octets)
 }
 
 /// The `int` that begins at `at`; a shorter value is a smaller number.
@@ -160,9 +154,6 @@ const FIELDS: &[(&str, usize, Shape)] = &[
     ("tcpi_rcv_wnd", 232, Shape::Word),
     ("tcpi_rehash", 236, Shape::Word),
 ];
-
-/// More than any option's value here, also in kernels to come.
-const ROOM: usize = 1024;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use whimbrel_posix::sockets::Ioctl;
@@ -16,7 +17,7 @@ use super::Machine;
 use super::descriptors::{Descriptor, Descriptors};
 use super::options;
 use crate::Stop;
-use crate::sys::stream::{self, Question, RawAddress};
+use crate::sys::stream::{self, Question, RawAddress, Whom};
 
 type Outcome = io::Result<(i64, Filled)>;
 
@@ -175,21 +176,27 @@ fn send(descriptor: &Descriptor, with: &Writing, flags: MsgFlags) -> Outcome {
 fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
     // Held, so that none of the numbers is given to another descriptor meanwhile.
     let held: Vec<_> = fds.iter().map(|polled| machine.descriptors.find(polled.fd)).collect();
-    let raw = |(polled, held): (&Polled, &io::Result<_>)| {
-        let is_foreign = polled.fd >= 0 && held.is_err();
-        let fd = if is_foreign { NO_DESCRIPTOR } else { polled.fd };
-        (fd, polled.events.bits() as i16, 0)
-    };
-    let mut raws: Vec<_> = fds.iter().zip(&held).map(raw).collect();
+    let mut raws: Vec<_> = fds.iter().zip(&held).map(raw_polled).collect();
     let ready = in_slices(&machine.stop, time_out, |milliseconds| {
         Ok(Some(stream::poll(&mut raws, milliseconds)?).filter(|ready| *ready > 0))
     })?;
-    let found = |(polled, (_, _, revents)): (&Polled, stream::Polled)| {
-        let revents = PollEvents::from_bits(u32::from(revents.cast_unsigned()));
+    let found = |(polled, raw): (&Polled, stream::Polled<'_>)| {
+        let revents = PollEvents::from_bits(u32::from(raw.revents.cast_unsigned()));
         Polled { revents, ..*polled }
     };
     let found = fds.iter().zip(raws).map(found).collect();
     Ok((ready.unwrap_or(0) as i64, Filled::Polled(found)))
+}
+
+fn raw_polled<'h>(
+    (polled, held): (&Polled, &'h io::Result<Arc<Descriptor>>),
+) -> stream::Polled<'h> {
+    let whom = match held {
+        Ok(descriptor) => Whom::Descriptor(descriptor.as_fd()),
+        Err(_) if polled.fd < 0 => Whom::Ignored,
+        Err(_) => Whom::Nobody,
+    };
+    stream::Polled { whom, events: polled.events.bits() as i16, revents: 0 }
 }
 
 fn epoll_wait(machine: &Machine, epoll: i32, most: u32, time_out: TimeOut) -> Outcome {
@@ -227,5 +234,3 @@ fn in_slices<T>(
 }
 
 const SLICE: Duration = Duration::from_millis(50);
-/// No process has as many.
-const NO_DESCRIPTOR: i32 = i32::MAX;

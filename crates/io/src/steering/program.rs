@@ -42,7 +42,7 @@ pub fn classic(queues: u16) -> [sock_filter; 21] {
 
 /// For a TUN device of `queues` queues, whose packets begin with their IP header. What lies beyond a
 /// packet's end ends the program with 0.
-pub fn extended(queues: u16) -> [Instruction; 26] {
+pub(crate) fn extended(queues: u16) -> [Instruction; 26] {
     let number = |code, to, value: u32| instruction(code, to, 0, 0, value);
     let unless = |value, beyond| instruction(JNE, R0, 0, beyond, value);
     [

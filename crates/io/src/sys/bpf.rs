@@ -1,25 +1,34 @@
 //! Programs for the kernel's own machine, loaded by bare bpf(2), and processors to run on.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use libc::{c_int, c_long};
 
-use super::check;
+use super::{check, own};
 
 /// One instruction: `struct bpf_insn` of linux/bpf.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub struct Instruction {
+pub(crate) struct Instruction {
     /// What to do.
-    pub code: u8,
+    pub(crate) code: u8,
     /// The register to change, and above it, by four bits, the one to read.
-    pub registers: u8,
+    pub(crate) registers: u8,
     /// How far to jump.
-    pub offset: i16,
+    pub(crate) offset: i16,
     /// A number.
-    pub immediate: i32,
+    pub(crate) immediate: i32,
+}
+
+/// A program that the kernel has checked.
+#[derive(Debug)]
+pub(crate) struct Program(OwnedFd);
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// What BPF_PROG_LOAD is told: the front of `union bpf_attr`.
@@ -33,7 +42,7 @@ struct Load {
 
 /// Has the kernel check `program`, which sees packets and reads them alone. Needs CAP_BPF, or
 /// CAP_SYS_ADMIN where the system asks for it.
-pub fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+pub(crate) fn load(program: &[Instruction]) -> io::Result<Program> {
     let load = Load {
         kind: BPF_PROG_TYPE_SOCKET_FILTER,
         count: program.len() as u32,
@@ -44,18 +53,7 @@ pub fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     // SAFETY: the kernel reads `len` octets, and from there the instructions and the license, all
     // of which outlive the call.
     let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const load, len) };
-    let fd = check(c_int::try_from(fd).unwrap_or(-1))?;
-    // SAFETY: the descriptor is valid, it was made just now, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// TUNSETSTEERINGEBPF: the answer of this program, modulo the number of queues, is the queue that the
-/// kernel sends a packet to.
-pub fn tun_set_steering(tun: &File, program: &OwnedFd) -> io::Result<()> {
-    let program: c_int = program.as_raw_fd();
-    // SAFETY: TUNSETSTEERINGEBPF reads one `int`, which outlives the call.
-    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETSTEERINGEBPF, &raw const program) })?;
-    Ok(())
+    own(c_int::try_from(fd).unwrap_or(-1)).map(Program)
 }
 
 /// Lets the calling thread run on this processor alone.

@@ -8,37 +8,37 @@ use super::{check, own};
 
 /// A set of descriptors whose readiness the kernel reports, each change once.
 #[derive(Debug)]
-pub struct Epoll(File);
+pub(crate) struct Epoll(File);
 
 /// What became ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Readiness {
+pub(crate) struct Readiness {
     /// The number it was added with.
-    pub token: u64,
+    pub(crate) token: u64,
     /// There is something to read, or the end, or an error.
-    pub readable: bool,
+    pub(crate) readable: bool,
     /// There is room to write, or an error.
-    pub writable: bool,
+    pub(crate) writable: bool,
 }
 
 /// Room for what one call reports.
-pub type Room = [libc::epoll_event; AT_ONCE];
+pub(crate) type Room = [libc::epoll_event; AT_ONCE];
 
 impl Epoll {
     /// An empty set.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: epoll_create1 takes no pointer.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         Ok(Self(File::from(own(fd)?)))
     }
 
     /// Room for [`Epoll::poll`].
-    pub const fn room() -> Room {
+    pub(crate) const fn room() -> Room {
         [libc::epoll_event { events: 0, u64: 0 }; AT_ONCE]
     }
 
     /// Adds a descriptor; it leaves the set when it is closed.
-    pub fn add(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
         let (set, fd) = (self.0.as_raw_fd(), fd.as_raw_fd());
@@ -48,7 +48,10 @@ impl Epoll {
     }
 
     /// What became ready since, without waiting.
-    pub fn poll<'r>(&self, room: &'r mut Room) -> io::Result<impl Iterator<Item = Readiness> + 'r> {
+    pub(crate) fn poll<'r>(
+        &self,
+        room: &'r mut Room,
+    ) -> io::Result<impl Iterator<Item = Readiness> + 'r> {
         // SAFETY: the pointer leads to `AT_ONCE` events, lent exclusively for the call.
         let count = check(unsafe {
             libc::epoll_wait(self.0.as_raw_fd(), room.as_mut_ptr(), AT_ONCE as i32, 0)
@@ -74,7 +77,7 @@ impl AsFd for Epoll {
 
 /// `TCP_INFO` of a socket: `struct tcp_info` of linux/tcp.h in octets. An older kernel fills less
 /// of it; the rest is zero.
-pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO]> {
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO]> {
     let mut info = [0; TCP_INFO];
     let mut len = TCP_INFO as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` octets to where the first pointer leads, and their
@@ -92,6 +95,6 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO]> {
 }
 
 /// Changes reported by one call.
-pub const AT_ONCE: usize = 256;
+pub(crate) const AT_ONCE: usize = 256;
 /// As much of `struct tcp_info` as is looked at, octets: up to `tcpi_snd_wnd`.
-pub const TCP_INFO: usize = 232;
+pub(crate) const TCP_INFO: usize = 232;

@@ -9,11 +9,11 @@ use super::check;
 
 /// A network namespace. It lives as long as this, a thread in it, or a socket or device of it.
 #[derive(Debug)]
-pub struct Namespace(File);
+pub(crate) struct Namespace(File);
 
 impl Namespace {
     /// A fresh one, with nothing in it but a loopback interface that is down. Needs CAP_SYS_ADMIN.
-    pub fn fresh() -> io::Result<Self> {
+    pub(crate) fn fresh() -> io::Result<Self> {
         // It is made around a thread, which may then go.
         let maker = thread::Builder::new().spawn(|| {
             // SAFETY: unshare takes no pointer, and a network namespace is the thread's own.
@@ -28,7 +28,7 @@ impl Namespace {
     ///
     /// # Panics
     /// If the thread may not go back, having given up its privileges in `work`.
-    pub fn within<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         let _back = Return(Self::current()?);
         self.enter()?;
         Ok(work())
@@ -54,7 +54,7 @@ impl Drop for Return {
 }
 
 /// The number by which `/proc` knows the calling thread.
-pub fn thread_id() -> i32 {
+pub(crate) fn thread_id() -> i32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }

@@ -3,37 +3,60 @@
 
 use std::ffi::CStr;
 use std::io::{self, IoSlice, Read};
-use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use libc::{c_int, c_uint, sock_filter, tpacket2_hdr};
+use libc::{c_int, c_uint, sock_filter};
 
+use super::ring::{RingMemory, RingShape};
 use super::{check, interface_request, own, send_messages};
 
 /// A socket for whole frames. Non-blocking; it hears nothing before it is bound.
 #[derive(Debug)]
-pub struct PacketSocket(std::fs::File);
+pub(crate) struct PacketSocket(std::fs::File);
 
 /// What the kernel says of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct InterfaceState {
+pub(crate) struct InterfaceState {
     /// Its number.
-    pub index: u32,
+    pub(crate) index: u32,
     /// The largest packet, octets.
-    pub mtu: u32,
+    pub(crate) mtu: u32,
     /// Whether it is up.
-    pub up: bool,
+    pub(crate) up: bool,
     /// What its frames begin with: `ARPHRD_*`.
-    pub hardware: u16,
+    pub(crate) hardware: u16,
     /// Its own station.
-    pub station: [u8; 6],
+    pub(crate) station: [u8; 6],
+}
+
+/// Those options of the level SOL_PACKET whose value is an `int`, and that leave a ring as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PacketOption {
+    /// `PACKET_COPY_THRESH`: what exceeds its slot waits in the socket's queue.
+    CopyThreshold,
+    /// `PACKET_FANOUT`: the group that shares frames.
+    Fanout,
+    /// `PACKET_IGNORE_OUTGOING`: what the machine sends is not heard.
+    IgnoreOutgoing,
+    /// `PACKET_VNET_HDR`: an offload header precedes each frame.
+    VnetHeader,
+}
+
+impl PacketOption {
+    const fn number(self) -> c_int {
+        match self {
+            Self::CopyThreshold => libc::PACKET_COPY_THRESH,
+            Self::Fanout => libc::PACKET_FANOUT,
+            Self::IgnoreOutgoing => libc::PACKET_IGNORE_OUTGOING,
+            Self::VnetHeader => libc::PACKET_VNET_HDR,
+        }
+    }
 }
 
 impl PacketSocket {
     /// A socket of no interface. Needs CAP_NET_RAW.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: socket takes no pointer.
         let fd = own(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
@@ -41,7 +64,7 @@ impl PacketSocket {
     }
 
     /// What is so of the interface called `name`, in the socket's network namespace.
-    pub fn interface(&self, name: &CStr) -> io::Result<InterfaceState> {
+    pub(crate) fn interface(&self, name: &CStr) -> io::Result<InterfaceState> {
         let ask = |request| {
             let mut asked = interface_request(name);
             // SAFETY: each of the requests below reads and writes one `ifreq`, lent exclusively.
@@ -70,25 +93,25 @@ impl PacketSocket {
     }
 
     /// Whether there is still an interface of this number.
-    pub fn is_there(&self, index: u32) -> bool {
+    pub(crate) fn is_there(&self, index: u32) -> bool {
         let mut asked = interface_request(c"");
         asked.ifr_ifru.ifru_ifindex = index.cast_signed();
         // SAFETY: SIOCGIFNAME reads and writes one `ifreq`, which is lent exclusively.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCGIFNAME, &raw mut asked) == 0 }
     }
 
-    /// Sets an option of the level SOL_PACKET whose value is a number.
-    pub fn set(&self, option: c_int, value: c_int) -> io::Result<()> {
-        self.set_option(libc::SOL_PACKET, option, &value)
+    /// Sets an option of the level SOL_PACKET.
+    pub(crate) fn set(&self, option: PacketOption, value: c_int) -> io::Result<()> {
+        self.set_option(libc::SOL_PACKET, option.number(), &value)
     }
 
-    /// Asks for the number that is the value of an option of the level SOL_PACKET.
-    pub fn option(&self, option: c_int) -> io::Result<c_int> {
-        self.read_option(libc::SOL_PACKET, option, 0)
+    /// Asks for the value of an option of the level SOL_PACKET.
+    pub(crate) fn option(&self, option: PacketOption) -> io::Result<c_int> {
+        self.read_option(libc::SOL_PACKET, option.number(), 0)
     }
 
     /// Room for frames that wait outside the ring, octets, as far as the system allows.
-    pub fn set_receive_buffer(&self, octets: c_int) {
+    pub(crate) fn set_receive_buffer(&self, octets: c_int) {
         let forced = self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &octets);
         if forced.is_err() {
             // Without CAP_NET_ADMIN up to net.core.rmem_max.
@@ -97,17 +120,22 @@ impl PacketSocket {
     }
 
     /// Takes only the frames for which this program (classic BPF) answers other than 0.
-    pub fn attach_filter(&self, program: &[sock_filter]) -> io::Result<()> {
+    pub(crate) fn attach_filter(&self, program: &[sock_filter]) -> io::Result<()> {
         self.set_option(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &fprog(program))
     }
 
     /// Chooses among the sockets of a fanout group by the answer of this program (classic BPF).
-    pub fn set_fanout_program(&self, program: &[sock_filter]) -> io::Result<()> {
+    pub(crate) fn set_fanout_program(&self, program: &[sock_filter]) -> io::Result<()> {
         self.set_option(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &fprog(program))
     }
 
     /// Makes the interface take frames for more than itself: `PACKET_MR_*`.
-    pub fn add_membership(&self, index: u32, kind: c_int, station: [u8; 6]) -> io::Result<()> {
+    pub(crate) fn add_membership(
+        &self,
+        index: u32,
+        kind: c_int,
+        station: [u8; 6],
+    ) -> io::Result<()> {
         let mut address = [0; 8];
         address[..6].copy_from_slice(&station);
         let membership = libc::packet_mreq {
@@ -120,7 +148,7 @@ impl PacketSocket {
     }
 
     /// Hears the frames of the interface of this number, of whatever protocol.
-    pub fn bind(&self, index: u32) -> io::Result<()> {
+    pub(crate) fn bind(&self, index: u32) -> io::Result<()> {
         // SAFETY: `sockaddr_ll` is a C structure of integers, for which zeroes are a value.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -132,41 +160,42 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Makes the ring that frames come in by (TPACKET_V2), of `slots` slots of `slot` octets each,
-    /// powers of two.
-    pub fn ring(&self, slot: usize, slots: usize) -> io::Result<Ring> {
-        self.set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as c_int)?;
-        let block = slot.max(BLOCK);
+    /// Makes the ring that frames come in by (TPACKET_V2).
+    pub(crate) fn ring(&self, shape: RingShape) -> io::Result<Ring> {
+        let version = libc::tpacket_versions::TPACKET_V2 as c_int;
+        self.set_option(libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        // The bounds of a shape let all of them fit.
+        let block = shape.slot().max(BLOCK);
         let request = libc::tpacket_req {
             tp_block_size: block as c_uint,
-            tp_block_nr: (slot * slots / block) as c_uint,
-            tp_frame_size: slot as c_uint,
-            tp_frame_nr: slots as c_uint,
+            tp_block_nr: (shape.octets() / block) as c_uint,
+            tp_frame_size: shape.slot() as c_uint,
+            tp_frame_nr: (shape.octets() / shape.slot()) as c_uint,
         };
         self.set_option(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        Ring::map(self.0.as_fd(), slot, slots)
+        Ok(Ring::over(Mapping::of(self.0.as_fd(), shape)?))
     }
 
     /// How many frames were dropped for want of a free slot since it was last asked.
-    pub fn take_drops(&self) -> io::Result<u32> {
+    pub(crate) fn take_drops(&self) -> io::Result<u32> {
         let nothing = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let statistics = self.read_option(libc::SOL_PACKET, libc::PACKET_STATISTICS, nothing)?;
         Ok(statistics.tp_drops)
     }
 
     /// The error that waits, which it clears.
-    pub fn take_error(&self) -> io::Result<c_int> {
+    pub(crate) fn take_error(&self) -> io::Result<c_int> {
         self.read_option(libc::SOL_SOCKET, libc::SO_ERROR, 0)
     }
 
     /// The next frame that was too large for its slot, into `place`. Returns its octets.
-    pub fn receive(&self, place: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn receive(&self, place: &mut [u8]) -> io::Result<usize> {
         (&self.0).read(place)
     }
 
     /// Sends frames, each of several slices and at most [`super::seqpacket::MOST`] of them. Returns
     /// how many were taken: one at least.
-    pub fn send(&self, frames: &[&[IoSlice<'_>]]) -> io::Result<usize> {
+    pub(crate) fn send(&self, frames: &[&[IoSlice<'_>]]) -> io::Result<usize> {
         send_messages(self.0.as_fd(), frames)
     }
 
@@ -200,95 +229,53 @@ impl From<PacketSocket> for OwnedFd {
     }
 }
 
-/// The slots that the kernel puts frames into, one after the other and round again.
-///
-/// A slot belongs to the kernel until its status says that it is the user's, and to the user until
-/// it is given back by [`Ring::release`].
+/// A ring's memory, which the kernel shares.
 #[derive(Debug)]
-pub struct Ring {
-    memory: NonNull<u8>,
-    slot: usize,
-    slots: usize,
-    /// The next slot that the kernel fills, or has filled.
-    next: usize,
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    shape: RingShape,
 }
 
-/// A frame in its slot.
-#[derive(Clone, Copy, Debug)]
-pub struct Slot<'a> {
-    /// `TP_STATUS_*`.
-    pub status: u32,
-    /// The frame's octets, of which those that did not fit are missing.
-    pub len: usize,
-    /// What stands in front of the frame: the offload header, if there is one, ends it.
-    pub head: &'a [u8],
-    /// The frame, as far as it fitted.
-    pub frame: &'a [u8],
-}
-
-impl Ring {
-    fn map(socket: BorrowedFd<'_>, slot: usize, slots: usize) -> io::Result<Self> {
-        let (access, len) = (libc::PROT_READ | libc::PROT_WRITE, slot * slots);
+impl Mapping {
+    /// Of a socket that has a ring of this shape: of another, mmap(2) is refused.
+    fn of(socket: BorrowedFd<'_>, shape: RingShape) -> io::Result<Self> {
+        let (access, len) = (libc::PROT_READ | libc::PROT_WRITE, shape.octets());
+        let anywhere = std::ptr::null_mut();
         // SAFETY: the kernel chooses a place that is free, for as many octets as the ring has.
-        let place = unsafe {
-            let anywhere = std::ptr::null_mut();
-            libc::mmap(anywhere, len, access, libc::MAP_SHARED, socket.as_raw_fd(), 0)
-        };
+        let place =
+            unsafe { libc::mmap(anywhere, len, access, libc::MAP_SHARED, socket.as_raw_fd(), 0) };
         if place == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let memory = NonNull::new(place.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { memory, slot, slots, next: 0 })
-    }
-
-    /// The frame in the slot `ahead` slots behind the next, if the kernel has filled it.
-    pub fn waiting(&self, ahead: usize) -> Option<Slot<'_>> {
-        if ahead >= self.slots {
-            return None;
-        }
-        let status = self.status(ahead).load(Ordering::Acquire);
-        if status & libc::TP_STATUS_USER == 0 {
-            return None;
-        }
-        // SAFETY: the slot lies in the mapping, and is the user's: the kernel writes nothing there
-        // before `release`, which takes the ring exclusively and so ends this borrow.
-        let octets = unsafe { std::slice::from_raw_parts(self.place(ahead).as_ptr(), self.slot) };
-        let number = |at| Some(u32::from_ne_bytes(*octets.get(at..)?.first_chunk()?));
-        let (len, kept) = (number(offset_of!(tpacket2_hdr, tp_len))?, number(KEPT)?);
-        let mac = octets.get(offset_of!(tpacket2_hdr, tp_mac)..)?.first_chunk()?;
-        let (head, rest) = octets.split_at_checked(u16::from_ne_bytes(*mac).into())?;
-        Some(Slot { status, len: len as usize, head, frame: rest.get(..kept as usize)? })
-    }
-
-    /// Gives the next `count` slots back to the kernel.
-    pub fn release(&mut self, count: usize) {
-        for _ in 0..count.min(self.slots) {
-            self.status(0).store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next = (self.next + 1) % self.slots;
-        }
-    }
-
-    fn status(&self, ahead: usize) -> &AtomicU32 {
-        // SAFETY: each slot begins with its status, aligned to 16 octets, and both sides access it
-        // as one word.
-        unsafe { self.place(ahead).cast().as_ref() }
-    }
-
-    fn place(&self, ahead: usize) -> NonNull<u8> {
-        // SAFETY: the product is less than the octets of the mapping.
-        unsafe { self.memory.add((self.next + ahead) % self.slots * self.slot) }
+        let start = NonNull::new(place.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, shape })
     }
 }
 
-// SAFETY: the mapping is the process', and whoever has the ring is its only user.
-unsafe impl Send for Ring {}
+// SAFETY: the mapping has as many octets as its shape, begins with a page and stays until it is
+// dropped. The kernel fills a slot while its status says so, and sets that when it has.
+unsafe impl RingMemory for Mapping {
+    fn start(&self) -> NonNull<u8> {
+        self.start
+    }
 
-impl Drop for Ring {
+    fn shape(&self) -> RingShape {
+        self.shape
+    }
+}
+
+// SAFETY: the mapping is the process', and whoever has it is its only user.
+unsafe impl Send for Mapping {}
+
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the place and length are those of `map`, and nothing borrows from them any more.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.slot * self.slots) };
+        // SAFETY: the place and length are those of `of`, and nothing borrows from them any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.shape.octets()) };
     }
 }
+
+/// The slots of a socket.
+pub(crate) type Ring = super::ring::Ring<Mapping>;
 
 /// A classic program as the kernel takes it; it reads what `program` borrows.
 fn fprog(program: &[sock_filter]) -> libc::sock_fprog {
@@ -297,4 +284,3 @@ fn fprog(program: &[sock_filter]) -> libc::sock_fprog {
 
 /// What the kernel has in one piece of memory: slots do not cross its bounds.
 const BLOCK: usize = 64 * 1024;
-const KEPT: usize = offset_of!(tpacket2_hdr, tp_snaplen);

@@ -11,25 +11,25 @@ use super::{check, own, send_messages};
 
 /// A socket. Non-blocking.
 #[derive(Debug)]
-pub struct SeqPacket(OwnedFd);
+pub(crate) struct SeqPacket(OwnedFd);
 
 /// What became of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Received {
+pub(crate) struct Received {
     /// Its octets; more than its place had, if it was cut. 0 from a socket whose peer is gone.
-    pub len: usize,
+    pub(crate) len: usize,
 }
 
 impl SeqPacket {
     /// A socket without a peer.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: socket takes no pointer.
         Ok(Self(own(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?))
     }
 
     /// Connects it to whoever listens at `path`.
-    pub fn connect(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn connect(&self, path: &Path) -> io::Result<()> {
         let (address, len) = address(path)?;
         // SAFETY: the address outlives the call, and `len` octets of it are its own.
         let result = unsafe { libc::connect(self.0.as_raw_fd(), (&raw const address).cast(), len) };
@@ -37,7 +37,7 @@ impl SeqPacket {
     }
 
     /// Makes a file of type socket at `path` and listens there for up to `backlog` who wait.
-    pub fn listen(&self, path: &Path, backlog: c_int) -> io::Result<()> {
+    pub(crate) fn listen(&self, path: &Path, backlog: c_int) -> io::Result<()> {
         let (address, len) = address(path)?;
         // SAFETY: the address outlives the call, and `len` octets of it are its own.
         let result = unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) };
@@ -47,7 +47,7 @@ impl SeqPacket {
     }
 
     /// The next who connected.
-    pub fn accept(&self) -> io::Result<Self> {
+    pub(crate) fn accept(&self) -> io::Result<Self> {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: accept4 may be told not to write the peer's address, by null pointers.
         let fd = unsafe {
@@ -59,13 +59,13 @@ impl SeqPacket {
 
     /// Sends messages, each of several slices and none of more than [`MOST`]. Returns how many were
     /// taken: one at least.
-    pub fn send(&self, messages: &[&[IoSlice<'_>]]) -> io::Result<usize> {
+    pub(crate) fn send(&self, messages: &[&[IoSlice<'_>]]) -> io::Result<usize> {
         send_messages(self.0.as_fd(), messages)
     }
 
     /// Takes up to `received.len()` messages, at most [`MOST`], into `arena`: the first into its
     /// first `place` octets, and so on. Returns how many there were: one at least.
-    pub fn receive(
+    pub(crate) fn receive(
         &self,
         arena: &mut [u8],
         place: usize,
@@ -122,4 +122,4 @@ fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
 }
 
 /// The most messages of one call.
-pub const MOST: usize = 64;
+pub(crate) const MOST: usize = 64;

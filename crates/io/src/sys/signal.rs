@@ -12,7 +12,7 @@ use crate::Clock;
 
 /// When the first signal of several came.
 #[derive(Debug)]
-pub struct FirstSignal {
+pub(crate) struct FirstSignal {
     clock: Clock,
     /// By that clock, nanoseconds.
     came: AtomicU64,
@@ -20,7 +20,7 @@ pub struct FirstSignal {
 
 impl FirstSignal {
     /// None came yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { clock: Clock::start(), came: AtomicU64::new(NONE) }
     }
 
@@ -41,7 +41,11 @@ impl Default for FirstSignal {
 }
 
 /// From now on `signal`, `gap` or more behind the first, does what it does without a handler.
-pub fn end_at_second(signal: i32, first: Arc<FirstSignal>, gap: Duration) -> io::Result<SigId> {
+pub(crate) fn end_at_second(
+    signal: i32,
+    first: Arc<FirstSignal>,
+    gap: Duration,
+) -> io::Result<SigId> {
     let act = move || {
         if first.is_before(first.clock.now(), gap) {
             // It fails only for signals that cannot be sent.

@@ -8,13 +8,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use libc::{c_int, c_short, c_void, socklen_t};
+use whimbrel_posix::SocketOption;
 
 use super::{check, own};
 
-/// `struct sockaddr_in` or `sockaddr_in6`, as octets.
+/// `struct sockaddr_in` or `sockaddr_in6`, as octets; of any other what had room, which is none.
 #[derive(Clone, Copy, Debug)]
-pub struct RawAddress {
+pub(crate) struct RawAddress {
     octets: [u8; RawAddress::ROOM],
+    /// [`RawAddress::ROOM`] at most.
     len: socklen_t,
 }
 
@@ -28,7 +30,7 @@ impl RawAddress {
     }
 
     /// The address that a call filled in, if it is of one of the two families.
-    pub fn to_std(&self) -> Option<SocketAddr> {
+    pub(crate) fn to_std(self) -> Option<SocketAddr> {
         let octets = self.octets.get(..self.len as usize)?;
         let port = u16::from_be_bytes(*octets.get(2..)?.first_chunk()?);
         let ip = match i32::from(u16::from_ne_bytes(*octets.first_chunk()?)) {
@@ -60,52 +62,54 @@ impl From<SocketAddr> for RawAddress {
 }
 
 /// socket(2).
-pub fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket takes no pointer.
     own(unsafe { libc::socket(domain, kind, protocol) })
 }
 
 /// bind(2).
-pub fn bind(fd: BorrowedFd<'_>, to: &RawAddress) -> io::Result<()> {
+pub(crate) fn bind(fd: BorrowedFd<'_>, to: &RawAddress) -> io::Result<()> {
     // SAFETY: the pointer leads to at least `len` octets that outlive the call.
     check(unsafe { libc::bind(fd.as_raw_fd(), to.pointer(), to.len) }).map(|_| ())
 }
 
 /// connect(2).
-pub fn connect(fd: BorrowedFd<'_>, to: &RawAddress) -> io::Result<()> {
+pub(crate) fn connect(fd: BorrowedFd<'_>, to: &RawAddress) -> io::Result<()> {
     // SAFETY: the pointer leads to at least `len` octets that outlive the call.
     check(unsafe { libc::connect(fd.as_raw_fd(), to.pointer(), to.len) }).map(|_| ())
 }
 
 /// listen(2).
-pub fn listen(fd: BorrowedFd<'_>, backlog: c_int) -> io::Result<()> {
+pub(crate) fn listen(fd: BorrowedFd<'_>, backlog: c_int) -> io::Result<()> {
     // SAFETY: listen takes no pointer.
     check(unsafe { libc::listen(fd.as_raw_fd(), backlog) }).map(|_| ())
 }
 
 /// accept4(2).
-pub fn accept(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<(OwnedFd, RawAddress)> {
+pub(crate) fn accept(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<(OwnedFd, RawAddress)> {
     let mut from = RawAddress::empty();
     let (place, len) = ((&raw mut from.octets).cast(), &raw mut from.len);
     // SAFETY: the kernel writes `len` octets at most, which are there, and then their number.
     let accepted = unsafe { libc::accept4(fd.as_raw_fd(), place, len, flags) };
+    // That of the whole address, also of one that was cut: of a family that this is not made for.
+    from.len = from.len.min(RawAddress::ROOM as socklen_t);
     Ok((own(accepted)?, from))
 }
 
 /// shutdown(2).
-pub fn shutdown(fd: BorrowedFd<'_>, how: c_int) -> io::Result<()> {
+pub(crate) fn shutdown(fd: BorrowedFd<'_>, how: c_int) -> io::Result<()> {
     // SAFETY: shutdown takes no pointer.
     check(unsafe { libc::shutdown(fd.as_raw_fd(), how) }).map(|_| ())
 }
 
 /// close(2), which says what dropping the descriptor does not.
-pub fn close(fd: OwnedFd) -> io::Result<()> {
+pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and from here on nobody's.
     check(unsafe { libc::close(fd.into_raw_fd()) }).map(|_| ())
 }
 
 /// readv(2).
-pub fn readv(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+pub(crate) fn readv(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     let count = buffers.len() as c_int;
     // SAFETY: an `IoSliceMut` is an `iovec`, and `count` of them are lent exclusively.
     let read = unsafe { libc::readv(fd.as_raw_fd(), buffers.as_mut_ptr().cast(), count) };
@@ -113,14 +117,14 @@ pub fn readv(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> io::Result<u
 }
 
 /// writev(2).
-pub fn writev(fd: BorrowedFd<'_>, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+pub(crate) fn writev(fd: BorrowedFd<'_>, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
     let count = buffers.len() as c_int;
     // SAFETY: an `IoSlice` is an `iovec`, and `count` of them outlive the call.
     check_len(unsafe { libc::writev(fd.as_raw_fd(), buffers.as_ptr().cast(), count) })
 }
 
 /// recvmsg(2): octets and `msg_flags`. recv(2) and recvfrom(2) are the same to a stream.
-pub fn recvmsg(
+pub(crate) fn recvmsg(
     fd: BorrowedFd<'_>,
     buffers: &mut [IoSliceMut<'_>],
     flags: c_int,
@@ -134,7 +138,7 @@ pub fn recvmsg(
 }
 
 /// sendmsg(2). send(2) and sendto(2) are the same to a stream.
-pub fn sendmsg(
+pub(crate) fn sendmsg(
     fd: BorrowedFd<'_>,
     buffers: &[IoSlice<'_>],
     to: Option<&RawAddress>,
@@ -152,42 +156,51 @@ pub fn sendmsg(
     check_len(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, flags) })
 }
 
-/// getsockopt(2): fills `value` from its start and returns how far.
-pub fn getsockopt(
-    fd: BorrowedFd<'_>,
-    level: c_int,
-    name: c_int,
-    value: &mut [u8],
-) -> io::Result<usize> {
-    let mut len = value.len() as socklen_t;
+/// getsockopt(2): the value, as octets.
+pub(crate) fn getsockopt(fd: BorrowedFd<'_>, option: SocketOption) -> io::Result<Vec<u8>> {
+    if option == SocketOption::ZeroCopyReceive {
+        // It takes addresses, and puts pages of the kernel's there.
+        return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
+    }
+    let mut value = vec![0; VALUE];
+    let mut len = VALUE as socklen_t;
     let place = value.as_mut_ptr().cast::<c_void>();
-    // SAFETY: the kernel writes `len` octets at most, which are lent exclusively.
+    let (level, name) = (option.level(), option.number());
+    // SAFETY: of all options of the type the kernel writes `len` octets at most, which are lent
+    // exclusively. (There are others: SO_GET_FILTER takes `len` for a number of instructions.)
     check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, place, &raw mut len) })?;
-    Ok(len as usize)
+    value.truncate(len as usize);
+    Ok(value)
 }
 
-/// setsockopt(2).
-pub fn setsockopt(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+/// setsockopt(2), of a value as octets.
+pub(crate) fn setsockopt(fd: BorrowedFd<'_>, option: SocketOption, value: &[u8]) -> io::Result<()> {
+    if option == SocketOption::ZeroCopy {
+        // From then on the kernel might read what it was given to send when that is gone.
+        return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
+    }
     let (place, len) = (value.as_ptr().cast::<c_void>(), value.len() as socklen_t);
-    // SAFETY: the kernel reads `len` octets, which are there.
+    let (level, name) = (option.level(), option.number());
+    // SAFETY: the kernel reads `len` octets, which are there; of no option of the type do they lead
+    // to others.
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, place, len) }).map(|_| ())
 }
 
 /// fcntl(2), F_GETFL.
-pub fn file_flags(fd: BorrowedFd<'_>) -> io::Result<c_int> {
+pub(crate) fn file_flags(fd: BorrowedFd<'_>) -> io::Result<c_int> {
     // SAFETY: F_GETFL takes no argument.
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })
 }
 
 /// fcntl(2), F_SETFL.
-pub fn set_file_flags(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<()> {
+pub(crate) fn set_file_flags(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<()> {
     // SAFETY: F_SETFL takes its argument by value.
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags) }).map(|_| ())
 }
 
 /// Those requests of ioctl(2) that answer a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Question {
+pub(crate) enum Question {
     /// FIONREAD, SIOCINQ.
     Unread,
     /// SIOCOUTQ.
@@ -199,7 +212,7 @@ pub enum Question {
 }
 
 /// ioctl(2) with one of these requests.
-pub fn ask(fd: BorrowedFd<'_>, question: Question) -> io::Result<c_int> {
+pub(crate) fn ask(fd: BorrowedFd<'_>, question: Question) -> io::Result<c_int> {
     let request = match question {
         Question::Unread => libc::FIONREAD,
         Question::Unacknowledged => libc::TIOCOUTQ,
@@ -212,30 +225,57 @@ pub fn ask(fd: BorrowedFd<'_>, question: Question) -> io::Result<c_int> {
     Ok(number)
 }
 
-/// One of poll(2)'s descriptors: its number, what is asked, and what is so.
-pub type Polled = (c_int, c_short, c_short);
+/// One of poll(2)'s descriptors: what is asked, and what is so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Polled<'a> {
+    /// Which.
+    pub(crate) whom: Whom<'a>,
+    /// What is asked.
+    pub(crate) events: c_short,
+    /// What is so.
+    pub(crate) revents: c_short,
+}
 
-/// poll(2), milliseconds. Numbers that are no descriptors are answered by POLLNVAL.
-pub fn poll(fds: &mut [Polled], milliseconds: c_int) -> io::Result<usize> {
-    let raw = |&(fd, events, _): &Polled| libc::pollfd { fd, events, revents: 0 };
+/// Whom poll(2) asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whom<'a> {
+    /// A descriptor.
+    Descriptor(BorrowedFd<'a>),
+    /// A number that is none: answered by POLLNVAL.
+    Nobody,
+    /// A negative number, which is passed over.
+    Ignored,
+}
+
+/// poll(2), milliseconds.
+pub(crate) fn poll(fds: &mut [Polled<'_>], milliseconds: c_int) -> io::Result<usize> {
+    let raw = |polled: &Polled<'_>| {
+        let fd = match polled.whom {
+            Whom::Descriptor(fd) => fd.as_raw_fd(),
+            // No process has as many.
+            Whom::Nobody => c_int::MAX,
+            Whom::Ignored => -1,
+        };
+        libc::pollfd { fd, events: polled.events, revents: 0 }
+    };
     let mut raws: Vec<_> = fds.iter().map(raw).collect();
     let count = raws.len() as libc::nfds_t;
     // SAFETY: the pointer leads to `count` structures that are lent exclusively.
     let ready = check(unsafe { libc::poll(raws.as_mut_ptr(), count, milliseconds) })?;
-    for ((_, _, revents), raw) in fds.iter_mut().zip(raws) {
-        *revents = raw.revents;
+    for (polled, raw) in fds.iter_mut().zip(raws) {
+        polled.revents = raw.revents;
     }
     Ok(ready.unsigned_abs() as usize)
 }
 
 /// epoll_create1(2).
-pub fn epoll_create() -> io::Result<OwnedFd> {
+pub(crate) fn epoll_create() -> io::Result<OwnedFd> {
     // SAFETY: epoll_create1 takes no pointer.
     own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
 }
 
 /// epoll_ctl(2).
-pub fn epoll_ctl(
+pub(crate) fn epoll_ctl(
     epoll: BorrowedFd<'_>,
     op: c_int,
     fd: BorrowedFd<'_>,
@@ -247,14 +287,19 @@ pub fn epoll_ctl(
     check(unsafe { libc::epoll_ctl(epoll.as_raw_fd(), op, fd.as_raw_fd(), place) }).map(|_| ())
 }
 
-/// epoll_wait(2), milliseconds: events and data of up to `most`.
-pub fn epoll_wait(
+/// epoll_wait(2), milliseconds: events and data of up to `most`, and of no more than 4,096.
+pub(crate) fn epoll_wait(
     epoll: BorrowedFd<'_>,
     most: u32,
     milliseconds: c_int,
 ) -> io::Result<Vec<(u32, u64)>> {
+    // As the kernel has it: of a room of so many octets nobody can have two.
+    if most as usize > c_int::MAX as usize / size_of::<libc::epoll_event>() {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let most = most.min(EVENTS);
     let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; most as usize];
-    let (place, most) = (events.as_mut_ptr(), c_int::try_from(most).unwrap_or(c_int::MAX));
+    let (place, most) = (events.as_mut_ptr(), most as c_int);
     // SAFETY: the kernel writes `most` structures at most, which are lent exclusively.
     let ready = unsafe { libc::epoll_wait(epoll.as_raw_fd(), place, most, milliseconds) };
     events.truncate(check(ready)?.unsigned_abs() as usize);
@@ -270,6 +315,13 @@ fn check_len(result: isize) -> io::Result<usize> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result.unsigned_abs()) }
 }
 
+/// More than any option's value here, also in kernels to come.
+const VALUE: usize = 1024;
+/// Events that one call tells of.
+const EVENTS: u32 = 4_096;
 // From linux/sockios.h and asm-generic/sockios.h.
 const SIOCOUTQNSD: libc::Ioctl = 0x894b;
 const SIOCATMARK: libc::Ioctl = 0x8905;
+
+#[cfg(test)]
+mod tests;

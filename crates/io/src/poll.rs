@@ -1,0 +1,3 @@
+//! Waiting until one of several descriptors is ready.
+
+pub use crate::sys::{Interest, PollFd, ppoll};

@@ -1,0 +1,72 @@
+//! The device `/dev/net/tun`: an open one is a queue of an interface, once it has been told which.
+
+use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use libc::{c_int, c_uint, c_ulong};
+
+use super::bpf::Program;
+use super::{check, interface_request};
+
+/// An open `/dev/net/tun`. Non-blocking. What a request of ioctl(2) reads and writes depends on the
+/// device, so that those below are for no other file.
+#[derive(Debug)]
+pub(crate) struct TunFile(File);
+
+impl TunFile {
+    /// Of no interface yet.
+    pub(crate) fn open() -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        options.open("/dev/net/tun").map(Self)
+    }
+
+    /// To be read and written, a frame at a time.
+    pub(crate) fn file(&self) -> &File {
+        &self.0
+    }
+
+    /// TUNSETIFF: makes of it a queue of the interface `name`, which is made if there is none.
+    pub(crate) fn set_interface(&self, name: &CStr, flags: c_int) -> io::Result<()> {
+        let mut request = interface_request(name);
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
+        // SAFETY: of this device TUNSETIFF reads and writes one `ifreq`, which is lent exclusively.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+        Ok(())
+    }
+
+    /// TUNSETVNETHDRSZ: how many octets of offload header precede each frame.
+    pub(crate) fn set_vnet_header_size(&self, octets: c_int) -> io::Result<()> {
+        let place = &raw const octets;
+        // SAFETY: of this device TUNSETVNETHDRSZ reads one `int`, which outlives the call.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNSETVNETHDRSZ, place) })?;
+        Ok(())
+    }
+
+    /// TUNSETOFFLOAD: what frames the kernel may pass to us (`TUN_F_*`).
+    pub(crate) fn set_offload(&self, features: c_uint) -> io::Result<()> {
+        let features = c_ulong::from(features);
+        // SAFETY: of this device TUNSETOFFLOAD takes its argument by value.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNSETOFFLOAD, features) })?;
+        Ok(())
+    }
+
+    /// TUNSETSTEERINGEBPF: the answer of this program, modulo the number of queues, is the queue that
+    /// the kernel sends a packet to.
+    pub(crate) fn set_steering(&self, program: &Program) -> io::Result<()> {
+        let program: c_int = program.as_fd().as_raw_fd();
+        let place = &raw const program;
+        // SAFETY: of this device TUNSETSTEERINGEBPF reads one `int`, which outlives the call.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNSETSTEERINGEBPF, place) })?;
+        Ok(())
+    }
+}
+
+impl AsFd for TunFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
