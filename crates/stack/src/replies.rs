@@ -23,19 +23,38 @@ pub(crate) enum Pending {
     Error(ErrorOut),
 }
 
-/// A queue: whoever provokes more than its bound between two bursts out is not answered.
+impl Pending {
+    /// What it repeats of somebody's packet, octets.
+    fn octets(&self) -> usize {
+        match self {
+            Self::Reply(..) | Self::SynAck(_) | Self::SynCookie(_) => 0,
+            Self::Echo(echo) => echo.octets(),
+            Self::Error(error) => error.octets(),
+        }
+    }
+}
+
+/// A queue: whoever provokes more than its bounds between two bursts out is not answered.
 #[derive(Debug, Default)]
-pub(crate) struct Replies(VecDeque<Pending>);
+pub(crate) struct Replies {
+    queue: VecDeque<Pending>,
+    /// Of packets that are repeated.
+    octets: usize,
+}
 
 impl Replies {
     /// Sixteen bursts' worth.
-    const MOST: usize = 1024;
+    const MOST: usize = 1_024;
+    /// While the device takes nothing, 1,024 echoes of the largest packets would be 64 MiB.
+    const MOST_OCTETS: usize = 1 << 20;
 
     /// Queues it; returns whether there was room.
     pub(crate) fn push(&mut self, pending: Pending) -> bool {
-        let room = self.0.len() < Self::MOST;
+        let octets = self.octets + pending.octets();
+        let room = self.queue.len() < Self::MOST && octets <= Self::MOST_OCTETS;
         if room {
-            self.0.push_back(pending);
+            self.octets = octets;
+            self.queue.push_back(pending);
         }
         room
     }
@@ -43,19 +62,23 @@ impl Replies {
     /// Queues the last segment of a connection: there are no more of those than connections, however
     /// many end at once.
     pub(crate) fn push_own(&mut self, pending: Pending) {
-        self.0.push_back(pending);
+        self.octets += pending.octets();
+        self.queue.push_back(pending);
     }
 
     /// Puts back the rest of what was popped.
     pub(crate) fn put_back(&mut self, pending: Pending) {
-        self.0.push_front(pending);
+        self.octets += pending.octets();
+        self.queue.push_front(pending);
     }
 
     pub(crate) fn pop(&mut self) -> Option<Pending> {
-        self.0.pop_front()
+        let pending = self.queue.pop_front()?;
+        self.octets -= pending.octets();
+        Some(pending)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.queue.len()
     }
 }

@@ -35,6 +35,11 @@ impl Datagram {
     pub(crate) fn is_done(&self) -> bool {
         self.payload.is_empty()
     }
+
+    /// Octets that did not leave yet.
+    pub(crate) fn octets(&self) -> usize {
+        self.payload.len()
+    }
 }
 
 /// The counters of fragmented packets, made when the first is.

@@ -55,6 +55,13 @@ pub(crate) struct ErrorOut {
     quoted: Bytes,
 }
 
+impl ErrorOut {
+    /// Octets of the packet that it quotes.
+    pub(crate) fn octets(&self) -> usize {
+        self.quoted.len()
+    }
+}
+
 /// Whom a refused packet was from and for.
 struct Ends {
     src: Address,

@@ -83,3 +83,23 @@ fn echo_replies_wait_in_a_bounded_queue() {
     assert_eq!((counters.in_receives, counters.in_delivers), (2_000, 1_024));
     assert_eq!(counters.dropped(FrameDrop::ReplyLimit), 976);
 }
+
+#[test]
+fn large_echo_replies_wait_within_a_bound_of_octets() {
+    let mut message = vec![0; 60_008];
+    IcmpMessage::EchoRequest { identifier: 5, sequence: 9, data: &[7; 60_000] }.emit(&mut message);
+    let request = packet(Over::V4, Protocol::ICMP, &message);
+    let mut server = host(server_addr, 2, &Tunables::default());
+    for _ in 0..100 {
+        server.rx(Instant::ZERO, &[RxFrame::new(&request, SegMeta::SINGLE)]);
+    }
+    assert_eq!(server.census().replies, 17, "1 MiB");
+    assert_eq!(server.ip_counters().dropped(FrameDrop::ReplyLimit), 83);
+    // Whatever left is room again.
+    let mut batch = TxBatch::new(16);
+    while server.tx(&mut batch) || !batch.is_empty() {
+        batch.consume(16);
+    }
+    server.rx(Instant::ZERO, &[RxFrame::new(&request, SegMeta::SINGLE)]);
+    assert_eq!(server.census().replies, 1);
+}

@@ -39,6 +39,22 @@ fn small_writes_are_gathered() {
 }
 
 #[test]
+fn octets_that_are_each_written_and_sent_do_not_stay_a_piece_each() {
+    let mut buffer = SendBuffer::default();
+    for count in 0..100_000_u32 {
+        buffer.push(Bytes::copy_from_slice(&[count as u8]));
+        assert_eq!(slice(&mut buffer, count, 1).as_slice(), [Bytes::from(std::vec![count as u8])]);
+        let most = 16 + buffer.len() as usize / 256;
+        assert!(buffer.pieces.len() <= most, "{} pieces of {count}", buffer.pieces.len());
+    }
+    let mut slices = Slices::new();
+    let taken = buffer.slice(50_000, 9_000, &mut slices);
+    let octets: Vec<u8> = slices.as_slice().iter().flatten().copied().collect();
+    let written: Vec<u8> = (50_000..50_000 + taken).map(|count| count as u8).collect();
+    assert_eq!(octets, written);
+}
+
+#[test]
 fn a_slice_ends_where_its_places_do() {
     let mut buffer = SendBuffer::default();
     for _ in 0..30 {
