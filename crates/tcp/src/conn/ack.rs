@@ -81,6 +81,7 @@ impl Connection {
             return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
         }
         self.establish();
+        self.take_queued();
         if self.is_early() {
             self.complete_early(cx);
         }

@@ -12,7 +12,7 @@ use crate::recv::RecvSequence;
 use crate::send::{AckPlace, RttEstimator, SendSequence};
 use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
-use crate::{Context, RxSegment, Tunables};
+use crate::{Context, Payload, RxSegment, Tunables};
 
 /// What both ways of opening know.
 #[derive(Clone, Copy, Debug)]
@@ -215,13 +215,43 @@ impl Connection {
             // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
             self.state = State::SynReceived;
             self.snd.nxt = self.snd.una;
-            // RFC 7413 4.2.2 leaves text of SYNs that cross to RFC 9293, which need not take it: both
-            // sides send theirs again.
+            // Text of ours in the SYN goes again: RFC 7413 4.2.2 leaves SYNs that cross to RFC 9293.
             self.flags.clear(Flags::SYN_DATA);
             self.small_end = self.snd.una;
+            if seg.len() > 1 {
+                self.queue_with_syn(cx, seg);
+            }
             return Continue(());
         }
         self.on_syn_ack(cx, seg)
+    }
+
+    /// A SYN that crossed ours brings more. RFC 9293 3.10.7.3: "If there are other controls or text in
+    /// the segment, queue them for processing after the ESTABLISHED state has been reached, return." As
+    /// much as the window admits that our SYN announced; the rest comes again.
+    #[cold]
+    fn queue_with_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+        let len = seg.payload.len();
+        let text = self.clip(seg, len);
+        let limit = usize::from(cx.tunables.max_out_of_order);
+        let recv = &mut self.cold(cx).recv;
+        if text.take > 0 {
+            let _held = recv.hold(0, seg.payload, text, limit);
+        }
+        if seg.header.flags.contains(TcpFlags::FIN) && text.take == len {
+            recv.note_fin(len);
+        }
+    }
+
+    /// ESTABLISHED is reached: the text that was queued is in order. A FIN behind it is taken with the
+    /// segment that is being looked at.
+    pub(super) fn take_queued(&mut self) {
+        let Some(cold) = self.cold.as_mut().filter(|cold| cold.recv.has_held()) else { return };
+        let advance = cold.recv.append(Payload::Borrowed(&[]), 0, 0);
+        self.rcv.nxt += advance;
+        self.ledger.tally.bytes_received += u64::from(advance);
+        self.signals.raise(Signals::READABLE);
+        self.owe_ack();
     }
 
     /// Our SYN is acknowledged: RFC 9293 3.10.7.3, "If SND.UNA > ISS (our SYN has been ACKed),

@@ -80,7 +80,7 @@ impl Connection {
     }
 
     /// The part of the text that lies in the window: from RCV.NXT to the right edge.
-    fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
+    pub(super) fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
         let seq = seg.text_seq();
         let skip = if seq.before(self.rcv.nxt) { self.rcv.nxt.offset_from(seq) } else { 0 };
         if skip >= len {
