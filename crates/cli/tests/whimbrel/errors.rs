@@ -1,11 +1,13 @@
 //! What `whimbrel` says when it cannot do what it is asked, and its exit codes. More of what command
 //! lines cannot mean stands, to the letter, in `tests/commands/usage.md`.
 
+use std::fs;
 use std::process::Command;
 
 use crate::needs;
 use crate::netns::{Net, public_copy};
 use crate::running::{fail, output};
+use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> (i32, String) {
     fail(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -212,8 +214,11 @@ fn an_interface_that_cannot_carry_the_stack_exits_with_1_and_says_why() {
 
 #[test]
 fn a_path_that_is_no_sockets_exits_with_1() {
-    let error = whimbrel("serve -w unix:/etc/passwd,addr=10.9.0.2/24");
-    assert_says(&error, 1, &["/etc/passwd exists and is no socket", "another path"]);
+    let file = scratch("no-socket");
+    fs::write(&file, "").unwrap();
+    let error = whimbrel(&format!("serve -w unix:{},addr=10.9.0.2/24", file.display()));
+    let said = format!("{} exists and is no socket", file.display());
+    assert_says(&error, 1, &[&said, "another path"]);
     let error = whimbrel("serve -w unix:/nowhere/x,addr=10.9.0.2/24");
     assert_says(&error, 1, &["no folder for /nowhere/x", "another path"]);
 }
