@@ -54,6 +54,7 @@ const LINUX: Profile = Profile {
         ("tw.syn", "linux"),
         ("tw.rst", "at-rcv-nxt"),
         ("tw.empty", "silence"),
+        ("icmp.time_exceeded", "hard"),
         ("net.ipv4.tcp_tw_reuse", "2"),
         ("ports", "even-first"),
         ("net.ipv4.tcp_fastopen", "1"),
@@ -90,6 +91,9 @@ const FREEBSD: Profile = Profile {
         ("tw.syn", "by-sequence"),
         ("tw.answer", "silence"),
         ("tw.rst", "ignore"),
+        ("rst.close_wait", "reset"),
+        ("icmp.prohibited", "refused"),
+        ("icmp.time_exceeded", "hard"),
         ("net.ipv4.tcp_tw_reuse", "0"),
         // Five in each second.
         ("net.inet.tcp.ack_war_timewindow", "200"),

@@ -38,8 +38,8 @@ pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
 pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
 pub use self::policy::{
     AnswerInTimeWait, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims,
-    PortOrder, PortReuse, ReceiveWindow, RstInTimeWait, RstInWindow, SynCookies, SynInTimeWait,
-    SynInWindow, ToldBuffers,
+    PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RstInCloseWait, RstInTimeWait,
+    RstInWindow, SynCookies, SynInTimeWait, SynInWindow, TimeExceededByIcmp, ToldBuffers,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -419,6 +419,11 @@ tunables! {
         rfc: "RFC 5961 3.2";
     }
 
+    /// What a reset that ends CLOSE-WAIT means to the application.
+    rst_close_wait: RstInCloseWait = RstInCloseWait::Pipe, "rst.close_wait", RstInCloseWait::UNIT => {
+        rfc: "RFC 9293 3.10.7.4";
+    }
+
     /// What a SYN in the window of a connection does.
     syn_in_window: SynInWindow = SynInWindow::Challenge, "syn", SynInWindow::UNIT => {
         also: "net.inet.tcp.insecure_syn" (Reading::Words(&[("0", "challenge"), ("1", "reset")]));
@@ -607,6 +612,18 @@ tunables! {
     neighbour_claims: NeighbourClaims = NeighbourClaims::Verify, "neighbours.claims",
     NeighbourClaims::UNIT => {
         rfc: "RFC 4861 7.2.5, RFC 826";
+    }
+
+    /// What it means to an attempt to open that somebody forbids it, while `icmp_aborts` is on.
+    icmp_prohibited: ProhibitedByIcmp = ProhibitedByIcmp::Unreachable, "icmp.prohibited",
+    ProhibitedByIcmp::UNIT => {
+        rfc: "RFC 1122 4.2.3.9";
+    }
+
+    /// What it means to an attempt to open that its SYN's hop limit ran out, while `icmp_aborts` is on.
+    icmp_time_exceeded: TimeExceededByIcmp = TimeExceededByIcmp::Soft, "icmp.time_exceeded",
+    TimeExceededByIcmp::UNIT => {
+        rfc: "RFC 1122 4.2.3.9, RFC 5461";
     }
 
     /// The first ephemeral port.

@@ -13,6 +13,7 @@ use whimbrel_wire::SeqNum;
 use super::open::TIMESTAMP_OCTETS;
 use super::{Connection, Flags, State};
 use crate::tunables::FragNeeded;
+use crate::tunables::{ProhibitedByIcmp, TimeExceededByIcmp};
 use crate::verdict::CloseReason;
 use crate::{Context, Tunables};
 
@@ -95,7 +96,16 @@ impl Connection {
         }
         match error {
             IcmpError::Refused => self.on_hard_error(cx, CloseReason::Refused),
-            IcmpError::Prohibited => self.on_hard_error(cx, CloseReason::Unreachable),
+            IcmpError::Prohibited => {
+                let reason = match cx.tunables.icmp_prohibited {
+                    ProhibitedByIcmp::Unreachable => CloseReason::Unreachable,
+                    ProhibitedByIcmp::Refused => CloseReason::Refused,
+                };
+                self.on_hard_error(cx, reason)
+            }
+            IcmpError::Soft(SoftError::TimeExceeded) if self.ends_by_time_exceeded(cx.tunables) => {
+                self.on_hard_error(cx, CloseReason::Unreachable)
+            }
             IcmpError::Soft(error) => self.note_soft_error(cx, error),
             IcmpError::TooBig { mtu } => match cx.tunables.frag_needed {
                 FragNeeded::Verified => self.on_too_big(cx, TooBig { seq, mtu }),
@@ -186,6 +196,13 @@ impl Connection {
             self.acked_size = self.acked_size.min(mss);
             cx.counters.path_mtu_lowered += 1;
         }
+    }
+
+    /// Whether a SYN whose hop limit ran out ends the attempt.
+    fn ends_by_time_exceeded(&self, tunables: &Tunables) -> bool {
+        self.state == State::SynSent
+            && tunables.icmp_aborts
+            && tunables.icmp_time_exceeded == TimeExceededByIcmp::Hard
     }
 
     fn is_synchronized(&self) -> bool {

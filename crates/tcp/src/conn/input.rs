@@ -4,7 +4,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
 use crate::send::AckPlace;
-use crate::tunables::{MissingTimestamps, RstInWindow, SynInWindow};
+use crate::tunables::{MissingTimestamps, RstInCloseWait, RstInWindow, SynInWindow};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -209,7 +209,9 @@ impl Connection {
             _ if self.is_early() => CloseReason::Reset,
             State::SynReceived => CloseReason::Refused,
             // Nobody takes what this side could still send.
-            State::CloseWait => CloseReason::BrokenPipe,
+            State::CloseWait if cx.tunables.rst_close_wait == RstInCloseWait::Pipe => {
+                CloseReason::BrokenPipe
+            }
             // In CLOSING and LAST-ACK, too: RFC 9293 3.10.7.4 has them only "enter the CLOSED state",
             // but without the acknowledgment of our FIN nobody knows that the peer read all.
             _ => CloseReason::Reset,

@@ -129,6 +129,30 @@ policies! {
         Any = "any",
     }
 
+    /// What a reset that ends CLOSE-WAIT means to the application, whose peer sent its end before.
+    RstInCloseWait {
+        /// That nobody takes what could still be sent (`EPIPE`): Linux.
+        Pipe = "pipe",
+        /// The same as in other states (`ECONNRESET`): FreeBSD.
+        Reset = "reset",
+    }
+
+    /// What it means to an attempt to open that somebody forbids it, as an ICMP error says.
+    ProhibitedByIcmp {
+        /// That the peer cannot be reached (`EHOSTUNREACH`): Linux.
+        Unreachable = "unreachable",
+        /// That the attempt is refused (`ECONNREFUSED`): FreeBSD.
+        Refused = "refused",
+    }
+
+    /// What it means to an attempt to open that its SYN's hop limit ran out, as an ICMP error says.
+    TimeExceededByIcmp {
+        /// That this SYN did not arrive; others may (RFC 1122 4.2.3.9).
+        Soft = "soft",
+        /// That the peer cannot be reached, which ends the attempt: Linux, FreeBSD.
+        Hard = "hard",
+    }
+
     /// What a SYN in the window of a connection does.
     SynInWindow {
         /// Nothing: it is challenged (RFC 5961 4.2).

@@ -6,6 +6,7 @@ use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
 use super::pair::{Pair, Which, pattern};
 use crate::conn::{Read, State};
+use crate::tunables::RstInCloseWait;
 use crate::{CloseReason, DropReason, Tunables, Verdict};
 
 fn states(pair: &Pair) -> (State, State) {
@@ -166,15 +167,20 @@ fn a_reset_in_closing_is_told() {
 }
 
 #[test]
-fn a_reset_in_close_wait_breaks_what_could_still_be_sent() {
-    let mut pair = Pair::established(&Tunables::default());
-    pair.close(Which::Server);
-    pair.run_until_quiet();
-    let mut reset = pair.bare(Which::Server);
-    reset.header.flags = TcpFlags::RST;
-    let now = pair.now;
-    assert_eq!(pair.client.take(now, &reset), Verdict::Closed(CloseReason::BrokenPipe));
-    assert_eq!(pair.client.counters.estab_resets, 1);
+fn a_reset_in_close_wait_means_what_the_rule_says() {
+    for (rst_close_wait, reason) in [
+        (RstInCloseWait::Pipe, CloseReason::BrokenPipe),
+        (RstInCloseWait::Reset, CloseReason::Reset),
+    ] {
+        let mut pair = Pair::established(&Tunables { rst_close_wait, ..Tunables::default() });
+        pair.close(Which::Server);
+        pair.run_until_quiet();
+        let mut reset = pair.bare(Which::Server);
+        reset.header.flags = TcpFlags::RST;
+        let now = pair.now;
+        assert_eq!(pair.client.take(now, &reset), Verdict::Closed(reason));
+        assert_eq!(pair.client.counters.estab_resets, 1);
+    }
 }
 
 #[test]

@@ -13,12 +13,19 @@ const ISS: u32 = u32::MAX;
 
 /// A connection whose SYN is out, told of `error` about the segment at `seq`.
 fn opening(seq: u32, error: IcmpError) -> (Connection, IcmpVerdict, Counters) {
-    let (tunables, mut counters, mut pool) =
-        (Tunables::default(), Counters::default(), ColdPool::default());
+    opening_under(&Tunables::default(), seq, error)
+}
+
+fn opening_under(
+    tunables: &Tunables,
+    seq: u32,
+    error: IcmpError,
+) -> (Connection, IcmpVerdict, Counters) {
+    let (mut counters, mut pool) = (Counters::default(), ColdPool::default());
     let mut cx = Context {
         now: Instant::ZERO,
         tick: Instant::ZERO.tick(),
-        tunables: &tunables,
+        tunables,
         counters: &mut counters,
         pool: &mut pool,
     };
@@ -236,4 +243,28 @@ fn a_closed_connection_hears_nothing() {
         assert_eq!(verdict, IcmpVerdict::Ignored);
     }
     assert_eq!(connection.closed(), Some(CloseReason::Refused));
+}
+
+#[test]
+fn what_is_prohibited_and_what_exceeded_its_time_mean_what_the_rules_say() {
+    let expired = IcmpError::Soft(SoftError::TimeExceeded);
+    let closed = IcmpVerdict::Closed;
+    for (name, value, error, expected) in [
+        ("icmp.prohibited", "unreachable", IcmpError::Prohibited, closed(CloseReason::Unreachable)),
+        ("icmp.prohibited", "refused", IcmpError::Prohibited, closed(CloseReason::Refused)),
+        ("icmp.time_exceeded", "soft", expired, IcmpVerdict::Noted),
+        ("icmp.time_exceeded", "hard", expired, closed(CloseReason::Unreachable)),
+    ] {
+        let mut rules = Tunables::default();
+        rules.set_by_name(name, value).expect("it is a tunable");
+        assert_eq!(opening_under(&rules, ISS, error).1, expected, "{name} = {value}");
+        // Whoever is connected outlives it.
+        let mut pair = Pair::established(&rules);
+        pair.write(Which::Client, &pattern(100));
+        pair.poll(Which::Client).expect("text");
+        assert_eq!(tell(&mut pair, 0, error), IcmpVerdict::Noted, "{name} = {value}");
+        // And so does an attempt, where none is to end it.
+        rules.icmp_aborts = false;
+        assert_eq!(opening_under(&rules, ISS, error).1, IcmpVerdict::Noted, "{name} = {value}");
+    }
 }
