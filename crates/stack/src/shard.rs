@@ -21,6 +21,7 @@ macro_rules! surroundings {
 }
 
 mod administer;
+mod budget;
 mod clock;
 mod closing;
 mod commands;
@@ -59,6 +60,7 @@ use crate::replies::Replies;
 use crate::timers::Timers;
 use crate::{Handle, ShardConfig};
 
+pub use budget::Memory;
 pub use inspect::{SocketEntry, SocketState, StateCounts};
 
 pub use error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, SendError};
@@ -91,6 +93,10 @@ pub struct Shard {
     replies: Replies,
     pool: ColdPool,
     counters: Counters,
+    /// When records were counted last.
+    weighed: Tick,
+    /// When a cookie announced a window of the usual size last.
+    wide_cookie: Option<Instant>,
 }
 
 /// Whether the link carries what every link must.
@@ -121,6 +127,8 @@ impl Shard {
             error_budget: ErrorBudget::new(),
         };
         host.set_link_rules(&tunables);
+        let (mut pool, mut counters) = (ColdPool::default(), Counters::default());
+        pool.budget.set_bytes(tunables.mem_budget, &mut counters);
         Ok(Self {
             now: Instant::ZERO,
             tick: Instant::ZERO.tick(),
@@ -138,8 +146,10 @@ impl Shard {
             timers: Timers::new(),
             lists: Lists::default(),
             replies: Replies::default(),
-            pool: ColdPool::default(),
-            counters: Counters::default(),
+            pool,
+            counters,
+            weighed: Instant::ZERO.tick(),
+            wide_cookie: None,
             host,
             tunables,
         })

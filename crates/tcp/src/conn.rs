@@ -9,6 +9,7 @@
 
 mod ack;
 mod attempt;
+mod budget;
 mod close;
 mod fast_open;
 mod icmp;
@@ -173,6 +174,8 @@ pub struct Cold {
     fast_syn: Option<FastSyn>,
     /// A router's report that a segment was too big, not believed yet.
     too_big: Option<TooBig>,
+    /// What its shard's account has of it, bytes.
+    accounted: u32,
 }
 
 impl Cold {
@@ -256,6 +259,8 @@ impl Flags {
     const SYN_DATA: Self = Self(1 << 20);
     /// FIN does not ride on text.
     const FIN_APART: Self = Self(1 << 21);
+    /// Memory was short when the connection began, or when text came last: it gets little room.
+    const PINCHED: Self = Self(1 << 22);
 
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
@@ -401,9 +406,13 @@ impl Connection {
 
     /// Gives the cold half back if nothing is in it.
     #[inline]
-    fn settle(&mut self, pool: &mut ColdPool) {
-        if self.cold.as_ref().is_some_and(|cold| cold.is_empty()) {
-            self.give_back(pool);
+    fn settle(&mut self, cx: &mut Context<'_>) {
+        if let Some(cold) = self.cold.as_mut() {
+            if cold.is_empty() {
+                self.give_back(cx.pool);
+            } else if cold.may_differ() {
+                cold.account(cx);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::budget::Budget;
 use crate::conn::{Cold, Ledger};
 use crate::time::{Instant, Tick};
 use crate::{Counters, Tunables};
@@ -35,6 +36,8 @@ pub struct ColdPool {
     #[expect(clippy::vec_box)]
     ledgers: Vec<Box<Ledger>>,
     lent: usize,
+    /// What all of it is part of.
+    pub budget: Budget,
     /// Room for short texts of any connection.
     room: BytesMut,
 }
@@ -64,8 +67,12 @@ impl ColdPool {
 
     /// Takes back one that nothing is in, which nearly each was until then.
     #[inline]
-    pub(crate) fn give_empty(&mut self, cold: Box<Cold>) {
+    pub(crate) fn give_empty(&mut self, mut cold: Box<Cold>) {
         self.lent = self.lent.saturating_sub(1);
+        let accounted = cold.take_accounted();
+        if accounted > 0 {
+            self.budget.release_text(accounted);
+        }
         if self.idle.len() < Self::BOUND {
             self.idle.push(cold);
         }
@@ -94,6 +101,14 @@ impl ColdPool {
         }
         self.room.extend_from_slice(text);
         self.room.split().freeze()
+    }
+
+    /// What cold halves and ledgers take that are here or with `connections`, bytes, of text
+    /// [`Budget::ALLOWANCE`] each.
+    pub fn memory(&self, connections: usize) -> usize {
+        let halves = self.lent * (size_of::<Cold>() + Budget::ALLOWANCE as usize)
+            + self.idle.len() * size_of::<Cold>();
+        halves + (connections + self.ledgers.len()) * size_of::<Ledger>()
     }
 
     /// How many are with a connection now. Zero when every connection is idle or gone.

@@ -13,6 +13,7 @@
 
 extern crate alloc;
 
+pub mod budget;
 pub mod cc;
 pub mod conn;
 pub mod context;

@@ -137,6 +137,18 @@ tunables! {
         high: "windows in steps of up to 16 KiB.";
     }
 
+    /// What a shard may hold for its peers and applications: the memory behind text that was not
+    /// read, text that was not acknowledged, and records. From 75 % on it is counted as pressure; from
+    /// 90 % on text out of order is refused; from 100 % on each connection gets four segments of window
+    /// and an initial window of send buffer, half-open ones become cookies (unless those are off:
+    /// they have a bound of their own), and a record in TIME-WAIT goes for each that comes.
+    mem_budget: u64 = 1 << 30, "mem.budget", Unit::Octets => {
+        range: 1 << 20 ..= 1 << 42;
+        rfc: "RFC 9293 3.8.6.2.2";
+        low: "a few fast peers slow all others down.";
+        high: "the system ends the process before the shard slows anybody down.";
+    }
+
     /// How `getsockopt` tells the sizes of buffers.
     told_buffers: ToldBuffers = ToldBuffers::Doubled, "buffers.told", ToldBuffers::UNIT => {}
 

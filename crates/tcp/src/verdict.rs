@@ -141,6 +141,9 @@ drop_reasons! {
     OverWindow = Linux "TCP_OVERWINDOW",
     /// Out of order, and more held ranges or memory than the bounds allow.
     OutOfOrderLimit = Linux "TCP_OFO_QUEUE_PRUNE",
+    /// Memory is short (`mem.budget`): text out of order, or more text in order than a connection that
+    /// is not read has room for then.
+    MemoryBudget = Linux "PROTO_MEM",
     /// TSval older than TS.Recent (RFC 7323 5.3); acknowledged.
     Paws = Linux "TCP_RFC7323_PAWS",
     /// Timestamps were negotiated and this segment has none (RFC 7323 3.2).

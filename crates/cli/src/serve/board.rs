@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 use std::sync::{Mutex, PoisonError};
 
 use whimbrel_apps::http::Statistics;
-use whimbrel_stack::shard::{Census, StateCounts};
+use whimbrel_stack::shard::{Census, Memory, StateCounts};
 use whimbrel_stack::{ListenerId, Shard};
 
 use super::report::drops;
@@ -27,6 +27,8 @@ pub(crate) struct StackTotals {
     pub(crate) resets: u64,
     pub(crate) drops: u64,
     pub(crate) census: Census,
+    /// What it holds, and may.
+    pub(crate) memory: Memory,
     /// In which states sockets are; none of a shard that holds too many to be walked.
     pub(crate) states: StateCounts,
     /// Connections that wait to be accepted, and the most that may.
@@ -55,6 +57,7 @@ impl Totals {
                 resets: counters.out_rsts,
                 drops: drops(counters),
                 census,
+                memory: shard.memory(),
                 states: if walks { shard.states() } else { StateCounts::default() },
                 accept_queue: queue,
             }
@@ -73,6 +76,7 @@ impl AddAssign for Totals {
             resets,
             drops,
             census,
+            memory,
             states,
             accept_queue,
         }) = other.stack
@@ -86,6 +90,7 @@ impl AddAssign for Totals {
         stack.resets += resets;
         stack.drops += drops;
         stack.census += census;
+        stack.memory += memory;
         stack.states += states;
         stack.accept_queue.0 += accept_queue.0;
         stack.accept_queue.1 += accept_queue.1;

@@ -123,7 +123,7 @@ pub(super) const FIGURES: [(&str, Measure); 9] = [
     ("overflows", Measure::Number),
 ];
 /// Of a second, with commas.
-pub(super) const COLUMNS: [&str; 11] = [
+pub(super) const COLUMNS: [&str; 12] = [
     "start",
     "end",
     "accepted",
@@ -135,4 +135,5 @@ pub(super) const COLUMNS: [&str; 11] = [
     "accept_queue",
     "half_open",
     "time_wait",
+    "memory",
 ];

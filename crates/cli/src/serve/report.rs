@@ -7,7 +7,7 @@ use serde_json::Value;
 use whimbrel_apps::http::Statistics;
 use whimbrel_io::WireSpec;
 use whimbrel_io::steering::SteeringCounters;
-use whimbrel_stack::shard::{Census, SocketState, StateCounts};
+use whimbrel_stack::shard::{Census, Memory, SocketState, StateCounts};
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::{Address, Endpoint};
 
@@ -202,7 +202,7 @@ impl Sample {
         let seconds = self.at.since(last.at).as_secs_f64().max(0.001);
         let rate = |count: u64| count as f64 / seconds;
         format!(
-            "{:>6.0}s {:>8.0} {:>8.0} {:>8} {:>6} {:>6}  {:<9} {}\n",
+            "{:>6.0}s {:>8.0} {:>8.0} {:>8} {:>6} {:>6}  {:<9} {:>4} {}\n",
             self.at.since(Instant::ZERO).as_secs_f64(),
             rate(self.accepted - last.accepted),
             rate(self.requests - last.requests),
@@ -216,6 +216,7 @@ impl Sample {
                     format!("{waiting}/{most}")
                 }
             ),
+            totals.stack.map_or_else(|| "-".into(), |stack| fill(&stack.memory)),
             states(totals),
         )
     }
@@ -235,8 +236,14 @@ impl Sample {
             "accept_queue": stack.map(|stack| stack.accept_queue.0),
             "half_open": stack.map(|stack| stack.census.syn_entries),
             "time_wait": stack.map(|stack| stack.census.time_wait),
+            "memory": stack.map(|stack| stack.memory.held),
         })
     }
+}
+
+/// How much is held of what may be: `12%`.
+fn fill(memory: &Memory) -> String {
+    format!("{}%", memory.held * 100 / memory.budget.max(1))
 }
 
 /// The states that sockets are in, and how many: `established 48, time-wait 61,100`.
@@ -313,6 +320,6 @@ pub(super) fn drops(counters: &Counters) -> u64 {
 const SECOND: Duration = Duration::from_secs(1);
 /// Lines between two headings: a screen.
 const HEADING_EVERY: u64 = 20;
-/// `retrans`, `rst` and `drops` are those of the interval.
+/// `retrans`, `rst` and `drops` are those of the interval; `mem` is what is held of `mem.budget`.
 const HEADING: &str =
-    "   time   conn/s    req/s  retrans    rst  drops  accept-q  connections by state\n";
+    "   time   conn/s    req/s  retrans    rst  drops  accept-q   mem connections by state\n";

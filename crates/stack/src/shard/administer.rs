@@ -39,6 +39,7 @@ impl Shard {
         self.ports.set_rules(range, tunables.reserved_ports);
         self.records.syns.set_rules(&tunables);
         self.host.set_link_rules(&tunables);
+        self.pool.budget.set_bytes(tunables.mem_budget, &mut self.counters);
         self.tunables = tunables;
         Ok(())
     }

@@ -21,6 +21,9 @@ impl Shard {
     /// way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
         self.tell_time(now);
+        if self.tick != self.weighed {
+            self.weigh_records();
+        }
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;

@@ -27,6 +27,9 @@ impl Shard {
                 self.recycle_wait();
             }
         }
+        if self.pool.budget.is_full() {
+            self.recycle_wait();
+        }
         let class = self.host.addresses.path_class(&key.remote);
         self.on_own_wait(&wait);
         let index = self.records.waits.enter(class, wait);

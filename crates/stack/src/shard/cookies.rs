@@ -49,7 +49,8 @@ impl Shard {
     /// of the cache another was evicted for it.
     pub(super) fn judge_cookie(&mut self, listener: u32, reuses: bool) -> Option<Unrecorded> {
         let policy = self.tunables.syn_cookies;
-        if policy == SynCookies::Always && !reuses {
+        let always = policy == SynCookies::Always || self.pool.budget.is_full();
+        if always && policy != SynCookies::Off && !reuses {
             return Some(Unrecorded::Cookie);
         }
         if self.records.syns.judge_room(listener, &self.listeners).is_ok() {
@@ -113,6 +114,11 @@ impl Shard {
         if let Some(carried) = entry.carried() {
             announced.tsval = carried.stamp(announced.tsval);
         }
+        if self.pool.budget.is_full() {
+            announced.window = self.narrow_window(entry);
+        } else {
+            self.wide_cookie = Some(self.now);
+        }
         let syn_ack = entry.syn_ack(announced);
         self.counters.out_segs += 1;
         let marking = self.half_open_marking(entry);
@@ -150,6 +156,7 @@ impl Shard {
         let tsecr = arrival.segment.header.options.timestamps.map(|stamps| stamps.ecr);
         let offset = self.offset_after(&entry, tsecr.unwrap_or_default());
         let place = self.seat(&entry, offset, located.hash);
+        self.narrow_if_full(place, &entry);
         self.records.flows.insert(located.hash, Record::new(Kind::Connection, place));
         self.on_connection_segment(place, arrival)
     }

@@ -18,6 +18,7 @@ struct Tally {
     linked: usize,
     armed: usize,
     cold: usize,
+    accounted: u64,
 }
 
 impl Shard {
@@ -40,6 +41,7 @@ impl Shard {
             tally.linked += usize::from(slot.linked.is_some());
             tally.armed += usize::from(slot.armed != Instant::NEVER);
             tally.cold += usize::from(slot.connection.holds_cold());
+            tally.accounted += u64::from(slot.connection.accounted());
         }
         self.check_counts(&tally, self.check_half_open()?)
     }
@@ -90,6 +92,13 @@ impl Shard {
     fn check_counts(&self, tally: &Tally, displaced: usize) -> Result<(), String> {
         let census = self.census();
         let flows = tally.linked + census.syn_entries + census.time_wait - displaced;
+        let text = self.pool.budget.text();
+        if text != tally.accounted {
+            return Err(format!(
+                "the budget has {text} B of text, connections {}",
+                tally.accounted
+            ));
+        }
         let pairs = [
             ("flows in the table and records", census.flows, flows),
             ("timers that are armed and connections that armed one", census.timers, tally.armed),

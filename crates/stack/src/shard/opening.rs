@@ -380,7 +380,7 @@ impl Shard {
     }
 
     /// The MSS to announce.
-    fn own_mss(&self, entry: &SynEntry) -> Mss {
+    pub(super) fn own_mss(&self, entry: &SynEntry) -> Mss {
         let fitting = self.host.mss(entry.remote().addr.family());
         let most = self.inherited(entry).and_then(|options| options.particulars.max_seg);
         let least = self.tunables.least_mss;

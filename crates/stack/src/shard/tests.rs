@@ -6,6 +6,7 @@ mod lists;
 mod packets;
 
 mod administer;
+mod budget;
 mod close;
 mod cookies;
 mod drops;

@@ -279,7 +279,7 @@ impl Connection {
         let enough = match self.unsent_low_water() {
             // As Linux: half of what may wait unsent is to be gone.
             Some(most) => self.unsent() < most.div_ceil(2) && self.send_room() > 0,
-            None => self.send_room() >= (self.send_size / 3).min(self.drained_soon()),
+            None => self.send_room() >= (self.send_limit() / 3).min(self.drained_soon()),
         };
         if enough {
             self.flags.clear(Flags::WANTS_ROOM);

@@ -24,6 +24,7 @@ impl Connection {
         if !open || self.flags.has(Flags::FIN_QUEUED) {
             return Err(WriteClosed);
         }
+        self.judge_pinch(cx);
         let room = self.send_room() as usize;
         let take = room.min(data.len());
         if take < data.len() {
@@ -36,6 +37,9 @@ impl Connection {
             let piece = data.split_to(take);
             self.cold(cx).send.push(piece);
             self.watch_for_stall(cx);
+            if let Some(cold) = self.cold.as_mut().filter(|cold| cold.may_differ()) {
+                cold.account(cx);
+            }
         }
         Ok(take)
     }
@@ -121,7 +125,7 @@ impl Connection {
 
     /// Octets of send buffer that are free.
     pub fn send_room(&self) -> u32 {
-        let free = self.send_size.saturating_sub(self.send_queued());
+        let free = self.send_limit().saturating_sub(self.send_queued());
         match self.unsent_low_water() {
             Some(most) => free.min(most.saturating_sub(self.unsent())),
             None => free,
@@ -160,7 +164,7 @@ impl Connection {
         }
         self.state = State::Closed;
         self.finish(reason);
-        self.settle(cx.pool);
+        self.settle(cx);
     }
 
     /// Both directions are closed, and ours was closed first: a waiting record takes over.

@@ -73,6 +73,7 @@ impl Connection {
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
+        connection.begin_pinched(cx);
         cx.counters.active_opens += 1;
         connection
     }
@@ -94,6 +95,7 @@ impl Connection {
                 connection.rtt.restart_after_lost_syn();
             }
         }
+        connection.begin_pinched(cx);
         cx.counters.passive_opens += 1;
         connection
     }
@@ -290,7 +292,8 @@ impl Connection {
 
     /// The window on our SYN, where it cannot be scaled.
     pub(super) fn unscaled_window(&self) -> WindowSize {
-        initial_window(self.recv_limit())
+        let limit = if self.is_pinched() { self.pinched_window() } else { u32::MAX };
+        initial_window(self.recv_limit().min(limit))
     }
 
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {

@@ -194,7 +194,7 @@ impl Connection {
             self.tell_room();
         }
         self.note_limit(cx);
-        self.settle(cx.pool);
+        self.settle(cx);
     }
 
     /// The number of a segment without text, where the peer takes it. A window that came with a SYN

@@ -4,6 +4,7 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{RawWindow, SeqNum};
 
 use super::{Connection, Flags, Read, Signals, State};
+use crate::budget::Pressure;
 use crate::context::ColdPool;
 use crate::recv::{Held, Text};
 use crate::tunables::ReceiveWindow;
@@ -71,6 +72,9 @@ impl Connection {
             self.note_duplicate(cx, seq, seq + text.skip);
         }
         let ahead = (seq + text.skip).offset_from(self.rcv.nxt);
+        if cx.pool.budget.pressure() >= Pressure::Tight {
+            self.judge_memory(cx, text, ahead)?;
+        }
         if ahead == 0 {
             self.take_in_order(cx, seg, text);
             Continue(())
@@ -127,6 +131,10 @@ impl Connection {
     ) -> Step {
         let limit = usize::from(cx.tunables.max_out_of_order);
         let held = self.cold(cx).recv.hold(ahead, seg.payload, text, limit);
+        // Be it ever so little: a byte beyond a gap can pin many.
+        if let Some(cold) = self.cold.as_mut() {
+            cold.account(cx);
+        }
         // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
         // order segment arrives."
         self.owe_duplicate();
@@ -155,8 +163,9 @@ impl Connection {
 
     /// The application reads the next octets, at most `most` (>= 1) of them.
     pub fn read_up_to(&mut self, cx: &mut Context<'_>, most: usize) -> Read {
+        self.judge_pinch(cx);
         if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read(most)) {
-            self.settle(cx.pool);
+            self.settle(cx);
             return Read::Data(data);
         }
         match self.closed {
@@ -188,7 +197,8 @@ impl Connection {
     /// The octets that the peer may be told are free.
     fn recv_room(&self) -> u32 {
         let most = self.most_window();
-        self.recv_size.max(most).saturating_sub(self.unread()).min(most)
+        let size = if self.is_pinched() { most } else { self.recv_size.max(most) };
+        size.saturating_sub(self.unread()).min(most)
     }
 
     /// The largest window that may be announced: what buffer and application admit, and no more than
@@ -198,7 +208,8 @@ impl Connection {
     pub(super) fn most_window(&self) -> u32 {
         let [unit, field] =
             [1, u16::MAX].map(|raw| RawWindow::new(raw).scaled(self.recv_scale).get());
-        field.min(self.recv_limit()).max(2 * unit)
+        let limit = if self.is_pinched() { self.pinched_window() } else { u32::MAX };
+        field.min(self.recv_limit()).min(limit).max(2 * unit)
     }
 
     /// By how much the window grows at least when an acknowledgment can carry the news.

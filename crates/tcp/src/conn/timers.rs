@@ -89,7 +89,7 @@ impl Connection {
             self.on_life_timeout(cx);
         }
         self.note_limit(cx);
-        self.settle(cx.pool);
+        self.settle(cx);
     }
 
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window

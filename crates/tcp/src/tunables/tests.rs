@@ -84,6 +84,8 @@ fn both_ends_of_every_range_are_valid_alone_and_one_beyond_is_not() {
         ("isn.tick", "0"),
         ("isn.step", "16777217"),
         ("max_out_of_order", "4097"),
+        ("mem.budget", "1048575"),
+        ("mem.budget", "4398046511105"),
         ("net.ipv4.ip_default_ttl", "0"),
         ("net.ipv4.tcp_retries1", "31"),
         ("net.ipv4.tcp_min_snd_mss", "47"),

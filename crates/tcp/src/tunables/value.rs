@@ -30,7 +30,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(u8, u16, u32);
+numbers!(u8, u16, u32, u64);
 
 impl Value for Duration {
     fn parse(text: &str, _: Unit, reading: Reading) -> Option<Self> {

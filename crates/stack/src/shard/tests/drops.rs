@@ -149,8 +149,18 @@ fn meet(reason: DropReason) -> Scene {
         DropReason::TimeWait => said_to(Scene::waiting(), ACK, 0, 0),
         DropReason::TimeWaitReset => said_to(Scene::waiting(), RST, 0, 0),
         DropReason::TimeWaitSyn => said_to(Scene::waiting(), SYN, 0, 0),
+        DropReason::MemoryBudget => short_of_memory(),
         opening => meet_in_opening(opening),
     }
+}
+
+/// Text beyond a gap, while nearly all of the budget is with what the application sent.
+fn short_of_memory() -> Scene {
+    let settings = [("mem.budget", "1M"), ("buffers.send", "2M")];
+    let (mut scene, handle) = Scene::connected(&settings);
+    scene.server.send(handle, &mut std::vec![7; 1_000_000].into()).expect("open");
+    scene.say(ACK, 1, 0, b"b");
+    scene
 }
 
 /// The reasons that handshakes meet.

@@ -36,5 +36,6 @@ impl Drop for Shard {
             self.advance(next, 1024);
         }
         assert_eq!(self.census(), Census::default(), "something was left over");
+        assert_eq!(self.memory().text, 0, "nobody holds text, and the account has some");
     }
 }

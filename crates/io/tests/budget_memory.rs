@@ -1,0 +1,361 @@
+//! What a shard says that it holds, beside what it really takes of memory: every allocation is
+//! counted. And that it keeps within its budget, whoever sends.
+
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use bytes::Bytes;
+use whimbrel_stack::{
+    Capabilities, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard, ShardConfig,
+    TxBatch,
+};
+use whimbrel_tcp::budget::Pressure;
+use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::table::Secrets;
+use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions};
+use whimbrel_wire::{
+    Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, TrafficClass,
+};
+
+/// The system's allocator, with a count of what this thread holds of it.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+}
+
+fn note(more: isize) {
+    // A thread that ends has none any more.
+    let _ = HELD.try_with(|held| held.set(held.get() + more));
+}
+
+// SAFETY: every call goes on to the system's allocator as it came; what is counted allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as isize);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        note(-(layout.size() as isize));
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const MIB: u64 = 1 << 20;
+const MSS: usize = 1_460;
+const ACK: TcpFlags = TcpFlags::ACK;
+
+/// A server, and what it holds beyond what it held at first.
+struct Server {
+    shard: Shard,
+    listener: ListenerId,
+    batch: TxBatch,
+    now: Instant,
+    /// What was allocated when there was nothing.
+    base: isize,
+}
+
+/// A client of which there is nothing but what it would say next.
+#[derive(Clone, Copy)]
+struct Peer {
+    host: u16,
+    port: u16,
+    seq: SeqNum,
+    ack: SeqNum,
+    /// The right edge of what it may send.
+    edge: SeqNum,
+    scale: u8,
+}
+
+impl Server {
+    fn new(tunables: Tunables) -> Self {
+        let own =
+            InterfaceAddress { addr: Address::from_v4_octets([198, 18, 0, 1]), prefix_len: 15 };
+        let batch = TxBatch::new(64);
+        let base = HELD.get();
+        let mut shard = Shard::new(ShardConfig {
+            tunables,
+            secrets: Secrets::from_seed(1),
+            capabilities: Capabilities::plain(Medium::Ip, 1_500),
+            addresses: vec![own],
+            routes: Vec::new(),
+        })
+        .unwrap();
+        let listener = shard.listen(Endpoint::new(own.addr, 80), 4_096).unwrap();
+        Self { shard, listener, batch, now: Instant::from_millis(1), base }
+    }
+
+    /// Hands a segment over, and a millisecond passes. Returns the last that is sent to that port.
+    fn take(
+        &mut self,
+        peer: &Peer,
+        flags: TcpFlags,
+        seq: SeqNum,
+        text: &[u8],
+    ) -> Option<TcpHeader> {
+        let packet = peer.packet(flags, seq, text);
+        // A device verified what nobody computed here.
+        let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
+        self.shard.rx(self.now, &[RxFrame::new(&packet, meta)]);
+        self.pass(1, peer.port)
+    }
+
+    fn pass(&mut self, millis: u64, port: u16) -> Option<TcpHeader> {
+        self.now = self.now + std::time::Duration::from_millis(millis);
+        while self.shard.advance(self.now, 64) {}
+        while self.shard.poll_event().is_some() {}
+        let mut last = None;
+        loop {
+            let more = self.shard.tx(&mut self.batch);
+            for segment in self.batch.pending() {
+                let octets = segment.to_vec();
+                let (_, tcp) = IpHeader::parse(&octets).unwrap();
+                let header = TcpHeader::parse(tcp).unwrap().0;
+                last = last.filter(|_| header.dst_port != port).or(Some(header));
+            }
+            self.batch.consume(self.batch.pending().len());
+            if !more {
+                return last.filter(|last| last.dst_port == port);
+            }
+        }
+    }
+
+    fn connected(&mut self, host: u16, port: u16) -> (Peer, Handle) {
+        let mut peer = Peer::new(host, port);
+        peer.open(self);
+        let handle = self.shard.accept(self.listener).unwrap();
+        (peer, handle)
+    }
+
+    /// What is really held, beside what the test itself holds.
+    fn real(&self, own: isize) -> u64 {
+        (HELD.get() - self.base - own) as u64
+    }
+
+    /// What is said lies within a quarter of what is true.
+    fn check(&self, own: isize, what: &str) {
+        let (real, said) = (self.real(own), self.shard.memory().held);
+        let quarter = real / 4;
+        assert!(said.abs_diff(real) <= quarter, "{what}: {said} B said, {real} B held");
+    }
+}
+
+impl Peer {
+    fn new(host: u16, port: u16) -> Self {
+        let seq = SeqNum::new(u32::from(port) << 16);
+        Self { host, port, seq, ack: SeqNum::new(0), edge: seq, scale: 0 }
+    }
+
+    fn open(&mut self, server: &mut Server) {
+        let answer = server.take(self, TcpFlags::SYN, self.seq, &[]).unwrap();
+        self.scale = answer.options.window_scale.map_or(0, |scale| scale.get());
+        self.seq += 1;
+        self.edge = self.seq + u32::from(answer.window.get());
+        self.ack = answer.seq + 1;
+        server.take(self, ACK, self.seq, &[]);
+    }
+
+    fn packet(&self, flags: TcpFlags, seq: SeqNum, text: &[u8]) -> Vec<u8> {
+        let syn = flags.contains(TcpFlags::SYN);
+        let options = TcpOptions {
+            mss: syn.then_some(Mss::new(MSS as u16)),
+            window_scale: syn.then(|| whimbrel_wire::WindowScale::new(7)),
+            sack_permitted: syn,
+            ..TcpOptions::default()
+        };
+        let tcp = TcpHeader {
+            src_port: self.port,
+            dst_port: 80,
+            seq,
+            ack: if syn { SeqNum::new(0) } else { self.ack },
+            flags,
+            window: RawWindow::new(65_535),
+            options,
+            ..TcpHeader::default()
+        };
+        let [high, low] = self.host.to_be_bytes();
+        let tcp_len = tcp.header_len(OptionOrder::Linux);
+        let ip = Ipv4Header {
+            src: [198, 19, high, low].into(),
+            dst: [198, 18, 0, 1].into(),
+            protocol: Protocol::TCP,
+            ttl: 64,
+            tos: TrafficClass::default(),
+            identification: 0,
+            dont_fragment: true,
+            fragment: None,
+            total_len: (Ipv4Header::LEN + tcp_len + text.len()) as u16,
+            header_len: Ipv4Header::LEN as u8,
+        };
+        let mut packet = vec![0; Ipv4Header::LEN + tcp_len];
+        ip.emit(&mut packet);
+        tcp.emit(OptionOrder::Linux, &mut packet[Ipv4Header::LEN..]);
+        packet.extend_from_slice(text);
+        packet
+    }
+
+    /// Sends text in order as far as it may, at most so much. Returns how much of it was taken.
+    fn send(&mut self, server: &mut Server, octets: usize) -> usize {
+        let text = [7; MSS];
+        let mut sent = 0;
+        while sent < octets {
+            let room = self.edge.distance_from(self.seq).max(0) as usize;
+            let part = (octets - sent).min(MSS).min(room);
+            if part == 0 {
+                break;
+            }
+            let before = self.seq;
+            if let Some(answer) = server.take(self, ACK, self.seq, &text[..part]) {
+                self.hear(&answer);
+            }
+            // Acknowledged now, or by a segment that waits for a second one.
+            if self.seq == before && server.shard.counters().dropped(REFUSED) > 0 {
+                let answer = server.pass(50, self.port);
+                answer.iter().for_each(|answer| self.hear(answer));
+                if self.seq == before {
+                    break;
+                }
+            }
+            self.seq = self.seq.later(before + part as u32);
+            sent += part;
+        }
+        sent
+    }
+
+    fn hear(&mut self, answer: &TcpHeader) {
+        self.seq = self.seq.later(answer.ack);
+        let window = u32::from(answer.window.get()) << self.scale;
+        self.edge = self.edge.later(answer.ack + window);
+    }
+}
+
+const REFUSED: whimbrel_tcp::DropReason = whimbrel_tcp::DropReason::MemoryBudget;
+
+#[test]
+fn text_that_nobody_reads_takes_what_is_said() {
+    let mut server = Server::new(Tunables::default());
+    let peers: Vec<_> = (0..100).map(|port| server.connected(0, 2_000 + port)).collect();
+    let own = size_of_val(&peers[..]) as isize;
+    for (mut peer, _) in peers.iter().copied() {
+        assert_eq!(peer.send(&mut server, 60_000), 60_000);
+    }
+    server.check(own, "in order");
+    for (_, handle) in peers {
+        while let Recv::Data(_) = server.shard.recv(handle) {}
+    }
+    assert_eq!(server.shard.memory().text, 0);
+}
+
+#[test]
+fn text_beyond_a_gap_takes_what_is_said() {
+    for piece in [1, 64, 512, MSS] {
+        let mut server = Server::new(Tunables::default());
+        let peers: Vec<_> = (0..50).map(|port| server.connected(0, 2_000 + port)).collect();
+        let own = size_of_val(&peers[..]) as isize;
+        let text = [7; MSS];
+        for (peer, _) in &peers {
+            let step = piece as u32 + 1;
+            for number in 0..(60_000 / step).min(200) {
+                server.take(peer, ACK, peer.seq + 1 + number * step, &text[..piece]);
+            }
+        }
+        server.check(own, &format!("pieces of {piece}"));
+    }
+}
+
+#[test]
+fn text_that_is_not_acknowledged_takes_what_is_said() {
+    let mut server = Server::new(Tunables::default());
+    let peers: Vec<_> = (0..100).map(|port| server.connected(0, 2_000 + port)).collect();
+    let own = size_of_val(&peers[..]) as isize;
+    for (_, handle) in &peers {
+        let sent = server.shard.send(*handle, &mut Bytes::from(vec![7; 100_000]));
+        assert_eq!(sent, Ok(100_000));
+        server.pass(1, 0);
+    }
+    server.check(own, "to be sent");
+    for (_, handle) in peers {
+        server.shard.abort(handle);
+    }
+    assert_eq!(server.shard.memory().text, 0);
+}
+
+#[test]
+fn records_take_what_is_said() {
+    let mut server = Server::new(Tunables::default());
+    for port in 0..8_000 {
+        let peer = Peer::new(port, 2_000);
+        server.take(&peer, TcpFlags::SYN, peer.seq, &[]);
+    }
+    assert!(server.shard.census().syn_entries > 3_000, "{:?}", server.shard.census());
+    server.check(0, "half open");
+
+    let minute = std::time::Duration::from_secs(60);
+    let mut server = Server::new(Tunables { msl_link: minute, ..Tunables::default() });
+    let mut idle = Vec::with_capacity(20_000);
+    idle.extend((0..20_000).map(|host| server.connected(host, 2_000)));
+    let own = size_of_val(&idle[..]) as isize;
+    server.check(own, "idle connections");
+    for (mut peer, handle) in idle.drain(..) {
+        server.shard.close(handle);
+        let fin = server.pass(1, peer.port).unwrap();
+        peer.ack = fin.seq + 1;
+        server.take(&peer, TcpFlags::from_bits(0x11), peer.seq, &[]);
+    }
+    assert_eq!(server.shard.census().time_wait, 20_000);
+    server.check(own, "in TIME-WAIT");
+}
+
+/// Each of two thousand connections is sent 256 KiB, which nobody reads: 500 MiB, of which the server
+/// may hold 64. An honest client among them, and one that comes later, are served.
+#[test]
+fn two_thousand_who_are_not_read_stay_within_the_budget_and_others_are_served() {
+    let budget = 64 * MIB;
+    let mut server = Server::new(Tunables { mem_budget: budget, ..Tunables::default() });
+    let (mut early, handle) = server.connected(9_999, 2_000);
+    // Every window is announced before anything is sent: 125 MiB of promises.
+    let mut peers: Vec<_> = (0..2_000).map(|host| server.connected(host, 2_000).0).collect();
+    let own = size_of_val(&peers[..]) as isize;
+    // Four segments each, the one that crosses the line, and what a chunk wastes.
+    let slack = 2_000 * 6 * MSS as u64;
+    for round in 0..16 {
+        for peer in &mut peers {
+            peer.send(&mut server, 16 << 10);
+        }
+        let (real, memory) = (server.real(own), server.shard.memory());
+        assert!(memory.held <= budget + slack, "round {round}: {memory:?}");
+        assert!(real <= budget / 4 * 5 + slack, "round {round}: {real} B held, {memory:?}");
+        exchange(&mut server, &mut early, handle);
+    }
+    assert_eq!(server.shard.memory().pressure, Pressure::Full);
+    let (mut late, handle) = server.connected(9_998, 2_000);
+    for _ in 0..16 {
+        exchange(&mut server, &mut late, handle);
+    }
+    let counters = server.shard.counters();
+    assert!(counters.mem_full > 0 && counters.dropped(REFUSED) > 2_000);
+}
+
+/// A request of two segments, read at once, and its answer.
+fn exchange(server: &mut Server, peer: &mut Peer, handle: Handle) {
+    assert_eq!(peer.send(server, 2_000), 2_000, "an honest client's text is taken");
+    let mut read = 0;
+    while let Recv::Data(octets) = server.shard.recv(handle) {
+        read += octets.len();
+    }
+    assert_eq!(read, 2_000);
+    assert_eq!(server.shard.send(handle, &mut Bytes::from_static(&[1; 3_000])), Ok(3_000));
+    let last = server.pass(1, peer.port).unwrap();
+    peer.hear(&last);
+    peer.ack += 3_000;
+    server.take(peer, ACK, peer.seq, &[]);
+}

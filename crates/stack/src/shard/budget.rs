@@ -1,0 +1,101 @@
+//! What a shard holds, and what it leaves where that is as much as it may.
+
+use core::mem::size_of;
+
+use whimbrel_tcp::TxSegment;
+use whimbrel_tcp::budget::{Budget, Pressure};
+use whimbrel_tcp::table::{Cookies, SynEntry, TimeWait};
+use whimbrel_wire::WindowSize;
+
+use super::Shard;
+use super::settle::Source;
+use crate::connections::Slot;
+use crate::replies::Pending;
+
+/// What a shard holds for its peers and applications.
+///
+/// Not counted is what lies outside of it: chunks between a shard and the tasks of an application,
+/// and what applications keep.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Memory {
+    /// What it holds, bytes: text and records.
+    pub held: u64,
+    /// Of that, what connections hold of text, received or to be sent, bytes; of each all but the
+    /// first 512, which count as part of its record.
+    pub text: u64,
+    /// What it may hold: `mem.budget`, bytes.
+    pub budget: u64,
+    /// How near the one is to the other.
+    pub pressure: Pressure,
+}
+
+/// Those of two shards: the greater pressure.
+impl core::ops::AddAssign for Memory {
+    fn add_assign(&mut self, other: Self) {
+        let Self { held, text, budget, pressure } = other;
+        self.held += held;
+        self.text += text;
+        self.budget += budget;
+        self.pressure = self.pressure.max(pressure);
+    }
+}
+
+impl Shard {
+    /// What it holds at this moment.
+    pub fn memory(&self) -> Memory {
+        let budget = &self.pool.budget;
+        Memory {
+            held: budget.text() + self.records_memory(),
+            text: budget.text(),
+            budget: self.tunables.mem_budget,
+            pressure: budget.pressure(),
+        }
+    }
+
+    /// Looks at what records take, and so at the pressure: once a millisecond.
+    pub(super) fn weigh_records(&mut self) {
+        self.weighed = self.tick;
+        let bytes = self.records_memory();
+        self.pool.budget.note_records(bytes, &mut self.counters);
+    }
+
+    /// What everything takes that is of one size, and what fragments do.
+    fn records_memory(&self) -> u64 {
+        let (records, host) = (&self.records, &self.host);
+        let connections = records.connections.0.len();
+        let waiting = host.link.as_ref().map_or(0, |link| link.neighbours().waiting());
+        let lists = self.lists.dirty.capacity() * size_of::<u32>()
+            + self.lists.events.capacity() * size_of::<Source>();
+        let bytes = connections * size_of::<Slot>()
+            + lists
+            + self.pool.memory(connections)
+            + records.syns.len() * size_of::<SynEntry>()
+            + records.waits.len() * size_of::<TimeWait>()
+            + records.flows.memory()
+            + host.reassembly.octets()
+            + self.replies.len() * size_of::<Pending>()
+            + waiting * size_of::<TxSegment>();
+        bytes as u64
+    }
+
+    /// The window of a connection whose handshake a cookie completes while all of the budget is used.
+    pub(super) fn narrow_window(&self, entry: &SynEntry) -> WindowSize {
+        let usual = self.announced(entry).window;
+        let narrow = Budget::PINCHED_SEGMENTS * u32::from(self.own_mss(entry).get());
+        usual.min(WindowSize::new(narrow))
+    }
+
+    /// All of the budget is used, and has been since before any cookie that is still good: this
+    /// connection's window was announced as a narrow one. Any other keeps what it was promised
+    /// (RFC 9293 3.8.6).
+    pub(super) fn narrow_if_full(&mut self, place: u32, entry: &SynEntry) {
+        let lasting = |wide| self.now.since(wide) > Cookies::LIFETIME;
+        if !self.pool.budget.is_full() || !self.wide_cookie.is_none_or(lasting) {
+            return;
+        }
+        let window = self.narrow_window(entry);
+        if let Some(slot) = self.records.connections.0.get_mut(place) {
+            slot.connection.narrow(window);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a connection holds of its shard's memory, and what it does where that is short.
+
+use whimbrel_wire::WindowSize;
+
+use super::{Cold, Connection, Flags};
+use crate::Context;
+use crate::budget::{Budget, Pressure};
+use crate::recv::Text;
+use crate::verdict::{Continue, Done, DropReason, Step, Verdict};
+
+impl Cold {
+    /// Whether the account may say something else than what is held, and it matters. What few bytes pin
+    /// is not looked at, unless they are beyond a gap.
+    #[inline]
+    pub(super) fn may_differ(&self) -> bool {
+        (self.send.len() + self.recv.unread()) | self.accounted > Budget::ALLOWANCE
+    }
+
+    /// Brings the account in line with what is held.
+    #[inline(never)]
+    pub(super) fn account(&mut self, cx: &mut Context<'_>) {
+        let pinned = self.send.len() as usize + self.recv.pinned();
+        let beyond = pinned.saturating_sub(Budget::ALLOWANCE as usize) as u32;
+        let before = core::mem::replace(&mut self.accounted, beyond);
+        cx.pool.budget.move_text(before, beyond, cx.counters);
+    }
+
+    /// What the account had of it, which it has no longer.
+    #[inline]
+    pub(crate) fn take_accounted(&mut self) -> u32 {
+        let accounted = self.accounted;
+        if accounted > 0 {
+            self.accounted = 0;
+        }
+        accounted
+    }
+}
+
+impl Connection {
+    /// Bytes of it in the account of its shard.
+    pub fn accounted(&self) -> u32 {
+        self.cold.as_ref().map_or(0, |cold| cold.accounted)
+    }
+
+    /// The connection begins while memory is short. Its window is what the SYN announces; where
+    /// that said more, it stays (RFC 9293 3.8.6).
+    pub(super) fn begin_pinched(&mut self, cx: &Context<'_>) {
+        if cx.pool.budget.is_full() {
+            self.flags.set(Flags::PINCHED);
+        }
+    }
+
+    /// Memory is short, and our SYN-ACK announced no more than this.
+    pub fn narrow(&mut self, window: WindowSize) {
+        self.flags.set(Flags::PINCHED);
+        self.rcv.edge = self.rcv.nxt + window.get();
+    }
+
+    /// Whether memory was short when it was last looked at, and it gets little.
+    #[inline]
+    pub(super) const fn is_pinched(&self) -> bool {
+        self.flags.has(Flags::PINCHED)
+    }
+
+    /// The application reads or writes: where memory is short no longer, there is room again.
+    #[inline]
+    pub(super) fn judge_pinch(&mut self, cx: &Context<'_>) {
+        if self.is_pinched() && !cx.pool.budget.is_full() {
+            self.flags.clear(Flags::PINCHED);
+        }
+    }
+
+    /// What such a connection may announce, bytes: enough for a sender to hear of losses by
+    /// duplicate acknowledgments.
+    pub(super) fn pinched_window(&self) -> u32 {
+        Budget::PINCHED_SEGMENTS * u32::from(self.mss)
+    }
+
+    /// What may wait to be acknowledged, bytes; little while memory is short.
+    #[inline]
+    pub(super) fn send_limit(&self) -> u32 {
+        if self.is_pinched() { self.pinched_send() } else { self.send_size }
+    }
+
+    #[cold]
+    fn pinched_send(&self) -> u32 {
+        // RFC 6928 2: "the upper bound for the initial window will be min (10*MSS, max (2*MSS,
+        // 14600))".
+        let mss = u32::from(self.mss);
+        self.send_size.min((10 * mss).min((2 * mss).max(14_600)))
+    }
+
+    /// Text arrives `ahead` octets beyond RCV.NXT while memory is short. What is held stays, named or
+    /// not: RFC 2018 8 has it that "the data receiver is permitted to discard data in its queue that has
+    /// not been acknowledged to the data sender, even if the data has already been reported in a SACK
+    /// option", and that "discarding of SACKed packets is discouraged". Nor does the right edge move.
+    #[cold]
+    pub(super) fn judge_memory(&mut self, cx: &mut Context<'_>, text: Text, ahead: u32) -> Step {
+        if ahead > 0 {
+            // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
+            // order segment arrives."
+            self.owe_duplicate();
+            return Done(Verdict::Drop(DropReason::MemoryBudget));
+        }
+        if cx.pool.budget.pressure() < Pressure::Full {
+            return Continue(());
+        }
+        self.flags.set(Flags::PINCHED);
+        // Windows that were announced before would hold more than the budget. Whoever reads has
+        // room; of whoever does not this is lost, as on a path that is full, and comes again.
+        let unread = self.unread();
+        if unread > 0 && unread + text.take > self.pinched_window() {
+            return Done(Verdict::Drop(DropReason::MemoryBudget));
+        }
+        Continue(())
+    }
+}
