@@ -226,10 +226,12 @@ fn serve_wire(plan: &Plan, report: Report, stop: &Stop) -> Result<Ran<Served>, F
 /// Serves at each of these queues, a shard each.
 fn serve_queues<D: Device + Send>(
     plan: &Plan,
-    devices: Vec<D>,
+    mut devices: Vec<D>,
     told: (Report, &Stop, Clock),
     headline: &str,
 ) -> Result<Ran<Served>, Failure> {
+    let wire = &plan.ground.wire;
+    wire.dad().check(&mut devices, wire.addresses()).map_err(Failure::run)?;
     let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(Failure::run)?;
     match devices.len() {
@@ -420,9 +422,9 @@ fn about_capture(config: &PcapConfig, wire: &PcapWire) -> String {
 }
 
 const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
-                         [,queues=N][,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC] (Ethernet frames), \
+                         [,queues=N][,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC][,dad=on|off] (Ethernet frames), \
                          packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]\
-                         [,offload=on|off] (a \
+                         [,offload=on|off][,dad=on|off] (a \
                          station of its own on this machine's interface IF), \
                          unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process), or \
                          pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max] (a capture, replayed \

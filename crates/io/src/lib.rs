@@ -34,6 +34,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod dad;
 pub mod descriptors;
 pub mod device;
 pub mod entropy;
@@ -60,6 +61,7 @@ pub mod worker;
 
 pub use clock::Clock;
 pub use config::ConfigError;
+pub use dad::{Dad, DadError};
 pub use device::{Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
 pub use kernel::KernelSockets;

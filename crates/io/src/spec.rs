@@ -16,6 +16,7 @@ use whimbrel_link::LinkConfig;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
+use crate::Dad;
 use crate::config::ConfigError;
 use crate::packet::PacketConfig;
 use crate::pcap::{PcapConfig, Speed};
@@ -34,11 +35,11 @@ pub enum WireSpec {
     /// and `host` may repeat. Without a `host` in its network, each `addr` gets the first other
     /// address of the network as the machine's.
     Tun(TunConfig),
-    /// `tap:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mac=MAC][,offload=on|off][,mtu=N]`: the same
-    /// with Ethernet frames. Without `mac` the stack's station is drawn at random.
+    /// `tap:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mac=MAC][,offload=on|off][,mtu=N][,dad=on|off]`: the
+    /// same with Ethernet frames. Without `mac` the stack's station is drawn at random.
     Tap(TunConfig),
-    /// `packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N][,offload=on|off]`: a
-    /// station of the stack's own on the interface IF; `addr` and `gw` may repeat. Without `mac`
+    /// `packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N][,offload=on|off]
+    /// [,dad=on|off]`: a station of the stack's own on the interface IF; `addr` and `gw` may repeat. Without `mac`
     /// the station is drawn at random.
     Packet(PacketConfig),
     /// `unix:PATH,addr=ADDRESS/PREFIX[,mtu=N]`: a socket to another process; `addr` may repeat.
@@ -62,6 +63,15 @@ impl WireSpec {
             Self::Unix(config) => config.addresses(),
             Self::Pcap(config) => config.addresses(),
             Self::Mem(_) | Self::Kernel => &[],
+        }
+    }
+
+    /// Whether others on the wire are asked for the stack's addresses before it uses them.
+    pub fn dad(&self) -> Dad {
+        match self {
+            Self::Tun(config) | Self::Tap(config) => config.dad(),
+            Self::Packet(config) => config.dad(),
+            Self::Unix(_) | Self::Pcap(_) | Self::Mem(_) | Self::Kernel => Dad::Off,
         }
     }
 
@@ -203,6 +213,7 @@ struct Typed {
     queues: Option<u16>,
     fanout: Option<u16>,
     offload: Option<Offload>,
+    dad: Option<Dad>,
     mtu: Option<u16>,
 }
 
@@ -254,6 +265,7 @@ impl Typed {
                 })?,
             )?,
             "offload" => once(&mut self.offload, "offload", offload(value)?)?,
+            "dad" => once(&mut self.dad, "dad", dad(value)?)?,
             "speed" => once(&mut self.speed, "speed", speed(value)?)?,
             "mac" => once(
                 &mut self.mac,
@@ -281,6 +293,7 @@ impl Typed {
         if let Some(queues) = self.queues {
             config = config.with_queues(queues)?;
         }
+        let config = config.with_dad(self.dad.unwrap_or_default());
         Ok(config.with_offload(self.offload.unwrap_or_default()))
     }
 
@@ -288,6 +301,7 @@ impl Typed {
     fn place(self, name: &str) -> Result<PacketConfig, ConfigError> {
         let config = PacketConfig::new(name, self.addresses)?.with_gateways(&self.gateways)?;
         let config = config.with_mac(self.mac)?.with_fanout(self.fanout.unwrap_or(1))?;
+        let config = config.with_dad(self.dad.unwrap_or_default());
         Ok(config.with_offload(self.offload.unwrap_or_default()))
     }
 }
@@ -335,6 +349,14 @@ fn offload(value: &str) -> Result<Offload, SpecError> {
         "on" => Ok(Offload::On),
         "off" => Ok(Offload::Off),
         _ => Err(bad("offload", value, "on or off, as in offload=on")),
+    }
+}
+
+fn dad(value: &str) -> Result<Dad, SpecError> {
+    match value {
+        "on" => Ok(Dad::On),
+        "off" => Ok(Dad::Off),
+        _ => Err(bad("dad", value, "on or off, as in dad=off")),
     }
 }
 

@@ -6,13 +6,13 @@
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
 use std::net::UdpSocket;
-use std::time::Instant as WallInstant;
+use std::time::{Duration, Instant as WallInstant};
 
 use common::in_namespace_with;
 use station::{PATIENCE, Running, attempt, command};
 use whimbrel_io::packet::RING_FRAMES;
 use whimbrel_io::worker::WorkerError;
-use whimbrel_io::{Device, PacketConfig, PacketError, PacketWire, WireSpec};
+use whimbrel_io::{DadError, Device, PacketConfig, PacketError, PacketWire, WireSpec};
 use whimbrel_stack::ip::FrameDrop;
 use whimbrel_wire::Endpoint;
 
@@ -148,6 +148,70 @@ fn frames_that_nobody_took_in_time_are_counted() {
         assert_eq!(drain(&mut wire), most + 1);
         let missed = wire.counters().rx_missed;
         assert!((500..600).contains(&missed), "{:?}", wire.counters());
+    });
+}
+
+/// Asks over the interface whether the stack may have these addresses.
+fn check(spec: &str, meanwhile: impl FnOnce()) -> Result<(), DadError> {
+    let config = config(spec);
+    let wire = PacketWire::open(&config).unwrap();
+    meanwhile();
+    config.dad().check(&mut [wire], config.addresses())
+}
+
+/// Whose address it is, as the error says.
+fn station_of(name: &str) -> String {
+    let text = command(&format!("ip link show {name}"));
+    let words: Vec<_> = text.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "link/ether").unwrap();
+    words[at + 1].to_owned()
+}
+
+#[test]
+fn an_address_that_the_kernel_has_is_not_taken() {
+    beside_the_kernel(|| {
+        let kernel = station_of("vkernel");
+        for (spec, addr, add) in [
+            ("packet:vstack,addr=10.9.0.7/24", "10.9.0.7", "10.9.0.7/24 dev vkernel"),
+            ("packet:vstack,addr=fd09::7/64", "fd09::7", "fd09::7/64 dev vkernel nodad"),
+        ] {
+            // The machine's own are refused when the wire is opened.
+            let error =
+                check(spec, || drop(command(&format!("ip address add {add}")))).unwrap_err();
+            let text = error.to_string();
+            assert!(matches!(error, DadError::Conflict { .. }), "{text}");
+            assert!(text.contains(addr) && text.contains(&kernel), "{text}");
+        }
+    });
+}
+
+#[test]
+fn addresses_that_nobody_has_are_free_within_a_second_and_at_once_if_nobody_is_asked() {
+    beside_the_kernel(|| {
+        let began = WallInstant::now();
+        check(SPEC, || {}).unwrap();
+        let asked = began.elapsed();
+        assert!(asked >= Duration::from_millis(890), "{asked:?}");
+        let began = WallInstant::now();
+        check(&format!("{SPEC},dad=off"), || drop(command("ip address show"))).unwrap();
+        assert!(began.elapsed() < asked);
+    });
+}
+
+#[test]
+fn an_address_in_use_is_defended_against_the_kernel_and_another_stack() {
+    beside_the_kernel(|| {
+        let running = run(SPEC, &[]);
+        ping("10.9.0.2");
+        let theirs = "packet:vkernel,addr=10.9.0.2/24,mac=02:77:68:69:6d:09";
+        let error = check(theirs, || {}).unwrap_err().to_string();
+        assert!(error.contains("10.9.0.2") && error.contains(MAC), "{error}");
+        command("ip address add fd09::2/64 dev vkernel");
+        let began = WallInstant::now();
+        while !command("ip -6 address show dev vkernel").contains("dadfailed") {
+            assert!(began.elapsed() < PATIENCE, "the kernel took our address");
+        }
+        running.stop();
     });
 }
 

@@ -60,6 +60,20 @@ fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
 }
 
 #[test]
+fn an_address_that_the_kernel_has_is_not_taken() {
+    in_namespace(|| {
+        let WireSpec::Tap(config) = SPEC.parse().unwrap() else { panic!("no tap:") };
+        let mut taps = [Tun::open(&config).unwrap()];
+        config.dad().check(&mut taps, config.addresses()).unwrap();
+        // It answers for all that it has, whichever interface is asked.
+        command("ip link set lo up");
+        command("ip address add 10.9.0.2/32 dev lo");
+        let error = config.dad().check(&mut taps, config.addresses()).unwrap_err().to_string();
+        assert!(error.contains("10.9.0.2 is in use by the station"), "{error}");
+    });
+}
+
+#[test]
 fn the_stack_finds_the_kernel_and_sends_it_super_segments() {
     in_namespace(|| {
         // The machine's addresses are there once the interface is; listening on any needs none.

@@ -7,14 +7,13 @@
 //! neighbour; if the neighbour's station is not known yet, the packet waits with it.
 //!
 //! Not here: routers' advertisements, redirects and prefixes (a host's routes are its
-//! configuration), MLD (a switch that snoops must flood what nobody reported), duplicate address
-//! detection before the first use (addresses are announced, and conflicts counted), and
-//! confirmation by the layers above (RFC 4861 7.3.1): a neighbour in use costs one probe each
+//! configuration), MLD (a switch that snoops must flood what nobody reported), and confirmation by the layers above (RFC 4861 7.3.1): a neighbour in use costs one probe each
 //! half minute. If a neighbour does not answer, connections whose segments waited for it learn of it
 //! by a soft error, as from a router (RFC 4861 7.2.2); what ends them is their own time-outs.
 
 mod arp;
 mod counters;
+mod dad;
 mod gateways;
 mod hops;
 mod message;
@@ -32,6 +31,8 @@ use crate::shard::ConfigError;
 use crate::{Medium, TxBatch};
 
 pub use counters::LinkCounters;
+pub use dad::AddressCheck;
+use dad::Probing;
 use gateways::Gateways;
 use hops::Hops;
 use message::LinkMessage;
@@ -47,6 +48,8 @@ pub struct Link {
     gateways: Gateways,
     /// Messages of our own that wait to be sent.
     outbox: Outbox,
+    /// Whether our addresses are asked for still, and not used.
+    probing: Option<Probing>,
     /// When an address was last defended against another that has it.
     defended: Option<Instant>,
     counters: LinkCounters,
@@ -94,6 +97,7 @@ impl Link {
             hops: Hops::default(),
             gateways: Gateways::default(),
             outbox,
+            probing: None,
             defended: None,
             counters: LinkCounters::default(),
         }))
@@ -142,6 +146,9 @@ impl Link {
         }
         if ndp::is_discovery(packet) {
             return ndp::read(packet, header.src).map(|said| Opened::Heard(Heard::Ndp(said)));
+        }
+        if self.probing.is_some() {
+            return Err(FrameDrop::Tentative);
         }
         if cast == Cast::Group { Err(FrameDrop::LinkGroup) } else { Ok(Opened::Packet(packet)) }
     }
@@ -289,9 +296,28 @@ impl Host {
         }
     }
 
+    /// Begins to ask whether our addresses are free, where there is somebody to ask.
+    pub(crate) fn begin_check(&mut self, now: Instant) {
+        if let Some(link) = &mut self.link {
+            link.begin_check(now);
+        }
+    }
+
+    /// Whether our addresses may be used.
+    pub(crate) fn address_check(&self) -> AddressCheck {
+        self.link.as_ref().map_or(AddressCheck::Done, Link::address_check)
+    }
+
     /// Acts upon what a neighbour said.
     pub(crate) fn hear(&mut self, heard: Heard, now: Instant) -> Result<(), FrameDrop> {
         let Some(link) = &mut self.link else { return Err(FrameDrop::EtherType) };
+        if link.probing.is_some() {
+            match heard {
+                Heard::Arp(packet, _) => link.check_arp(&self.addresses, &packet),
+                Heard::Ndp(said) => link.check_ndp(&self.addresses, &said),
+            }
+            return Err(FrameDrop::Tentative);
+        }
         let heard = match heard {
             Heard::Arp(packet, cast) => link.hear_arp(&self.addresses, &packet, cast, now),
             Heard::Ndp(said) => link.hear_ndp(&self.addresses, &said, now),
@@ -341,6 +367,7 @@ impl Host {
     /// Does up to `left` of what is due, and takes it from `left`.
     pub(crate) fn advance_link(&mut self, now: Instant, left: &mut usize) {
         if let Some(link) = &mut self.link {
+            link.advance_check(&self.addresses, now);
             link.neighbours.advance(now, left, &mut link.outbox, &mut link.counters);
             link.pass_over_silent(&self.routes, now);
         }
@@ -362,7 +389,8 @@ impl Host {
 
     /// When [`Host::advance_link`] must be called at the latest.
     pub(crate) fn next_link_deadline(&self) -> Option<Instant> {
-        self.link.as_ref()?.neighbours.next_deadline()
+        let link = self.link.as_ref()?;
+        [link.neighbours.next_deadline(), link.check_deadline()].into_iter().flatten().min()
     }
 }
 

@@ -104,6 +104,9 @@ pub enum BuildError {
     /// A wire that this version cannot serve.
     #[error("the face knows only tun:, tap:, packet: and unix: wires, and mem_wire()")]
     Wire,
+    /// Another station has an address of the stack's.
+    #[error(transparent)]
+    Conflict(#[from] whimbrel_io::DadError),
     /// An address that is none.
     #[error("{0:?} is no address: give one, as in 10.9.0.2 or fd09::2")]
     Address(String),
@@ -225,7 +228,8 @@ impl StackBuilder {
         self
     }
 
-    /// Opens the wire and starts the worker threads.
+    /// Opens the wire and starts the worker threads. Over `tap:` and `packet:` it first asks, for 0.9 s,
+    /// whether somebody else has the stack's addresses (`dad=off` in the wire's description: it does not).
     pub fn build(mut self) -> Result<Stack, BuildError> {
         let most = TunConfig::MAX_QUEUES;
         if let Some(shards) = self.shards.filter(|shards| !(1..=most).contains(shards)) {
@@ -252,13 +256,17 @@ impl StackBuilder {
         self.addresses.splice(0..0, spec.addresses().iter().copied());
         self.routes.extend(spec.routes());
         let wakers = (0..shards).map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
-        let clock = Clock::start();
+        let (clock, dad) = (Clock::start(), spec.dad());
         match spec {
             WireSpec::Tun(config) | WireSpec::Tap(config) => {
-                self.start_queues(Tun::open_queues(&config)?, clock, wakers)
+                let mut tuns = Tun::open_queues(&config)?;
+                dad.check(&mut tuns, &self.addresses)?;
+                self.start_queues(tuns, clock, wakers)
             }
             WireSpec::Packet(config) => {
-                self.start_queues(PacketWire::open_fanout(&config)?, clock, wakers)
+                let mut wires = PacketWire::open_fanout(&config)?;
+                dad.check(&mut wires, &self.addresses)?;
+                self.start_queues(wires, clock, wakers)
             }
             WireSpec::Unix(config) => {
                 self.start_queues(vec![UnixWire::open(&config)?], clock, wakers)

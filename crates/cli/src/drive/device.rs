@@ -52,12 +52,13 @@ pub(crate) type SteeringOf<D> = fn(&D) -> SteeringCounters;
 fn drive_queues<J: Job, D: Device + Send>(
     job: &mut J,
     ground: &Ground,
-    devices: Vec<D>,
+    mut devices: Vec<D>,
     to: (Endpoint, &Stop),
 ) -> Result<Ran<J::Outcome>, Failure>
 where
     J::Client<Shard>: Send,
 {
+    ground.wire.dad().check(&mut devices, ground.wire.addresses()).map_err(Failure::run)?;
     let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(Failure::run)?;
     if devices.len() == 1 {

@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
+use crate::Dad;
 use crate::config::{
     ConfigError, check_address, check_addresses, check_mtu, check_station, contains,
     default_routes, interface_name,
@@ -21,6 +22,7 @@ pub struct PacketConfig {
     mac: Option<MacAddress>,
     fanout: NonZeroU16,
     offload: Offload,
+    dad: Dad,
 }
 
 impl PacketConfig {
@@ -37,6 +39,7 @@ impl PacketConfig {
             mac: None,
             fanout: NonZeroU16::MIN,
             offload: Offload::On,
+            dad: Dad::On,
         })
     }
 
@@ -79,6 +82,17 @@ impl PacketConfig {
     pub fn with_offload(mut self, offload: Offload) -> Self {
         self.offload = offload;
         self
+    }
+
+    /// Whether others are asked for the stack's addresses first, where frames are Ethernet's.
+    pub fn with_dad(mut self, dad: Dad) -> Self {
+        self.dad = dad;
+        self
+    }
+
+    /// Whether others are asked for the stack's addresses first.
+    pub fn dad(&self) -> Dad {
+        self.dad
     }
 
     /// The interface's name.

@@ -46,8 +46,8 @@ impl Kind {
     pub(super) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Tun => &["addr", "host", "queues", "offload", "mtu"],
-            Self::Tap => &["addr", "host", "mac", "offload", "mtu"],
-            Self::Packet => &["addr", "gw", "mac", "fanout", "offload"],
+            Self::Tap => &["addr", "host", "mac", "offload", "mtu", "dad"],
+            Self::Packet => &["addr", "gw", "mac", "fanout", "offload", "dad"],
             Self::Unix => &["addr", "mtu"],
             Self::Pcap => &["addr", "mac", "speed"],
         }

@@ -57,6 +57,17 @@ fn ethernet_frames_and_a_socket_are_typed_alike() {
 }
 
 #[test]
+fn others_are_asked_for_addresses_unless_it_is_said_that_they_are_not() {
+    for wire in ["tap:t", "packet:e"] {
+        for (key, dad) in [("", Dad::On), (",dad=on", Dad::On), (",dad=off", Dad::Off)] {
+            let spec: WireSpec = format!("{wire},addr=10.9.0.2/24{key}").parse().unwrap();
+            assert_eq!(spec.dad(), dad, "{wire}{key}");
+        }
+    }
+    assert_eq!("unix:/tmp/w,addr=10.9.0.2/24".parse::<WireSpec>().unwrap().dad(), Dad::Off);
+}
+
+#[test]
 fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
     let cases = [
         ("whim0", ["\"whim0\"", "KIND:TARGET", "tun:whim0,addr="]),
@@ -77,15 +88,17 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
         ("tun:t,addr=10.9.0.2/24,mtu=100,mtu=200", ["mtu is given twice", "addr", "host"]),
         ("tun:t", ["needs an address", "at least one", "addr=10.9.0.2/24"]),
         ("tap:", ["an interface name", "tap:whim0", "addr="]),
-        ("tap:t,queues=2", ["\"queues\"", "addr, host, mac, offload and mtu", "tap:whim0"]),
+        ("tap:t,queues=2", ["\"queues\"", "addr, host, mac, offload, mtu and dad", "tap:whim0"]),
         ("tap:t,addr=10.9.0.2/24,mac=2:0", ["mac=2:0", "hexadecimal", "mac=02:00:00:00:00:01"]),
         ("tap:t,addr=10.9.0.2/24,mac=01:00:00:00:00:01", ["01:00:00", "no single", "mac=02:"]),
         ("tap:t,addr=10.9.0.2/24,mtu=65522", ["mtu 65522", "68 to 65521", "octets"]),
         ("packet:,addr=10.9.0.2/24", ["an interface name", "packet:eth0", "gw="]),
-        ("packet:e,mtu=1500", ["\"mtu\"", "addr, gw, mac, fanout and offload", "packet:eth0"]),
+        ("packet:e,mtu=1500", ["\"mtu\"", "addr, gw, mac, fanout, offload and dad", "packet:eth0"]),
         ("packet:e,addr=10.9.0.2/24,gw=10.8.0.1", ["gateway 10.8.0.1", "same prefix", "gw="]),
         ("packet:e,addr=10.9.0.2/24,gw=x", ["gw=x", "without prefix", "gw=10.9.0.1"]),
         ("packet:e,addr=10.9.0.2/24,gw=10.9.0.2", ["10.9.0.2", "given twice", "each"]),
+        ("packet:e,addr=10.9.0.2/24,dad=yes", ["dad=yes", "on or off", "dad=off"]),
+        ("tun:t,addr=10.9.0.2/24,dad=on", ["\"dad\"", "tun: has the keys", "as in"]),
         ("packet:e,addr=10.9.0.2/24,fanout=0", ["fanout 0", "1 to 256", "give"]),
         ("packet:e,addr=10.9.0.2/24,mac=00:00:00:00:00:00", ["00:00", "no single", "mac=02:"]),
         ("unix:,addr=10.9.0.2/24", ["the path of a socket", "unix:/run", "addr="]),

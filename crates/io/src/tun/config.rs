@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, EthernetHeader, MacAddress};
 
+use crate::Dad;
 use crate::config::{
     ConfigError, check_address, check_addresses, check_mtu, check_station, contains,
     default_routes, interface_name, member,
@@ -21,6 +22,7 @@ pub struct TunConfig {
     mtu: u16,
     queues: NonZeroU16,
     offload: Offload,
+    dad: Dad,
 }
 
 /// What the frames of an interface begin with.
@@ -60,6 +62,7 @@ impl TunConfig {
             mtu: Self::DEFAULT_MTU,
             queues: NonZeroU16::MIN,
             offload: Offload::On,
+            dad: Dad::On,
         };
         config.derive_hosts();
         Ok(config)
@@ -111,6 +114,17 @@ impl TunConfig {
     pub fn with_offload(mut self, offload: Offload) -> Self {
         self.offload = offload;
         self
+    }
+
+    /// Whether others are asked for the stack's addresses first, where frames are Ethernet's.
+    pub fn with_dad(mut self, dad: Dad) -> Self {
+        self.dad = dad;
+        self
+    }
+
+    /// Whether others are asked for the stack's addresses first.
+    pub fn dad(&self) -> Dad {
+        self.dad
     }
 
     /// The interface's name.

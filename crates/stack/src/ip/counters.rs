@@ -81,6 +81,8 @@ frame_drops! {
     /// "A host SHOULD silently discard a datagram that is received via a link-layer broadcast
     /// [...] but does not specify an IP multicast or broadcast destination address").
     LinkGroup = "UNICAST_IN_L2_MULTICAST",
+    /// A frame that came while this host still asks whether its addresses are free.
+    Tentative = "ADDRESS_TENTATIVE",
     /// An ARP packet that contradicts itself.
     Arp = "ARP_INVALID",
     /// A Neighbour Discovery message that contradicts itself, or that came from beyond the link.

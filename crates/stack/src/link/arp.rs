@@ -56,7 +56,7 @@ impl Link {
     /// [`DEFEND_INTERVAL`] (RFC 5227 2.4 b: "the host can elect to attempt to defend its address by
     /// [...] broadcasting one single ARP Announcement"); the address is kept in any case, as a
     /// server's must be (2.4 c).
-    fn on_conflict(&mut self, local: u16, now: Instant) {
+    pub(super) fn on_conflict(&mut self, local: u16, now: Instant) {
         self.counters.conflicts += 1;
         if self.defended.is_none_or(|last| now.since(last) >= DEFEND_INTERVAL) {
             self.defended = Some(now);

@@ -19,6 +19,9 @@ pub(super) enum LinkMessage {
     Answer { local: u16, to: MacAddress, asker: Address },
     /// We have our address number `local`: told to all.
     Announce { local: u16 },
+    /// Who has our address number `local`? Asked of all, from no address (RFC 5227 1.1, RFC 4862
+    /// 5.4.2).
+    Probe { local: u16 },
 }
 
 /// An ARP packet or Neighbour Discovery message, and where it goes.
@@ -44,6 +47,7 @@ impl LinkMessage {
                 addresses.get(local).map(|local| answer(mac, local, to, &asker))
             }
             Self::Announce { local } => addresses.get(local).map(|local| announce(mac, local)),
+            Self::Probe { local } => addresses.get(local).map(|local| probe(mac, local)),
         };
         let Some(Letter { to, text }) = letter else { return false };
         let len = match text {
@@ -82,6 +86,21 @@ fn ask(mac: MacAddress, source: &Address, target: &Address, of: Option<MacAddres
             let message = NdpMessage::NeighborSolicitation { target, source_link_layer: Some(mac) };
             let to = of.unwrap_or(MacAddress::of_ipv6_multicast(group));
             Letter { to, text: Text::Ndp { src: v6(source), dst, message } }
+        }
+    }
+}
+
+fn probe(mac: MacAddress, local: &Address) -> Letter {
+    match local.family() {
+        Family::V4 => ask(mac, &Ipv4Addr::UNSPECIFIED.into(), local, None),
+        Family::V6 => {
+            let target = v6(local);
+            let dst = solicited_node(target);
+            // RFC 4861 4.3: the option "MUST NOT be included when the source IP address is the
+            // unspecified address."
+            let message = NdpMessage::NeighborSolicitation { target, source_link_layer: None };
+            let text = Text::Ndp { src: Ipv6Addr::UNSPECIFIED, dst, message };
+            Letter { to: MacAddress::of_ipv6_multicast(dst), text }
         }
     }
 }

@@ -29,6 +29,25 @@ enum Said {
     Has(Option<MacAddress>, NeighborFlags),
 }
 
+impl Discovery {
+    /// Whether it says that its sender has the target, or is about to take it.
+    pub(super) fn claims_target(&self) -> bool {
+        matches!(self.said, Said::Has(..)) || self.src.is_unspecified()
+    }
+
+    pub(super) fn target(&self) -> Ipv6Addr {
+        self.target
+    }
+
+    /// The station that speaks of itself.
+    pub(super) fn station(&self) -> MacAddress {
+        match self.said {
+            Said::Has(Some(mac), _) => mac,
+            _ => self.station,
+        }
+    }
+}
+
 /// Whether an IPv6 packet is a Neighbour Discovery message. One behind extension headers is not
 /// recognised and dropped later: RFC 6980 forbids fragments, and nobody sends the others.
 pub(super) fn is_discovery(packet: &[u8]) -> bool {
@@ -80,8 +99,11 @@ impl Link {
         if !ours && !group {
             return Err(FrameDrop::OtherHost);
         }
-        if addresses.index_of(&heard.src.into()).is_some() {
-            self.counters.conflicts += 1;
+        if let Some(local) = addresses.index_of(&heard.src.into()) {
+            match heard.said {
+                Said::Has(..) => self.on_conflict(local, now),
+                Said::Asks(_) => self.counters.conflicts += 1,
+            }
             return Err(FrameDrop::Martian);
         }
         match (heard.said, target) {
@@ -90,8 +112,8 @@ impl Link {
                 Ok(())
             }
             (Said::Asks(_), None) => Err(FrameDrop::OtherHost),
-            (Said::Has(..), Some(_)) => {
-                self.counters.conflicts += 1;
+            (Said::Has(..), Some(local)) => {
+                self.on_conflict(local, now);
                 Err(FrameDrop::Martian)
             }
             (Said::Has(mac, flags), None) => {

@@ -10,6 +10,7 @@ use whimbrel_wire::Flow;
 
 use super::{RetuneError, Shard, SocketEntry, SocketState};
 use crate::ip::FlowKey;
+use crate::link::AddressCheck;
 use crate::replies::Pending;
 
 impl Shard {
@@ -42,6 +43,19 @@ impl Shard {
         self.pool.budget.set_bytes(tunables.mem_budget, &mut self.counters);
         self.tunables = tunables;
         Ok(())
+    }
+
+    /// Begins to ask, at the time last told, whether somebody else on the link has an address of this
+    /// host's (RFC 5227 2.1, RFC 4862 5.4): until [`Shard::address_check`] says that it is
+    /// [done](AddressCheck::Done), 0.9 s later, nothing else is sent, and nothing that arrives is taken.
+    /// The first 64 addresses are asked for. Without an Ethernet there is nobody to ask.
+    pub fn check_addresses(&mut self) {
+        self.host.begin_check(self.now);
+    }
+
+    /// Whether this host's addresses are in use, asked for, or another station's.
+    pub fn address_check(&self) -> AddressCheck {
+        self.host.address_check()
     }
 
     /// Drops whatever record a flow has, as `tcpdrop` does: a connection is reset and its

@@ -8,6 +8,7 @@ use super::Shard;
 use super::settle::Lists;
 use crate::TxBatch;
 use crate::ip::{Datagram, FlowKey, PlainOut, TcpOut};
+use crate::link::AddressCheck;
 use crate::replies::Pending;
 
 /// What to do next.
@@ -15,6 +16,9 @@ impl Shard {
     /// Fills `batch` with what is to be sent. Returns whether more waits.
     pub fn tx(&mut self, batch: &mut TxBatch) -> bool {
         self.host.tx_link(batch);
+        if self.host.address_check() != AddressCheck::Done {
+            return self.host.link_waits();
+        }
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
             batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.now));

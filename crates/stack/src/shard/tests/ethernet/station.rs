@@ -40,6 +40,8 @@ pub(super) fn address(over: Over, number: u16) -> Address {
 pub(super) enum Sent {
     /// Who has it? Asked of all, or of one.
     Ask(Address, Option<MacAddress>),
+    /// Who has our own? Asked of all, from no address.
+    Probe(Address),
     /// "I have it", to one that asked.
     Answer(MacAddress),
     /// "I have it", to all.
@@ -269,6 +271,10 @@ pub(super) fn read(frame: &[u8]) -> Sent {
     let to = (!header.dst.is_multicast()).then_some(header.dst);
     if header.ether_type == EtherType::ARP {
         let arp = ArpPacket::parse(packet).expect("an ARP packet");
+        if arp.sender_ip.is_unspecified() {
+            assert_eq!((arp.sender_mac, to), (OURS, None));
+            return Sent::Probe(arp.target_ip.into());
+        }
         assert_eq!((arp.sender_mac, Address::from(arp.sender_ip)), (OURS, server_addr(Over::V4)));
         return match (arp.operation, to) {
             (ArpOperation::Reply, to) => Sent::Answer(to.expect("an answer to one")),
@@ -296,6 +302,10 @@ fn read_ndp(ip: &IpHeader, message: &[u8], to: MacAddress) -> Sent {
         assert_eq!(to, MacAddress::of_ipv6_multicast(dst));
     }
     match NdpMessage::parse(src, dst, ip.hop_limit, message).expect("a valid message") {
+        NdpMessage::NeighborSolicitation { target, source_link_layer: None } => {
+            assert_eq!((src, dst), (Ipv6Addr::UNSPECIFIED, solicited_node(target)));
+            Sent::Probe(target.into())
+        }
         NdpMessage::NeighborSolicitation { target, source_link_layer } => {
             assert_eq!(source_link_layer, Some(OURS));
             let one = (!to.is_multicast()).then_some(to);

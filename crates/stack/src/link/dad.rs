@@ -1,0 +1,118 @@
+//! Whether somebody else has our addresses, found out before they are used (RFC 5227 2.1, RFC 4862
+//! 5.4).
+//!
+//! Both RFCs wait longer: RFC 5227 four to nine seconds, RFC 4862 up to two. A program that begins to
+//! serve is not worth that; on wires that carry Ethernet an answer takes milliseconds. Three questions,
+//! [`PAUSE`] apart, and as long for the last answer; all addresses together.
+
+use core::time::Duration;
+
+use whimbrel_tcp::Instant;
+use whimbrel_wire::{Address, ArpPacket, MacAddress};
+
+use super::ndp::Discovery;
+use super::{ANNOUNCED, Link, LinkMessage, is_station};
+use crate::ip::Addresses;
+
+/// What is known of the addresses of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressCheck {
+    /// They are in use: nobody else had them when they were asked for, or nobody was asked.
+    Done,
+    /// They are asked for: nothing else is sent and nothing answered.
+    UnderWay,
+    /// Another station has one of them: nothing is sent and nothing answered.
+    Conflict {
+        /// The address.
+        addr: Address,
+        /// Who has it.
+        station: MacAddress,
+    },
+}
+
+/// Asking whether our addresses are free.
+#[derive(Debug)]
+pub(super) struct Probing {
+    asked: u8,
+    next: Instant,
+    conflict: Option<(Address, MacAddress)>,
+}
+
+impl Link {
+    /// Begins to ask whether our addresses are free; they are not used until that is decided.
+    pub(super) fn begin_check(&mut self, now: Instant) {
+        // They are announced when they are known to be ours.
+        self.outbox.0.clear();
+        self.probing = Some(Probing { asked: 0, next: now, conflict: None });
+    }
+
+    pub(super) fn address_check(&self) -> AddressCheck {
+        match &self.probing {
+            None => AddressCheck::Done,
+            Some(Probing { conflict: None, .. }) => AddressCheck::UnderWay,
+            Some(Probing { conflict: Some((addr, station)), .. }) => {
+                AddressCheck::Conflict { addr: *addr, station: *station }
+            }
+        }
+    }
+
+    pub(super) fn check_deadline(&self) -> Option<Instant> {
+        let probing = self.probing.as_ref()?;
+        probing.conflict.is_none().then_some(probing.next)
+    }
+
+    /// Asks once more, or is done.
+    pub(super) fn advance_check(&mut self, addresses: &Addresses, now: Instant) {
+        if self.check_deadline().is_none_or(|next| now < next) {
+            return;
+        }
+        let Some(probing) = &mut self.probing else { return };
+        let done = probing.asked >= PROBES;
+        probing.asked += 1;
+        probing.next = now + PAUSE;
+        if done {
+            self.probing = None;
+        }
+        for (local, _) in (0..).zip(addresses.iter()).take(ANNOUNCED) {
+            self.outbox.push(match done {
+                false => LinkMessage::Probe { local },
+                true => LinkMessage::Announce { local },
+            });
+        }
+    }
+
+    /// RFC 5227 2.1.1: "the host receives any ARP packet (Request *or* Reply) [...] where the packet's
+    /// 'sender IP address' is the address being probed for", and "any ARP Probe where the packet's
+    /// 'target IP address' is the address being probed for".
+    pub(super) fn check_arp(&mut self, addresses: &Addresses, packet: &ArpPacket) {
+        let sender = Address::from(packet.sender_ip);
+        let claimed = if sender.is_unspecified() { packet.target_ip.into() } else { sender };
+        self.judge_claim(addresses, claimed, packet.sender_mac);
+    }
+
+    /// RFC 4862 5.4.3, 5.4.4: "If the target address is tentative, the tentative address is not unique",
+    /// for an advertisement, or a solicitation from the unspecified address.
+    pub(super) fn check_ndp(&mut self, addresses: &Addresses, heard: &Discovery) {
+        if heard.claims_target() {
+            self.judge_claim(addresses, heard.target().into(), heard.station());
+        }
+    }
+
+    fn judge_claim(&mut self, addresses: &Addresses, addr: Address, station: MacAddress) {
+        let theirs = is_station(station) && station != self.mac;
+        if let Some(probing) = &mut self.probing
+            && probing.conflict.is_none()
+            && theirs
+            && addresses.index_of(&addr).is_some()
+        {
+            self.counters.conflicts += 1;
+            probing.conflict = Some((addr, station));
+            self.outbox.0.clear();
+        }
+    }
+}
+
+/// RFC 5227 1.1: PROBE_NUM. RFC 4862 asks once; a frame may be lost.
+const PROBES: u8 = 3;
+/// Between two questions, and behind the last: 0.9 s in all.
+const PAUSE: Duration = Duration::from_millis(300);
