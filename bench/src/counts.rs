@@ -1,4 +1,5 @@
-//! What each part of a short connection costs, in instructions, against what it cost before.
+//! What each part of a short connection costs, in instructions, against what it cost before; and each
+//! packet of a stream that means no good, against its bound.
 //!
 //! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
 //! Instructions do not depend on what else the machine does, so that one in twenty more is a
@@ -10,6 +11,7 @@ use std::process::Command;
 
 use crate::Failure;
 use crate::course::{BATCH, Course, Part, ROUNDS};
+use crate::hostile::{PACKETS, STREAMS, Stream};
 
 /// Counts every part, and compares with the figures of [`FILE`].
 pub(crate) fn compare() -> Result<(), Failure> {
@@ -32,7 +34,22 @@ pub(crate) fn compare() -> Result<(), Failure> {
             println!("{change}: so that it stays so, {BLESS}");
         }
     }
-    if dearer > 0 { Err(format!("{dearer} parts became dearer").into()) } else { Ok(()) }
+    dearer += judge_streams()?;
+    if dearer > 0 { Err(format!("{dearer} became dearer than they may").into()) } else { Ok(()) }
+}
+
+/// What each packet of a stream takes that means no good, against its bound; returns how many exceed
+/// it.
+fn judge_streams() -> Result<u32, Failure> {
+    let mut dearer = 0;
+    println!("{:<26}{:>14}{:>14}", "stream", "a packet", "at most");
+    for stream in STREAMS {
+        let Stream { name, most, .. } = stream;
+        let now = collect(&["stream", name])? / PACKETS;
+        println!("{name:<26}{now:>14}{most:>14}");
+        dearer += u32::from(now > *most);
+    }
+    Ok(dearer)
 }
 
 /// Counts every part, and writes the figures into [`FILE`].
@@ -55,18 +72,24 @@ pub(crate) fn run(name: &str) -> Result<(), Failure> {
 
 /// Instructions per connection.
 fn count(name: &str, part: Part) -> Result<u64, Failure> {
+    let instructions = collect(&["part", name])?;
+    Ok(instructions / (ROUNDS * part.batches_a_round() * BATCH))
+}
+
+/// What this program, called so, takes while [`measured`] is on the stack.
+fn collect(words: &[&str]) -> Result<u64, Failure> {
     let valgrind = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=whimbrel_bench::counts::measured*")
         .arg(std::env::current_exe()?)
-        .args(["part", name])
+        .args(words)
         .output()
         .map_err(|why| format!("valgrind: {why}; install the package of that name"))?;
     let said = String::from_utf8_lossy(&valgrind.stderr);
     let collected = said.lines().find_map(|line| line.split_once("Collected : ")?.1.parse().ok());
     match collected.filter(|count: &u64| valgrind.status.success() && *count > 0) {
-        Some(instructions) => Ok(instructions / (ROUNDS * part.batches_a_round() * BATCH)),
-        None => Err(format!("{part:?}: valgrind counted nothing:\n{said}").into()),
+        Some(instructions) => Ok(instructions),
+        None => Err(format!("{words:?}: valgrind counted nothing:\n{said}").into()),
     }
 }
 

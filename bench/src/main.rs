@@ -10,6 +10,7 @@ mod churn;
 mod compare;
 mod counts;
 mod course;
+mod hostile;
 mod meter;
 mod peers;
 mod plot;
@@ -31,6 +32,7 @@ usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--
        whimbrel-bench alone [--connections N] [--waiting N] [--no-options]
        whimbrel-bench counts [--bless]
        whimbrel-bench part NAME
+       whimbrel-bench stream NAME
        whimbrel-bench peer PEER CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB
 
 churn: connect, 64 octets there, 256 back, close; 64 connections at a time, both hosts in one
@@ -55,11 +57,12 @@ alone: the first of these on Whimbrel alone, once; for callgrind.
                    are 2 ms)
   --no-options     without timestamps and SACK
 
-counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml.
+counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml;
+and of each packet of hostile streams, against their bounds.
 
   --bless          writes them there
 
-part: what is counted of one part; how counts calls it.
+part, stream: what is counted of one part, or stream; how counts calls it.
 
 peer: one case on one peer of this program; how churn calls it.";
 
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "peer" => peer(rest),
         Some((command, rest)) if command == "counts" => counts(rest),
         Some((command, rest)) if command == "part" => part(rest),
+        Some((command, rest)) if command == "stream" => stream(rest),
         _ => Err(USAGE.into()),
     };
     match done {
@@ -131,6 +135,13 @@ fn counts(words: &[String]) -> Result<(), Failure> {
     match words {
         [] => counts::compare(),
         [bless] if bless == "--bless" => counts::bless(),
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn stream(words: &[String]) -> Result<(), Failure> {
+    match words {
+        [name] => hostile::run(name),
         _ => Err(USAGE.into()),
     }
 }

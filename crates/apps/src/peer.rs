@@ -284,3 +284,6 @@ pub(crate) fn pattern(length: usize) -> Bytes {
 
 /// Octets made at a time by who sends without end, or owes many answers.
 const PIECE: usize = 128 << 10;
+
+#[cfg(test)]
+mod tests;

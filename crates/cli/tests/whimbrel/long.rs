@@ -1,5 +1,7 @@
 //! What takes the kernel's tools a while: a GiB each way, and hundreds of connections at a time.
 
+mod hostile;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -1,0 +1,270 @@
+//! `whimbrel serve` over a socket between two processes, and a peer that sends text out of order as it
+//! costs most, on connections that are there: an honest client beside it is served all the same.
+//!
+//! A wire of that kind has one other end, so both clients are of this process: the honest one a shard,
+//! the other frames that are made by hand.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use whimbrel_io::{Clock, Device, UnixWire, WireSpec, entropy};
+use whimbrel_stack::{Handle, Recv, RxFrame, Shard, ShardConfig, TxBatch};
+use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
+use whimbrel_wire::{
+    Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass,
+};
+
+use crate::running::Running;
+use crate::scratch::scratch;
+
+const SERVER: [u8; 4] = [10, 9, 0, 2];
+const HONEST: [u8; 4] = [10, 9, 0, 1];
+const HOSTILE: [u8; 4] = [10, 9, 0, 7];
+/// How long each stream lasts, and how long an honest request may take meanwhile.
+const LASTS: Duration = Duration::from_secs(2);
+const AT_MOST: Duration = Duration::from_millis(100);
+const ISN: SeqNum = SeqNum::new(1_000);
+/// Segments of one connection: what the window has room for, a byte or a few each.
+const SEGMENTS: u32 = 15_000;
+
+/// Where the text of a segment begins behind RCV.NXT, and how long it is.
+type Stream = fn(u32) -> (u32, usize);
+
+const STREAMS: [(&str, Stream); 6] = [
+    ("descending", |at| (1 + (SEGMENTS - at), 1)),
+    ("every second", |at| (1 + 2 * at, 1)),
+    ("every second, descending", |at| (1 + 2 * (SEGMENTS - at), 1)),
+    ("triples", |at| (1 + 4 * at, 3)),
+    ("random", |at| (1 + (at.wrapping_mul(2_654_435_761) >> 8) % 60_000, 1)),
+    ("overlapping", |at| (1 + (SEGMENTS - at), 64)),
+];
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "of a debug build's speed nothing follows: give --release")]
+fn an_honest_client_is_served_within_100_ms_whatever_order_a_peer_sends_its_text_in() {
+    for (name, stream) in STREAMS {
+        let folder = scratch(&format!("hostile-{}", name.replace([' ', ','], "-")));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("wire").display().to_string();
+        let server = serve(&path);
+        let mut siege = Siege::new(&path);
+        siege.run(stream);
+        drop(server);
+        let slowest = siege.took.iter().max().copied().unwrap_or_default();
+        println!(
+            "{name}: {} segments, {} served, the slowest in {slowest:?}",
+            siege.sent,
+            siege.took.len()
+        );
+        assert!(siege.sent > 10_000, "{name}: {} segments are no stream", siege.sent);
+        assert!(siege.took.len() >= 20, "{name}: {} requests served", siege.took.len());
+        assert!(slowest <= AT_MOST, "{name}: a request took {slowest:?}");
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}
+
+fn serve(path: &str) -> Running {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(["serve", "-w", &format!("unix:{path},addr=10.9.0.2/24")]).stdout(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    let mut output = BufReader::new(running.take_stdout());
+    let mut text = String::new();
+    while !text.contains("try  ") {
+        assert!(output.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    running
+}
+
+/// Both clients, and their end of the wire.
+struct Siege {
+    wire: UnixWire,
+    clock: Clock,
+    honest: Shard,
+    asked: Option<(Handle, Instant)>,
+    /// How long each request took.
+    took: Vec<Duration>,
+    /// The port of the connection that is attacked, the server's number if its SYN-ACK came, and how
+    /// many segments were sent on it.
+    port: u16,
+    theirs: Option<SeqNum>,
+    at: u32,
+    /// All segments of the stream.
+    sent: u64,
+    batch: TxBatch,
+}
+
+impl Siege {
+    fn new(path: &str) -> Self {
+        let WireSpec::Unix(config) = format!("unix:{path},addr=10.9.0.1/24").parse().unwrap()
+        else {
+            panic!("no unix:")
+        };
+        let wire = UnixWire::open(&config).unwrap();
+        let honest = Shard::new(ShardConfig {
+            tunables: Tunables::default(),
+            secrets: entropy::secrets().unwrap(),
+            capabilities: wire.capabilities(),
+            addresses: config.addresses().to_vec(),
+            routes: config.routes(),
+        });
+        Self {
+            wire,
+            clock: Clock::start(),
+            honest: honest.unwrap(),
+            asked: None,
+            took: Vec::new(),
+            port: 5_000,
+            theirs: None,
+            at: 0,
+            sent: 0,
+            batch: TxBatch::new(64),
+        }
+    }
+
+    fn run(&mut self, stream: Stream) {
+        let begun = Instant::now();
+        self.open();
+        while begun.elapsed() < LASTS || self.asked.is_some() {
+            self.hear();
+            self.ask(begun);
+            let now = self.clock.now();
+            self.honest.advance(now, 64);
+            self.honest.tx(&mut self.batch);
+            self.press(stream);
+            // What finds no room now goes first the next time.
+            self.wire.tx_burst(&mut self.batch).unwrap();
+            let waits = self.asked.map_or(Duration::ZERO, |(_, since)| since.elapsed());
+            assert!(waits < Duration::from_secs(20), "not served in {waits:?}");
+        }
+    }
+
+    /// The honest client's next request, on a connection of its own, or the rest of its response.
+    fn ask(&mut self, begun: Instant) {
+        let Some((handle, since)) = self.asked else {
+            if begun.elapsed() < LASTS {
+                let now = self.clock.now();
+                self.honest.tell_time(now);
+                let server = Endpoint::new(Address::from_v4_octets(SERVER), 80);
+                let handle = self.honest.connect(server, None).unwrap();
+                let mut request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+                self.honest.send(handle, &mut request).unwrap();
+                self.asked = Some((handle, Instant::now()));
+            }
+            return;
+        };
+        match self.honest.recv(handle) {
+            Recv::Data(data) => {
+                assert!(data.starts_with(b"HTTP/1.1 200 OK\r\n"), "{data:?}");
+                self.took.push(since.elapsed());
+                self.honest.abort(handle);
+                self.asked = None;
+            }
+            Recv::Pending => {}
+            end => panic!("{end:?}"),
+        }
+        while self.honest.poll_event().is_some() {}
+    }
+
+    /// What came is for one of the two.
+    fn hear(&mut self) {
+        let (honest, port, theirs) = (&mut self.honest, self.port, &mut self.theirs);
+        let now = self.clock.now();
+        let deliver = &mut |frames: &[RxFrame<'_>]| {
+            for frame in frames {
+                let Ok((ip, payload)) = IpHeader::parse(frame.octets) else { continue };
+                if ip.dst == Address::from_v4_octets(HONEST) {
+                    honest.rx(now, &[*frame]);
+                } else if let Ok((header, _)) = TcpHeader::parse(payload)
+                    && header.dst_port == port
+                    && header.flags.contains(TcpFlags::SYN_ACK)
+                {
+                    *theirs = Some(header.seq + 1);
+                }
+            }
+        };
+        while self.wire.rx_burst(deliver).unwrap() > 0 {}
+    }
+
+    /// The next connection to be attacked.
+    fn open(&mut self) {
+        self.port += 1;
+        (self.theirs, self.at) = (None, 0);
+        self.forge(TcpFlags::SYN, ISN, 0);
+    }
+
+    /// As much of the stream as the wire takes.
+    fn press(&mut self, stream: Stream) {
+        if self.theirs.is_none() {
+            return;
+        }
+        if self.at == 0 {
+            self.forge(TcpFlags::ACK, ISN + 1, 0);
+        }
+        while !self.batch.is_full() && self.at < SEGMENTS {
+            let (place, len) = stream(self.at);
+            self.forge(TcpFlags::ACK | TcpFlags::PSH, ISN + 1 + place, len);
+            self.at += 1;
+            self.sent += 1;
+        }
+        if self.at == SEGMENTS && !self.batch.is_full() {
+            self.open();
+        }
+    }
+
+    /// A segment of the connection that is attacked, if there is a place for it.
+    fn forge(&mut self, flags: TcpFlags, seq: SeqNum, len: usize) {
+        let (port, theirs) = (self.port, self.theirs.unwrap_or(SeqNum::new(0)));
+        self.batch.fill(|tx| {
+            forge(tx, port, (flags, seq, theirs), len);
+            true
+        });
+    }
+}
+
+/// Headers and text, whole: the wire offers no offload.
+fn forge(tx: &mut TxSegment, port: u16, (flags, seq, ack): (TcpFlags, SeqNum, SeqNum), len: usize) {
+    let mut header = TcpHeader {
+        src_port: port,
+        dst_port: 80,
+        seq,
+        ack,
+        flags,
+        window: RawWindow::new(60_000),
+        ..TcpHeader::default()
+    };
+    if flags.contains(TcpFlags::SYN) {
+        header.options.mss = Some(Mss::new(1_460));
+        header.options.sack_permitted = true;
+    }
+    let room = tx.header_room();
+    let tcp_len = header.emit(OptionOrder::Linux, &mut room[Ipv4Header::LEN..]);
+    let text = Bytes::from_static(&[7; 64]).slice(..len);
+    let whole = tcp_len + len;
+    let ip = Ipv4Header {
+        src: HOSTILE.into(),
+        dst: SERVER.into(),
+        protocol: Protocol::TCP,
+        ttl: 64,
+        tos: TrafficClass::default(),
+        identification: 0,
+        dont_fragment: true,
+        fragment: None,
+        total_len: (Ipv4Header::LEN + whole) as u16,
+        header_len: Ipv4Header::LEN as u8,
+    };
+    ip.emit(room);
+    let (src, dst) = (Address::from_v4_octets(HOSTILE), Address::from_v4_octets(SERVER));
+    let segment = &mut room[Ipv4Header::LEN..Ipv4Header::LEN + tcp_len];
+    let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, whole as u32).add_bytes(segment);
+    TcpHeader::set_checksum(segment, sum.add_bytes(&text).finish());
+    tx.set_header_len(Ipv4Header::LEN + tcp_len);
+    tx.transport_offset = Ipv4Header::LEN as u8;
+    tx.checksum = TxChecksum::Done;
+    if len > 0 {
+        tx.payload.push(text).unwrap();
+    }
+}
