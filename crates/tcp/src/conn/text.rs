@@ -53,9 +53,10 @@ impl Connection {
             // remote side. Ignore the segment text."
             _ => return Continue(()),
         }
-        let text = self.clip(seg, len);
+        let (seq, text) = (seg.text_seq(), self.clip(seg, len));
         if text.take == 0 {
             // A probe of a closed window, or text before it.
+            self.note_duplicate(cx, seq, seq + text.skip);
             self.owe_ack();
             return Continue(());
         }
@@ -67,11 +68,13 @@ impl Connection {
             let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
             return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
         }
-        let seq = seg.text_seq();
+        // RFC 2883 4.2: "the first D-SACK block reports the first duplicate sub-segment."
+        let ahead = (seq + text.skip).offset_from(self.rcv.nxt);
         if text.skip > 0 {
             self.note_duplicate(cx, seq, seq + text.skip);
+        } else if let Some((from, to)) = self.overlap(ahead, text) {
+            self.note_duplicate(cx, self.rcv.nxt + from, self.rcv.nxt + to);
         }
-        let ahead = (seq + text.skip).offset_from(self.rcv.nxt);
         if cx.pool.budget.pressure() >= Pressure::Tight {
             self.judge_memory(cx, text, ahead)?;
         }
@@ -144,8 +147,6 @@ impl Connection {
                 Continue(())
             }
             Held::Duplicate => {
-                let seq = self.rcv.nxt + ahead;
-                self.note_duplicate(cx, seq, seq + text.take);
                 if seg.header.flags.contains(TcpFlags::FIN) {
                     // Its text came before, its FIN may be new.
                     return Continue(());
@@ -181,11 +182,19 @@ impl Connection {
         self.cold.iter().flat_map(|cold| cold.recv.peek())
     }
 
+    /// Where the first part of the text that is held out of order already begins and ends, in octets
+    /// beyond RCV.NXT.
+    #[inline]
+    fn overlap(&self, ahead: u32, text: Text) -> Option<(u32, u32)> {
+        self.cold.as_ref()?.recv.overlap(ahead, text.take)
+    }
+
     /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next
-    /// acknowledgment.
+    /// acknowledgment. Of several that come before that the first is named: the others might as well have
+    /// been lost with their acknowledgments.
     pub(super) fn note_duplicate(&mut self, cx: &mut Context<'_>, left: SeqNum, right: SeqNum) {
         if self.flags.has(Flags::SACK) && left != right {
-            self.cold(cx).duplicate = Some(SackBlock { left, right });
+            self.cold(cx).duplicate.get_or_insert(SackBlock { left, right });
         }
     }
 

@@ -91,6 +91,17 @@ impl RecvBuffer {
         (self.nxt - before) as u32
     }
 
+    /// The first part of the `take` octets that begin `ahead` beyond RCV.NXT which is held already: where
+    /// it begins and ends, in octets beyond RCV.NXT.
+    pub fn overlap(&self, ahead: u32, take: u32) -> Option<(u32, u32)> {
+        let beyond = self.beyond.as_ref()?;
+        let start = self.nxt + u64::from(ahead);
+        let end = start + u64::from(take);
+        let (held, held_end) = beyond.first_within(start, end)?;
+        let number = |offset: u64| (offset - self.nxt) as u32;
+        Some((number(held.max(start)), number(held_end.min(end))))
+    }
+
     /// Keeps text that begins `ahead` octets beyond RCV.NXT, unless it would make more than
     /// `limit` ranges.
     pub fn hold(&mut self, ahead: u32, payload: Payload<'_>, text: Text, limit: usize) -> Held {
@@ -204,7 +215,8 @@ impl RecvBuffer {
         self.fin.filter(|fin| *fin > self.nxt)
     }
 
-    /// Names the ranges held, the one that changed last first (RFC 2018 4), at most `most`. Behind
+    /// Names the ranges held, at most until there are `most` blocks: first the one that a duplicate is
+    /// part of that `blocks` begins with (RFC 2883 4), then the one that changed last (RFC 2018 4). Behind
     /// those that changed of late stand the first of the others: when the gaps in front were
     /// filled, nothing else would tell the sender of them.
     pub fn sack_blocks(&self, nxt: SeqNum, most: usize, blocks: &mut SackBlocks) {
@@ -214,7 +226,10 @@ impl RecvBuffer {
         let others = others.filter_map(|at| self.range_around(at));
         let number = |offset: u64| nxt + (offset - self.nxt) as u32;
         let before = blocks.as_slice().len();
-        for (start, end) in recent.chain(others) {
+        let duplicate = blocks.as_slice().first().filter(|block| !block.left.before(nxt));
+        let around = duplicate.map(|block| self.nxt + u64::from(block.left.offset_from(nxt)));
+        let around = around.and_then(|at| self.range_around(at));
+        for (start, end) in around.into_iter().chain(recent).chain(others) {
             if blocks.as_slice().len() >= most {
                 return;
             }

@@ -95,6 +95,15 @@ impl OutOfOrder {
         })
     }
 
+    /// The first range that has an octet in `start .. end`.
+    pub(super) fn first_within(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let around = self.around(start).filter(|(_, range_end)| *range_end > start);
+        around.or_else(|| {
+            let (first, _) = self.pieces.range(start..end).next()?;
+            self.around(*first)
+        })
+    }
+
     /// Whether a range begins in `start ..= end`.
     pub(super) fn begins_within(&self, start: u64, end: u64) -> bool {
         self.pieces.range(start..=end).next().is_some()

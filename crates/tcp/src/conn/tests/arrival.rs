@@ -64,6 +64,37 @@ fn text_that_came_twice_is_named_before_all_else() {
 }
 
 #[test]
+fn of_text_that_came_twice_in_part_the_first_part_is_named() {
+    let mut pair = Pair::established(&Tunables::default());
+    for (at, len) in [(1_000, 200), (2_000, 200)] {
+        let held = from_client(&mut pair, at, &vec![0; len]);
+        let _ = take(&mut pair, &held);
+    }
+    assert_eq!(blocks(&mut pair), [(2_000, 2_200), (1_000, 1_200)]);
+    let over_one = from_client(&mut pair, 900, &[0; 200]);
+    assert_eq!(take(&mut pair, &over_one), Verdict::Accepted);
+    assert_eq!(blocks(&mut pair), [(1_000, 1_100), (900, 1_200), (2_000, 2_200)]);
+    let over_both = from_client(&mut pair, 0, &[0; 2_100]);
+    assert_eq!(take(&mut pair, &over_both), Verdict::Accepted);
+    assert_eq!(blocks(&mut pair), [(900 - 2_200, 1_200 - 2_200)]);
+}
+
+#[test]
+fn of_several_duplicates_in_a_burst_the_first_is_named() {
+    let mut pair = Pair::established(&Tunables::default());
+    for at in [1_000, 3_000] {
+        let held = from_client(&mut pair, at, &[0; 200]);
+        let _ = take(&mut pair, &held);
+    }
+    assert_eq!(blocks(&mut pair), [(3_000, 3_200), (1_000, 1_200)]);
+    for at in [1_100, 3_100] {
+        let again = from_client(&mut pair, at, &[0; 50]);
+        assert_eq!(take(&mut pair, &again), Verdict::Drop(DropReason::OldData));
+    }
+    assert_eq!(blocks(&mut pair), [(1_100, 1_150), (1_000, 1_200), (3_000, 3_200)]);
+}
+
+#[test]
 fn without_sack_nothing_is_named() {
     let mut pair = Pair::established(&Tunables { sack: false, ..Tunables::default() });
     let text = from_client(&mut pair, 1_000, &[0; 200]);

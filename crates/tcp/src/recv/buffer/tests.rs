@@ -248,6 +248,13 @@ proptest! {
                 .collect();
             let shared = Payload::Shared(&cut);
             let payload = if slices == 0 { Payload::Borrowed(&octets) } else { shared };
+            let again = (from..to).find(|at| held.contains(at)).map(|first| {
+                (first, (first..to).find(|at| !held.contains(at)).unwrap_or(to))
+            });
+            let beyond = from.max(fed.nxt).min(to);
+            let overlap = fed.buffer.overlap((beyond.saturating_sub(fed.nxt)) as u32, (to - beyond) as u32);
+            let overlap = overlap.map(|(first, end)| (fed.nxt + first as usize, fed.nxt + end as usize));
+            prop_assert_eq!(overlap, again);
             let verdict = fed.take_as(from, to, payload, limit);
             let new = (from..to).any(|at| at >= fed.nxt && !held.contains(&at));
             match verdict {
