@@ -15,7 +15,7 @@ use crate::link::AddressCheck;
 const OTHER: MacAddress = MacAddress([6, 6, 6, 6, 6, 6]);
 
 /// A host that begins to ask for its addresses, and what it sends at once.
-fn beginning() -> (Host, std::vec::Vec<Sent>) {
+fn beginning() -> (Host, Vec<Sent>) {
     let mut host = Host::new();
     host.shard.check_addresses();
     let sent = host.run(Duration::ZERO);
@@ -62,7 +62,7 @@ fn an_address_that_is_asked_for_is_not_used_and_nobody_is_answered() {
 }
 
 /// Everything that says of our address that another station has it, or is about to take it.
-fn claims() -> std::vec::Vec<(Over, std::vec::Vec<u8>)> {
+fn claims() -> Vec<(Over, Vec<u8>)> {
     let to = MacAddress::BROADCAST;
     let probe = arp(ArpOperation::Request, to, (0, OTHER), 2);
     let target = v6(address(Over::V6, 2));
@@ -70,7 +70,7 @@ fn claims() -> std::vec::Vec<(Over, std::vec::Vec<u8>)> {
     let unspecified = std::net::Ipv6Addr::UNSPECIFIED;
     let flags = NeighborFlags { router: false, solicited: false, overrides: true };
     let has = NdpMessage::NeighborAdvertisement { target, flags, target_link_layer: Some(OTHER) };
-    std::vec![
+    vec![
         (Over::V4, probe),
         (Over::V4, arp(ArpOperation::Reply, OURS, (2, OTHER), 2)),
         (Over::V4, announces(Over::V4, 2, OTHER)),
