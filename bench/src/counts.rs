@@ -1,5 +1,5 @@
 //! What each part of a short connection costs, in instructions, against what it cost before; and each
-//! packet of a stream that means no good, against its bound.
+//! packet of a stream that means no good, and piece of text ([`Case`]), against its bound.
 //!
 //! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
 //! Instructions do not depend on what else the machine does, so that one in twenty more is a
@@ -12,6 +12,7 @@ use std::process::Command;
 use crate::Failure;
 use crate::course::{BATCH, Course, Part, ROUNDS};
 use crate::hostile::{PACKETS, STREAMS, Stream};
+use crate::pieces::Case;
 
 /// Counts every part, and compares with the figures of [`FILE`].
 pub(crate) fn compare() -> Result<(), Failure> {
@@ -49,6 +50,12 @@ fn judge_streams() -> Result<u32, Failure> {
         println!("{name:<26}{now:>14}{most:>14}");
         dearer += u32::from(now > *most);
     }
+    println!("{:<26}{:>14}{:>14}", "pieces", "a piece", "at most");
+    for case in Case::ALL {
+        let now = collect(&["part", case.name])? / case.packets();
+        println!("{:<26}{now:>14}{:>14}", case.name, case.most);
+        dearer += u32::from(now > case.most);
+    }
     Ok(dearer)
 }
 
@@ -65,6 +72,9 @@ pub(crate) fn bless() -> Result<(), Failure> {
 
 /// Does the rounds in which `part` is measured: what Callgrind looks at.
 pub(crate) fn run(name: &str) -> Result<(), Failure> {
+    if let Some(case) = Case::named(name) {
+        return case.run();
+    }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
     let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;
     Course::new(part)?.run()

@@ -13,6 +13,7 @@ mod course;
 mod hostile;
 mod meter;
 mod peers;
+mod pieces;
 mod plot;
 mod report;
 
@@ -58,11 +59,11 @@ alone: the first of these on Whimbrel alone, once; for callgrind.
   --no-options     without timestamps and SACK
 
 counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml;
-and of each packet of hostile streams, against their bounds.
+and of each packet of hostile streams, and of pieces of text in any order, against their bounds.
 
   --bless          writes them there
 
-part, stream: what is counted of one part, or stream; how counts calls it.
+part, stream: what is counted of one part, pieces, or stream; how counts calls it.
 
 peer: one case on one peer of this program; how churn calls it.";
 
