@@ -257,3 +257,21 @@ fn the_bound_of_descriptors_is_raised_as_far_as_the_system_lets_it() {
     let server = Server::start("ulimit -Sn 64; ulimit -Hn 512", "");
     assert_eq!(limits(&server), ["512", "512"]);
 }
+
+/// What only an optimised build is fast enough for.
+mod long {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(
+        debug_assertions,
+        ignore = "how long a client waits is a matter of a release: give --release"
+    )]
+    fn an_honest_client_waits_less_than_a_tenth_of_a_second_among_slow_readers_and_slow_heads() {
+        let server = Server::start("ulimit -n 64", "");
+        let clients = server.run(Clients::new(READERS, 200, 50));
+        assert_eq!(clients.took.len(), 50);
+        let worst = clients.took.iter().max().copied().unwrap_or_default();
+        assert!(worst < Duration::from_millis(100), "{worst:?} of {:?}", clients.took);
+    }
+}
