@@ -88,7 +88,7 @@ impl Connection {
         if acceptable || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
         }
-        if self.is_behind_probe(seg) {
+        if self.is_behind_rounding(seg) {
             self.acknowledge_refused(cx, seg);
             return Continue(());
         }
@@ -129,16 +129,15 @@ impl Connection {
             && seq.before(self.rcv.nxt)
     }
 
-    /// A new acknowledgment from before RCV.NXT: what a peer sends whose window probe was taken (the
-    /// window was announced as zero, rounded down, and some of it had room) and who did not hear of
-    /// it. If our probe was taken likewise, neither hears the other unless this counts. It lies no
-    /// farther back than a probe reaches, which is what rounding may hide.
-    fn is_behind_probe(&self, seg: &RxSegment<'_>) -> bool {
+    /// A new acknowledgment from before RCV.NXT: what a peer sends who believes that the window ended
+    /// there. It was announced rounded down, and what lay beyond, a probe or the end of a segment, was
+    /// taken. If some of ours was taken likewise, neither hears the other unless this counts. It lies
+    /// no farther back than rounding may hide, or a probe reaches.
+    fn is_behind_rounding(&self, seg: &RxSegment<'_>) -> bool {
         let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
         let unit = 1 << self.recv_scale.get();
-        self.flags.has(Flags::PERSIST)
-            && bare
-            && seg.header.seq.in_window(self.rcv.nxt - unit, unit)
+        let hidden = if self.flags.has(Flags::PERSIST) { unit } else { unit - 1 };
+        bare && seg.header.seq.in_window(self.rcv.nxt - hidden, hidden)
             && seg.header.flags.contains(TcpFlags::ACK)
             && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
@@ -317,12 +316,15 @@ impl Connection {
     }
 
     /// Whether a segment begins where the peer has sent something that it may take for lost: what was
-    /// received, no farther back than a window, beyond which it could send nothing new.
+    /// received, no farther back than a window, beyond which it could send nothing new; or, of a peer
+    /// that takes the window for larger than it is, as far beyond.
     fn may_come_again(&self, seg: &RxSegment<'_>) -> bool {
         let fin = 1;
         let received = self.ledger.tally.bytes_received + fin;
-        let reach = u64::from(self.most_window().max(UNSCALED)).min(received);
+        let window = self.most_window().max(UNSCALED);
+        let reach = u64::from(window).min(received);
         u64::from(self.rcv.nxt.offset_from(seg.header.seq)) <= reach
+            || seg.header.seq.in_window(self.rcv.nxt, self.rcv.wnd() + window)
     }
 
     /// Sends a challenge acknowledgment, unless too many went out: several in quick succession, so

@@ -198,9 +198,15 @@ impl Connection {
     }
 
     /// The number of a segment without text, where the peer takes it. A window that came with a SYN
-    /// lies behind our own SYN, which needs no room in it.
+    /// lies behind our own SYN, which needs no room in it. Text beyond an open window by less than its
+    /// unit was sent when the window said so, and taken; beyond a closed one lies a probe.
     pub(super) fn bare_number(&self) -> SeqNum {
-        if self.flags.has(Flags::SYN) { self.snd.max } else { self.snd.acceptable() }
+        let (sent, acceptable) = (self.snd.max, self.snd.acceptable());
+        if acceptable == sent {
+            return sent;
+        }
+        let by_rounding = self.snd.wnd.get() > 0 && acceptable + self.blurred() == sent;
+        if by_rounding || self.flags.has(Flags::SYN) { sent } else { acceptable }
     }
 
     fn judge_transmit(&self, max_text: u32) -> Option<Plan> {

@@ -439,6 +439,15 @@ fn converse(seed: u64) {
     storm.end();
 }
 
+/// Both had taken text that lay beyond their windows by less than these are announced in, and neither
+/// took the other's acknowledgment, which stood at the edge that it knew.
+#[test]
+fn conversations_whose_windows_shrank_by_rounding_come_to_their_end() {
+    for seed in [16_978_658_867_287_594_585, 11_244_246_829_477_807_495] {
+        converse(seed);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
