@@ -49,6 +49,7 @@ impl Replies {
     const MOST_OCTETS: usize = 1 << 20;
 
     /// Queues it; returns whether there was room.
+    #[inline]
     pub(crate) fn push(&mut self, pending: Pending) -> bool {
         let octets = self.octets + pending.octets();
         let room = self.queue.len() < Self::MOST && octets <= Self::MOST_OCTETS;

@@ -257,7 +257,8 @@ impl Connection {
     }
 
     /// Eighth, after URG and text: FIN, this segment's or one that came before it.
-    #[inline]
+    // Always: every segment comes here.
+    #[inline(always)]
     pub(super) fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         let fin = seg.header.flags.contains(TcpFlags::FIN);
         if fin || self.cold.as_ref().is_some_and(|cold| cold.recv.awaits_fin()) {

@@ -15,6 +15,8 @@ impl Connection {
     /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end
     /// (RFC 6093 5: "new applications SHOULD NOT employ the TCP urgent mechanism", and those that
     /// do are to read it inline).
+    // Always: every segment comes here.
+    #[inline(always)]
     pub(super) fn check_urg(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         let receiving =
             matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);

@@ -93,8 +93,13 @@ impl RecvBuffer {
 
     /// The first part of the `take` octets that begin `ahead` beyond RCV.NXT which is held already: where
     /// it begins and ends, in octets beyond RCV.NXT.
+    #[inline]
     pub fn overlap(&self, ahead: u32, take: u32) -> Option<(u32, u32)> {
-        let beyond = self.beyond.as_ref()?;
+        self.beyond.as_ref().and_then(|beyond| self.overlap_with(beyond, ahead, take))
+    }
+
+    #[inline(never)]
+    fn overlap_with(&self, beyond: &OutOfOrder, ahead: u32, take: u32) -> Option<(u32, u32)> {
         let start = self.nxt + u64::from(ahead);
         let end = start + u64::from(take);
         let (held, held_end) = beyond.first_within(start, end)?;
