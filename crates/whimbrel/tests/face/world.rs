@@ -42,13 +42,24 @@ impl World {
         Self::over("delay=0ms", (server, client))
     }
 
-    /// Over this wire, each on so many shards.
+    /// Over this wire, each on so many shards. A reset may be lost on it: who only reads then hears of
+    /// it by keep-alive, if that is on, and who has let go waits in FIN-WAIT-2, by default longer than
+    /// tests do.
     pub(crate) fn over(link: &str, (server, client): (u16, u16)) -> Self {
         let link: LinkConfig = link.parse().unwrap();
         let ends = mem_wire(link.clone(), link, 7).unwrap();
-        let server = Stack::builder().mem(ends.0).shards(server).address("10.0.0.1", 24).unwrap();
-        let client = Stack::builder().mem(ends.1).shards(client).address("10.0.0.2", 24).unwrap();
-        Self { server: server.build().unwrap(), client: client.build().unwrap() }
+        let build = |wire, shards, address| {
+            let mut builder =
+                Stack::builder().mem(wire).shards(shards).address(address, 24).unwrap();
+            for time in ["tcp_fin_timeout", "tcp_keepalive_time", "tcp_keepalive_intvl"] {
+                builder = builder.set(&format!("net.ipv4.{time}"), "3s").unwrap();
+            }
+            builder.build().unwrap()
+        };
+        Self {
+            server: build(ends.0, server, "10.0.0.1"),
+            client: build(ends.1, client, "10.0.0.2"),
+        }
     }
 
     /// A listener of the server.
