@@ -90,15 +90,23 @@ pub use builder::{BuildError, MemEnd, StackBuilder, mem_wire};
 #[cfg(feature = "hyper-util")]
 pub use client::Connector;
 pub use listener::{Incoming, ListenerStats, TcpListener};
+#[cfg(feature = "axum")]
+pub use serve::serve;
 pub use socket::TcpSocket;
 pub use split::{ReadHalf, WriteHalf};
 pub use split_owned::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
-pub use whimbrel_io::{GroupKey, KeySource, WireSpec};
+pub use whimbrel_io::{
+    DadError, GroupKey, KeySource, PacketConfig, PacketError, SpecError, TunConfig, TunError,
+    UnixConfig, UnixError, WireSpec,
+};
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::{InterfaceAddress, Route, Shard};
-pub use whimbrel_tcp::Tunables;
+pub use whimbrel_tcp::conn::{SoftError, State};
+pub use whimbrel_tcp::recovery::CaState;
+pub use whimbrel_tcp::{CloseReason, Counters, TunableError, Tunables};
+pub use whimbrel_wire::Address;
 
 /// Everything can go to another thread, and be shared by several.
 const _: () = {

@@ -144,6 +144,12 @@ impl TcpListener {
         Ok(sum)
     }
 
+    /// [`Stack::ended`] of its stack.
+    #[cfg(feature = "axum")]
+    pub(crate) fn stack_ended(&self) -> impl Future<Output = io::Error> + Send + use<> {
+        stack::all_ended(self.desk.parts().iter().map(|part| Arc::clone(&part.mailbox)).collect())
+    }
+
     /// The next connection; if there is none, waits as `wait` does, and looks again: one may have
     /// come in between.
     fn poll_with(

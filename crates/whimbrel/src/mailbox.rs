@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, OnceLock, atomic};
 
 use crossbeam_queue::SegQueue;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use whimbrel_io::Waker;
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_wire::Endpoint;
@@ -28,6 +28,8 @@ pub(crate) struct Mailbox {
     stage: Stage,
     /// Why the worker ended.
     ended: OnceLock<String>,
+    /// Tells who awaits the end.
+    end: Notify,
 }
 
 /// What is asked of a shard.
@@ -75,6 +77,7 @@ impl Mailbox {
             waker,
             stage: Stage::new(),
             ended: OnceLock::new(),
+            end: Notify::new(),
         }
     }
 
@@ -113,6 +116,16 @@ impl Mailbox {
         let _ = self.ended.set(why);
         self.stage.end();
         self.refuse_all();
+        self.end.notify_waiters();
+    }
+
+    /// Waits until the worker has ended.
+    pub(crate) async fn until_ended(&self) {
+        // In line before the look: an end in between is not missed.
+        let end = self.end.notified();
+        if self.ended.get().is_none() {
+            end.await;
+        }
     }
 
     /// What to tell whoever wants something of a stack that has ended.

@@ -1,6 +1,14 @@
 //! `axum::serve` over our listeners.
 
+use std::convert::Infallible;
+use std::future::IntoFuture;
+use std::io;
 use std::net::SocketAddr;
+
+use axum::extract::Request;
+use axum::response::Response;
+use axum::serve::IncomingStream;
+use tower_service::Service;
 
 use crate::{TcpListener, TcpStream};
 
@@ -8,7 +16,8 @@ impl axum::serve::Listener for TcpListener {
     type Io = TcpStream;
     type Addr = SocketAddr;
 
-    /// An error means that the stack has ended: then there is nothing to accept, for ever.
+    /// Axum has no way to hear that there is nothing to accept any more: once the stack has ended this
+    /// waits for ever. [`serve()`] ends then.
     async fn accept(&mut self) -> (TcpStream, SocketAddr) {
         match Self::accept(self).await {
             Ok(accepted) => accepted,
@@ -16,7 +25,37 @@ impl axum::serve::Listener for TcpListener {
         }
     }
 
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+    fn local_addr(&self) -> io::Result<SocketAddr> {
         Self::local_addr(self)
+    }
+}
+
+/// Serves as [`axum::serve()`] does until the stack ends, and returns why it did
+/// ([`Stack::ended`](crate::Stack::ended)); `axum::serve` itself would wait for ever.
+///
+/// A server that wants to be shut down in order awaits both:
+///
+/// ```
+/// # use whimbrel::{Stack, TcpListener};
+/// # async fn run(stack: Stack, listener: TcpListener, routes: axum::Router) -> std::io::Result<()> {
+/// # let asked = std::future::pending::<()>();
+/// let ended = stack.ended();
+/// let until = async move { tokio::select! { () = asked => {}, _ = ended => {} } };
+/// axum::serve(listener, routes).with_graceful_shutdown(until).await
+/// # }
+/// ```
+pub async fn serve<M, S>(listener: TcpListener, make_service: M) -> io::Result<()>
+where
+    M: for<'a> Service<IncomingStream<'a, TcpListener>, Error = Infallible, Response = S>
+        + Send
+        + 'static,
+    for<'a> <M as Service<IncomingStream<'a, TcpListener>>>::Future: Send,
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    let ended = listener.stack_ended();
+    tokio::select! {
+        served = axum::serve(listener, make_service).into_future() => served,
+        why = ended => Err(why),
     }
 }

@@ -1,8 +1,10 @@
 //! A stack as a value: what sockets are made from.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +16,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::bound::{Bound, Reserved, Share};
 use crate::builder::StackBuilder;
+use crate::fault;
 use crate::mailbox::{Held, Mailbox, Request};
 
 pub use whimbrel_stack::shard::Census as ShardCensus;
@@ -107,7 +110,7 @@ impl Stack {
 
     /// Has `look` look at the shard numbered `which`, on the shard's own thread, where it must be
     /// quick: while it looks, nothing arrives. An error if the stack has ended, or has no such
-    /// shard.
+    /// shard. If `look` panics, the caller does; the shard goes on.
     pub async fn inspect<T: Send + 'static>(
         &self,
         which: usize,
@@ -184,6 +187,24 @@ impl Stack {
         Ok(())
     }
 
+    /// Waits until the stack has ended, and says why: its wire is gone (somebody deleted the TUN
+    /// device), one of its threads panicked, or nothing of it is held any more. Every stream and
+    /// listener then fails with the same error. The future itself does not keep the stack alive.
+    ///
+    /// ```
+    /// # use whimbrel::{Stack, TcpListener};
+    /// # async fn serve(listener: TcpListener) {}
+    /// # async fn run(stack: Stack, listener: TcpListener) -> std::io::Result<()> {
+    /// tokio::select! {
+    ///     () = serve(listener) => Ok(()),
+    ///     why = stack.ended() => Err(why),
+    /// }
+    /// # }
+    /// ```
+    pub fn ended(&self) -> impl Future<Output = io::Error> + Send + use<> {
+        all_ended(self.inner.mailboxes.to_vec())
+    }
+
     /// Changes something at every shard.
     async fn change(&self, change: impl Fn(&mut Shard) + Clone + Send + 'static) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
@@ -249,6 +270,14 @@ impl Drop for Inner {
     }
 }
 
+/// Waits until the workers of all shards have ended. They end together, and for one reason.
+pub(crate) async fn all_ended(mailboxes: Vec<Arc<Mailbox>>) -> io::Error {
+    for mailbox in &mailboxes {
+        mailbox.until_ended().await;
+    }
+    mailboxes.first().map_or_else(fault::unknown, |mailbox| mailbox.ended())
+}
+
 /// Has `look` look at a shard, or change it, on its own thread.
 pub(crate) async fn inspect<T: Send + 'static>(
     mailbox: &Mailbox,
@@ -256,11 +285,14 @@ pub(crate) async fn inspect<T: Send + 'static>(
 ) -> io::Result<T> {
     let (tell, told) = oneshot::channel();
     let look = move |shard: &mut Shard, held| {
+        // A panic is that of whoever asked, not of the connections of this shard.
+        let seen = catch_unwind(AssertUnwindSafe(|| look(shard, held)));
         // Whoever asked may have gone.
-        let _ = tell.send(look(shard, held));
+        let _ = tell.send(seen);
     };
     mailbox.ask(Request::Inspect(Box::new(look)));
-    told.await.map_err(|_| mailbox.ended())
+    let seen = told.await.map_err(|_| mailbox.ended())?;
+    seen.map_or_else(|panic| resume_unwind(panic), Ok)
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ impl Addresses {
         let mut index_of = BTreeMap::new();
         for (index, address) in (0..).zip(addresses) {
             check_prefix(&address.addr, address.prefix_len)?;
+            // RFC 1122 3.2.1.3 (a), (c): of a host "on this network" only a source while it learns its
+            // address, of all hosts only a destination; RFC 4291 2.5.2: "must never be assigned".
+            if address.addr.is_unspecified() || address.addr.is_multicast_or_broadcast() {
+                return Err(ConfigError::NotAHost(address.addr));
+            }
             if index_of.insert(address.addr, index).is_some() {
                 return Err(ConfigError::DuplicateAddress(address.addr));
             }

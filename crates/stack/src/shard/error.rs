@@ -44,6 +44,9 @@ pub enum ConfigError {
         "{0} names no single station: give an address with an even first octet, as in 02:00:00:00:00:01"
     )]
     Station(MacAddress),
+    /// The unspecified address, or one of several hosts.
+    #[error("{0} names no single host: give a unicast address, as in 10.9.0.2 or fd09::2")]
+    NotAHost(Address),
     /// The same address twice.
     #[error("address {0} is given twice: give it once")]
     DuplicateAddress(Address),

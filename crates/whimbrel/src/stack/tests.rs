@@ -1,6 +1,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep;
 
 use super::*;
@@ -27,4 +28,36 @@ async fn the_threads_end_when_nothing_of_the_stack_is_held_any_more() {
         sleep(Duration::from_millis(1)).await;
     }
     panic!("a worker thread goes on though nobody needs it");
+}
+
+#[tokio::test]
+async fn who_panics_while_it_looks_at_a_shard_harms_itself_alone() {
+    let (server, client) = Stack::pair().unwrap();
+    let listener = TcpListener::bind(&server, "10.0.0.1:7").await.unwrap();
+    let mut stream = TcpStream::connect(&client, "10.0.0.1:7").await.unwrap();
+    let (mut accepted, _) = listener.accept().await.unwrap();
+    let looker = server.clone();
+    let looking = tokio::spawn(async move { looker.inspect(0, |_| panic!("cannot look")).await });
+    let panic = looking.await.unwrap_err().into_panic();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"cannot look"));
+    stream.write_all(b"still here").await.unwrap();
+    drop(stream);
+    let mut text = String::new();
+    accepted.read_to_string(&mut text).await.unwrap();
+    assert_eq!(text, "still here");
+    assert_eq!(server.census().await.unwrap().listeners, 1);
+}
+
+#[tokio::test]
+async fn who_awaits_the_end_of_a_stack_hears_why_and_does_not_keep_it() {
+    let (server, _client) = Stack::pair().unwrap();
+    let (before, clone) = (server.ended(), server.clone());
+    drop(server);
+    let early = tokio::time::timeout(Duration::from_millis(20), clone.ended()).await;
+    early.expect_err("somebody holds it");
+    let after = clone.ended();
+    drop(clone);
+    for ended in [before.await, after.await] {
+        assert!(ended.to_string().contains("nobody held it any more"), "{ended}");
+    }
 }

@@ -5,6 +5,8 @@
 use std::env;
 use std::process::Command;
 
+use axum::Router;
+use axum::routing::get;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use whimbrel::{Stack, TcpListener, TcpStream};
 use whimbrel_io::process::end_with_starter;
@@ -12,16 +14,26 @@ use whimbrel_io::process::end_with_starter;
 use crate::needs;
 use crate::world::{assert_empties, text};
 
-/// Runs itself once more, in a network namespace that ends with that process.
 #[test]
 fn tasks_on_both_sides_of_a_tun_device_talk_whoever_began() {
+    in_a_namespace("tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began", inside);
+}
+
+#[test]
+fn who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so() {
+    let name = "tun::who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so";
+    in_a_namespace(name, serves_until_the_device_is_gone);
+}
+
+/// Runs the test of this name once more, in a network namespace that ends with that process, and there
+/// `inside`.
+fn in_a_namespace(name: &str, inside: fn()) {
     if env::var_os(INSIDE).is_some() {
         return inside();
     }
-    if !needs::found(&["unshare"]) {
+    if !needs::found(&["unshare", "ip"]) {
         return;
     }
-    let name = "tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began";
     let mut command = Command::new("unshare");
     command.arg("--net").arg(env::current_exe().unwrap()).args([name, "--exact", "--nocapture"]);
     let output = end_with_starter(command.env(INSIDE, "1")).output().unwrap();
@@ -37,6 +49,29 @@ fn tasks_on_both_sides_of_a_tun_device_talk_whoever_began() {
 async fn inside() {
     for shards in [1, 2] {
         on_shards(shards).await;
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn serves_until_the_device_is_gone() {
+    for shards in [1, 2] {
+        let host = format!("10.9.{shards}.2");
+        let wire = format!("tun:whim{shards},addr={host}/24");
+        let stack = Stack::builder().wire(wire.parse().unwrap()).shards(shards).build().unwrap();
+        let listener = TcpListener::bind(&stack, (host.as_str(), 80)).await.unwrap();
+        let routes = Router::new().route("/", get(|| async { "from axum" }));
+        let serving = tokio::spawn(whimbrel::serve(listener, routes));
+        let mut client = tokio::net::TcpStream::connect((host.as_str(), 80)).await.unwrap();
+        client.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("from axum"), "{answer}");
+
+        let device = format!("whim{shards}");
+        assert!(Command::new("ip").args(["link", "delete", &device]).status().unwrap().success());
+        for why in [serving.await.unwrap().unwrap_err(), stack.ended().await] {
+            assert!(why.to_string().contains("the interface is gone"), "{why}");
+        }
     }
 }
 

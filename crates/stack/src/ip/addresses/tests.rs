@@ -46,6 +46,10 @@ fn what_cannot_be_an_address_of_ours_is_refused_by_name() {
     assert_eq!(long, Err(ConfigError::PrefixLength { len: 33, bits: 32 }));
     let twice = Addresses::new(&[own("::1", 128), own("::1", 64)]).map(|_| ());
     assert_eq!(twice, Err(ConfigError::DuplicateAddress(addr("::1"))));
+    for nobody in ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255"] {
+        let refused = Addresses::new(&[own("10.0.0.1", 24), own(nobody, 24)]).map(|_| ());
+        assert_eq!(refused, Err(ConfigError::NotAHost(addr(nobody))));
+    }
 }
 
 #[test]
@@ -79,6 +83,11 @@ pub(in crate::ip) fn any_address() -> impl Strategy<Value = Address> {
     ]
 }
 
+fn any_hosts_address() -> impl Strategy<Value = Address> {
+    let names_a_host = |addr: &Address| !addr.is_unspecified() && !addr.is_multicast_or_broadcast();
+    any_address().prop_filter("names a host", names_a_host)
+}
+
 /// Bit `at` of an address as its family counts them.
 fn bit(addr: &Address, at: usize) -> bool {
     let octets = addr.octets();
@@ -107,7 +116,7 @@ proptest! {
 
     #[test]
     fn look_ups_agree_with_a_scan(
-        own in vec((any_address(), 0u8..=128), 1..6),
+        own in vec((any_hosts_address(), 0u8..=128), 1..6),
         remote in any_address(),
     ) {
         let mut all: Vec<InterfaceAddress> = Vec::new();
