@@ -55,7 +55,8 @@ fn keys_pause_a_load_change_its_connections_keep_the_screen_and_end_it() {
     terminal.await_text("saved whimbrel-load-");
     let file = fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap();
     let page = fs::read_to_string(file.path()).unwrap();
-    for part in ["Answers a second", "13 connections (begun with 10)", "p99.9", "ESTAB", "</html>"]
+    for part in
+        ["Responses per second", "13 connections (begun with 10)", "p99.9", "ESTAB", "</html>"]
     {
         assert!(page.contains(part), "{part:?} is not in: {page}");
     }
@@ -103,12 +104,12 @@ fn a_load_that_fails_says_so_on_the_screen_that_was_there() {
 fn the_screen_follows_the_size_of_the_terminal() {
     let folder = Folder::new("resize");
     let mut terminal = Terminal::run(LONG, &folder.0, (24, 80));
-    terminal.await_text("Answers a second");
+    terminal.await_text("Responses per second");
     terminal.resize(8, 40);
-    await_gone(&terminal, "Answers a second");
+    await_gone(&terminal, "Responses per second");
     terminal.await_text("ports left");
     terminal.resize(30, 100);
-    terminal.await_text("Answers a second");
+    terminal.await_text("Responses per second");
     terminal.press("q");
     assert_eq!(terminal.end().code(), Some(0));
 }

@@ -114,7 +114,7 @@ fn left(view: &View) -> String {
 }
 
 fn footer(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
-    let keys = keys(view, ink);
+    let keys = keys(view, ink, area.width);
     let Some(message) = &view.message else { return put(area, buffer, &keys) };
     let message = match message {
         Message::Done(text) => Line::styled(format!("{text} "), ink.good()),
@@ -128,13 +128,21 @@ fn footer(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn keys(view: &View, ink: Ink) -> Line<'static> {
+/// As many keys as there is room for.
+fn keys(view: &View, ink: Ink, room: u16) -> Line<'static> {
     let pause = if view.standing == Standing::Paused { "go on" } else { "pause" };
     let keys = [("q", "quit"), ("p", pause), ("+/-", "connections"), ("s", "save as HTML")];
-    let spans = keys.into_iter().flat_map(|(key, what)| {
-        [Span::styled(format!(" {key}"), ink.key()), Span::styled(format!(" {what} "), ink.dim())]
-    });
-    Line::from(spans.collect::<Vec<_>>())
+    let mut line = Line::default();
+    for (key, what) in keys {
+        let (key, what) = (format!(" {key}"), format!(" {what} "));
+        // The blank at the end may be missing.
+        if line.width() + width(&key) + width(&what) > usize::from(room) + 1 {
+            break;
+        }
+        line.push_span(Span::styled(key, ink.key()));
+        line.push_span(Span::styled(what, ink.dim()));
+    }
+    line
 }
 
 /// What matters most, a line each, where there is no room for panels.
@@ -148,9 +156,9 @@ fn short(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
             format!("{} {}", thousands(view.rates.now), view.rates.unit),
             ink.accent().patch(ink.strong()),
         ),
-        Line::from(panels::short_quantiles(&view.latency)),
+        Line::from(panels::short_quantiles(&view.latency, area.width)),
     ];
-    lines.extend(panels::short_lines(view, ink));
+    lines.extend(panels::short_lines(view, ink, area.width));
     lines.push(Line::from(connections(view.connections)));
     lines.push(Line::from(view.title.whom.as_str()));
     let last = area.height.saturating_sub(1);
@@ -191,17 +199,40 @@ pub(super) fn both(area: Rect, buffer: &mut Buffer, left: &Line<'_>, right: &Lin
     }
 }
 
-/// One line, as far as there is room.
+/// One line, as far as there is room: beyond stands an ellipsis, and never a part of a figure.
 pub(super) fn put(area: Rect, buffer: &mut Buffer, line: &Line<'_>) {
     if area.height == 0 || area.width == 0 {
         return;
     }
-    buffer.set_line(area.x, area.y, line, area.width);
-    if line.width() > usize::from(area.width)
-        && let Some(last) = buffer.cell_mut((area.right() - 1, area.y))
+    let kept = kept(line, usize::from(area.width));
+    buffer.set_line(area.x, area.y, line, kept.map_or(area.width, |kept| kept as u16));
+    if let Some(kept) = kept
+        && let Some(behind) = buffer.cell_mut((area.x + kept as u16, area.y))
     {
-        last.set_symbol("…");
+        behind.set_symbol("…");
     }
+}
+
+/// How many columns of a line stand before its ellipsis, if it needs one to fit into `room`.
+fn kept(line: &Line<'_>, room: usize) -> Option<usize> {
+    if line.width() <= room {
+        return None;
+    }
+    let (mut columns, mut figure) = (0, None);
+    for letter in line.to_string().chars() {
+        let wide = width(letter.encode_utf8(&mut [0; 4]));
+        if columns + wide >= room {
+            break;
+        }
+        if letter.is_ascii_digit() {
+            figure = figure.or(Some(columns));
+        } else if !letter.is_alphanumeric() && !".,".contains(letter) {
+            figure = None;
+        }
+        columns += wide;
+    }
+    // What ends there may go on.
+    Some(figure.unwrap_or(columns))
 }
 
 /// The line numbered `place`, empty beyond the last.

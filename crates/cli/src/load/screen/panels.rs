@@ -27,7 +27,7 @@ pub(super) fn rates(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     });
     let seen = rates.samples.len().min(usize::from(area.width.saturating_sub(2)));
     let time = format!(" the last {} s ", seen.div_ceil(4));
-    let block = panel(" Answers a second ", ink)
+    let block = panel(" Responses per second ", ink)
         .title_top(Line::from(figures.collect::<Vec<_>>()).right_aligned())
         .title_bottom(Line::styled(time, ink.dim()).right_aligned());
     let samples = &rates.samples[rates.samples.len() - seen..];
@@ -41,7 +41,7 @@ pub(super) fn latency(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     let about = Line::styled(view.title.latency, ink.dim()).right_aligned();
     let inner = framed(panel(" Latency ", ink).title_top(about), area, buffer);
     if latency.is_empty() {
-        return put(inner, buffer, &Line::styled(" no answer yet", ink.dim()));
+        return put(inner, buffer, &Line::styled(" no response yet", ink.dim()));
     }
     let mut spans = quantiles(latency, ink).into_iter();
     let a_row = (inner.width / QUANTILE).clamp(1, 5);
@@ -55,10 +55,24 @@ pub(super) fn latency(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     histogram(latency, ink, bars, buffer);
 }
 
-/// The same on one line.
-pub(super) fn short_quantiles(latency: &Histogram<u64>) -> String {
+/// The same on one line, as many as it has room for.
+pub(super) fn short_quantiles(latency: &Histogram<u64>, room: u16) -> String {
     let time = |quantile| show(Duration::from_nanos(latency.value_at_quantile(quantile)));
-    QUANTILES.map(|(name, quantile)| format!("{name} {}", time(quantile))).join("  ")
+    let parts = QUANTILES.map(|(name, quantile)| format!("{name} {}", time(quantile)));
+    some_of(parts.into_iter().zip([0, 3, 1, 4, 2]).collect(), room)
+}
+
+/// As many of `parts` as there is room for, in their order; those of the lowest rank stay longest.
+fn some_of(mut parts: Vec<(String, u8)>, room: u16) -> String {
+    loop {
+        let line: Vec<_> = parts.iter().map(|(part, _)| part.as_str()).collect();
+        let line = line.join("  ");
+        let last = parts.iter().map(|(_, rank)| *rank).max();
+        if line.len() <= usize::from(room) || parts.len() < 2 {
+            return line;
+        }
+        parts.retain(|(_, rank)| Some(*rank) != last);
+    }
 }
 
 /// Name and time of each, in turn.
@@ -139,10 +153,15 @@ pub(super) fn states(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A count, in millions if it is too long otherwise.
+/// A count, in thousands or millions if it is too long otherwise.
 fn fitting(count: u64, room: usize) -> String {
     let text = thousands(count);
-    if text.len() <= room { text } else { format!("{:.1}M", count as f64 / 1e6) }
+    match count {
+        _ if text.len() <= room => text,
+        1_000_000.. => format!("{:.1}M", count as f64 / 1e6),
+        1_000.. => format!("{}k", count / 1_000),
+        _ => text,
+    }
 }
 
 fn named(states: States) -> [(&'static str, Option<u64>); 4] {
@@ -198,7 +217,7 @@ fn waiting(ports: Ports, ink: Ink) -> Line<'static> {
 
 /// What came of exchanges.
 pub(super) fn answers(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
-    let block = panel(" Answers ", ink).title_top(errors(view, ink).right_aligned());
+    let block = panel(" Responses ", ink).title_top(errors(view, ink).right_aligned());
     let inner = framed(block, area, buffer);
     let answered = view.answers.iter().map(|(status, count)| {
         let style = if *status < 400 { ink.good() } else { ink.bad() };
@@ -232,19 +251,21 @@ fn errors(view: &View, ink: Ink) -> Line<'static> {
 }
 
 /// The lower panels, a line each.
-pub(super) fn short_lines(view: &View, ink: Ink) -> Vec<Line<'static>> {
+pub(super) fn short_lines(view: &View, ink: Ink, room: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(vec![
         Span::raw(match view.answers.iter().map(|(_, count)| count).sum() {
-            0 => "no answer yet".into(),
-            answers => format!("{} answers", thousands(answers)),
+            0 => "no response yet".into(),
+            answers => format!("{} responses", thousands(answers)),
         }),
         Span::raw(","),
         Span::from(errors(view, ink).to_string()),
     ])];
     if let Some(states) = view.states {
-        let count = |(name, count): (_, Option<u64>)| Some(format!("{name} {}", thousands(count?)));
-        let states: Vec<_> = named(states).into_iter().filter_map(count).collect();
-        lines.push(Line::from(states.join("  ")));
+        let count = |((name, count), rank): ((_, Option<u64>), _)| {
+            Some((format!("{name} {}", thousands(count?)), rank))
+        };
+        let states = named(states).into_iter().zip([0, 2, 3, 1]).filter_map(count);
+        lines.push(Line::from(some_of(states.collect(), room)));
     }
     if let Some(ports @ Ports { all, in_use: Some(in_use), .. }) = view.ports {
         let left = thousands(all.saturating_sub(in_use));

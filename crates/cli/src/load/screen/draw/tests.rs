@@ -72,10 +72,38 @@ fn with_more_room_there_is_more_of_the_rates_and_of_the_histogram() {
 #[test]
 fn with_little_room_what_matters_most_comes_first() {
     assert_eq!(text(&view(), (50, 10)), include_str!("50x10.txt"));
-    assert_eq!(
-        text(&view(), (20, 3)),
-        "running 4.2s of 10.…\n61,201 req/s\n q quit  p pause  +…\n"
-    );
+    assert_eq!(text(&view(), (40, 10)), include_str!("40x10.txt"));
+    assert_eq!(text(&view(), (20, 3)), "running 4.2s of …\n61,201 req/s\n q quit  p pause\n");
+    assert_eq!(text(&view(), (1, 1)), "…\n");
+}
+
+const RATES: &str = "now 61,201  mean 47,120  max 62,344";
+
+/// What has a digit in it: `61,201`, `1.10ms`, `p99.9`.
+fn figures(text: &str) -> Vec<&str> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && !".,".contains(letter));
+    let words = words.map(|word| word.trim_matches([',', '.']));
+    words.filter(|word| word.contains(|letter: char| letter.is_ascii_digit())).collect()
+}
+
+#[test]
+fn of_a_figure_there_is_all_or_nothing_whatever_the_size() {
+    // As much room as nothing needs.
+    let whole = text(&view(), (400, 20));
+    let whole = figures(&whole);
+    for (width, height) in (1..=130).flat_map(|width| (1..=40).map(move |height| (width, height))) {
+        let shown = text(&view(), (width, height));
+        let is_cut = |(before, _): (&str, &str)| {
+            before.trim_end_matches(['.', ',']).ends_with(|last: char| last.is_ascii_digit())
+        };
+        let cut = shown.lines().filter_map(|line| line.split_once('…')).any(is_cut);
+        let part = match width < NARROW || height < LOW {
+            true => figures(&shown).into_iter().find(|figure| !whole.contains(figure)),
+            // Titles are cut without an ellipsis.
+            false => Some(RATES).filter(|rates| !shown.contains(rates)),
+        };
+        assert!(!cut && part.is_none(), "{part:?} at {width} x {height}:\n{shown}");
+    }
 }
 
 #[test]
@@ -86,6 +114,7 @@ fn no_size_is_too_small_and_none_too_large() {
             text(&view, (width, height));
         }
     }
+    text(&view, (0, 0));
     for height in 1..=80 {
         for width in [1, 2, 20, 63, 64, 65, 80, 300] {
             text(&view, (width, height));
@@ -110,7 +139,8 @@ fn unknown() -> View {
 #[test]
 fn what_is_not_known_is_said_to_be_unknown() {
     let text = text(&unknown(), (80, 24));
-    for part in ["no answer yet", "not known on this wire", "none yet", "no errors", "0 of 2,000"] {
+    for part in ["no response yet", "not known on this wire", "none yet", "no errors", "0 of 2,000"]
+    {
         assert!(text.contains(part), "{part:?} is not in:\n{text}");
     }
     for width in 1..=100 {
@@ -168,7 +198,7 @@ fn ports_that_exchanges_wait_for_are_told_of() {
 }
 
 #[test]
-fn a_count_that_has_no_room_is_told_in_millions() {
+fn a_count_that_has_no_room_is_told_in_thousands_or_millions() {
     let states = States { syn_sent: 0, established: 0, closing: 0, time_wait: Some(10_234_567) };
     let view = View { states: Some(states), ..view() };
     assert!(text(&view, (80, 24)).contains("10.2M"));
