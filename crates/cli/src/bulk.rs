@@ -228,6 +228,10 @@ impl Plan {
             let text = "the other side sends, as fast as it goes: limit it there, or give send";
             return Err(Failure::usage("--bitrate", text));
         }
+        let is_timed = arguments.bytes.is_none() || arguments.omit.is_some();
+        if is_timed && arguments.bitrate.is_none() {
+            ground.check_that_time_passes()?;
+        }
         let block = usize::try_from(arguments.length).ok().filter(|l| (1..=MOST_BLOCK).contains(l));
         let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M octets"))?;
         Ok(Self {

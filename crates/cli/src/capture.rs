@@ -172,6 +172,9 @@ fn parse(typed: &str) -> Result<CapturePlan, String> {
     if path.is_empty() {
         return Err("give a file, as in --pcap whim0.pcapng".into());
     }
+    if let Some(key) = mistaken(path) {
+        return Err(format!("{key:?}: {KEYS}"));
+    }
     let mut plan = CapturePlan::new(Place::File(path.into()));
     let mut files = None;
     while let Some(option) = rest.strip_prefix(',') {
@@ -187,8 +190,7 @@ fn parse(typed: &str) -> Result<CapturePlan, String> {
             Some(("rotate", octets)) => plan.rotate = Some(rotate(octets)?),
             Some(("files", count)) => files = Some(self::files(count)?),
             _ => {
-                let text = "give snap=N, rotate=SIZE, files=N or filter=… behind the file";
-                return Err(format!("{option:?}: {text}"));
+                return Err(format!("{option:?}: {KEYS}"));
             }
         }
     }
@@ -198,6 +200,13 @@ fn parse(typed: &str) -> Result<CapturePlan, String> {
         (_, None) => {}
     }
     Ok(plan)
+}
+
+/// What looks like a key behind a file's name, and is none: it would become a part of the name.
+fn mistaken(path: &str) -> Option<&str> {
+    let is_word = |key: &str| !key.is_empty() && key.bytes().all(|c| c.is_ascii_lowercase());
+    let is_key = |option: &&str| option.split_once('=').is_some_and(|(key, _)| is_word(key));
+    path.split(',').skip(1).find(is_key)
 }
 
 /// Octets of each frame.
@@ -224,6 +233,8 @@ pub(crate) fn files(typed: &str) -> Result<u64, String> {
     }
 }
 
+/// What may stand behind a file's name.
+const KEYS: &str = "give snap=N, rotate=SIZE, files=N or filter=… behind the file";
 /// The option of commands that do something else.
 const PCAP: &str = "--pcap";
 /// More than any frame has.

@@ -51,9 +51,9 @@ pub(crate) struct Arguments {
     /// End after that many transactions.
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     transactions: Option<u64>,
-    /// Octets of the request and of the response, as in 1,1 or 64,16k.
-    #[arg(short = 'r', long, value_name = "REQ,RESP", default_value = "1,1", value_parser = sizes)]
-    sizes: (u64, u64),
+    /// Bytes of the request and of the response, as in 1,1 or 64,16k [default: 1,1].
+    #[arg(short = 'r', long, value_name = "REQ,RESP", value_parser = sizes)]
+    sizes: Option<(u64, u64)>,
     /// Run it that often at least, and at most (3 to 30, in either order), until the mean of the
     /// rates is as sure as --confidence has it.
     #[arg(short = 'i', long, value_name = "MIN,MAX", value_parser = iterations)]
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     confidence: Option<Confidence>,
     /// The ports that connections begin from, as in 49152-65535: short for
     /// -S net.ipv4.ip_local_port_range=….
-    #[arg(long, value_name = "FIRST-LAST")]
+    #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
     local_ports: Option<String>,
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1_000_000))]
@@ -159,10 +159,15 @@ impl Plan {
             arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands(), work)?;
         let sizes = exchange_sizes(arguments)?;
         let ending = ending(arguments.mode, arguments.close, target)?;
+        let pace = pace(arguments, arguments.target.as_deref())?;
+        let is_timed = arguments.transactions.is_none() && arguments.rate.is_none();
+        if is_timed && pace == Pace::default() {
+            ground.check_that_time_passes()?;
+        }
         Ok(Self {
             load: load_plan(arguments, sizes, ending),
             repeat: repeat(arguments),
-            pace: pace(arguments, arguments.target.as_deref())?,
+            pace,
             ground,
             target,
             mode: arguments.mode,
@@ -173,9 +178,13 @@ impl Plan {
 
 /// Octets of a request and of its response.
 fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
-    let sizes = match arguments.mode {
-        Mode::Cc => return Ok((0, 0)),
-        Mode::Crr | Mode::Rr => arguments.sizes,
+    let sizes = match (arguments.mode, arguments.sizes) {
+        (Mode::Cc, None) => return Ok((0, 0)),
+        (Mode::Cc, Some(_)) => {
+            let text = "in cc nothing is sent: leave it out, or give --mode crr or rr";
+            return Err(Failure::usage("--sizes", text));
+        }
+        (Mode::Crr | Mode::Rr, sizes) => sizes.unwrap_or((1, 1)),
     };
     if sizes.0 == 0 || sizes.1 == 0 {
         let text = "a request and a response have at least one octet each, as in 1,1";
@@ -201,6 +210,7 @@ fn pace(arguments: &Arguments, target: Option<&str>) -> Result<Pace, Failure> {
 
 /// Is the other side of what the other options say, until it is interrupted.
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.target.as_deref().map(end).transpose()?;
     let sizes = exchange_sizes(arguments)?;
     let parting = match (arguments.mode, arguments.close) {
         (Mode::Crr, None) | (_, Some(Closer::Server)) => Parting::First,
@@ -285,10 +295,18 @@ fn load_plan(arguments: &Arguments, (request, answer): (u64, u64), ending: Endin
 /// An address and a port.
 pub(crate) fn end(text: &str) -> Result<Endpoint, Failure> {
     let at: SocketAddr = text.parse().map_err(|_| {
-        let text = format!("{text:?}: give ADDR:PORT, as in 10.9.0.1:7 or [fd09::1]:7");
+        let text = format!(
+            "{text:?}: give ADDR:PORT, an address in numbers, as in 10.9.0.1:7 or [fd09::1]:7"
+        );
         Failure::usage("TARGET", text)
     })?;
-    Ok(at.into())
+    match at.port() {
+        0 => Err(Failure::usage(
+            "TARGET",
+            format!("{text}: nobody listens at port 0: give 1 to 65535"),
+        )),
+        _ => Ok(at.into()),
+    }
 }
 
 /// Two sizes with a comma between them.

@@ -47,11 +47,11 @@ pub(crate) struct Arguments {
     pub(crate) ground: GroundOptions,
     /// The ports that connections begin from, as in 49152-65535: short for
     /// -S net.ipv4.ip_local_port_range=….
-    #[arg(long, value_name = "FIRST-LAST")]
+    #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
     local_ports: Option<String>,
     /// This side's addresses, taken in turn: of a device's, those that its addr= gives; over mem:
     /// any of 10.0.0.0/24.
-    #[arg(long, value_name = "A[,B…]", value_delimiter = ',')]
+    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', value_parser = quantity::address)]
     local_addr: Vec<IpAddr>,
     /// How many connections there are at a time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = quantity::whole::<u32>(1..=1_000_000))]

@@ -8,6 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use failure::Failure;
 use rules::{RuleOptions, Shorthand};
+use whimbrel_io::signals::survive_file_limits;
 
 mod bulk;
 mod capture;
@@ -129,6 +130,8 @@ fn main() -> ExitCode {
         Color::Always => ColorChoice::Always.write_global(),
         Color::Never => ColorChoice::Never.write_global(),
     }
+    // Where that is not to be had, a limit is met as it always was.
+    let _ = survive_file_limits();
     match run(&command.tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use whimbrel_apps::condition::Measure;
 use whimbrel_apps::{Condition, Pace};
 use whimbrel_io::{WireSpec, entropy};
+use whimbrel_link::Probability;
 use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
@@ -29,7 +30,7 @@ pub(crate) struct GroundOptions {
     pub(crate) stack: Option<Whose>,
     /// Draw keys, ports and the chance of mem: links from this number: the same number gives the
     /// same run in virtual time [default: 1 there, else from the system's entropy].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// Which time a mem: wire lives in.
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t = ClockKind::Real)]
@@ -194,6 +195,22 @@ impl Ground {
 }
 
 impl Ground {
+    /// The run ends after a time, and nothing in it waits but for the link: in virtual time one that
+    /// takes none would never end.
+    pub(crate) fn check_that_time_passes(&self) -> Result<(), Failure> {
+        let WireSpec::Mem(link) = &self.wire else { return Ok(()) };
+        // Of what is lost, and of nothing else, retransmissions are waited for.
+        let takes_time = link.rate.is_some()
+            || !(link.delay + link.jitter).is_zero()
+            || link.loss == Probability::ONE;
+        if self.clock == ClockKind::Real || takes_time {
+            return Ok(());
+        }
+        let text = "nothing takes time on this link, so that a run which ends after a time never \
+                    would: give it a delay, as in -w mem:delay=1ms, or end the run after a number (-n)";
+        Err(Failure::usage("--clock", text))
+    }
+
     /// The same, with chance from this seed.
     pub(crate) fn with_seed(self, seed: Option<u64>) -> Self {
         Self { seed, ..self }

@@ -1,5 +1,6 @@
 //! Numbers, durations and rates as they are typed.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -9,10 +10,13 @@ pub(crate) fn whole<N: TryFrom<u64>>(
 ) -> impl Fn(&str) -> Result<N, String> + Clone {
     move |text| {
         let digits = text.bytes().all(|octet| octet.is_ascii_digit());
-        let number: Option<u64> = text.parse().ok().filter(|_| digits);
-        let number = number.filter(|number| range.contains(number));
+        let typed: Option<u64> = text.parse().ok().filter(|_| digits);
+        let number = typed.filter(|number| range.contains(number));
         let (least, most) = (range.start(), *range.end());
         let refused = || match most {
+            u64::MAX if digits && typed.is_none() && !text.is_empty() => {
+                format!("give at most {}", thousands(most))
+            }
             u64::MAX => format!("give a whole number from {least} on"),
             _ => format!("give a whole number from {least} to {}", thousands(most)),
         };
@@ -47,6 +51,22 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     scaled(text, &UNITS)
         .filter(|rate| *rate > 0.0 && *rate <= 1e12)
         .ok_or_else(|| "give a rate above 0, and 1000G at most, as in 1000, 2.5k, 45M or 1G".into())
+}
+
+/// A range of ports, as it was typed.
+pub(crate) fn ports(text: &str) -> Result<String, String> {
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+    let ends = text.split_once('-').and_then(|(first, last)| Some((port(first)?, port(last)?)));
+    ends.filter(|(first, last)| first <= last)
+        .map(|_| text.into())
+        .ok_or_else(|| "give FIRST-LAST, both from 1 to 65535, as in 49152-65535".into())
+}
+
+/// An address in numbers.
+pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
+    text.trim().parse().map_err(|_| {
+        "give addresses in numbers, with commas between them, as in 10.0.0.3,10.0.0.4".into()
+    })
 }
 
 /// A time for people, in the unit that suits it: `61us`, `3.1ms`, `1.10s`.

@@ -108,7 +108,7 @@ pub(crate) struct Arguments {
     pace: PaceOptions,
     /// Draw the stack's keys from this number: for tests, since whoever knows it can guess them
     /// [default: from the system's entropy].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
     #[command(flatten)]
     output: OutputOptions,

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "A..B", default_value = "0..200", value_parser = range)]
     seeds: Range<u64>,
     /// That seed alone.
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
     /// Seeds under way at once [default: one for each processor].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
@@ -63,8 +63,7 @@ struct Tally {
 /// Plays seeds, and says what became of them.
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let Command::Run(arguments) = command;
-    let seeds = arguments.seed.map_or_else(|| arguments.seeds.clone(), |seed| seed..seed + 1);
-    let seeds: Vec<u64> = seeds.collect();
+    let seeds = arguments.seed.map_or_else(|| arguments.seeds.clone().collect(), |seed| vec![seed]);
     let jobs = arguments.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let stop = Stop::new().map_err(Failure::run)?;

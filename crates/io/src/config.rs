@@ -29,7 +29,9 @@ pub enum ConfigError {
     #[error("the stack needs an address: give at least one, as in addr=10.9.0.2/24")]
     NoAddress,
     /// Not the address of one host.
-    #[error("{0} cannot be an interface's address: it names no single host")]
+    #[error(
+        "{0} cannot be an interface's address: it names no single host; give one, as in addr=10.9.0.2/24"
+    )]
     NotAHost(Address),
     /// An address that no other host may see.
     #[error(

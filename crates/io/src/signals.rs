@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 use crate::Stop;
@@ -34,6 +34,12 @@ impl Signals {
         }
         Ok(signals)
     }
+}
+
+/// From now on a file that has reached its limit (`ulimit -f`) is an error of the write, which can be
+/// told, and not SIGXFSZ, which ends a process without a word.
+pub fn survive_file_limits() -> io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default()).map(|_for_good| ())
 }
 
 impl Drop for Signals {

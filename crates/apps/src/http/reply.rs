@@ -64,7 +64,14 @@ impl ReplyReader {
             match &mut self.stage {
                 Stage::Head => {
                     let head = self.head.take(input, HEAD_LIMIT).map_err(|_| Trouble::BadAnswer)?;
-                    let Some(head) = head else { return Ok(None) };
+                    let Some(head) = head else {
+                        // A response begins with its version (RFC 9112 4): who greets in another
+                        // protocol never ends a head: not to be waited for.
+                        return match self.head.may_begin_with(b"HTTP/") {
+                            true => Ok(None),
+                            false => Err(Trouble::BadAnswer),
+                        };
+                    };
                     self.stage = self.begin(&head)?;
                 }
                 Stage::Framed { body, reply } => {

@@ -23,6 +23,12 @@ impl HeadBuffer {
         self.octets.is_empty()
     }
 
+    /// Whether a head that begins with `name` can still come of what arrived, after empty lines.
+    pub fn may_begin_with(&self, name: &[u8]) -> bool {
+        let begun = self.octets.iter().skip_while(|octet| matches!(octet, b'\r' | b'\n'));
+        begun.zip(name).all(|(octet, named)| octet == named)
+    }
+
     /// Takes the next head, its empty line included, from the front of `input`; `None` if it is
     /// not complete yet. A head in one piece is not copied.
     pub fn take(&mut self, input: &mut Bytes, limit: usize) -> Result<Option<Bytes>, Fault> {

@@ -35,7 +35,7 @@ troubles! {
         "nothing answers: is the path up, and is nothing filtering it?";
     /// The network reported that the peer cannot be reached, or there is no route to it.
     Unreachable = "unreachable",
-        "there is no way to that address: check the address and the routes of --wire";
+        "no route to that address: check it, and the route (gw= of --wire; `ip route`)";
     /// The connection did not open in time.
     ConnectTimeout = "connect timeout",
         "no answer to the SYN: is the address right? Raise --connect-timeout on long paths";

@@ -27,6 +27,7 @@ fn what_means_nothing_is_refused() {
         (",snap=9", "a file"),
         ("a,snap=0", "1 to 262144"),
         ("a,snap=9,pans=9", "\"pans=9\""),
+        ("a,pans=9", "\"pans=9\""),
         ("a,rotate=0", "100M"),
         ("a,rotate=1M,files=0", "files=5"),
         ("a,files=2", "rotate="),

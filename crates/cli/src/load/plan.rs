@@ -1,5 +1,8 @@
 //! What was typed, turned into what is meant.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 use whimbrel_apps::Pace;
@@ -47,6 +50,11 @@ impl Plan {
         let work = work(arguments.connections, arguments.requests);
         let mut ground =
             arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands(), work)?;
+        let pace = arguments.pace.pace(arguments.url.as_deref())?;
+        let is_timed = arguments.requests.is_none() || arguments.warmup.is_some();
+        if is_timed && arguments.rate.is_none() && pace == Pace::default() {
+            ground.check_that_time_passes()?;
+        }
         ground.add_addresses(&arguments.local_addr)?;
         check_fast_open(arguments, &ground)?;
         let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
@@ -65,7 +73,7 @@ impl Plan {
             method: arguments.method.clone(),
             body: arguments.body,
             limits: Limits { close_by, ..Limits::default() },
-            pace: arguments.pace.pace(arguments.url.as_deref())?,
+            pace,
         })
     }
 
@@ -165,10 +173,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
 fn request(arguments: &Arguments, url: Option<&Url>) -> Result<bytes::Bytes, Failure> {
     let body = match (&arguments.data, &arguments.data_file) {
         (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(path)) => std::fs::read(path).map_err(|error| {
-            let path = path.display();
-            Failure::run(format!("--data-file {path}: {error}; give a file that can be read"))
-        })?,
+        (None, Some(path)) => content(path)?,
         (None, None) => Vec::new(),
     };
     let field = |text: &String| {
@@ -193,5 +198,23 @@ fn request(arguments: &Arguments, url: Option<&Url>) -> Result<bytes::Bytes, Fai
     composition.compose().map_err(|error| Failure::usage("the request", error))
 }
 
+/// What a file holds that is to be a request's body: each connection sends it from memory.
+fn content(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut octets = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut octets));
+    let path = path.display();
+    match read {
+        Ok(_) if octets.len() as u64 > LONGEST => Err(Failure::run(format!(
+            "--data-file {path}: a body has at most 256M, and this file has more: give a shorter one"
+        ))),
+        Ok(_) => Ok(octets),
+        Err(error) => {
+            Err(Failure::run(format!("--data-file {path}: {error}; give a file that can be read")))
+        }
+    }
+}
+
+/// The most bytes of a request's body.
+const LONGEST: u64 = 256 << 20;
 /// As long as wrk loads by default.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);

@@ -86,7 +86,7 @@ impl fmt::Display for Consequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             "" => Ok(()),
-            text => write!(f, "; beyond: {}", text.trim_end_matches('.')),
+            text => write!(f, "; beyond that: {}", text.trim_end_matches('.')),
         }
     }
 }

@@ -203,7 +203,7 @@ fn a_refusal_names_the_tunable_the_value_the_range_the_unit_and_the_remedy() {
     assert_eq!(
         refusal("net.ipv4.tcp_syn_retries", "99"),
         "net.ipv4.tcp_syn_retries=99: give 0 to 30 repetitions, as in net.ipv4.tcp_syn_retries=6; \
-         beyond: an application waits for hours to hear that nobody is there"
+         beyond that: an application waits for hours to hear that nobody is there"
     );
     assert_eq!(
         refusal("net.inet.tcp.delacktime", "soon"),

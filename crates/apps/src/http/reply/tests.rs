@@ -47,6 +47,18 @@ fn some_responses_have_no_body_whatever_their_head_says() {
 }
 
 #[test]
+fn a_greeting_of_another_protocol_is_no_response_before_it_ends() {
+    for text in ["SSH-2.0-OpenSSH_9.9\r\n", "220 mail ESMTP\r\n", "http/1.1 2", "HTTQ"] {
+        let mut reader = ReplyReader::new(Expected::Body);
+        assert_eq!(reader.read(&mut Bytes::from(text)), Err(Trouble::BadAnswer), "{text}");
+    }
+    for text in ["", "H", "HTTP", "HTTP/", "\r\nHTTP/1.1 200 OK\r\n"] {
+        let mut reader = ReplyReader::new(Expected::Body);
+        assert_eq!(reader.read(&mut Bytes::from(text)), Ok(None), "{text}");
+    }
+}
+
+#[test]
 fn an_interim_response_is_passed_over() {
     let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 no\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(one(text), Ok(Reply { status: 404, body: 0, persistent: true }));
