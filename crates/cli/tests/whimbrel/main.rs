@@ -58,3 +58,5 @@ mod sim;
 mod slow;
 #[cfg(test)]
 mod told;
+#[cfg(test)]
+mod tour;
