@@ -65,6 +65,8 @@ pub(crate) const SCRIPT_RUN: &str = "\
 Examples:
   whimbrel script run tests/scripts
       Every script below a folder, in virtual time
+  whimbrel script run --semantic --foreign --profile linux ~/packetdrill
+      Scripts of others, by what they mean
   sudo whimbrel script run --against kernel tests/scripts/rfc9293/established
       The same of this machine's kernel";
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand, ValueEnum};
 use whimbrel_io::Stop;
 use whimbrel_io::signals::Signals;
+use whimbrel_sim::script::dialect::Dialect;
 
 use crate::crew;
 use crate::examples;
@@ -45,6 +46,11 @@ pub(crate) struct Arguments {
     /// What is put to the test.
     #[arg(long, value_enum, default_value_t = Against::Shard)]
     against: Against,
+    /// Whose way of writing scripts they follow, whatever the profile: linux (IPv6 at an MTU of 1520),
+    /// freebsd (tolerances of 5 %, #ifdef FreeBSD) or whimbrel [default: what each tells by the
+    /// variables, programs and names that it uses; whimbrel if it tells nothing].
+    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    dialect: Option<Dialect>,
     /// What is written must come to the letter (default).
     #[arg(long, conflicts_with = "semantic")]
     strict: bool,
@@ -73,7 +79,6 @@ pub(crate) struct Arguments {
     /// folder (pcapng), with why it was dropped and how its connection's state changed.
     #[arg(long, value_name = "DIR")]
     pcap_dir: Option<PathBuf>,
-    /// The profile says in whose dialect scripts are read, too.
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
 }
@@ -85,6 +90,13 @@ pub(crate) enum Against {
     Shard,
     /// This machine's kernel, in real time; needs root.
     Kernel,
+}
+
+fn dialect(text: &str) -> Result<Dialect, String> {
+    Dialect::by_name(text).ok_or_else(|| {
+        let names: Vec<_> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
+        format!("there is no such dialect: give one of {}", names.join(", "))
+    })
 }
 
 /// Runs the subcommand.

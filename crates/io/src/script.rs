@@ -233,7 +233,12 @@ impl ScriptHost for KernelHost {
     fn administer(&mut self, what: &Administration) -> Result<(), SetError> {
         match what {
             Administration::Drop(which) => self.inside(|| administration::end(which)),
-            Administration::PurgeCaches if self.origin.is_none() => Ok(()), // nothing was learned
+            Administration::PurgeCaches | Administration::PurgeHostCache
+                if self.origin.is_none() =>
+            {
+                Ok(()) // nothing was learned
+            }
+            Administration::PurgeHostCache => Err(SetError::Elsewhere("FreeBSD")),
             Administration::PurgeCaches => Err(SetError::Refused(
                 "a kernel's caches are emptied by a new namespace only".into(),
             )),

@@ -13,6 +13,7 @@
 
 pub mod ast;
 pub mod call;
+pub mod dialect;
 pub mod host;
 pub mod judge_call;
 pub mod lower;

@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::parse::{Defines, parse};
 use whimbrel_sim::script::report::{Report, Verdict};
 use whimbrel_sim::script::run::{Settings, run};
@@ -69,8 +70,9 @@ fn is_for(profile: &str, text: &str) -> bool {
 
 fn verdict(profile: &str, text: &str) -> Verdict {
     let profile = Profile::by_name(profile).unwrap();
-    let script = parse(text, &Defines::for_persona(profile.name)).unwrap();
-    let settings = Settings::default();
+    // On IPv6 the MTU of Linux' dialect makes the MSS that of IPv4.
+    let settings = Settings { dialect: Dialect::Linux, ..Settings::default() };
+    let script = parse(text, &Defines::of(settings.dialect)).unwrap();
     let setup = Setup::of(&script, settings.dialect).unwrap();
     let mut host = ShardHost::new(&setup.network, profile.tunables().unwrap()).unwrap();
     run(&script, &settings, &mut host)

@@ -1,6 +1,7 @@
 //! What a script is run against.
 
 use whimbrel_io::KernelHost;
+use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::setup::{IpVersion, Setup};
 use whimbrel_sim::script::shard_host::{Recording, ShardHost};
 
@@ -35,7 +36,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Failure> {
     if plan.against == Against::Shard {
         return Ok(());
     }
-    let setup = Setup::new(IpVersion::V4, plan.settings.dialect);
+    let setup = Setup::new(IpVersion::V4, Dialect::default());
     KernelHost::new(&setup.network)?;
     Ok(())
 }

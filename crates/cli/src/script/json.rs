@@ -23,7 +23,7 @@ impl Document {
                 Against::Kernel => "kernel",
             },
             "rules": plan.rules.document(),
-            "mode": match plan.settings.mode {
+            "mode": match plan.mode() {
                 Mode::Strict => "strict",
                 Mode::Semantic => "semantic",
             },
@@ -36,6 +36,7 @@ impl Document {
         let report = Report::new(&done.path.to_string_lossy(), &done.verdict);
         self.files.push(json!({
             "path": report.name,
+            "dialect": done.dialect.name(),
             "verdict": match done.verdict {
                 Verdict::Passed { .. } => "passed",
                 Verdict::Failed(_) => "failed",

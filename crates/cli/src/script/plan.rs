@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::thread;
 
+use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::parse::Defines;
 use whimbrel_sim::script::run::{Leftovers, Settings};
-use whimbrel_sim::script::setup::Dialect;
 
 use super::{Against, Arguments};
 use crate::failure::Failure;
@@ -16,9 +16,12 @@ use crate::rules::Rules;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) against: Against,
-    /// The stack's; their profile says in which dialect scripts are.
+    /// The stack's.
     pub(super) rules: Rules,
-    pub(super) settings: Settings,
+    /// In the dialect that was named, if one was.
+    settings: Settings,
+    /// The dialect of all scripts; none if each may tell its own.
+    dialect: Option<Dialect>,
     pub(super) jobs: usize,
     pub(super) json: bool,
     pub(super) quiet: bool,
@@ -44,16 +47,14 @@ impl Plan {
         let rules = arguments.rules.rules(&[])?;
         let settings = Settings {
             mode: if arguments.semantic { Mode::Semantic } else { Mode::Strict },
-            dialect: match rules.profile.name {
-                FREEBSD => Dialect::FreeBsd,
-                _ => Dialect::Linux,
-            },
+            dialect: arguments.dialect.unwrap_or_default(),
             leftovers: if arguments.foreign { Leftovers::Warn } else { Leftovers::Fail },
         };
         Ok(Self {
             against: arguments.against,
             rules,
             settings,
+            dialect: arguments.dialect,
             jobs: arguments.jobs.map_or_else(|| default_jobs(arguments.against), usize::from),
             json: arguments.json,
             quiet: arguments.quiet,
@@ -62,21 +63,20 @@ impl Plan {
         })
     }
 
-    /// What is defined in scripts.
-    pub(super) fn defines(&self) -> Defines {
-        self.defines_of(self.rules.profile.name)
+    /// How scripts are held against the host.
+    pub(super) const fn mode(&self) -> Mode {
+        self.settings.mode
     }
 
-    /// What would be defined in the other dialect: the other branch of each `#ifdef` is taken.
-    pub(super) fn other_defines(&self) -> Defines {
-        self.defines_of(match self.settings.dialect {
-            Dialect::FreeBsd => LINUX,
-            Dialect::Linux => FREEBSD,
-        })
+    /// How the script with this text is run.
+    pub(super) fn settings(&self, text: &str) -> Settings {
+        let dialect = self.dialect.or_else(|| Dialect::of(text)).unwrap_or_default();
+        Settings { dialect, ..self.settings }
     }
 
-    fn defines_of(&self, profile: &str) -> Defines {
-        let defines = Defines::for_persona(profile);
+    /// What is defined in scripts of this dialect.
+    pub(super) fn defines(&self, dialect: Dialect) -> Defines {
+        let defines = Defines::of(dialect);
         self.macros.iter().fold(defines, |defines, (name, value)| defines.with_macro(name, value))
     }
 }
@@ -99,8 +99,6 @@ fn default_jobs(against: Against) -> usize {
     }
 }
 
-const FREEBSD: &str = "freebsd";
-const LINUX: &str = "linux";
 /// Scripts against a kernel mostly wait; but with too many at once the times that they see suffer.
 const KERNEL_JOBS: usize = 4;
 

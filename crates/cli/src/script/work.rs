@@ -4,11 +4,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::host::ScriptHost;
 use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::parse::{ParseError, parse};
 use whimbrel_sim::script::report::{self, Verdict};
-use whimbrel_sim::script::run;
+use whimbrel_sim::script::run::{self, Settings};
 use whimbrel_sim::script::setup::Setup;
 use whimbrel_sim::script::shard_host::Recording;
 
@@ -21,6 +22,8 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) path: PathBuf,
+    /// Whose way of writing scripts it was read in.
+    pub(super) dialect: Dialect,
     pub(super) verdict: Verdict,
     /// How long that took, by the wall's clock.
     pub(super) took: Duration,
@@ -32,39 +35,52 @@ pub(super) struct Done {
 pub(super) fn run_file(plan: &Plan, file: &File) -> Done {
     let begun = Instant::now();
     let recording = Recording::default();
+    let settings = plan.settings(&file.text);
     // One script that finds a way to make the stack panic is that script's failure.
     let verdict = panic::catch_unwind(AssertUnwindSafe(|| match plan.against {
-        Against::Shard => judge(plan, &file.text, |setup| host::shard(plan, setup, &recording)),
-        Against::Kernel => judge(plan, &file.text, host::kernel),
+        Against::Shard => {
+            judge(plan, &settings, &file.text, |setup| host::shard(plan, setup, &recording))
+        }
+        Against::Kernel => judge(plan, &settings, &file.text, host::kernel),
     }));
     let verdict = verdict.unwrap_or_else(|panic| panicked(&*panic));
     let written = capture::write(plan, &file.path, &recording.borrow());
-    Done { path: file.path.clone(), verdict, took: begun.elapsed(), written }
+    let (path, dialect) = (file.path.clone(), settings.dialect);
+    Done { path, dialect, verdict, took: begun.elapsed(), written }
 }
 
 fn judge<H: ScriptHost>(
     plan: &Plan,
+    settings: &Settings,
     text: &str,
     make_host: impl Fn(&Setup) -> Result<H, String>,
 ) -> Verdict {
-    let script = match parse(text, &plan.defines()) {
+    let script = match parse(text, &plan.defines(settings.dialect)) {
         Ok(script) => script,
         Err(error) => return unreadable(error),
     };
-    if plan.settings.mode == Mode::Semantic {
-        let other = parse(text, &plan.other_defines());
+    if settings.mode == Mode::Semantic {
+        let other = parse(text, &plan.defines(other(settings.dialect)));
         // Without conditionals both are the same; a branch that cannot be read is none.
         let other = other.ok().filter(|other| *other != script);
         let branches: Vec<_> = std::iter::once(script).chain(other).collect();
-        return run::run_semantic(&branches, &plan.settings, make_host);
+        return run::run_semantic(&branches, settings, make_host);
     }
-    let setup = match Setup::of(&script, plan.settings.dialect) {
+    let setup = match Setup::of(&script, settings.dialect) {
         Ok(setup) => setup,
         Err(reasons) => return Verdict::Skipped(reasons),
     };
     match make_host(&setup) {
-        Ok(mut host) => run::run(&script, &plan.settings, &mut host),
+        Ok(mut host) => run::run(&script, settings, &mut host),
         Err(reason) => Verdict::Skipped(vec![reason]),
+    }
+}
+
+/// The dialect in which each `#ifdef` has its other branch.
+const fn other(dialect: Dialect) -> Dialect {
+    match dialect {
+        Dialect::FreeBsd => Dialect::Linux,
+        Dialect::Linux | Dialect::Whimbrel => Dialect::FreeBsd,
     }
 }
 

@@ -153,10 +153,53 @@ fn words_are_defined_and_branches_chosen() {
     assert_eq!(scripts.run("-D SIZE=500 word.pkt").0, 0);
     assert_eq!(scripts.run("-D SIZE=499 word.pkt").0, 3);
     assert_eq!(scripts.run("branch.pkt").0, 0);
-    let (_, text) = scripts.run("--profile freebsd branch.pkt");
+    let (_, text) = scripts.run("--dialect freebsd branch.pkt");
     assert!(text.contains("branch.pkt: skipped: ") || text.contains("FAILED"), "{text}");
     // By its meaning, a script holds if one of its branches does.
-    assert_eq!(scripts.run("--semantic --profile freebsd branch.pkt").0, 0);
+    assert_eq!(scripts.run("--semantic --dialect freebsd branch.pkt").0, 0);
+}
+
+#[test]
+fn the_dialect_is_the_files_and_the_profile_the_stacks() {
+    // FreeBSD's options are in another order; its scripts run over IPv6 at an MTU of 1,500.
+    let script = |sysctl: &str, mss: u16, options: &str| {
+        format!(
+            "--ip_version=ipv6
+0 `sysctl -q {sysctl}`
++0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+#ifdef FreeBSD
++0 connect(3, ..., ...) = -1 EINPROGRESS
+#else
++0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)
+#endif
++0 > S 0:0(0) <mss {mss},{options}>
+"
+        )
+    };
+    let ours = "sackOK,TS val 0 ecr 0,nop,wscale 6";
+    let linux = script("net.ipv4.tcp_sack=1", 1460, "sackOK,TS val 0 ecr 0,nop,wscale 8");
+    let freebsd = script("net.inet.tcp.sack.enable=1", 1440, "nop,wscale 6,sackOK,TS val 0 ecr 0");
+    let untold = script("buffers.recv=65536", 1440, ours).replace("wscale 6", "wscale 1");
+    let scripts = Scripts::new(&[("l.pkt", &linux), ("f.pkt", &freebsd), ("u.pkt", &untold)]);
+    let told = |words: &str| {
+        let (_, text) = scripts.run(&format!("--json {words}"));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let file = &document["files"][0];
+        let tell = |key: &str| file[key].as_str().unwrap().to_owned();
+        (tell("verdict"), tell("dialect"))
+    };
+    let is = |verdict: &str, dialect: &str| (verdict.to_owned(), dialect.to_owned());
+    for profile in ["--profile", "--persona"] {
+        assert_eq!(told(&format!("{profile} linux l.pkt")), is("passed", "linux"));
+        assert_eq!(told(&format!("{profile} freebsd f.pkt")), is("passed", "freebsd"));
+    }
+    // Another profile has another scale or order, and the file has the same MTU.
+    assert_eq!(told("--semantic --profile freebsd l.pkt"), is("passed", "linux"));
+    assert_eq!(told("--semantic --profile linux f.pkt"), is("passed", "freebsd"));
+    assert_eq!(told("--semantic u.pkt"), is("passed", "whimbrel"));
+    assert_eq!(told("--semantic --dialect linux f.pkt"), is("failed", "linux"));
+    assert_eq!(told("--semantic --dialect freebsd l.pkt"), is("failed", "freebsd"));
 }
 
 #[test]
@@ -201,6 +244,7 @@ fn what_cannot_be_run_is_said_in_a_line_with_a_remedy() {
     says("-D =1 empty", 2, &["-D", "NAME=VALUE"]);
     says("--strict --semantic empty", 2, &["--semantic"]);
     says("--profile plan9 empty", 2, &["freebsd"]);
+    says("--dialect plan9 empty", 2, &["linux, freebsd, whimbrel"]);
     says("-j 0 empty", 2, &["--jobs"]);
 }
 
@@ -225,6 +269,29 @@ fn the_kernel_and_the_stack_pass_the_same_script() {
         assert_eq!(code, 3, "{against}: {text}");
         assert!(text.contains("mss 1400") && text.contains("mss 1460"), "{against}: {text}");
     }
+}
+
+#[test]
+fn what_only_another_system_has_is_passed_over_against_the_kernel() {
+    if !kernel_is_there() {
+        return;
+    }
+    let late = OPEN.replace(
+        "+0   close(4) = 0\n",
+        "+0 `sysctl -w net.inet.tcp.hostcache.purgenow=1`\n+0   close(4) = 0\n",
+    );
+    assert_ne!(late, OPEN);
+    let freebsd = format!("`sysctl -w net.inet.tcp.insecure_rst=1`\n{late}");
+    let unknown = format!("`sysctl -w net.ipv4.no_such_variable=1`\n{OPEN}");
+    let scripts = Scripts::new(&[("freebsd.pkt", &freebsd), ("unknown.pkt", &unknown)]);
+    let (code, text) = scripts.run("--against kernel freebsd.pkt unknown.pkt");
+    assert_eq!(code, 0, "{text}");
+    let says = |what: &str| assert!(text.contains(what), "{what:?} is not in: {text}");
+    says(
+        "freebsd.pkt: ok\n    warning: line 1: net.inet.tcp.insecure_rst=1 is passed over: only FreeBSD",
+    );
+    says("purging the host cache is passed over: only FreeBSD has it");
+    says("unknown.pkt: skipped: ");
 }
 
 #[test]

@@ -4,11 +4,13 @@ use std::fs;
 use std::io;
 
 use whimbrel_sim::script::host::SetError;
+use whimbrel_sim::script::shell::system_of;
 use whimbrel_tcp::tunables::TUNABLES;
 
 /// Sets `name` in the calling thread's network namespace.
 pub(super) fn set(name: &str, value: &str) -> Result<(), SetError> {
-    let key = key(name).ok_or(SetError::Unknown)?;
+    let unknown = || system_of(name).map_or(SetError::Unknown, SetError::Elsewhere);
+    let key = key(name).ok_or_else(unknown)?;
     fs::write(format!("/proc/sys/net/ipv4/{key}"), value.trim()).map_err(|error| {
         match error.kind() {
             io::ErrorKind::NotFound => SetError::Unknown,

@@ -104,6 +104,9 @@ pub enum SetError {
     Unknown,
     /// It knows, and refuses: why.
     Refused(String),
+    /// Only the system of that name has it, and this host is another: the line is passed over, and
+    /// that is told.
+    Elsewhere(&'static str),
 }
 
 /// What shell lines do to a host, besides setting tunables.
@@ -111,9 +114,10 @@ pub enum SetError {
 pub enum Administration {
     /// Ends connections (`tcpdrop`, `ss -K`), those that match.
     Drop(SocketFilter),
-    /// Forgets what was learned of paths and of Fast Open cookies (`hostcache.purgenow`,
-    /// `ip tcp_metrics flush`).
+    /// Forgets what was learned of paths and of Fast Open cookies (`ip tcp_metrics flush`).
     PurgeCaches,
+    /// The same, by a variable that only FreeBSD has (`hostcache.purgenow`).
+    PurgeHostCache,
 }
 
 /// Which sockets.

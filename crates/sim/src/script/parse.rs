@@ -27,6 +27,7 @@ use alloc::string::{String, ToString};
 use lexer::Cursor;
 
 use super::ast::{Action, OptionLine, Script, Shell, Step};
+use super::dialect::Dialect;
 
 /// Reads a script.
 pub fn parse(text: &str, defines: &Defines) -> Result<Script, ParseError> {
@@ -43,14 +44,10 @@ pub struct Defines {
 }
 
 impl Defines {
-    /// `FreeBSD` for the profile `freebsd`; `STANDARD` for any other, and `Linux` for `linux`.
-    pub fn for_persona(name: &str) -> Self {
-        let names: &[&str] = match name {
-            "freebsd" => &["FreeBSD"],
-            "linux" => &["STANDARD", "Linux"],
-            _ => &["STANDARD"],
-        };
-        names.iter().fold(Self::default(), |defines, name| defines.with_macro(name, name))
+    /// What scripts of a dialect find defined ([`Dialect::defined`]).
+    pub fn of(dialect: Dialect) -> Self {
+        let names = dialect.defined().iter();
+        names.fold(Self::default(), |defines, name| defines.with_macro(name, name))
     }
 
     /// Also `-D name=value`.

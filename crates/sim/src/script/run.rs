@@ -10,13 +10,13 @@ mod clock;
 mod lenient;
 mod packets;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::ast::{Action, Direction, Script, Step};
+use super::ast::{Ack, Action, Direction, Packet, PacketBody, Script, Seq, Step};
 use super::host::ScriptHost;
 use super::packet::judge::Text;
 use super::packet::{Flows, Mode, Rule, Rules};
@@ -126,6 +126,8 @@ struct Run<'a, H> {
     forgiven: Forgiven,
     variables: Variables,
     text: Text,
+    /// What the script calls the ISNs of the host, besides 0.
+    isns: BTreeSet<u32>,
     log: VecDeque<LoggedPacket>,
     rules: Rules,
     warnings: Vec<String>,
@@ -143,6 +145,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
             forgiven: Forgiven::default(),
             variables: Variables::default(),
             text: Text::Zeros,
+            isns: BTreeSet::new(),
             log: VecDeque::new(),
             rules: Rules::new(),
             warnings: Vec::new(),
@@ -152,6 +155,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
     }
 
     fn play(&mut self, script: &Script) -> Played {
+        self.isns = isns(script);
         if let Some(shell) = &script.setup {
             self.shell(shell)?;
         }
@@ -218,6 +222,9 @@ impl<'a, H: ScriptHost> Run<'a, H> {
                 self.rules.insert(Rule::RedundantAck);
                 continue;
             }
+            if packets::is_reply(&arrival) {
+                continue;
+            }
             let came = arrival.text(&self.flows);
             match self.settings.leftovers {
                 Leftovers::Fail => return Err(Fault::new(line, "nothing more", came).into()),
@@ -276,6 +283,30 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         }
         self.log.push_back(LoggedPacket { at, direction, text });
     }
+}
+
+/// The numbers of the host's SYNs that the script comes back to: another SYN has the same, or one of
+/// the peer's acknowledges it. One that stands alone could be anything.
+fn isns(script: &Script) -> BTreeSet<u32> {
+    let (mut once, mut asked, mut known) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for step in &script.steps {
+        let Action::Packet(Packet { direction, body: PacketBody::Tcp(body), .. }) = &step.action
+        else {
+            continue;
+        };
+        match (direction, body.seq, body.ack) {
+            _ if !body.flags.is_syn() => {}
+            (Direction::Out, Seq::Relative(isn), ack) => {
+                known.extend((!once.insert(isn)).then_some(isn));
+                asked.extend(ack.is_none().then_some(isn));
+            }
+            (Direction::In, _, Some(Ack::Relative(ack))) => {
+                known.extend(Some(ack.wrapping_sub(1)).filter(|isn| asked.contains(isn)));
+            }
+            _ => {}
+        }
+    }
+    known
 }
 
 /// A host that lets no time pass and does nothing, so often, is taken to be done.

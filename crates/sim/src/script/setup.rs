@@ -12,6 +12,7 @@ use core::time::Duration;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::ast::{Direction, OptionLine, PacketEnds, Script};
+pub use super::dialect::Dialect;
 use super::host::Network;
 
 /// What a script asks for before its first line.
@@ -73,16 +74,6 @@ pub enum Segments {
     Strict,
 }
 
-/// Whose way of writing scripts is followed where they differ.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Dialect {
-    /// Tolerances of 12.5 %; the MTU is 1,520 on IPv6, which makes the MSS 1,460.
-    #[default]
-    Linux,
-    /// Tolerances of 5 %; the MTU is 1,500 on both families.
-    FreeBsd,
-}
-
 impl Setup {
     /// What `script` asks for; an error has a sentence for each line that is not supported.
     pub fn of(script: &Script, dialect: Dialect) -> Result<Self, Vec<String>> {
@@ -115,7 +106,7 @@ impl Setup {
             network,
             tolerance: Duration::from_micros(4_000),
             tolerance_permille: match dialect {
-                Dialect::Linux => 125,
+                Dialect::Linux | Dialect::Whimbrel => 125,
                 Dialect::FreeBsd => 50,
             },
             timestamp_tick_usecs: None,
@@ -205,7 +196,9 @@ fn default_network(ip_version: IpVersion, dialect: Dialect) -> Network {
     match (ip_version, dialect) {
         (IpVersion::V4 | IpVersion::V4MappedV6, _) => Network::v4(),
         (IpVersion::V6, Dialect::Linux) => Network::v6(),
-        (IpVersion::V6, Dialect::FreeBsd) => Network { mtu: 1_500, ..Network::v6() },
+        (IpVersion::V6, Dialect::FreeBsd | Dialect::Whimbrel) => {
+            Network { mtu: 1_500, ..Network::v6() }
+        }
     }
 }
 

@@ -150,7 +150,9 @@ impl ScriptHost for ShardHost {
     fn administer(&mut self, what: &Administration) -> Result<(), SetError> {
         self.work();
         match what {
-            Administration::PurgeCaches => self.sockets.shard_mut().purge_paths(),
+            Administration::PurgeCaches | Administration::PurgeHostCache => {
+                self.sockets.shard_mut().purge_paths();
+            }
             Administration::Drop(which) => {
                 for flow in filter::flows(self.sockets.shard(), which)? {
                     self.sockets.shard_mut().abort_flow(&flow);

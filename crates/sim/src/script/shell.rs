@@ -9,6 +9,8 @@ mod count;
 mod sysctl;
 mod words;
 
+pub use sysctl::system_of;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 

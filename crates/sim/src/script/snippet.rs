@@ -204,27 +204,40 @@ fn constant(name: &str) -> Option<i128> {
     let find = |table: &[(&str, u8)]| {
         table.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
     };
-    find(state::NUMBERS).or_else(|| find(TcpInfo::OPTIONS)).or_else(|| find(CONSTANTS))
+    let state = || {
+        let name = name.strip_prefix("TCPS_").or(name.strip_prefix("TCPI_"))?;
+        STATES.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
+    };
+    find(state::NUMBERS)
+        .or_else(|| find(TcpInfo::OPTIONS))
+        .or_else(|| find(CONSTANTS))
+        .or_else(state)
 }
 
-/// `tcpi_ca_state`, and FreeBSD's names of states with the numbers that `tcpi_state` has here.
+/// `tcpi_ca_state`.
 const CONSTANTS: &[(&str, u8)] = &[
     ("TCP_CA_Open", 0),
     ("TCP_CA_Disorder", 1),
     ("TCP_CA_CWR", 2),
     ("TCP_CA_Recovery", 3),
     ("TCP_CA_Loss", 4),
-    ("TCPS_ESTABLISHED", 1),
-    ("TCPS_SYN_SENT", 2),
-    ("TCPS_SYN_RECEIVED", 3),
-    ("TCPS_FIN_WAIT_1", 4),
-    ("TCPS_FIN_WAIT_2", 5),
-    ("TCPS_TIME_WAIT", 6),
-    ("TCPS_CLOSED", 7),
-    ("TCPS_CLOSE_WAIT", 8),
-    ("TCPS_LAST_ACK", 9),
-    ("TCPS_LISTEN", 10),
-    ("TCPS_CLOSING", 11),
+];
+
+/// States behind `TCPS_`, as FreeBSD's headers call them, and behind `TCPI_`, as the runner of its
+/// scripts does; with the numbers that `tcpi_state` has here.
+const STATES: &[(&str, u8)] = &[
+    ("ESTABLISHED", 1),
+    ("SYN_SENT", 2),
+    ("SYN_RECEIVED", 3),
+    ("FIN_WAIT_1", 4),
+    ("FIN_WAIT_2", 5),
+    ("TIME_WAIT", 6),
+    ("CLOSED", 7),
+    ("CLOSE_WAIT", 8),
+    ("LAST_ACK", 9),
+    ("LISTEN", 10),
+    ("CLOSING", 11),
+    ("NEW_SYN_RECV", 12),
 ];
 
 /// Nobody nests so deep by hand.

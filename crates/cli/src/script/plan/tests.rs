@@ -1,5 +1,3 @@
-use whimbrel_stack::Profile;
-
 use super::*;
 
 #[test]
@@ -9,12 +7,5 @@ fn definitions_are_words_with_or_without_a_value() {
     assert_eq!(definition("A=").unwrap(), ("A".into(), String::new()));
     for wrong in ["", "=1", "a-b=1"] {
         assert!(matches!(definition(wrong), Err(Failure::Usage(_))), "{wrong}");
-    }
-}
-
-#[test]
-fn the_dialects_are_those_of_profiles_that_there_are() {
-    for name in [FREEBSD, LINUX] {
-        assert!(Profile::by_name(name).is_some_and(|profile| profile.tunables().is_ok()), "{name}");
     }
 }

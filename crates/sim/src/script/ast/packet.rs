@@ -172,15 +172,17 @@ pub enum TcpOption {
     },
 }
 
-/// An ICMP error about a segment of the script's.
+/// An ICMP message, most often an error about a segment of the script's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IcmpPacket {
-    /// `unreachable`, `packet_too_big`, `time_exceeded`, …
+    /// `unreachable`, `packet_too_big`, `time_exceeded`, … or `type_3`.
     pub kind: String,
-    /// `frag_needed`, `host_unreachable`, … or a number.
+    /// `frag_needed`, `host_unreachable`, …, `code_4`, or `4`.
     pub code: Option<String>,
     /// `mtu n`.
     pub mtu: Option<u32>,
+    /// `id n`: the identifier of an echo request or reply.
+    pub id: Option<u16>,
     /// `[s:e(len)]`, in front of `icmp` or last: the segment that is quoted; without it the first
     /// that the stack sent.
     pub quoted: Option<Box<Quoted>>,

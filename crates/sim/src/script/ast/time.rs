@@ -22,7 +22,6 @@ pub enum When {
 pub enum Ending {
     /// `.1...0.2`: on the script's clock.
     Absolute(Duration),
-    /// `+0...+.2`: so long after the call began. (Written with or without `+` behind a relative
-    /// beginning, it is relative.)
+    /// `+.1...0.3`: so long after the event before the call, as its beginning, with or without `+`.
     Relative(Duration),
 }

@@ -41,7 +41,7 @@ pub fn segment(
         seq: sequence(packet, flow) + moved,
         ack: match packet.ack {
             None => SeqNum::default(),
-            Some(Ack::Relative(n)) => flow.local(n),
+            Some(Ack::Relative(n)) => flow.local_base(packet.flags) + n,
             Some(Ack::Absolute(n)) => SeqNum::new(n),
             Some(Ack::Any) => flow.local(0),
         },

@@ -8,15 +8,19 @@
 //! host's text   local ISN + n               n
 //! ```
 //!
+//! What a segment with SYN acknowledges is written as the SYN is that it answers: 901 for `S 900:900(0)`.
+//!
 //! Where an ISN was never seen (a stray segment to a closed port) the numbers are as written.
 
-use alloc::collections::BTreeMap;
+mod late;
+
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Address, Endpoint, Flow, SeqNum};
 
-use super::super::ast::{Ack, OptionList, PacketEnds, TcpOption, TcpPacket};
+use super::super::ast::{Ack, OptionList, PacketEnds, Seq, TcpOption, TcpPacket};
 use super::super::setup::Setup;
 use super::Segment;
 
@@ -28,6 +32,13 @@ pub struct FlowState {
     /// Its 4-tuple as the script writes it, if it does.
     pub written: Option<Flow>,
     pub(super) local_isn: Option<SeqNum>,
+    /// The number of the host's SYN in the script, 0 but for few.
+    script_isn: u32,
+    /// One past the last number that the host sent.
+    local_end: Option<SeqNum>,
+    /// Where segments of the peer's begin, and where they end, as written.
+    remote_begins: BTreeSet<u32>,
+    remote_ends: BTreeSet<u32>,
     pub(super) remote_isn: Option<SeqNum>,
     /// The ISN of a SYN that came while another connection had the 4-tuple: valid once answered.
     pub(super) pending_syn: Option<SeqNum>,
@@ -41,6 +52,8 @@ pub struct FlowState {
     pub(super) host_fin: Option<SeqNum>,
     /// The peer's FIN was sent.
     pub(super) peer_fin: bool,
+    /// Either side sent something behind the SYNs.
+    is_past_syn: bool,
     stamps: Stamps,
     windows: Windows,
     moved: Vec<Moved>,
@@ -90,6 +103,10 @@ impl FlowState {
             live,
             written: None,
             local_isn: None,
+            script_isn: 0,
+            local_end: None,
+            remote_begins: BTreeSet::new(),
+            remote_ends: BTreeSet::new(),
             remote_isn: None,
             pending_syn: None,
             may_learn: true,
@@ -97,6 +114,7 @@ impl FlowState {
             asked_with_ack: false,
             host_fin: None,
             peer_fin: false,
+            is_past_syn: false,
             stamps: Stamps::default(),
             windows: Windows::default(),
             moved: Vec::new(),
@@ -123,18 +141,24 @@ impl FlowState {
         live.offset_from(self.remote(0))
     }
 
-    /// The numbers that the host's acknowledgments count from in a segment with `flags`: besides
-    /// the connection's, those of a new SYN that it may be an answer to.
+    /// What the script's numbers of the host count from in a segment of the peer's with `flags`.
+    pub(super) fn local_base(&self, flags: TcpFlags) -> SeqNum {
+        if flags.is_syn() { self.local(self.script_isn.wrapping_neg()) } else { self.local(0) }
+    }
+
+    /// The numbers that the host's acknowledgments count from in a segment with `flags`: in one with
+    /// SYN those of the wire, as on the SYN that it answers; in a reset besides the connection's those
+    /// of a new SYN that it may be an answer to.
     pub(super) fn remote_bases(&self, flags: TcpFlags) -> impl Iterator<Item = SeqNum> {
-        let pending = self.pending_syn.filter(|_| flags.intersects(TcpFlags::SYN | TcpFlags::RST));
-        let is_answer = pending.is_some() && flags.is_syn();
-        let known = Some(self.remote(0)).filter(|_| !is_answer);
-        known.into_iter().chain(pending)
+        let known = if flags.is_syn() { SeqNum::default() } else { self.remote(0) };
+        let pending = self.pending_syn.filter(|_| flags.is_rst());
+        core::iter::once(known).chain(pending)
     }
 
     /// A segment of the peer's goes in.
     pub fn on_received(&mut self, segment: &Segment) {
         self.asked_with_ack = segment.flags.is_ack();
+        self.is_past_syn |= is_past_syn(segment.flags);
         self.peer_fin |= segment.flags.is_fin();
         if segment.flags.is_rst() {
             self.last_sent = TcpFlags::NONE;
@@ -157,10 +181,22 @@ impl FlowState {
         }
     }
 
+    /// A segment of the peer's is written so: what the host may acknowledge.
+    pub(in super::super) fn on_written_in(&mut self, body: &TcpPacket) {
+        let begin = match body.seq {
+            Seq::Relative(_) if body.flags.is_syn() => 1,
+            Seq::Relative(begin) => begin,
+            Seq::Absolute(_) | Seq::Any => return,
+        };
+        let end = begin.wrapping_add(body.len).wrapping_add(u32::from(body.flags.is_fin()));
+        self.remote_begins.insert(begin);
+        self.remote_ends.insert(end);
+    }
+
     /// A segment of the host's was found to be `expected`.
     pub fn on_sent(&mut self, expected: &TcpPacket, segment: &Segment) {
         if segment.flags.is_syn() {
-            self.on_syn_sent(segment);
+            self.on_syn_sent(expected, segment);
         } else if !segment.flags.is_rst() {
             // What may have asked for another connection was refused.
             self.pending_syn = None;
@@ -170,21 +206,27 @@ impl FlowState {
             self.host_fin = Some(segment.seq + segment.len());
         }
         self.last_sent = segment.flags;
+        self.is_past_syn |= is_past_syn(segment.flags);
+        self.note_end(segment);
         self.note_stamp(expected, segment);
         self.note_window(expected, segment);
     }
 
-    fn on_syn_sent(&mut self, segment: &Segment) {
+    fn on_syn_sent(&mut self, expected: &TcpPacket, segment: &Segment) {
         if let Some(isn) = self.pending_syn.take() {
             // The 4-tuple's next connection: nothing of the one before holds any more.
-            let Windows { peer_scales, scripted_buffer, .. } = self.windows;
+            let peer_scales = self.windows.peer_scales;
             *self = Self { written: self.written, ..Self::new(self.live) };
+            self.remote_ends.insert(1);
             self.remote_isn = Some(isn);
             self.windows.peer_scales = peer_scales;
-            self.windows.scripted_buffer = scripted_buffer;
         }
         if self.may_learn {
             self.local_isn = Some(segment.seq);
+            if let Seq::Relative(isn) = expected.seq {
+                self.script_isn = isn;
+            }
+            self.local_end = None;
             self.may_learn = false;
         }
     }
@@ -219,6 +261,7 @@ impl FlowState {
     pub fn on_skipped(&mut self, segment: &Segment) {
         let ack = segment.ack.offset_from(self.remote(0));
         self.windows.live.announce(ack, segment.win, segment.flags.is_syn());
+        self.note_end(segment);
     }
 
     /// Whether a segment of the host's acknowledges more, or announces another window, than its
@@ -295,9 +338,12 @@ impl FlowState {
         Some(by).filter(|by| *by != 0)
     }
 
-    /// The script says how large the receive buffer is.
+    /// The script says how large the receive buffer is. While the connection opens, its window is what
+    /// the SYN announced, whatever the buffer holds.
     pub const fn on_buffer(&mut self, octets: u32) {
-        self.windows.scripted_buffer = octets;
+        if self.is_past_syn {
+            self.windows.scripted_buffer = octets;
+        }
     }
 
     /// A segment was moved.
@@ -336,6 +382,10 @@ impl Announced {
     }
 }
 
+fn is_past_syn(flags: TcpFlags) -> bool {
+    flags.is_ack() && !flags.is_syn() && !flags.is_rst()
+}
+
 fn stamp(options: &[TcpOption]) -> Option<u32> {
     options.iter().find_map(|option| match option {
         TcpOption::Timestamps { val, .. } => Some(*val),
@@ -363,8 +413,6 @@ pub struct Flows {
     next_port: u16,
     /// A listener is there that no SYN has met.
     fresh_listener: bool,
-    /// The receive buffer by the script, octets; 0 if it does not say.
-    buffer: u32,
 }
 
 impl Flows {
@@ -377,7 +425,6 @@ impl Flows {
             remote: setup.network.remote,
             next_port: FIRST_PORT,
             fresh_listener: false,
-            buffer: 0,
         }
     }
 
@@ -414,9 +461,8 @@ impl Flows {
         self.fresh_listener = true;
     }
 
-    /// The script says how large receive buffers are.
+    /// The script says how large the receive buffer of an open connection is.
     pub fn on_buffer(&mut self, octets: u32) {
-        self.buffer = octets;
         self.flows.iter_mut().for_each(|flow| flow.on_buffer(octets));
     }
 
@@ -462,9 +508,7 @@ impl Flows {
     }
 
     fn add(&mut self, live: Flow, written: Option<Flow>) -> usize {
-        let mut flow = FlowState { written, ..FlowState::new(live) };
-        flow.on_buffer(self.buffer);
-        self.flows.push(flow);
+        self.flows.push(FlowState { written, ..FlowState::new(live) });
         self.flows.len() - 1
     }
 }

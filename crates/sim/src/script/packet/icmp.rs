@@ -1,4 +1,5 @@
-//! ICMP errors as written: by name, about a segment that the host sent.
+//! ICMP messages as written: by name or by number, most of them errors about a segment that the host
+//! sent.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,8 +8,7 @@ use alloc::vec::Vec;
 
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{
-    Flow, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol, QuotedSegment,
-    SeqNum, TrafficClass,
+    Flow, IpHeader, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, SeqNum, Sum, TrafficClass,
 };
 
 use super::super::ast::{IcmpPacket, IpMarks, Quoted, Seq};
@@ -29,14 +29,16 @@ pub fn error(
 ) -> Result<Vec<u8>, String> {
     let quoted = quote(packet, flow, about);
     let is_v4 = flow.live.local.addr.is_v4();
-    let (icmp_type, code) = kind(packet, is_v4)?;
-    let (protocol, message) = if is_v4 {
-        let mtu = packet.mtu.unwrap_or(0) as u16;
-        (Protocol::ICMP, v4_message(icmp_type, code, mtu, &quoted))
-    } else {
-        let mtu = packet.mtu.unwrap_or(0);
-        (Protocol::ICMPV6, v6_message(icmp_type, code, (mtu, flow), &quoted))
+    let kind = kind(packet, is_v4)?;
+    let (src, dst) = (flow.live.remote.addr, flow.live.local.addr);
+    let mut message = message(kind, fields(packet, kind, is_v4), &quoted);
+    let len = message.len() as u32;
+    let (protocol, sum) = match is_v4 {
+        true => (Protocol::ICMP, Sum::new()),
+        false => (Protocol::ICMPV6, Sum::pseudo_header(src, dst, Protocol::ICMPV6.0, len)),
     };
+    let checksum = sum.add_bytes(&message).finish().to_be_bytes();
+    message.splice(CHECKSUM, checksum);
     let ip = IpFields {
         flow: Flow { local: flow.live.remote, remote: flow.live.local },
         protocol,
@@ -138,52 +140,46 @@ fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
     whole
 }
 
-fn v4_message(icmp_type: u8, code: u8, mtu: u16, quoted: &[u8]) -> Vec<u8> {
-    let message = match (icmp_type, code) {
-        (3, 4) => IcmpMessage::FragmentationNeeded { next_hop_mtu: mtu, quoted },
-        (3, code) => IcmpMessage::DestinationUnreachable { code, quoted },
-        (4, _) => IcmpMessage::SourceQuench { quoted },
-        (5, code) => IcmpMessage::Redirect { code, gateway: [192, 168, 0, 3].into(), quoted },
-        (12, code) => IcmpMessage::ParameterProblem { code, pointer: 0, quoted },
-        (_, code) => IcmpMessage::TimeExceeded { code, quoted },
-    };
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(&mut octets);
+/// The message with a checksum of 0.
+fn message((icmp_type, code): Kind, fields: [u8; 4], quoted: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(8 + quoted.len());
+    octets.extend([icmp_type, code, 0, 0]);
+    octets.extend(fields);
+    octets.extend(quoted);
     octets
 }
 
-fn v6_message(icmp_type: u8, code: u8, (mtu, flow): (u32, &FlowState), quoted: &[u8]) -> Vec<u8> {
-    let message = match icmp_type {
-        1 => Icmpv6Message::DestinationUnreachable { code, quoted },
-        2 => Icmpv6Message::PacketTooBig { mtu, quoted },
-        4 => Icmpv6Message::ParameterProblem { code, pointer: 0, quoted },
-        _ => Icmpv6Message::TimeExceeded { code, quoted },
-    };
-    let mut octets = vec![0; message.wire_len()];
-    let src = flow.live.remote.addr.octets();
-    message.emit((*src).into(), (*flow.live.local.addr.octets()).into(), &mut octets);
-    octets
+/// What stands between checksum and quotation: an MTU, a gateway, an identifier, or nothing.
+fn fields(packet: &IcmpPacket, (icmp_type, code): Kind, is_v4: bool) -> [u8; 4] {
+    let [a, b, c, d] = packet.mtu.unwrap_or(0).to_be_bytes();
+    let [high, low] = packet.id.unwrap_or(0).to_be_bytes();
+    match (is_v4, icmp_type, code) {
+        // RFC 1191 4: the MTU is in the low-order 16 bits.
+        (true, 3, 4) => [0, 0, c, d],
+        (true, 5, _) => GATEWAY,
+        (false, 2, _) => [a, b, c, d],
+        _ => [high, low, 0, 0],
+    }
 }
 
 fn kind(packet: &IcmpPacket, is_v4: bool) -> Result<Kind, String> {
-    let codes = if is_v4 { V4_KINDS } else { V6_KINDS };
-    let Some((_, icmp_type, codes)) = codes.iter().find(|(name, ..)| *name == packet.kind) else {
-        return Err(format!("ICMP {} is not supported for this family", packet.kind));
-    };
-    let code = match packet.code.as_deref() {
-        None => Ok(0),
-        Some(code) => match codes.iter().find(|(name, _)| *name == code) {
-            Some((_, number)) => Ok(*number),
-            None => code.parse(),
-        },
-    };
-    match code {
-        Ok(code) => Ok((*icmp_type, code)),
-        Err(_) => {
-            let code = packet.code.as_deref().unwrap_or_default();
-            Err(format!("ICMP {} has no code {code}", packet.kind))
+    let kinds = if is_v4 { V4_KINDS } else { V6_KINDS };
+    let named = kinds.iter().find(|(name, ..)| *name == packet.kind);
+    let (icmp_type, codes) = match (named, packet.kind.strip_prefix("type_")) {
+        (Some((_, icmp_type, codes)), _) => (Ok(*icmp_type), *codes),
+        (None, Some(number)) => (number.parse(), &[][..]),
+        (None, None) => {
+            return Err(format!("ICMP {} is not supported for this family", packet.kind));
         }
-    }
+    };
+    let icmp_type = icmp_type.map_err(|_| format!("there is no ICMP {}", packet.kind))?;
+    let Some(code) = packet.code.as_deref() else { return Ok((icmp_type, 0)) };
+    let number = match codes.iter().find(|(name, _)| *name == code) {
+        Some((_, number)) => Ok(*number),
+        None => code.strip_prefix("code_").unwrap_or(code).parse(),
+    };
+    let number = number.map_err(|_| format!("ICMP {} has no code {code}", packet.kind))?;
+    Ok((icmp_type, number))
 }
 
 /// A name, its type, and the names of its codes.
@@ -226,8 +222,25 @@ const V4_KINDS: &[Named] = &[
             ("host_redirect_for_tos", 3),
         ],
     ),
-    ("time_exceeded", 11, &[("ttl_exceeded", 0), ("reassembly_time_exceeded", 1)]),
+    (
+        "time_exceeded",
+        11,
+        &[
+            ("ttl_exceeded", 0),
+            ("ttl_exceeded_in_transit", 0),
+            ("reassembly_time_exceeded", 1),
+            ("frag_reass_exceeded", 1),
+        ],
+    ),
     ("parameter_problem", 12, &[("pointer", 0), ("missing_option", 1), ("bad_length", 2)]),
+    ("echo_reply", 0, &[]),
+    ("echo_request", 8, &[]),
+    ("timestamp_request", 13, &[]),
+    ("timestamp_reply", 14, &[]),
+    ("information_request", 15, &[]),
+    ("information_reply", 16, &[]),
+    ("address_mask_request", 17, &[]),
+    ("address_mask_reply", 18, &[]),
 ];
 
 /// RFC 4443 3.
@@ -249,13 +262,30 @@ const V6_KINDS: &[Named] = &[
         ],
     ),
     ("packet_too_big", 2, &[]),
-    ("time_exceeded", 3, &[("exceeded_hop_limit", 0), ("exceeded_reassembly_time", 1)]),
+    (
+        "time_exceeded",
+        3,
+        &[("exceeded_hop_limit", 0), ("exceeded_frag_time", 1), ("exceeded_reassembly_time", 1)],
+    ),
     (
         "parameter_problem",
         4,
-        &[("erroneous_header", 0), ("unknown_next_header", 1), ("unknown_option", 2)],
+        &[
+            ("header_field", 0),
+            ("erroneous_header", 0),
+            ("unknown_next_header", 1),
+            ("unknown_option", 2),
+        ],
     ),
+    ("echo_request", 128, &[]),
+    ("echo_reply", 129, &[]),
 ];
+
+/// A router in the network of the host, to whom a redirect leads.
+const GATEWAY: [u8; 4] = [192, 168, 0, 3];
+
+/// Where the checksum stands.
+const CHECKSUM: core::ops::Range<usize> = 2..4;
 
 #[cfg(test)]
 mod tests;

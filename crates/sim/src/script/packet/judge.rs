@@ -2,6 +2,7 @@
 //!
 //! Judging changes nothing: who asks tells the connection afterwards ([`FlowState::on_sent`]).
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -60,6 +61,8 @@ pub struct Judge<'a> {
     pub text: Text,
     /// The script bound a socket to the port that the packet is written to come from.
     pub is_bound: bool,
+    /// The numbers that SYNs of the host's have in this script, besides 0.
+    pub isns: &'a BTreeSet<u32>,
 }
 
 /// What the text of the host's segments must be.
@@ -165,8 +168,12 @@ impl Judge<'_> {
         let wanted = match written.seq {
             Seq::Any => return Ok(None),
             Seq::Absolute(n) => SeqNum::new(n),
-            Seq::Relative(_) if came.flags.is_syn() && self.flow.may_learn => return Ok(None),
-            Seq::Relative(_) if came.flags.is_syn() => self.flow.local(0),
+            Seq::Relative(n) if came.flags.is_syn() && self.flow.may_learn => {
+                // The number is the script's choice, which it must keep to.
+                let is_known = n == 0 || self.isns.contains(&n);
+                return if is_known { Ok(None) } else { Err(mismatch("sequence number", n, 0)) };
+            }
+            Seq::Relative(n) if came.flags.is_syn() => self.flow.local_base(came.flags) + n,
             // RFC 9293 3.5.2: a reset that answers a segment without ACK has sequence number 0.
             Seq::Relative(0) if self.is_reset_from_nowhere(came) => SeqNum::new(0),
             Seq::Relative(n) => self.flow.local(n),
@@ -176,7 +183,10 @@ impl Judge<'_> {
         }
         let [wanted, actual] = match written.seq {
             Seq::Absolute(n) => [n, came.seq.raw()],
-            _ => [wanted, came.seq].map(|seq| self.flow.local_relative(seq)),
+            _ => {
+                let base = self.flow.local_base(came.flags);
+                [wanted, came.seq].map(|seq| seq.offset_from(base))
+            }
         };
         Err(mismatch("sequence number", wanted, actual))
     }

@@ -22,7 +22,7 @@ pub fn segment(segment: &Segment, direction: Direction, flow: &FlowState) -> Str
     let mut text = format!("{} {seq}:{}({len})", flags(segment.flags), seq.wrapping_add(len));
     if segment.flags.is_ack() {
         let ack = match direction {
-            Direction::In => flow.local_relative(segment.ack),
+            Direction::In => segment.ack.offset_from(flow.local_base(segment.flags)),
             Direction::Out => {
                 let base = flow.remote_bases(segment.flags).next().unwrap_or_default();
                 segment.ack.offset_from(base)

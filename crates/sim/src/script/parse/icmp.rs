@@ -7,27 +7,28 @@ use super::lexer::Cursor;
 use super::{ParseError, packet};
 use crate::script::ast::{IcmpPacket, Quoted};
 
-/// Reads from `icmp` on; `quoted` is what was quoted in front of it. Gives back what of it is not
-/// supported.
+/// Reads from `icmp` on; `quoted` is what was quoted in front of it.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     mut quoted: Option<Quoted>,
-) -> Result<Result<IcmpPacket, String>, ParseError> {
+) -> Result<IcmpPacket, ParseError> {
     if !cursor.eat_word("icmp") {
         return Err(cursor.error("icmp behind a quoted segment"));
     }
     let kind = cursor.word("a type of ICMP message")?.to_string();
-    if kind.starts_with("echo_") {
-        return Ok(Err("icmp echo".to_string()));
-    }
     let code = read_code(cursor);
     let mut mtu = read_mtu(cursor)?;
+    let id = if cursor.eat_word("id") {
+        Some(cursor.number("an identifier, 0 to 65535")?)
+    } else {
+        None
+    };
     if quoted.is_none() && cursor.sees("[") {
         quoted = Some(read_quoted(cursor)?);
         // Some scripts write the MTU in front of what is quoted, some behind it.
         mtu = mtu.or(read_mtu(cursor)?);
     }
-    Ok(Ok(IcmpPacket { kind, code, mtu, quoted: quoted.map(Box::new) }))
+    Ok(IcmpPacket { kind, code, mtu, id, quoted: quoted.map(Box::new) })
 }
 
 fn read_mtu(cursor: &mut Cursor<'_>) -> Result<Option<u32>, ParseError> {
@@ -39,7 +40,7 @@ fn read_code(cursor: &mut Cursor<'_>) -> Option<String> {
     let mut ahead = cursor.clone();
     ahead.take_while(|c| c == ' ' || c == '\t');
     let code = ahead.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
-    let is_code = !code.is_empty() && code != "mtu";
+    let is_code = !code.is_empty() && !matches!(code, "mtu" | "id");
     is_code.then(|| {
         *cursor = ahead;
         code.to_string()

@@ -40,10 +40,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Action, ParseError> {
             Ok(segment) => PacketBody::Tcp(segment),
             Err(unknown) => return Ok(skip_unsupported(cursor, &unknown)),
         },
-        quoted => match icmp::read(cursor, quoted)? {
-            Ok(error) => PacketBody::Icmp(error),
-            Err(unknown) => return Ok(skip_unsupported(cursor, &unknown)),
-        },
+        quoted => PacketBody::Icmp(icmp::read(cursor, quoted)?),
     };
     Ok(Action::Packet(Packet { direction, marks, ends, body }))
 }

@@ -11,7 +11,7 @@ mod packets;
 mod snippets;
 
 pub(super) fn read(text: &str) -> Script {
-    match parse(text, &Defines::for_persona("linux")) {
+    match parse(text, &Defines::of(Dialect::Linux)) {
         Ok(script) => script,
         Err(error) => panic!("{error}\n{text}"),
     }
@@ -102,6 +102,7 @@ fn times_that_cannot_be_are_refused() {
     assert!(refuse("1~+2 > . 1:1(0)").contains("an absolute time"));
     assert!(refuse("99999999999999999999 close(3) = 0").contains("a time in seconds"));
     assert!(refuse("2...1 close(3) = 0").contains("not before the beginning"));
+    assert!(refuse("+2...1 close(3) = 0").contains("not before the beginning"));
     assert!(refuse("0...1 > . 1:1(0)").contains("a call, since"));
     assert!(refuse("close(3) = 0").contains("expected a time, found \"close(3)\""));
 }
@@ -114,12 +115,12 @@ fn lines_of(text: &str, defines: &Defines) -> Vec<u32> {
 }
 
 #[test]
-fn the_persona_chooses_the_branch_and_lines_keep_their_numbers() {
-    assert_eq!(lines_of(BRANCHES, &Defines::for_persona("freebsd")), [2, 13]);
-    assert_eq!(lines_of(BRANCHES, &Defines::for_persona("whimbrel")), [8, 13]);
+fn the_dialect_chooses_the_branch_and_lines_keep_their_numbers() {
+    assert_eq!(lines_of(BRANCHES, &Defines::of(Dialect::FreeBsd)), [2, 13]);
+    assert_eq!(lines_of(BRANCHES, &Defines::of(Dialect::Whimbrel)), [8, 13]);
     let linux = "#ifdef Linux\n0 close(3) = 0\n#endif\n";
-    assert_eq!(lines_of(linux, &Defines::for_persona("linux")), [2]);
-    assert_eq!(lines_of(linux, &Defines::for_persona("whimbrel")), []);
+    assert_eq!(lines_of(linux, &Defines::of(Dialect::Linux)), [2]);
+    assert_eq!(lines_of(linux, &Defines::of(Dialect::Whimbrel)), []);
 }
 
 #[test]

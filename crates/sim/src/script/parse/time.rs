@@ -65,12 +65,12 @@ fn read_ending(cursor: &mut Cursor<'_>, begin: Point) -> Result<Ending, ParseErr
     cursor.skip_blank();
     let at = cursor.clone();
     let end = read_one(cursor)?;
+    let (from, to) = (begin.duration(), end.duration());
     match (begin, end) {
-        (Point::Absolute(from), Point::Absolute(to)) if to < from => {
-            Err(at.error("an end that is not before the beginning"))
-        }
-        (Point::Absolute(_), Point::Absolute(to)) => Ok(Ending::Absolute(to)),
-        (_, end) => Ok(Ending::Relative(end.duration())),
+        (Point::Absolute(_), Point::Relative(_)) => Ok(Ending::Absolute(from + to)),
+        _ if to < from => Err(at.error("an end that is not before the beginning")),
+        (Point::Absolute(_), Point::Absolute(_)) => Ok(Ending::Absolute(to)),
+        (Point::Relative(_), _) => Ok(Ending::Relative(to)),
     }
 }
 

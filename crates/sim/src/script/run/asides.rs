@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use whimbrel_posix::TcpInfo;
 
 use super::super::ast::{Action, Script, Shell, Snippet};
-use super::super::host::{ScriptHost, SetError};
+use super::super::host::{Administration, ScriptHost, SetError};
 use super::super::report::Fault;
 use super::super::setup::NonFatal;
 use super::super::shell::{self, ShellAct};
@@ -65,22 +65,39 @@ impl<H: ScriptHost> Run<'_, H> {
                     counted => counted.map(|_| ()),
                 },
             };
-            outcome.map_err(|error| unsupported(refusal(&act, error)))?;
+            match outcome {
+                Ok(()) => {}
+                Err(SetError::Elsewhere(system)) => {
+                    let what = told(&act);
+                    let passed =
+                        format!("line {line}: {what} is passed over: only {system} has it");
+                    self.warnings.push(passed);
+                }
+                Err(error) => return Err(unsupported(refusal(&act, error))),
+            }
         }
         self.collect().map(|_| ())
     }
 }
 
-fn refusal(act: &ShellAct, error: SetError) -> String {
-    let what = match act {
+/// An act in words.
+fn told(act: &ShellAct) -> String {
+    match act {
         ShellAct::Set { name, value } => format!("{name}={value}"),
+        ShellAct::Administer(Administration::PurgeHostCache) => "purging the host cache".into(),
+        ShellAct::Administer(Administration::PurgeCaches) => "forgetting paths".into(),
         ShellAct::Administer(what) => format!("{what:?}"),
         ShellAct::Count { filter, .. } => format!("{filter:?}"),
         ShellAct::NoEffect => String::new(),
-    };
+    }
+}
+
+fn refusal(act: &ShellAct, error: SetError) -> String {
+    let what = told(act);
     match error {
         SetError::Unknown => format!("the host does not know {what}"),
         SetError::Refused(why) => format!("the host refuses {what}: {why}"),
+        SetError::Elsewhere(system) => format!("only {system} has {what}"),
     }
 }
 

@@ -5,7 +5,8 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_posix::{Domain, MsgFlags, SocketOption};
+use whimbrel_posix::{Domain, MsgFlags, SocketOption, TcpInfo, state};
+use whimbrel_tcp::conn::State;
 
 use super::super::ast::{Arg, CallStep, Ending};
 use super::super::call::{Call, Returned};
@@ -91,8 +92,8 @@ impl<H: ScriptHost> Run<'_, H> {
         })?;
         self.before(&call);
         let (end, gap) = match step.ends {
-            Some(Ending::Absolute(end)) => (end, end.saturating_sub(moment.from)),
-            Some(Ending::Relative(gap)) => (moment.from + gap, gap),
+            Some(Ending::Absolute(end)) => (end, end.saturating_sub(moment.base)),
+            Some(Ending::Relative(gap)) => (moment.base + gap, gap),
             None => (self.host.now(), Duration::ZERO),
         };
         let tolerance = self.setup.tolerance_after(gap);
@@ -156,8 +157,8 @@ impl<H: ScriptHost> Run<'_, H> {
                 let port = self.calls.bound.get(fd).copied().unwrap_or(self.setup.bind.port);
                 self.flows.on_listen(port);
             }
-            (Call::GetSockOpt { option: SocketOption::RecvBuffer, .. }, _) => {
-                if let Some(octets) = written_number(step) {
+            (Call::GetSockOpt { fd, option: SocketOption::RecvBuffer }, _) => {
+                if let Some(octets) = written_number(step).filter(|_| self.is_established(*fd)) {
                     self.flows.on_buffer(octets);
                 }
             }
@@ -168,6 +169,18 @@ impl<H: ScriptHost> Run<'_, H> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether a socket has a connection, and that is past its beginning.
+    fn is_established(&mut self, fd: i32) -> bool {
+        const BEFORE: [u8; 4] = [
+            state::CLOSE,
+            state::LISTEN,
+            state::number_of(State::SynSent),
+            state::number_of(State::SynReceived),
+        ];
+        let is_past = |info: TcpInfo| BEFORE.iter().all(|it| u32::from(*it) != info.tcpi_state);
+        self.host.tcp_info(fd).is_ok_and(is_past)
     }
 
     /// Whether semantic mode leaves the value that a call read to the host.

@@ -18,7 +18,9 @@ pub(super) struct Moment {
     pub(super) from: Duration,
     /// Not after; `None` for whenever it does.
     pub(super) until: Option<Duration>,
-    /// Since the event before.
+    /// When the event before was.
+    pub(super) base: Duration,
+    /// Since then.
     pub(super) gap: Duration,
 }
 
@@ -32,7 +34,7 @@ impl Clock {
             When::AbsoluteRange(from, until) => (from, Some(until)),
             When::RelativeRange(from, until) => (self.base + from, Some(self.base + until)),
         };
-        Moment { from, until, gap: from.saturating_sub(self.base) }
+        Moment { from, until, base: self.base, gap: from.saturating_sub(self.base) }
     }
 
     /// The event of `moment` happened at `at`.

@@ -29,8 +29,9 @@ struct Debt {
     packet: Packet,
     body: TcpPacket,
     flow: usize,
-    /// It is to say what was said before, as an answer to something: only itself will do.
-    repeats: bool,
+    /// Only itself will do: it is to say what was said before, as an answer to something, or has
+    /// numbers that no later one follows from.
+    is_itself: bool,
     deadline: Duration,
 }
 
@@ -93,9 +94,9 @@ impl<H: ScriptHost> Run<'_, H> {
         }
         let deadline = until + SLACK + self.setup.tolerance;
         let (line, packet, body) = (wanted.line, wanted.packet.clone(), body.clone());
-        let repeats = self.flows.at(flow).repeats(&body);
+        let is_itself = !self.may_be_outdone(&body, flow);
         self.flows.at_mut(flow).on_owed(&body);
-        self.forgiven.owed.push(Debt { line, packet, body, flow, repeats, deadline });
+        self.forgiven.owed.push(Debt { line, packet, body, flow, is_itself, deadline });
         true
     }
 
@@ -113,7 +114,7 @@ impl<H: ScriptHost> Run<'_, H> {
         let before = self.forgiven.owed.len();
         let mut owed = core::mem::take(&mut self.forgiven.owed);
         let covered = |debt: &Debt| debt.flow == *index && self.covers(&debt.body, *index, segment);
-        owed.retain(|debt| debt.repeats || !covered(debt));
+        owed.retain(|debt| debt.is_itself || !covered(debt));
         if owed.len() < before {
             self.rules.insert(Rule::LateAck);
         }
@@ -121,12 +122,25 @@ impl<H: ScriptHost> Run<'_, H> {
         false
     }
 
-    /// Whether a segment says all that a pure acknowledgment was to say.
+    /// Whether a pure acknowledgment as written may be made needless by a later one.
+    fn may_be_outdone(&self, body: &TcpPacket, index: usize) -> bool {
+        let flow = self.flows.at(index);
+        flow.may_be_outdone(body) && !flow.repeats(body)
+    }
+
+    /// Whether a segment says all that a pure acknowledgment was to say: as much or more is
+    /// acknowledged, ECE is the same, and what was to be named is named or acknowledged.
     fn covers(&self, body: &TcpPacket, index: usize, segment: &Segment) -> bool {
         let Some(Ack::Relative(ack)) = body.ack else { return false };
-        let further = segment.ack.distance_from(self.flows.at(index).remote(ack));
+        let flow = self.flows.at(index);
+        let further = segment.ack.distance_from(flow.remote(ack));
         let says_more = if segment.is_pure_ack() { further > 0 } else { further >= 0 };
-        segment.flags.is_ack() && !segment.flags.is_syn() && says_more
+        let echoes = |flags: TcpFlags| flags.intersects(TcpFlags::ECE);
+        segment.flags.is_ack()
+            && !segment.flags.intersects(TcpFlags::SYN | TcpFlags::RST)
+            && echoes(segment.flags) == echoes(body.flags)
+            && says_more
+            && flow.names_as_much(body, segment)
     }
 
     /// Whether the acknowledgment that is written has become needless by the packet at hand.
@@ -135,14 +149,14 @@ impl<H: ScriptHost> Run<'_, H> {
         self.is_lenient()
             && is_pure_ack(body)
             && self.flows.current() == Some(*index)
-            && !self.flows.at(*index).repeats(body)
+            && self.may_be_outdone(body, *index)
             && self.covers(body, *index, segment)
     }
 
     /// Whether the packet at hand may be passed over.
     pub(super) fn may_skip(&self, arrival: &Arrival) -> bool {
-        let Came::Segment(_, segment) = &arrival.body else { return false };
-        self.is_lenient() && segment.is_pure_ack()
+        let Came::Segment(index, segment) = &arrival.body else { return false };
+        self.is_lenient() && segment.is_pure_ack() && self.flows.at(*index).is_at_end(segment)
     }
 
     /// Passes over a pure acknowledgment.

@@ -90,6 +90,7 @@ impl<H: ScriptHost> Run<'_, H> {
                 let index = self.flows.receiving(ends, body.flags);
                 let moved = self.aim(index, body);
                 let flow = self.flows.at_mut(index);
+                flow.on_written_in(body);
                 let segment = build::segment(body, packet.marks, flow, &self.setup, moved)
                     .map_err(unsupported)?;
                 flow.on_received(&segment);
@@ -207,6 +208,7 @@ impl<H: ScriptHost> Run<'_, H> {
                     return Ok(wanted.moment.from);
                 }
                 Err(_) if self.may_skip(&arrival) => self.skip(arrival),
+                Err(_) if is_reply(&arrival) => {}
                 Err(mismatch) => return Err(Fault::of(wanted.line, mismatch).into()),
             }
         }
@@ -251,7 +253,7 @@ impl<H: ScriptHost> Run<'_, H> {
         let (setup, mode, text) = (&self.setup, self.settings.mode, self.text);
         let from = packet.ends.map(|ends| ends.from.port);
         let is_bound = from.is_some_and(|port| self.calls.bound.values().any(|it| *it == port));
-        let judge = Judge { flow, setup, mode, text, is_bound };
+        let judge = Judge { flow, setup, mode, text, is_bound, isns: &self.isns };
         judge.judge(packet, body, segment).map(|(fit, rules)| (index, fit, rules))
     }
 
@@ -368,6 +370,18 @@ fn is_housekeeping(packet: &[u8]) -> bool {
         Ok((ip, [icmp_type, ..])) => {
             ip.protocol == Protocol::ICMPV6 && (130..=143).contains(icmp_type)
                 || ip.dst.is_multicast_or_broadcast()
+        }
+        _ => false,
+    }
+}
+
+/// Whether a packet answers a question of ICMP's that the peer asked, for itself alone.
+pub(super) fn is_reply(arrival: &Arrival) -> bool {
+    let Came::Other(packet) = &arrival.body else { return false };
+    match IpHeader::parse(packet) {
+        Ok((ip, [icmp_type, ..])) => {
+            const ECHO_REPLY: [(Protocol, u8); 2] = [(Protocol::ICMP, 0), (Protocol::ICMPV6, 129)];
+            ECHO_REPLY.contains(&(ip.protocol, *icmp_type))
         }
         _ => false,
     }

@@ -17,7 +17,7 @@ use super::*;
 
 /// The verdict on a script of the dialect that is ours.
 fn verdict(text: &str, settings: &Settings) -> Verdict {
-    let script = parse(text, &Defines::for_persona("whimbrel")).expect("a script that can be read");
+    let script = parse(text, &Defines::of(Dialect::Whimbrel)).expect("a script that can be read");
     let setup = match Setup::of(&script, settings.dialect) {
         Ok(setup) => setup,
         Err(reasons) => return Verdict::Skipped(reasons),

@@ -47,12 +47,11 @@ pub(super) fn set(name: &str, value: &str) -> Option<ShellAct> {
         return None;
     }
     if PURGES.contains(&name.as_str()) {
-        let does = value != "0";
-        return Some(if does {
-            ShellAct::Administer(Administration::PurgeCaches)
-        } else {
-            ShellAct::NoEffect
-        });
+        let purge = match system_of(&name) {
+            Some(_) => Administration::PurgeHostCache,
+            None => Administration::PurgeCaches,
+        };
+        return Some(if value == "0" { ShellAct::NoEffect } else { ShellAct::Administer(purge) });
     }
     let set = ShellAct::Set { name: name.clone(), value: value.to_string() };
     if is_tunable(&name) {
@@ -65,6 +64,12 @@ pub(super) fn set(name: &str, value: &str) -> Option<ShellAct> {
     });
     // The host says whether it knows any other.
     Some(if is_default || is_unseen { ShellAct::NoEffect } else { set })
+}
+
+/// The system that alone has a variable of this name, if that is not Linux.
+pub fn system_of(name: &str) -> Option<&'static str> {
+    const FREEBSD: [&str; 3] = ["net.inet.", "net.inet6.", "kern."];
+    FREEBSD.iter().any(|prefix| name.starts_with(prefix)).then_some("FreeBSD")
 }
 
 fn is_tunable(name: &str) -> bool {

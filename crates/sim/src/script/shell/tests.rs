@@ -120,8 +120,9 @@ fn a_default_that_is_changed_is_for_the_host_to_judge() {
 
 #[test]
 fn caches_are_purged() {
+    let host_cache = "sysctl -w net.inet.tcp.hostcache.purgenow=1";
+    assert_eq!(only(host_cache), ShellAct::Administer(Administration::PurgeHostCache));
     for text in [
-        "sysctl -w net.inet.tcp.hostcache.purgenow=1",
         "ip tcp_metrics flush all > /dev/null 2>&1",
         "ip tcp_metrics flush",
         "sysctl -q net.ipv4.route.flush=1",

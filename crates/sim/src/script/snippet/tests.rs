@@ -63,6 +63,8 @@ fn assertions_look_at_the_connection() {
         assert(binary(name("tcpi_options"), Operator::Equal, options), None),
         assert(binary(name("tcpi_ca_state"), Operator::Equal, name("TCP_CA_Open")), None),
         assert(binary(name("tcpi_state"), Operator::Equal, name("TCPS_ESTABLISHED")), None),
+        assert(binary(name("tcpi_state"), Operator::Equal, name("TCPI_ESTABLISHED")), None),
+        assert(binary(name("tcpi_state"), Operator::NotEqual, name("TCPI_NEW_SYN_RECV")), None),
     ];
     assert!(run(statements).is_ok());
 }

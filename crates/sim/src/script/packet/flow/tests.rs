@@ -147,6 +147,10 @@ fn a_window_that_is_not_written_has_no_edge_or_moves_with_what_is_acknowledged()
 fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
     let mut flow = open(65_535, 3_000);
     flow.on_buffer(66_240);
+    // Before it is established, the window is what the SYN could announce.
+    assert_eq!(flow.aim(65_536, 0), Some(3_000_u32.wrapping_sub(65_535)));
+    flow.on_received(&segment(&flow, TcpFlags::ACK, (101, 5001), 9));
+    flow.on_buffer(66_240);
     assert_eq!(flow.aim(66_240, 0), Some(3_000_u32.wrapping_sub(66_240)));
     assert_eq!(flow.aim(66_000, 0), None);
 }

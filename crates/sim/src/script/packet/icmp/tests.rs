@@ -1,4 +1,4 @@
-use whimbrel_wire::{Address, Endpoint, QuotedSegment};
+use whimbrel_wire::{Address, Endpoint, IcmpMessage, Icmpv6Message, QuotedSegment};
 
 use super::super::super::ast::Quoted;
 use super::*;
@@ -20,6 +20,7 @@ fn written(kind: &str, code: Option<&str>) -> IcmpPacket {
         kind: kind.into(),
         code: code.map(String::from),
         mtu: Some(1300),
+        id: None,
         quoted: Some(quoted.into()),
     }
 }
@@ -64,6 +65,83 @@ fn names_of_one_family_mean_nothing_in_the_other() {
     let why = refused("unreachable", Some("no_such_thing"), false).unwrap_err();
     assert_eq!(why, "ICMP unreachable has no code no_such_thing");
     assert!(refused("unreachable", Some("13"), false).is_ok());
+}
+
+/// Type and code as they are sent.
+fn sent(text: &str, v6: bool) -> (u8, u8) {
+    let (kind, code) = text.split_once(' ').map_or((text, None), |(it, code)| (it, Some(code)));
+    let packet = about_live(&IcmpPacket { mtu: None, ..written(kind, code) }, &flow(v6)).unwrap();
+    let (ip, payload) = IpHeader::parse(&packet).unwrap();
+    let sum = match v6 {
+        false => Sum::new(),
+        true => Sum::pseudo_header(ip.src, ip.dst, 58, payload.len() as u32),
+    };
+    assert!(sum.add_bytes(payload).is_valid(), "{text}");
+    (payload[0], payload[1])
+}
+
+#[test]
+fn every_type_and_code_has_its_name_or_is_written_as_a_number() {
+    const V4: [(&str, (u8, u8)); 33] = [
+        ("unreachable", (3, 0)),
+        ("unreachable net_unreachable", (3, 0)),
+        ("unreachable host_unreachable", (3, 1)),
+        ("unreachable protocol_unreachable", (3, 2)),
+        ("unreachable port_unreachable", (3, 3)),
+        ("unreachable frag_needed", (3, 4)),
+        ("unreachable source_route_failed", (3, 5)),
+        ("unreachable net_unknown", (3, 6)),
+        ("unreachable host_unknown", (3, 7)),
+        ("unreachable source_host_isolated", (3, 8)),
+        ("unreachable net_prohibited", (3, 9)),
+        ("unreachable host_prohibited", (3, 10)),
+        ("unreachable net_unreachable_for_tos", (3, 11)),
+        ("unreachable host_unreachable_for_tos", (3, 12)),
+        ("unreachable packet_filtered", (3, 13)),
+        ("unreachable precedence_violation", (3, 14)),
+        ("unreachable precedence_cutoff", (3, 15)),
+        ("unreachable code_255", (3, 255)),
+        ("time_exceeded ttl_exceeded_in_transit", (11, 0)),
+        ("time_exceeded frag_reass_exceeded", (11, 1)),
+        ("redirect", (5, 0)),
+        ("source_quench", (4, 0)),
+        ("parameter_problem", (12, 0)),
+        ("echo_reply", (0, 0)),
+        ("echo_request", (8, 0)),
+        ("timestamp_request", (13, 0)),
+        ("timestamp_reply", (14, 0)),
+        ("information_request", (15, 0)),
+        ("information_reply", (16, 0)),
+        ("address_mask_request", (17, 0)),
+        ("address_mask_reply", (18, 0)),
+        ("type_255 code_7", (255, 7)),
+        ("type_3 4", (3, 4)),
+    ];
+    const V6: [(&str, (u8, u8)); 15] = [
+        ("unreachable net_unreachable", (1, 0)),
+        ("unreachable no_route", (1, 0)),
+        ("unreachable admin_prohibited", (1, 1)),
+        ("unreachable not_neighbour", (1, 2)),
+        ("unreachable address_unreachable", (1, 3)),
+        ("unreachable port_unreachable", (1, 4)),
+        ("packet_too_big", (2, 0)),
+        ("time_exceeded exceeded_hop_limit", (3, 0)),
+        ("time_exceeded exceeded_frag_time", (3, 1)),
+        ("parameter_problem header_field", (4, 0)),
+        ("parameter_problem unknown_next_header", (4, 1)),
+        ("parameter_problem unknown_option", (4, 2)),
+        ("echo_request", (128, 0)),
+        ("echo_reply", (129, 0)),
+        ("type_200 code_1", (200, 1)),
+    ];
+    for (text, wanted) in V4 {
+        assert_eq!(sent(text, false), wanted, "{text}");
+    }
+    for (text, wanted) in V6 {
+        assert_eq!(sent(text, true), wanted, "{text}");
+    }
+    let refused = |kind| about_live(&written(kind, None), &flow(false)).unwrap_err();
+    assert_eq!(refused("type_256"), "there is no ICMP type_256");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn judged(
         body: PacketBody::Tcp(body.clone()),
     };
     let (mode, text) = (Mode::Strict, Text::Zeros);
-    let judge = Judge { flow, setup, mode, text, is_bound: false };
+    let judge = Judge { flow, setup, mode, text, is_bound: false, isns: &BTreeSet::new() };
     let fit = judge.judge(&packet, body, came);
     fit.map(|(fit, _)| fit).map_err(|mismatch| mismatch.to_string())
 }
@@ -97,7 +97,7 @@ fn a_part_cannot_have_the_fin() {
 
 #[test]
 fn a_repeated_syn_ack_with_another_number() {
-    let body = written(TcpFlags::SYN_ACK, (0, 0), 1);
+    let body = written(TcpFlags::SYN_ACK, (0, 0), 101);
     assert_eq!(strict(&body, &segment(TcpFlags::SYN_ACK, (5000, 101), &[])), Ok(Fit::Whole));
     let said = strict(&body, &segment(TcpFlags::SYN_ACK, (5009, 101), &[]));
     assert_eq!(said.unwrap_err(), "sequence number: expected 0, came 9");

@@ -58,8 +58,8 @@ const PIECES: &[&str] = &[
 ];
 
 fn parse_all(text: &str) {
-    for persona in ["linux", "freebsd"] {
-        if let Err(error) = parse(text, &Defines::for_persona(persona)) {
+    for dialect in Dialect::ALL {
+        if let Err(error) = parse(text, &Defines::of(dialect)) {
             assert!(
                 error.line >= 1 && error.column >= 1 && !error.to_string().contains('\n'),
                 "{error}"

@@ -91,7 +91,7 @@ fn a_blocking_call_says_when_it_ends() {
     assert_eq!(ends("0.2...0.3"), Some(Ending::Absolute(ms(300))));
     assert_eq!(ends("+.1...0.2"), Some(Ending::Relative(ms(200))));
     assert_eq!(ends("+0...+.2"), Some(Ending::Relative(ms(200))));
-    assert_eq!(ends("0...+.2"), Some(Ending::Relative(ms(200))));
+    assert_eq!(ends("0...+.2"), Some(Ending::Absolute(ms(200))));
     assert_eq!(ends("+0...30"), Some(Ending::Relative(ms(30_000))));
     assert_eq!(ends("+0"), None);
 }

@@ -173,6 +173,7 @@ fn an_icmp_error_may_quote_in_front_or_behind() {
         kind: "unreachable".into(),
         code: Some("frag_needed".into()),
         mtu: Some(1200),
+        id: None,
         quoted: Some(quoted.into()),
     };
     assert_eq!(icmp("0 < icmp unreachable frag_needed mtu 1200 [1:10(9)]"), expected);
@@ -184,6 +185,8 @@ fn an_icmp_error_may_quote_in_front_or_behind() {
         icmp("0 < [tcp 1.1.1.1:80 > 2.2.2.2:90 S. 0:0(0)] icmp time_exceeded").quoted.unwrap();
     assert_eq!((full.flags, full.ends.unwrap().to.port), (Some(TcpFlags::SYN_ACK), 90));
     assert_eq!(icmp("0 < [S 0:0(0)] icmp redirect").quoted.unwrap().flags, Some(TcpFlags::SYN));
+    let echo = icmp("0 < icmp echo_request id 7");
+    assert_eq!((echo.kind.as_str(), echo.code, echo.id), ("echo_request", None, Some(7)));
     let cut = icmp("0 < icmp time_exceeded [. 1:10(9) first 8]").quoted.unwrap();
     assert_eq!((cut.seq, cut.first), (Seq::Relative(1), Some(8)));
 }
@@ -191,7 +194,6 @@ fn an_icmp_error_may_quote_in_front_or_behind() {
 #[test]
 fn other_protocols_are_named_and_passed_over() {
     assert_eq!(unsupported("0 < udp (1000)"), "udp is not supported");
-    assert_eq!(unsupported("0 < icmp echo_request"), "icmp echo is not supported");
     let text =
         "0 < ipv4 2.2.2.2 > 1.1.1.1: gre:\n mpls (label 3): . 1:1(0)\n+0 close(3) = 0\n`end`";
     let script = read(text);

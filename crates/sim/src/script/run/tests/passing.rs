@@ -9,7 +9,7 @@ fn three_way_handshake_with_all_options() {
 +0 bind(3, ..., ...) = 0
 +0 listen(3, 1) = 0
 +0 < S 1000:1000(0) win 32792 <mss 1000,sackOK,TS val 7 ecr 0,nop,wscale 7>
-+0 > S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,TS val 100 ecr 7,nop,wscale 3>
++0 > S. 0:0(0) ack 1001 win 65535 <mss 1460,sackOK,TS val 100 ecr 7,nop,wscale 3>
 +.1 < . 1:1(0) ack 1 win 257 <nop,nop,TS val 8 ecr 100>
 +0 accept(3, ..., ...) = 4
 ",
@@ -24,7 +24,7 @@ fn three_way_handshake_over_ipv6() {
 +0 bind(3, ..., ...) = 0
 +0 listen(3, 1) = 0
 +0 < S 0:0(0) win 32792 <mss 1000>
-+0 > S. 0:0(0) ack 1 <mss 1460>
++0 > S. 0:0(0) ack 1 <mss 1440>
 +.1 < . 1:1(0) ack 1 win 257
 +0 accept(3, ..., ...) = 4
 ",
@@ -69,7 +69,7 @@ fn text_out_of_order_is_named_in_sack() {
 +0 bind(3, ..., ...) = 0
 +0 listen(3, 1) = 0
 +0 < S 500:500(0) win 32792 <mss 1000,sackOK,nop,nop>
-+0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
++0 > S. 0:0(0) ack 501 <mss 1460,nop,nop,sackOK>
 +.1 < . 1:1(0) ack 1 win 32792
 +0 accept(3, ..., ...) = 4
 +.1 < . 1001:2001(1000) ack 1 win 32792
@@ -229,6 +229,7 @@ fn a_second_listener_gets_a_connection_of_its_own() {
     let second = ACCEPTED.replace("0 socket", "+.1 socket").replace("= 4", "= 5");
     let second =
         second.replace("(3,", "(6,").replace("= 3", "= 6").replace("0:0(0) win", "9:9(0) win");
+    let second = second.replace("0:0(0) ack 1 <", "0:0(0) ack 10 <");
     passes(&accepted(&format!(
         "+.1 < R. 1:1(0) ack 1 win 0
 +0 close(4) = 0
@@ -246,9 +247,9 @@ fn two_connections_by_their_ends() {
 +0 bind(3, ..., ...) = 0
 +0 listen(3, 2) = 0
 +0 < 192.0.2.1:1000 > 192.168.0.1:8080 S 5:5(0) win 1000 <mss 1000>
-+0 > 192.168.0.1:8080 > 192.0.2.1:1000 S. 0:0(0) ack 1 <mss 1460>
++0 > 192.168.0.1:8080 > 192.0.2.1:1000 S. 0:0(0) ack 6 <mss 1460>
 +.1 < 2000 > 8080 S 70:70(0) win 1000 <mss 1000>
-+0 > 8080 > 2000 S. 0:0(0) ack 1 <mss 1460>
++0 > 8080 > 2000 S. 0:0(0) ack 71 <mss 1460>
 +.1 < 1000 > 8080 . 1:1(0) ack 1 win 1000
 +.1 < 2000 > 8080 . 1:1(0) ack 1 win 1000
 +0 accept(3, ..., ...) = 4
@@ -266,6 +267,78 @@ fn two_connections_by_their_ends() {
 fn snippets_see_the_connection() {
     passes(&accepted(
         "+0 %{ assert tcpi_state == TCP_ESTABLISHED }%
+",
+    ));
+}
+
+#[test]
+fn the_end_of_a_call_counts_from_the_event_before_it() {
+    let text = |end| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 32792 <mss 1000>
++0 > S. 0:0(0) ack 1 <mss 1460>
++.1...{end} accept(3, ..., ...) = 4
++.1 < . 1:1(0) ack 1 win 32792
+"
+        )
+    };
+    passes(&text("0.2"));
+    passes(&text("+0.2"));
+    assert!(!strictly(&text("0.1")).is_passed());
+}
+
+#[test]
+fn what_a_syn_acknowledges_is_numbered_as_the_syn_that_it_answers() {
+    let passive = |ack| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 900:900(0) win 32792 <mss 1000>
++0 > S. 0:0(0) ack {ack} <mss 1460>
++1 > S. 0:0(0) ack {ack} <mss 1460>
++.1 < . 1:1(0) ack 1 win 32792
++0 accept(3, ..., ...) = 4
++0 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 1
+"
+        )
+    };
+    passes(&passive(901));
+    let said = "acknowledgment number 1";
+    fails(&passive(1), 5, said, "901");
+    // The host's own number is the script's choice, too, if the script keeps to it.
+    let active = |isn, ack| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS
++0 > S {isn}:{isn}(0) <...>
++.1 < S. 0:0(0) ack {ack} win 32792 <mss 1000>
++0 > . 1:1(0) ack 1
+"
+        )
+    };
+    passes(&active(0, 1));
+    passes(&active(77, 78));
+    fails(&active(77, 1), 4, "sequence number 77", "0");
+}
+
+#[test]
+fn an_echo_is_answered_and_its_answer_need_not_be_written() {
+    passes(&accepted(
+        "+.1 < icmp echo_request id 7 [0:0(0)]
++0 > icmp echo_reply
+",
+    ));
+    passes(&accepted(
+        "+.1 < icmp echo_request
++.1 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 1
++0 < icmp echo_request
 ",
     ));
 }

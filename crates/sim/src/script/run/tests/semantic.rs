@@ -212,8 +212,108 @@ fn either_branch_may_be_met() {
 ",
     );
     let branches =
-        ["linux", "freebsd"].map(|name| parse(&text, &Defines::for_persona(name)).unwrap());
+        [Dialect::Linux, Dialect::FreeBsd].map(|it| parse(&text, &Defines::of(it)).unwrap());
     let verdict = run_semantic(&branches, &Settings::default(), |setup| Ok(host(setup)));
     let Verdict::Passed { rules, .. } = verdict else { panic!("{verdict:?}") };
     assert_eq!(rules, Rules::from([Rule::OtherBranch]));
+}
+
+/// A connection with SACK, descriptor 4, whose peer sent 100 octets beyond a hole; nine lines.
+fn selective(rest: &str) -> String {
+    format!(
+        "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,nop>
++0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
++.1 < . 1:1(0) ack 1 win 32792
++0 accept(3, ..., ...) = 4
++.1 < . 101:201(100) ack 1 win 32792
++0 > . 1:1(0) ack 1 <nop,nop,sack 101:201>
+{rest}"
+    )
+}
+
+#[test]
+fn what_pays_for_an_acknowledgment_names_what_was_to_be_named() {
+    // Nothing came twice: an acknowledgment that says so is never paid for by one that does not.
+    let text = |blocks| {
+        selective(&format!(
+            "+.1 < . 1:51(50) ack 1 win 32792
++0 > . 1:1(0) ack 51 <nop,nop,{blocks}>
++.01 < . 51:101(50) ack 1 win 32792
++0 > . 1:1(0) ack 201
++.01 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 201
+"
+        ))
+    };
+    assert!(strictly(&text("sack 101:201")).is_passed());
+    for wrong in ["sack 102:201", "sack 101:202", "sack 1:51 101:201", "sack 120:130 101:201"] {
+        let Verdict::Failed(failure) = semantically(&text(wrong)) else { panic!("{wrong} passes") };
+        assert_eq!((failure.line, failure.came.as_str()), (11, "nothing"), "{wrong}");
+    }
+}
+
+#[test]
+fn what_pays_for_an_acknowledgment_follows_from_its_numbers() {
+    let text = |seq: u32, ack: u32| {
+        accepted(&format!(
+            "+.1 < P. 1:101(100) ack 1 win 32792
++0 > . {seq}:{seq}(0) ack {ack}
++.01 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 101
+"
+        ))
+    };
+    passes_by(&text(1, 101), &[Rule::LateAck]);
+    for (seq, ack) in [(2, 101), (0, 101), (1, 100), (1, 51)] {
+        let Verdict::Failed(failure) = semantically(&text(seq, ack)) else {
+            panic!("{seq} and {ack} pass")
+        };
+        assert_eq!((failure.line, failure.came.as_str()), (9, "nothing"));
+    }
+}
+
+#[test]
+fn a_reset_pays_for_no_acknowledgment() {
+    let text = accepted(
+        "+0 setsockopt(4, SOL_SOCKET, SO_LINGER, {onoff=1, linger=0}, 8) = 0
++.1 < P. 1:101(100) ack 1 win 32792
++0 > . 1:1(0) ack 101
++.01 close(4) = 0
++0 > R. 1:1(0) ack 101
+",
+    );
+    let Verdict::Failed(failure) = semantically(&text) else { panic!("it should fail") };
+    assert_eq!((failure.line, failure.came.as_str()), (10, "nothing"));
+}
+
+#[test]
+fn the_size_of_a_buffer_moves_no_edge_before_the_connection_is_established() {
+    // The window is 65,535 by the script and 30,000 here. The reset is the first segment beyond it.
+    let text = |before: &str, after: &str, reset: u32| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [15000], 4) = 0
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS
++0 > S 0:0(0) win 65535 <...>
+{before}
++.1 < S. 0:0(0) ack 1 win 32792 <mss 1000>
++0 > . 1:1(0) ack 1 win 65535
+{after}
++.1 < R. {reset}:{reset}(0) ack 1 win 0
++.1 write(3, ..., 9) = 9
++0 > P. 1:10(9) ack 1
+"
+        )
+    };
+    let asked = "+0 getsockopt(3, SOL_SOCKET, SO_RCVBUF, [65536], [4]) = 0";
+    passes_by(&text("", "", 65_536), &[Rule::WindowSize, Rule::ReAimed]);
+    let rules = [Rule::WindowSize, Rule::BufferSize, Rule::ReAimed];
+    passes_by(&text(asked, "", 65_536), &rules);
+    // Of an established connection it tells what the host takes, more than it could announce.
+    passes_by(&text("", asked, 65_537), &rules);
+    assert!(!semantically(&text("", asked, 65_536)).is_passed());
 }
