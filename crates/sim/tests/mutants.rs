@@ -1,0 +1,223 @@
+//! The runner itself is put to the test: of scripts that pass, what is expected is altered by one, and
+//! the runner must find that.
+//!
+//! Strict mode finds all but those listed in `mutants/strict.txt`, each with its reason; an entry that
+//! is found fails the test as well. Semantic mode finds 95 % of sequence numbers and of SACK blocks.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test that reads files")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use whimbrel_sim::script::ast::{
+    Ack, Action, Direction, OptionList, PacketBody, Script, Seq, Step, TcpOption, TcpPacket,
+};
+use whimbrel_sim::script::dialect::Dialect;
+use whimbrel_sim::script::packet::Mode;
+use whimbrel_sim::script::parse::{Defines, parse};
+use whimbrel_sim::script::run::{Settings, run};
+use whimbrel_sim::script::setup::Setup;
+use whimbrel_sim::script::shard_host::ShardHost;
+use whimbrel_tcp::Tunables;
+use whimbrel_wire::tcp::TcpFlags;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
+const LIST: &str = include_str!("mutants/strict.txt");
+
+/// What is altered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum What {
+    Seq,
+    Ack,
+    Flag,
+    Window,
+    Sack,
+    Errno,
+}
+
+impl What {
+    const ALL: [Self; 6] =
+        [Self::Seq, Self::Ack, Self::Flag, Self::Window, Self::Sack, Self::Errno];
+}
+
+/// How many were made of a kind, and which of them passed all the same.
+#[derive(Default)]
+struct Count {
+    made: usize,
+    passed: BTreeSet<String>,
+}
+
+impl Count {
+    /// The share that was found, in thousandths.
+    fn permille(&self) -> usize {
+        (self.made - self.passed.len()) * 1_000 / self.made.max(1)
+    }
+}
+
+type Counts = BTreeMap<What, Count>;
+
+#[test]
+fn strict_mode_finds_every_mutant_but_those_listed() {
+    let counts = hunt(Mode::Strict);
+    let passed = counts.iter().flat_map(|(what, count)| {
+        count.passed.iter().map(move |place| format!("{what:?} {place}").to_lowercase())
+    });
+    let passed: BTreeSet<String> = passed.collect();
+    let listed: BTreeSet<String> = LIST
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    let unlisted: Vec<_> = passed.difference(&listed).collect();
+    assert!(unlisted.is_empty(), "{} pass and are not listed: {unlisted:#?}", unlisted.len());
+    let stale: Vec<_> = listed.difference(&passed).collect();
+    assert!(stale.is_empty(), "listed, and found or not made any more: {stale:#?}");
+    for (what, count) in &counts {
+        assert!(count.made >= 10, "only {} of {what:?}", count.made);
+    }
+}
+
+#[test]
+fn semantic_mode_finds_95_percent_of_sequence_numbers_and_of_sack_blocks() {
+    let counts = hunt(Mode::Semantic);
+    for (what, count) in &counts {
+        println!("{what:?}: {} made, {} passed", count.made, count.passed.len());
+    }
+    for what in [What::Seq, What::Sack] {
+        let count = &counts[&what];
+        let (found, passed) = (count.permille(), &count.passed);
+        assert!(found >= 950, "{what:?}: {found} of 1,000 found; these pass: {passed:#?}");
+    }
+}
+
+/// Makes all mutants of all scripts that pass, and runs them.
+fn hunt(mode: Mode) -> Counts {
+    let mut scripts = Vec::new();
+    collect(Path::new(FOLDER), &mut scripts);
+    scripts.sort();
+    let hunters: Vec<_> = (0..HUNTERS)
+        .map(|first| {
+            let mine: Vec<_> = scripts.iter().skip(first).step_by(HUNTERS).cloned().collect();
+            thread::spawn(move || {
+                let mut counts = Counts::new();
+                let passing = mine.iter().filter(|path| hunt_one(path, mode, &mut counts)).count();
+                (counts, passing)
+            })
+        })
+        .collect();
+    let (mut all, mut passing) = (Counts::new(), 0);
+    for hunter in hunters {
+        let (counts, passed) = hunter.join().unwrap();
+        passing += passed;
+        for (what, count) in counts {
+            let sum = all.entry(what).or_default();
+            sum.made += count.made;
+            sum.passed.extend(count.passed);
+        }
+    }
+    assert!(passing >= 200, "only {passing} scripts pass");
+    all
+}
+
+/// Makes the mutants of one script; whether it passes itself.
+fn hunt_one(path: &Path, mode: Mode, counts: &mut Counts) -> bool {
+    let text = fs::read_to_string(path).unwrap();
+    let name = path.strip_prefix(FOLDER).unwrap().display();
+    let dialect = Dialect::of(&text).unwrap_or_default();
+    let script = parse(&text, &Defines::of(dialect)).unwrap();
+    let settings = Settings { mode, dialect, ..Settings::default() };
+    if !passes(&script, &settings) {
+        return false;
+    }
+    for at in 0..script.steps.len() {
+        for what in What::ALL {
+            let mut mutant = script.clone();
+            let step = &mut mutant.steps[at];
+            if !alter(step, what) {
+                continue;
+            }
+            let line = step.line;
+            let count = counts.entry(what).or_default();
+            count.made += 1;
+            if passes(&mutant, &settings) {
+                count.passed.insert(format!("{name}:{line}"));
+            }
+        }
+    }
+    true
+}
+
+fn passes(script: &Script, settings: &Settings) -> bool {
+    let setup = Setup::of(script, settings.dialect).unwrap();
+    let mut host = ShardHost::new(&setup.network, Tunables::default()).unwrap();
+    run(script, settings, &mut host).is_passed()
+}
+
+/// Alters what a step expects; whether it expects anything of the kind.
+fn alter(step: &mut Step, what: What) -> bool {
+    match &mut step.action {
+        Action::Call(call) if what == What::Errno => {
+            let Some(errno) = &mut call.expected.errno else { return false };
+            *errno = if errno == "EPIPE" { "ECONNRESET" } else { "EPIPE" }.to_owned();
+            true
+        }
+        Action::Packet(packet) if packet.direction == Direction::Out => match &mut packet.body {
+            PacketBody::Tcp(body) => alter_segment(body, what),
+            PacketBody::Icmp(_) => false,
+        },
+        _ => false,
+    }
+}
+
+fn alter_segment(body: &mut TcpPacket, what: What) -> bool {
+    match what {
+        What::Seq => match &mut body.seq {
+            Seq::Relative(number) | Seq::Absolute(number) => increase(number),
+            Seq::Any => false,
+        },
+        What::Ack => match &mut body.ack {
+            Some(Ack::Relative(number) | Ack::Absolute(number)) => increase(number),
+            _ => false,
+        },
+        What::Flag => {
+            let flag = if body.len > 0 { TcpFlags::PSH } else { TcpFlags::ECE };
+            body.flags = TcpFlags::from_bits(body.flags.bits() ^ flag.bits());
+            true
+        }
+        What::Window => match &mut body.win {
+            Some(window) => {
+                *window = window.checked_add(1).unwrap_or(window.wrapping_sub(1));
+                true
+            }
+            None => false,
+        },
+        What::Sack => {
+            let OptionList::These(options) = &mut body.options else { return false };
+            let blocks = options.iter_mut().find_map(|option| match option {
+                TcpOption::Sack(blocks) => Some(blocks),
+                _ => None,
+            });
+            blocks.and_then(|blocks| blocks.first_mut()).is_some_and(|(left, _)| increase(left))
+        }
+        What::Errno => false,
+    }
+}
+
+fn increase(number: &mut u32) -> bool {
+    *number = number.wrapping_add(1);
+    true
+}
+
+fn collect(folder: &Path, scripts: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, scripts);
+        } else if path.extension().is_some_and(|it| it == "pkt") {
+            scripts.push(path);
+        }
+    }
+}
+
+const HUNTERS: usize = 2;
