@@ -62,7 +62,7 @@ impl Connection {
                 self.flags.clear(Flags::KEEP_ALIVE);
                 self.flags.clear(Flags::KEEP_ALIVE_NOW);
                 self.keep_alive_probes = 0;
-                if matches!(self.state, State::Established | State::CloseWait) {
+                if self.may_be_probed() {
                     self.timers.stop_life();
                 }
             }

@@ -273,8 +273,7 @@ impl Connection {
             // The peer answers probes; only silence counts against it (RFC 9293 3.8.6.1).
             self.attempts = 0;
         }
-        let probed = || matches!(self.state, State::Established | State::CloseWait);
-        if self.flags.has(Flags::KEEP_ALIVE) && probed() {
+        if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() {
             self.keep_alive_probes = 0;
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
         }
@@ -283,15 +282,28 @@ impl Connection {
     /// Probes the connection when it is silent (`SO_KEEPALIVE`).
     pub fn start_keep_alive(&mut self, cx: &Context<'_>) {
         self.flags.set(Flags::KEEP_ALIVE);
-        if self.state == State::Established {
+        if self.may_be_probed() {
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
         }
     }
 
-    /// FIN-WAIT-2 without an owner ends by itself.
+    /// Whether keep-alive, if it is on, watches this state: somebody waits for what the peer may still
+    /// say, and no FIN of ours asks already. That goes for FIN-WAIT-2, too, where nothing else would find
+    /// out that the peer is gone; without an owner that state has a time-out of its own.
+    pub(super) fn may_be_probed(&self) -> bool {
+        match self.state {
+            State::Established | State::CloseWait => true,
+            State::FinWait2 => !self.flags.has(Flags::ORPHAN),
+            _ => false,
+        }
+    }
+
+    /// FIN-WAIT-2 without an owner ends by itself; with one it is silent until the peer speaks.
     pub(super) fn start_fin_wait_2(&mut self, cx: &Context<'_>) {
         if self.flags.has(Flags::ORPHAN) {
             self.timers.life = cx.now + self.fin_timeout(cx.tunables);
+        } else if self.flags.has(Flags::KEEP_ALIVE) {
+            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
         }
     }
 
@@ -301,7 +313,7 @@ impl Connection {
                 cx.counters.abort_on_linger += 1;
                 self.end(cx, CloseReason::TimedOut);
             }
-            State::Established | State::CloseWait if self.flags.has(Flags::KEEP_ALIVE) => {
+            _ if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() => {
                 self.probe_liveness(cx);
             }
             _ => {}
@@ -339,8 +351,8 @@ impl Connection {
 
     /// The time that the connection may be silent became another one.
     pub(super) fn restart_keep_alive(&mut self, cx: &Context<'_>) {
-        let probed = matches!(self.state, State::Established | State::CloseWait);
-        if self.flags.has(Flags::KEEP_ALIVE) && probed && self.keep_alive_probes == 0 {
+        let is_watched = self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed();
+        if is_watched && self.keep_alive_probes == 0 {
             let left = self.keepalive_time(cx.tunables).saturating_sub(self.silence(cx));
             self.timers.life = cx.now + left;
         }
