@@ -185,7 +185,7 @@ impl<I> Stream<I> {
     /// What a sink said came, octets.
     pub fn confirmed(&self) -> Option<u64> {
         let text = core::str::from_utf8(&self.answer).ok()?;
-        text.split_once(" octets, ")?.0.parse().ok()
+        text.split_once(" bytes, ")?.0.parse().ok()
     }
 }
 

@@ -166,7 +166,7 @@ impl<T: Transport> PeerServer<T> {
         let Some(slot) = self.reception.at(id) else { return Turn::Wait };
         if matches!(self.role, Role::Sink) && slot.stage == Stage::Open {
             let sum = core::mem::take(&mut slot.sum).finalize();
-            slot.pending = Bytes::from(format!("{} octets, crc32 {sum:08x}\n", slot.received));
+            slot.pending = Bytes::from(format!("{} bytes, crc32 {sum:08x}\n", slot.received));
             slot.stage = Stage::Last;
             self.statistics.answers += 1;
             self.reception.think(id, now);

@@ -176,7 +176,7 @@ impl Plan {
     }
 }
 
-/// Octets of a request and of its response.
+/// Bytes of a request and of its response.
 fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
     let sizes = match (arguments.mode, arguments.sizes) {
         (Mode::Cc, None) => return Ok((0, 0)),
@@ -187,14 +187,14 @@ fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
         (Mode::Crr | Mode::Rr, sizes) => sizes.unwrap_or((1, 1)),
     };
     if sizes.0 == 0 || sizes.1 == 0 {
-        let text = "a request and a response have at least one octet each, as in 1,1";
+        let text = "a request and a response have at least one byte each, as in 1,1";
         return Err(Failure::usage("--sizes", text));
     }
     if sizes.0 > LONGEST_REQUEST {
-        return Err(Failure::usage("--sizes", "a request has at most 1M octets: give less"));
+        return Err(Failure::usage("--sizes", "a request has at most 1M bytes: give less"));
     }
     if sizes.1 > LONGEST_ANSWER {
-        return Err(Failure::usage("--sizes", "a response has at most 16M octets: give less"));
+        return Err(Failure::usage("--sizes", "a response has at most 16M bytes: give less"));
     }
     Ok(sizes)
 }
@@ -405,7 +405,7 @@ impl Mode {
 /// The fewest runs whose mean is worth judging: netperf's bound.
 const LEAST_RUNS: u32 = 3;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
-/// The longest request and response, octets: each is kept in one piece.
+/// The longest request and response, bytes: each is kept in one piece.
 const LONGEST_REQUEST: u64 = 1 << 20;
 const LONGEST_ANSWER: u64 = 16 << 20;
 /// What says nothing to a server.

@@ -74,9 +74,9 @@ Examples:
 pub(crate) const SIM_RUN: &str = "\
 Examples:
   whimbrel sim run --seeds 0..1000
-      A thousand random worlds, every octet checked
+      A thousand random networks, every byte checked
   whimbrel sim run --seed 42
-      One of them again";
+      One of them again, as it was";
 
 /// Of `whimbrel doctor`.
 pub(crate) const DOCTOR: &str = "\

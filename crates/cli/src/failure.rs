@@ -14,7 +14,7 @@ use crate::doctor::Need;
 pub(crate) enum Failure {
     /// It could not run, or ended before it was asked to: 1.
     Run(String),
-    /// The command line means nothing: 2.
+    /// A usage error: 2.
     Usage(String),
     /// It ran, and the answer, which is printed, is no: 3.
     Answer,
@@ -35,7 +35,7 @@ impl Failure {
         Self::Run(error.to_string())
     }
 
-    /// An option's value means nothing.
+    /// What is wrong with the value of `option`.
     pub(crate) fn usage(option: &str, error: impl Display) -> Self {
         Self::Usage(format!("{option}: {error}"))
     }

@@ -113,7 +113,7 @@ pub(crate) struct Arguments {
     /// The length of the intervals that the rate is compared over.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
-    /// Octets of each response of the server in this process.
+    /// Bytes of each response of the server in this process.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse, conflicts_with = "url")]
     body: u64,
     /// How the server in this process goes about it.

@@ -36,8 +36,10 @@ mod size;
 
 /// A TCP/IP stack in user space.
 ///
-/// Exit codes: 0 it worked, 1 it failed to run, 2 the command line means nothing, 3 it ran and the
-/// answer is no, 4 a privilege or a device is missing.
+/// Exit codes: 0 success; 1 it could not run, or could not finish; 2 usage error; 3 it ran, and a
+/// script or seed failed or --fail-if is true; 4 a privilege or a device is missing.
+///
+/// SIGINT and SIGTERM end a command, which prints what was done so far.
 #[derive(Parser)]
 #[command(
     name = "whimbrel",
@@ -49,7 +51,7 @@ mod size;
 struct Command {
     #[command(subcommand)]
     tool: Tool,
-    /// Whether to write in colours; NO_COLOR counts, too.
+    /// When to write in colours; auto respects NO_COLOR.
     #[arg(
         long,
         global = true,
@@ -77,7 +79,7 @@ enum Tool {
     /// Serve HTTP/1.1 or HTTP/2 on the stack: a fixed body, or files.
     #[command(after_help = examples::SERVE)]
     Serve(serve::Arguments),
-    /// Run packet scripts: what a peer sends, what an application calls, what must come of it.
+    /// Run packet scripts, in the language of packetdrill, against the stack or this kernel.
     #[command(subcommand)]
     Script(script::Command),
     /// Load an HTTP/1.1 server and measure it; without a URL, one in this process.
@@ -89,16 +91,16 @@ enum Tool {
     /// Measure bulk transfer, as ttcp and iperf3 do.
     #[command(after_help = examples::BULK)]
     Bulk(bulk::Arguments),
-    /// Capture what passes a wire, with why it was dropped and how states changed, as pcapng.
+    /// Capture packets as pcapng, with the reason of each drop and each change of state.
     #[command(after_help = examples::PCAP)]
     Pcap(pcap::Arguments),
-    /// Play random scenarios in virtual time, and check every octet of every stream.
+    /// Run random networks in virtual time, and check every byte of every stream.
     #[command(subcommand)]
     Sim(sim::Command),
-    /// Look at what commands need of this machine, and say how to get what is missing.
+    /// Check what commands need of this machine, and how to get what is missing.
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::Arguments),
-    /// Print what a shell reads to complete commands and options.
+    /// Print the completion script of a shell.
     #[command(after_help = examples::COMPLETIONS)]
     Completions(pages::Completions),
     /// Print the manual page, or write the pages of all commands.

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// filesize:100M,files:5.
     #[arg(short = 'b', long, value_name = "filesize:SIZE[,files:N]", value_parser = ring)]
     ring: Option<Rotate>,
-    /// Write only that many octets of each frame.
+    /// Write only that many bytes of each frame.
     #[arg(short, long, value_name = "OCTETS", value_parser = capture::snap)]
     snap: Option<usize>,
     /// Print nothing but errors.

@@ -1,5 +1,5 @@
 //! `whimbrel sim`: the stream oracle, from a seed: two stacks over links that lose, hold back and
-//! reorder, in virtual time, every octet checked.
+//! reorder, in virtual time, every byte checked.
 
 use std::ops::Range;
 use std::panic;
@@ -22,7 +22,7 @@ use crate::{crew, output, quantity, size};
 /// What was typed.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Play what seeds stand for, with every check: exit code 3 if any fails.
+    /// Run the networks of these seeds, with every check; exit code 3 if one fails.
     #[command(after_help = examples::SIM_RUN)]
     Run(Arguments),
 }
@@ -30,19 +30,19 @@ pub(crate) enum Command {
 /// What was typed behind `sim run`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The seeds from A to before B.
+    /// The seeds from A to B - 1.
     #[arg(long, value_name = "A..B", default_value = "0..200", value_parser = range)]
     seeds: Range<u64>,
-    /// That seed alone.
+    /// This seed alone.
     #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
-    /// Seeds under way at once [default: one for each processor].
+    /// Seeds that run at the same time [default: one for each processor].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
     /// Print one JSON document (whimbrel.sim/1) instead.
     #[arg(long)]
     json: bool,
-    /// Print nothing but seeds that failed.
+    /// Print only seeds that failed.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! Sizes as they are typed: `128`, `64k`, `1M`, `2G`, in powers of 1,024.
 
-/// The number of octets that `text` means.
+/// The number of bytes that `text` means.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
@@ -12,14 +12,14 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let number: u64 = Some(digits)
         .filter(|digits| !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit()))
         .and_then(|digits| digits.parse().ok())
-        .ok_or("give octets, as in 128, 64k, 1M or 2G (powers of 1,024)")?;
+        .ok_or("give bytes, as in 128, 64k, 1M or 2G (powers of 1,024)")?;
     number.checked_mul(1 << shift).ok_or_else(|| "more than 16 EiB: give less".into())
 }
 
 /// The same, and at least one.
 pub(crate) fn some(text: &str) -> Result<u64, String> {
     parse(text).and_then(|octets| match octets {
-        0 => Err("give at least one octet".into()),
+        0 => Err("give at least one byte".into()),
         _ => Ok(octets),
     })
 }

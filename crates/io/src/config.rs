@@ -17,12 +17,12 @@ pub enum ConfigError {
     Name(String),
     /// Too long a name.
     #[error(
-        "interface name {name:?} has {len} octets; the kernel takes at most 15: shorten it, as in whim0"
+        "interface name {name:?} has {len} bytes; the kernel takes at most 15: shorten it, as in whim0"
     )]
     NameTooLong {
         /// The name.
         name: String,
-        /// Its length, octets.
+        /// Its length, bytes.
         len: usize,
     },
     /// The stack has no address.
@@ -65,7 +65,7 @@ pub enum ConfigError {
     )]
     GatewayOutside(Address),
     /// Too small an MTU, or too large a one.
-    #[error("mtu {mtu}: give {least} to {most} octets")]
+    #[error("mtu {mtu}: give {least} to {most} bytes")]
     Mtu {
         /// What was given.
         mtu: u16,
@@ -90,21 +90,21 @@ pub enum ConfigError {
     EthernetQueues(u16),
     /// The address of a group of stations, or of none.
     #[error(
-        "{0} names no single station: give an address with an even first octet, as in mac=02:00:00:00:00:01"
+        "{0} names no single station: give an address with an even first byte, as in mac=02:00:00:00:00:01"
     )]
     Station(MacAddress),
     /// A path that is no socket's.
-    #[error("socket path {path:?} has {len} octets: give 1 to {most}, as in /run/whimbrel.sock", most = Self::MOST_PATH)]
+    #[error("socket path {path:?} has {len} bytes: give 1 to {most}, as in /run/whimbrel.sock", most = Self::MOST_PATH)]
     Path {
         /// The path.
         path: PathBuf,
-        /// Its length, octets.
+        /// Its length, bytes.
         len: usize,
     },
 }
 
 impl ConfigError {
-    /// The longest path of a socket, octets: what `sockaddr_un` holds beside its end.
+    /// The longest path of a socket, bytes: what `sockaddr_un` holds beside its end.
     pub const MOST_PATH: usize = 107;
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn check_addresses(addresses: &[InterfaceAddress]) -> Result<(), Conf
     Ok(())
 }
 
-/// Whether a stack with these addresses can do with packets of `mtu` octets, and a device that
+/// Whether a stack with these addresses can do with packets of `mtu` bytes, and a device that
 /// carries `most`: 68 (RFC 791), or 1,280 (RFC 8200 5) if one of them is of IPv6.
 pub(crate) fn check_mtu(
     addresses: &[InterfaceAddress],

@@ -261,7 +261,7 @@ impl Typed {
                 &mut self.mtu,
                 "mtu",
                 value.parse().map_err(|_| {
-                    bad("mtu", value, "68 to 65535 octets (1280 with IPv6), as in mtu=1500")
+                    bad("mtu", value, "68 to 65535 bytes (1280 with IPv6), as in mtu=1500")
                 })?,
             )?,
             "offload" => once(&mut self.offload, "offload", offload(value)?)?,

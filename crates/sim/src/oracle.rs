@@ -1,8 +1,8 @@
-//! The stream oracle: whatever the links do, each octet arrives once, in its place, and then the
+//! The stream oracle: whatever the links do, each byte arrives once, in its place, and then the
 //! end of the stream; and when all is over, nothing is left.
 //!
 //! A seed draws a [`Scenario`] (rules of both stacks, links, outages, connections) and for each
-//! connection what both applications do. Either end computes every octet of either direction from
+//! connection what both applications do. Either end computes every byte of either direction from
 //! the seed, so it knows at once what should have arrived.
 
 mod app;
@@ -28,13 +28,13 @@ pub use scenario::Scenario;
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// Octets verified at both ends.
+    /// Bytes verified at both ends.
     pub octets: u64,
     /// How many instants something happened at.
     pub steps: u64,
     /// Virtual time until nothing was due any more.
     pub lasted: Duration,
-    /// Of every octet on the wires, and when it was sent ([`World::digest`](crate::World::digest)).
+    /// Of every byte on the wires, and when it was sent ([`World::digest`](crate::World::digest)).
     pub digest: u64,
     /// What the hosts met, by name, and how often: seeds that never meet something prove nothing
     /// about it.
@@ -44,7 +44,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether every octet arrived and nothing was left.
+    /// Whether every byte arrived and nothing was left.
     pub const fn is_ok(&self) -> bool {
         self.failure.is_none()
     }
@@ -61,7 +61,7 @@ impl fmt::Display for Outcome {
         let Self { seed, octets, steps, lasted, digest, met: _, failure } = self;
         match failure {
             None => {
-                write!(f, "seed={seed}: {octets} octets, {steps} steps, {lasted:?}, {digest:016x}")
+                write!(f, "seed={seed}: {octets} bytes, {steps} steps, {lasted:?}, {digest:016x}")
             }
             Some(failure) => write!(f, "{}\n{}\n{failure}", self.repeat(), Scenario::new(*seed)),
         }
@@ -117,7 +117,7 @@ fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 9
 }
 
 /// Over links that lose, hold back and reorder nothing, nobody has a reason to send anything
-/// twice, but for window probes: a refused octet is sent again, and one that crosses others can
+/// twice, but for window probes: a refused byte is sent again, and one that crosses others can
 /// cost a time-out. Where both ends open a connection, each SYN is sent again with an ACK, and so is
 /// the text of a SYN that is not taken.
 fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), Stuck> {

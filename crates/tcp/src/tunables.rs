@@ -161,7 +161,7 @@ tunables! {
     window_scaling: bool = true, "net.ipv4.tcp_window_scaling", Unit::Switch => {
         also: "LWIP_WND_SCALE";
         rfc: "RFC 7323 2";
-        low: "no window exceeds 65,535 octets, so that long paths run at 64 KiB a round trip.";
+        low: "no window exceeds 65,535 bytes, so that long paths run at 64 KiB a round trip.";
         high: "nothing, but on a path whose middleboxes lose the option from one SYN.";
     }
 
@@ -170,7 +170,7 @@ tunables! {
         also: "LWIP_TCP_TIMESTAMPS";
         rfc: "RFC 7323 3";
         low: "PAWS is off, and a reused port looks old more often.";
-        high: "12 octets of each segment.";
+        high: "12 bytes of each segment.";
     }
 
     /// What becomes of segments without the timestamps that were negotiated.
@@ -497,7 +497,7 @@ tunables! {
         high: "fewer connections a second to one server: ports / this.";
     }
 
-    /// The most TIME-WAIT records, 64 octets each; at the bound the oldest goes early, counted.
+    /// The most TIME-WAIT records, 64 bytes each; at the bound the oldest goes early, counted.
     max_time_wait: u32 = 4 << 20, "net.ipv4.tcp_max_tw_buckets", Unit::Count("records") => {
         also: "net.inet.tcp.maxtcptw";
         range: 1 ..= 1 << 28;
@@ -505,7 +505,7 @@ tunables! {
         high: "memory: 256 MiB at the default.";
     }
 
-    /// The most half-open entries in all, 64 octets each.
+    /// The most half-open entries in all, 64 bytes each.
     max_syn_entries: u32 = 64 << 10, "max_syn_entries", Unit::Count("entries") => {
         also: "net.ipv4.tcp_max_syn_backlog", "net.inet.tcp.syncache.cachelimit";
         range: 1 ..= 1 << 28;

@@ -63,7 +63,7 @@ impl Fault {
             Self::Malformed(what) => format!("malformed request: {what}\n"),
             Self::CutShort => "the request ends before it is complete: send all of it\n".into(),
             Self::TooSlow => format!(
-                "no octet came for {} s in the middle of a request, the limit: send faster\n",
+                "no byte came for {} s in the middle of a request, the limit: send faster\n",
                 limits.idle.as_secs()
             ),
             Self::HeadTooSlow => format!(
@@ -71,11 +71,11 @@ impl Fault {
                 limits.head_time.as_secs_f64()
             ),
             Self::TargetTooLong => format!(
-                "the request line exceeds the limit of {} octets for a head: ask for less\n",
+                "the request line exceeds the limit of {} bytes for a head: ask for less\n",
                 limits.head
             ),
             Self::HeadTooLarge => format!(
-                "the head exceeds its limit of {} octets: send fewer or shorter fields\n",
+                "the head exceeds its limit of {} bytes: send fewer or shorter fields\n",
                 limits.head
             ),
             Self::TooManyFields => format!(
@@ -87,7 +87,7 @@ impl Fault {
                     .into()
             }
             Self::BodyTooLarge => {
-                format!("the body exceeds its limit of {} octets: send less\n", limits.body)
+                format!("the body exceeds its limit of {} bytes: send less\n", limits.body)
             }
             Self::Expectation => {
                 "only the expectation 100-continue is known: send no other\n".into()

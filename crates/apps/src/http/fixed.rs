@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::{Answer, Body, BodySource, Method, RangeOutcome, Request, Response, Site, SourceError};
 use super::{Status, Upload};
 
-/// Answers GET of any path with as many octets as it was made for, in a pattern that shows where
+/// Answers GET of any path with as many bytes as it was made for, in a pattern that shows where
 /// each belongs, and POST or PUT with the length and CRC-32 of what was sent.
 #[derive(Clone, Debug)]
 pub struct FixedBody {
@@ -18,13 +18,13 @@ pub struct FixedBody {
 }
 
 impl FixedBody {
-    /// A site whose bodies have `length` octets.
+    /// A site whose bodies have `length` bytes.
     pub fn new(length: u64) -> Self {
         let block = usize::try_from(length).unwrap_or(usize::MAX).min(BLOCK);
         Self { length, block: pattern(block) }
     }
 
-    /// The octets from `first` on, `length` of them.
+    /// The bytes from `first` on, `length` of them.
     fn body(&self, first: u64, length: u64) -> Body {
         let period = self.block.len().max(1) as u64;
         let start = usize::try_from(first % period).unwrap_or(0);
@@ -94,12 +94,12 @@ impl Upload for Sum {
     }
 
     fn finish(self: Box<Self>) -> Response {
-        let text = format!("{} octets, crc32 {:08x}\n", self.octets, self.crc.finalize());
+        let text = format!("{} bytes, crc32 {:08x}\n", self.octets, self.crc.finalize());
         Response::text(Status::OK, text)
     }
 }
 
-/// Lines of 64 octets, each beginning with its own offset within the block.
+/// Lines of 64 bytes, each beginning with its own offset within the block.
 fn pattern(length: usize) -> Bytes {
     let mut octets = Vec::with_capacity(length.next_multiple_of(LINE));
     while octets.len() < length {
@@ -113,7 +113,7 @@ fn pattern(length: usize) -> Bytes {
     Bytes::from(octets)
 }
 
-/// The largest block, octets. Longer bodies repeat it.
+/// The largest block, bytes. Longer bodies repeat it.
 const BLOCK: usize = 256 << 10;
 const LINE: usize = 64;
 const FILLER: &str = "whimbrels fly through storms, and oceans in one flight";

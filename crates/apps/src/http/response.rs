@@ -1,4 +1,4 @@
-//! A response: status, fields, body, and its head in octets.
+//! A response: status, fields, body, and its head in bytes.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -37,7 +37,7 @@ pub enum Body {
     Bytes(Bytes),
     /// Read as fast as the peer takes it.
     Source {
-        /// How many octets it will have.
+        /// How many bytes it will have.
         length: u64,
         /// Where they come from.
         source: Box<dyn BodySource>,
@@ -45,7 +45,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// The number of octets.
+    /// The number of bytes.
     pub fn length(&self) -> u64 {
         match self {
             Self::Bytes(octets) => octets.len() as u64,
@@ -85,15 +85,15 @@ impl Response {
             .with_field("Allow", allowed)
     }
 
-    /// 206: `body` is the part `range` of a representation of `length` octets.
+    /// 206: `body` is the part `range` of a representation of `length` bytes.
     pub fn partial(range: ByteRange, length: u64, content_type: &'static str, body: Body) -> Self {
         let value = format!("bytes {}-{}/{length}", range.first, range.last);
         Self::new(Status::PARTIAL_CONTENT, content_type, body).with_field("Content-Range", value)
     }
 
-    /// 416: the representation has only `length` octets.
+    /// 416: the representation has only `length` bytes.
     pub fn range_not_satisfiable(length: u64) -> Self {
-        let text = format!("the representation has {length} octets: ask for a range of those\n");
+        let text = format!("the representation has {length} bytes: ask for a range of those\n");
         Self::text(Status::RANGE_NOT_SATISFIABLE, text)
             .with_field("Content-Range", format!("bytes */{length}"))
     }
@@ -107,7 +107,7 @@ impl Response {
         self
     }
 
-    /// Appends the head's octets to `out`.
+    /// Appends the head's bytes to `out`.
     pub(crate) fn write_head(
         &self,
         persistence: Persistence,

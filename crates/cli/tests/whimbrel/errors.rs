@@ -21,7 +21,7 @@ fn assert_says(error: &(i32, String), code: i32, parts: &[&str]) {
 }
 
 #[test]
-fn a_command_line_that_means_nothing_exits_with_2() {
+fn a_usage_error_exits_with_2() {
     assert_says(&whimbrel("serve -w tap:t0,addr=10.1.0.2/24,mac=x"), 2, &["mac=02:00:00"]);
     assert_says(&whimbrel("serve -w unix:/t,host=10.1.0.2"), 2, &["addr and mtu", "unix:/run"]);
     assert_says(&whimbrel("serve -l 10.9.0.77:80"), 2, &["--listen", "which has 10.9.0.2"]);
@@ -35,14 +35,14 @@ fn a_command_line_that_means_nothing_exits_with_2() {
 }
 
 #[test]
-fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
+fn a_usage_error_of_a_load_exits_with_2_and_says_what_to_give() {
     assert_says(&whimbrel("load https://10.9.0.1/ -w kernel:"), 2, &["TLS", "http://"]);
     assert_says(&whimbrel("load -w tun:t0,addr=10.1.0.2/24"), 2, &["give its address"]);
     assert_says(&whimbrel("load -w kernel: --seed 1"), 2, &["--seed"]);
     assert_says(&whimbrel("load -w kernel: --local-ports 1-2"), 2, &["--local-ports", "sysctl"]);
     assert_says(&whimbrel("load --local-ports 9-1"), 2, &["--local-ports", "49152-65535"]);
     assert_says(&whimbrel("bulk send -w kernel: --window 1M"), 2, &["--window", "sysctl"]);
-    assert_says(&whimbrel("bulk send --window 1"), 2, &["--window", "buffers.send", "octets"]);
+    assert_says(&whimbrel("bulk send --window 1"), 2, &["--window", "buffers.send", "bytes"]);
     assert_says(&whimbrel("bulk send -R --bidir"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("load -n 5 -z 1s"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("load -H Accept"), 2, &["--header", "Accept: text/html"]);
@@ -62,7 +62,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
         2,
         &["--local-addr", "192.0.2.1", "ip address"],
     );
-    assert_says(&whimbrel("crr --server -r 0,1"), 2, &["--sizes", "at least one octet"]);
+    assert_says(&whimbrel("crr --server -r 0,1"), 2, &["--sizes", "at least one byte"]);
     assert_says(&whimbrel("crr --server -w mem:"), 2, &["--wire", "nobody but this process"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
     assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);
@@ -73,7 +73,7 @@ fn a_load_that_means_nothing_exits_with_2_and_says_what_would() {
     assert_says(&whimbrel("load --json --json-stream"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("bulk send -C x -w kernel:"), 2, &["the kernel has no", "reno"]);
     assert_says(&whimbrel("bulk send -M 9"), 2, &["88 to 32,767"]);
-    assert_says(&whimbrel("bulk send -n 0"), 2, &["--bytes", "at least one octet"]);
+    assert_says(&whimbrel("bulk send -n 0"), 2, &["--bytes", "at least one byte"]);
     assert_says(&whimbrel("bulk send --wscale 15"), 2, &["0 to 14"]);
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
     assert_says(&whimbrel("serve -w pcap:x.pcapng"), 2, &["--wire", "addr="]);

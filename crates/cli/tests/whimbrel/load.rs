@@ -267,7 +267,7 @@ fn without_a_free_port_exchanges_wait_for_one_and_say_why() {
 fn a_body_is_posted_whole() {
     let document = document("load -n 20 -c 2 -m POST -d hello --json");
     // The server answers with the length and the sum of what it got.
-    let expected = "5 octets, crc32 3610a686\n".len() * 20;
+    let expected = "5 bytes, crc32 3610a686\n".len() * 20;
     assert_eq!(document["summary"]["body_octets"], expected);
 }
 

@@ -89,7 +89,7 @@ fn station(within: Within) -> Option<Station> {
         Within::Anywhere => Some(Station::Anywhere),
         Within::Ordinary if !rustix::process::geteuid().is_root() => Some(Station::Anywhere),
         Within::Ordinary => needs::found(&["setpriv"]).then(Station::ordinary),
-        Within::Net => Net::with_veth(&[]).map(Station::Net),
+        Within::Net => Net::with_veth(&["mount", "umount"]).map(Station::Net),
     }
 }
 

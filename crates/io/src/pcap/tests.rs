@@ -108,7 +108,7 @@ fn a_file_that_is_none_says_which_and_why() {
     let file = File::new("damaged", LinkType::Raw, &[]);
     std::fs::write(&file.0, b"GIF89a").unwrap();
     let text = error(&file.config());
-    assert!(text.contains("damaged") && text.contains("block 1, at octet 0"), "{text}");
+    assert!(text.contains("damaged") && text.contains("block 1, at byte 0"), "{text}");
     std::fs::remove_file(&file.0).unwrap();
     assert!(error(&file.config()).contains("No such file"));
 }

@@ -82,7 +82,7 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
         ("tun:t,addr=10.9.0.2/24,host=x", ["host=x", "an address", "host=10.9.0.1"]),
         ("tun:t,addr=10.9.0.2/24,host=10.8.0.1", ["10.8.0.1", "same prefix", "host=10.9.0.1"]),
         ("tun:t,addr=10.9.0.2/24,mtu=70000", ["mtu=70000", "68 to 65535", "mtu=1500"]),
-        ("tun:t,addr=10.9.0.2/24,mtu=20", ["mtu 20", "68 to 65535", "octets"]),
+        ("tun:t,addr=10.9.0.2/24,mtu=20", ["mtu 20", "68 to 65535", "bytes"]),
         ("tun:t,addr=10.9.0.2/24,queues=0", ["queues 0", "1 to 256", "give"]),
         ("tun:t,addr=10.9.0.2/24,offload=yes", ["offload=yes", "on or off", "offload=on"]),
         ("tun:t,addr=10.9.0.2/24,mtu=100,mtu=200", ["mtu is given twice", "addr", "host"]),
@@ -91,7 +91,7 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
         ("tap:t,queues=2", ["\"queues\"", "addr, host, mac, offload, mtu and dad", "tap:whim0"]),
         ("tap:t,addr=10.9.0.2/24,mac=2:0", ["mac=2:0", "hexadecimal", "mac=02:00:00:00:00:01"]),
         ("tap:t,addr=10.9.0.2/24,mac=01:00:00:00:00:01", ["01:00:00", "no single", "mac=02:"]),
-        ("tap:t,addr=10.9.0.2/24,mtu=65522", ["mtu 65522", "68 to 65521", "octets"]),
+        ("tap:t,addr=10.9.0.2/24,mtu=65522", ["mtu 65522", "68 to 65521", "bytes"]),
         ("packet:,addr=10.9.0.2/24", ["an interface name", "packet:eth0", "gw="]),
         ("packet:e,mtu=1500", ["\"mtu\"", "addr, gw, mac, fanout, offload and dad", "packet:eth0"]),
         ("packet:e,addr=10.9.0.2/24,gw=10.8.0.1", ["gateway 10.8.0.1", "same prefix", "gw="]),
@@ -104,7 +104,7 @@ fn errors_name_the_key_the_value_what_is_allowed_and_an_example() {
         ("unix:,addr=10.9.0.2/24", ["the path of a socket", "unix:/run", "addr="]),
         ("unix:/tmp/w,host=10.9.0.1", ["\"host\"", "addr and mtu", "unix:/run"]),
         ("unix:/tmp/w", ["needs an address", "at least one", "addr=10.9.0.2/24"]),
-        ("unix:/tmp/w,addr=fd09::2/64,mtu=576", ["mtu 576", "1280 to 65535", "octets"]),
+        ("unix:/tmp/w,addr=fd09::2/64,mtu=576", ["mtu 576", "1280 to 65535", "bytes"]),
     ];
     for (spec, parts) in cases {
         let error = error(spec);

@@ -101,13 +101,13 @@ const FORMS: [Form; 10] = [
     },
     Form {
         key: "queue",
-        range: "1p to 1000000p packets, or 1 to 1G octets (k, M, G)",
+        range: "1p to 1000000p packets, or 1 to 1G bytes (k, M, G)",
         example: "100p",
         take: |config, value| queue(value).map(|queue| config.queue = queue),
     },
     Form {
         key: "mtu",
-        range: "68 to 65535 octets",
+        range: "68 to 65535 bytes",
         example: "1500",
         take: |config, value| {
             config.mtu = value.parse().ok().filter(|mtu| *mtu >= 68)?;

@@ -170,8 +170,8 @@ impl<'a> Parser<'a> {
     }
 
     fn length(&mut self) -> Result<usize, FilterError> {
-        let word = self.expect("a number of octets")?;
-        word.text.parse().map_err(|_| wrong(word, "a number of octets"))
+        let word = self.expect("a number of bytes")?;
+        word.text.parse().map_err(|_| wrong(word, "a number of bytes"))
     }
 
     /// Behind `tcp[`: `tcpflags] & (tcp-syn|tcp-fin) != 0`, or without a mask.

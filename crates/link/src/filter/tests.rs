@@ -129,6 +129,6 @@ fn what_means_nothing_says_where_and_what_could_stand_there() {
     says("tcp[12] != 0", 5, "tcpflags");
     says("tcp[tcpflags] & tcp-sin != 0", 17, "tcp-syn");
     says("tcp[tcpflags] > 0", 15, "==");
-    says("less many", 6, "octets");
+    says("less many", 6, "bytes");
     says(&"(".repeat(1_000), 65, "64 parentheses");
 }

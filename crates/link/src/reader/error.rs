@@ -2,12 +2,12 @@
 
 /// Why a capture cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("block {block}, at octet {offset}: {fault}")]
+#[error("block {block}, at byte {offset}: {fault}")]
 pub struct ReadError {
     /// Which block of the file is at fault, counted from 1; in pcap the header of the file is the
     /// first, and each packet one.
     pub block: usize,
-    /// Where it begins, octets from the file's beginning.
+    /// Where it begins, bytes from the file's beginning.
     pub offset: usize,
     /// What is wrong with it.
     pub fault: Fault,
@@ -21,16 +21,16 @@ pub enum Fault {
     #[error("neither pcap nor pcapng begins like this: is it a capture?")]
     Magic,
     /// The file ends too early.
-    #[error("the file ends {missing} octets before the block does: it was cut short")]
+    #[error("the file ends {missing} bytes before the block does: it was cut short")]
     Cut {
-        /// How much is missing, octets.
+        /// How much is missing, bytes.
         missing: usize,
     },
     /// A length that no block has.
-    #[error("it says that it has {0} octets; blocks have a multiple of 4, and at least 12")]
+    #[error("it says that it has {0} bytes; blocks have a multiple of 4, and at least 12")]
     Length(u32),
     /// A block that nobody writes.
-    #[error("a block of {0} octets; 16777216 are the most that are read")]
+    #[error("a block of {0} bytes; 16777216 are the most that are read")]
     Block(u32),
     /// Two lengths.
     #[error("its length is {first} at its beginning and {last} at its end")]
@@ -41,11 +41,11 @@ pub enum Fault {
         last: u32,
     },
     /// A block that is too short for what it must hold.
-    #[error("its {what} exceed the {len} octets of the block")]
+    #[error("its {what} exceed the {len} bytes of the block")]
     Short {
         /// What does not fit.
         what: &'static str,
-        /// The length of the block's body, octets.
+        /// The length of the block's body, bytes.
         len: usize,
     },
     /// A section in no byte order.
@@ -72,6 +72,6 @@ pub enum Fault {
     #[error("time stamps of resolution {0:#04x}, finer than 10^-38 or 2^-127 s")]
     Resolution(u8),
     /// A packet that is longer than any.
-    #[error("a packet of {0} octets; 262144 are the most")]
+    #[error("a packet of {0} bytes; 262144 are the most")]
     Packet(u32),
 }

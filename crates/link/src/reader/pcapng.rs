@@ -110,7 +110,7 @@ impl Reader {
             return Err(Fault::Packet(len));
         }
         let len = len as usize;
-        let octets = body.slice(20, len).ok_or_else(|| short(body, "octets of the packet"))?;
+        let octets = body.slice(20, len).ok_or_else(|| short(body, "bytes of the packet"))?;
         let options = options(body.from(20 + len.next_multiple_of(4)));
         let flags = options.filter(|(code, _)| *code == EPB_FLAGS);
         let direction = flags.filter_map(|(_, value)| value.u32_at(0)).find_map(direction);
@@ -126,7 +126,7 @@ impl Reader {
             return Err(Fault::Packet(len));
         }
         let octets = body.slice(4, len as usize);
-        let octets = octets.ok_or_else(|| short(body, "octets of the packet"))?;
+        let octets = octets.ok_or_else(|| short(body, "bytes of the packet"))?;
         Ok(Packet { at: self.last, direction: None, wire_len, octets })
     }
 

@@ -109,21 +109,21 @@ fn what_cannot_be_read_says_which_block_where_and_why() {
     let packet = section + interface;
     says(b"", &["block 1", "is it a capture"]);
     says(b"GIF89a", &["is it a capture"]);
-    says(&good[..good.len() - 10], &["block 4", "ends 10 octets before"]);
-    says(&with(8, &[9; 4]), &["block 1, at octet 0", "0x09090909"]);
+    says(&good[..good.len() - 10], &["block 4", "ends 10 bytes before"]);
+    says(&with(8, &[9; 4]), &["block 1, at byte 0", "0x09090909"]);
     says(&with(12, &[2]), &["version 2"]);
-    let at = format!("block 2, at octet {section}");
-    says(&with(section + 4, &[3]), &[&at, "it has 3 octets"]);
+    let at = format!("block 2, at byte {section}");
+    says(&with(section + 4, &[3]), &[&at, "it has 3 bytes"]);
     says(&with(packet - 4, &[0, 1]), &[&at, "at its beginning and 256 at its end"]);
     says(&with(section + 8, &[113]), &["block 3", "link type 113", "Ethernet"]);
     says(&with(packet + 8, &[1]), &["names interface 1, and 1 are"]);
-    says(&with(packet + 20, &[200]), &["octets of the packet exceed"]);
-    says(&with(packet + 23, &[1]), &["16777221 octets"]);
+    says(&with(packet + 20, &[200]), &["bytes of the packet exceed"]);
+    says(&with(packet + 23, &[1]), &["16777221 bytes"]);
     let file = old(0xa1b2_c3d4, 0, 113, Order::Little);
-    says(&file, &["block 1, at octet 0", "link type 113"]);
+    says(&file, &["block 1, at byte 0", "link type 113"]);
     let file = old(0xa1b2_c3d4, 0, 1, Order::Little);
-    says(&file[..file.len() - 1], &["block 2, at octet 24", "ends 1 octets"]);
-    says(&file[..20], &["ends 4 octets"]);
+    says(&file[..file.len() - 1], &["block 2, at byte 24", "ends 1 bytes"]);
+    says(&file[..20], &["ends 4 bytes"]);
 }
 
 #[test]

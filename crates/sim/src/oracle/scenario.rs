@@ -138,7 +138,7 @@ impl fmt::Display for Scenario {
         writeln!(f, "{family:?}, offload {offload:?}, MTU {mtu:?}")?;
         write!(f, "{connections} connections ({crossed} from both ends), opening {opening:?}, ")?;
         write!(f, "on {slots} ports of ")?;
-        writeln!(f, "at most {most_octets} octets, patience {patience:?}, outages {outages:?}")?;
+        writeln!(f, "at most {most_octets} bytes, patience {patience:?}, outages {outages:?}")?;
         for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
             let Tunables { send_buffer, recv_buffer, timestamps, sack, window_scaling, .. } =
                 tunables;

@@ -92,7 +92,7 @@ impl Stream {
         self.judge_mark(shard.urgent_mark(self.handle))
     }
 
-    /// The end of urgent text that is so many octets ahead.
+    /// The end of urgent text that is so many bytes ahead.
     fn judge_mark(&self, mark: Option<u32>) -> Result<(), String> {
         let Some(mark) = mark else { return Ok(()) };
         let end = self.received + u64::from(mark);
@@ -256,7 +256,7 @@ impl Stream {
         let expected = self.peer.text(self.received, data.len());
         if let Some(at) = data.iter().zip(&expected).position(|(is, should)| is != should) {
             let at = self.received + at as u64;
-            return Err(self.describe(&format!("octet {at} of the stream is wrong")));
+            return Err(self.describe(&format!("byte {at} of the stream is wrong")));
         }
         self.received += data.len() as u64;
         if self.received > self.peer.octets {

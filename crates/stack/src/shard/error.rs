@@ -28,7 +28,7 @@ pub enum ConfigError {
     },
     /// A link that cannot carry the least packet of a family that this host has an address of.
     #[error(
-        "an MTU of {mtu} octets: with these addresses every link carries {least}; give that or more"
+        "an MTU of {mtu} bytes: with these addresses every link carries {least}; give that or more"
     )]
     Mtu {
         /// What was given.
@@ -41,7 +41,7 @@ pub enum ConfigError {
     Tunable(#[from] InvalidTunable),
     /// Not the address of one station.
     #[error(
-        "{0} names no single station: give an address with an even first octet, as in 02:00:00:00:00:01"
+        "{0} names no single station: give an address with an even first byte, as in 02:00:00:00:00:01"
     )]
     Station(MacAddress),
     /// The unspecified address, or one of several hosts.

@@ -76,7 +76,7 @@ fn values(info: &TunableInfo) -> String {
     let range = info.range().map(|(least, most)| format!("`{least}` to `{most}`"));
     let range = range.unwrap_or_default();
     match info.unit {
-        Unit::Octets => format!("{range} octets"),
+        Unit::Octets => format!("{range} bytes"),
         Unit::Time | Unit::Nanos | Unit::Port => range,
         Unit::Count(of) => format!("{range} {of}"),
         Unit::Ports => "up to 16 ports or stretches, as `8080,9000-9010`; or `none`".into(),
@@ -139,7 +139,7 @@ write this page anew by `WHIMBREL_BLESS=1 cargo test -p whimbrel-tcp reference`.
 Set one by `whimbrel serve --set NAME=VALUE`, or as a field of `whimbrel_tcp::Tunables`. A name is
 Linux' where Linux has one for the same thing, and `net.ipv4.` may be left out; the field's name and
 the names of other systems work too, each with the unit that it has there. Times are typed as `60s`,
-`200ms`, `1.125s`, `4us`, `256ns`, `2min` or `1h`; octets as `65536`, `64k`, `1M` or `1G` (powers of
+`200ms`, `1.125s`, `4us`, `256ns`, `2min` or `1h`; bytes as `65536`, `64k`, `1M` or `1G` (powers of
 1,024); switches as `on` or `off`, `1` or `0`.
 
 | name | default | values |

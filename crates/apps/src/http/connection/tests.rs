@@ -102,7 +102,7 @@ fn pipelined_requests_are_answered_in_order() {
     );
     assert_eq!(outcome.statuses(), [200, 200, 405, 200, 200]);
     assert!(outcome.text().contains("\r\nAllow: GET, HEAD, POST, PUT\r\n"));
-    assert!(outcome.text().contains("3 octets, crc32 352441c2\n"));
+    assert!(outcome.text().contains("3 bytes, crc32 352441c2\n"));
     assert!(outcome.text().ends_with("Connection: close\r\n\r\n00\n"));
 }
 
@@ -181,7 +181,7 @@ fn a_chunked_upload_is_put_together() {
          1\r\na\r\n2;x=y\r\nbc\r\n0\r\nTrailer: x\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
     );
     assert_eq!(outcome.statuses(), [200, 200]);
-    assert!(outcome.text().contains("3 octets, crc32 352441c2\n"));
+    assert!(outcome.text().contains("3 bytes, crc32 352441c2\n"));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_body_over_its_limit_is_refused_whatever_its_framing() {
         let stream = alloc::format!("POST / HTTP/1.1\r\nHost: a\r\n{body}");
         let outcome = with_limits(limits, &stream);
         assert_eq!(outcome.statuses(), [413], "{body}");
-        assert!(outcome.text().contains("its limit of 3 octets"), "{}", outcome.text());
+        assert!(outcome.text().contains("its limit of 3 bytes"), "{}", outcome.text());
     }
     let fits =
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";

@@ -64,7 +64,7 @@ impl Upload for FileUpload {
 
     fn finish(mut self: Box<Self>) -> Response {
         match self.put_in_place() {
-            Ok(status) => Response::text(status, format!("{} octets written\n", self.octets)),
+            Ok(status) => Response::text(status, format!("{} bytes written\n", self.octets)),
             Err(error) => failed(&error),
         }
     }

@@ -82,7 +82,7 @@ fn names_are_what_the_kernel_takes_literally() {
         assert_eq!(TunConfig::new(name, addresses()), Err(ConfigError::Name(name.into())));
     }
     let error = TunConfig::new("sixteen-octets-x", addresses()).unwrap_err();
-    assert!(error.to_string().contains("has 16 octets; the kernel takes at most 15"), "{error}");
+    assert!(error.to_string().contains("has 16 bytes; the kernel takes at most 15"), "{error}");
 }
 
 #[test]
