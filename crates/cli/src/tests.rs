@@ -73,8 +73,9 @@ fn assert_parses(words: &[String], of: &str) {
 fn examples_are_found_in_blocks_of_the_shell_alone() {
     let text = "whimbrel no\n```sh\n$ sudo whimbrel load \\\n  -H 'A: b c'  # all\ncurl x\n\
                 A=1 cargo run --release -- crr | jq . > x\n\
-                cargo run -p whimbrel --example web\n```\n```text\nwhimbrel no\n```\n";
-    assert_eq!(commands(text), [vec!["load", "-H", "A: b c"], vec!["crr"]]);
+                cargo run -p whimbrel --example web\n```\n```text\nwhimbrel no\n```\n\
+                ```console,ignore\n$ whimbrel man\nwhimbrel no\n```\n";
+    assert_eq!(commands(text), [vec!["load", "-H", "A: b c"], vec!["crr"], vec!["man"]]);
 }
 
 fn every_command(command: clap::Command) -> Vec<clap::Command> {
@@ -104,14 +105,18 @@ fn documents() -> Vec<PathBuf> {
 /// The words behind the program's name on each of its lines in the blocks of the shell.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let joined = text.replace("\\\n", " ");
-    let mut in_shell = false;
+    let (mut in_shell, mut has_output) = (false, false);
     let mut commands = Vec::new();
     for line in joined.lines() {
         if let Some(language) = line.trim_start().strip_prefix("```") {
-            in_shell = !in_shell && matches!(language.trim(), "sh" | "console");
+            has_output = language.starts_with("console");
+            in_shell = !in_shell && (has_output || language.trim() == "sh");
             continue;
         }
-        let words = words(line);
+        if has_output && !line.starts_with("$ ") {
+            continue;
+        }
+        let words = words(&substituted(line));
         // Behind `-p` it is the library's.
         let library = |at: usize| at > 0 && words[at - 1] == "-p";
         let ours = (0..words.len()).find(|at| words[*at] == "whimbrel" && !library(*at));
@@ -126,6 +131,16 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         }
     }
     commands
+}
+
+/// The line with an address for what a command within it would print.
+fn substituted(line: &str) -> String {
+    let parts = line.split("$(").enumerate();
+    let parts = parts.map(|(place, part)| match part.split_once(')') {
+        Some((_, rest)) if place > 0 => format!("10.0.0.3{rest}"),
+        _ => part.to_owned(),
+    });
+    parts.collect()
 }
 
 /// The words of a line as a shell parts them, as far as our examples go: blanks, quotes, comments.

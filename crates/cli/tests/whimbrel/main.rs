@@ -15,6 +15,8 @@ mod crr;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod formats;

@@ -1,0 +1,55 @@
+//! What README.md and the pages of `docs` show of commands is what these print.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Figures that the stack may change stand there as they were: `TRYCMD=overwrite` writes what is printed
+/// now.
+#[test]
+fn blocks_of_the_documents_show_what_commands_print() {
+    let cases = trycmd::TestCases::new();
+    let files = documents();
+    cases
+        .env("COLUMNS", "80")
+        .env("NO_COLOR", "1")
+        .register_bin("whimbrel", Path::new(env!("CARGO_BIN_EXE_whimbrel")));
+    for file in &files {
+        cases.case(file);
+    }
+    assert!(files.len() > 10, "{files:?}");
+}
+
+#[test]
+fn a_block_that_is_not_run_says_why() {
+    let mut shown = 0;
+    for file in documents() {
+        let text = fs::read_to_string(&file).unwrap();
+        let mut before = "";
+        for line in text.lines() {
+            shown += usize::from(line.starts_with("```console"));
+            let says_why = before.starts_with("<!-- not run by the tests: ");
+            let is_run = line == "```console" || !line.starts_with("```console");
+            assert!(is_run || says_why, "{}: {line}", file.display());
+            before = line;
+        }
+    }
+    assert!(shown > 0, "nothing is shown");
+}
+
+/// What a user reads.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = vec![root.join("README.md")];
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|it| it == "md") => files.push(path),
+                false => {}
+            }
+        }
+    }
+    files
+}
