@@ -100,7 +100,11 @@ impl Sockets {
                 Some(told(options.send_size.unwrap_or(rules.send_buffer), rules))
             }
             SocketOption::RecvBuffer => {
-                Some(told(options.recv_size.unwrap_or(rules.recv_buffer), rules))
+                let snapshot =
+                    socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
+                let set = options.recv_size.unwrap_or(rules.recv_buffer);
+                // A connection may have rounded it up.
+                Some(told(snapshot.map_or(set, |snapshot| snapshot.recv_size), rules))
             }
             SocketOption::MaxSeg => Some(self.max_seg(socket)),
             SocketOption::NotSentLowAt => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::tunables::ToldBuffers;
+use whimbrel_tcp::tunables::{ReceiveWindow, ToldBuffers};
 
 use super::world::{Side, World, get, nonblocking, send_now, server_at, set, stream};
 use crate::state::number_of;
@@ -96,6 +96,24 @@ fn buffer_sizes_are_told_doubled_and_hold_for_the_windows() {
     let mut into = Incoming::new(12_000);
     let read = world.call(Side::Server, |it| it.recv(server, &mut into, MsgFlags::MSG_WAITALL));
     assert_eq!(read, Ok(12_000));
+    world.end();
+}
+
+#[test]
+fn a_buffer_that_a_connection_rounded_up_is_told_so() {
+    let rules = Tunables {
+        told_buffers: ToldBuffers::AsSet,
+        recv_window: ReceiveWindow::FullSegments,
+        recv_buffer: 65_536,
+        ..Tunables::default()
+    };
+    let mut world = World::with(&rules);
+    let listener = world.listen(8);
+    assert_eq!(get(&mut world.server, listener, SocketOption::RecvBuffer), 65_536);
+    let (client, server) = world.connected(listener);
+    assert_eq!(get(&mut world.client, client, SocketOption::RecvBuffer), 45 * 1_460);
+    assert_eq!(get(&mut world.server, server, SocketOption::RecvBuffer), 45 * 1_460);
+    assert_eq!(get(&mut world.server, listener, SocketOption::RecvBuffer), 65_536);
     world.end();
 }
 

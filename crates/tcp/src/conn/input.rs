@@ -4,7 +4,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
 use crate::send::AckPlace;
-use crate::tunables::{MissingTimestamps, RstInCloseWait, RstInWindow, SynInWindow};
+use crate::tunables::{MissingTimestamps, ReceiveWindow, RstInCloseWait, RstInWindow, SynInWindow};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -293,6 +293,10 @@ impl Connection {
         // FIN"
         self.rcv.nxt += 1;
         self.rcv.edge = self.rcv.edge.later(self.rcv.nxt);
+        if cx.tunables.recv_window == ReceiveWindow::FullSegments {
+            // The FIN takes no room: the window is as large as before, and so is that of TIME-WAIT.
+            self.rcv.edge = self.announced_edge(cx.tunables);
+        }
         self.flags.set(Flags::FIN_RECEIVED);
         self.owe_ack();
         self.signals.raise(Signals::READABLE);

@@ -44,11 +44,11 @@ impl Connection {
         if self.rcv.last_ack.after(self.rcv.nxt) {
             return Err("what was acknowledged lies beyond RCV.NXT");
         }
-        // The peer's FIN takes a number and no room.
-        let buffer = self.recv_size.max(self.most_window());
+        let buffer = u64::from(self.recv_size.max(self.most_window()));
+        // The peer's FIN takes a number and no room, and a window may be rounded up.
+        let most = buffer + u64::from(self.recv_unit());
         let promised = self.flags.has(Flags::OVERPROMISED);
-        if !promised && u64::from(self.rcv.wnd()) + u64::from(self.unread()) > u64::from(buffer) + 1
-        {
+        if !promised && u64::from(self.rcv.wnd()) + u64::from(self.unread()) > most {
             return Err("window and unread text exceed the receive buffer");
         }
         Ok(())

@@ -327,14 +327,16 @@ impl Connection {
         self.recv_size = self.in_full_segments(self.recv_size, tunables);
     }
 
-    /// A receive buffer of `octets`, rounded up to whole segments if that is the rule.
+    /// A receive buffer of `octets`, rounded up to whole segments if that is the rule, and it holds
+    /// more than one. No buffer becomes larger by that than any may be.
     pub(super) fn in_full_segments(&self, octets: u32, tunables: &Tunables) -> u32 {
-        if tunables.recv_window != ReceiveWindow::FullSegments {
-            return octets;
-        }
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         let full = u32::from(self.mss) + u32::from(options);
-        octets.div_ceil(full).saturating_mul(full)
+        if tunables.recv_window != ReceiveWindow::FullSegments || octets <= full {
+            return octets;
+        }
+        let rounded = octets.div_ceil(full).saturating_mul(full);
+        rounded.min(tunables.recv_buffer_max).max(octets)
     }
 
     /// Both SYNs are acknowledged.

@@ -10,6 +10,7 @@ use whimbrel_wire::TrafficClass;
 
 use super::open::recv_scale;
 use super::{Connection, Cork, Flags, KeepAlive, Nagle, State};
+use crate::tunables::ReceiveWindow;
 use crate::{Context, Tunables};
 
 /// Everything that can be set on one socket.
@@ -103,9 +104,12 @@ impl SocketOptions {
     }
 
     /// The window that the scale is chosen for, octets: unless the application fixed a size, the
-    /// largest that the buffer may come to have.
+    /// largest that the buffer may come to have. As FreeBSD has it, that in any case.
     pub fn scale_limit(&self, tunables: &Tunables) -> u32 {
-        let most = self.recv_size.unwrap_or(tunables.recv_buffer.max(tunables.recv_buffer_max));
+        let most = match (self.recv_size, tunables.recv_window) {
+            (Some(fixed), ReceiveWindow::Rfc9293) => fixed,
+            (size, _) => size.unwrap_or(tunables.recv_buffer).max(tunables.recv_buffer_max),
+        };
         most.min(self.particulars.window_clamp.unwrap_or(u32::MAX))
     }
 

@@ -464,7 +464,7 @@ impl Connection {
         self.timers.stop_ack();
         self.unacked_segs = 0;
         if self.state != State::SynSent {
-            self.rcv.edge = self.judge_edge(self.least_step(cx.tunables));
+            self.rcv.edge = self.announced_edge(cx.tunables);
             self.rcv.last_ack = self.rcv.nxt;
         }
         if sack.is_none_or(|blocks| !blocks.is_empty()) {

@@ -76,10 +76,13 @@ impl Connection {
     }
 
     /// Octets that may wait to be read. A window that was announced is not taken back; before the
-    /// SYN was sent, the window scale follows.
+    /// SYN was sent, the window scale follows. What was rounded up to full segments when their size
+    /// became known stays so; another size is taken as it is.
     pub fn set_recv_size(&mut self, cx: &Context<'_>, octets: u32) {
-        let opening = self.state == State::SynSent;
-        let octets = if opening { octets } else { self.in_full_segments(octets, cx.tunables) };
+        let is_known = self.state != State::SynSent;
+        if is_known && self.in_full_segments(octets, cx.tunables) == self.recv_size {
+            return;
+        }
         if octets < self.recv_size {
             // RFC 9293 3.8.6: "A TCP receiver SHOULD NOT shrink the window, i.e., move the right
             // window edge to the left (SHLD-14)": what it admits is taken, beyond the new size.

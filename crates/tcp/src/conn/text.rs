@@ -205,6 +205,29 @@ impl Connection {
         self.rcv.judge_edge(self.recv_room(), self.most_window(), least)
     }
 
+    /// The right edge that the next segment announces.
+    pub(super) fn announced_edge(&self, tunables: &Tunables) -> SeqNum {
+        let edge = self.judge_edge(self.least_step(tunables));
+        match tunables.recv_window {
+            ReceiveWindow::FullSegments => self.in_whole_units(edge),
+            ReceiveWindow::Rfc9293 => edge,
+        }
+    }
+
+    /// The edge, moved so that the window is as large as what is free, rounded up to the unit of the
+    /// field that tells of it. Each octet less would be a unit less in the field.
+    fn in_whole_units(&self, edge: SeqNum) -> SeqNum {
+        let unit = self.recv_unit();
+        let whole = self.rcv.nxt + self.recv_room().next_multiple_of(unit);
+        let step = whole.distance_from(edge);
+        if step > 0 && step.unsigned_abs() < unit { whole } else { edge }
+    }
+
+    /// The octets that one in the window field stands for.
+    pub(super) fn recv_unit(&self) -> u32 {
+        RawWindow::new(1).scaled(self.recv_scale).get()
+    }
+
     /// The octets that the peer may be told are free.
     fn recv_room(&self) -> u32 {
         let most = self.most_window();
@@ -224,7 +247,7 @@ impl Connection {
     }
 
     /// By how much the window grows at least when an acknowledgment can carry the news.
-    pub(super) fn least_step(&self, tunables: &Tunables) -> u32 {
+    fn least_step(&self, tunables: &Tunables) -> u32 {
         let mss = u32::from(self.mss);
         match tunables.recv_window {
             ReceiveWindow::FullSegments if self.recv_room() >= mss.min(self.recv_size / 4) => 1,

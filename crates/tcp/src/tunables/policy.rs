@@ -188,8 +188,9 @@ policies! {
         /// The buffer as it is; a window grows by a full segment or half of the buffer at least
         /// (RFC 9293 3.8.6.2.2), so that no sender is led to small segments.
         Rfc9293 = "rfc9293",
-        /// The buffer, rounded up to full segments when their size is known; every octet that was
-        /// read is announced, while a full segment or a quarter of the buffer is free: FreeBSD.
+        /// The buffer, rounded up to full segments when their size becomes known; every octet that was
+        /// read is announced, while a full segment or a quarter of the buffer is free, rounded up to
+        /// the unit of the window scale: FreeBSD.
         FullSegments = "full-segments",
     }
 

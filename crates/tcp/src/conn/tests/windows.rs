@@ -25,7 +25,8 @@ fn a_window_of_full_segments_is_rounded_up_and_follows_each_octet() {
     pair.write(Which::Client, b"one");
     pair.run_until_quiet();
     let acked = &pair.server.connection.rcv;
-    assert_eq!(acked.wnd(), 45 * 1_460, "165 octets more than the SYN-ACK said");
+    let in_units = (45_u32 * 1_460).next_multiple_of(8);
+    assert_eq!(acked.wnd(), in_units, "169 octets more than the SYN-ACK said");
 }
 
 #[test]
@@ -37,6 +38,56 @@ fn a_window_of_full_segments_stays_so_whatever_else_is_set() {
     let options = SocketOptions { nagle: Nagle::Off, ..SocketOptions::default() };
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
     assert_eq!(pair.server.connection.recv_size, 45 * 1_460);
+}
+
+#[test]
+fn a_size_that_is_set_when_segments_are_known_is_not_rounded_up() {
+    let recv_window = ReceiveWindow::FullSegments;
+    let tunables = Tunables { recv_buffer: 65_536, recv_window, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    let now = pair.now;
+    let mut options = SocketOptions { recv_size: Some(100_000), ..SocketOptions::default() };
+    pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
+    assert_eq!(pair.server.connection.recv_size, 100_000);
+    options.nagle = Nagle::Off;
+    pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
+    assert_eq!(pair.server.connection.recv_size, 100_000);
+}
+
+#[test]
+fn a_buffer_is_rounded_up_to_what_any_may_have_and_not_if_it_holds_no_segment() {
+    let recv_window = ReceiveWindow::FullSegments;
+    for (recv_buffer, expected) in [(1_460, 1_460), (1_461, 2_920), (1_000, 1_000)] {
+        let tunables = Tunables { recv_buffer, recv_window, ..Tunables::default() };
+        let pair = Pair::established(&tunables);
+        assert_eq!(pair.server.connection.recv_size, expected);
+    }
+    let tunables = Tunables {
+        recv_buffer: 65_536,
+        recv_buffer_max: 65_600,
+        recv_window,
+        ..Tunables::default()
+    };
+    assert_eq!(Pair::established(&tunables).server.connection.recv_size, 65_600);
+}
+
+#[test]
+fn a_window_of_full_segments_is_rounded_up_to_its_unit_and_shrinks_by_what_is_not_read() {
+    let recv_window = ReceiveWindow::FullSegments;
+    let recv_buffer_max = 2 << 20;
+    let tunables =
+        Tunables { recv_buffer: 65_536, recv_buffer_max, recv_window, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
+    pair.server.reads = false;
+    for sent in 1..=200_u32 {
+        pair.write(Which::Client, b"x");
+        pair.run_until_quiet();
+        let server = &pair.server.connection;
+        let field = u32::from(server.rcv.raw_window(server.recv_scale).get());
+        assert_eq!(field, (45 * 1_460 - sent).div_ceil(64), "{sent} octets are there");
+        // The edge never lies a whole unit beyond what the buffer admits.
+        assert!(server.rcv.wnd() < 45 * 1_460 - sent + 64, "{sent} octets are there");
+    }
 }
 
 #[test]
