@@ -143,7 +143,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
             queue: VecDeque::new(),
             calls: Calls::new(&setup),
             forgiven: Forgiven::default(),
-            variables: Variables::default(),
+            variables: Variables::new(settings.dialect),
             text: Text::Zeros,
             isns: BTreeSet::new(),
             log: VecDeque::new(),

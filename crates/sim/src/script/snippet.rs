@@ -16,6 +16,7 @@ use whimbrel_posix::{TcpInfo, state};
 
 use self::arithmetic::{apply, compare, negate};
 use super::ast::{Operator, Snippet, Statement, Term, Unary};
+use super::dialect::Dialect;
 
 pub use self::value::Value;
 
@@ -24,9 +25,15 @@ pub use self::value::Value;
 pub struct Variables {
     values: BTreeMap<String, Value>,
     printed: Vec<String>,
+    dialect: Dialect,
 }
 
 impl Variables {
+    /// None yet, in a script of this dialect: FreeBSD's has other numbers for states.
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, ..Self::default() }
+    }
+
     /// The value of a variable.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
@@ -179,7 +186,12 @@ impl Scope<'_> {
         if let Some(value) = self.variables.values.get(name) {
             return Ok(value.clone());
         }
-        let number = self.info.field(name).map(i128::from).or_else(|| constant(name));
+        let state = (name == "tcpi_state").then_some(i128::from(self.info.tcpi_state));
+        let number = match state.or_else(|| state_number(name)) {
+            Some(state) if self.variables.dialect == Dialect::FreeBsd => Some(of_freebsd(state)),
+            Some(state) => Some(state),
+            None => self.info.field(name).map(i128::from).or_else(|| constant(name)),
+        };
         number.map(Value::Int).ok_or_else(|| SnippetError::Unsupported(format!("the name {name}")))
     }
 
@@ -204,14 +216,22 @@ fn constant(name: &str) -> Option<i128> {
     let find = |table: &[(&str, u8)]| {
         table.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
     };
-    let state = || {
-        let name = name.strip_prefix("TCPS_").or(name.strip_prefix("TCPI_"))?;
-        STATES.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
+    find(TcpInfo::OPTIONS).or_else(|| find(CONSTANTS))
+}
+
+/// The number of a state by its name: Linux' number.
+fn state_number(name: &str) -> Option<i128> {
+    let (table, name) = match name.strip_prefix("TCPS_").or(name.strip_prefix("TCPI_")) {
+        Some(behind) => (STATES, behind),
+        None => (state::NUMBERS, name),
     };
-    find(state::NUMBERS)
-        .or_else(|| find(TcpInfo::OPTIONS))
-        .or_else(|| find(CONSTANTS))
-        .or_else(state)
+    table.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
+}
+
+/// FreeBSD's number of a state by Linux'.
+fn of_freebsd(linux: i128) -> i128 {
+    const BY_LINUX: [i128; 13] = [0, 4, 2, 3, 6, 9, 10, 0, 5, 8, 1, 7, 3];
+    usize::try_from(linux).ok().and_then(|at| BY_LINUX.get(at).copied()).unwrap_or(linux)
 }
 
 /// `tcpi_ca_state`.

@@ -77,6 +77,8 @@ struct Windows {
     /// The receive buffer by the script, octets: what its host accepts where it is more than a
     /// header could announce.
     scripted_buffer: u32,
+    /// The same, told while the host had not heard the acknowledgment of its SYN.
+    opening_buffer: u32,
 }
 
 /// Numbers are relative to the remote ISN.
@@ -315,18 +317,37 @@ impl FlowState {
         (script.wrapping_sub(first_script), live.wrapping_sub(first_live))
     }
 
+    /// Where a segment of the peer's begins, relative to its ISN. A SYN has a place in the window only
+    /// once the connection has one, and none any more where it may open another.
+    pub(in super::super) fn begin(&self, body: &TcpPacket) -> Option<u32> {
+        match body.seq {
+            Seq::Relative(begin) if !body.flags.is_syn() => Some(begin),
+            Seq::Relative(number) => {
+                let is_over = self.host_fin.is_some() && self.peer_fin;
+                let isn = self.remote_isn.filter(|_| self.is_past_syn && !is_over)?;
+                Some(number.wrapping_sub(isn.raw()))
+            }
+            Seq::Absolute(_) | Seq::Any => None,
+        }
+    }
+
     /// How far to move a segment of the peer's that is written at `begin`, so that it lies to the
     /// host's window as it is written to lie to the scripted one; 0 if that is no matter.
     ///
     /// Only what begins behind the expected number, at the last octet of the window or beyond it,
     /// aims at the edge; a retransmission, a probe or text in order does not.
     pub fn aim(&self, begin: u32, len: u32) -> Option<u32> {
-        let Windows { scripted, live, scripted_buffer, .. } = &self.windows;
-        let buffer_edge = match scripted.win {
-            u16::MAX => scripted.ack.saturating_add(*scripted_buffer),
+        let Windows { scripted, live, scripted_buffer, opening_buffer, .. } = &self.windows;
+        let behind = |buffer: u32| match scripted.win {
+            u16::MAX => scripted.ack.saturating_add(buffer),
             _ => 0,
         };
-        let (scripted_edge, live_edge) = (scripted.edge?.max(buffer_edge), live.edge?);
+        let (announced, live_edge) = (scripted.edge?, live.edge?);
+        let is_at = |edge: u32| matches!(begin.wrapping_sub(edge).cast_signed(), -1 | 0);
+        let scripted_edge = match behind(*opening_buffer) {
+            edge if is_at(edge) && !is_at(announced) => edge,
+            _ => announced.max(behind(*scripted_buffer)),
+        };
         let ahead = begin.wrapping_sub(scripted.ack).cast_signed() > 0;
         let distance = begin.wrapping_sub(scripted_edge).cast_signed();
         if !ahead || distance < -1 || scripted_edge == live_edge {
@@ -344,6 +365,12 @@ impl FlowState {
         if self.is_past_syn {
             self.windows.scripted_buffer = octets;
         }
+    }
+
+    /// The same of a connection in SYN-RECEIVED: there its edge is what the SYN announced, unless a
+    /// segment is written to lie at the end of the buffer.
+    pub const fn on_opening_buffer(&mut self, octets: u32) {
+        self.windows.opening_buffer = octets;
     }
 
     /// A segment was moved.
@@ -464,6 +491,11 @@ impl Flows {
     /// The script says how large the receive buffer of an open connection is.
     pub fn on_buffer(&mut self, octets: u32) {
         self.flows.iter_mut().for_each(|flow| flow.on_buffer(octets));
+    }
+
+    /// The script says how large the receive buffer of a connection in SYN-RECEIVED is.
+    pub fn on_opening_buffer(&mut self, octets: u32) {
+        self.flows.iter_mut().for_each(|flow| flow.on_opening_buffer(octets));
     }
 
     /// The application connects.

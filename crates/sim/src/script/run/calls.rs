@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_posix::{Domain, MsgFlags, SocketOption, TcpInfo, state};
+use whimbrel_posix::{Domain, MsgFlags, SocketOption, state};
 use whimbrel_tcp::conn::State;
 
 use super::super::ast::{Arg, CallStep, Ending};
@@ -158,8 +158,8 @@ impl<H: ScriptHost> Run<'_, H> {
                 self.flows.on_listen(port);
             }
             (Call::GetSockOpt { fd, option: SocketOption::RecvBuffer }, _) => {
-                if let Some(octets) = written_number(step).filter(|_| self.is_established(*fd)) {
-                    self.flows.on_buffer(octets);
+                if let Some(octets) = written_number(step) {
+                    self.on_buffer(*fd, octets);
                 }
             }
             (Call::Connect { fd, .. }, _) => self.calls.under_test = Some(*fd),
@@ -171,16 +171,17 @@ impl<H: ScriptHost> Run<'_, H> {
         Ok(())
     }
 
-    /// Whether a socket has a connection, and that is past its beginning.
-    fn is_established(&mut self, fd: i32) -> bool {
-        const BEFORE: [u8; 4] = [
-            state::CLOSE,
-            state::LISTEN,
-            state::number_of(State::SynSent),
-            state::number_of(State::SynReceived),
-        ];
-        let is_past = |info: TcpInfo| BEFORE.iter().all(|it| u32::from(*it) != info.tcpi_state);
-        self.host.tcp_info(fd).is_ok_and(is_past)
+    /// The script says how large a socket's receive buffer is. That of a listener, or of a connection
+    /// without the peer's SYN, tells nothing of any window.
+    fn on_buffer(&mut self, fd: i32, octets: u32) {
+        const OPENING: u8 = state::number_of(State::SynReceived);
+        const SYN_SENT: u8 = state::number_of(State::SynSent);
+        let Ok(info) = self.host.tcp_info(fd) else { return };
+        match u8::try_from(info.tcpi_state) {
+            Ok(OPENING) => self.flows.on_opening_buffer(octets),
+            Ok(SYN_SENT | state::LISTEN | state::CLOSE) | Err(_) => {}
+            Ok(_) => self.flows.on_buffer(octets),
+        }
     }
 
     /// Whether semantic mode leaves the value that a call read to the host.

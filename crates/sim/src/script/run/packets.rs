@@ -108,11 +108,11 @@ impl<H: ScriptHost> Run<'_, H> {
 
     /// How far a segment is moved to where our window ends; only in semantic mode.
     fn aim(&mut self, index: usize, body: &TcpPacket) -> u32 {
-        let Seq::Relative(begin) = body.seq else { return 0 };
-        if self.settings.mode == Mode::Strict || body.flags.is_syn() {
+        if self.settings.mode == Mode::Strict {
             return 0;
         }
         let flow = self.flows.at_mut(index);
+        let Some(begin) = flow.begin(body) else { return 0 };
         let Some(by) = flow.aim(begin, body.len) else { return 0 };
         flow.on_moved(begin, body.len, by);
         self.rules.insert(Rule::ReAimed);

@@ -156,6 +156,18 @@ fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
 }
 
 #[test]
+fn a_buffer_told_while_the_connection_opens_counts_for_what_is_aimed_at_its_end() {
+    let mut flow = open(65_535, 3_000);
+    flow.on_opening_buffer(66_240);
+    let to = |edge: u32| Some(3_000_u32.wrapping_sub(edge));
+    assert_eq!([66_240, 66_241].map(|begin| flow.aim(begin, 0)), [to(66_240); 2]);
+    assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0)), [to(65_535); 2]);
+    // Both ends at once: what the SYN announced.
+    flow.on_opening_buffer(65_536);
+    assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0)), [to(65_535); 2]);
+}
+
+#[test]
 fn a_probe_of_a_closed_window_is_not_moved() {
     let flow = open(0, 3000);
     assert_eq!(flow.aim(1, 1), None);

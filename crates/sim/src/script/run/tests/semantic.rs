@@ -189,6 +189,23 @@ fn a_reset_beyond_the_window_is_aimed_at_ours() {
 }
 
 #[test]
+fn a_syn_at_the_last_octet_of_the_window_is_aimed_at_ours() {
+    let text = |syn| {
+        accepted(&format!(
+            "+0 `sysctl -w net.inet.tcp.insecure_syn=1`
++.1 < P. 1:11(10) ack 1 win 32792
++.04 > . 1:1(0) ack 11 win 20000
++.1 < S {syn}:{syn}(0) win 1000
++0 > R. 1:1(0) ack 11 win 0
+"
+        ))
+    };
+    assert!(semantically(&text(11)).is_passed());
+    passes_by(&text(20_010), &[Rule::WindowSize, Rule::ReAimed]);
+    assert!(!semantically(&text(20_011)).is_passed());
+}
+
+#[test]
 fn a_reset_at_the_last_octet_of_the_window_is_aimed_at_ours() {
     let text = accepted(
         "+.1 < P. 1:11(10) ack 1 win 32792
