@@ -108,6 +108,8 @@ pub(crate) struct Reception<T: Transport, S> {
     pacing: Pacing<T::Listener>,
     /// What was left because its budget was used up.
     again: VecDeque<Task<T::Id, T::Listener>>,
+    /// Whether the transport's events are another server's, which passes them on.
+    leaves_events: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +124,24 @@ enum Task<I, L> {
 impl<T: Transport, S: Default> Reception<T, S> {
     /// Without connections, at this pace.
     pub(crate) fn new(pace: Pace) -> Self {
-        Self { slots: Vec::new(), pacing: Pacing::at(pace), again: VecDeque::new() }
+        let (slots, again) = (Vec::new(), VecDeque::new());
+        Self { slots, pacing: Pacing::at(pace), again, leaves_events: false }
+    }
+
+    /// From now on the transport's events are another server's.
+    pub(crate) fn leave_events(&mut self) {
+        self.leaves_events = true;
+    }
+
+    /// A connection that another accepted is at its place.
+    pub(crate) fn give_place(&mut self, id: T::Id) {
+        let place = T::place(id) as usize;
+        if self.slots.len() <= place {
+            self.slots.resize_with(place + 1, || None);
+        }
+        if let Some(slot) = self.slots.get_mut(place) {
+            *slot = Some((id, S::default()));
+        }
     }
 
     /// When something that was put off falls due.
@@ -175,7 +194,7 @@ impl<T: Transport, S: Default> Reception<T, S> {
 
     /// Events first, then what was left over or put off.
     fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
-        while let Some(event) = net.poll_event() {
+        while let Some(event) = (!self.leaves_events).then(|| net.poll_event()).flatten() {
             match event {
                 Happening::Accepted(listener) => {
                     if self.pacing.may_accept(listener, now) {
@@ -199,13 +218,7 @@ impl<T: Transport, S: Default> Reception<T, S> {
     /// Accepts a connection, and gives it a place.
     fn admit(&mut self, net: &mut T, listener: T::Listener) -> Option<T::Id> {
         let id = net.accept(listener)?;
-        let place = T::place(id) as usize;
-        if self.slots.len() <= place {
-            self.slots.resize_with(place + 1, || None);
-        }
-        if let Some(slot) = self.slots.get_mut(place) {
-            *slot = Some((id, S::default()));
-        }
+        self.give_place(id);
         Some(id)
     }
 }

@@ -76,6 +76,9 @@ pub trait Transport {
 
     /// This side's end of the connection, if it is known.
     fn local(&self, id: Self::Id) -> Option<Endpoint>;
+
+    /// The peer's end of the connection, if it is known.
+    fn remote(&self, id: Self::Id) -> Option<Endpoint>;
 }
 
 /// What is set on a connection before it opens. The default leaves all to the transport.

@@ -245,6 +245,12 @@ impl KernelSockets {
         local.map(Endpoint::from).ok_or_else(stale)
     }
 
+    /// The peer's end of a connection.
+    pub fn remote(&self, id: SocketId) -> io::Result<Endpoint> {
+        let remote = self.socket(id)?.peer_addr()?.as_socket();
+        remote.map(Endpoint::from).ok_or_else(stale)
+    }
+
     fn ask(&mut self) -> io::Result<()> {
         let mut room = Epoll::room();
         let Self { epoll, entries, ready, .. } = self;

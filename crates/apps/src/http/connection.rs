@@ -19,6 +19,7 @@ use super::response::Persistence;
 use super::scan::HeadBuffer;
 use super::{
     Answer, Body, BodySource, CloseBy, Framing, KeepAlive, Limits, Method, Request, Response,
+    journal,
 };
 use super::{Site, Status, Terms, Upload, Version};
 
@@ -34,6 +35,9 @@ pub struct Connection {
     responses: u64,
     /// The status of the last response begun.
     last_status: Option<Status>,
+    /// What goes on, and what ended last, if somebody keeps a log.
+    under_way: Option<Box<journal::Exchange>>,
+    ended_last: Option<Box<journal::Exchange>>,
 }
 
 /// What a driver does next.
@@ -148,6 +152,16 @@ impl Connection {
         self.last_status
     }
 
+    /// What a log is to tell of the exchange that goes on.
+    pub fn under_way(&mut self) -> Option<&mut journal::Exchange> {
+        self.under_way.as_deref_mut()
+    }
+
+    /// What a log is to tell of the exchange that ended since this was asked.
+    pub fn take_ended(&mut self) -> Option<Box<journal::Exchange>> {
+        self.ended_last.take()
+    }
+
     /// Octets arrived. Call it after [`Step::NeedInput`].
     pub fn on_octets(&mut self, octets: Bytes) {
         debug_assert!(self.input.is_empty(), "input is given when it is asked for");
@@ -219,6 +233,9 @@ impl Connection {
         match self.head.take(&mut self.input, terms.limits.head) {
             Ok(None) => self.poll_end_between(terms),
             Ok(Some(head)) => {
+                if terms.keeps_journal {
+                    self.under_way = Some(Box::new(journal::Exchange::of(&head)));
+                }
                 if let Err(fault) = self.begin(&head, site, terms) {
                     self.refuse(fault, terms);
                 }
@@ -306,13 +323,19 @@ impl Connection {
             return Some(Step::Send(core::mem::take(head)));
         }
         match body.next(terms.limits.piece) {
-            Some(Ok(octets)) => return Some(Step::Send(octets)),
+            Some(Ok(octets)) => {
+                if let Some(exchange) = &mut self.under_way {
+                    exchange.sent += octets.len() as u64;
+                }
+                return Some(Step::Send(octets));
+            }
             Some(Err(super::SourceError)) => {
                 self.stage = Stage::Done { step: Last::Abort };
                 return None;
             }
             None => {}
         }
+        self.ended_last = self.under_way.take();
         self.stage = match core::mem::replace(after, After::Close) {
             After::Next => Stage::Head,
             After::Discard(body) => Stage::Discard { body },
@@ -385,10 +408,17 @@ impl Connection {
         self.last_status = Some(response.status);
         let mut head = Vec::with_capacity(HEAD_ROOM);
         response.write_head(persistence, terms.date.as_ref(), &mut head);
+        if terms.keeps_journal {
+            // Of what never became a request there is none yet.
+            self.under_way.get_or_insert_default().status = response.status.code;
+        }
         let body = match response.body {
             _ if exchange.head_only => Outgoing::Nothing,
             Body::Bytes(octets) if octets.len() <= SMALL_BODY => {
                 head.extend_from_slice(&octets);
+                if let Some(exchange) = &mut self.under_way {
+                    exchange.sent = octets.len() as u64;
+                }
                 Outgoing::Nothing
             }
             Body::Bytes(octets) => Outgoing::Bytes(octets),

@@ -1,4 +1,4 @@
-//! The `Date` field (RFC 9110 5.6.7), from a time that the driver gives.
+//! The `Date` field (RFC 9110 5.6.7), from a time that the driver gives; and what others send.
 
 use core::fmt::{self, Write};
 
@@ -36,6 +36,70 @@ impl fmt::Debug for HttpDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// The second that `text` means, since 1970; `now` is the present one. RFC 9110 5.6.7: "A recipient that
+/// parses a timestamp value in an HTTP field MUST accept all three HTTP-date formats."
+pub fn parse(text: &str, now: u64) -> Option<u64> {
+    let mut words = text.split_ascii_whitespace();
+    let weekday = words.next()?;
+    let (day, month, year, time) = match weekday.strip_suffix(',') {
+        // Sun Nov  6 08:49:37 1994
+        None => {
+            let (month, day, time) = (words.next()?, words.next()?, words.next()?);
+            (day, month, number(words.next()?, 4)?, time)
+        }
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        Some(day_of_week) if day_of_week.len() == 3 => {
+            let (day, month, year) = (words.next()?, words.next()?, words.next()?);
+            let time = words.next()?;
+            words.next().filter(|zone| *zone == "GMT")?;
+            (day, month, number(year, 4)?, time)
+        }
+        // Sunday, 06-Nov-94 08:49:37 GMT
+        Some(_) => {
+            let mut date = words.next()?.split('-');
+            let (day, month, year) = (date.next()?, date.next()?, number(date.next()?, 2)?);
+            let time = words.next()?;
+            words.next().filter(|zone| *zone == "GMT")?;
+            (day, month, full_year(year, now), time)
+        }
+    };
+    let month = (0..12).find(|number| name(MONTHS, *number) == month)?;
+    let day = number(day, 2).or_else(|| number(day, 1)).filter(|day| (1..=31).contains(day))?;
+    let mut clock = time.split(':').map(|part| number(part, 2));
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let ends = words.next().is_none() && clock.next().is_none();
+    // A leap second is that before it.
+    if !ends || hour > 23 || minute > 59 || second > 60 || year < 1970 {
+        return None;
+    }
+    let days = days_before(year, month, day)?;
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second.min(59))
+}
+
+/// RFC 9110 5.6.7: a year of two digits that appears to be more than 50 years in the future is the most
+/// recent one in the past that has them.
+fn full_year(last_two: u64, now: u64) -> u64 {
+    let (this, ..) = civil(now.min(LAST_SECOND) / 86_400);
+    let year = this - this % 100 + last_two;
+    if year > this + 50 { year - 100 } else { year }
+}
+
+/// `digits` of them and nothing else.
+fn number(text: &str, digits: usize) -> Option<u64> {
+    let is_number = text.len() == digits && text.bytes().all(|octet| octet.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+/// The days from 1970-01-01 to a date from then on; `None` if its month has no such day.
+fn days_before(year: u64, month: u64, day: u64) -> Option<u64> {
+    // As in `civil`, years begin in March.
+    let (march_year, march_month) = (year - u64::from(month < 2), (month + 10) % 12);
+    let day_of_year = (153 * march_month + 2) / 5 + day - 1;
+    let days = march_year * 365 + march_year / 4 - march_year / 100 + march_year / 400;
+    let days = (days + day_of_year).checked_sub(719_468)?;
+    (civil(days) == (year, month, day)).then_some(days)
 }
 
 /// Year, month (0 ..= 11) and day of a number of days since 1970-01-01. Years begin in March

@@ -82,4 +82,6 @@ pub struct Terms {
     /// The time for the `Date` field, if the driver has a clock (RFC 9110 6.6.1: "An origin
     /// server without a clock MUST NOT generate a Date header field").
     pub date: Option<HttpDate>,
+    /// Whether somebody keeps a log: each connection then remembers what it was asked for.
+    pub keeps_journal: bool,
 }

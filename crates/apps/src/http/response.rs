@@ -60,6 +60,12 @@ impl Response {
         Self { status, content_type: Some(content_type), fields: Vec::new(), body }
     }
 
+    /// One that has no body, and whose head says nothing of one.
+    pub const fn bare(status: Status) -> Self {
+        let body = Body::Bytes(Bytes::new());
+        Self { status, content_type: None, fields: Vec::new(), body }
+    }
+
     /// A response for people: one line of plain text, after the status if that is an error.
     pub fn text(status: Status, text: impl Into<Cow<'static, str>>) -> Self {
         let text: Cow<'static, str> = text.into();
@@ -89,6 +95,12 @@ impl Response {
     pub fn partial(range: ByteRange, length: u64, content_type: &'static str, body: Body) -> Self {
         let value = format!("bytes {}-{}/{length}", range.first, range.last);
         Self::new(Status::PARTIAL_CONTENT, content_type, body).with_field("Content-Range", value)
+    }
+
+    /// 412: it is another version than the one that the request is about.
+    pub fn precondition_failed() -> Self {
+        let text = "it is not the version that the request is about: ask for it anew\n";
+        Self::text(Status::PRECONDITION_FAILED, text)
     }
 
     /// 416: the representation has only `length` bytes.
@@ -121,9 +133,14 @@ impl Response {
         if let Some(content_type) = self.content_type {
             line(out, &["Content-Type: ", content_type]);
         }
-        out.extend_from_slice(b"Content-Length: ");
-        decimal(out, self.body.length());
-        line(out, &[]);
+        // RFC 9110 8.6: "a server MUST NOT send Content-Length in such a response unless its field
+        // value equals the decimal number of octets that would have been sent in the content of a 200
+        // (OK) response to the same request"
+        if self.status != Status::NOT_MODIFIED {
+            out.extend_from_slice(b"Content-Length: ");
+            decimal(out, self.body.length());
+            line(out, &[]);
+        }
         if let Some(date) = date {
             line(out, &["Date: ", date.as_str()]);
         }
@@ -196,6 +213,8 @@ statuses! {
     PARTIAL_CONTENT = 206 "Partial Content",
     /// It is elsewhere, for good.
     MOVED_PERMANENTLY = 301 "Moved Permanently",
+    /// The client has it already.
+    NOT_MODIFIED = 304 "Not Modified",
     /// Not HTTP.
     BAD_REQUEST = 400 "Bad Request",
     /// Not for this peer.
@@ -210,6 +229,8 @@ statuses! {
     CONFLICT = 409 "Conflict",
     /// A length is missing.
     LENGTH_REQUIRED = 411 "Length Required",
+    /// It is not what the request takes it for.
+    PRECONDITION_FAILED = 412 "Precondition Failed",
     /// The body is too long.
     CONTENT_TOO_LARGE = 413 "Content Too Large",
     /// The target is too long.

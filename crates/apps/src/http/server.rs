@@ -5,11 +5,11 @@ use whimbrel_stack::Shard;
 use whimbrel_tcp::Instant;
 
 use super::connection::{Connection, Step};
-use super::{HttpDate, Limits, Site, Status, Terms};
+use super::{HttpDate, Journal, Limits, Site, Status, Terms};
 use crate::idle::IdleList;
 use crate::pace::Pace;
 use crate::reception::{Parting, Reception, Server, Turn};
-use crate::transport::{Model, Reading, Transport};
+use crate::transport::{Happening, Model, Reading, Transport};
 
 /// Serves a [`Site`] over the connections of one transport, a shard's by default, whose listeners
 /// are all its own.
@@ -24,6 +24,7 @@ pub struct HttpServer<S, T: Transport = Shard> {
     /// Whose head has come in part, by when its first byte came.
     heads: IdleList,
     statistics: Statistics,
+    journal: Option<Box<dyn Journal + Send>>,
 }
 
 /// What happened so far.
@@ -79,12 +80,57 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     pub fn new(site: S, limits: Limits) -> Self {
         Self {
             site,
-            terms: Terms { limits, date: None },
+            terms: Terms { limits, ..Terms::default() },
             reception: Reception::new(Pace::default()),
             idle: IdleList::default(),
             heads: IdleList::default(),
             statistics: Statistics::default(),
+            journal: None,
         }
+    }
+
+    /// The same with a log of what became of each request.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Option<Box<dyn Journal + Send>>) -> Self {
+        self.terms.keeps_journal = journal.is_some();
+        self.journal = journal;
+        self
+    }
+
+    /// The same for connections that another server accepted and hands over by
+    /// [`HttpServer::adopt`]. That one takes the transport's events, and passes on by
+    /// [`HttpServer::on_happening`] what concerns them.
+    #[must_use]
+    pub fn behind_another(mut self) -> Self {
+        self.reception.leave_events();
+        self
+    }
+
+    /// Takes over a connection that sent `octets` so far.
+    pub fn adopt(&mut self, net: &mut T, id: T::Id, octets: Bytes, now: Instant) {
+        self.statistics.received += octets.len() as u64;
+        self.reception.give_place(id);
+        self.on_accepted(id, now);
+        if let Some(slot) = self.reception.at(id) {
+            slot.connection.on_octets(octets);
+        }
+        self.drive(net, id, now);
+    }
+
+    /// Acts on what happened, if it concerns one of its connections. Returns whether it did.
+    pub fn on_happening(&mut self, net: &mut T, happening: &Happening<T>, now: Instant) -> bool {
+        let (Happening::Readable(id) | Happening::Writable(id) | Happening::Closed(id, _)) =
+            happening
+        else {
+            return false;
+        };
+        let is_own = self.reception.at(*id).is_some();
+        match happening {
+            Happening::Closed(..) if is_own => self.on_closed(net, *id, now),
+            _ if is_own => self.drive(net, *id, now),
+            _ => {}
+        }
+        is_own
     }
 
     /// The same at this pace. What is put off counts as no silence of its peer's.
@@ -188,6 +234,16 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         }
         let before = slot.connection.responses();
         let step = slot.connection.poll(&mut self.site, &self.terms);
+        if let Some(journal) = &mut self.journal {
+            if let Some(exchange) = slot.connection.under_way()
+                && exchange.peer.is_none()
+            {
+                exchange.peer = net.remote(id);
+            }
+            if let Some(exchange) = slot.connection.take_ended() {
+                journal.note(&exchange);
+            }
+        }
         if slot.connection.is_within_head() {
             if !self.heads.holds(T::place(id)) {
                 self.heads.touch(T::place(id), now);
@@ -256,7 +312,13 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
     }
 
     fn release(&mut self, net: &mut T, id: T::Id, parting: Parting) {
-        let Some(slot) = self.reception.dismiss(id) else { return };
+        let Some(mut slot) = self.reception.dismiss(id) else { return };
+        if let Some(journal) = &mut self.journal
+            && let Some(exchange) = slot.connection.under_way().filter(|it| it.status > 0)
+        {
+            exchange.sent = exchange.sent.saturating_sub(slot.pending.len() as u64);
+            journal.note(exchange);
+        }
         let unfinished = !slot.pending.is_empty() || !slot.connection.is_over();
         if parting == Parting::Abort || unfinished && !slot.connection.is_idle() {
             self.statistics.failed += 1;

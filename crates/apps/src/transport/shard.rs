@@ -113,6 +113,10 @@ impl Transport for Shard {
     fn local(&self, id: Handle) -> Option<Endpoint> {
         self.flow(id).map(|flow| flow.local)
     }
+
+    fn remote(&self, id: Handle) -> Option<Endpoint> {
+        self.flow(id).map(|flow| flow.remote)
+    }
 }
 
 fn gauge(snapshot: &Snapshot) -> Gauge {

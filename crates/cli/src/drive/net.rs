@@ -145,6 +145,10 @@ impl Transport for KernelNet {
     fn local(&self, id: SocketId) -> Option<Endpoint> {
         self.sockets.local(id).ok()
     }
+
+    fn remote(&self, id: SocketId) -> Option<Endpoint> {
+        self.sockets.remote(id).ok()
+    }
 }
 
 fn gauge(info: &KernelInfo) -> Gauge {

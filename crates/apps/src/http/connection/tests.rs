@@ -61,7 +61,7 @@ fn fixed(length: u64, stream: &str) -> Outcome {
 }
 
 fn with_limits(limits: Limits, stream: &str) -> Outcome {
-    converse(&mut FixedBody::new(5), &Terms { limits, date: None }, &[stream.as_bytes()])
+    converse(&mut FixedBody::new(5), &Terms { limits, ..Terms::default() }, &[stream.as_bytes()])
 }
 
 fn refused(stream: &str) -> u16 {
@@ -127,7 +127,7 @@ fn the_server_closes_first_unless_told_otherwise() {
     let stream = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     for (close_by, expected) in [(CloseBy::Server, Step::Close), (CloseBy::Client, Step::NeedInput)]
     {
-        let terms = Terms { limits: Limits { close_by, ..Limits::default() }, date: None };
+        let terms = Terms { limits: Limits { close_by, ..Limits::default() }, ..Terms::default() };
         let (mut connection, mut site) = (Connection::new(), FixedBody::new(1));
         connection.on_octets(Bytes::copy_from_slice(stream.as_bytes()));
         assert!(matches!(connection.poll(&mut site, &terms), Step::Send(_)));
@@ -253,7 +253,7 @@ fn what_could_smuggle_a_request_is_refused() {
 #[test]
 fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
     let limits = Limits { keep_alive: KeepAlive::Never, ..Limits::default() };
-    let terms = Terms { limits, date: None };
+    let terms = Terms { limits, ..Terms::default() };
     let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n";
     let outcome = converse(&mut FixedBody::new(3), &terms, &[stream]);
     assert_eq!(outcome.statuses(), [200]);

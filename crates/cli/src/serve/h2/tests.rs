@@ -79,6 +79,10 @@ impl Transport for Peer {
     fn local(&self, _: u32) -> Option<Endpoint> {
         None
     }
+
+    fn remote(&self, _: u32) -> Option<Endpoint> {
+        None
+    }
 }
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";

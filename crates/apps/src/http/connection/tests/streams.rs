@@ -29,7 +29,7 @@ fn part() -> impl Strategy<Value = Vec<u8>> {
 
 fn small() -> Terms {
     let limits = Limits { head: 120, body: 64, discard: 8, ..Limits::default() };
-    Terms { limits, date: None }
+    Terms { limits, ..Terms::default() }
 }
 
 proptest! {
