@@ -11,6 +11,7 @@ use whimbrel_io::WireSpec;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::Endpoint;
 
+use crate::capture;
 use crate::crr;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
@@ -148,6 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
     let plan = Plan::new(arguments)?;
     report.open()?;
+    plan.ground.announce(&arguments.output);
     let mut job = job::BulkJob::new(&plan, &mut report, arguments.screen);
     let ran = drive::run(&mut job, &plan.ground, plan.target)?;
 
@@ -163,7 +165,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     report.finish(&text)?;
     ran.outcome.judge(ran.target)?;
-    report.judge(&figures)
+    report.judge(&figures)?;
+    capture::judge(plan.ground.pcap.as_ref())
 }
 
 impl Arguments {

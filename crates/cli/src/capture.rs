@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use whimbrel_io::tap::{Rotation, Tap, TapConfig};
+use whimbrel_io::tap::{Rotation, Tap, TapConfig, Witness};
 use whimbrel_io::{Clock, WireSpec};
 use whimbrel_link::filter::Filter;
 use whimbrel_stack::Medium;
@@ -52,6 +53,73 @@ pub(crate) struct CapturePlan {
     pub(crate) most: u64,
     /// By which option it was asked for.
     pub(crate) option: &'static str,
+    /// What becomes of it.
+    pub(crate) fate: Fate,
+}
+
+/// What became of a capture: a disk that is full or a reader that left ends it, and not the run.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Fate(Arc<Mutex<Course>>);
+
+#[derive(Default, Debug)]
+struct Course {
+    /// Why it ended before its time, as people are told.
+    broken: Option<String>,
+    /// Whether a screen is in the way of telling them at once.
+    is_held_back: bool,
+}
+
+/// Two plans are the same whatever became of them.
+impl PartialEq for Fate {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Fate {}
+
+impl Fate {
+    /// A screen is drawn: why the capture ended is told when it is gone.
+    pub(crate) fn hold_back(&self) {
+        self.course().is_held_back = true;
+    }
+
+    /// Fails with code 1 if the capture is not whole.
+    pub(crate) fn judge(&self) -> Result<(), Failure> {
+        let course = self.course();
+        match &course.broken {
+            None => Ok(()),
+            Some(text) if course.is_held_back => Err(Failure::run(text)),
+            Some(_) => Err(Failure::Told),
+        }
+    }
+
+    /// Who is told when the capture by `option` into `whither` ends before its time.
+    fn witness(&self, option: &'static str, whither: String) -> Witness {
+        let fate = self.clone();
+        Box::new(move |error| {
+            let text =
+                format!("{option} {whither}: the capture is not whole: {error}{}", hint(error));
+            let mut course = fate.course();
+            if !course.is_held_back {
+                let _ = writeln!(anstream::stderr(), "error: {text}; the run goes on without it");
+            }
+            course.broken = Some(text);
+        })
+    }
+
+    fn course(&self) -> MutexGuard<'_, Course> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What may be the matter.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; is the disk full?",
+        io::ErrorKind::BrokenPipe => "; whoever read it has left",
+        _ => "",
+    }
 }
 
 /// Where a capture goes.
@@ -74,8 +142,9 @@ pub(crate) struct Rotate {
 
 impl CapturePlan {
     /// Of everything.
-    pub(crate) const fn new(place: Place) -> Self {
-        Self { place, snap: WHOLE, rotate: None, filter: None, most: u64::MAX, option: PCAP }
+    pub(crate) fn new(place: Place) -> Self {
+        let (most, option, fate) = (u64::MAX, PCAP, Fate::default());
+        Self { place, snap: WHOLE, rotate: None, filter: None, most, option, fate }
     }
 
     /// Begins it. Without a clock time is virtual, and begins in 1970.
@@ -93,9 +162,13 @@ impl CapturePlan {
             ..TapConfig::new(wire, medium)
         };
         let path = match &self.place {
-            Place::Output => return Ok(Tap::begin(config, io::stdout())),
+            Place::Output => {
+                let witness = self.fate.witness(self.option, "-".into());
+                return Ok(Tap::begin_before(Some(witness), config, io::stdout()));
+            }
             Place::File(path) => path,
         };
+        let witness = Some(self.fate.witness(self.option, path.display().to_string()));
         let refused = |path: &Path, error| {
             let path = path.display();
             Failure::Run(format!(
@@ -105,12 +178,12 @@ impl CapturePlan {
         };
         let Some(Rotate { octets, files }) = self.rotate else {
             let out = create(path).map_err(|error| refused(path, error))?;
-            return Ok(Tap::begin(config, out));
+            return Ok(Tap::begin_before(witness, config, out));
         };
         let first = numbered(path, 1);
         let out = create(&first).map_err(|error| refused(&first, error))?;
         let rotation = Rotation { octets, next: Box::new(successors(path.clone(), files)) };
-        Ok(Tap::begin(config, out).with_rotation(Some(rotation)))
+        Ok(Tap::begin_before(witness, config, out).with_rotation(Some(rotation)))
     }
 }
 
@@ -122,16 +195,14 @@ pub(crate) fn spread(tap: Option<Tap>, shards: usize) -> Vec<Option<Tap>> {
     taps
 }
 
-/// Ends a capture, if there is one.
-pub(crate) fn finish(tap: Option<Tap>) -> Result<(), Failure> {
-    tap.map_or(Ok(0), |tap| frames(tap, PCAP)).map(|_| ())
+/// Ends a capture, if there is one; what became of it its [`Fate`] knows.
+pub(crate) fn finish(tap: Option<Tap>) {
+    let _told_already = tap.map(Tap::finish);
 }
 
-/// Ends a capture that was asked for by `option`, and says how many frames it has.
-pub(crate) fn frames(tap: Tap, option: &str) -> Result<u64, Failure> {
-    tap.finish().map_err(|error| {
-        Failure::Run(format!("{option}: the capture is not whole: {error}; is the disk full?"))
-    })
+/// Fails with code 1 if there was to be a capture, and it is not whole: the last that a command does.
+pub(crate) fn judge(plan: Option<&CapturePlan>) -> Result<(), Failure> {
+    plan.map_or(Ok(()), |plan| plan.fate.judge())
 }
 
 fn create(path: &Path) -> io::Result<BufWriter<File>> {
@@ -150,7 +221,11 @@ fn successors(
             // Somebody may have taken it away before.
             let _ = fs::remove_file(numbered(&path, old));
         }
-        Ok(Box::new(create(&numbered(&path, number))?))
+        let path = numbered(&path, number);
+        let out = create(&path);
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        Ok(Box::new(out.map_err(named)?))
     }
 }
 

@@ -15,6 +15,7 @@ use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::{Pace, Transport};
 use whimbrel_wire::{Address, Endpoint};
 
+use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::load::{
@@ -129,6 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
+    plan.ground.announce(&arguments.output);
     let mut job = RunsJob {
         load: &plan.load,
         repeat: plan.repeat,
@@ -148,7 +150,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Text => text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
-    report.judge(&figures)
+    report.judge(&figures)?;
+    capture::judge(plan.ground.pcap.as_ref())
 }
 
 impl Plan {

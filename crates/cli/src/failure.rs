@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It ran, and the answer, which is printed, is no: 3.
     Answer,
+    /// It ran, and did not all that it was asked for, as was told when it happened: 1.
+    Told,
     /// It ran, and what was measured is what --fail-if names: 3.
     Verdict(String),
     /// A privilege or a device is missing: 4.
@@ -46,6 +48,7 @@ impl Failure {
             Self::Run(text) => (text, 1),
             Self::Usage(text) => (format!("{text}\n\nFor more information, try '--help'."), 2),
             Self::Answer => return ExitCode::from(3),
+            Self::Told => return ExitCode::from(1),
             Self::Verdict(text) => (text, 3),
             Self::Missing { text, needs } => (text + &lines(needs), 4),
         };

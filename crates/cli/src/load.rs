@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{GroundOptions, OutputOptions, PaceOptions, ScreenOptions};
@@ -157,8 +158,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = Plan::new(arguments)?;
     report.open()?;
+    plan.ground.announce(&arguments.output);
     let reins = Arc::new(Reins::new(plan.load.connections, plan.parts()));
     let screen = Screen::of(&plan, (arguments.screen, &report), &reins);
+    if let (Some(_), Some(capture)) = (&screen, &plan.ground.pcap) {
+        capture.fate.hold_back();
+    }
     let reins = screen.is_some().then_some(reins);
     // Beside a screen there is no line of progress.
     let line = ScreenOptions { no_tui: arguments.screen.no_tui || screen.is_some() };
@@ -177,7 +182,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Text => summary::text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
-    report.judge(&figures)
+    report.judge(&figures)?;
+    capture::judge(plan.ground.pcap.as_ref())
 }
 
 /// Loads; whoever follows it is told how it goes, and may hold its reins.

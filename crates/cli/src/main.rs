@@ -33,6 +33,7 @@ mod serve;
 mod shards;
 mod sim;
 mod size;
+mod wrap;
 
 /// A TCP/IP stack in user space.
 ///
@@ -158,8 +159,10 @@ fn taking_negatives(command: clap::Command) -> clap::Command {
 const QUANTITIES: [&str; 5] = ["N", "TIME", "SIZE", "RATE", "OCTETS"];
 
 fn run(tool: &Tool) -> Result<(), Failure> {
-    if let Some((rules, shorthands)) = tool.rules().filter(|(rules, _)| rules.is_question()) {
-        return output::print(&rules.rules(&shorthands)?.to_string());
+    if let Some((rules, shorthands)) = tool.rules()
+        && let Some(question) = rules.question()
+    {
+        return output::print(&rules.answer(question, &shorthands)?);
     }
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),

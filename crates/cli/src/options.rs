@@ -1,5 +1,6 @@
 //! Options that the loads have in common.
 
+use std::io::Write;
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::shards::{ShardOptions, Spread, Work};
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
 pub(crate) struct GroundOptions {
-    /// Where frames go [default: mem: if there is no target].
+    /// Where frames go.
     #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
     pub(crate) wire: Option<String>,
     /// Whose TCP: this stack's on a wire, or the kernel's (short for -w kernel:).
@@ -148,6 +149,8 @@ pub(crate) struct Ground {
     pub(crate) wire: WireSpec,
     /// As it was typed.
     pub(crate) typed: String,
+    /// Whether nobody typed it.
+    pub(crate) by_default: bool,
     /// The rules of the stack.
     pub(crate) rules: Rules,
     /// Where chance comes from, if not from the system.
@@ -211,6 +214,15 @@ impl Ground {
         Err(Failure::usage("--clock", text))
     }
 
+    /// Says whose TCP it is, where that was left out and is not this stack's.
+    pub(crate) fn announce(&self, options: &OutputOptions) {
+        if self.by_default && self.wire == WireSpec::Kernel && !options.quiet {
+            let text = "note: over the kernel's sockets, since there is no -w; -w tun:… takes \
+                        this stack";
+            let _ = writeln!(anstream::stderr(), "{text}");
+        }
+    }
+
     /// The same, with chance from this seed.
     pub(crate) fn with_seed(self, seed: Option<u64>) -> Self {
         Self { seed, ..self }
@@ -245,16 +257,17 @@ impl GroundOptions {
         shorthands: &[Shorthand],
         work: Work,
     ) -> Result<Ground, Failure> {
-        let typed = match (self.typed_wire()?, target) {
-            (Some(wire), _) => wire.to_owned(),
-            (None, None) => "mem:".into(),
-            (None, Some(target)) => {
+        let (typed, by_default) = match (self.typed_wire()?, target) {
+            (Some(wire), _) => (wire.to_owned(), false),
+            (None, None) => ("mem:".into(), true),
+            (None, Some(target)) if self.stack == Some(Whose::User) => {
                 let text = format!(
-                    "say by which way {target} is reached: -w kernel: takes the kernel's sockets, \
-                     -w tun:whim0,addr=10.9.0.2/24 this stack (needs root)"
+                    "user: this stack reaches {target} over a wire of its own: give it, as in -w \
+                     tun:whim0,addr=10.9.0.2/24,host=10.9.0.1 (needs root)"
                 );
-                return Err(Failure::usage("--wire", text));
+                return Err(Failure::usage("--stack", text));
             }
+            (None, Some(_)) => (KERNEL.into(), true),
         };
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
         self.check(&wire, target)?;
@@ -266,7 +279,7 @@ impl GroundOptions {
         let (seed, clock, more) = (self.seed, self.clock, Vec::new());
         let Spread { wire, shards } = self.shards.spread(wire, Some(work))?;
         let processors = self.shards.processors()?;
-        Ok(Ground { rules, typed, seed, clock, pcap, wire, more, shards, processors })
+        Ok(Ground { rules, typed, by_default, seed, clock, pcap, wire, more, shards, processors })
     }
 
     /// The wire that was typed, if one was.
@@ -359,4 +372,4 @@ const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][
                          tap:NAME,…, \
                          packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N], \
                          unix:PATH,addr=ADDRESS/PREFIX, or kernel: (no stack of ours, but the \
-                         kernel's sockets) [default: mem: if there is no target]";
+                         kernel's sockets) [default: mem:, or kernel: to a target]";

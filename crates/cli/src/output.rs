@@ -47,6 +47,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "cpu": cpu(),
             "kernel": first_line("/proc/sys/kernel/osrelease"),
             "wire": ground.typed,
+            "wire_by_default": ground.by_default,
             "clock": if ground.clock == ClockKind::Virtual { "virtual" } else { "real" },
             "shards": ground.shards,
             "offloads": ran.offloads.as_ref().map(offloads),

@@ -3,7 +3,9 @@
 //! It gets frames by having a wire of its own. What other processes' stacks see is not to be had
 //! without asking them.
 
+use std::fmt;
 use std::io::{IsTerminal, Write};
+use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use std::time::Duration;
 use clap::Args;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
-    Activity, Clock, Device, PacketWire, PcapWire, Port, Steered, Stop, Tun, UnixWire, Waker,
+    Activity, Clock, Device, PacketWire, PcapWire, Port, Steered, Stop, Tap, Tun, UnixWire, Waker,
     WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Medium, Shard, ShardConfig};
@@ -90,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         // Nobody may be there to read it: the capture is whole all the same.
         let _ = writeln!(std::io::stderr(), "{summary}");
     }
-    Ok(())
+    plan.capture.fate.judge()
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
@@ -186,29 +188,51 @@ fn watch<D: Device + Send>(
             workers.iter_mut().map(|worker| scope.spawn(move || run(worker))).collect();
         threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>()
     })?;
-    let mut frames = 0;
-    for worker in &mut workers {
-        frames += worker.take_tap().map_or(Ok(0), |tap| capture::frames(tap, OUTPUT))?;
-    }
+    // What a broken one has of them nobody knows.
+    let frames = workers.iter_mut().filter_map(Worker::take_tap).map(Tap::finish);
+    let frames = frames.sum::<std::io::Result<u64>>().map(thousands);
     let drops = refusals(workers.iter().map(Worker::shard));
-    Ok(format!("{} frames captured; {drops}", thousands(frames)))
+    Ok(format!("{} frames captured; {drops}", frames.unwrap_or_else(|_| "not all".into())))
 }
 
 /// What the shards of a stack refused, by reason: `dropped: 31 NO_SOCKET, 4 TCP_CSUM`.
 pub(crate) fn refusals<'s>(shards: impl IntoIterator<Item = &'s Shard>) -> String {
-    let mut all: Vec<(&str, u64)> = Vec::new();
-    for shard in shards {
+    let mut all = Refusals::default();
+    shards.into_iter().for_each(|shard| all += &Refusals::of(shard));
+    if all.0.is_empty() { "none dropped".into() } else { format!("dropped: {all}") }
+}
+
+/// How many frames and segments were refused, by reason; only those that some were.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Refusals(Vec<(&'static str, u64)>);
+
+impl Refusals {
+    /// By a shard.
+    pub(crate) fn of(shard: &Shard) -> Self {
         let segments = shard.counters().drops().map(|(reason, count)| (reason.name(), count));
         let packets = shard.ip_counters().drops().map(|(reason, count)| (reason.name(), count));
-        for (name, count) in segments.chain(packets).filter(|(_, count)| *count > 0) {
-            match all.iter_mut().find(|(known, _)| *known == name) {
+        Self(segments.chain(packets).filter(|(_, count)| *count > 0).collect())
+    }
+}
+
+impl AddAssign<&Self> for Refusals {
+    fn add_assign(&mut self, other: &Self) {
+        for (name, count) in &other.0 {
+            match self.0.iter_mut().find(|(known, _)| known == name) {
                 Some((_, sum)) => *sum += count,
-                None => all.push((name, count)),
+                None => self.0.push((name, *count)),
             }
         }
     }
-    let all: Vec<_> = all.iter().map(|(name, sum)| format!("{} {name}", thousands(*sum))).collect();
-    if all.is_empty() { "none dropped".into() } else { format!("dropped: {}", all.join(", ")) }
+}
+
+/// `31 NO_SOCKET, 4 TCP_CSUM`, or `none`.
+impl fmt::Display for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.0.iter().map(|(name, count)| format!("{} {name}", thousands(*count)));
+        let all = all.collect::<Vec<_>>().join(", ");
+        f.write_str(if all.is_empty() { "none" } else { &all })
+    }
 }
 
 /// Lets the stack do what it does by itself.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whimbrel_stack::{PROFILES, Profile};
-use whimbrel_tcp::tunables::TunableInfo;
+use whimbrel_tcp::tunables::{TunableInfo, names_like};
 use whimbrel_tcp::{TUNABLES, TunableError, Tunables};
 
 use crate::failure::Failure;
@@ -19,6 +19,7 @@ use file::File;
 
 mod environment;
 mod file;
+mod list;
 
 /// What was typed.
 #[derive(Args, Clone, Default, Debug)]
@@ -47,6 +48,15 @@ pub(crate) struct Shorthand {
     pub(crate) name: &'static str,
     /// To what.
     pub(crate) value: String,
+}
+
+/// What can be asked of the rules, so that nothing is done but an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Question {
+    /// `--print-config`.
+    Rules,
+    /// `-S help`.
+    Tunables,
 }
 
 /// What is meant.
@@ -87,7 +97,8 @@ impl RuleOptions {
 
     /// The rules of this stack for one whose stack is the kernel's: there is nothing to set.
     pub(crate) fn none_for_the_kernel(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
-        let text = "the kernel's sockets go by the kernel's rules: use sysctl";
+        let text = "the kernel's sockets go by the kernel's rules: use sysctl, or give this stack a \
+                    wire by -w";
         let set = self.set_option().or(self.profile.map(|_| "--profile"));
         let set = set.or(shorthands.first().map(|short| short.option));
         set.map_or(Ok(Rules::default()), |option| Err(Failure::usage(option, text)))
@@ -99,9 +110,27 @@ impl RuleOptions {
         set.or(self.config.as_ref().map(|_| "--config"))
     }
 
-    /// Whether the rules shall be printed, and nothing be done.
-    pub(crate) const fn is_question(&self) -> bool {
-        self.print_config
+    /// What shall be printed instead of doing anything, if that is so.
+    pub(crate) fn question(&self) -> Option<Question> {
+        let lists = self.set.iter().any(|text| text == HELP);
+        match (lists, self.print_config) {
+            (true, _) => Some(Question::Tunables),
+            (false, true) => Some(Question::Rules),
+            (false, false) => None,
+        }
+    }
+
+    /// The answer to a question.
+    pub(crate) fn answer(
+        &self,
+        question: Question,
+        shorthands: &[Shorthand],
+    ) -> Result<String, Failure> {
+        let rules = self.rules(shorthands)?;
+        Ok(match question {
+            Question::Rules => rules.to_string(),
+            Question::Tunables => list::text(&rules),
+        })
     }
 
     fn rules_in(
@@ -125,7 +154,7 @@ impl RuleOptions {
             let origin = Origin::Environment(variable.variable.clone());
             rules.set(variable.name, &variable.value, origin)?;
         }
-        for text in &self.set {
+        for text in self.set.iter().filter(|text| *text != HELP) {
             let (name, value) = text.split_once('=').ok_or_else(|| {
                 let example = "give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3";
                 Failure::usage("--set", format!("{text:?} has no value: {example}"))
@@ -152,7 +181,13 @@ impl Rules {
     }
 
     fn set(&mut self, name: &str, value: &str, origin: Origin) -> Result<(), Failure> {
-        let refused = |error: TunableError| Failure::usage(&origin.to_string(), error);
+        let refused = |error: TunableError| {
+            let all = match error {
+                TunableError::Unknown { .. } => " (-S help lists all)",
+                _ => "",
+            };
+            Failure::usage(&origin.to_string(), format!("{error}{all}"))
+        };
         self.tunables.set_by_name(name, value).map_err(refused)?;
         for info in Tunables::named(name) {
             self.origins.insert(info.name.text, origin.clone());
@@ -239,14 +274,25 @@ impl fmt::Display for Origin {
 fn profile(name: &str) -> Result<&'static Profile, String> {
     Profile::by_name(name).ok_or_else(|| {
         let known: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
-        format!("{name:?} is no profile: give one of {}", known.join(", "))
+        format!("{name:?} is no profile{}: give one of {}", perhaps(name, &known), known.join(", "))
     })
 }
 
+/// Those of `known` that are like what was typed, in words: ` (perhaps linux)`; or nothing.
+pub(crate) fn perhaps(typed: &str, known: &[&str]) -> String {
+    let near = names_like(typed, known.iter().map(|name| (*name, *name)));
+    match near.is_empty() {
+        true => String::new(),
+        false => format!(" (perhaps {})", near.join(", or ")),
+    }
+}
+
+/// The value of `-S` that asks.
+const HELP: &str = "help";
 /// Where they stand in a command's help: behind what it is for.
 const HEADING: &str = "Rules of the stack";
 const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
-                         -S tw.syn=linux; may repeat. docs/reference/tunables.md lists them; names \
+                         -S tw.syn=linux; may repeat. -S help lists them; names \
                          of Linux, FreeBSD, illumos and lwIP are known";
 
 #[cfg(test)]

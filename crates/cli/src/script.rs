@@ -115,6 +115,7 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut output = Output::new(&plan);
     let mut tally = Tally::default();
+    let mut unwritten = None;
     crew::work(
         plan.jobs,
         &files,
@@ -122,7 +123,8 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
         |done| {
             let Some(done) = done else { return Ok(()) };
             tally.count(&done);
-            done.written.clone()?;
+            // The first capture that cannot be written is told at the end: scripts go on.
+            unwritten = unwritten.take().or(done.written.clone().err());
             output.add(done)
         },
     )?;
@@ -131,7 +133,7 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
     match tally.all() {
         _ if tally.failed > 0 => Err(Failure::Answer),
         run if run < files.len() => Err(crew::interrupted(run as u64, files.len(), "scripts")),
-        _ => Ok(()),
+        _ => unwritten.map_or(Ok(()), Err),
     }
 }
 

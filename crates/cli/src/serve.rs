@@ -342,7 +342,7 @@ impl<D: Device> ServedShard<D> {
         let closing = Closing::new(port, clock.now(), released.clone());
         let mut worker = Worker::new(device, shard, closing, clock, waker).with_tap(tap);
         worker.run(&released).map_err(Failure::run)?;
-        capture::finish(worker.take_tap())?;
+        capture::finish(worker.take_tap());
         let (device, shard, closing) = worker.into_parts();
         let report = closing.served.finish(&shard);
         Ok(Ended { report, shard, device })

@@ -1,20 +1,22 @@
-//! SIGINT and SIGTERM as a [`Stop`], for the binary.
+//! SIGINT, SIGTERM and SIGHUP as a [`Stop`], and SIGUSR1 as a question, for the binary.
 
-use std::io;
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 use crate::Stop;
-use crate::sys::signal::{FirstSignal, end_at_second};
+use crate::sys::signal::{FirstSignal, end_at_second, is_ignored};
 
-/// While it lives, SIGINT and SIGTERM set a [`Stop`]; a second one, [`MEANT_TWICE`] later or more, ends
-/// the process at once, so that a program that hangs while it ends can still be interrupted.
+/// While it lives, SIGINT, SIGTERM and SIGHUP set a [`Stop`]; a second one, [`MEANT_TWICE`] later or
+/// more, ends the process at once, so that a program that hangs while it ends can still be interrupted.
+/// SIGHUP stays ignored where it was ignored before, as nohup(1) has it.
 ///
-/// Dropping it takes the handlers out; the two signals are then ignored, not fatal again.
+/// Dropping it takes the handlers out; the signals are then ignored, not fatal again.
 #[derive(Debug)]
 #[must_use = "the signals are handled only while this lives"]
 pub struct Signals {
@@ -22,11 +24,14 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Lets SIGINT and SIGTERM set `stop`.
+    /// Lets the signals set `stop`.
     pub fn install(stop: &Stop) -> io::Result<Self> {
-        let mut signals = Self { registered: Vec::with_capacity(6) };
+        let mut signals = Self { registered: Vec::with_capacity(9) };
         let first = Arc::new(FirstSignal::new());
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if signal == SIGHUP && is_ignored(signal)? {
+                continue;
+            }
             let first = Arc::clone(&first);
             signals.registered.push(end_at_second(signal, first, MEANT_TWICE)?);
             signals.registered.push(flag::register(signal, stop.flag())?);
@@ -47,6 +52,42 @@ impl Drop for Signals {
         for id in self.registered.drain(..) {
             low_level::unregister(id);
         }
+    }
+}
+
+/// While it lives, SIGUSR1 is a question that somebody waits for, and no longer fatal.
+#[derive(Debug)]
+#[must_use = "the signal is handled only while this lives"]
+pub struct Question {
+    asked: PipeReader,
+    registered: SigId,
+}
+
+impl Question {
+    /// Begins to listen.
+    pub fn install() -> io::Result<Self> {
+        let (asked, writer) = io::pipe()?;
+        let registered = low_level::pipe::register(SIGUSR1, writer)?;
+        Ok(Self { asked, registered })
+    }
+
+    /// Takes note of what was asked since: of several signals together once. Call it when this is
+    /// readable; before, it waits.
+    pub fn take(&self) -> io::Result<()> {
+        (&self.asked).read(&mut [0; 64]).map(drop)
+    }
+}
+
+impl AsFd for Question {
+    /// Readable once the signal came.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.asked.as_fd()
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        low_level::unregister(self.registered);
     }
 }
 

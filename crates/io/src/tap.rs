@@ -28,8 +28,16 @@ struct Files {
     rotation: Option<Rotation>,
     /// Octets in this file.
     written: u64,
+    /// Why no more can be written, until somebody was told.
     failure: Option<io::Error>,
+    /// Nothing is written any more.
+    broken: bool,
+    /// Who is told at once.
+    witness: Option<Witness>,
 }
+
+/// Told why a capture ends before its time.
+pub type Witness = Box<dyn FnOnce(&io::Error) + Send>;
 
 /// When a capture goes on in another file.
 pub struct Rotation {
@@ -42,7 +50,23 @@ pub struct Rotation {
 impl Tap {
     /// A capture written to `out`, which is best buffered: there is a write for each burst.
     pub fn begin(config: TapConfig, out: impl Write + Send + 'static) -> Self {
-        let files = Files { out: Box::new(out), rotation: None, written: 0, failure: None };
+        Self::begin_before(None, config, out)
+    }
+
+    /// The same; if the capture cannot be written any more, `witness` is told why, once and at once.
+    pub fn begin_before(
+        witness: Option<Witness>,
+        config: TapConfig,
+        out: impl Write + Send + 'static,
+    ) -> Self {
+        let files = Files {
+            out: Box::new(out),
+            rotation: None,
+            written: 0,
+            failure: None,
+            broken: false,
+            witness,
+        };
         let files = Arc::new(Mutex::new(files));
         let mut tap = Self { recorder: Recorder::begin(config), kept: 0, enough: None, files };
         tap.write();
@@ -73,14 +97,16 @@ impl Tap {
         }
     }
 
-    /// Ends the capture, or its part of one: how many packets it wrote, or why no more could be;
-    /// which the first of several is told.
+    /// Ends the capture, or its part of one: how many packets it recorded, or why no more could be
+    /// written, which the first of several is told.
     pub fn finish(self) -> io::Result<u64> {
         let mut files = lock(&self.files);
-        match files.failure.take() {
-            Some(failure) => Err(failure),
-            None => files.out.flush().map(|()| self.recorder.packets()),
+        if !files.broken
+            && let Err(failure) = files.out.flush()
+        {
+            files.break_off(failure);
         }
+        files.failure.take().map_or_else(|| Ok(self.recorder.packets()), Err)
     }
 
     /// Frames arrived, and go to the shard.
@@ -104,12 +130,14 @@ impl Tap {
     /// After a failure nothing is written any more: the stack goes on without its capture.
     fn write(&mut self) {
         let mut files = lock(&self.files);
-        if files.failure.is_none() {
-            files.failure = files.write(&mut self.recorder).err();
+        if !files.broken
+            && let Err(failure) = files.write(&mut self.recorder)
+        {
+            files.break_off(failure);
         }
         self.recorder.take().clear();
         if let Some(enough) = &self.enough
-            && (self.recorder.is_full() || files.failure.is_some())
+            && (self.recorder.is_full() || files.broken)
         {
             enough.set();
         }
@@ -133,6 +161,17 @@ impl Files {
         let recorded = recorder.take();
         self.written += recorded.len() as u64;
         self.out.write_all(recorded)
+    }
+
+    /// This was the end, for every shard.
+    fn break_off(&mut self, failure: io::Error) {
+        self.broken = true;
+        // The file is closed, and what waited for it is let go of.
+        self.out = Box::new(io::sink());
+        if let Some(witness) = self.witness.take() {
+            witness(&failure);
+        }
+        self.failure = Some(failure);
     }
 }
 

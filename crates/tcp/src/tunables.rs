@@ -35,7 +35,7 @@ use crate::table::{PortRange, ReservedPorts};
 
 pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
-pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup};
+pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup, names_like};
 pub use self::policy::{
     AnswerInTimeWait, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims,
     PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RstInCloseWait, RstInTimeWait,

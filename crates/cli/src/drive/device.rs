@@ -173,7 +173,7 @@ impl<J: Job, D: Device> Loader<J, D> {
         let parting = Parting { until: now + GRACE, gone: gone.clone() };
         let mut worker = Worker::new(device, shard, parting, clock, waker).with_tap(tap);
         worker.run(&gone).map_err(Failure::run)?;
-        capture::finish(worker.take_tap())?;
+        capture::finish(worker.take_tap());
         let (device, _, _) = worker.into_parts();
         Ok(Ended { device, state, outcome })
     }

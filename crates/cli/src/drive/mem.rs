@@ -112,7 +112,7 @@ fn conclude<J: Job, B: Port>(
     let (mut near, mut far, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
     for mut pair in pairs {
-        capture::finish(pair.take_tap())?;
+        capture::finish(pair.take_tap());
         let now = pair.now();
         links.iter_mut().zip(pair.links()).for_each(|(sum, link)| *sum += link);
         pair.steering().into_iter().for_each(|side| steering += side);

@@ -230,6 +230,7 @@ fn ground(
     Ok(Ground {
         wire,
         typed: typed.to_owned(),
+        by_default: false,
         rules,
         seed: None,
         clock: ClockKind::Real,

@@ -14,6 +14,7 @@ use whimbrel_wire::{Address, Endpoint};
 use super::board::{StackTotals, Totals};
 use super::plan::Plan;
 use super::{Served, json};
+use crate::capture;
 use crate::drive::Ran;
 use crate::failure::Failure;
 use crate::options::Detail;
@@ -114,7 +115,8 @@ impl Report {
             Form::Text => summary(plan, &ran) + &output::counters(&ran, report.told.detail()),
         };
         report.told.finish(&text)?;
-        report.told.judge(&figures)
+        report.told.judge(&figures)?;
+        capture::judge(plan.ground.pcap.as_ref())
     }
 }
 

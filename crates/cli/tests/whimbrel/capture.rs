@@ -2,6 +2,7 @@
 //! tshark where it is installed, and by ourselves.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,8 +10,9 @@ use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 
 use crate::needs;
 use crate::netns::Net;
-use crate::running::{Running, await_that, fail, interrupt, output, succeed};
+use crate::running::{Running, Signal, await_that, fail, interrupt, output, succeed};
 use crate::scratch::scratch;
+use crate::signals::await_serving;
 
 /// The comments of the packets, those without one included.
 pub(crate) fn comments(path: &Path) -> Vec<String> {
@@ -258,4 +260,115 @@ fn each_script_has_a_capture_with_states_and_drops() {
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+/// A run whose capture cannot be written says so once, goes on, tells its result, and exits with 1.
+fn breaks_off(command: &mut Command, reason: &str, result: &str) {
+    let output = output(command);
+    let (text, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{command:?}: {error}");
+    assert_eq!(error.matches("the capture is not whole").count(), 1, "{command:?}: {error}");
+    assert!(error.contains(reason), "{command:?}: {error}");
+    assert!(text.contains(result), "{command:?}: {text} {error}");
+}
+
+#[test]
+fn a_full_disk_ends_a_capture_and_not_the_run() {
+    let full =
+        "--pcap: the capture is not whole: No space left on device (os error 28); is the disk";
+    let reason = &full.replace("--pcap", "--pcap /dev/full");
+    for (words, result) in [
+        // Whole at once, and broken by the last flush.
+        ("load -n 300 -c 2 -K", "Requests:      300"),
+        ("load -n 1 -c 1", "Success rate:  100.00%"),
+        ("load -n 20000 -c 2 --shards 2", "Requests:      20,000"),
+        ("load -n 300 --json", "\"schema\": \"whimbrel.load/1\""),
+        ("crr -n 300", "TCP_CRR"),
+        ("bulk send -n 4M", "sender"),
+    ] {
+        let mut command = whimbrel(&words.split(' ').collect::<Vec<_>>());
+        breaks_off(command.args(["--pcap", "/dev/full"]), reason, result);
+    }
+    // What --fail-if says of the result comes first.
+    let (code, error) =
+        fail(&mut whimbrel(&["load", "-n", "9", "--pcap", "/dev/full", "--fail-if", "rps>0"]));
+    assert!(code == 3 && error.contains("the capture is not whole"), "{error}");
+}
+
+#[test]
+fn a_server_goes_on_without_its_capture() {
+    let Some(net) = Net::with(&["curl"]) else { return };
+    let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args("serve -w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".split(' '));
+    command.args(["--pcap", "/dev/full"]);
+    let mut serve = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut said = await_serving(&mut serve);
+    // More than what is gathered before it is written.
+    net.run("curl -sS --fail --max-time 20 -o /dev/null http://10.9.0.2/[1-1000]");
+    serve.signal(Signal::TERM);
+    let mut text = String::new();
+    said.read_to_string(&mut text).unwrap();
+    let mut error = String::new();
+    serve.take_stderr().read_to_string(&mut error).unwrap();
+    assert_eq!(serve.wait().code(), Some(1), "{error}");
+    assert!(text.contains("1 connection, 1000 requests (0 refused)"), "{text}");
+    assert_eq!(
+        error.matches("is the disk full?; the run goes on without it").count(),
+        1,
+        "{error}"
+    );
+}
+
+#[test]
+fn a_folder_that_vanished_ends_a_capture_at_its_next_file() {
+    let folder = scratch("pcap-vanished");
+    fs::create_dir_all(&folder).unwrap();
+    let capture = format!("{},rotate=20k", folder.join("a.pcapng").display());
+    let mut load =
+        whimbrel(&["load", "-z", "1h", "-c", "1", "-q", "200", "-K", "--pcap", &capture]);
+    let load = Running::start(load.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    await_that("it captures", || folder.join("a_00002.pcapng").exists());
+    fs::remove_dir_all(&folder).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    interrupt(load.id());
+    let output = load.output();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains(".pcapng: No such file or directory"), "{error}");
+    assert_eq!(error.matches("the capture is not whole").count(), 1, "{error}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Success rate:  100.00%"));
+}
+
+#[test]
+fn a_reader_that_left_ends_what_only_captures_and_the_reason_is_told_once() {
+    let (folder, load) = captured_load("pcap-reader");
+    let wire = format!("pcap:{load},addr=10.0.0.2/24");
+    let mut capture = whimbrel(&["pcap", "-w", &wire]);
+    let mut running = Running::start(capture.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    drop(running.take_stdout());
+    let mut error = String::new();
+    running.take_stderr().read_to_string(&mut error).unwrap();
+    assert_eq!(running.wait().code(), Some(1), "{error}");
+    assert_eq!(
+        error.matches("--output -: the capture is not whole: Broken pipe").count(),
+        1,
+        "{error}"
+    );
+    assert!(error.contains("not all frames captured"), "{error}");
+    drop(folder);
+}
+
+#[test]
+fn scripts_go_on_where_their_captures_cannot_be_written() {
+    let file = scratch("pcap-no-folder");
+    fs::write(&file, "").unwrap();
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts/rfc9293/established");
+    let mut run = whimbrel(&["script", "run", scripts, "--quiet", "--pcap-dir"]);
+    let output = output(run.arg(&file));
+    let (text, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert_eq!(error.matches("--pcap-dir: cannot write").count(), 1, "{error}");
+    assert!(text.contains(" passed, "), "{text}");
 }

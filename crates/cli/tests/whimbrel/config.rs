@@ -62,3 +62,26 @@ fn a_variable_that_means_nothing_is_an_error() {
         "{error}"
     );
 }
+
+#[test]
+fn dash_s_help_lists_every_tunable_with_its_value_its_range_and_what_it_is_for() {
+    for command in ["serve", "load", "crr", "bulk send", "script run x.pkt", "pcap -w tun:x"] {
+        let words = format!("{command} -S help --profile freebsd -S syn_retries=9");
+        let text = succeed(&mut whimbrel(&words));
+        for info in whimbrel_tcp::TUNABLES {
+            let at = text.find(&format!("\n{}=", info.name.text));
+            let entry = &text[at.unwrap_or_else(|| panic!("{}: {text}", info.name.text))..];
+            let entry = entry[1..].split("\n\n").next().unwrap();
+            let (rule, rest) = entry.split_once(char::is_whitespace).unwrap();
+            assert!(!rule.ends_with('='), "{entry}");
+            if let Some((least, most)) = info.range() {
+                assert!(entry.contains(&format!("{least} to {most}")), "{entry}");
+            }
+            let help = rest.lines().last().unwrap();
+            assert!(help.starts_with("    ") && help.trim().len() > 2, "{entry}");
+        }
+        assert!(text.contains("net.ipv4.tcp_syn_retries=9  "), "{text}");
+        assert!(text.contains("tw.rst=ignore"), "the profile's: {text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

@@ -179,7 +179,6 @@ fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none()
     }
     let full = whimbrel("load -n 20 -o /dev/full");
     assert_says(&full, 1, &["--output /dev/full", "No space left"]);
-    assert_says(&whimbrel("load -n 20 --pcap /dev/full"), 1, &["--pcap", "is the disk full?"]);
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod config;
 #[cfg(test)]
 mod crr;
 #[cfg(test)]
+mod default_wire;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod documents;
@@ -54,6 +56,8 @@ mod script;
 mod serve;
 #[cfg(test)]
 mod shards;
+#[cfg(test)]
+mod signals;
 #[cfg(test)]
 mod sim;
 #[cfg(test)]

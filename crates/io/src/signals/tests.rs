@@ -4,6 +4,21 @@ use super::*;
 use crate::sys::{Interest, PollFd, ppoll};
 
 #[test]
+fn a_question_is_asked_once_however_often_the_signal_comes() {
+    let question = Question::install().unwrap();
+    let is_asked = || {
+        let mut fds = [PollFd::new(&question, Interest::Read)];
+        ppoll(&mut fds, Some(Duration::ZERO)).unwrap() == 1
+    };
+    assert!(!is_asked());
+    low_level::raise(SIGUSR1).unwrap();
+    low_level::raise(SIGUSR1).unwrap();
+    assert!(is_asked());
+    question.take().unwrap();
+    assert!(!is_asked());
+}
+
+#[test]
 fn a_signal_sets_stop_and_wakes_who_sleeps_on_it() {
     let stop = Stop::new().unwrap();
     let _signals = Signals::install(&stop).unwrap();

@@ -1,4 +1,5 @@
 //! What a second signal does: a handler that a safe library cannot offer, because it tells the time.
+//! And whether a signal is ignored.
 
 use std::io;
 use std::sync::Arc;
@@ -55,6 +56,17 @@ pub(crate) fn end_at_second(
     // SAFETY: the handler reads a clock, changes an atomic and may send a signal. It allocates nothing
     // and takes no lock, so it may interrupt whatever does.
     unsafe { low_level::register(signal, act) }
+}
+
+/// Whether this process ignores `signal`.
+pub(crate) fn is_ignored(signal: i32) -> io::Result<bool> {
+    // SAFETY: a `sigaction` of zeros is one: no handler, no flags, an empty mask.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes what stands there now into what was lent, and changes nothing.
+    if unsafe { libc::sigaction(signal, std::ptr::null(), &mut now) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(now.sa_sigaction == libc::SIG_IGN)
 }
 
 const NONE: u64 = u64::MAX;

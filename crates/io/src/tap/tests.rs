@@ -157,6 +157,24 @@ fn a_full_disk_ends_the_capture_and_not_the_stack() {
 }
 
 #[test]
+fn whoever_wants_to_know_why_a_capture_ended_is_told_once_and_at_once() {
+    let told: Arc<Mutex<Vec<io::ErrorKind>>> = Arc::default();
+    let witness: Witness = {
+        let told = Arc::clone(&told);
+        Box::new(move |failure| told.lock().unwrap().push(failure.kind()))
+    };
+    let mut first = Tap::begin_before(Some(witness), TapConfig::new("wire", Medium::Ip), Full);
+    assert_eq!(*told.lock().unwrap(), [io::ErrorKind::StorageFull]);
+    let (mut second, mut shard) = (first.of_another_shard(), shard(1));
+    for tap in [&mut first, &mut second] {
+        tap.rx(Instant::ZERO, &mut shard, &[RxFrame::new(&[0x45; 30], SegMeta::SINGLE)]);
+    }
+    assert!(first.finish().is_err());
+    assert_eq!(second.finish().unwrap(), 1, "the reason was told already");
+    assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+#[test]
 fn the_taps_of_several_shards_write_one_file() {
     let file = Shared::default();
     let mut first = tap(file.clone(), 64);

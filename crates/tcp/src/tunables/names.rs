@@ -237,9 +237,12 @@ pub(super) fn find_one(name: &str) -> Option<&'static TunableInfo> {
     }
 }
 
-/// Up to three names like `typed`, the nearest first: those that hold it, then those that fewest
-/// changes of a letter lead to.
-pub(super) fn near(typed: &str) -> Vec<&'static str> {
+/// Up to three of `names` like `typed`, the nearest first: those that hold it, then those that fewest
+/// changes of a letter lead to. Each name comes with what is shown for it.
+pub fn names_like<'n>(
+    typed: &str,
+    names: impl IntoIterator<Item = (&'n str, &'n str)>,
+) -> Vec<&'n str> {
     let typed = typed.to_ascii_lowercase();
     let limit = typed.len() / 3 + 1;
     let distance = |name: &str| {
@@ -251,8 +254,8 @@ pub(super) fn near(typed: &str) -> Vec<&'static str> {
         let least = changes(&typed, &lower).min(changes(&typed, last) + 1);
         (least <= limit).then_some(least)
     };
-    let mut near: Vec<_> =
-        every_name().filter_map(|(name, shown)| Some((distance(name)?, shown))).collect();
+    let near = names.into_iter().filter_map(|(name, shown)| Some((distance(name)?, shown)));
+    let mut near: Vec<_> = near.collect();
     near.sort_by_key(|(distance, _)| *distance);
     let mut shown = Vec::new();
     for (_, name) in near {
@@ -261,6 +264,11 @@ pub(super) fn near(typed: &str) -> Vec<&'static str> {
         }
     }
     shown
+}
+
+/// The names of tunables like `typed`.
+pub(super) fn near(typed: &str) -> Vec<&'static str> {
+    names_like(typed, every_name())
 }
 
 /// Every name, and what is shown for it: for a field the tunable's own name.
