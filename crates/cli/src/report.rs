@@ -44,6 +44,8 @@ pub(crate) enum Form {
 #[derive(Debug)]
 enum Out {
     Standard,
+    /// The standard error: something else goes to the standard output.
+    Error,
     File(File, PathBuf),
 }
 
@@ -73,6 +75,13 @@ impl Report {
             self.out = Out::File(file, path);
         }
         Ok(())
+    }
+
+    /// Something else goes to the standard output: what people are told goes to the standard error.
+    pub(crate) fn leave_standard_output(&mut self) {
+        if matches!(self.out, Out::Standard) {
+            self.out = Out::Error;
+        }
     }
 
     /// In which form.
@@ -127,7 +136,7 @@ impl Report {
             return Err(failure);
         }
         match (self.form, &self.out) {
-            (Form::Text, Out::Standard) if self.options.quiet => Ok(()),
+            (Form::Text, Out::Standard | Out::Error) if self.options.quiet => Ok(()),
             (Form::Text, Out::Standard) => self.write(&paint(text)),
             _ => self.write(text),
         }
@@ -194,6 +203,7 @@ impl Report {
                 file.write_all(text.as_bytes()).map_err(|error| refused(path, &error))
             }
             Out::Standard => output::print_on(anstream::stdout().lock(), text),
+            Out::Error => output::print_on(anstream::stderr().lock(), text),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::Args;
+use whimbrel_io::signals::Question;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
     Clock, Device, KeySource, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tap,
@@ -23,6 +24,8 @@ use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::{self, EndsAll, ShardOptions};
 use crate::size;
 
+mod access_log;
+mod asked;
 mod board;
 mod closing;
 mod content;
@@ -35,6 +38,8 @@ mod port;
 mod report;
 mod server;
 
+use access_log::AccessLog;
+use asked::Desk;
 use board::{Board, Totals};
 use closing::Closing;
 pub(crate) use plan::OctetServer;
@@ -74,10 +79,15 @@ pub(crate) struct Arguments {
     /// with the length and CRC-32 of what was sent.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse)]
     body: u64,
-    /// Speak HTTP/2, to clients that know it beforehand (RFC 9113 3.3: no TLS, no Upgrade), as in
-    /// curl --http2-prior-knowledge.
-    #[arg(long, conflicts_with_all = ["RoleOptions", "keepalive", "close"])]
+    /// Speak HTTP/2, too, with clients that begin with it (RFC 9113 3.3: no TLS, no Upgrade), as curl
+    /// --http2-prior-knowledge does; with all others HTTP/1.1.
+    #[arg(long, conflicts_with = "RoleOptions")]
     h2c: bool,
+    /// Append a line for each request to this file, or with - to the standard output, in the combined
+    /// format of web servers' logs. The server never waits for it: what a disk does not keep up with
+    /// is lost, and counted.
+    #[arg(long, value_name = "FILE", conflicts_with = "RoleOptions")]
+    access_log: Option<std::path::PathBuf>,
     /// Serve the files below this directory instead.
     #[arg(long, value_name = "DIR", conflicts_with = "body")]
     file_root: Option<std::path::PathBuf>,
@@ -89,7 +99,7 @@ pub(crate) struct Arguments {
     max_body: u64,
     /// How long the head of a request may take in all, before it is answered by 408. (HTTP/2:
     /// a connection without a request is closed after a minute, whatever else it sends.)
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantity::some_time, conflicts_with_all = ["RoleOptions", "h2c"])]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantity::some_time, conflicts_with = "RoleOptions")]
     head_timeout: std::time::Duration,
     /// Whether a connection serves more than one request, if its client wishes so.
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, conflicts_with = "RoleOptions")]
@@ -158,18 +168,27 @@ pub(crate) enum Closer {
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let told = told(&arguments.output)?;
-    start(&Plan::new(arguments)?, told)
+    start(Plan::new(arguments)?, told)
 }
 
 /// Serves octets for another command until it is interrupted.
 pub(crate) fn octets(server: &OctetServer<'_>) -> Result<(), Failure> {
     let told = told(server.output)?;
-    start(&Plan::octets(server)?, told)
+    start(Plan::octets(server)?, told)
 }
 
 /// Whom it tells what it does.
 fn told(options: &OutputOptions) -> Result<report::Told, Failure> {
     report::Told::new(options, &["whimbrel"], &json::FIGURES)
+}
+
+/// Whom a server tells of itself, and who ends it.
+struct Told<'s> {
+    report: Report,
+    stop: &'s Stop,
+    clock: Clock,
+    /// Asks how it is.
+    question: &'s Question,
 }
 
 /// What is left of a server.
@@ -182,20 +201,29 @@ struct Served {
     replayed: Option<String>,
 }
 
-fn start(plan: &Plan, mut told: report::Told) -> Result<(), Failure> {
+fn start(mut plan: Plan, mut told: report::Told) -> Result<(), Failure> {
     // Each shard opens its own: whether that can be done is known before the wire is taken.
-    drop(Server::<Shard>::open(plan)?);
+    drop(Server::<Shard>::open(&plan)?);
     told.open()?;
+    if access_log::is_standard_output(&plan.access_log) {
+        told.leave_standard_output();
+    }
+    plan.log = plan.access_log.as_deref().map(AccessLog::open).transpose()?;
     let report = Report::new(told);
-    let ran = drive::measure(|stop| serve_wire(plan, report, stop))?;
-    Report::conclude(plan, ran)
+    let question = Question::install().map_err(Failure::run)?;
+    let ran = drive::measure(|stop| serve_wire(&plan, report, (stop, &question)))?;
+    Report::conclude(&plan, ran)
 }
 
-fn serve_wire(plan: &Plan, report: Report, stop: &Stop) -> Result<Ran<Served>, Failure> {
+fn serve_wire(
+    plan: &Plan,
+    report: Report,
+    (stop, question): (&Stop, &Question),
+) -> Result<Ran<Served>, Failure> {
     let clock = Clock::start();
-    let told = (report, stop, clock);
+    let told = Told { report, stop, clock, question };
     match &plan.ground.wire {
-        WireSpec::Kernel => kernel::serve(plan, told.0, stop),
+        WireSpec::Kernel => kernel::serve(plan, told),
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
             let tuns = Tun::open_queues(config)?;
             let headline =
@@ -227,7 +255,7 @@ fn serve_wire(plan: &Plan, report: Report, stop: &Stop) -> Result<Ran<Served>, F
 fn serve_queues<D: Device + Send>(
     plan: &Plan,
     mut devices: Vec<D>,
-    told: (Report, &Stop, Clock),
+    told: Told<'_>,
     headline: &str,
 ) -> Result<Ran<Served>, Failure> {
     let wire = &plan.ground.wire;
@@ -250,9 +278,11 @@ fn serve<D: Device + Send>(
     plan: &Plan,
     (devices, steering): (Vec<D>, SteeringOf<D>),
     wakers: Vec<Waker>,
-    ((mut report, stop, clock), headline): ((Report, &Stop, Clock), &str),
+    (told, headline): (Told<'_>, &str),
 ) -> Result<Ran<Served>, Failure> {
+    let Told { mut report, stop, clock, question } = told;
     let board = Arc::new(Board::new(devices.len()));
+    let desk = Desk::new(devices.len(), plan.log.clone());
     let mut secrets = plan.ground.secrets()?;
     if let Some(key) = plan.group {
         key.share(&mut secrets);
@@ -260,9 +290,10 @@ fn serve<D: Device + Send>(
     let offloads = devices.first().map(Device::capabilities);
     let taps = capture::spread(open_tap(plan, &devices, clock)?, devices.len());
     let mut shards = Vec::new();
+    let awake = wakers.clone();
     for (((number, device), waker), tap) in devices.into_iter().enumerate().zip(wakers).zip(taps) {
         let (shard, listeners) = open_shard(plan, &device, &secrets)?;
-        let place = Place::new(number, Arc::clone(&board), None);
+        let place = Place::new(number, (Arc::clone(&board), Arc::clone(&desk)));
         shards.push(ServedShard { device, shard, listeners, waker, place, tap });
     }
     report.begin(plan, headline);
@@ -279,7 +310,11 @@ fn serve<D: Device + Send>(
                 })
             })
             .collect();
-        threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>()
+        let asked = scope.spawn(|| desk.stay(question, stop, (&awake, clock)));
+        let ended: Vec<_> = threads.into_iter().map(shards::join).collect();
+        let ended = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
+        shards::join(asked)?;
+        Ok::<_, Failure>(ended)
     })?;
     let states = ended.iter().map(|shard| StackState::of(&shard.shard));
     let mut strays = SteeringCounters::default();

@@ -10,17 +10,19 @@
 //! many peers read slowly ([`shelf`]); uploads, which must not be closed, are too.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use whimbrel_apps::http::path::PathNames;
 use whimbrel_apps::http::{
-    Answer, Body, BodySource, Method, RangeOutcome, Request, Response, Site, SourceError, Status,
-    Upload, content_type,
+    Answer, Body, BodySource, EntityTag, Judgment, Method, RangeOutcome, Request, Response, Site,
+    SourceError, Status, Upload, Validators, content_type, validators,
 };
 use whimbrel_io::descriptors;
 
@@ -78,6 +80,16 @@ impl FileRoot {
         (!hidden).then_some(found)
     }
 
+    /// Whether what a path names would be served: it can be resolved, and what is there be read.
+    fn is_served(&self, path: &PathNames) -> bool {
+        self.resolve(path).is_some_and(|found| match fs::metadata(&found) {
+            Ok(it) if it.is_dir() => fs::read_dir(&found).is_ok(),
+            // A pipe would not be opened before somebody writes.
+            Ok(it) => it.is_file() && self.shelf.open(&found).is_ok(),
+            Err(_) => false,
+        })
+    }
+
     fn directory(&self, found: &Path, path: &PathNames, request: &Request<'_>) -> Response {
         if !path.directory {
             // Relative links in the page would lead beside it.
@@ -89,7 +101,7 @@ impl FileRoot {
         index.names.push(INDEX.into());
         match self.resolve(&index).filter(|index| index.is_file()) {
             Some(index) => self.file(&index, request),
-            None => listing::page(found, path),
+            None => listing::page(found, path, |path| self.is_served(path)),
         }
         .unwrap_or_else(|error| failed(&error, request))
     }
@@ -114,6 +126,11 @@ impl FileRoot {
             let text = "PUT makes no directories, and the one of this path is not there\n";
             return Response::text(Status::CONFLICT, text).into();
         };
+        let there = fs::metadata(parent.join(&name)).ok().filter(Metadata::is_file);
+        let there = there.map(|there| validators_of(&there, now()));
+        if validators::judge(request, there.as_ref()) != Judgment::Holds {
+            return Response::precondition_failed().into();
+        }
         if Arc::strong_count(&self.uploading) > self.most_uploads {
             let text = format!(
                 "{} uploads go on already, the most (half of `ulimit -n`, but for a few, among the \
@@ -135,18 +152,25 @@ impl FileRoot {
     fn file(&self, path: &Path, request: &Request<'_>) -> io::Result<Response> {
         // What cannot be read is known before the response begins.
         let file = self.shelf.open(path)?;
-        let identity = Identity::of(&file.metadata()?);
+        let metadata = file.metadata()?;
+        let version = validators_of(&metadata, now());
+        match validators::judge(request, Some(&version)) {
+            Judgment::Holds => {}
+            Judgment::NotModified => return Ok(version.not_modified()),
+            Judgment::Failed => return Ok(Response::precondition_failed()),
+        }
+        let identity = Identity::of(&metadata);
         let length = identity.length;
         let media = content_type(&path.to_string_lossy());
         let body = |first, count| self.body(&file, identity, path, first..first + count);
-        let response = match request.range(length) {
+        let response = match validators::range(request, length, &version) {
             RangeOutcome::Whole => Response::new(Status::OK, media, body(0, length)?),
             RangeOutcome::Part(range) => {
                 Response::partial(range, length, media, body(range.first, range.length())?)
             }
             RangeOutcome::Unsatisfiable => return Ok(Response::range_not_satisfiable(length)),
         };
-        Ok(response.with_field("Accept-Ranges", "bytes"))
+        Ok(version.mark(response.with_field("Accept-Ranges", "bytes")))
     }
 
     /// A part of a file: at once if it is short; else piece by piece, and the file is opened again
@@ -228,6 +252,26 @@ impl BodySource for FileSource {
     }
 }
 
+/// What tells this version of a file from others: its place, its length, and when it was changed by the
+/// system's clock, which unlike the time that files bear nobody can set back. As long as it may change
+/// again within that clock's step and keep all three, the tag is a weak one.
+fn validators_of(metadata: &Metadata, now: Duration) -> Validators {
+    let seconds = u64::try_from(metadata.ctime()).unwrap_or(0);
+    let nanos = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
+    let changed = Duration::new(seconds, nanos);
+    let (inode, length) = (metadata.ino(), metadata.len());
+    let opaque = format!("{inode:x}-{length:x}-{:x}", changed.as_nanos());
+    let is_settled = now.saturating_sub(changed) >= CLOCK_STEP;
+    let tag = if is_settled { EntityTag::strong } else { EntityTag::weak };
+    let modified = u64::try_from(metadata.mtime()).unwrap_or(0);
+    Validators { tag: tag(opaque), modified, now: now.as_secs() }
+}
+
+/// Since 1970.
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 fn failed(error: &io::Error, request: &Request<'_>) -> Response {
     match error.kind() {
         io::ErrorKind::NotFound => Response::not_found(request),
@@ -246,6 +290,8 @@ fn unavailable(text: impl Into<Cow<'static, str>>) -> Response {
     Response::text(Status::SERVICE_UNAVAILABLE, text).with_field("Retry-After", "1")
 }
 
+/// No file system that is common counts in larger steps: those of FAT are of two seconds.
+const CLOCK_STEP: Duration = Duration::from_secs(2);
 const INDEX: &str = "index.html";
 const READING: &str = "GET, HEAD";
 const WRITING: &str = "GET, HEAD, PUT";

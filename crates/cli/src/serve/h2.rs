@@ -1,5 +1,5 @@
-//! `serve --h2c`: HTTP/2 in clear text, by prior knowledge (RFC 9113 3.3), of the same sites over the
-//! same transports.
+//! `serve --h2c`: HTTP/2 in clear text, by prior knowledge (RFC 9113 3.3), and HTTP/1.1 at the same
+//! port, of the same sites over the same transports. What a connection speaks its first octets say.
 //!
 //! The protocol is hyper's. Of a runtime it needs none: each connection is a future that the model
 //! polls when something happened to it, and whose octets go through a pipe in memory.
@@ -11,31 +11,38 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use hyper::server::conn::http2;
-use whimbrel_apps::http::{Limits, Statistics};
+use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Limits, Site, Statistics};
 use whimbrel_apps::idle::IdleList;
 use whimbrel_apps::pace::{Pace, Pacing};
 use whimbrel_apps::{Happening, Model, Reading, Transport};
 use whimbrel_tcp::Instant;
+use whimbrel_wire::Endpoint;
 
-use super::content::Content;
-use answer::{Answerer, Shared};
+use answer::{Answerer, Common, Shared};
 use bell::{Bell, Bells};
 use pipe::{Near, Pipe};
 use tasks::Tasks;
 
+// Named by their files, so that tests elsewhere find them, too.
+#[path = "h2/answer.rs"]
 mod answer;
+#[path = "h2/bell.rs"]
 mod bell;
+#[path = "h2/pipe.rs"]
 mod pipe;
+#[path = "h2/tasks.rs"]
 mod tasks;
 
-/// Serves [`Content`] over the connections of one transport, whose listeners are all its own.
-pub(crate) struct H2Server<T: Transport> {
-    shared: Rc<Shared>,
+/// Serves a [`Site`] over the connections of one transport, whose listeners are all its own.
+pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
+    shared: Rc<Shared<S>>,
     limits: Limits,
+    /// Whoever speaks HTTP/1.1.
+    plain: HttpServer<Common<S>, T>,
     /// By [`Transport::place`].
-    slots: Vec<Option<Slot<T::Id>>>,
+    slots: Vec<Option<Slot<S, T::Id>>>,
     /// Of connections whose future is to be polled.
     bells: Arc<Bells>,
     idle: IdleList,
@@ -44,9 +51,17 @@ pub(crate) struct H2Server<T: Transport> {
     statistics: Statistics,
 }
 
-struct Slot<I> {
+/// A connection that does not speak HTTP/1.1, as far as is known.
+enum Slot<S: Site + 'static, I> {
+    /// Its first octets leave open what it speaks.
+    New { id: I, octets: BytesMut },
+    /// It speaks HTTP/2.
+    Known(Box<Speaker<S, I>>),
+}
+
+struct Speaker<S: Site + 'static, I> {
     id: I,
-    connection: Pin<Box<Served>>,
+    connection: Pin<Box<Served<S>>>,
     tasks: Tasks,
     near: Near,
     /// What the transport had no room for yet.
@@ -56,7 +71,7 @@ struct Slot<I> {
     over: bool,
 }
 
-type Served = http2::Connection<Pipe, Answerer, Tasks>;
+type Served<S> = http2::Connection<Pipe, Answerer<S>, Tasks>;
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,12 +80,21 @@ enum Parting {
     Abort,
 }
 
-impl<T: Transport> H2Server<T> {
+/// Who keeps the logs of one server, if somebody does: that of each protocol its own.
+pub(crate) type Journals = Option<[Box<dyn Journal + Send>; 2]>;
+
+impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     /// A server without connections.
-    pub(crate) fn new(content: Content, limits: Limits, pace: Pace) -> Self {
+    pub(crate) fn new(site: S, limits: Limits, pace: Pace, journals: Journals) -> Self {
+        let [plain, fancy] = journals.map_or([None, None], |both| both.map(Some));
+        let site = Common::new(site);
+        // Connections are accepted here, at the pace that was asked for.
+        let later = Pace { accept: std::time::Duration::ZERO, ..pace };
+        let plain = HttpServer::new(site.clone(), limits).with_pace(later).with_journal(plain);
         Self {
-            shared: Rc::new(Shared::new(content, limits, pace.think)),
+            shared: Rc::new(Shared::new(site, limits, pace.think, fancy)),
             limits,
+            plain: plain.behind_another(),
             slots: Vec::new(),
             bells: Arc::default(),
             idle: IdleList::default(),
@@ -83,18 +107,25 @@ impl<T: Transport> H2Server<T> {
     /// What happened so far.
     pub(crate) fn statistics(&self) -> Statistics {
         let (requests, refused) = self.shared.answered();
-        Statistics { requests, refused, ..self.statistics }
+        let mut both = *self.plain.statistics();
+        both += Statistics { requests, refused, ..self.statistics };
+        both
+    }
+
+    /// The time for the `Date` field of HTTP/1.1.
+    pub(crate) fn set_date(&mut self, date: HttpDate) {
+        self.plain.set_date(date);
     }
 
     /// Lets go of every connection: whoever has a stream open is reset.
     pub(crate) fn shut_down(&mut self, net: &mut T) {
         for place in 0..self.slots.len() {
             let Some(Some(slot)) = self.slots.get(place) else { continue };
-            let idle = slot.pending.is_empty() && slot.tasks.is_empty();
-            let parting = if idle { Parting::Close } else { Parting::Abort };
+            let parting = if slot.is_busy() { Parting::Abort } else { Parting::Close };
             self.release(net, place as u32, parting);
         }
         self.again.clear();
+        self.plain.shut_down(net);
     }
 
     fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
@@ -104,9 +135,8 @@ impl<T: Transport> H2Server<T> {
             if self.slots.len() <= place as usize {
                 self.slots.resize_with(place as usize + 1, || None);
             }
-            let slot = self.open(id, place);
             if let Some(entry) = self.slots.get_mut(place as usize) {
-                *entry = Some(slot);
+                *entry = Some(Slot::New { id, octets: BytesMut::new() });
             }
             self.statistics.accepted += 1;
             self.statistics.open += 1;
@@ -118,21 +148,71 @@ impl<T: Transport> H2Server<T> {
         }
     }
 
-    fn open(&self, id: T::Id, place: u32) -> Slot<T::Id> {
+    /// Reads the first octets of a connection, until they say what it speaks.
+    fn meet(&mut self, net: &mut T, place: u32, now: Instant) {
+        let Some(Some(Slot::New { id, octets })) = self.slots.get_mut(place as usize) else {
+            return;
+        };
+        let id = *id;
+        let is_settled = match net.recv(id) {
+            Reading::Data(more) => {
+                octets.extend_from_slice(&more);
+                // RFC 9113 3.4: the client begins with these 24 octets; no request of HTTP/1.1 does.
+                octets.len() >= PREFACE.len() || !PREFACE.starts_with(octets)
+            }
+            // Whether that is an end or a failure whoever speaks HTTP/1.1 finds again.
+            Reading::End | Reading::Failed(_) => true,
+            Reading::Pending => return,
+        };
+        if !is_settled {
+            return self.bells.ring(place);
+        }
+        let octets = std::mem::take(octets).freeze();
+        if !octets.starts_with(PREFACE) {
+            self.slots[place as usize] = None;
+            self.idle.remove(place);
+            self.statistics.accepted -= 1;
+            self.statistics.open -= 1;
+            return self.plain.adopt(net, id, octets, now);
+        }
+        self.statistics.received += octets.len() as u64;
+        let speaker = self.open(id, place, octets, net.remote(id));
+        self.slots[place as usize] = Some(Slot::Known(Box::new(speaker)));
+        self.drive(net, place, now);
+    }
+
+    fn open(
+        &self,
+        id: T::Id,
+        place: u32,
+        octets: Bytes,
+        peer: Option<Endpoint>,
+    ) -> Speaker<S, T::Id> {
         let (near, far) = pipe::pair();
+        near.give(octets);
         let tasks = Tasks::default();
         let connection = http2::Builder::new(tasks.clone())
             .max_concurrent_streams(STREAMS)
-            .serve_connection(far, Answerer(Rc::clone(&self.shared)));
+            .max_header_list_size(u32::try_from(self.limits.head).unwrap_or(u32::MAX))
+            .max_send_buf_size(SEND_BUFFER)
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .max_local_error_reset_streams(Some(RESETS))
+            .max_pending_accept_reset_streams(Some(RESETS))
+            .serve_connection(far, Answerer { shared: Rc::clone(&self.shared), peer });
         let waker = Waker::from(Arc::new(Bell::new(place, &self.bells)));
         let connection = Box::pin(connection);
-        Slot { id, connection, tasks, near, pending: Bytes::new(), waker, over: false }
+        Speaker { id, connection, tasks, near, pending: Bytes::new(), waker, over: false }
     }
 
     /// Moves a connection on until it must wait.
     fn drive(&mut self, net: &mut T, place: u32, now: Instant) {
         for _ in 0..STEPS {
-            let Some(Some(slot)) = self.slots.get_mut(place as usize) else { return };
+            let slot = match self.slots.get_mut(place as usize) {
+                Some(Some(Slot::Known(slot))) => slot,
+                Some(Some(Slot::New { .. })) => return self.meet(net, place, now),
+                _ => return,
+            };
             let before = (self.statistics.received, self.statistics.sent);
             let answered = self.shared.answered();
             let busy = slot.is_busy();
@@ -157,10 +237,10 @@ impl<T: Transport> H2Server<T> {
         self.idle.remove(place);
         self.statistics.open -= 1;
         match parting {
-            Parting::Close => net.close(slot.id),
+            Parting::Close => net.close(slot.id()),
             Parting::Abort => {
                 self.statistics.failed += 1;
-                net.abort(slot.id);
+                net.abort(slot.id());
             }
         }
     }
@@ -168,7 +248,7 @@ impl<T: Transport> H2Server<T> {
     /// The place of a connection, if it is one of ours.
     fn place_of(&self, id: T::Id) -> Option<u32> {
         let slot = self.slots.get(T::place(id) as usize)?.as_ref()?;
-        (slot.id == id).then(|| T::place(id))
+        (slot.id() == id).then(|| T::place(id))
     }
 
     fn on_happening(&mut self, net: &mut T, happening: Happening<T>, now: Instant) {
@@ -179,8 +259,9 @@ impl<T: Transport> H2Server<T> {
                 }
             }
             Happening::Readable(id) | Happening::Writable(id) | Happening::Closed(id, _) => {
-                if let Some(place) = self.place_of(id) {
-                    self.drive(net, place, now);
+                match self.place_of(id) {
+                    Some(place) => self.drive(net, place, now),
+                    None => _ = self.plain.on_happening(net, &happening, now),
                 }
             }
             // Nothing here opens connections.
@@ -194,9 +275,10 @@ impl<T: Transport> H2Server<T> {
             if now < since + self.limits.idle {
                 return;
             }
-            let thinks = self.slots.get(place as usize).is_some_and(|slot| {
-                slot.as_ref().is_some_and(|slot| !slot.tasks.is_empty() && slot.pending.is_empty())
-            });
+            let thinks = match self.slots.get(place as usize) {
+                Some(Some(Slot::Known(slot))) => !slot.tasks.is_empty() && slot.pending.is_empty(),
+                _ => false,
+            };
             if thinks && self.shared.is_thinking() {
                 self.idle.touch(place, now);
                 continue;
@@ -214,7 +296,23 @@ enum Step {
     Over(Parting),
 }
 
-impl<I: Copy> Slot<I> {
+impl<S: Site + 'static, I: Copy> Slot<S, I> {
+    fn id(&self) -> I {
+        match self {
+            Self::New { id, .. } => *id,
+            Self::Known(speaker) => speaker.id,
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        match self {
+            Self::New { octets, .. } => !octets.is_empty(),
+            Self::Known(speaker) => speaker.is_busy(),
+        }
+    }
+}
+
+impl<S: Site + 'static, I: Copy> Speaker<S, I> {
     /// Whether a request is being answered, or what was said has not left.
     fn is_busy(&self) -> bool {
         !self.tasks.is_empty() || !self.pending.is_empty()
@@ -263,7 +361,7 @@ impl<I: Copy> Slot<I> {
     }
 }
 
-impl<T: Transport> Model<T> for H2Server<T> {
+impl<S: Site + 'static, T: Transport> Model<T> for H2Server<S, T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         self.shared.on_time(now);
         for _ in 0..budget {
@@ -277,7 +375,7 @@ impl<T: Transport> Model<T> for H2Server<T> {
                 self.accept(net, listener, now);
             } else {
                 self.expire(net, now);
-                return false;
+                return self.plain.poll(net, now, budget);
             }
         }
         true
@@ -285,7 +383,8 @@ impl<T: Transport> Model<T> for H2Server<T> {
 
     fn next_deadline(&self) -> Option<Instant> {
         let silent = self.idle.oldest().map(|(_, since)| since + self.limits.idle);
-        let due = [silent, self.shared.next_thought(), self.accepts.next_deadline()];
+        let (thought, accept) = (self.shared.next_thought(), self.accepts.next_deadline());
+        let due = [silent, thought, accept, self.plain.next_deadline()];
         due.into_iter().flatten().min()
     }
 }
@@ -296,6 +395,16 @@ const ACCEPTS: usize = 64;
 const STEPS: usize = 64;
 /// Streams that a connection may have open at a time: as many as RFC 9113 6.5.2 has it at the least.
 const STREAMS: u32 = 100;
+/// What one of them may have waiting for its peer to take it, octets.
+const SEND_BUFFER: usize = 64 << 10;
+/// What a peer may send before it is read, octets: of a connection, and of each of its streams. More is
+/// faster over long paths; and memory of a peer whose text is not wanted, a hundred times as much if it
+/// sends an octet in each frame.
+const WINDOW: u32 = 64 << 10;
+/// Streams that were reset, by either side, and that a connection still remembers.
+const RESETS: usize = 32;
+/// What whoever speaks HTTP/2 begins with (RFC 9113 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use whimbrel_apps::http::{CloseBy, KeepAlive, Statistics};
 use whimbrel_apps::peer::{Parting, Role};
 
 use super::Served;
+use super::access_log::LogLines;
 use super::plan::{ContentPlan, Plan, Protocol, SitePlan, Uploads};
 use crate::drive::Ran;
 use crate::load::json::pace;
@@ -38,6 +39,10 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Served>) -> Value {
             "slow_heads": slow_heads,
             "received": received,
             "sent": sent,
+            "access_log": plan.log.as_ref().map(|log| {
+                let LogLines { written, lost } = log.finish();
+                json!({ "written": written, "lost": lost })
+            }),
         }),
     );
     document.into()
@@ -51,6 +56,7 @@ fn config(plan: &Plan) -> Value {
         "fast_open": plan.fast_open,
         "cookie_group": plan.group.is_some(),
         "content": content(&plan.content),
+        "access_log": plan.access_log.as_ref().map(|path| path.display().to_string()),
         "h2c": matches!(plan.content, ContentPlan::Web(_, Protocol::H2c)),
         "close": close(plan),
         "keepalive": web.then_some(plan.limits.keep_alive == KeepAlive::AsAsked),

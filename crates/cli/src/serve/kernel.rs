@@ -4,26 +4,26 @@ use std::io;
 
 use whimbrel_apps::Model;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
-use whimbrel_io::{Clock, Stop};
 
+use super::asked::{self, Answer};
 use super::board::Totals;
 use super::port::{BUDGET, Dates};
-use super::report::Report;
 use super::server::Server;
-use super::{Plan, Served};
+use super::{Plan, Served, Told};
 use crate::doctor::Need;
 use crate::drive::{KernelNet, Ran};
 use crate::failure::Failure;
 
 /// Serves until it is stopped.
-pub(super) fn serve(plan: &Plan, mut report: Report, stop: &Stop) -> Result<Ran<Served>, Failure> {
+pub(super) fn serve(plan: &Plan, told: Told<'_>) -> Result<Ran<Served>, Failure> {
+    let Told { mut report, stop, clock, question } = told;
     let mut server = Server::open(plan)?;
     let mut net = KernelNet::new().map_err(Failure::run)?;
     for at in &plan.listen {
         net.listen(*at, plan.backlog).map_err(|error| refused(&error, &at.to_string()))?;
     }
     report.begin(plan, "the kernel's sockets");
-    let (clock, mut dates) = (Clock::start(), Dates::default());
+    let mut dates = Dates::default();
     while !stop.is_set() {
         let now = clock.now();
         dates.refresh(now, |date| server.set_date(date));
@@ -32,8 +32,17 @@ pub(super) fn serve(plan: &Plan, mut report: Report, stop: &Stop) -> Result<Ran<
         report.tick(now, || Totals::of(server.statistics(), None));
         if !more {
             let next = [server.next_deadline(), report.next_line()].into_iter().flatten().min();
-            let mut fds = [PollFd::new(&net, Interest::Read), PollFd::new(stop, Interest::Read)];
+            let mut fds = [
+                PollFd::new(question, Interest::Read),
+                PollFd::new(&net, Interest::Read),
+                PollFd::new(stop, Interest::Read),
+            ];
             ppoll(&mut fds, next.map(|next| clock.until(next))).map_err(Failure::run)?;
+            if fds[0].is_readable() {
+                question.take().map_err(Failure::run)?;
+                let totals = Totals::of(server.statistics(), None);
+                asked::tell(clock.now(), &Answer::of(totals, None), plan.log.as_ref());
+            }
         }
     }
     server.shut_down(&mut net);

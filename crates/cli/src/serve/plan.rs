@@ -11,6 +11,7 @@ use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_wire::{Address, Endpoint};
 
+use super::access_log::{AccessLog, is_standard_output};
 use super::{Arguments, Closer, RoleOptions, report};
 use crate::capture::CaptureOption;
 use crate::failure::Failure;
@@ -42,6 +43,9 @@ pub(crate) struct Plan {
     pub(crate) limits: Limits,
     /// At which pace it goes.
     pub(crate) pace: Pace,
+    /// Where a line for each request is written, and the log once it is.
+    pub(crate) access_log: Option<PathBuf>,
+    pub(crate) log: Option<AccessLog>,
 }
 
 /// What to serve.
@@ -151,6 +155,8 @@ impl Plan {
             content,
             limits: limits(arguments),
             pace,
+            access_log: access_log(arguments)?,
+            log: None,
         })
     }
 }
@@ -195,8 +201,21 @@ impl Plan {
             content,
             limits: Limits::default(),
             pace: server.pace,
+            access_log: None,
+            log: None,
         })
     }
+}
+
+/// Where a line for each request goes. What programs read of the standard output is not mixed with it.
+fn access_log(arguments: &Arguments) -> Result<Option<PathBuf>, Failure> {
+    let output = &arguments.output;
+    let is_document = output.json.is_some() || output.json_stream || output.csv;
+    if is_standard_output(&arguments.access_log) && is_document && output.output.is_none() {
+        let text = "-: the document goes there: give a file, or the document one by -o";
+        return Err(Failure::usage("--access-log", text));
+    }
+    Ok(arguments.access_log.clone())
 }
 
 fn check_wire(wire: &WireSpec) -> Result<(), Failure> {

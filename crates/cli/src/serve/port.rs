@@ -9,6 +9,7 @@ use whimbrel_io::{Activity, Port};
 use whimbrel_stack::{ListenerId, Shard};
 use whimbrel_tcp::Instant;
 
+use super::asked::{Answer, Desk};
 use super::board::{Board, Totals};
 use super::report::Report;
 use super::server::Server;
@@ -34,15 +35,23 @@ pub(crate) struct Place {
     pub(crate) report: Option<Report>,
     /// When it is to post again, if it does anything.
     due: Instant,
+    /// Where questions are asked, and how many were answered.
+    desk: Arc<Desk>,
+    answered: u64,
 }
 
 impl Place {
     /// Of the shard with this number.
-    pub(crate) fn new(shard: usize, board: Arc<Board>, report: Option<Report>) -> Self {
-        Self { shard, board, report, due: Instant::ZERO }
+    pub(crate) fn new(shard: usize, (board, desk): (Arc<Board>, Arc<Desk>)) -> Self {
+        Self { shard, board, report: None, due: Instant::ZERO, desk, answered: 0 }
     }
 
-    fn tell(&mut self, now: Instant, totals: impl Fn() -> Totals) {
+    fn tell(&mut self, now: Instant, shard: &Shard, totals: impl Fn() -> Totals) {
+        let asked = self.desk.asked();
+        if asked != self.answered {
+            self.answered = asked;
+            self.desk.answer(self.shard, asked, Answer::of(totals(), Some(shard)));
+        }
         if now >= self.due {
             self.board.post(self.shard, totals());
             self.due = now + POST_EVERY;
@@ -104,7 +113,8 @@ impl Port for ServePort {
         dates.refresh(now, |date| server.set_date(date));
         let more = self.server.poll(shard, now, BUDGET);
         let Self { server, listeners, place, .. } = self;
-        place.tell(now, || Totals::of(server.statistics(), Some((shard, listeners))));
+        let totals = || Totals::of(server.statistics(), Some((shard, listeners)));
+        place.tell(now, shard, totals);
         Activity::busy_if(more)
     }
 

@@ -11,6 +11,7 @@ use whimbrel_stack::shard::{Census, Memory, SocketState, StateCounts};
 use whimbrel_tcp::{Counters, Instant};
 use whimbrel_wire::{Address, Endpoint};
 
+use super::access_log::LogLines;
 use super::board::{StackTotals, Totals};
 use super::plan::Plan;
 use super::{Served, json};
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::options::Detail;
 use crate::quantity::{of, thousands};
 use crate::report::{Form, csv_heading, csv_row};
+use crate::wrap::wrap;
 use crate::{output, size};
 
 pub(crate) use crate::report::Report as Told;
@@ -123,20 +125,10 @@ impl Report {
 /// What was done, and what is left; and of several shards, what came in by the wrong queue.
 fn summary(plan: &Plan, ran: &Ran<Served>) -> String {
     let Served { totals, replayed, .. } = &ran.outcome;
-    let Statistics {
-        accepted, requests, refused, failed, silent, slow_heads, received, sent, ..
-    } = totals.statistics;
-    let late =
-        if slow_heads > 0 { format!(", {slow_heads} with a slow head") } else { String::new() };
-    let mut text = format!(
-        "served     {}, {} ({refused} refused); {} failed, {silent} silent for too long{late}\n\
-         octets     {} received, {} sent\n",
-        of(accepted, "connection"),
-        of(requests, "request"),
-        of(failed, "connection"),
-        size::display(received),
-        size::display(sent),
-    );
+    let mut text = served(&totals.statistics);
+    if let Some(log) = &plan.log {
+        text += &self::log(log.finish());
+    }
     if plan.ground.shards > 1 {
         let SteeringCounters { forwarded, dropped, .. } = ran.steering;
         text += &format!(
@@ -145,21 +137,51 @@ fn summary(plan: &Plan, ran: &Ran<Served>) -> String {
             thousands(dropped)
         );
     }
-    if let Some(StackTotals { in_segs, out_segs, retransmitted, resets, drops, census, .. }) =
-        totals.stack
-    {
-        let left = left_over(&census);
+    if let Some(stack) = &totals.stack {
+        let left = left_over(&stack.census);
+        text += &segments(stack);
         text += &format!(
-            "segments   {in_segs} in, {out_segs} out, {retransmitted} retransmitted, {resets} resets \
-             sent, {drops} dropped\nleft over: {} ({} in TIME-WAIT)\n",
+            "left over: {} ({} in TIME-WAIT)\n",
             if left.is_empty() { "none" } else { &left },
-            census.time_wait,
+            stack.census.time_wait,
         );
     }
     if let Some(replayed) = replayed {
         text += &format!("replayed   {replayed}\n");
     }
-    text
+    wrap(&text, INDENT)
+}
+
+/// What was served.
+pub(super) fn served(statistics: &Statistics) -> String {
+    let Statistics {
+        accepted, requests, refused, failed, silent, slow_heads, received, sent, ..
+    } = *statistics;
+    let late =
+        if slow_heads > 0 { format!(", {slow_heads} with a slow head") } else { String::new() };
+    format!(
+        "served     {}, {} ({refused} refused); {} failed, {silent} silent{late}\n\
+         octets     {} received, {} sent\n",
+        of(accepted, "connection"),
+        of(requests, "request"),
+        of(failed, "connection"),
+        size::display(received),
+        size::display(sent),
+    )
+}
+
+/// What passed the wire.
+pub(super) fn segments(stack: &StackTotals) -> String {
+    let StackTotals { in_segs, out_segs, retransmitted, resets, drops, .. } = stack;
+    format!(
+        "segments   {in_segs} in, {out_segs} out, {retransmitted} retransmitted, {resets} resets \
+         sent, {drops} dropped\n"
+    )
+}
+
+/// What became of the lines of the access log.
+pub(super) fn log(LogLines { written, lost }: LogLines) -> String {
+    format!("log        {}, {} lost\n", of(written, "line"), thousands(lost))
 }
 
 /// What a stack still holds beside TIME-WAIT; empty if nothing.
@@ -249,7 +271,7 @@ fn fill(memory: &Memory) -> String {
 }
 
 /// The states that sockets are in, and how many: `established 48, time-wait 61,100`.
-fn states(totals: &Totals) -> String {
+pub(super) fn states(totals: &Totals) -> String {
     let Some(StackTotals { census, states, .. }) = totals.stack else {
         return format!("{} open", thousands(totals.statistics.open as u64));
     };
@@ -319,6 +341,8 @@ pub(super) fn drops(counters: &Counters) -> u64 {
     counters.drops().map(|(_, count)| count).sum()
 }
 
+/// Where what a line of a summary says begins.
+pub(super) const INDENT: usize = 11;
 const SECOND: Duration = Duration::from_secs(1);
 /// Lines between two headings: a screen.
 const HEADING_EVERY: u64 = 20;

@@ -1,9 +1,10 @@
 //! What serves: the web, or octets.
 
-use whimbrel_apps::http::{HttpDate, HttpServer, Statistics};
+use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Statistics};
 use whimbrel_apps::{Model, PeerServer, Transport};
 use whimbrel_tcp::Instant;
 
+use super::access_log::AccessLog;
 use super::content::Content;
 use super::h2::H2Server;
 use super::plan::{ContentPlan, Plan, Protocol};
@@ -13,8 +14,8 @@ use crate::failure::Failure;
 pub(crate) enum Server<T: Transport> {
     /// The web's.
     Http(Box<HttpServer<Content, T>>),
-    /// The same by HTTP/2.
-    H2(Box<H2Server<T>>),
+    /// The same by HTTP/2 as well.
+    H2(Box<H2Server<Content, T>>),
     /// One of octets.
     Octets(Box<PeerServer<T>>),
 }
@@ -31,11 +32,13 @@ impl<T: Transport> Server<T> {
                 Content::open(site, plan.ground.shards.into())?,
                 plan.limits,
                 plan.pace,
+                plan.log.as_ref().map(|log| [journal(log), journal(log)]),
             ))),
             ContentPlan::Web(site, Protocol::Http1) => {
                 let server =
                     HttpServer::new(Content::open(site, plan.ground.shards.into())?, plan.limits);
-                Self::Http(Box::new(server.with_pace(plan.pace)))
+                let log = plan.log.as_ref().map(journal);
+                Self::Http(Box::new(server.with_pace(plan.pace).with_journal(log)))
             }
         })
     }
@@ -62,8 +65,10 @@ impl<T: Transport> Server<T> {
 
     /// The time for the `Date` field, where there is one.
     pub(crate) fn set_date(&mut self, date: HttpDate) {
-        if let Self::Http(server) = self {
-            server.set_date(date);
+        match self {
+            Self::Http(server) => server.set_date(date),
+            Self::H2(server) => server.set_date(date),
+            Self::Octets(_) => {}
         }
     }
 
@@ -75,6 +80,11 @@ impl<T: Transport> Server<T> {
             Self::Octets(server) => server.shut_down(net),
         }
     }
+}
+
+/// A log as one server writes it.
+fn journal(log: &AccessLog) -> Box<dyn Journal + Send> {
+    Box::new(log.clone())
 }
 
 impl<T: Transport> Model<T> for Server<T> {

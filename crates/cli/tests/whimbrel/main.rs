@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod bulk;
 #[cfg(test)]
 mod capture;

@@ -1,11 +1,13 @@
-//! What signals do beside SIGINT and SIGTERM: SIGHUP ends a run, and its summary comes.
+//! What signals do beside SIGINT and SIGTERM: SIGHUP ends a run and its summary comes, SIGUSR1 is a
+//! question to a server.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, TcpStream};
 use std::process::{ChildStdout, Command, Output, Stdio};
 
 use crate::needs;
-use crate::running::{Running, Signal, await_handler};
+use crate::netns::Net;
+use crate::running::{Running, Signal, await_handler, await_that};
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -61,4 +63,59 @@ pub(crate) fn await_serving(serve: &mut Running) -> BufReader<ChildStdout> {
         assert!(output.read_line(&mut text).unwrap() > 0, "it ended: {text}");
     }
     output
+}
+
+/// What a server that runs tells on SIGUSR1, up to the line that begins with `last`.
+fn told(serve: &Running, errors: &mut impl BufRead, last: &str) -> String {
+    serve.signal(Signal::USR1);
+    let mut text = String::new();
+    while !text.lines().any(|line| line.starts_with(last)) {
+        assert!(errors.read_line(&mut text).unwrap() > 0, "it ended: {text}");
+    }
+    text
+}
+
+#[test]
+fn a_running_server_tells_states_queues_and_drops_and_goes_on() {
+    let Some(net) = Net::with(&["curl"]) else { return };
+    let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args("serve -w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".split(' '));
+    let mut serve = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut errors = BufReader::new(serve.take_stderr());
+    let mut said = await_serving(&mut serve);
+    let curl = "curl -sS --fail --max-time 20";
+    net.run(&format!("{curl} -o /dev/null http://10.9.0.2/[1-3]"));
+    // A port that nobody listens at.
+    let mut refused = net.command("curl");
+    refused.args("-sS --max-time 5 http://10.9.0.2:81/".split(' '));
+    assert!(!refused.stderr(Stdio::null()).status().unwrap().success());
+    for _ in 0..2 {
+        let text = told(&serve, &mut errors, "drops");
+        assert!(text.contains("3 requests (0 refused)"), "{text}");
+        assert!(text.contains("states     "), "{text}");
+        assert!(text.contains("queues     accept 0 of 4,096, half-open 0,"), "{text}");
+        assert!(text.contains("drops      1 NO_SOCKET"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+    net.run(&format!("{curl} -o /dev/null http://10.9.0.2/"));
+    serve.signal(Signal::TERM);
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    let mut text = String::new();
+    said.read_to_string(&mut text).unwrap();
+    let status = serve.wait();
+    assert!(status.success() && rest.is_empty(), "{status} {rest}");
+    assert!(text.contains("4 requests") && text.contains("left over: none ("), "{text}");
+}
+
+#[test]
+fn a_server_on_the_kernels_sockets_answers_too() {
+    let at = free_address();
+    let mut serve = Running::start(&mut whimbrel(&format!("serve -w kernel: -l {at}")));
+    let mut errors = BufReader::new(serve.take_stderr());
+    await_that("it serves", || TcpStream::connect(at).is_ok());
+    let text = told(&serve, &mut errors, "states");
+    assert!(text.contains("ss -tan") && text.contains("0 requests"), "{text}");
+    serve.signal(Signal::TERM);
+    assert!(serve.output().status.success());
 }

@@ -8,9 +8,19 @@ use bytes::Bytes;
 use whimbrel_apps::http::path::{PathNames, encode_name};
 use whimbrel_apps::http::{Body, Response, Status};
 
-/// The page for `directory`, which is at `path`.
-pub(super) fn page(directory: &Path, path: &PathNames) -> io::Result<Response> {
-    let (names, more) = names(directory)?;
+/// The page for `directory`, which is at `path`: a link to each name in it that `is_served`.
+pub(super) fn page(
+    directory: &Path,
+    path: &PathNames,
+    is_served: impl Fn(&PathNames) -> bool,
+) -> io::Result<Response> {
+    let (names, more) = names(directory, |name| {
+        let mut target = path.clone();
+        target.names.push(name.into());
+        target.directory = false;
+        // As it will be asked for.
+        PathNames::parse(&target.encode()).is_ok_and(|target| is_served(&target))
+    })?;
     let title = escape(&format!("/{}", path.names.join("/")));
     let mut page = format!(
         "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
@@ -31,14 +41,14 @@ pub(super) fn page(directory: &Path, path: &PathNames) -> io::Result<Response> {
     Ok(Response::new(Status::OK, "text/html; charset=utf-8", body))
 }
 
-/// Its first [`MOST`] names in order, directories with a slash, without hidden ones and those that
-/// are not UTF-8; and whether there are more.
-fn names(directory: &Path) -> io::Result<(Vec<String>, bool)> {
+/// Its first [`MOST`] names in order, directories with a slash, of those that are UTF-8 and served; and
+/// whether there are more.
+fn names(directory: &Path, is_served: impl Fn(&str) -> bool) -> io::Result<(Vec<String>, bool)> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let Some(mut name) = entry.file_name().into_string().ok() else { continue };
-        if name.starts_with('.') {
+        if name.starts_with('.') || !is_served(&name) {
             continue;
         }
         if names.len() == MOST {

@@ -120,6 +120,101 @@ fn a_directory_is_its_index_or_a_listing() {
 }
 
 #[test]
+fn a_listing_has_no_link_that_leads_nowhere() {
+    let folder = Folder::new();
+    let root = folder.root();
+    let odd = ["a b&c.txt", "100%.txt", "q?x#y.txt", "\u{e4}\u{f6}.txt", "back\\slash"];
+    for name in odd {
+        fs::write(root.join(name), "x").unwrap();
+    }
+    symlink("nothing", root.join("dangling")).unwrap();
+    symlink("a.txt", root.join("inside")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    let mut site = folder.site(Uploads::Refused);
+    let listing = get(&mut site, "/");
+    let links: Vec<_> =
+        listing.split("href=\"./").skip(1).map(|it| it.split('"').next().unwrap()).collect();
+    for link in &links {
+        let status = status(&get(&mut site, &format!("/{link}"))).to_owned();
+        assert_eq!(status, "200", "{link} of {links:?}");
+    }
+    for name in ["dangling", "socket", "out", "veiled"] {
+        assert!(!links.contains(&name), "{name}: {links:?}");
+    }
+    assert!(links.len() >= odd.len() + 4 && links.contains(&"inside"), "{links:?}");
+}
+
+/// The value of a field of a response.
+fn field<'a>(answer: &'a str, name: &str) -> &'a str {
+    let head = answer.split_once("\r\n\r\n").unwrap().0;
+    let is = |line: &'a str| line.strip_prefix(name)?.strip_prefix(": ");
+    head.lines().find_map(is).unwrap_or_else(|| panic!("no {name}: {head}"))
+}
+
+/// The file was last changed that long ago, though nobody can set back the time of that.
+fn wait_until_settled(path: &Path) {
+    let changed = fs::metadata(path).unwrap().ctime();
+    while now()
+        < Duration::from_secs(u64::try_from(changed).unwrap()) + CLOCK_STEP + Duration::from_secs(1)
+    {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_file_that_the_client_has_is_not_sent_again_and_one_that_changed_is() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Allowed);
+    let request =
+        |method: &str, fields: &str| format!("{method} /a.txt HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+    let fresh = ask(&mut site, &request("GET", ""));
+    assert!(field(&fresh, "ETag").starts_with("W/\""), "it may change again: {fresh}");
+    wait_until_settled(&folder.root().join("a.txt"));
+    let whole = ask(&mut site, &request("GET", ""));
+    let (tag, modified) = (field(&whole, "ETag"), field(&whole, "Last-Modified"));
+    assert_eq!(field(&fresh, "ETag").strip_prefix("W/"), Some(tag));
+
+    for condition in [
+        format!("If-None-Match: {tag}\r\n"),
+        format!("If-None-Match: W/{tag}\r\n"),
+        format!("If-Modified-Since: {modified}\r\n"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let answer = ask(&mut site, &request(method, &condition));
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+            assert_eq!((status(&answer), body), ("304", ""), "{method} {condition}: {answer}");
+            assert!(head.contains(tag) && !head.contains("Content-"), "{head}");
+        }
+    }
+    // HEAD says what GET would.
+    let head = ask(&mut site, &request("HEAD", ""));
+    assert_eq!(head, whole.replace("0123456789", ""));
+    let part = ask(&mut site, &request("GET", &format!("Range: bytes=2-4\r\nIf-Range: {tag}\r\n")));
+    assert!(part.starts_with("HTTP/1.1 206 ") && part.ends_with("\r\n\r\n234"), "{part}");
+    assert_eq!(field(&part, "ETag"), tag);
+    // An upload that is based on another version is refused, and one on this is taken.
+    let put = |condition: &str| {
+        request("PUT", &format!("Content-Length: 3\r\n{condition}\r\n"))
+            .replace("\r\n\r\n\r\n", "\r\n\r\n")
+            + "new"
+    };
+    assert_eq!(status(&ask(&mut site, &put("If-None-Match: *\r\n"))), "412");
+    assert_eq!(status(&ask(&mut site, &put("If-Match: \"x\"\r\n"))), "412");
+    assert_eq!(status(&ask(&mut site, &put(&format!("If-Match: {tag}\r\n")))), "200");
+
+    for condition in
+        [format!("If-None-Match: {tag}\r\n"), format!("Range: bytes=0-1\r\nIf-Range: {tag}\r\n")]
+    {
+        let answer = ask(&mut site, &request("GET", &condition));
+        assert!(status(&answer) == "200" && answer.ends_with("\r\n\r\nnew"), "{answer}");
+        assert_ne!(field(&answer, "ETag").trim_start_matches("W/"), tag);
+    }
+    // What is answered with an error is, whatever the conditions.
+    let nothing = "GET /nothing HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\nIf-Match: \"x\"\r\n\r\n";
+    assert_eq!(status(&ask(&mut site, nothing)), "404");
+}
+
+#[test]
 fn uploads_replace_files_whole_and_leave_nothing_behind() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Allowed);

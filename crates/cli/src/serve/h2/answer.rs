@@ -1,7 +1,7 @@
 //! A request of HTTP/2 to a site, and the site's answer back.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,44 +15,80 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, Head
 use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode};
 use whimbrel_apps::http::fault::Fault;
-use whimbrel_apps::http::{self, Answer, Limits, SourceError, Upload};
+use whimbrel_apps::http::{self, Answer, Exchange, Journal, Limits, Site, SourceError, Upload};
 use whimbrel_tcp::Instant;
+use whimbrel_wire::Endpoint;
 
-use super::super::content::Content;
+/// A site that servers have in common.
+pub(super) struct Common<S>(Rc<RefCell<S>>);
 
 /// What the connections of one server have in common.
-pub(super) struct Shared {
-    content: RefCell<Content>,
+pub(super) struct Shared<S> {
+    site: Common<S>,
     limits: Limits,
     think: Duration,
     now: Cell<Instant>,
-    /// Answers that are thought about, the first due first.
-    thoughts: RefCell<VecDeque<(Instant, Waker)>>,
+    /// Answers that are thought about, by when they are due and by their number.
+    thoughts: RefCell<BTreeMap<(Instant, u64), Waker>>,
+    /// The number of the next one.
+    next_thought: Cell<u64>,
     /// Requests answered, and those among them refused.
     answered: Cell<(u64, u64)>,
+    journal: Option<RefCell<Box<dyn Journal + Send>>>,
 }
 
 /// Answers the requests of one connection.
-pub(super) struct Answerer(pub(super) Rc<Shared>);
+pub(super) struct Answerer<S> {
+    pub(super) shared: Rc<Shared<S>>,
+    /// Whose they are.
+    pub(super) peer: Option<Endpoint>,
+}
 
 /// The body of an answer.
-pub(super) struct Reply {
+pub(super) struct Reply<S> {
     body: http::Body,
     piece: usize,
     /// What is left of the request's body: were it let go of before the answer is told, that would
     /// reset the stream.
     _unread: Incoming,
+    /// For the log, if there is one.
+    entry: Option<(Rc<Shared<S>>, Exchange)>,
 }
 
-impl Shared {
-    pub(super) fn new(content: Content, limits: Limits, think: Duration) -> Self {
+impl<S> Common<S> {
+    pub(super) fn new(site: S) -> Self {
+        Self(Rc::new(RefCell::new(site)))
+    }
+}
+
+impl<S> Clone for Common<S> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<S: Site> Site for Common<S> {
+    fn respond(&mut self, request: &http::Request<'_>) -> Answer {
+        self.0.borrow_mut().respond(request)
+    }
+}
+
+impl<S> Shared<S> {
+    pub(super) fn new(
+        site: Common<S>,
+        limits: Limits,
+        think: Duration,
+        journal: Option<Box<dyn Journal + Send>>,
+    ) -> Self {
         Self {
-            content: RefCell::new(content),
+            site,
             limits,
             think,
             now: Cell::new(Instant::ZERO),
             thoughts: RefCell::default(),
+            next_thought: Cell::default(),
             answered: Cell::default(),
+            journal: journal.map(RefCell::new),
         }
     }
 
@@ -68,26 +104,25 @@ impl Shared {
 
     /// When the next answer is thought about no longer.
     pub(super) fn next_thought(&self) -> Option<Instant> {
-        self.thoughts.borrow().front().map(|(due, _)| *due)
+        self.thoughts.borrow().first_key_value().map(|((due, _), _)| *due)
     }
 
     /// It is that late.
     pub(super) fn on_time(&self, now: Instant) {
         self.now.set(now);
         let mut thoughts = self.thoughts.borrow_mut();
-        while let Some((_, waker)) = thoughts.pop_front_if(|(due, _)| *due <= now) {
-            waker.wake();
+        while let Some(first) = thoughts.first_entry().filter(|first| first.key().0 <= now) {
+            first.remove().wake();
         }
     }
+}
 
+impl<S: Site> Shared<S> {
     /// What the site says to a request, when its body has come, or is not wanted; and what is left of
     /// that.
     async fn respond(&self, request: Request<Incoming>) -> (http::Response, Incoming) {
         let head = head(&request);
-        let answer = {
-            let mut content = self.content.borrow_mut();
-            http::head::respond(&mut *content, &head, &self.limits)
-        };
+        let answer = http::head::respond(&mut self.site.clone(), &head, &self.limits);
         let mut body = request.into_body();
         let response = match answer {
             Answer::Response(response) => {
@@ -131,26 +166,37 @@ impl Shared {
     }
 }
 
-impl Service<Request<Incoming>> for Answerer {
-    type Response = Response<Reply>;
+impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
+    type Response = Response<Reply<S>>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Reply>, Infallible>>>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let shared = Rc::clone(&self.0);
+        let (shared, peer) = (Rc::clone(&self.shared), self.peer);
         Box::pin(async move {
             let bodiless = request.method() == Method::HEAD;
+            let exchange = shared.journal.is_some().then(|| exchange(&request, peer));
             let (response, unread) = shared.respond(request).await;
             if !shared.think.is_zero() {
-                Thought { shared: &shared, due: None }.await;
+                Thought { shared: &shared, place: None }.await;
             }
-            shared.count(response.status.code);
+            let status = response.status.code;
+            shared.count(status);
+            let entry = exchange.map(|it| (Rc::clone(&shared), Exchange { status, ..it }));
             Ok(translated(response, bodiless).map(|body| {
-                let piece = shared.limits.piece;
-                Reply { body, piece, _unread: unread }
+                let piece = shared.limits.piece.min(PIECE);
+                Reply { body, piece, _unread: unread, entry }
             }))
         })
     }
+}
+
+/// What a log tells of a request.
+fn exchange(request: &Request<Incoming>, peer: Option<Endpoint>) -> Exchange {
+    let mut exchange = Exchange { peer, ..Exchange::of(&head(request)) };
+    let line = exchange.request.strip_suffix(b"1.1").unwrap_or_default();
+    exchange.request = [line, b"2.0"].concat();
+    exchange
 }
 
 /// The head that the same request has in HTTP/1.1: who answers that answers this one.
@@ -188,7 +234,10 @@ fn translated(response: http::Response, bodiless: bool) -> Response<http::Body> 
     *translated.status_mut() =
         StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = translated.headers_mut();
-    headers.insert(CONTENT_LENGTH, length.into());
+    // As in HTTP/1.1, 304 would have to tell the length of what it does not send.
+    if status != http::Status::NOT_MODIFIED {
+        headers.insert(CONTENT_LENGTH, length.into());
+    }
     if let Some(kind) = content_type {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     }
@@ -202,7 +251,7 @@ fn translated(response: http::Response, bodiless: bool) -> Response<http::Body> 
     translated
 }
 
-impl Body for Reply {
+impl<S> Body for Reply<S> {
     type Data = Bytes;
     type Error = SourceError;
 
@@ -227,6 +276,9 @@ impl Body for Reply {
                 Some(piece)
             }
         };
+        if let (Some(Ok(piece)), Some((_, exchange))) = (&piece, &mut self.entry) {
+            exchange.sent += piece.len() as u64;
+        }
         Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
     }
 
@@ -240,28 +292,53 @@ impl Body for Reply {
 }
 
 /// Ready when an answer was thought about for long enough.
-struct Thought<'s> {
-    shared: &'s Shared,
-    due: Option<Instant>,
+struct Thought<'s, S> {
+    shared: &'s Shared<S>,
+    /// Among those that are thought about.
+    place: Option<(Instant, u64)>,
 }
 
-impl Future for Thought<'_> {
+impl<S> Future for Thought<'_, S> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let now = self.shared.now.get();
-        match self.due {
-            Some(due) if due <= now => return Poll::Ready(()),
+        let Shared { now, think, next_thought, thoughts, .. } = self.shared;
+        let now = now.get();
+        match self.place {
+            Some((due, _)) if due <= now => return Poll::Ready(()),
             Some(_) => {}
             None => {
-                let due = now + self.shared.think;
-                self.due = Some(due);
-                self.shared.thoughts.borrow_mut().push_back((due, cx.waker().clone()));
+                let place = (now + *think, next_thought.replace(next_thought.get() + 1));
+                thoughts.borrow_mut().insert(place, cx.waker().clone());
+                self.place = Some(place);
             }
         }
         Poll::Pending
     }
 }
+
+/// Whoever resets a stream leaves nothing behind that waits.
+impl<S> Drop for Thought<'_, S> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            self.shared.thoughts.borrow_mut().remove(&place);
+        }
+    }
+}
+
+impl<S> Drop for Reply<S> {
+    fn drop(&mut self) {
+        if let Some((shared, exchange)) = &self.entry
+            && let Some(journal) = &shared.journal
+        {
+            journal.borrow_mut().note(exchange);
+        }
+    }
+}
+
+/// The most octets of a body that are handed over at a time, and so wait for a peer's window: those of a
+/// frame, as peers take it at least.
+const PIECE: usize = 16 << 10;
 
 /// The next frame of a body.
 async fn next_frame(body: &mut Incoming) -> Option<Result<Frame<Bytes>, hyper::Error>> {

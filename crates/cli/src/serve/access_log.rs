@@ -1,0 +1,217 @@
+//! `--access-log`: a line for each request, in the combined format that tools of logs read, written by a
+//! thread of its own.
+//!
+//! Whoever answers never waits for a disk or a reader: what does not fit into [`ROOM`] is lost, and
+//! counted. The file is appended to, so that it may be cut by copying and truncating it.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use whimbrel_apps::http::{Exchange, HttpDate, Journal};
+
+use crate::failure::Failure;
+
+/// A log that is being written.
+#[derive(Clone, Debug)]
+pub(crate) struct AccessLog(Arc<Shared>);
+
+/// Lines of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct LogLines {
+    /// That were written.
+    pub(crate) written: u64,
+    /// That had no room, or could not be written.
+    pub(crate) lost: u64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told when there is something to write, and when that is done.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whole lines that wait, and how many they are.
+    waiting: Vec<u8>,
+    lines: u64,
+    /// How many are being written.
+    on_their_way: u64,
+    counted: LogLines,
+    /// The writer is to end.
+    ends: bool,
+    /// It has.
+    ended: bool,
+}
+
+impl AccessLog {
+    /// A log that is appended to this file, or with `-` to the standard output.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new(STANDARD_OUTPUT) {
+            return Ok(Self::begin(io::stdout(), "the standard output".into()));
+        }
+        let file = OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
+            let path = path.display();
+            Failure::run(format!("--access-log {path}: {error}; give a file that can be written"))
+        })?;
+        Ok(Self::begin(file, path.display().to_string()))
+    }
+
+    /// A log that is written to `out`, which is called so.
+    fn begin(out: impl Write + Send + 'static, name: String) -> Self {
+        let state = State { waiting: Vec::with_capacity(ROOM), ..State::default() };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let writer = Writer { shared: Arc::clone(&shared), name, complained: false };
+        // Without it nothing is written, which is counted.
+        let _detached =
+            thread::Builder::new().name("access-log".into()).spawn(move || writer.run(out));
+        Self(shared)
+    }
+
+    /// What became of its lines so far.
+    pub(crate) fn counted(&self) -> LogLines {
+        self.0.lock().counted
+    }
+
+    /// Waits until all is written, [`GRACE`] at most; what is not by then is lost.
+    pub(crate) fn finish(&self) -> LogLines {
+        let mut state = self.0.lock();
+        state.ends = true;
+        self.0.changed.notify_all();
+        let ended = self.0.changed.wait_timeout_while(state, GRACE, |state| !state.ended);
+        let (mut state, _) = ended.unwrap_or_else(PoisonError::into_inner);
+        let left = std::mem::take(&mut state.lines) + std::mem::take(&mut state.on_their_way);
+        state.counted.lost += left;
+        state.counted
+    }
+}
+
+impl Journal for AccessLog {
+    fn note(&mut self, exchange: &Exchange) {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let line = line(exchange, since_epoch.as_secs());
+        let mut state = self.0.lock();
+        if state.ends || state.waiting.len() + line.len() > ROOM {
+            state.counted.lost += 1;
+            return;
+        }
+        state.waiting.extend_from_slice(line.as_bytes());
+        state.lines += 1;
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread that writes.
+struct Writer {
+    shared: Arc<Shared>,
+    name: String,
+    complained: bool,
+}
+
+impl Writer {
+    fn run(mut self, mut out: impl Write) {
+        let mut lines = Vec::with_capacity(ROOM);
+        loop {
+            let count = {
+                let state = self.shared.lock();
+                let idle = |state: &mut State| state.waiting.is_empty() && !state.ends;
+                let state = self.shared.changed.wait_while(state, idle);
+                let mut state = state.unwrap_or_else(PoisonError::into_inner);
+                if state.waiting.is_empty() {
+                    state.ended = true;
+                    return self.shared.changed.notify_all();
+                }
+                std::mem::swap(&mut state.waiting, &mut lines);
+                state.on_their_way = std::mem::take(&mut state.lines);
+                state.on_their_way
+            };
+            let written = out.write_all(&lines).and_then(|()| out.flush());
+            lines.clear();
+            let mut state = self.shared.lock();
+            state.on_their_way = 0;
+            match &written {
+                Ok(()) => state.counted.written += count,
+                Err(_) => state.counted.lost += count,
+            }
+            drop(state);
+            self.complain(written.err());
+        }
+    }
+
+    /// Tells once why lines are lost. A disk that is full may have room again later.
+    fn complain(&mut self, error: Option<io::Error>) {
+        if let Some(error) = error.filter(|_| !self.complained) {
+            self.complained = true;
+            let name = &self.name;
+            let text = format!("error: --access-log {name}: {error}; lines are lost, and counted");
+            let _ = writeln!(anstream::stderr(), "{text}");
+        }
+    }
+}
+
+/// A line in the combined format: `10.9.0.1 - - [23/Nov/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 128
+/// "-" "curl/8.5.0"`.
+fn line(exchange: &Exchange, seconds: u64) -> String {
+    let Exchange { peer, request, referer, agent, status, sent } = exchange;
+    let peer = peer.map_or_else(|| "-".into(), |peer| peer.addr.to_string());
+    let mut line = format!("{peer} - - [{}] ", time(seconds));
+    quote(Some(request).filter(|it| !it.is_empty()).map(Vec::as_slice), &mut line);
+    let sent = if *sent == 0 { "-".into() } else { sent.to_string() };
+    let _ = write!(line, " {status} {sent} ");
+    quote(referer.as_deref(), &mut line);
+    line.push(' ');
+    quote(agent.as_deref(), &mut line);
+    line.push('\n');
+    line
+}
+
+/// `23/Nov/2026:00:00:00 +0000`, of `Mon, 23 Nov 2026 00:00:00 GMT`.
+fn time(seconds: u64) -> String {
+    let date = HttpDate::from_unix_seconds(seconds);
+    let mut words = date.as_str().split(' ').skip(1);
+    let mut word = || words.next().unwrap_or_default();
+    let (day, month, year, time) = (word(), word(), word(), word());
+    format!("{day}/{month}/{year}:{time} +0000")
+}
+
+/// Appends a peer's octets in quotes: what could end them or the line, or do something to a terminal, is
+/// escaped as Apache's server does it.
+fn quote(octets: Option<&[u8]>, line: &mut String) {
+    let octets = octets.unwrap_or(b"-");
+    line.push('"');
+    for octet in octets {
+        match octet {
+            b'"' | b'\\' => line.extend(['\\', char::from(*octet)]),
+            b' '..=b'~' => line.push(char::from(*octet)),
+            _ => _ = write!(line, "\\x{octet:02x}"),
+        }
+    }
+    line.push('"');
+}
+
+/// What was typed means the standard output.
+pub(super) fn is_standard_output(path: &Option<PathBuf>) -> bool {
+    path.as_deref() == Some(Path::new(STANDARD_OUTPUT))
+}
+
+const STANDARD_OUTPUT: &str = "-";
+/// Octets of lines that may wait; as many may be on their way to the disk.
+const ROOM: usize = 1 << 20;
+/// How long the end waits for what is still to be written.
+const GRACE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

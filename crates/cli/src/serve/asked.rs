@@ -1,0 +1,174 @@
+//! What a running server tells on SIGUSR1, on the standard error: states, queues, drops.
+//!
+//! Each shard answers at the end of its turn; a thread of its own puts that together and writes it, so
+//! that no shard waits for whoever reads.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use whimbrel_apps::http::Statistics;
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
+use whimbrel_io::signals::Question;
+use whimbrel_io::{Clock, Stop, Waker};
+use whimbrel_stack::Shard;
+use whimbrel_tcp::Instant;
+
+use super::access_log::{AccessLog, LogLines};
+use super::board::{StackTotals, Totals};
+use super::report;
+use crate::failure::Failure;
+use crate::pcap::Refusals;
+use crate::quantity::{of, thousands};
+use crate::size;
+use crate::wrap::wrap;
+
+/// Where shards are asked, and answer.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    /// How often they were.
+    asked: AtomicU64,
+    /// The last answer of each, and to which question.
+    answers: Mutex<Vec<(u64, Answer)>>,
+    answered: Condvar,
+    log: Option<AccessLog>,
+}
+
+/// How a shard is, or all are.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Answer {
+    totals: Totals,
+    /// What was dropped, by reason; nothing of the kernel's stack.
+    drops: Refusals,
+}
+
+impl Answer {
+    /// That of a server on this stack.
+    pub(crate) fn of(totals: Totals, shard: Option<&Shard>) -> Self {
+        Self { totals, drops: shard.map(Refusals::of).unwrap_or_default() }
+    }
+}
+
+impl Desk {
+    /// For so many shards.
+    pub(crate) fn new(shards: usize, log: Option<AccessLog>) -> Arc<Self> {
+        Arc::new(Self {
+            asked: AtomicU64::new(0),
+            answers: Mutex::new(vec![(0, Answer::default()); shards]),
+            answered: Condvar::new(),
+            log,
+        })
+    }
+
+    /// How often shards were asked.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// The answer of the shard numbered `shard` to question `asked`.
+    pub(crate) fn answer(&self, shard: usize, asked: u64, answer: Answer) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = answers.get_mut(shard) {
+            *place = (asked, answer);
+        }
+        drop(answers);
+        self.answered.notify_all();
+    }
+
+    /// Asks whenever somebody wants to know, and tells, until `stop` is set.
+    pub(crate) fn stay(
+        &self,
+        question: &Question,
+        stop: &Stop,
+        (wakers, clock): (&[Waker], Clock),
+    ) -> Result<(), Failure> {
+        while !stop.is_set() {
+            let mut fds =
+                [PollFd::new(question, Interest::Read), PollFd::new(stop, Interest::Read)];
+            ppoll(&mut fds, None).map_err(Failure::run)?;
+            if !fds[0].is_readable() {
+                continue;
+            }
+            question.take().map_err(Failure::run)?;
+            let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
+            wakers.iter().for_each(Waker::wake);
+            let (answer, missing) = self.collect(number);
+            tell(clock.now(), &answer, self.log.as_ref());
+            if missing > 0 {
+                let text = format!("missing    {missing} shards, which did not answer in time\n");
+                let _ = std::io::stderr().write_all(text.as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// What the shards answer to that question together, those that do within [`PATIENCE`]; and how
+    /// many do not.
+    fn collect(&self, number: u64) -> (Answer, usize) {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let some_wait =
+            |answers: &mut Vec<(u64, Answer)>| answers.iter().any(|(to, _)| *to != number);
+        let waited = self.answered.wait_timeout_while(answers, PATIENCE, some_wait);
+        let (answers, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let (mut sum, mut missing) = (Answer::default(), 0);
+        for (to, answer) in &*answers {
+            if *to != number {
+                missing += 1;
+                continue;
+            }
+            sum.totals += answer.totals;
+            sum.drops += &answer.drops;
+        }
+        (sum, missing)
+    }
+}
+
+/// Writes a table of how a server is.
+pub(super) fn tell(now: Instant, answer: &Answer, log: Option<&AccessLog>) {
+    let _ = std::io::stderr().write_all(text(now, answer, log.map(AccessLog::counted)).as_bytes());
+}
+
+fn text(now: Instant, answer: &Answer, log: Option<LogLines>) -> String {
+    let Answer { totals, drops } = answer;
+    let up = now.since(Instant::ZERO).as_secs_f64();
+    let Statistics { open, .. } = totals.statistics;
+    let mut text = format!("whimbrel serve, pid {}, up {up:.1} s\n", std::process::id());
+    text += &report::served(&totals.statistics);
+    text += &format!("open       {}\n", of(open as u64, "connection"));
+    match &totals.stack {
+        Some(stack) => {
+            text += &format!("states     {}\n", report::states(totals));
+            text += &queues(stack);
+            text += &report::segments(stack);
+            text += &format!("drops      {drops}\n");
+        }
+        None => text += "states     the kernel's: ss -tan; queues: ss -ltn; drops: nstat -az\n",
+    }
+    if let Some(lines) = log {
+        text += &report::log(lines);
+    }
+    wrap(&text, report::INDENT)
+}
+
+fn queues(stack: &StackTotals) -> String {
+    let StackTotals { census, memory, accept_queue: (waiting, most), .. } = stack;
+    format!(
+        "queues     accept {waiting} of {}, half-open {}, answers {}, fragments {} ({})\n\
+         memory     {} of {} (mem.budget), text {}\n",
+        thousands(*most as u64),
+        thousands(census.syn_entries as u64),
+        thousands(census.replies as u64),
+        thousands(census.fragmented as u64),
+        size::display(census.fragment_octets as u64),
+        size::display(memory.held),
+        size::display(memory.budget),
+        size::display(memory.text),
+    )
+}
+
+/// How long shards have to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;
