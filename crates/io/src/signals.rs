@@ -26,16 +26,16 @@ pub struct Signals {
 impl Signals {
     /// Lets the signals set `stop`.
     pub fn install(stop: &Stop) -> io::Result<Self> {
-        let mut signals = Self { registered: Vec::with_capacity(9) };
-        let first = Arc::new(FirstSignal::new());
+        let mut signals = Self { registered: Vec::with_capacity(6) };
+        let first = Arc::new(FirstSignal::new(stop.writer()?));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             if signal == SIGHUP && is_ignored(signal)? {
                 continue;
             }
+            // Whoever wakes finds the flag set.
+            signals.registered.push(flag::register(signal, stop.flag())?);
             let first = Arc::clone(&first);
             signals.registered.push(end_at_second(signal, first, MEANT_TWICE)?);
-            signals.registered.push(flag::register(signal, stop.flag())?);
-            signals.registered.push(low_level::pipe::register(signal, stop.writer()?)?);
         }
         Ok(signals)
     }

@@ -157,7 +157,7 @@ fn the_old_format_and_ethernet_are_replayed_too() {
     fs::write(&path, &file).unwrap();
     let (code, error) = fail(&mut whimbrel(&["serve", "-w", &wire]));
     assert_eq!(code, 1, "{error}");
-    assert!(error.contains("block 2, at octet 24: the file ends 1 octets before"), "{error}");
+    assert!(error.contains("block 2, at byte 24: the file ends 1 bytes before"), "{error}");
 }
 
 #[test]

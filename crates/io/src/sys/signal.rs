@@ -1,7 +1,7 @@
 //! What a second signal does: a handler that a safe library cannot offer, because it tells the time.
 //! And whether a signal is ignored.
 
-use std::io;
+use std::io::{self, PipeWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,44 +17,51 @@ pub(crate) struct FirstSignal {
     clock: Clock,
     /// By that clock, nanoseconds.
     came: AtomicU64,
+    /// What is written to when it comes.
+    wakes: PipeWriter,
 }
 
 impl FirstSignal {
-    /// None came yet.
-    pub(crate) fn new() -> Self {
-        Self { clock: Clock::start(), came: AtomicU64::new(NONE) }
+    /// None came yet. When one does, whoever reads the other end of this pipe wakes.
+    pub(crate) fn new(wakes: PipeWriter) -> Self {
+        Self { clock: Clock::start(), came: AtomicU64::new(NONE), wakes }
     }
 
-    /// Whether one that comes `now` is a second one, `gap` or more behind the first.
-    fn is_before(&self, now: Instant, gap: Duration) -> bool {
+    /// One comes `now`. Returns whether it is a second one, `gap` or more behind the first.
+    fn take(&self, now: Instant, gap: Duration) -> bool {
         let now = now.as_nanos();
         match self.came.compare_exchange(NONE, now, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => false,
+            Ok(_) => {
+                // Once in all: the pipe cannot fill.
+                let _ = (&self.wakes).write(&[1]);
+                false
+            }
             Err(first) => Duration::from_nanos(now.saturating_sub(first)) >= gap,
         }
     }
 }
 
-impl Default for FirstSignal {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// From now on `signal`, `gap` or more behind the first, does what it does without a handler.
+/// From now on `signal` wakes whoever sleeps, and `gap` or more behind the first does what it does without
+/// a handler.
 pub(crate) fn end_at_second(
     signal: i32,
     first: Arc<FirstSignal>,
     gap: Duration,
 ) -> io::Result<SigId> {
     let act = move || {
-        if first.is_before(first.clock.now(), gap) {
+        // SAFETY: the place of this thread's errno, which lives as long as the thread.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: the same. What was interrupted may be about to read it.
+        let before = unsafe { *errno };
+        if first.take(first.clock.now(), gap) {
             // It fails only for signals that cannot be sent.
             let _ = low_level::emulate_default_handler(signal);
         }
+        // SAFETY: the same.
+        unsafe { *errno = before };
     };
-    // SAFETY: the handler reads a clock, changes an atomic and may send a signal. It allocates nothing
-    // and takes no lock, so it may interrupt whatever does.
+    // SAFETY: the handler reads a clock, changes an atomic, may write to a pipe and may send a signal.
+    // It allocates nothing and takes no lock, so it may interrupt whatever does.
     unsafe { low_level::register(signal, act) }
 }
 
