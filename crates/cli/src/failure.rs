@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::AnsiColor;
 use whimbrel_io::{KernelHostError, PacketError, PcapError, TunError, UnixError};
+use whimbrel_stack::link::AddressConflict;
 
 use crate::doctor::Need;
 
@@ -57,6 +58,17 @@ impl Failure {
         let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {text}");
         ExitCode::from(code)
     }
+}
+
+/// Says, while a stack goes on, that another station has one of its addresses.
+pub(crate) fn tell_conflict(conflict: AddressConflict) {
+    let AddressConflict { addr, station } = conflict;
+    let style = AnsiColor::Yellow.on_default().bold();
+    let _ = writeln!(
+        anstream::stderr(),
+        "{style}warning:{style:#} {addr} is in use by the station {station}, too: what is sent to it may \
+         reach either; give one of both another address"
+    );
 }
 
 impl From<TunError> for Failure {

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use whimbrel_stack::link::AddressCheck;
+use whimbrel_stack::link::{AddressCheck, AddressConflict};
 use whimbrel_stack::{InterfaceAddress, Medium, Shard, ShardConfig, TxBatch};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::table::Secrets;
@@ -78,7 +78,7 @@ impl Dad {
             shard.advance(now, BATCH);
             match shard.address_check() {
                 AddressCheck::Done => return Ok(()),
-                AddressCheck::Conflict { addr, station } => {
+                AddressCheck::Conflict(AddressConflict { addr, station }) => {
                     return Err(DadError::Conflict { addr, station });
                 }
                 AddressCheck::UnderWay => {}

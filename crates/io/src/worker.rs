@@ -4,6 +4,7 @@ use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{Shard, TxBatch};
 use whimbrel_tcp::Instant;
 
@@ -23,6 +24,10 @@ pub trait Port {
     /// Carries events outward, and acts upon them. Called after frames and timers of a turn were
     /// dealt with, before its segments go to the device.
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity;
+
+    /// Another station was found to have one of the shard's addresses: whoever runs the stack wants to
+    /// know ([`Shard::take_conflict`]).
+    fn on_conflict(&mut self, _conflict: AddressConflict) {}
 
     /// When [`Port::drain`] is to be called at the latest, if nothing else happens.
     fn next_deadline(&self) -> Option<Instant> {
@@ -172,6 +177,11 @@ impl<D: Device, P: Port> Worker<D, P> {
                 Some(tap) => tap.rx(now, shard, burst),
             })
             .map_err(WorkerError::Device)?;
+        if frames > 0
+            && let Some(conflict) = self.shard.take_conflict()
+        {
+            self.port.on_conflict(conflict);
+        }
         let timers = self.shard.advance(now, ADVANCE_BUDGET);
         let events = self.port.flush(now, &mut self.shard);
         let segments = self.transmit()?;

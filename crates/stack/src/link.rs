@@ -31,8 +31,8 @@ use crate::shard::ConfigError;
 use crate::{Medium, TxBatch};
 
 pub use counters::LinkCounters;
-pub use dad::AddressCheck;
 use dad::Probing;
+pub use dad::{AddressCheck, AddressConflict};
 use gateways::Gateways;
 use hops::Hops;
 use message::LinkMessage;
@@ -52,6 +52,8 @@ pub struct Link {
     probing: Option<Probing>,
     /// When an address was last defended against another that has it.
     defended: Option<Instant>,
+    /// Against which, until that is told.
+    conflict: Option<AddressConflict>,
     counters: LinkCounters,
 }
 
@@ -99,6 +101,7 @@ impl Link {
             outbox,
             probing: None,
             defended: None,
+            conflict: None,
             counters: LinkCounters::default(),
         }))
     }
@@ -306,6 +309,11 @@ impl Host {
     /// Whether our addresses may be used.
     pub(crate) fn address_check(&self) -> AddressCheck {
         self.link.as_ref().map_or(AddressCheck::Done, Link::address_check)
+    }
+
+    /// Another station that turned out to have an address of ours, once.
+    pub(crate) fn take_conflict(&mut self) -> Option<AddressConflict> {
+        self.link.as_mut()?.conflict.take()
     }
 
     /// Acts upon what a neighbour said.

@@ -8,10 +8,11 @@ use whimbrel_apps::Model;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Activity, Port, Stop};
 use whimbrel_stack::Shard;
+use whimbrel_stack::link::AddressConflict;
 use whimbrel_tcp::Instant;
 
 use super::{BUDGET, Job, Watch};
-use crate::failure::Failure;
+use crate::failure::{Failure, tell_conflict};
 
 /// Where the clients tell how far they are, and that they are done.
 pub(super) struct Board<C> {
@@ -139,6 +140,10 @@ impl<J: Job> Port for ClientPort<J> {
         Activity::busy_if(more)
     }
 
+    fn on_conflict(&mut self, conflict: AddressConflict) {
+        tell_conflict(conflict);
+    }
+
     fn next_deadline(&self) -> Option<Instant> {
         self.client.next_deadline()
     }
@@ -154,6 +159,10 @@ impl<M: Model<Shard>> Port for ServerPort<M> {
 
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         Activity::busy_if(self.0.poll(shard, now, BUDGET))
+    }
+
+    fn on_conflict(&mut self, conflict: AddressConflict) {
+        tell_conflict(conflict);
     }
 
     fn next_deadline(&self) -> Option<Instant> {

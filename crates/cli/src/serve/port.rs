@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use whimbrel_apps::Model;
 use whimbrel_apps::http::HttpDate;
 use whimbrel_io::{Activity, Port};
+use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{ListenerId, Shard};
 use whimbrel_tcp::Instant;
 
@@ -13,6 +14,7 @@ use super::asked::{Answer, Desk};
 use super::board::{Board, Totals};
 use super::report::Report;
 use super::server::Server;
+use crate::failure::tell_conflict;
 
 /// The server, driven by a worker.
 pub(crate) struct ServePort {
@@ -116,6 +118,10 @@ impl Port for ServePort {
         let totals = || Totals::of(server.statistics(), Some((shard, listeners)));
         place.tell(now, shard, totals);
         Activity::busy_if(more)
+    }
+
+    fn on_conflict(&mut self, conflict: AddressConflict) {
+        tell_conflict(conflict);
     }
 
     fn next_deadline(&self) -> Option<Instant> {

@@ -83,6 +83,21 @@ fn the_kernel_is_loaded_by_a_stack_on_the_same_interface_pair() {
 }
 
 #[test]
+fn an_address_that_another_station_takes_later_is_said_once() {
+    let Some(net) = Net::with_veth(&["ping"]) else { return };
+    let serve = net.serve(&["-w", WIRE]);
+    net.run("ip address add 10.9.0.2/24 dev vkernel");
+    for nobody in [98, 99] {
+        // Nobody answers; what counts is who asks for them.
+        let ping = format!("ping -c1 -W1 -I 10.9.0.2 10.9.0.{nobody}");
+        assert!(!net.command("ping").args(ping.split(' ').skip(1)).status().unwrap().success());
+    }
+    let (text, errors) = serve.end_complaining();
+    let said = errors.matches("warning: 10.9.0.2 is in use by the station ").count();
+    assert!(said == 1 && errors.lines().count() == 1, "{text}{errors}");
+}
+
+#[test]
 fn a_capture_of_the_interface_holds_ethernet_frames() {
     let Some(net) = Net::with_veth(&["curl"]) else { return };
     let file = net.folder().join("packet.pcapng");

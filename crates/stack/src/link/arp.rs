@@ -3,11 +3,11 @@
 use core::time::Duration;
 
 use whimbrel_tcp::Instant;
-use whimbrel_wire::{Address, ArpOperation, ArpPacket};
+use whimbrel_wire::{Address, ArpOperation, ArpPacket, MacAddress};
 
 use super::message::LinkMessage;
 use super::neighbours::Told;
-use super::{Cast, Link, is_station};
+use super::{AddressConflict, Cast, Link, is_station};
 use crate::ip::{Addresses, FrameDrop};
 
 impl Link {
@@ -26,7 +26,7 @@ impl Link {
             return Err(FrameDrop::Arp);
         }
         if let Some(local) = addresses.index_of(&sender) {
-            self.on_conflict(local, now);
+            self.on_conflict(local, sender, packet.sender_mac, now);
             return Err(FrameDrop::Martian);
         }
         let target = addresses.index_of(&packet.target_ip.into());
@@ -52,14 +52,21 @@ impl Link {
         }
     }
 
-    /// Another station has our address. It is told at once, and again only after
+    /// Another station has our address `addr`. It is told at once, and again only after
     /// [`DEFEND_INTERVAL`] (RFC 5227 2.4 b: "the host can elect to attempt to defend its address by
     /// [...] broadcasting one single ARP Announcement"); the address is kept in any case, as a
     /// server's must be (2.4 c).
-    pub(super) fn on_conflict(&mut self, local: u16, now: Instant) {
+    pub(super) fn on_conflict(
+        &mut self,
+        local: u16,
+        addr: Address,
+        station: MacAddress,
+        now: Instant,
+    ) {
         self.counters.conflicts += 1;
         if self.defended.is_none_or(|last| now.since(last) >= DEFEND_INTERVAL) {
             self.defended = Some(now);
+            self.conflict = Some(AddressConflict { addr, station });
             self.outbox.push(LinkMessage::Announce { local });
         }
     }

@@ -22,12 +22,16 @@ pub enum AddressCheck {
     /// They are asked for: nothing else is sent and nothing answered.
     UnderWay,
     /// Another station has one of them: nothing is sent and nothing answered.
-    Conflict {
-        /// The address.
-        addr: Address,
-        /// Who has it.
-        station: MacAddress,
-    },
+    Conflict(AddressConflict),
+}
+
+/// Two stations with one address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddressConflict {
+    /// The address, which is the host's, too.
+    pub addr: Address,
+    /// The other station that says that it has it.
+    pub station: MacAddress,
 }
 
 /// Asking whether our addresses are free.
@@ -35,7 +39,7 @@ pub enum AddressCheck {
 pub(super) struct Probing {
     asked: u8,
     next: Instant,
-    conflict: Option<(Address, MacAddress)>,
+    conflict: Option<AddressConflict>,
 }
 
 impl Link {
@@ -50,9 +54,7 @@ impl Link {
         match &self.probing {
             None => AddressCheck::Done,
             Some(Probing { conflict: None, .. }) => AddressCheck::UnderWay,
-            Some(Probing { conflict: Some((addr, station)), .. }) => {
-                AddressCheck::Conflict { addr: *addr, station: *station }
-            }
+            Some(Probing { conflict: Some(conflict), .. }) => AddressCheck::Conflict(*conflict),
         }
     }
 
@@ -106,7 +108,7 @@ impl Link {
             && addresses.index_of(&addr).is_some()
         {
             self.counters.conflicts += 1;
-            probing.conflict = Some((addr, station));
+            probing.conflict = Some(AddressConflict { addr, station });
             self.outbox.0.clear();
         }
     }

@@ -101,7 +101,7 @@ impl Link {
         }
         if let Some(local) = addresses.index_of(&heard.src.into()) {
             match heard.said {
-                Said::Has(..) => self.on_conflict(local, now),
+                Said::Has(..) => self.on_conflict(local, heard.src.into(), heard.station(), now),
                 Said::Asks(_) => self.counters.conflicts += 1,
             }
             return Err(FrameDrop::Martian);
@@ -113,7 +113,7 @@ impl Link {
             }
             (Said::Asks(_), None) => Err(FrameDrop::OtherHost),
             (Said::Has(..), Some(local)) => {
-                self.on_conflict(local, now);
+                self.on_conflict(local, heard.target.into(), heard.station(), now);
                 Err(FrameDrop::Martian)
             }
             (Said::Has(mac, flags), None) => {

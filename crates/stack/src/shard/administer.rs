@@ -10,7 +10,7 @@ use whimbrel_wire::Flow;
 
 use super::{RetuneError, Shard, SocketEntry, SocketState};
 use crate::ip::FlowKey;
-use crate::link::AddressCheck;
+use crate::link::{AddressCheck, AddressConflict};
 use crate::replies::Pending;
 
 impl Shard {
@@ -56,6 +56,13 @@ impl Shard {
     /// Whether this host's addresses are in use, asked for, or another station's.
     pub fn address_check(&self) -> AddressCheck {
         self.host.address_check()
+    }
+
+    /// Another station that turned out, while this host used it, to have an address of this host's; each
+    /// is told once, and again after ten seconds. The address is kept and defended (RFC 5227 2.4):
+    /// somebody has to give it to one of the two.
+    pub fn take_conflict(&mut self) -> Option<AddressConflict> {
+        self.host.take_conflict()
     }
 
     /// Drops whatever record a flow has, as `tcpdrop` does: a connection is reset and its

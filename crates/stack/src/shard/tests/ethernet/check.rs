@@ -10,7 +10,7 @@ use super::station::{
     ALL_NODES, Host, OURS, Sent, address, announces, answers, arp, asks, ndp, station, v6,
 };
 use crate::ip::FrameDrop;
-use crate::link::AddressCheck;
+use crate::link::{AddressCheck, AddressConflict};
 
 const OTHER: MacAddress = MacAddress([6, 6, 6, 6, 6, 6]);
 
@@ -85,8 +85,8 @@ fn an_address_that_another_station_has_or_asks_for_is_never_used() {
         let (mut host, _) = beginning();
         host.run(Duration::from_millis(400));
         assert_eq!(host.take(&claim), []);
-        let conflict = AddressCheck::Conflict { addr: address(over, 2), station: OTHER };
-        assert_eq!(host.shard.address_check(), conflict);
+        let conflict = AddressConflict { addr: address(over, 2), station: OTHER };
+        assert_eq!(host.shard.address_check(), AddressCheck::Conflict(conflict));
         assert_eq!(host.counters().conflicts, 1);
         assert_eq!(host.run_seconds(60), [], "nothing more is sent");
         assert_eq!(host.take(&asks(over, 9, station(9))), []);

@@ -11,6 +11,7 @@ use super::station::{
     read, station, v6,
 };
 use crate::ip::FrameDrop;
+use crate::link::AddressConflict;
 use crate::shard::ConfigError;
 use crate::{Medium, Route, Shard, TxBatch};
 
@@ -126,10 +127,14 @@ fn whoever_is_about_to_take_our_address_learns_that_it_is_taken() {
 fn our_address_is_defended_once_in_ten_seconds_and_each_conflict_counted() {
     let mut host = Host::new();
     let claim = arp(ArpOperation::Request, MacAddress::BROADCAST, (2, station(9)), 2);
+    let conflict = AddressConflict { addr: server_addr(Over::V4), station: station(9) };
     assert_eq!(host.take(&claim), [Sent::Announce(server_addr(Over::V4))]);
+    assert_eq!(host.shard.take_conflict(), Some(conflict));
     assert_eq!(host.take(&claim), []);
+    assert_eq!(host.shard.take_conflict(), None, "it was told");
     host.run_seconds(10);
     assert_eq!(host.take(&claim), [Sent::Announce(server_addr(Over::V4))]);
+    assert_eq!(host.shard.take_conflict(), Some(conflict));
     assert_eq!(host.counters().conflicts, 3);
 }
 
