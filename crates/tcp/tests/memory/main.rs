@@ -1,6 +1,7 @@
 //! What a receive buffer makes the allocator hand out, whatever a peer sends.
 #![allow(clippy::disallowed_macros, reason = "an allocator counts for each thread apart")]
 
+#[path = "../../../../tests/harness/allocator.rs"]
 mod allocator;
 mod feed;
 mod tests;

@@ -1,11 +1,6 @@
 //! What fragments that never become whole really take of memory, and what each costs in work: a
 //! shard, with every allocation counted.
 
-#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
@@ -13,35 +8,7 @@ use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{Instant, SegMeta, Tunables};
 use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol, TrafficClass};
 
-/// The system's allocator, with a count of what this thread holds of it.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-}
-
-fn note(more: isize) {
-    // A thread that ends has none any more.
-    let _ = HELD.try_with(|held| held.set(held.get() + more));
-}
-
-// SAFETY: every call goes on to the system's allocator as it came; what is counted allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size() as isize);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        note(-(layout.size() as isize));
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::allocator::held;
 
 /// What the trees and lists of nobody in particular may take, octets.
 const SLACK: isize = 16 << 10;
@@ -84,13 +51,13 @@ fn server() -> Shard {
 /// Hands over every fragment; the most that was held for them stays within `most` and what is said.
 fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
     let mut server = server();
-    let base = HELD.get();
+    let base = held();
     let mut peak = 0;
     for packet in fragments {
-        let before = HELD.get();
+        let before = held();
         server.rx(Instant::ZERO, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
-        let taken = HELD.get() - before;
-        let held = HELD.get() - base - packet.capacity() as isize;
+        let taken = held() - before;
+        let held = held() - base - packet.capacity() as isize;
         let said = server.census().fragment_octets as isize;
         assert!(held <= said + SLACK, "{held} octets held, {said} said");
         assert!(taken <= packet.len() as isize + SLACK, "{taken} octets for one fragment");
@@ -104,7 +71,7 @@ fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
     }
     drop(batch);
     assert_eq!(server.census().fragment_octets, 0);
-    assert!(HELD.get() - base <= SLACK, "{} octets left", HELD.get() - base);
+    assert!(held() - base <= SLACK, "{} octets left", held() - base);
 }
 
 /// Where pieces of `len` octets lie that never touch: from the front, from behind, and by turns.

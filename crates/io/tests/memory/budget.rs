@@ -1,11 +1,6 @@
 //! What a shard says that it holds, beside what it really takes of memory: every allocation is
 //! counted. And that it keeps within its budget, whoever sends.
 
-#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use bytes::Bytes;
 use whimbrel_stack::{
     Capabilities, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard, ShardConfig,
@@ -20,35 +15,7 @@ use whimbrel_wire::{
     Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, TrafficClass,
 };
 
-/// The system's allocator, with a count of what this thread holds of it.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-}
-
-fn note(more: isize) {
-    // A thread that ends has none any more.
-    let _ = HELD.try_with(|held| held.set(held.get() + more));
-}
-
-// SAFETY: every call goes on to the system's allocator as it came; what is counted allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size() as isize);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        note(-(layout.size() as isize));
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::allocator::held;
 
 const MIB: u64 = 1 << 20;
 const MSS: usize = 1_460;
@@ -81,7 +48,7 @@ impl Server {
         let own =
             InterfaceAddress { addr: Address::from_v4_octets([198, 18, 0, 1]), prefix_len: 15 };
         let batch = TxBatch::new(64);
-        let base = HELD.get();
+        let base = held();
         let mut shard = Shard::new(ShardConfig {
             tunables,
             secrets: Secrets::from_seed(1),
@@ -138,7 +105,7 @@ impl Server {
 
     /// What is really held, beside what the test itself holds.
     fn real(&self, own: isize) -> u64 {
-        (HELD.get() - self.base - own) as u64
+        (held() - self.base - own) as u64
     }
 
     /// What is said lies within a quarter of what is true.

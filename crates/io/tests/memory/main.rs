@@ -1,0 +1,8 @@
+//! What a shard makes the allocator hand out, whatever others send: every allocation is counted.
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
+#[path = "../../../../tests/harness/allocator.rs"]
+mod allocator;
+mod budget;
+mod fragments;
+mod neighbours;

@@ -1,0 +1,121 @@
+//! What the link makes a shard hold, whoever floods it: neighbours that are asked for or known, what
+//! waits for them, and messages of its own that wait to be sent.
+
+use whimbrel_stack::{
+    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
+};
+use whimbrel_tcp::table::Secrets;
+use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_wire::ethernet::{EtherType, EthernetHeader};
+use whimbrel_wire::{
+    Address, ArpOperation, ArpPacket, IcmpMessage, Ipv4Header, MacAddress, Protocol, TrafficClass,
+};
+
+use crate::allocator::held;
+
+const OURS: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+const THEIRS: MacAddress = MacAddress([6, 0, 0, 0, 0, 9]);
+const OWN: [u8; 4] = [10, 0, 0, 1];
+/// 256 messages of 40 bytes, and the room of a queue that doubles.
+const OUTBOX: isize = 256 * 40 * 2;
+/// 1,024 neighbours, the trees that find them, and what is asked.
+const TABLE: isize = 1_024 * 160;
+/// What is said to wait to be sent: 1,024 answers, and 1 MiB of what they repeat.
+const REPLIES: isize = (1_024 * 128) + (1 << 20);
+/// Three packets for each of 128 neighbours, each with its headers.
+const WAITING: isize = 3 * 128 * (PACKET as isize + 256);
+const PACKET: usize = 1_500;
+
+fn host() -> Shard {
+    Shard::new(ShardConfig {
+        tunables: Tunables::default(),
+        secrets: Secrets::from_seed(1),
+        capabilities: Capabilities::plain(Medium::Ethernet { mac: OURS }, 1_500),
+        addresses: vec![InterfaceAddress { addr: Address::from_v4_octets(OWN), prefix_len: 8 }],
+        routes: Vec::new(),
+    })
+    .unwrap()
+}
+
+fn frame(ether_type: EtherType, packet: &[u8]) -> Vec<u8> {
+    let header = EthernetHeader { dst: OURS, src: THEIRS, ether_type };
+    [&header.emit()[..], packet].concat()
+}
+
+/// Asks for the host's address, in the name of the neighbour of this number.
+fn asks(number: u16) -> Vec<u8> {
+    let [high, low] = number.to_be_bytes();
+    let packet = ArpPacket {
+        operation: ArpOperation::Request,
+        sender_mac: MacAddress([6, 0, 0, 1, high, low]),
+        sender_ip: [10, 1, high, low].into(),
+        target_mac: MacAddress::default(),
+        target_ip: OWN.into(),
+    };
+    frame(EtherType::ARP, &packet.emit())
+}
+
+/// An echo request as long as a packet can be, in the name of a neighbour that nobody knows.
+fn ping(number: u16) -> Vec<u8> {
+    let [high, low] = number.to_be_bytes();
+    let mut packet = vec![0; PACKET];
+    let header = Ipv4Header {
+        src: [10, 2, high, low].into(),
+        dst: OWN.into(),
+        protocol: Protocol::ICMP,
+        ttl: 64,
+        tos: TrafficClass::default(),
+        identification: number,
+        dont_fragment: true,
+        fragment: None,
+        total_len: PACKET as u16,
+        header_len: Ipv4Header::LEN as u8,
+    };
+    header.emit(&mut packet);
+    let data = vec![7; PACKET - Ipv4Header::LEN - 8];
+    let request = IcmpMessage::EchoRequest { identifier: 1, sequence: number, data: &data };
+    request.emit(&mut packet[Ipv4Header::LEN..]);
+    frame(EtherType::IPV4, &packet)
+}
+
+/// Hands frames over, and lets the host send after each `every`; the most that was held.
+fn flood(every: usize, frames: impl Iterator<Item = Vec<u8>>) -> (isize, Shard) {
+    let mut host = host();
+    let mut batch = TxBatch::new(64);
+    let base = held();
+    let mut peak = 0;
+    for (at, bytes) in frames.enumerate() {
+        let now = Instant::from_nanos(at as u64 * 1_000);
+        host.rx(now, &[RxFrame::new(&bytes, SegMeta::SINGLE)]);
+        if at % every == every - 1 {
+            while host.tx(&mut batch) || !batch.is_empty() {
+                batch.consume(batch.pending().len());
+            }
+        }
+        peak = peak.max(held() - base - bytes.capacity() as isize);
+    }
+    (peak, host)
+}
+
+#[test]
+fn who_asks_for_the_host_without_an_end_takes_the_room_of_a_table_and_a_queue() {
+    for every in [1, 100, usize::MAX] {
+        let (peak, host) = flood(every, (0..20_000).map(asks));
+        assert_eq!(host.link().unwrap().neighbours().len(), 1_024);
+        assert!(peak <= TABLE + OUTBOX, "{peak} bytes, sending after each {every}");
+    }
+}
+
+#[test]
+fn answers_to_neighbours_that_do_not_exist_wait_in_bounds() {
+    for every in [1, 100, usize::MAX] {
+        let (peak, host) = flood(every, (0..20_000).map(ping));
+        let waiting = host.link().unwrap().neighbours().waiting();
+        assert!(waiting <= 3 * 128, "{waiting} packets");
+        assert!(waiting > 100 || every == usize::MAX, "{waiting} packets: nobody sought them");
+        assert!(
+            peak <= TABLE + OUTBOX + REPLIES + WAITING,
+            "{peak} bytes, sending after each {every}"
+        );
+    }
+}
