@@ -32,7 +32,7 @@ mod table;
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
-    /// Which way octets go: to the other side, or from it.
+    /// Send to the other side, or receive from it.
     #[arg(value_enum, value_name = "send|recv")]
     way: Way,
     /// The other side, as in 10.9.0.1:5201: `whimbrel serve --sink` to send to, `--chargen` to
@@ -41,51 +41,51 @@ pub(crate) struct Arguments {
     target: Option<String>,
     #[command(flatten)]
     pub(crate) ground: GroundOptions,
-    /// End after that time [default: 10s].
+    /// End after this time [default: 10s].
     #[arg(short = 't', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     time: Option<Duration>,
-    /// End when each stream has moved that many octets.
+    /// End when each stream has moved this many bytes.
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = size::some, conflicts_with_all = ["time", "omit"])]
     bytes: Option<u64>,
-    /// Streams side by side.
+    /// Streams at the same time.
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=128))]
     parallel: u32,
-    /// The other way round: send receives, and recv sends.
+    /// Reverse the direction: send receives, and recv sends.
     #[arg(short = 'R', long, conflicts_with = "bidir")]
     reverse: bool,
     /// Both ways at once, on each stream.
     #[arg(long)]
     bidir: bool,
-    /// Octets of each send buffer, and of each receive buffer and so of the window; one number is
+    /// Bytes of each send buffer, and of each receive buffer and so of the window; one number is
     /// for both. Short for -S buffers.send=… -S buffers.recv=… -S buffers.recv.max=….
     #[arg(long, value_name = "SNDBUF/RCVBUF", value_parser = window, conflicts_with = "wscale")]
     window: Option<(u64, u64)>,
-    /// Octets handed over at a time.
+    /// Bytes of each write and read.
     #[arg(short = 'l', long, value_name = "SIZE", default_value = "128k", value_parser = size::parse)]
     length: u64,
-    /// The most octets of text in a segment.
+    /// The maximum segment size, bytes.
     #[arg(short = 'M', long, value_name = "OCTETS", value_parser = quantity::whole::<u16>(88..=32_767))]
     mss: Option<u16>,
-    /// The congestion control: reno, or over kernel: any that the kernel has.
+    /// The congestion control: reno, or with -w kernel: any that the kernel has.
     #[arg(short = 'C', long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Small segments do not wait for earlier ones (Nagle's algorithm is off).
+    /// Send small segments at once (Nagle's algorithm is off).
     #[arg(short = 'N', long)]
     no_delay: bool,
-    /// Window scaling: by the size of the buffer, none, or this scale (0 to 14) and as large a
-    /// receive buffer as it can announce.
+    /// Window scaling: as the buffer needs it, off, or this scale (0 to 14) with as large a receive
+    /// buffer as it can announce.
     #[arg(long, value_name = "auto|off|N", default_value = "auto", value_parser = wscale)]
     wscale: WindowScaling,
-    /// The most bits a second that each stream sends, as in 45M.
+    /// The most bits per second that each stream sends, as in 45M.
     #[arg(short = 'b', long, value_name = "RATE", value_parser = quantity::rate)]
     bitrate: Option<f64>,
-    /// Leave that time at the beginning out of the totals.
+    /// Leave this time at the beginning out of the totals.
     #[arg(short = 'O', long, value_name = "TIME", value_parser = quantity::duration)]
     omit: Option<Duration>,
     /// The length of the intervals.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
-    /// How long a stream may take to open, and to end.
+    /// Give up a stream that takes longer to open, or to end.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = quantity::some_time)]
     timeout: Duration,
     #[command(flatten)]
@@ -105,7 +105,7 @@ enum WindowScaling {
     By(u8),
 }
 
-/// Which way octets go.
+/// Which way bytes go.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     /// To the other side.
@@ -140,7 +140,7 @@ struct StreamOutcome {
     counted: Totals,
     totals: Totals,
     shares: Shares,
-    /// What the other side says came, octets.
+    /// What the other side says came, bytes.
     confirmed: Option<u64>,
 }
 
@@ -236,7 +236,7 @@ impl Plan {
             ground.check_that_time_passes()?;
         }
         let block = usize::try_from(arguments.length).ok().filter(|l| (1..=MOST_BLOCK).contains(l));
-        let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M octets"))?;
+        let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M bytes"))?;
         Ok(Self {
             target,
             bulk: bulk::Plan {
@@ -274,7 +274,7 @@ impl Outcome {
         }
         if self.only_receives && !self.moved_anything() {
             return Err(Failure::run(format!(
-                "{target}: not one octet came: is it a server that sends, as `whimbrel serve \
+                "{target}: not one byte came: is it a server that sends, as `whimbrel serve \
                  --chargen` is?"
             )));
         }
@@ -284,7 +284,7 @@ impl Outcome {
         });
         match lacking {
             Some((sent, came)) => Err(Failure::run(format!(
-                "{target}: {sent} octets were sent on a stream and the other side has {came}"
+                "{target}: {sent} bytes were sent on a stream and the other side has {came}"
             ))),
             None => Ok(()),
         }
@@ -336,7 +336,7 @@ const FIGURES: [(&str, Measure); 4] = [
     ("retransmits", Measure::Number),
 ];
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// The largest block, octets: it is kept in one piece.
+/// The largest block, bytes: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;
 const JSON_HELP: &str =
     "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as iperf3 prints it";

@@ -17,10 +17,10 @@ use crate::size;
 /// What was typed.
 #[derive(Args, Debug)]
 pub(crate) struct CaptureOption {
-    /// Write every frame that the stack receives and sends into this file (pcapng), with why it was
-    /// dropped and how its connection's state changed. snap=N: only that many octets of each;
-    /// rotate=SIZE: go on in another file (FILE_00002 …) beyond this size, files=N: of which the last
-    /// N are kept; filter=…, which must be the last: only these frames, as in filter=tcp port 80.
+    /// Write every packet that the stack receives and sends to this file (pcapng), with the reason
+    /// of each drop and each change of state. snap=N: only the first N bytes of each; rotate=SIZE:
+    /// begin another file (FILE_00002 …) beyond this size, files=N: and keep the last N; filter=…,
+    /// which must be the last: only these packets, as in filter=tcp port 80.
     #[arg(long, value_name = "FILE[,snap=N,rotate=SIZE,files=N,filter=…]", value_parser = parse)]
     pcap: Option<CapturePlan>,
 }
@@ -43,7 +43,7 @@ impl CaptureOption {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CapturePlan {
     pub(crate) place: Place,
-    /// Octets of each frame.
+    /// Bytes of each frame.
     pub(crate) snap: usize,
     /// When it goes on in another file.
     pub(crate) rotate: Option<Rotate>,
@@ -134,7 +134,7 @@ pub(crate) enum Place {
 /// When a capture goes on in another file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rotate {
-    /// Beyond this many octets.
+    /// Beyond this many bytes.
     pub(crate) octets: u64,
     /// How many files are kept, the newest ones; 0 for all.
     pub(crate) files: u64,
@@ -284,11 +284,11 @@ fn mistaken(path: &str) -> Option<&str> {
     path.split(',').skip(1).find(is_key)
 }
 
-/// Octets of each frame.
+/// Bytes of each frame.
 pub(crate) fn snap(typed: &str) -> Result<usize, String> {
     match typed.parse() {
         Ok(snap @ 1..=WHOLE) => Ok(snap),
-        _ => Err(format!("snap={typed}: give 1 to {WHOLE} octets, as in snap=128")),
+        _ => Err(format!("snap={typed}: give 1 to {WHOLE} bytes, as in snap=128")),
     }
 }
 
@@ -314,7 +314,7 @@ const KEYS: &str = "give snap=N, rotate=SIZE, files=N or filter=… behind the f
 const PCAP: &str = "--pcap";
 /// More than any frame has.
 const WHOLE: usize = 262_144;
-/// Octets gathered for one write.
+/// Bytes gathered for one write.
 const BUFFER: usize = 256 << 10;
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// every address of the wire].
     #[arg(value_name = "ADDR:PORT")]
     target: Option<String>,
-    /// Be the other side: answer until it is interrupted [default wire: that of `serve`].
+    /// Be the server: answer until interrupted [default wire: that of `serve`].
     #[arg(long, conflicts_with_all = CLIENTS_OPTIONS)]
     server: bool,
     #[command(flatten)]
@@ -46,42 +46,42 @@ pub(crate) struct Arguments {
     /// What a transaction is.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::Crr)]
     mode: Mode,
-    /// End after that time [default: 10s].
+    /// End after this time [default: 10s].
     #[arg(short = 'l', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     duration: Option<Duration>,
-    /// End after that many transactions.
+    /// End after this many transactions.
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     transactions: Option<u64>,
     /// Bytes of the request and of the response, as in 1,1 or 64,16k [default: 1,1].
     #[arg(short = 'r', long, value_name = "REQ,RESP", value_parser = sizes)]
     sizes: Option<(u64, u64)>,
-    /// Run it that often at least, and at most (3 to 30, in either order), until the mean of the
-    /// rates is as sure as --confidence has it.
+    /// Run at least and at most this often (3 to 30, in either order), until the mean rate is as
+    /// sure as --confidence says.
     #[arg(short = 'i', long, value_name = "MIN,MAX", value_parser = iterations)]
     iterations: Option<(u32, u32)>,
-    /// How sure the mean of the rates shall be: with 95 or 99 % it lies in an interval that is that
-    /// many percent of it wide [default: 99,5 with --iterations; --iterations is 3,10 with it].
+    /// How sure the mean rate has to be: a confidence of 95 or 99 % that it lies in an interval
+    /// this many percent wide [default: 99,5 with --iterations; --iterations is 3,10 with it].
     #[arg(short = 'I', long, value_name = "LEVEL,WIDTH", value_parser = confidence)]
     confidence: Option<Confidence>,
-    /// The ports that connections begin from, as in 49152-65535: short for
-    /// -S net.ipv4.ip_local_port_range=….
+    /// The local ports to connect from, as in 49152-65535; short for -S
+    /// net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
     local_ports: Option<String>,
-    /// How many connections there are at a time.
+    /// Connections that are open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
-    /// Who ends a connection, and so keeps its TIME-WAIT [default: in crr the server, and the client
-    /// of an ADDR:PORT, which may be a server that waits for it; in cc the client].
+    /// Who closes a connection first, and so holds its TIME-WAIT [default: in crr the server, or to
+    /// an ADDR:PORT the client, since that server may wait for it; in cc the client].
     #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
-    /// Transactions a second, falling due evenly; latency is then corrected for coordinated
+    /// Transactions per second, sent at even intervals; latency is then corrected for coordinated
     /// omission.
     #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
     rate: Option<f64>,
-    /// How long a transaction may take, and a connection to open.
+    /// Give up a transaction, and opening a connection, after this time.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     timeout: Duration,
-    /// The length of the intervals that the rate is compared over.
+    /// The length of the intervals that rates are told of.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
     /// How the server goes about it.

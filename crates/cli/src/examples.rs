@@ -4,11 +4,11 @@
 pub(crate) const SERVE: &str = "\
 Examples:
   sudo whimbrel serve
-      The web at http://10.9.0.2/ and http://[fd09::2]/, over a TUN device of its own
+      HTTP at http://10.9.0.2/ and http://[fd09::2]/, over a TUN device of its own
   sudo whimbrel serve --file-root . --upload
       The files below this directory, and a place to put some
   sudo whimbrel serve -w packet:eth0,addr=192.168.1.77/24,gw=192.168.1.1
-      A station of its own in the network behind eth0
+      A host of its own in the network behind eth0
   whimbrel serve -w kernel: -l 127.0.0.1:8080
       The same server on the kernel's sockets, to compare";
 
@@ -38,7 +38,7 @@ Examples:
   whimbrel crr -l 3s -i 3,10 -I 99,5
       Short connections in memory, until the mean of the runs is sure
   whimbrel crr --mode rr -r 64,16k -c 8
-      Requests of 64 octets and responses of 16 KiB on eight connections that stay
+      Requests of 64 bytes and responses of 16 KiB on eight connections that stay
   sudo whimbrel crr --server
       The other side of the next line
   whimbrel crr 10.9.0.2:12865 -w kernel: -c 16

@@ -46,45 +46,44 @@ pub(crate) struct Arguments {
     url: Option<String>,
     #[command(flatten)]
     pub(crate) ground: GroundOptions,
-    /// The ports that connections begin from, as in 49152-65535: short for
-    /// -S net.ipv4.ip_local_port_range=….
+    /// The local ports to connect from, as in 49152-65535; short for -S
+    /// net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
     local_ports: Option<String>,
-    /// This side's addresses, taken in turn: of a device's, those that its addr= gives; over mem:
-    /// any of 10.0.0.0/24.
+    /// The local addresses to connect from, in turn: of a device, those that its addr= gives; over
+    /// mem: any of 10.0.0.0/24.
     #[arg(long, value_name = "A[,B…]", value_delimiter = ',', value_parser = quantity::address)]
     local_addr: Vec<IpAddr>,
-    /// How many connections there are at a time.
+    /// Connections that are open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
-    /// Over kernel: alone: how many threads share the connections. On this stack a thread is a shard,
-    /// with connections of its own.
+    /// Threads that share the connections, with -w kernel: alone; this stack takes --shards.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1024))]
     threads: u32,
-    /// End after that many requests.
+    /// End after this many requests.
     #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     requests: Option<u64>,
-    /// End after that time [default: 10s].
+    /// End after this time [default: 10s].
     #[arg(short = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     duration: Option<Duration>,
-    /// Requests a second, falling due evenly whether or not earlier ones are answered; latency is
-    /// then also counted from when each was due (corrected for coordinated omission).
+    /// Requests per second, sent at even intervals whether or not earlier ones were answered;
+    /// latency is then also measured from when each was due (corrected for coordinated omission).
     #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
     rate: Option<f64>,
-    /// With a rate: whether latency counts from when a request was due, or from when it was begun.
+    /// With --rate: measure latency from when a request was due, not from when it was sent.
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, requires = "rate")]
     latency_correction: Switch,
     /// A new connection for each request.
     #[arg(short = 'K', long)]
     no_keepalive: bool,
-    /// Let the first request of a connection travel with its SYN (TCP Fast Open, RFC 7413), once the
+    /// Send the first request of a connection with its SYN (TCP Fast Open, RFC 7413), once the
     /// server has granted a cookie. A request may then be carried out twice.
     #[arg(long)]
     fastopen: bool,
-    /// Who ends a connection that is not kept alive, and so keeps its TIME-WAIT.
+    /// Who closes first a connection that is not kept alive, and so holds its TIME-WAIT.
     #[arg(long, value_enum, value_name = "WHO", default_value_t = Closer::Server, requires = "no_keepalive")]
     close: Closer,
-    /// The method.
+    /// The request's method.
     #[arg(short, long, value_name = "METHOD", default_value = "GET")]
     method: String,
     /// A header field, as in 'Accept: text/html'; may repeat.
@@ -93,25 +92,25 @@ pub(crate) struct Arguments {
     /// The request's body.
     #[arg(short = 'd', long, value_name = "TEXT", conflicts_with = "data_file")]
     data: Option<String>,
-    /// The file whose content is the request's body.
+    /// The request's body, from a file.
     #[arg(short = 'D', long, value_name = "FILE")]
     data_file: Option<PathBuf>,
-    /// How long a request may take.
+    /// Give up a request after this time.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     timeout: Duration,
-    /// How long a connection may take to open.
+    /// Give up opening a connection after this time.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     connect_timeout: Duration,
-    /// Load for that time first, and measure only afterwards.
+    /// Load for this time first, and measure afterwards.
     #[arg(long, value_name = "TIME", value_parser = quantity::some_time)]
     warmup: Option<Duration>,
-    /// Run it that many times over the same stack: what a run leaves in TIME-WAIT meets the next.
+    /// Run this many times on the same stack: what a run leaves in TIME-WAIT meets the next.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1000))]
     repeat: u32,
     /// The pause between two runs.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration, requires = "repeat")]
     gap: Duration,
-    /// The length of the intervals that the rate is compared over.
+    /// The length of the intervals that rates are told of.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
     /// Bytes of each response of the server in this process.
@@ -136,9 +135,9 @@ impl Arguments {
 /// A switch.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Switch {
-    /// It is on.
+    /// On.
     On,
-    /// It is off.
+    /// Off.
     Off,
 }
 
@@ -149,7 +148,7 @@ pub(crate) enum Closer {
     Server,
     /// This side closes first.
     Client,
-    /// This side resets the connection: nobody keeps a TIME-WAIT.
+    /// This side resets the connection: no TIME-WAIT.
     Rst,
 }
 

@@ -26,14 +26,14 @@ pub(crate) struct GroundOptions {
     /// Where frames go.
     #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
     pub(crate) wire: Option<String>,
-    /// Whose TCP: this stack's on a wire, or the kernel's (short for -w kernel:).
+    /// Which TCP: this stack's, or the kernel's (short for -w kernel:).
     #[arg(long, value_enum, value_name = "WHOSE")]
     pub(crate) stack: Option<Whose>,
-    /// Draw keys, ports and the chance of mem: links from this number: the same number gives the
-    /// same run in virtual time [default: 1 there, else from the system's entropy].
+    /// Seed of keys, ports and what mem: links lose: in virtual time the same seed gives the same
+    /// run [default: 1 there, else random].
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
-    /// Which time a mem: wire lives in.
+    /// The clock of a mem: wire.
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t = ClockKind::Real)]
     pub(crate) clock: ClockKind,
     /// By which rules.
@@ -59,7 +59,7 @@ pub(crate) enum Whose {
 pub(crate) enum ClockKind {
     /// The machine's.
     Real,
-    /// Its own, which jumps to whatever is due next: a minute of TIME-WAIT takes no time.
+    /// Simulated, which jumps to what is due next: a minute of TIME-WAIT takes no time.
     Virtual,
 }
 
@@ -75,23 +75,23 @@ pub(crate) struct OutputOptions {
         default_missing_value = "whimbrel"
     )]
     pub(crate) json: Option<String>,
-    /// Print JSON Lines: an object for each interval when it is over, then the document.
+    /// Print JSON Lines: an object for each interval as it ends, then the document.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub(crate) json_stream: bool,
-    /// Print a table of the intervals, with commas, instead of text.
+    /// Print the intervals as CSV instead of text.
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
-    /// Write the result into this file.
+    /// Write the result to this file.
     #[arg(id = "output_file", short, long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with code 3 if this is true of the result, as in 'p99>50ms || errors>0.1%'.
     #[arg(long, value_name = "EXPR")]
     pub(crate) fail_if: Option<String>,
-    /// Print nothing but errors (with another form than text, or -o, the result alone).
+    /// Print only errors; with --json, --json-stream, --csv or -o the result as well.
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// Print every counter of the stacks that counted something, too, and of a server a line each
-    /// second; -vv: every counter, and what it counts.
+    /// Print every counter that is not 0 as well, and of a server a line each second; -vv: all
+    /// counters, and what they count.
     #[arg(short, long, action = ArgAction::Count, conflicts_with_all = ["quiet", "csv"])]
     pub(crate) verbose: u8,
 }
@@ -110,7 +110,7 @@ pub(crate) enum Detail {
 /// What is drawn while a command runs.
 #[derive(Args, Clone, Copy, Default, Debug)]
 pub(crate) struct ScreenOptions {
-    /// Draw neither a screen nor a line of progress, though there is a terminal.
+    /// Draw no screen and no line of progress on a terminal.
     #[arg(long)]
     pub(crate) no_tui: bool,
 }
@@ -118,11 +118,11 @@ pub(crate) struct ScreenOptions {
 /// How slowly a server answers, on purpose.
 #[derive(Args, Clone, Copy, Default, Debug)]
 pub(crate) struct PaceOptions {
-    /// The server waits that long before each answer; other connections go on meanwhile.
+    /// The server waits this long before each response; other connections go on meanwhile.
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     think: Option<Duration>,
-    /// The server waits that long before it accepts a connection, and accepts one at a time of each
-    /// listener: the accept queue fills.
+    /// The server waits this long before it accepts each connection, so that its accept queue
+    /// fills.
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     accept_delay: Option<Duration>,
 }

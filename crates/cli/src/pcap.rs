@@ -31,30 +31,30 @@ pub(crate) struct Arguments {
     /// Where frames come from.
     #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
     wire: String,
-    /// Write into this file, or with - to the standard output.
+    /// Write to this file, or with - to the standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// End after this many frames.
+    /// End after this many packets.
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
     /// End after this time, as in duration:10.
     #[arg(short, long, value_name = "duration:TIME", value_parser = autostop)]
     autostop: Option<Duration>,
-    /// Go on in another file (FILE_00002 …) beyond a size, and keep the last N of them, as in
+    /// Begin another file (FILE_00002 …) beyond this size, and keep the last N, as in
     /// filesize:100M,files:5.
     #[arg(short = 'b', long, value_name = "filesize:SIZE[,files:N]", value_parser = ring)]
     ring: Option<Rotate>,
-    /// Write only that many bytes of each frame.
+    /// Write only the first bytes of each packet.
     #[arg(short, long, value_name = "OCTETS", value_parser = capture::snap)]
     snap: Option<usize>,
-    /// Print nothing but errors.
+    /// Print only errors.
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
-    /// Which frames, in a part of pcap-filter's language, as in: tcp port 80 and not host 10.0.0.7.
-    /// There are ip, ip6, arp, tcp, udp, icmp, icmp6, [src|dst] host, net, port and portrange, less,
-    /// greater, tcp[tcpflags], and, or, not and parentheses.
+    /// Which packets, in a part of pcap-filter's language, as in: tcp port 80 and not host
+    /// 10.0.0.7. There are ip, ip6, arp, tcp, udp, icmp, icmp6, [src|dst] host, net, port and
+    /// portrange, less, greater, tcp[tcpflags], and, or, not and parentheses.
     #[arg(value_name = "FILTER")]
     filter: Vec<String>,
 }

@@ -24,7 +24,7 @@ mod list;
 /// What was typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct RuleOptions {
-    /// Begin with the rules of another stack: whimbrel, linux or freebsd [default: whimbrel].
+    /// Behave as another stack does: whimbrel, linux or freebsd [default: whimbrel].
     #[arg(help_heading = HEADING, long, value_name = "NAME", alias = "persona", value_parser = profile)]
     profile: Option<&'static Profile>,
     /// Read rules from this file: profile = "NAME", and tunables below [tunables].
@@ -33,8 +33,7 @@ pub(crate) struct RuleOptions {
     /// Set a tunable of the stack.
     #[arg(help_heading = HEADING, short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
     set: Vec<String>,
-    /// Print the rules that follow from all of this, each with its origin, and do nothing else.
-    /// What is printed can be given to --config.
+    /// Print the resulting rules, each with its origin, and exit; --config reads what is printed.
     #[arg(help_heading = HEADING, long)]
     print_config: bool,
 }

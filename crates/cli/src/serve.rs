@@ -1,4 +1,4 @@
-//! `whimbrel serve`: an HTTP/1.1 server, or one of octets, on the stack.
+//! `whimbrel serve`: an HTTP/1.1 server, or one of bytes, on the stack.
 
 use std::sync::Arc;
 use std::thread;
@@ -59,24 +59,24 @@ pub(crate) struct Arguments {
     /// Where to listen.
     #[arg(short, long, value_name = "ADDR:PORT", help = LISTEN_HELP)]
     listen: Vec<String>,
-    /// The most complete connections that wait to be accepted, per address.
+    /// The most connections that wait to be accepted, per address.
     #[arg(long, value_name = "N", default_value_t = plan::BACKLOG, value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
     backlog: u32,
-    /// Take what travels with SYNs (TCP Fast Open, RFC 7413), for up to N handshakes at a time and
+    /// Accept data with SYNs (TCP Fast Open, RFC 7413), in up to N handshakes at a time and
     /// address. A request may then be carried out twice: a network can repeat a SYN.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
     fastopen: Option<u32>,
-    /// When to answer a SYN by a cookie and keep no record of it: auto (when half-open connections
-    /// have reached their bound), always or off [default: auto].
+    /// When to answer a SYN with a cookie and keep no record of it: auto (when half-open
+    /// connections have reached their bound), always or off [default: auto].
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
     syncookies: Option<String>,
-    /// Complete the handshakes of a group of servers, and let them complete this one's, as behind a
-    /// balancer that deals segments to any of them: they have the key of their SYN cookies in
-    /// common, 32 hexadecimal digits in a file or in a variable, and clocks within 40 s.
+    /// Share SYN cookies with a group of servers, as behind a balancer that deals segments to any
+    /// of them: they have one key, 32 hexadecimal digits in a file or in a variable, and clocks
+    /// within 40 s.
     #[arg(long, value_name = "file:PATH|env:NAME")]
     cookie_group: Option<KeySource>,
-    /// Answer GET of any path with that many octets (k, M, G: powers of 1,024), and POST or PUT
-    /// with the length and CRC-32 of what was sent.
+    /// Answer GET of any path with this many bytes (k, M, G: powers of 1,024), and POST or PUT with
+    /// the length and CRC-32 of what was sent.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse)]
     body: u64,
     /// Speak HTTP/2, too, with clients that begin with it (RFC 9113 3.3: no TLS, no Upgrade), as curl
@@ -97,15 +97,15 @@ pub(crate) struct Arguments {
     /// The longest request body.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
-    /// How long the head of a request may take in all, before it is answered by 408. (HTTP/2:
-    /// a connection without a request is closed after a minute, whatever else it sends.)
+    /// Answer 408 to a request whose head takes longer. (HTTP/2: a connection without a request is
+    /// closed after a minute, whatever else it sends.)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantity::some_time, conflicts_with = "RoleOptions")]
     head_timeout: std::time::Duration,
-    /// Whether a connection serves more than one request, if its client wishes so.
+    /// Whether a connection serves more than one request, if its client asks for it.
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, conflicts_with = "RoleOptions")]
     keepalive: Switch,
-    /// Who closes first after a response that ends its connection, and so keeps its TIME-WAIT.
-    /// By default the web's server does, and a server of octets does not.
+    /// Who closes first, and so holds the TIME-WAIT [default: server for HTTP, client for --echo
+    /// and its like].
     #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     #[command(flatten)]
@@ -116,8 +116,7 @@ pub(crate) struct Arguments {
     role: RoleOptions,
     #[command(flatten)]
     pace: PaceOptions,
-    /// Draw the stack's keys from this number: for tests, since whoever knows it can guess them
-    /// [default: from the system's entropy].
+    /// Seed of the stack's keys, for tests: who knows it can guess them [default: random].
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
     #[command(flatten)]
@@ -146,10 +145,10 @@ pub(crate) struct RoleOptions {
     /// Send characters without end (RFC 864), by default on port 19.
     #[arg(long)]
     chargen: bool,
-    /// Read to the end, then say how many octets came, by default on port 5201.
+    /// Read to the end, then answer how many bytes came, by default on port 5201.
     #[arg(long)]
     sink: bool,
-    /// Answer each request of REQ octets with RESP octets, by default on port 12865.
+    /// Answer each request of REQ bytes with RESP bytes, by default on port 12865.
     #[arg(long, value_name = "REQ,RESP", value_parser = crate::crr::sizes)]
     respond: Option<(u64, u64)>,
 }
@@ -161,7 +160,7 @@ pub(crate) enum Closer {
     Server,
     /// The peer.
     Client,
-    /// The peer, and this side answers with a reset (servers of octets).
+    /// The peer, and this side answers with a reset (not for HTTP).
     Rst,
 }
 
@@ -171,7 +170,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     start(Plan::new(arguments)?, told)
 }
 
-/// Serves octets for another command until it is interrupted.
+/// Serves bytes for another command until it is interrupted.
 pub(crate) fn octets(server: &OctetServer<'_>) -> Result<(), Failure> {
     let told = told(server.output)?;
     start(Plan::octets(server)?, told)

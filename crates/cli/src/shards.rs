@@ -11,12 +11,12 @@ use crate::failure::Failure;
 /// What was typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct ShardOptions {
-    /// Run the stack on so many threads, each with a queue of the wire and connections of its own;
-    /// auto: as many as the machine has processors, the wire has queues and there is work for
-    /// [default: as many as the wire has queues].
+    /// Run the stack on this many threads, each with its own connections and queue of the wire;
+    /// auto: as many as there are processors, queues and work for [default: as many as the wire has
+    /// queues].
     #[arg(long, value_name = "N|auto", value_parser = count)]
     shards: Option<Count>,
-    /// Let each thread run on one of these processors alone, in turn: 0,1.
+    /// Pin each thread to one of these processors, in turn, as in 0,1.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = processor)]
     pin: Vec<usize>,
 }

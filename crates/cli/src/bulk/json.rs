@@ -1,4 +1,4 @@
-//! The document `whimbrel.bulk/1`: times in seconds, sizes in octets, rates in bits a second.
+//! The document `whimbrel.bulk/1`: times in seconds, sizes in bytes, rates in bits a second.
 
 use serde_json::{Map, Value, json};
 use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, Until};

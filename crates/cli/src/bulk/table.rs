@@ -186,7 +186,7 @@ fn is_send(direction: Direction) -> bool {
     direction == Direction::Send
 }
 
-/// Octets, as iperf3 prints them: in powers of 1,024, three digits.
+/// Bytes, as iperf3 prints them: in powers of 1,024, three digits.
 fn transfer(octets: u64) -> String {
     three(octets as f64, 1024.0, ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"])
 }

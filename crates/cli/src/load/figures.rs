@@ -57,7 +57,7 @@ impl Outcome {
         Some(Self { earlier: runs, ..last })
     }
 
-    /// Fails if nothing was answered, and says why not.
+    /// Fails if no response, and says why not.
     pub(crate) fn judge(&self, target: &str) -> Result<(), Failure> {
         let record = &self.record;
         if record.answered() > 0 {
@@ -68,14 +68,14 @@ impl Outcome {
                 let ports = record.shortage.filter(|_| *trouble == Trouble::PortsExhausted);
                 let ports = ports.map_or_else(String::new, |ports| format!(", {ports}"));
                 Err(Failure::run(format!(
-                    "{target}: nothing was answered ({trouble}, {}{ports}): {}",
+                    "{target}: no response ({trouble}, {}{ports}): {}",
                     if *count == 1 { "once".into() } else { format!("{count} times") },
                     trouble.remedy()
                 )))
             }
             None => Err(Failure::run(format!(
-                "{target}: nothing was answered in {}, and {} on the way at the end: is the path up, \
-                 and the run longer than an answer takes?",
+                "{target}: no response in {}, and {} on the way at the end: is the path up, \
+                 and the run longer than a response takes?",
                 quantity::show(record.elapsed()),
                 quantity::of(self.left.in_flight, "request"),
             ))),

@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) threads: u32,
     /// How often it does that.
     pub(crate) repeat: Repeat,
-    /// The method.
+    /// The request's method.
     pub(crate) method: String,
     /// Octets of each response of the server in this process.
     pub(crate) body: u64,

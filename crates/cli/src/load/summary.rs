@@ -328,7 +328,7 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     }
     if record.unclean > 0 {
         let failed = quantity::of(record.unclean, "connection");
-        let _ = writeln!(text, "  {failed} failed after the answer");
+        let _ = writeln!(text, "  {failed} failed after the response");
     }
     if outcome.left.in_flight > 0 {
         let _ = writeln!(text, "  {} on the way at the end", outcome.left.in_flight);

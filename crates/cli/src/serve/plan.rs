@@ -53,7 +53,7 @@ pub(crate) struct Plan {
 pub(crate) enum ContentPlan {
     /// HTTP/1.1, or HTTP/2 by prior knowledge.
     Web(SitePlan, Protocol),
-    /// Octets.
+    /// Bytes.
     Octets(Role, Parting),
 }
 
@@ -161,7 +161,7 @@ impl Plan {
     }
 }
 
-/// Servers of octets for another command, by what was typed after that.
+/// Servers of bytes for another command, by what was typed after that.
 pub(crate) struct OctetServer<'a> {
     pub(crate) ground: &'a GroundOptions,
     pub(crate) shorthands: Vec<Shorthand>,
@@ -310,7 +310,7 @@ fn role(options: &RoleOptions) -> Result<Option<Role>, Failure> {
         return Ok(plain.into_iter().find_map(|(asked, role)| asked.then_some(role)));
     };
     if request == 0 || !(1..=LONGEST_ANSWER).contains(&answer) {
-        let text = "a request has at least one octet, and a response 1 to 16M";
+        let text = "a request has at least one byte, and a response 1 to 16M";
         return Err(Failure::usage("--respond", text));
     }
     let answer = vec![b'a'; usize::try_from(answer).unwrap_or(0)].into();
@@ -386,7 +386,7 @@ pub(super) const BACKLOG: u32 = 4096;
 const NETSERVER: u16 = 12_865;
 /// The port of http: URLs.
 const HTTP: u16 = 80;
-/// The longest response of `--respond`, octets: it is kept in one piece.
+/// The longest response of `--respond`, bytes: it is kept in one piece.
 const LONGEST_ANSWER: u64 = 16 << 20;
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ pub(super) fn served(statistics: &Statistics) -> String {
         if slow_heads > 0 { format!(", {slow_heads} with a slow head") } else { String::new() };
     format!(
         "served     {}, {} ({refused} refused); {} failed, {silent} silent{late}\n\
-         octets     {} received, {} sent\n",
+         bytes      {} received, {} sent\n",
         of(accepted, "connection"),
         of(requests, "request"),
         of(failed, "connection"),

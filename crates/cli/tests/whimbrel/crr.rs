@@ -129,8 +129,7 @@ fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
     let mut again = net.command(whimbrel);
     again.args("crr 10.9.0.2:7 -w kernel: -n 6 --timeout 200ms".split(' '));
     let (code, error) = fail(&mut again);
-    let reason =
-        "nothing was answered (no free port, 3 times, ports 50000 to 50003: 4 in TIME-WAIT)";
+    let reason = "no response (no free port, 3 times, ports 50000 to 50003: 4 in TIME-WAIT)";
     assert!(code == 1 && error.contains(reason), "{code} {error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     ours.stop();

@@ -115,7 +115,7 @@ fn a_server_that_is_not_there_is_one_clear_line() {
 fn a_server_of_something_else_is_one_clear_line() {
     let Some(net) = Net::new() else { return };
     let cases = [
-        ("--discard", "bulk recv AT -t 200ms", "not one octet came: is it a server that sends"),
+        ("--discard", "bulk recv AT -t 200ms", "not one byte came: is it a server that sends"),
         (
             "--echo",
             "load http://AT/ -n 3 -c 1",

@@ -97,7 +97,7 @@ fn a_load_that_fails_says_so_on_the_screen_that_was_there() {
     let mut terminal = Terminal::run(refused, &folder.0, SIZE);
     terminal.await_text("connection refused");
     assert_eq!(terminal.end().code(), Some(1));
-    terminal.await_text("error: http://127.0.0.1:1/: nothing was answered");
+    terminal.await_text("error: http://127.0.0.1:1/: no response");
 }
 
 #[test]

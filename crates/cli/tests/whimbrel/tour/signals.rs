@@ -34,6 +34,11 @@ const fn on_a_device(line: &'static str, signal: Signal) -> Case {
 pub(super) const CASES: &[Case] = &[
     ends(SERVE, Signal::INT),
     ends(SERVE, Signal::TERM),
+    ends(SERVE, Signal::HUP),
+    Case::ends(SERVE, End::GoesOn, &[])
+        .framed("trap '' HUP; exec @")
+        .sent(Ready::Telling, Signal::HUP),
+    unmoved(Signal::USR1),
     fatal(Signal::QUIT),
     fatal(Signal::ILL),
     fatal(Signal::TRAP),
@@ -60,6 +65,7 @@ pub(super) const CASES: &[Case] = &[
     unmoved(Signal::WINCH),
     ends(LOAD, Signal::INT),
     ends(LOAD, Signal::TERM),
+    ends(LOAD, Signal::HUP),
     ends("load -z 60s -i 20ms --json-stream -w kernel:", Signal::INT),
     ends("crr -l 60s --interval 20ms --json-stream", Signal::INT),
     ends("crr -l 60s --interval 20ms --json-stream -w kernel:", Signal::TERM),
