@@ -1,8 +1,10 @@
 //! Bulk transfer, as ttcp and iperf3 measure it: streams that send, receive, or both.
 //!
-//! The other side is a [`PeerServer`](crate::PeerServer): one that sinks tells at the end how much
-//! came, so that what the sender counted is held against what the receiver has; one that generates
-//! is received from.
+//! The other side is a server of iperf3's ([`iperf3`](crate::iperf3)), or a
+//! [`PeerServer`](crate::PeerServer): one that sinks tells at the end how much came, so that what the
+//! sender counted is held against what the receiver has; one that generates is received from.
+//!
+//! What counts as sent is what the other side's TCP acknowledged, and as received what was read.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -12,15 +14,18 @@ use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use crate::Part;
+use crate::iperf3::{Client, Cookie, Fault, Results, StreamResult};
 use crate::transport::{
-    Happening, Model, Opening, PortShortage, Reading, Transport, Trouble, Unopened,
+    Gauge, Happening, Model, Opening, PortShortage, Reading, Transport, Trouble, Unopened,
 };
 use series::Series;
 
 pub use series::{Sample, Shares};
+pub use units::{bitrate, transfer};
 
 mod course;
 mod series;
+mod units;
 
 /// What is to be transferred.
 #[derive(Clone, Debug)]
@@ -45,7 +50,38 @@ pub struct Plan {
     pub timeout: Duration,
     /// What is set on each connection.
     pub opening: Opening,
+    /// What the other side speaks.
+    pub peer: Peer,
+    /// What processors did for this process so far, if anybody can tell.
+    pub effort: Effort,
 }
+
+/// What the other side speaks.
+#[derive(Clone, Debug)]
+pub enum Peer {
+    /// Nothing: it reads or sends, or both.
+    Plain,
+    /// iperf3's protocol, as a server.
+    Iperf3(Terms),
+    /// The same as a client, whose connections were accepted.
+    Iperf3Client,
+}
+
+/// What only iperf3's protocol has.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// What names the test.
+    pub cookie: Cookie,
+    /// Octets of the buffers that the server is asked for.
+    pub window: Option<u32>,
+    /// Whether it is asked for what it prints.
+    pub server_output: bool,
+    /// What this side controls congestion with.
+    pub congestion: String,
+}
+
+/// Tells what processors did for this process so far: for itself, and in the kernel.
+pub type Effort = fn() -> Option<[Duration; 2]>;
 
 impl Plan {
     /// What one part of the transfer is to do: its share of the streams.
@@ -67,11 +103,11 @@ pub enum Direction {
 }
 
 impl Direction {
-    const fn sends(self) -> bool {
+    pub(crate) const fn sends(self) -> bool {
         matches!(self, Self::Send | Self::Both)
     }
 
-    const fn receives(self) -> bool {
+    pub(crate) const fn receives(self) -> bool {
         matches!(self, Self::Receive | Self::Both)
     }
 }
@@ -83,14 +119,16 @@ pub enum Until {
     Elapsed(Duration),
     /// When each stream has sent (or received) this many octets.
     Octets(u64),
+    /// When whoever drives it says so.
+    Told,
 }
 
 /// A transfer under way. Poll it as a [`Model`].
 #[derive(Debug)]
 pub struct Bulk<T: Transport> {
-    plan: Plan,
+    pub(crate) plan: Plan,
     block: Bytes,
-    streams: Vec<Stream<T::Id>>,
+    pub(crate) streams: Vec<Stream<T::Id>>,
     life: Life,
     /// When all streams were open, and the clock began.
     began: Instant,
@@ -98,8 +136,16 @@ pub struct Bulk<T: Transport> {
     until: Instant,
     /// When the next sample is due.
     next_sample: Instant,
+    /// When to look again whether all was acknowledged.
+    next_look: Option<Instant>,
+    /// A stream was lost while the control connection may still tell why, and when that was.
+    lost: Option<(Trouble, Instant)>,
     trouble: Option<Trouble>,
-    shortage: Option<PortShortage>,
+    pub(crate) shortage: Option<PortShortage>,
+    /// Whoever speaks with a server of iperf3's.
+    pub(crate) client: Option<Client<T::Id>>,
+    /// What processors did when it began, and in all.
+    effort: [Option<[Duration; 2]>; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,10 +163,18 @@ enum Life {
 /// One stream.
 #[derive(Debug)]
 pub struct Stream<I> {
-    id: Option<I>,
-    open: bool,
+    pub(crate) id: Option<I>,
+    direction: Direction,
+    pub(crate) open: bool,
     local: Option<Endpoint>,
+    remote: Option<Endpoint>,
     pending: Bytes,
+    /// What goes first, and is not counted.
+    pub(crate) prologue: Bytes,
+    /// Octets of it that were given to the transport.
+    pub(crate) prologue_given: u64,
+    /// Octets that were given to the transport.
+    given: u64,
     /// Octets sent and received so far, the omitted ones included.
     totals: Totals,
     /// What the peer says came.
@@ -130,18 +184,68 @@ pub struct Stream<I> {
     idle: Duration,
     idle_since: Option<Instant>,
     series: Series,
+    /// What the other side counted.
+    pub(crate) theirs: Option<StreamResult>,
 }
 
 /// Octets of one stream, in each direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
-    /// Handed to the transport.
+    /// Sent and acknowledged.
     pub sent: u64,
     /// Received.
     pub received: u64,
 }
 
 impl<I> Stream<I> {
+    /// One that nothing happened on.
+    fn new(id: I, direction: Direction, keep: usize) -> Self {
+        Self {
+            id: Some(id),
+            direction,
+            open: false,
+            local: None,
+            remote: None,
+            pending: Bytes::new(),
+            prologue: Bytes::new(),
+            prologue_given: 0,
+            given: 0,
+            totals: Totals::default(),
+            answer: Vec::new(),
+            shut: false,
+            idle: Duration::ZERO,
+            idle_since: None,
+            series: Series::keeping(keep),
+            theirs: None,
+        }
+    }
+
+    /// Which way it goes.
+    pub const fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Octets that were given to the transport, the omitted part included.
+    pub const fn given(&self) -> u64 {
+        self.given
+    }
+
+    /// The other end of its connection, if that is known.
+    pub const fn remote(&self) -> Option<Endpoint> {
+        self.remote
+    }
+
+    /// What the other side counted, if it told.
+    pub const fn theirs(&self) -> Option<&StreamResult> {
+        self.theirs.as_ref()
+    }
+
+    /// So much of what was given is acknowledged.
+    fn acknowledge(&mut self, gauge: &Gauge) {
+        let text = gauge.acked.saturating_sub(self.prologue_given);
+        self.totals.sent = self.totals.sent.max(text.min(self.given));
+    }
+
     /// What it moved so far, the omitted part included.
     pub const fn totals(&self) -> Totals {
         self.totals
@@ -193,7 +297,15 @@ impl<I> Stream<I> {
 impl<T: Transport> Bulk<T> {
     /// A transfer that begins when it is first polled.
     pub fn new(plan: Plan) -> Self {
+        let client = match &plan.peer {
+            Peer::Iperf3(terms) => Some(Client::new(terms.clone())),
+            Peer::Plain | Peer::Iperf3Client => None,
+        };
         Self {
+            client,
+            effort: [None; 2],
+            next_look: None,
+            lost: None,
             block: crate::peer::pattern(plan.block.max(1)),
             streams: Vec::new(),
             life: Life::NotBegun,
@@ -226,6 +338,23 @@ impl<T: Transport> Bulk<T> {
         self.shortage
     }
 
+    /// Why a test of iperf3's came to nothing, if it did.
+    pub fn fault(&self) -> Option<Fault> {
+        self.client.as_ref().and_then(Client::fault)
+    }
+
+    /// What the other side told at the end, if it is iperf3's.
+    pub fn theirs(&self) -> Option<&Results> {
+        self.client.as_ref().and_then(Client::results)
+    }
+
+    /// What processors did for this process while octets flowed.
+    pub fn effort(&self) -> Option<[Duration; 2]> {
+        let [before, after] = self.effort;
+        let ([user, system], [user_after, system_after]) = before.zip(after)?;
+        Some([user_after.saturating_sub(user), system_after.saturating_sub(system)])
+    }
+
     /// Whether octets flow, or did.
     pub const fn has_begun(&self) -> bool {
         !matches!(self.life, Life::NotBegun | Life::Opening)
@@ -243,6 +372,7 @@ impl<T: Transport> Bulk<T> {
 
     /// Ends it now.
     pub fn end(&mut self, net: &mut T, now: Instant) {
+        self.take_leave(net);
         if self.life == Life::Running {
             self.stop(net, now);
         }
@@ -250,6 +380,38 @@ impl<T: Transport> Bulk<T> {
         for stream in &mut self.streams {
             if let Some(id) = stream.id.take() {
                 net.abort(id);
+            }
+        }
+    }
+
+    /// Nothing is left to be done.
+    pub(crate) fn be_over(&mut self) {
+        self.life = Life::Over;
+    }
+
+    /// Lets go of the streams: those that were sent on deliver what is under way.
+    pub(crate) fn let_go(&mut self, net: &mut T) {
+        for stream in &mut self.streams {
+            match (stream.id.take(), stream.direction) {
+                (Some(id), Direction::Send) => net.close(id),
+                (Some(id), _) => net.abort(id),
+                (None, _) => {}
+            }
+        }
+        self.life = Life::Over;
+    }
+
+    /// When to go on at the latest, though nothing happens.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        match self.life {
+            Life::NotBegun | Life::Over => None,
+            Life::Opening => Some(self.began + self.plan.timeout),
+            Life::Ending { since } => Some(since + self.plan.timeout),
+            Life::Running => {
+                let (end, token) = (self.end_time(), self.next_token());
+                let lost = self.lost.map(|(_, since)| since + GRACE);
+                let deadlines = [Some(self.next_sample), end, token, self.next_look, lost];
+                deadlines.into_iter().flatten().min()
             }
         }
     }
@@ -266,24 +428,18 @@ impl<T: Transport> Model<T> for Bulk<T> {
             self.on_happening(net, happening, now);
             left -= 1;
         }
-        self.on_time(net, now);
-        let more = self.pump(net, now);
+        let more = self.go_on(net, now);
         (more || left == 0) && self.life != Life::Over
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        match self.life {
-            Life::NotBegun | Life::Over => None,
-            Life::Opening => Some(self.began + self.plan.timeout),
-            Life::Ending { since } => Some(since + self.plan.timeout),
-            Life::Running => {
-                let deadlines = [Some(self.next_sample), self.end_time(), self.next_token()];
-                deadlines.into_iter().flatten().min()
-            }
-        }
+        self.next_due()
     }
 
     fn is_done(&self) -> bool {
         self.life == Life::Over
     }
 }
+
+/// How long the control connection of a test has to tell why a stream was lost.
+const GRACE: Duration = Duration::from_secs(1);

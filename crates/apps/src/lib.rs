@@ -12,6 +12,7 @@ pub mod bulk;
 pub mod condition;
 pub mod http;
 pub mod idle;
+pub mod iperf3;
 pub mod load;
 pub mod pace;
 pub mod part;

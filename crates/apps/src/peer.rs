@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use whimbrel_tcp::Instant;
 
+use crate::iperf3;
 use crate::pace::Pace;
 use crate::reception::{self, Reception, Server, Turn};
 use crate::transport::{Model, Reading, Transport};
@@ -19,7 +20,8 @@ pub enum Role {
     Discard,
     /// Sends without end, and throws away what comes (RFC 864).
     Chargen,
-    /// Reads to the end, then says in one line how many octets came, and their CRC-32.
+    /// Reads to the end, then says in one line how many octets came, and their CRC-32. A client of
+    /// iperf3's, who says nothing but a cookie, is told that this is none of its servers.
     Sink,
     /// Answers each request of so many octets with these.
     Respond {
@@ -134,6 +136,13 @@ impl<T: Transport> PeerServer<T> {
         }
         let before = slot.received;
         slot.received += octets.len() as u64;
+        // iperf3 would wait for ever for an answer to its cookie.
+        let reads = matches!(self.role, Role::Sink | Role::Discard);
+        if reads && before == 0 && iperf3::is_cookie(&octets) {
+            slot.pending = Bytes::copy_from_slice(&iperf3::Refusal::Message.message());
+            slot.stage = Stage::Last;
+            return Turn::More;
+        }
         let answers = match &self.role {
             Role::Discard | Role::Chargen => return Turn::More,
             Role::Sink => {

@@ -79,6 +79,14 @@ pub trait Transport {
 
     /// The peer's end of the connection, if it is known.
     fn remote(&self, id: Self::Id) -> Option<Endpoint>;
+
+    /// Sets on a connection that was accepted what can still be set.
+    fn adjust(&mut self, _id: Self::Id, _how: &Opening) {}
+
+    /// Whether connections can have this congestion control.
+    fn knows_congestion(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// What is set on a connection before it opens. The default leaves all to the transport.
@@ -94,6 +102,8 @@ pub struct Opening {
     pub fast: bool,
     /// The congestion control, by its name, where there is a choice.
     pub congestion: Option<String>,
+    /// Octets of its send buffer, and of its receive buffer.
+    pub buffers: Option<(u32, u32)>,
 }
 
 /// Something happened. Like a shard's events these are hints: act until nothing is left.

@@ -3,29 +3,31 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use whimbrel_apps::Trouble;
-use whimbrel_apps::bulk::{self, Direction, Sample, Shares, Totals, Until};
+use whimbrel_apps::bulk::{self, Direction, Peer, Sample, Shares, Terms, Totals, Until};
 use whimbrel_apps::condition::{Figure, Measure};
+use whimbrel_apps::iperf3::{self as protocol, Fault, Results, Settings, StreamResult};
 use whimbrel_apps::transport::{Opening, PortShortage};
+use whimbrel_apps::{Pace, Trouble};
 use whimbrel_io::WireSpec;
 use whimbrel_tcp::conn::Nagle;
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Endpoint, Family};
 
 use crate::capture;
-use crate::crr;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::options::{Ground, GroundOptions, OutputOptions, ScreenOptions};
-use crate::proc::first_line;
+use crate::options::{ClockKind, Ground, GroundOptions, OutputOptions, ScreenOptions, Whose};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
+use crate::serve::{self, ContentPlan, OtherServer};
 use crate::shards::Work;
-use crate::{output, quantity, size};
+use crate::{output, proc, quantity, size};
 
+mod advice;
 mod iperf3;
 mod job;
 mod json;
 mod table;
+mod target;
 
 /// What was typed.
 #[derive(Args, Debug)]
@@ -33,31 +35,48 @@ mod table;
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
     /// Send to the other side, or receive from it.
-    #[arg(value_enum, value_name = "send|recv")]
-    way: Way,
-    /// The other side, as in 10.9.0.1:5201: `whimbrel serve --sink` to send to, `--chargen` to
-    /// receive from [default: a server in this process].
-    #[arg(value_name = "ADDR:PORT")]
+    #[arg(value_enum, value_name = "send|recv", required_unless_present = "server")]
+    way: Option<Way>,
+    /// The other side, as in 10.9.0.1 or 10.9.0.1:5201: `iperf3 -s`, `whimbrel bulk --server`, or what
+    /// --peer says [default: a server in this process].
+    #[arg(value_name = "HOST[:PORT]")]
     target: Option<String>,
+    /// Serve `iperf3 -c` and `whimbrel bulk`, one test after the other, until it is interrupted
+    /// [default wire: that of `serve`].
+    #[arg(short, long, conflicts_with_all = CLIENTS_OPTIONS)]
+    server: bool,
+    /// Listen there, with --server [default: port 5201 of every address of the wire].
+    #[arg(long, value_name = "ADDR:PORT", requires = "server")]
+    listen: Option<String>,
+    /// What the other side speaks [default: iperf3, and plain if it is in this process].
+    #[arg(long, value_enum, value_name = "WHAT")]
+    peer: Option<PeerKind>,
+    /// Look a name up for an IPv4 address only.
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Look a name up for an IPv6 address only.
+    #[arg(short = '6', long)]
+    ipv6: bool,
     #[command(flatten)]
     pub(crate) ground: GroundOptions,
     /// End after this time [default: 10s].
     #[arg(short = 't', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     time: Option<Duration>,
-    /// End when each stream has moved this many bytes.
+    /// End when all streams together have moved this many bytes, each its share.
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = size::some, conflicts_with_all = ["time", "omit"])]
     bytes: Option<u64>,
-    /// Streams at the same time.
+    /// Streams at the same time (with --bidir and iperf3 this many each way).
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=128))]
     parallel: u32,
     /// Reverse the direction: send receives, and recv sends.
     #[arg(short = 'R', long, conflicts_with = "bidir")]
     reverse: bool,
-    /// Both ways at once, on each stream.
+    /// Both ways at once: with iperf3 on streams of their own, else on each stream.
     #[arg(long)]
     bidir: bool,
     /// Bytes of each send buffer, and of each receive buffer and so of the window; one number is
-    /// for both. Short for -S buffers.send=… -S buffers.recv=… -S buffers.recv.max=….
+    /// for both. Short for -S buffers.send=… -S buffers.recv=… -S buffers.recv.max=…; of kernel: the
+    /// buffers of its sockets. A server of iperf3's is asked for as much (its -w).
     #[arg(long, value_name = "SNDBUF/RCVBUF", value_parser = window, conflicts_with = "wscale")]
     window: Option<(u64, u64)>,
     /// Bytes of each write and read.
@@ -85,9 +104,13 @@ pub(crate) struct Arguments {
     /// The length of the intervals.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
-    /// Give up a stream that takes longer to open, or to end.
+    /// Give up a stream that takes longer to open, or to end; with --server, a client that takes longer
+    /// for a step before its test or after it.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = quantity::some_time)]
     timeout: Duration,
+    /// Have an iperf3 server send what it printed, and print it.
+    #[arg(long)]
+    get_server_output: bool,
     #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
@@ -114,6 +137,15 @@ enum Way {
     Recv,
 }
 
+/// What the other side speaks.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum PeerKind {
+    /// iperf3's protocol, as `iperf3 -s` and `whimbrel bulk --server` do.
+    Iperf3,
+    /// Nothing: it reads or sends, as `whimbrel serve --sink` and `--chargen` do.
+    Plain,
+}
+
 /// What is meant.
 struct Plan {
     ground: Ground,
@@ -128,24 +160,59 @@ struct Outcome {
     only_receives: bool,
     elapsed: Duration,
     trouble: Option<Trouble>,
+    /// Why a test of iperf3's came to nothing, if it did.
+    fault: Option<Fault>,
     /// What kept the ports, if there was none left.
     shortage: Option<PortShortage>,
     retransmits: Option<u64>,
+    /// What an iperf3 server told at the end.
+    theirs: Option<Results>,
+    /// What processors did for this process while bytes flowed: for itself, and in the kernel.
+    effort: Option<[Duration; 2]>,
 }
 
 /// What is left of a stream.
 struct StreamOutcome {
+    direction: Direction,
     local: Option<Endpoint>,
     samples: Vec<Sample>,
     counted: Totals,
     totals: Totals,
     shares: Shares,
+    /// Octets that this side gave to be sent.
+    given: u64,
     /// What the other side says came, bytes.
     confirmed: Option<u64>,
+    /// What an iperf3 server counted.
+    theirs: Option<StreamResult>,
+}
+
+impl StreamOutcome {
+    /// Octets sent or received, what is omitted not counted, as this side counted them.
+    const fn counted(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Send => self.counted.sent,
+            Direction::Receive | Direction::Both => self.counted.received,
+        }
+    }
+
+    /// The same as the other side counted them, and in how many seconds if it said so; `None` if it
+    /// told nothing.
+    fn counted_there(&self, direction: Direction) -> Option<(u64, Option<f64>)> {
+        if let Some(theirs) = self.theirs {
+            return Some((theirs.octets, Some(theirs.seconds).filter(|seconds| *seconds > 0.0)));
+        }
+        let omitted = self.totals.sent.saturating_sub(self.counted.sent);
+        let confirmed = self.confirmed.filter(|_| direction == Direction::Send)?;
+        Some((confirmed.saturating_sub(omitted), None))
+    }
 }
 
 /// Transfers, and says how much.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.server {
+        return be_server(arguments);
+    }
     let mut report = Report::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
     let plan = Plan::new(arguments)?;
     report.open()?;
@@ -161,7 +228,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Document("iperf3") => iperf3::document(&plan, &ran),
         Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),
         Form::Csv => json::csv(&ran.outcome),
-        Form::Text => table::text(&plan, &ran) + &output::counters(&ran, report.detail()),
+        Form::Text => {
+            let mut text = table::text(&plan, &ran) + &advice::text(&plan, &ran.outcome);
+            if let Some(theirs) =
+                ran.outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref())
+            {
+                text += &format!("\nServer output:\n{theirs}");
+            }
+            text + &output::counters(&ran, report.detail())
+        }
     };
     report.finish(&text)?;
     ran.outcome.judge(ran.target)?;
@@ -169,10 +244,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     capture::judge(plan.ground.pcap.as_ref())
 }
 
+/// Is the other side until it is interrupted.
+fn be_server(arguments: &Arguments) -> Result<(), Failure> {
+    let kernel = arguments.ground.typed_wire()? == Some("kernel:");
+    serve::other(OtherServer {
+        ground: &arguments.ground,
+        shorthands: arguments.shorthands(),
+        content: ContentPlan::Iperf3(Settings {
+            timeout: arguments.timeout,
+            idle: IDLE,
+            congestion: if kernel { proc::congestion_control() } else { RENO.into() },
+            effort: drive::effort,
+        }),
+        port: protocol::PORT,
+        pace: Pace::default(),
+        listen: arguments.listen.as_deref(),
+        output: &arguments.output,
+    })
+}
+
 impl Arguments {
+    /// Whether the kernel's sockets are used.
+    fn is_over_the_kernel(&self) -> bool {
+        match (self.ground.wire.as_deref(), self.ground.stack) {
+            (Some(wire), _) => wire == "kernel:",
+            (None, Some(whose)) => whose == Whose::Kernel,
+            (None, None) => self.target.is_some(),
+        }
+    }
+
     /// What its own options set among the rules of the stack.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
-        let window = self.window.map(|(send, recv)| {
+        // The kernel's buffers are set on each socket.
+        let window = self.window.filter(|_| !self.is_over_the_kernel());
+        let window = window.map(|(send, recv)| {
             let buffers =
                 [("buffers.send", send), ("buffers.recv", recv), ("buffers.recv.max", recv)];
             buffers.map(|(name, octets)| ("--window", name, octets.to_string())).to_vec()
@@ -198,11 +303,8 @@ impl Arguments {
     fn opening(&self, ground: &Ground) -> Result<Opening, Failure> {
         if let Some(name) = &self.congestion {
             let (whose, known) = match ground.wire {
-                WireSpec::Kernel => {
-                    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-                    ("the kernel", first_line(path))
-                }
-                _ => ("this stack", "reno".into()),
+                WireSpec::Kernel => ("the kernel", proc::congestion_controls()),
+                _ => ("this stack", RENO.into()),
             };
             if !known.split(' ').any(|known| known == name) {
                 let text = format!("{whose} has no {name:?}: give one of {known}");
@@ -211,23 +313,77 @@ impl Arguments {
         }
         let nagle = if self.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = self.congestion.clone();
-        Ok(Opening { nagle, mss: self.mss, congestion, ..Opening::default() })
+        let narrow = |(send, recv)| Some((u32::try_from(send).ok()?, u32::try_from(recv).ok()?));
+        let window = self.window.filter(|_| ground.wire == WireSpec::Kernel);
+        let buffers = window.map(|window| {
+            let refused = || Failure::usage("--window", "give at most 2G");
+            narrow(window)
+                .filter(|(send, recv)| (*send).max(*recv) <= LARGEST_BUFFER)
+                .ok_or_else(refused)
+        });
+        let buffers = buffers.transpose()?;
+        Ok(Opening { nagle, mss: self.mss, congestion, buffers, ..Opening::default() })
+    }
+
+    /// What the other side speaks.
+    fn peer(&self, ground: &Ground) -> Result<Peer, Failure> {
+        let kind = self.peer.unwrap_or(match self.target {
+            Some(_) => PeerKind::Iperf3,
+            None => PeerKind::Plain,
+        });
+        if kind == PeerKind::Plain {
+            let text = "only an iperf3 server has one to send: leave it out";
+            return match self.get_server_output {
+                true => Err(Failure::usage("--get-server-output", text)),
+                false => Ok(Peer::Plain),
+            };
+        }
+        if ground.shards > 1 {
+            let text =
+                "the streams of an iperf3 test are one shard's work: give 1, or --peer plain";
+            return Err(Failure::usage("--shards", text));
+        }
+        let congestion = self.congestion.clone().unwrap_or_else(|| match ground.wire {
+            WireSpec::Kernel => proc::congestion_control(),
+            _ => RENO.into(),
+        });
+        let mut cookie = [0; protocol::COOKIE];
+        let seed = ground.seed.map_or_else(whimbrel_io::entropy::seed, Ok).map_err(Failure::run)?;
+        cookie
+            .iter_mut()
+            .zip(output::cookie(seed).bytes())
+            .for_each(|(place, letter)| *place = letter);
+        Ok(Peer::Iperf3(Terms {
+            cookie,
+            window: self
+                .window
+                .map(|(send, recv)| u32::try_from(send.max(recv)).unwrap_or(u32::MAX)),
+            server_output: self.get_server_output,
+            congestion,
+        }))
     }
 }
 
 impl Plan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let target = arguments.target.as_deref().map(crr::end).transpose()?;
+        let family = match (arguments.ipv4, arguments.ipv6) {
+            (false, false) => None,
+            (ipv4, _) => Some(if ipv4 { Family::V4 } else { Family::V6 }),
+        };
+        let target = arguments.target.as_deref();
+        let target = target.map(|text| target::resolve(text, family)).transpose()?;
         let work = Work { parts: arguments.parallel.into(), option: "--parallel" };
         let ground =
             arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands(), work)?;
-        let sends = (arguments.way == Way::Send) != arguments.reverse;
+        let sends = (arguments.way == Some(Way::Send)) != arguments.reverse;
         let direction = match (arguments.bidir, sends) {
             (true, _) => Direction::Both,
             (false, true) => Direction::Send,
             (false, false) => Direction::Receive,
         };
-        if arguments.bitrate.is_some() && direction == Direction::Receive {
+        let peer = arguments.peer(&ground)?;
+        let plain = matches!(peer, Peer::Plain);
+        if arguments.bitrate.is_some() && direction == Direction::Receive && plain {
             let text = "the other side sends, as fast as it goes: limit it there, or give send";
             return Err(Failure::usage("--bitrate", text));
         }
@@ -246,7 +402,7 @@ impl Plan {
                 direction,
                 streams: arguments.parallel,
                 until: match (arguments.bytes, arguments.time) {
-                    (Some(count), _) => Until::Octets(count),
+                    (Some(count), _) => Until::Octets(count.div_ceil(arguments.parallel.into())),
                     (None, time) => Until::Elapsed(time.unwrap_or(DEFAULT_TIME)),
                 },
                 rate: arguments.bitrate.map(|rate| rate as u64),
@@ -255,6 +411,8 @@ impl Plan {
                 interval: arguments.interval,
                 timeout: arguments.timeout,
                 opening: arguments.opening(&ground)?,
+                peer,
+                effort: if ground.clock == ClockKind::Real { drive::effort } else { || None },
             },
             ground,
         })
@@ -268,11 +426,15 @@ impl Outcome {
 
     /// Fails if the transfer broke off, or more was sent than came.
     fn judge(&self, target: Endpoint) -> Result<(), Failure> {
+        if let Some(fault) = self.fault {
+            return Err(Failure::run(format!("{target}: {fault}")));
+        }
         if let Some(trouble) = self.trouble {
             let ports = self.shortage.map_or_else(String::new, |ports| format!(" ({ports})"));
             return Err(Failure::run(format!("{target}: {trouble}{ports}: {}", trouble.remedy())));
         }
-        if self.only_receives && !self.moved_anything() {
+        let plain = self.theirs.is_none();
+        if self.only_receives && !self.moved_anything() && plain {
             return Err(Failure::run(format!(
                 "{target}: not one byte came: is it a server that sends, as `whimbrel serve \
                  --chargen` is?"
@@ -280,7 +442,7 @@ impl Outcome {
         }
         let lacking = self.streams.iter().find_map(|stream| {
             let confirmed = stream.confirmed?;
-            (confirmed != stream.totals.sent).then_some((stream.totals.sent, confirmed))
+            (confirmed != stream.given).then_some((stream.given, confirmed))
         });
         match lacking {
             Some((sent, came)) => Err(Failure::run(format!(
@@ -336,6 +498,35 @@ const FIGURES: [(&str, Measure); 4] = [
     ("retransmits", Measure::Number),
 ];
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
+/// How long nothing may be moved in a test before a server ends it: iperf3's --rcv-timeout.
+const IDLE: Duration = Duration::from_secs(120);
+/// What this stack controls congestion with.
+const RENO: &str = "reno";
+/// The largest buffer that a socket can be asked for, octets.
+const LARGEST_BUFFER: u32 = 1 << 31;
+/// What a server has no use for.
+const CLIENTS_OPTIONS: [&str; 20] = [
+    "way",
+    "target",
+    "peer",
+    "ipv4",
+    "ipv6",
+    "time",
+    "bytes",
+    "parallel",
+    "reverse",
+    "bidir",
+    "length",
+    "mss",
+    "congestion",
+    "no_delay",
+    "bitrate",
+    "omit",
+    "interval",
+    "get_server_output",
+    "clock",
+    "no_tui",
+];
 /// The largest block, bytes: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;
 const JSON_HELP: &str =

@@ -24,7 +24,7 @@ use crate::load::{
 use crate::options::{Ground, GroundOptions, OutputOptions, PaceOptions, ScreenOptions};
 use crate::report::{Form, Report};
 use crate::rules::Shorthand;
-use crate::serve::{self, OctetServer};
+use crate::serve::{self, ContentPlan, NETSERVER, OtherServer};
 use crate::{output, quantity, size};
 
 mod table;
@@ -220,11 +220,11 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         (Mode::Rr | Mode::Cc, None) | (_, Some(Closer::Client)) => Parting::Second,
         (_, Some(Closer::Rst)) => Parting::Reset,
     };
-    serve::octets(&OctetServer {
+    serve::other(OtherServer {
         ground: &arguments.ground,
         shorthands: arguments.shorthands(),
-        role: role(arguments.mode, sizes),
-        parting,
+        content: ContentPlan::Octets(role(arguments.mode, sizes), parting),
+        port: NETSERVER,
         pace: pace(arguments, None)?,
         listen: arguments.target.as_deref(),
         output: &arguments.output,

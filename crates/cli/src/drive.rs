@@ -207,6 +207,11 @@ pub(crate) fn measure<O>(
     Ok(ran)
 }
 
+/// What processors did for this process so far: for itself, and in the kernel.
+pub(crate) fn effort() -> Option<[Duration; 2]> {
+    cpu_time().ok().map(|CpuTime { user, system }| [user, system])
+}
+
 /// Nothing ran, which no plan asks for.
 pub(crate) fn nobody() -> Failure {
     Failure::run("there was no client to run")

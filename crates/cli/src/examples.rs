@@ -49,8 +49,12 @@ pub(crate) const BULK: &str = "\
 Examples:
   whimbrel bulk send -t 10 -w mem:rate=45M,delay=35ms --clock virtual
       A long path in a moment, and what limits it
-  whimbrel bulk recv 127.0.0.1:19 -w kernel: -P 4 --json=iperf3
-      From `whimbrel serve --chargen`, four streams, for readers of iperf3's documents";
+  sudo whimbrel bulk send 10.9.0.1 -w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1
+      To this machine's `iperf3 -s`, from a stack of its own
+  sudo whimbrel bulk --server
+      A server for `iperf3 -c 10.9.0.2`, and for the next line
+  whimbrel bulk recv 10.9.0.2 -w kernel: -P 4 --json=iperf3
+      Four streams from it, for readers of iperf3's documents";
 
 /// Of `whimbrel pcap`.
 pub(crate) const PCAP: &str = "\

@@ -8,6 +8,16 @@ pub(crate) fn first_line(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().into()
 }
 
+/// The congestion controls that the kernel has, with blanks between them.
+pub(crate) fn congestion_controls() -> String {
+    first_line("/proc/sys/net/ipv4/tcp_available_congestion_control")
+}
+
+/// The one that it has sockets use.
+pub(crate) fn congestion_control() -> String {
+    first_line("/proc/sys/net/ipv4/tcp_congestion_control")
+}
+
 /// The ports that the kernel draws from, the last one included.
 pub(crate) fn ports() -> Option<(u16, u16)> {
     range(&first_line("/proc/sys/net/ipv4/ip_local_port_range"))

@@ -42,8 +42,8 @@ use access_log::AccessLog;
 use asked::Desk;
 use board::{Board, Totals};
 use closing::Closing;
-pub(crate) use plan::OctetServer;
 use plan::Plan;
+pub(crate) use plan::{ContentPlan, NETSERVER, OtherServer};
 use port::{Place, ServePort};
 use report::Report;
 use server::Server;
@@ -170,10 +170,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     start(Plan::new(arguments)?, told)
 }
 
-/// Serves bytes for another command until it is interrupted.
-pub(crate) fn octets(server: &OctetServer<'_>) -> Result<(), Failure> {
+/// Serves for another command until it is interrupted.
+pub(crate) fn other(server: OtherServer<'_>) -> Result<(), Failure> {
     let told = told(server.output)?;
-    start(Plan::octets(server)?, told)
+    let plan = Plan::other(server)?;
+    if matches!(plan.content, ContentPlan::Iperf3(_)) && plan.ground.shards > 1 {
+        let text = "a test of iperf3's is one shard's work: leave it out, and queues= of the wire";
+        return Err(Failure::usage("--shards", text));
+    }
+    start(plan, told)
 }
 
 /// Whom it tells what it does.
@@ -371,7 +376,7 @@ impl<D: Device> ServedShard<D> {
         for listener in listeners {
             shard.close_listener(listener);
         }
-        port.server.shut_down(&mut shard);
+        port.shut_down(&mut shard);
         let released = Stop::new().map_err(Failure::run)?;
         let closing = Closing::new(port, clock.now(), released.clone());
         let mut worker = Worker::new(device, shard, closing, clock, waker).with_tap(tap);

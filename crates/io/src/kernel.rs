@@ -88,6 +88,9 @@ pub struct KernelOptions {
     pub mss: Option<u16>,
     /// The name of the congestion control (`TCP_CONGESTION`).
     pub congestion: Option<String>,
+    /// Octets of its buffers (`SO_SNDBUF`, `SO_RCVBUF`), for which the kernel takes twice as much
+    /// memory.
+    pub buffers: Option<(u32, u32)>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +98,8 @@ struct Entry {
     generation: u32,
     socket: Option<Socket>,
     opening: bool,
+    /// This side opened it: its SYN counts among what was acknowledged.
+    active: bool,
 }
 
 impl KernelSockets {
@@ -234,9 +239,17 @@ impl KernelSockets {
         Ok(self.ready.pop_front())
     }
 
-    /// What the kernel knows of a connection.
+    /// What the kernel knows of a connection. A SYN of ours is not among what was acknowledged.
     pub fn info(&self, id: SocketId) -> io::Result<KernelInfo> {
-        tcp_info(self.socket(id)?.as_fd()).map(|octets| KernelInfo::parse(&octets))
+        let info = tcp_info(self.socket(id)?.as_fd()).map(|octets| KernelInfo::parse(&octets))?;
+        let syn = self.entries.get(id.index as usize).is_some_and(|entry| entry.active);
+        Ok(KernelInfo { acked: info.acked.saturating_sub(syn.into()), ..info })
+    }
+
+    /// Sets these on a connection that was accepted, as far as they can still be set: all but its
+    /// address and the size of its segments.
+    pub fn adjust(&self, id: SocketId, options: &KernelOptions) -> io::Result<()> {
+        set(self.socket(id)?, options)
     }
 
     /// This side's end of a connection.
@@ -305,7 +318,7 @@ impl KernelSockets {
             return Err(error);
         }
         entry.socket = Some(socket);
-        entry.opening = opening;
+        (entry.opening, entry.active) = (opening, opening);
         Ok(SocketId { index, generation: entry.generation })
     }
 
@@ -334,12 +347,9 @@ fn socket(of_family: Endpoint) -> io::Result<Socket> {
 /// A socket towards `remote` with these options.
 fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
     let socket = socket(remote)?;
-    socket.set_tcp_nodelay(options.no_delay)?;
+    set(&socket, options)?;
     if let Some(mss) = options.mss {
         socket.set_tcp_mss(mss.into())?;
-    }
-    if let Some(name) = &options.congestion {
-        socket.set_tcp_congestion(name.as_bytes())?;
     }
     if let Some(local) = options.local {
         // A port that is drawn for the peer, too, may be another connection's to another peer.
@@ -348,6 +358,19 @@ fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
         socket.bind(&address(Endpoint::new(local, 0)))?;
     }
     Ok(socket)
+}
+
+/// What can be set at any time.
+fn set(socket: &Socket, options: &KernelOptions) -> io::Result<()> {
+    socket.set_tcp_nodelay(options.no_delay)?;
+    if let Some(name) = &options.congestion {
+        socket.set_tcp_congestion(name.as_bytes())?;
+    }
+    if let Some((send, recv)) = options.buffers {
+        socket.set_send_buffer_size(send as usize)?;
+        socket.set_recv_buffer_size(recv as usize)?;
+    }
+    Ok(())
 }
 
 /// Begins to open it.

@@ -1,45 +1,82 @@
 //! The course of a transfer: all streams open, octets flow, time is over, the ends come.
 
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_tcp::Instant;
 
-use super::Until;
-use super::{Bulk, Happening, Life, Reading, Series, Stream, Totals, Transport, Trouble, Unopened};
+use super::{
+    Bulk, Direction, GRACE, Happening, Life, Peer, Reading, Stream, Totals, Transport, Trouble,
+    Unopened, Until,
+};
 
 impl<T: Transport> Bulk<T> {
     pub(super) fn open(&mut self, net: &mut T, now: Instant) {
         self.life = Life::Opening;
         self.began = now;
         self.until = now;
+        if self.client.is_some() {
+            return self.open_control(net, now);
+        }
         for _ in 0..self.plan.streams.max(1) {
-            match net.connect(self.plan.target, &self.plan.opening, &mut Bytes::new()) {
-                Ok(id) => self.streams.push(Stream {
-                    id: Some(id),
-                    open: false,
-                    local: None,
-                    pending: Bytes::new(),
-                    totals: Totals::default(),
-                    answer: Vec::new(),
-                    shut: false,
-                    idle: Duration::ZERO,
-                    idle_since: None,
-                    series: Series::default(),
-                }),
-                Err(unopened) => {
-                    if let Unopened::Ports(shortage) = unopened {
-                        self.shortage = Some(shortage);
-                    }
-                    return self.break_off(net, unopened.into(), now);
-                }
+            if !self.open_stream(net, self.plan.direction, Bytes::new(), now) {
+                return;
             }
         }
     }
 
+    /// Begins to open a stream, on which `prologue` goes first. Returns whether that could be done; if
+    /// not, all is over.
+    pub(crate) fn open_stream(
+        &mut self,
+        net: &mut T,
+        direction: Direction,
+        prologue: Bytes,
+        now: Instant,
+    ) -> bool {
+        match net.connect(self.plan.target, &self.plan.opening, &mut Bytes::new()) {
+            Ok(id) => {
+                self.streams.push(Stream { prologue, ..Stream::new(id, direction, usize::MAX) });
+                true
+            }
+            Err(unopened) => {
+                if let Unopened::Ports(shortage) = unopened {
+                    self.shortage = Some(shortage);
+                }
+                self.break_off(net, unopened.into(), now);
+                false
+            }
+        }
+    }
+
+    /// A stream that was accepted, and of which so much was read.
+    pub(crate) fn adopt(&mut self, net: &T, id: T::Id, direction: Direction, early: u64) {
+        // A client may ask for many streams and a day.
+        let keep = MOST_SAMPLES / (self.plan.streams.max(1) as usize);
+        let (local, remote) = (net.local(id), net.remote(id));
+        let mut stream = Stream { local, remote, open: true, ..Stream::new(id, direction, keep) };
+        stream.totals.received = early;
+        self.streams.push(stream);
+    }
+
+    /// Octets flow from now on.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.life = Life::Running;
+        self.began = now;
+        self.until = now;
+        self.next_sample = now + self.first_interval();
+        self.effort[0] = (self.plan.effort)();
+    }
+
+    /// What is due by the clock, and what came.
+    pub(crate) fn go_on(&mut self, net: &mut T, now: Instant) -> bool {
+        self.on_time(net, now);
+        let said = self.talk(net, now);
+        self.pump(net, now) | said
+    }
+
     /// Something went wrong: a transfer with a stream less would measure something else.
-    fn break_off(&mut self, net: &mut T, trouble: Trouble, now: Instant) {
+    pub(crate) fn break_off(&mut self, net: &mut T, trouble: Trouble, now: Instant) {
         self.trouble.get_or_insert(trouble);
         self.end(net, now);
     }
@@ -47,15 +84,14 @@ impl<T: Transport> Bulk<T> {
     pub(super) fn on_happening(&mut self, net: &mut T, happening: Happening<T>, now: Instant) {
         match happening {
             Happening::Connected(id) => {
+                self.on_control_open(id);
                 let stream = self.streams.iter_mut().find(|stream| stream.id == Some(id));
                 let Some(stream) = stream else { return };
                 stream.open = true;
-                stream.local = net.local(id);
-                if self.life == Life::Opening && self.streams.iter().all(|stream| stream.open) {
-                    self.life = Life::Running;
-                    self.began = now;
-                    self.until = now;
-                    self.next_sample = now + self.first_interval();
+                (stream.local, stream.remote) = (net.local(id), net.remote(id));
+                let all = self.streams.iter().all(|stream| stream.open);
+                if all && self.life == Life::Opening && self.client.is_none() {
+                    self.start(now);
                 }
             }
             Happening::Closed(id, Some(trouble)) if self.is_opening(id) => {
@@ -67,7 +103,8 @@ impl<T: Transport> Bulk<T> {
     }
 
     fn is_opening(&self, id: T::Id) -> bool {
-        self.life == Life::Opening && self.streams.iter().any(|stream| stream.id == Some(id))
+        let is_stream = || self.streams.iter().any(|stream| stream.id == Some(id));
+        self.life == Life::Opening && (self.is_control(id) || is_stream())
     }
 
     /// The omitted part is intervals of its own.
@@ -83,11 +120,17 @@ impl<T: Transport> Bulk<T> {
     pub(super) fn on_time(&mut self, net: &mut T, now: Instant) {
         match self.life {
             Life::Opening if now >= self.began + self.plan.timeout => {
+                self.on_silence();
                 self.break_off(net, Trouble::ConnectTimeout, now);
             }
             Life::Ending { since } if now >= since + self.plan.timeout => {
+                self.on_silence();
                 self.trouble.get_or_insert(Trouble::ResponseTimeout);
                 self.end(net, now);
+            }
+            Life::Running if self.lost.is_some_and(|(_, since)| now >= since + GRACE) => {
+                let (trouble, _) = self.lost.unwrap_or((Trouble::EndedEarly, now));
+                self.break_off(net, trouble, now);
             }
             Life::Running => {
                 while self.life == Life::Running && now >= self.next_sample {
@@ -111,7 +154,7 @@ impl<T: Transport> Bulk<T> {
     pub(super) fn end_time(&self) -> Option<Instant> {
         match self.plan.until {
             Until::Elapsed(time) => Some(self.began + self.plan.omit + time),
-            Until::Octets(_) => None,
+            Until::Octets(_) | Until::Told => None,
         }
     }
 
@@ -122,6 +165,7 @@ impl<T: Transport> Bulk<T> {
         for stream in &mut self.streams {
             let mut gauge = stream.id.and_then(|id| net.gauge(id));
             if let Some(gauge) = &mut gauge {
+                stream.acknowledge(gauge);
                 // What all connections sent again is what the only one did.
                 gauge.retransmits = gauge.retransmits.or(together.filter(|_| alone));
             }
@@ -134,20 +178,27 @@ impl<T: Transport> Bulk<T> {
     /// Octets flow no more. Those who sent say so, and wait for what the peer says to it.
     pub(super) fn stop(&mut self, net: &mut T, now: Instant) {
         // Nothing was given since time was over, whenever that was noticed.
-        self.until = self.end_time().map_or(now, |end| end.min(now));
+        self.stop_at(net, now, self.end_time().map_or(now, |end| end.min(now)));
+    }
+
+    /// The same where time was over at `until`.
+    pub(crate) fn stop_at(&mut self, net: &mut T, now: Instant, until: Instant) {
+        self.until = until;
+        self.effort[1] = (self.plan.effort)();
         let whole = self.until.since(self.began);
-        let last = self.streams.iter().filter_map(|stream| stream.series.samples().last());
-        if last.map(|sample| sample.until).max().is_none_or(|last| last < whole) {
+        let last = self.streams.iter().map(|stream| stream.series.until()).max();
+        if last.is_none_or(|last| last < whole) {
             self.sample(net, self.until);
         }
         self.life = Life::Ending { since: now };
         for stream in &mut self.streams {
             stream.pending.clear();
-            stream.shut = true;
-            if let Some(id) = stream.id {
+            if let (Some(id), Peer::Plain, false) = (stream.id, &self.plan.peer, stream.shut) {
                 net.shutdown(id);
             }
+            stream.shut = true;
         }
+        self.tell_end();
     }
 
     /// Moves every stream on. Returns whether one has more to do at once.
@@ -160,29 +211,42 @@ impl<T: Transport> Bulk<T> {
             more |= self.feed(net, index, now);
             match self.drain(net, index) {
                 Ok(drained) => more |= drained,
-                Err(trouble) => {
+                Err(trouble) if matches!(self.plan.peer, Peer::Plain) => {
                     self.break_off(net, trouble, now);
                     return false;
                 }
+                Err(trouble) => self.lose(net, index, trouble, now),
             }
         }
-        if self.life == Life::Running && self.moved_all() {
+        if self.life == Life::Running && self.moved_all(net, now) {
             self.stop(net, now);
             return true;
         }
-        if matches!(self.life, Life::Ending { .. }) && self.streams.iter().all(|s| s.id.is_none()) {
+        let gone = || self.streams.iter().all(|stream| stream.id.is_none());
+        if matches!(self.life, Life::Ending { .. }) && self.client.is_none() && gone() {
             self.life = Life::Over;
         }
         more
     }
 
+    /// A stream is gone; why, the control connection may tell.
+    fn lose(&mut self, net: &mut T, index: usize, trouble: Trouble, now: Instant) {
+        self.lost.get_or_insert((trouble, now));
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        if let Some(id) = stream.id.take() {
+            net.gauge(id).inspect(|gauge| stream.acknowledge(gauge));
+            net.abort(id);
+        }
+    }
+
     /// Gives a stream what it may send. Returns whether it would take more.
     fn feed(&mut self, net: &mut T, index: usize, now: Instant) -> bool {
-        let sends = self.plan.direction.sends() && self.life == Life::Running;
         for _ in 0..STEPS {
             let allowance = self.allowance(index, now);
-            let Some(stream) = self.streams.get_mut(index).filter(|_| sends) else { return false };
-            let Some(id) = stream.id else { return false };
+            let running = self.life == Life::Running;
+            let Some(stream) = self.streams.get_mut(index) else { return false };
+            let sends = stream.direction.sends() && !stream.shut && running;
+            let Some(id) = stream.id.filter(|_| sends) else { return false };
             if stream.pending.is_empty() {
                 let most = usize::try_from(allowance).unwrap_or(usize::MAX);
                 stream.pending = self.block.slice(..self.block.len().min(most));
@@ -193,7 +257,16 @@ impl<T: Transport> Bulk<T> {
             }
             // Why it sends no more, reading tells.
             let Ok(taken) = net.send(id, &mut stream.pending) else { return false };
-            stream.totals.sent += taken as u64;
+            stream.given += taken as u64;
+            // Where it ends by itself the FIN goes with the last of it, and has all acknowledged at once.
+            if matches!(self.plan.until, Until::Octets(all) if stream.given >= all)
+                && matches!(self.plan.peer, Peer::Plain)
+                && stream.direction == Direction::Send
+            {
+                stream.shut = true;
+                net.shutdown(id);
+                return false;
+            }
             if !stream.pending.is_empty() {
                 return false;
             }
@@ -203,10 +276,10 @@ impl<T: Transport> Bulk<T> {
 
     /// Octets that a stream may still be given now: by its rate, and by the end.
     fn allowance(&self, index: usize, now: Instant) -> u64 {
-        let sent = self.streams.get(index).map_or(0, |stream| stream.totals.sent);
+        let sent = self.streams.get(index).map_or(0, |stream| stream.given);
         let by_end = match self.plan.until {
             Until::Octets(all) => all.saturating_sub(sent),
-            Until::Elapsed(_) => u64::MAX,
+            Until::Elapsed(_) | Until::Told => u64::MAX,
         };
         let by_rate = self.plan.rate.map_or(u64::MAX, |rate| {
             let bits = now.since(self.began).as_secs_f64() * rate as f64;
@@ -219,26 +292,29 @@ impl<T: Transport> Bulk<T> {
 
     /// When the rate next allows a block.
     pub(super) fn next_token(&self) -> Option<Instant> {
-        let rate = self.plan.rate.filter(|_| self.plan.direction.sends())?;
+        let rate = self.plan.rate?;
         let due = |stream: &Stream<T::Id>| {
-            let octets = stream.totals.sent + self.block.len() as u64;
+            let octets = stream.given + self.block.len() as u64;
             let nanos = (octets as f64 * 8e9 / rate.max(1) as f64).ceil();
             self.began + Duration::from_nanos(nanos as u64 + 1)
         };
         // A stream that could not send what it was allowed waits for room, not for time.
-        self.streams.iter().filter(|stream| stream.pending.is_empty()).map(due).min()
+        let sends = |stream: &&Stream<T::Id>| stream.direction.sends() && !stream.shut;
+        let waits = self.streams.iter().filter(sends).filter(|stream| stream.pending.is_empty());
+        waits.map(due).min()
     }
 
     /// Reads what came. Returns whether there may be more.
     fn drain(&mut self, net: &mut T, index: usize) -> Result<bool, Trouble> {
-        let receives = self.plan.direction.receives();
+        let (running, plain) = (self.life == Life::Running, matches!(self.plan.peer, Peer::Plain));
         for _ in 0..STEPS {
             let Some(stream) = self.streams.get_mut(index) else { return Ok(false) };
             let Some(id) = stream.id else { return Ok(false) };
+            let receives = stream.direction.receives();
             match net.recv(id) {
                 Reading::Pending => return Ok(false),
                 Reading::Data(octets) if receives => {
-                    if !stream.shut {
+                    if running {
                         stream.totals.received += octets.len() as u64;
                     }
                 }
@@ -247,11 +323,16 @@ impl<T: Transport> Bulk<T> {
                     stream.answer.extend(octets.iter().take(room));
                 }
                 Reading::End if stream.shut => {
+                    // Who read to the end has all.
+                    if plain && running && stream.direction == Direction::Send {
+                        stream.totals.sent = stream.given;
+                    }
                     net.close(id);
                     stream.id = None;
                 }
                 Reading::End => return Err(Trouble::EndedEarly),
-                Reading::Failed(_) if stream.shut && receives => {
+                // iperf3's server closes what it may not have read.
+                Reading::Failed(_) if !running && stream.shut && (receives || !plain) => {
                     net.abort(id);
                     stream.id = None;
                 }
@@ -261,12 +342,58 @@ impl<T: Transport> Bulk<T> {
         Ok(true)
     }
 
-    fn moved_all(&self) -> bool {
-        let Until::Octets(all) = self.plan.until else { return false };
-        self.streams.iter().all(|stream| {
-            let Totals { sent, received } = stream.totals;
-            (!self.plan.direction.sends() || sent >= all)
-                && (!self.plan.direction.receives() || received >= all)
+    /// Reads what came, once more. Returns whether something had.
+    pub(crate) fn read_rest(&mut self, net: &mut T) -> bool {
+        let before = self.totals().received;
+        for index in 0..self.streams.len() {
+            // What else became of it is of no interest any more.
+            let _over = self.drain(net, index);
+        }
+        self.totals().received > before
+    }
+
+    /// Closes the streams in good order: none has something unread, for which it would be reset.
+    pub(crate) fn close_streams(&mut self, net: &mut T) {
+        for stream in &mut self.streams {
+            let Some(id) = stream.id.take() else { continue };
+            net.gauge(id).inspect(|gauge| stream.acknowledge(gauge));
+            while matches!(net.recv(id), Reading::Data(_)) {}
+            net.close(id);
+        }
+    }
+
+    /// Whether all that was to be moved is received, or acknowledged.
+    fn moved_all(&mut self, net: &T, now: Instant) -> bool {
+        let Until::Octets(each) = self.plan.until else { return false };
+        let sends = |stream: &&Stream<T::Id>| stream.direction.sends();
+        let receives = |stream: &&Stream<T::Id>| stream.direction.receives();
+        let received: u64 = self.streams.iter().map(|stream| stream.totals.received).sum();
+        let to_receive = self.streams.iter().filter(receives).count() as u64;
+        let given = self.streams.iter().filter(sends).all(|stream| stream.given >= each);
+        if !given || received < each.saturating_mul(to_receive) {
+            return false;
+        }
+        let mut all = true;
+        for stream in self.streams.iter_mut().filter(|stream| stream.direction.sends()) {
+            if let Some(gauge) = stream.id.and_then(|id| net.gauge(id)) {
+                stream.acknowledge(&gauge);
+            }
+            all &= stream.id.is_none() || stream.totals.sent >= each;
+        }
+        self.next_look = (!all).then(|| now + LOOK);
+        all
+    }
+
+    /// What was moved so far, in all: it grows, or nothing goes on.
+    pub(crate) fn progress(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.given + stream.totals.received).sum()
+    }
+
+    /// What was moved so far.
+    pub(crate) fn totals(&self) -> Totals {
+        self.streams.iter().fold(Totals::default(), |sum, stream| Totals {
+            sent: sum.sent + stream.totals.sent,
+            received: sum.received + stream.totals.received,
         })
     }
 }
@@ -275,3 +402,7 @@ impl<T: Transport> Bulk<T> {
 const STEPS: usize = 16;
 /// The longest line that a sink answers with, octets.
 const LONGEST_ANSWER: usize = 64;
+/// Samples that are kept of all streams of a test that somebody else asked for.
+const MOST_SAMPLES: usize = 8192;
+/// How often it is looked whether the last octets were acknowledged: no event tells that.
+const LOOK: Duration = Duration::from_millis(1);

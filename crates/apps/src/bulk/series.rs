@@ -35,6 +35,12 @@ impl Shares {
         self.times[limit as usize]
     }
 
+    /// For which share of the time (0 to 1) it waited for this.
+    pub fn share(&self, limit: Limit) -> f64 {
+        let total: Duration = self.times.iter().sum();
+        if total.is_zero() { 0.0 } else { self.time(limit).as_secs_f64() / total.as_secs_f64() }
+    }
+
     /// What it waited for longest, and for which share of the time (0 to 1); `None` if no time
     /// passed.
     pub fn greatest(&self) -> Option<(Limit, f64)> {
@@ -44,7 +50,8 @@ impl Shares {
         (!total.is_zero()).then_some((longest, share))
     }
 
-    fn add(&mut self, other: &Self) {
+    /// With those of another stream.
+    pub fn add(&mut self, other: &Self) {
         for (total, time) in self.times.iter_mut().zip(other.times) {
             *total += time;
         }
@@ -86,6 +93,10 @@ impl Waited {
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     samples: Vec<Sample>,
+    /// How many are kept at most.
+    keep: usize,
+    /// When the last interval ended.
+    until: Duration,
     /// The totals at the end of the last sample, and of the omitted part.
     last: Totals,
     omitted: Totals,
@@ -95,6 +106,16 @@ pub(crate) struct Series {
 }
 
 impl Series {
+    /// One that keeps so many intervals at most; the totals have all.
+    pub(crate) fn keeping(keep: usize) -> Self {
+        Self { keep, ..Self::default() }
+    }
+
+    /// When the last interval ended.
+    pub(crate) const fn until(&self) -> Duration {
+        self.until
+    }
+
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.samples
     }
@@ -119,7 +140,7 @@ impl Series {
         (gauge, idle): (Option<Gauge>, Duration),
         omitted: bool,
     ) {
-        let from = self.samples.last().map_or(Duration::ZERO, |last| last.until);
+        let from = core::mem::replace(&mut self.until, until);
         let moved = Totals {
             sent: totals.sent - self.last.sent,
             received: totals.received - self.last.received,
@@ -135,7 +156,9 @@ impl Series {
         } else {
             self.whole.add(&shares);
         }
-        self.samples.push(Sample { from, until, moved, gauge, shares, omitted });
+        if self.samples.len() < self.keep {
+            self.samples.push(Sample { from, until, moved, gauge, shares, omitted });
+        }
     }
 }
 

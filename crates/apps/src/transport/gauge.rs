@@ -7,6 +7,8 @@ use core::time::Duration;
 pub struct Gauge {
     /// Segments sent again on this connection so far; `None` if they are not counted for each.
     pub retransmits: Option<u64>,
+    /// Octets of text that the peer acknowledged so far.
+    pub acked: u64,
     /// The congestion window, octets.
     pub cwnd: u64,
     /// The peer's window, octets.

@@ -29,6 +29,8 @@ impl Transport for Shard {
         let local = how.local.map(|address| Endpoint::new(address, 0));
         let options = SocketOptions {
             nagle: how.nagle,
+            send_size: how.buffers.map(|(send, _)| send),
+            recv_size: how.buffers.map(|(_, recv)| recv),
             particulars: Particulars { max_seg: how.mss, ..Particulars::default() },
             ..SocketOptions::default()
         };
@@ -117,11 +119,24 @@ impl Transport for Shard {
     fn remote(&self, id: Handle) -> Option<Endpoint> {
         self.flow(id).map(|flow| flow.remote)
     }
+
+    fn adjust(&mut self, id: Handle, how: &Opening) {
+        self.set_nodelay(id, how.nagle);
+        if let Some((send, recv)) = how.buffers {
+            self.set_send_size(id, send);
+            self.set_recv_size(id, recv);
+        }
+    }
+
+    fn knows_congestion(&self, name: &str) -> bool {
+        name == "reno"
+    }
 }
 
 fn gauge(snapshot: &Snapshot) -> Gauge {
     Gauge {
         retransmits: Some(snapshot.tally.total_retrans.into()),
+        acked: snapshot.tally.bytes_acked,
         cwnd: snapshot.cwnd.into(),
         rwnd: snapshot.snd.wnd.get().into(),
         mss: snapshot.mss.into(),

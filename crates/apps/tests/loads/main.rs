@@ -8,6 +8,8 @@ mod exchanges;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod iperf3;
+#[cfg(test)]
 mod pace;
 #[cfg(test)]
 mod slow;

@@ -7,16 +7,15 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::bulk::{Direction, Sample, Totals, Until};
+use whimbrel_apps::bulk::{Direction, Peer, Sample, Totals, Until};
 use whimbrel_apps::http::HttpDate;
-use whimbrel_apps::record::per_second;
 use whimbrel_io::process::CpuTime;
 
 use super::table::span_seconds;
 use super::{Outcome, Plan, Ran, StreamOutcome};
 use crate::drive::Effort;
 use crate::output::{cookie, system};
-use crate::proc::first_line;
+use crate::proc;
 
 /// The document.
 pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
@@ -41,6 +40,18 @@ enum Way {
 }
 
 impl Way {
+    /// The streams that go this way.
+    fn streams(self, outcome: &Outcome) -> impl Iterator<Item = &StreamOutcome> + Clone {
+        let direction = match self {
+            Self::Send => Direction::Send,
+            Self::Receive => Direction::Receive,
+        };
+        let goes = move |stream: &&StreamOutcome| {
+            stream.direction == direction || stream.direction == Direction::Both
+        };
+        outcome.streams.iter().filter(goes)
+    }
+
     fn of(self, totals: Totals) -> u64 {
         match self {
             Self::Send => totals.sent,
@@ -52,7 +63,7 @@ impl Way {
 fn start(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     // A stream for each way, as with iperf3, though one connection carries both here.
-    let streams = ways.iter().flat_map(|_| &ran.outcome.streams);
+    let streams = ways.iter().flat_map(|way| way.streams(&ran.outcome));
     let connected = streams.enumerate().map(|(number, stream)| {
         json!({
             "socket": socket(number),
@@ -64,7 +75,12 @@ fn start(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     });
     let (duration, octets) = match plan.bulk.until {
         Until::Elapsed(time) => (time.as_secs(), 0),
-        Until::Octets(count) => (0, count),
+        Until::Octets(each) => (0, each.saturating_mul(plan.bulk.streams.into())),
+        Until::Told => (0, 0),
+    };
+    let cookie = match &plan.bulk.peer {
+        Peer::Iperf3(terms) => String::from_utf8_lossy(&terms.cookie).trim_matches('\0').to_owned(),
+        Peer::Plain | Peer::Iperf3Client => cookie(now),
     };
     let gauges = ran.outcome.streams.iter().flat_map(|stream| &stream.samples);
     let mss = gauges.filter_map(|sample| sample.gauge).map(|gauge| gauge.mss).next_back();
@@ -75,7 +91,7 @@ fn start(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
         "system_info": system(),
         "timestamp": { "time": HttpDate::from_unix_seconds(now).as_str(), "timesecs": now },
         "connecting_to": { "host": ran.target.addr.to_string(), "port": ran.target.port },
-        "cookie": cookie(now),
+        "cookie": cookie,
         "tcp_mss_default": mss.unwrap_or(0),
         "target_bitrate": plan.bulk.rate.unwrap_or(0),
         "sock_bufsize": 0,
@@ -101,14 +117,17 @@ fn intervals(outcome: &Outcome, ways: &[Way]) -> Value {
     let interval = |place: usize| {
         let mut streams = Vec::new();
         let mut interval = Map::new();
+        let mut before = 0;
         for (turn, way) in ways.iter().enumerate() {
             let mut octets = 0;
             let mut last = None;
-            for (number, stream) in outcome.streams.iter().enumerate() {
+            let first = before;
+            for (number, stream) in way.streams(outcome).enumerate() {
+                before += 1;
                 let Some(sample) = stream.samples.get(place) else { continue };
                 octets += way.of(sample.moved);
                 last = Some(sample);
-                let number = number + turn * outcome.streams.len();
+                let number = first + number;
                 streams.push(in_interval(stream, place, sample, (*way, socket(number))));
             }
             let Some(sample) = last else { continue };
@@ -184,67 +203,74 @@ fn end(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     let mut streams = Vec::new();
     let mut map = Map::new();
     for (turn, way) in ways.iter().enumerate() {
-        for (number, stream) in outcome.streams.iter().enumerate() {
-            let number = number + turn * outcome.streams.len();
-            streams.push(stream_end(outcome, stream, *way, socket(number)));
+        for stream in way.streams(outcome) {
+            streams.push(stream_end(outcome, stream, *way, socket(streams.len())));
         }
-        let octets = way.of(outcome.counted());
-        let came = outcome.streams.iter().map(|stream| arrived(stream, *way)).sum();
+        let (octets, came) = way.streams(outcome).map(|stream| ends(outcome, stream, *way)).fold(
+            (Counted::default(), Counted::default()),
+            |(octets, came), (sender, receiver)| (octets.with(sender), came.with(receiver)),
+        );
         let (sent, received) = match turn {
             0 => ("sum_sent", "sum_received"),
             _ => ("sum_sent_bidir_reverse", "sum_received_bidir_reverse"),
         };
-        let mut sum = total(outcome, octets, *way);
+        let mut sum = total(octets, *way);
         if let Some(again) = outcome.retransmits.filter(|_| *way == Way::Send) {
             sum.insert("retransmits".into(), again.into());
         }
         map.insert(sent.into(), sum.into());
-        map.insert(received.into(), total(outcome, came, *way).into());
+        map.insert(received.into(), total(came, *way).into());
     }
     map.insert("streams".into(), streams.into());
     if let Some(effort) = &ran.effort {
-        map.insert("cpu_utilization_percent".into(), cpu(effort));
+        map.insert("cpu_utilization_percent".into(), cpu(effort, outcome));
     }
     let own = congestion(plan, ran);
     let (near, far) = match plan.bulk.direction {
         Direction::Receive => ("receiver_tcp_congestion", "sender_tcp_congestion"),
         Direction::Send | Direction::Both => ("sender_tcp_congestion", "receiver_tcp_congestion"),
     };
-    // Another program's stack does not tell.
-    if plan.target.is_none() {
-        map.insert(far.into(), own.clone().into());
+    // Another program's stack does not tell, unless it is asked.
+    let told = outcome.theirs.as_ref().and_then(|theirs| theirs.congestion.clone());
+    if let Some(theirs) = told.or_else(|| plan.target.is_none().then(|| own.clone())) {
+        map.insert(far.into(), theirs.into());
+    }
+    if let Some(text) = outcome.theirs.as_ref().and_then(|theirs| theirs.server_output.as_ref()) {
+        map.insert("server_output_text".into(), text.clone().into());
     }
     map.insert(near.into(), own.into());
     map.into()
 }
 
 /// The load of this process, in percent of one processor.
-fn cpu(effort: &Effort) -> Value {
+fn cpu(effort: &Effort, outcome: &Outcome) -> Value {
     let percent = |time: Duration| 100.0 * time.as_secs_f64() / effort.elapsed.as_secs_f64();
     let CpuTime { user, system } = effort.cpu;
-    json!({
+    let mut load = json!({
         "host_total": percent(user + system),
         "host_user": percent(user),
         "host_system": percent(system),
-    })
+    });
+    if let Some(theirs) = outcome.theirs.as_ref().map(|theirs| theirs.processors) {
+        load["remote_total"] = theirs.total.into();
+        load["remote_user"] = theirs.user.into();
+        load["remote_system"] = theirs.system.into();
+    }
+    load
 }
 
 /// What this side's stack controls congestion with.
 fn congestion(plan: &Plan, ran: &Ran<Outcome>) -> String {
     match ran.client {
         Some(_) => "reno".into(),
-        None => plan
-            .bulk
-            .opening
-            .congestion
-            .clone()
-            .unwrap_or_else(|| first_line("/proc/sys/net/ipv4/tcp_congestion_control")),
+        None => plan.bulk.opening.congestion.clone().unwrap_or_else(proc::congestion_control),
     }
 }
 
 fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize) -> Value {
-    let mut sender = total(outcome, way.of(stream.counted), way);
-    let mut receiver = total(outcome, arrived(stream, way), way);
+    let (sent, came) = ends(outcome, stream, way);
+    let mut sender = total(sent, way);
+    let mut receiver = total(came, way);
     for side in [&mut sender, &mut receiver] {
         side.insert("socket".into(), socket.into());
     }
@@ -258,6 +284,10 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
     {
         sender.insert("retransmits".into(), again.into());
     }
+    if let (Way::Receive, Some(again)) = (way, stream.theirs.and_then(|theirs| theirs.retransmits))
+    {
+        sender.insert("retransmits".into(), again.into());
+    }
     let most = |figures: &mut dyn Iterator<Item = u64>| Value::from(figures.max().unwrap_or(0));
     sender.insert("max_snd_cwnd".into(), most(&mut gauges().map(|gauge| gauge.cwnd)));
     sender.insert("max_snd_wnd".into(), most(&mut gauges().map(|gauge| gauge.rwnd)));
@@ -267,26 +297,45 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
     json!({ "sender": sender, "receiver": receiver })
 }
 
-fn total(outcome: &Outcome, octets: u64, way: Way) -> Map<String, Value> {
-    let seconds = outcome.elapsed.as_secs_f64();
+fn total(Counted { octets, seconds }: Counted, way: Way) -> Map<String, Value> {
+    let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
     let mut map = Map::new();
     map.insert("start".into(), 0.0.into());
     map.insert("end".into(), seconds.into());
     map.insert("seconds".into(), seconds.into());
     map.insert("bytes".into(), octets.into());
-    map.insert("bits_per_second".into(), per_second(octets * 8, outcome.elapsed).into());
+    map.insert("bits_per_second".into(), rate.into());
     map.insert("sender".into(), (way == Way::Send).into());
     map
 }
 
-/// What came at the receiver, as far as that is known: it says so itself, or is this side.
-fn arrived(stream: &StreamOutcome, way: Way) -> u64 {
-    match (way, stream.confirmed) {
-        (Way::Send, Some(confirmed)) => {
-            confirmed.saturating_sub(stream.totals.sent - stream.counted.sent)
-        }
-        _ => way.of(stream.counted),
+/// What one side counted.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    octets: u64,
+    seconds: f64,
+}
+
+impl Counted {
+    /// With that of another stream beside it.
+    fn with(self, other: Self) -> Self {
+        let seconds = self.seconds.max(other.seconds);
+        Self { octets: self.octets + other.octets, seconds }
     }
+}
+
+/// What was sent, and what came, as far as each side told; else what this side counted.
+fn ends(outcome: &Outcome, stream: &StreamOutcome, way: Way) -> (Counted, Counted) {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let own = Counted { octets: way.of(stream.counted), seconds };
+    let direction = match way {
+        Way::Send => Direction::Send,
+        Way::Receive => Direction::Receive,
+    };
+    let theirs = stream
+        .counted_there(direction)
+        .map_or(own, |(octets, there)| Counted { octets, seconds: there.unwrap_or(seconds) });
+    if way == Way::Send { (own, theirs) } else { (theirs, own) }
 }
 
 fn micros(time: Duration) -> u64 {

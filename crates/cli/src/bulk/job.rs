@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::bulk::{self, Bulk, Direction, Sample, Totals, Until};
+use whimbrel_apps::bulk::{self, Bulk, Direction, Peer, Sample, Until, bitrate};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::per_second;
-use whimbrel_apps::{Model, Part, Transport};
+use whimbrel_apps::{Model, Part, Transport, iperf3};
 use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
-use super::{Outcome, Plan, StreamOutcome, json, table};
+use super::{Outcome, Plan, StreamOutcome, json};
 use crate::drive::{Job, Watch};
 use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
@@ -27,7 +27,8 @@ pub(super) struct BulkJob<'p> {
 
 /// How far the streams of one client are.
 pub(super) struct Course {
-    streams: Vec<(Vec<Sample>, Totals)>,
+    /// The samples of each, and what it moved.
+    streams: Vec<(Vec<Sample>, u64)>,
     /// How long they have flowed; none while they do not.
     elapsed: Option<Duration>,
 }
@@ -36,7 +37,8 @@ impl<'p> BulkJob<'p> {
     pub(super) fn new(plan: &'p Plan, report: &'p mut Report, screen: ScreenOptions) -> Self {
         let steps = match plan.bulk.until {
             Until::Elapsed(time) => progress::steps(time + plan.bulk.omit),
-            Until::Octets(count) => count * u64::from(plan.bulk.streams),
+            Until::Octets(count) => count.saturating_mul(plan.bulk.streams.into()),
+            Until::Told => 0,
         };
         let progress = report.progress(steps, screen);
         Self { plan, report, progress, told: 0 }
@@ -57,9 +59,31 @@ impl<'p> BulkJob<'p> {
     }
 }
 
+/// The server in this process.
+pub(super) enum Opposite<T: Transport> {
+    Plain(Box<PeerServer<T>>),
+    Iperf3(Box<iperf3::Server<T>>),
+}
+
+impl<T: Transport> Model<T> for Opposite<T> {
+    fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        match self {
+            Self::Plain(server) => server.poll(net, now, budget),
+            Self::Iperf3(server) => server.poll(net, now, budget),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Plain(server) => Model::<T>::next_deadline(server.as_ref()),
+            Self::Iperf3(server) => Model::<T>::next_deadline(server.as_ref()),
+        }
+    }
+}
+
 impl Job for BulkJob<'_> {
     type Client<T: Transport> = Bulk<T>;
-    type Server<T: Transport> = PeerServer<T>;
+    type Server<T: Transport> = Opposite<T>;
     type Course = Course;
     type Outcome = Outcome;
 
@@ -67,12 +91,20 @@ impl Job for BulkJob<'_> {
         Bulk::new(bulk::Plan { target, ..self.plan.bulk.part(part) })
     }
 
-    fn server<T: Transport>(&self) -> PeerServer<T> {
+    fn server<T: Transport>(&self) -> Opposite<T> {
+        if let Peer::Iperf3(terms) = &self.plan.bulk.peer {
+            return Opposite::Iperf3(Box::new(iperf3::Server::new(iperf3::Settings {
+                timeout: self.plan.bulk.timeout,
+                idle: super::IDLE,
+                congestion: terms.congestion.clone(),
+                effort: self.plan.bulk.effort,
+            })));
+        }
         let role = match self.plan.bulk.direction {
             Direction::Send => Role::Sink,
             Direction::Receive | Direction::Both => Role::Chargen,
         };
-        PeerServer::new(role, Parting::Second)
+        Opposite::Plain(Box::new(PeerServer::new(role, Parting::Second)))
     }
 
     fn is_followed(&self) -> bool {
@@ -80,7 +112,10 @@ impl Job for BulkJob<'_> {
     }
 
     fn course<T: Transport>(client: &Bulk<T>, _: Option<&T>, now: Instant) -> Course {
-        let course = |stream: &bulk::Stream<T::Id>| (stream.samples().to_vec(), stream.totals());
+        let course = |stream: &bulk::Stream<T::Id>| {
+            let moved = stream.given().max(stream.totals().received);
+            (stream.samples().to_vec(), moved)
+        };
         Course {
             streams: client.streams().iter().map(course).collect(),
             elapsed: client.has_begun().then(|| now.since(client.began())),
@@ -98,14 +133,14 @@ impl Job for BulkJob<'_> {
         let samples = || streams().map(|(samples, _)| samples.as_slice());
         // Those that are over for every stream.
         self.tell(samples(), samples().map(<[_]>::len).min());
-        let octets = streams().map(|(_, totals)| totals.sent.max(totals.received)).sum();
+        let octets = streams().map(|(_, moved)| moved).sum();
         let done = match self.plan.bulk.until {
             Until::Elapsed(_) => progress::steps(elapsed),
-            Until::Octets(_) => octets,
+            Until::Octets(_) | Until::Told => octets,
         };
         self.progress.show(done, || {
             let rate = per_second(octets * 8, elapsed);
-            format!("{}  {}", size::display(octets), table::bitrate(rate))
+            format!("{}  {}", size::display(octets), bitrate(rate))
         });
         Watch::GoOn
     }
@@ -119,6 +154,9 @@ impl Job for BulkJob<'_> {
             client.streams().iter().map(last).sum()
         };
         let stream = |stream: &bulk::Stream<T::Id>| StreamOutcome {
+            direction: stream.direction(),
+            given: stream.given(),
+            theirs: stream.theirs().copied(),
             local: stream.local(),
             samples: stream.samples().to_vec(),
             counted: stream.counted(),
@@ -131,6 +169,9 @@ impl Job for BulkJob<'_> {
             only_receives: client.plan().direction == Direction::Receive,
             elapsed: client.elapsed(),
             trouble: client.trouble(),
+            fault: client.fault(),
+            theirs: client.theirs().cloned(),
+            effort: client.effort(),
             shortage: client.shortage(),
             retransmits: net.retransmits().or_else(of_streams),
         }
@@ -141,6 +182,8 @@ impl Job for BulkJob<'_> {
             sum.streams.extend(part.streams);
             sum.elapsed = sum.elapsed.max(part.elapsed);
             sum.trouble = sum.trouble.or(part.trouble);
+            // Each tells of the whole process.
+            sum.effort = sum.effort.max(part.effort);
             sum.shortage = sum.shortage.or(part.shortage);
             sum.retransmits = sum.retransmits.zip(part.retransmits).map(|(one, other)| one + other);
             sum

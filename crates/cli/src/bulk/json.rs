@@ -1,7 +1,7 @@
 //! The document `whimbrel.bulk/1`: times in seconds, sizes in bytes, rates in bits a second.
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, Until};
+use whimbrel_apps::bulk::{Direction, Peer, Sample, Shares, Totals, Until};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::Limit;
 use whimbrel_tcp::conn::Nagle;
@@ -25,7 +25,10 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
             "sent_rate": per_second(sent * 8, outcome.elapsed),
             "received_rate": per_second(received * 8, outcome.elapsed),
             "retransmits": outcome.retransmits,
-            "error": outcome.trouble.map(|trouble| trouble.name()),
+            "error": outcome.fault.map(|fault| fault.to_string()).or_else(|| {
+                outcome.trouble.map(|trouble| trouble.name().to_owned())
+            }),
+            "server_output": outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref()),
         }),
     );
     document.insert("streams".into(), outcome.streams.iter().map(stream).collect());
@@ -54,7 +57,8 @@ pub(super) fn csv(outcome: &Outcome) -> String {
 fn config(plan: &Plan) -> Value {
     let (duration, octets) = match plan.bulk.until {
         Until::Elapsed(time) => (Some(time.as_secs_f64()), None),
-        Until::Octets(count) => (None, Some(count)),
+        Until::Octets(each) => (None, Some(each.saturating_mul(plan.bulk.streams.into()))),
+        Until::Told => (None, None),
     };
     json!({
         "direction": match plan.bulk.direction {
@@ -62,6 +66,7 @@ fn config(plan: &Plan) -> Value {
             Direction::Receive => "recv",
             Direction::Both => "bidir",
         },
+        "peer": if matches!(plan.bulk.peer, Peer::Plain) { "plain" } else { "iperf3" },
         "streams": plan.bulk.streams,
         "duration": duration,
         "octets": octets,
@@ -81,6 +86,11 @@ fn stream(stream: &StreamOutcome) -> Value {
         "sent": stream.counted.sent,
         "received": stream.counted.received,
         "confirmed": stream.confirmed,
+        "peer": stream.theirs.map(|theirs| json!({
+            "octets": theirs.octets,
+            "seconds": theirs.seconds,
+            "retransmits": theirs.retransmits,
+        })),
         "limited": shares(&stream.shares),
         "intervals": stream.samples.iter().map(sample).collect::<Vec<_>>(),
     })

@@ -3,11 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals};
+use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, bitrate, transfer};
 use whimbrel_apps::record::per_second;
-use whimbrel_apps::transport::Limit;
 
-use super::{Outcome, Plan, Ran};
+use super::{Outcome, Plan, Ran, StreamOutcome};
 use crate::{output, quantity};
 
 /// The whole table.
@@ -33,7 +32,6 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
         text += "- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n";
         text += &totals(outcome, *direction);
     }
-    text += &advice(plan, outcome);
     text
 }
 
@@ -43,7 +41,7 @@ fn intervals(outcome: &Outcome, direction: Direction) -> String {
     let mut last = vec![0; outcome.streams.len()];
     for interval in 0..count {
         let mut sum = None::<(Sample, u64)>;
-        for (number, stream) in outcome.streams.iter().enumerate() {
+        for (number, stream) in of_direction(outcome, direction) {
             let Some(sample) = stream.samples.get(interval) else { continue };
             let moved = moved(sample.moved, direction);
             let _ = write!(text, "[{:>3}] {}", number + 1, span(sample, moved));
@@ -53,7 +51,8 @@ fn intervals(outcome: &Outcome, direction: Direction) -> String {
             finish_line(&mut text, sample.omitted);
             sum = Some((*sample, sum.map_or(0, |(_, octets)| octets) + moved));
         }
-        if let Some((sample, octets)) = sum.filter(|_| outcome.streams.len() > 1) {
+        if let Some((sample, octets)) = sum.filter(|_| of_direction(outcome, direction).count() > 1)
+        {
             let _ = write!(text, "[SUM] {}", span(&sample, octets));
             finish_line(&mut text, sample.omitted);
         }
@@ -63,74 +62,52 @@ fn intervals(outcome: &Outcome, direction: Direction) -> String {
 
 fn totals(outcome: &Outcome, direction: Direction) -> String {
     let mut text = String::new();
-    let whole = |octets: u64| {
-        let seconds = outcome.elapsed.as_secs_f64();
-        let bits = bitrate(per_second(octets * 8, outcome.elapsed));
-        format!("{:>5.2}-{seconds:<6.2} sec  {:>11}  {bits:>15}", 0.0, transfer(octets))
+    let here = outcome.elapsed.as_secs_f64();
+    let mut line = |name: &str, (octets, seconds): (u64, f64), again: Option<u64>, role: &str| {
+        let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
+        let again = again.map_or(String::new(), |count| count.to_string());
+        let span = format!("{:>5.2}-{seconds:<6.2} sec", 0.0);
+        let moved = format!("{:>11}  {:>15}", transfer(octets), bitrate(rate));
+        let _ = writeln!(text, "[{name:>3}] {span}  {moved}  {again:>4}  {role:>24}");
     };
-    let mut line = |name: &str, octets: u64, retransmits: Option<u64>, role: &str| {
-        let retransmits = retransmits.map_or(String::new(), |count| count.to_string());
-        let _ = writeln!(text, "[{name:>3}] {}  {retransmits:>4}  {role:>24}", whole(octets));
+    let (ours, theirs) = match is_send(direction) {
+        true => ("sender", "receiver"),
+        false => ("receiver", "sender"),
     };
-    let many = outcome.streams.len() > 1;
-    for (number, stream) in outcome.streams.iter().enumerate() {
+    let (mut own, mut other) = (0, None);
+    let mut seconds_there = here;
+    for (number, stream) in of_direction(outcome, direction) {
         let name = (number + 1).to_string();
-        let octets = moved(stream.counted, direction);
-        if is_send(direction) {
-            let own = stream.samples.last().and_then(|sample| sample.gauge?.retransmits);
-            line(&name, octets, own, "sender");
-            if let Some(confirmed) = stream.confirmed {
-                let omitted = stream.totals.sent - stream.counted.sent;
-                line(&name, confirmed.saturating_sub(omitted), None, "receiver (says so)");
-            }
-        } else {
-            line(&name, octets, None, "receiver");
+        let octets = stream.counted(direction);
+        let again = stream.samples.last().and_then(|sample| sample.gauge?.retransmits);
+        own += octets;
+        line(&name, (octets, here), again.filter(|_| is_send(direction)), ours);
+        if let Some((octets, seconds)) = stream.counted_there(direction) {
+            let again = stream.theirs.and_then(|theirs| theirs.retransmits);
+            seconds_there = seconds.unwrap_or(here);
+            other = Some(other.unwrap_or(0) + octets);
+            line(&name, (octets, seconds_there), again.filter(|_| !is_send(direction)), theirs);
         }
     }
-    if many {
-        let octets = moved(outcome.counted(), direction);
-        let retransmits = outcome.retransmits.filter(|_| is_send(direction));
-        line("SUM", octets, retransmits, if is_send(direction) { "sender" } else { "receiver" });
+    if of_direction(outcome, direction).count() > 1 {
+        let again = outcome.retransmits.filter(|_| is_send(direction));
+        line("SUM", (own, here), again, ours);
+        if let Some(octets) = other {
+            line("SUM", (octets, seconds_there), None, theirs);
+        }
     }
     text
 }
 
-/// What kept the first sender from sending more, and what would help.
-fn advice(plan: &Plan, outcome: &Outcome) -> String {
-    let Some(stream) =
-        outcome.streams.first().filter(|_| plan.bulk.direction != Direction::Receive)
-    else {
-        return String::new();
+/// The streams that go this way, and their numbers.
+fn of_direction(
+    outcome: &Outcome,
+    direction: Direction,
+) -> impl Iterator<Item = (usize, &StreamOutcome)> {
+    let goes = move |stream: &StreamOutcome| {
+        stream.direction == direction || stream.direction == Direction::Both
     };
-    let gauge = stream.samples.iter().rev().find_map(|sample| sample.gauge);
-    let (Some((limit, share)), Some(gauge)) = (stream.shares.greatest(), gauge) else {
-        return String::new();
-    };
-    let mut text = format!("limited by {} {:.0}% of the time", limit.name(), 100.0 * share);
-    if let Some(rtt) = gauge.rtt.filter(|rtt| !rtt.is_zero()) {
-        let window = match limit {
-            Limit::Rwnd => gauge.rwnd,
-            Limit::Sndbuf => plan.ground.rules.tunables.send_buffer.into(),
-            Limit::Cwnd => gauge.cwnd,
-            Limit::App => 0,
-        };
-        if window > 0 {
-            let _ = write!(
-                text,
-                "; {} in a round trip of {} make at most {}",
-                transfer(window),
-                quantity::show(rtt),
-                bitrate(window as f64 * 8.0 / rtt.as_secs_f64())
-            );
-        }
-    }
-    text += match limit {
-        Limit::Rwnd => ": raise the receiver's buffers.recv\n",
-        Limit::Sndbuf => ": raise buffers.send\n",
-        Limit::Cwnd => ": the path is the limit, or its losses\n",
-        Limit::App => ": there was nothing more to send\n",
-    };
-    text
+    outcome.streams.iter().enumerate().filter(move |(_, stream)| goes(stream))
 }
 
 /// Interval, transfer and rate.
@@ -184,31 +161,6 @@ fn moved(totals: Totals, direction: Direction) -> u64 {
 
 fn is_send(direction: Direction) -> bool {
     direction == Direction::Send
-}
-
-/// Bytes, as iperf3 prints them: in powers of 1,024, three digits.
-fn transfer(octets: u64) -> String {
-    three(octets as f64, 1024.0, ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"])
-}
-
-/// Bits a second, as iperf3 prints them: in powers of 1,000, three digits.
-pub(super) fn bitrate(bits: f64) -> String {
-    three(bits, 1000.0, ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec", "Tbits/sec"])
-}
-
-fn three(mut value: f64, step: f64, units: [&str; 5]) -> String {
-    let mut units = units.into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    while value >= step {
-        let Some(next) = units.next() else { break };
-        value /= step;
-        unit = next;
-    }
-    match value {
-        _ if value < 9.995 => format!("{value:.2} {unit}"),
-        _ if value < 99.95 => format!("{value:.1} {unit}"),
-        _ => format!("{value:.0} {unit}"),
-    }
 }
 
 /// A length of time, seconds.

@@ -74,6 +74,7 @@ impl Transport for KernelNet {
             no_delay: how.nagle == Nagle::Off,
             mss: how.mss,
             congestion: how.congestion.clone(),
+            buffers: how.buffers,
         };
         let opened = match how.fast {
             true => self.sockets.connect_fast(remote, &options, first),
@@ -149,11 +150,27 @@ impl Transport for KernelNet {
     fn remote(&self, id: SocketId) -> Option<Endpoint> {
         self.sockets.remote(id).ok()
     }
+
+    fn adjust(&mut self, id: SocketId, how: &Opening) {
+        let options = KernelOptions {
+            no_delay: how.nagle == Nagle::Off,
+            congestion: how.congestion.clone(),
+            buffers: how.buffers,
+            ..KernelOptions::default()
+        };
+        // What it does not take it leaves as it is; the connection works all the same.
+        let _left_as_it_is = self.sockets.adjust(id, &options);
+    }
+
+    fn knows_congestion(&self, name: &str) -> bool {
+        proc::congestion_controls().split(' ').any(|known| known == name)
+    }
 }
 
 fn gauge(info: &KernelInfo) -> Gauge {
     Gauge {
         retransmits: Some(info.retransmits.into()),
+        acked: info.acked,
         cwnd: u64::from(info.cwnd) * u64::from(info.mss),
         rwnd: info.rwnd.into(),
         mss: info.mss,

@@ -13,6 +13,8 @@ use super::report;
 pub(crate) struct Closing {
     /// What served until now.
     pub(crate) served: ServePort,
+    /// When the last words are on their way.
+    said: Option<Instant>,
     until: Instant,
     released: Stop,
 }
@@ -20,7 +22,7 @@ pub(crate) struct Closing {
 impl Closing {
     /// Begins `now`.
     pub(crate) fn new(served: ServePort, now: Instant, released: Stop) -> Self {
-        Self { served, until: now + GRACE, released }
+        Self { served, said: Some(now + WORDS), until: now + GRACE, released }
     }
 }
 
@@ -31,16 +33,22 @@ impl Port for Closing {
 
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         while shard.poll_event().is_some() {}
-        if now >= self.until || report::left_over(&shard.census()).is_empty() {
+        if self.said.take_if(|said| now >= *said).is_some() {
+            self.served.let_go(shard, now);
+        }
+        let nothing = self.said.is_none() && report::left_over(&shard.census()).is_empty();
+        if now >= self.until || nothing {
             self.released.set();
         }
         Activity::Idle
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        Some(self.until)
+        Some(self.said.unwrap_or(self.until))
     }
 }
 
+/// How long last words take to leave.
+const WORDS: Duration = Duration::from_millis(1);
 /// How long peers have to acknowledge the last segments: a few round trips of any path.
 const GRACE: Duration = Duration::from_secs(1);

@@ -73,6 +73,7 @@ fn content(content: &ContentPlan) -> Value {
             "file_root": root.display().to_string(),
             "upload": *uploads == Uploads::Allowed,
         }),
+        ContentPlan::Iperf3(_) => json!("iperf3"),
         ContentPlan::Octets(role, _) => match role {
             Role::Echo => json!("echo"),
             Role::Discard => json!("discard"),
@@ -89,9 +90,8 @@ fn close(plan: &Plan) -> &'static str {
         (ContentPlan::Octets(_, Parting::First), _) | (ContentPlan::Web(..), CloseBy::Server) => {
             "server"
         }
-        (ContentPlan::Octets(_, Parting::Second), _) | (ContentPlan::Web(..), CloseBy::Client) => {
-            "client"
-        }
+        (ContentPlan::Octets(_, Parting::Second) | ContentPlan::Iperf3(_), _)
+        | (ContentPlan::Web(..), CloseBy::Client) => "client",
         (ContentPlan::Octets(_, Parting::Reset), _) => "rst",
     }
 }

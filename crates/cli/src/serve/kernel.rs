@@ -29,6 +29,7 @@ pub(super) fn serve(plan: &Plan, told: Told<'_>) -> Result<Ran<Served>, Failure>
         dates.refresh(now, |date| server.set_date(date));
         let more = server.poll(&mut net, now, BUDGET);
         net.check().map_err(Failure::run)?;
+        server.take_news().inspect(|news| report.tell(news));
         report.tick(now, || Totals::of(server.statistics(), None));
         if !more {
             let next = [server.next_deadline(), report.next_line()].into_iter().flatten().min();
@@ -46,6 +47,8 @@ pub(super) fn serve(plan: &Plan, told: Told<'_>) -> Result<Ran<Served>, Failure>
         }
     }
     server.shut_down(&mut net);
+    server.let_go(&mut net, clock.now());
+    server.take_news().inspect(|news| report.tell(news));
     let totals = Totals::of(server.statistics(), None);
     Ok(Ran::over_the_kernel(Served { report: Some(report), totals, replayed: None }, plan.target()))
 }

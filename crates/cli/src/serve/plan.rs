@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
+use whimbrel_apps::iperf3::{self, Settings};
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::{GroupKey, WireSpec};
 use whimbrel_stack::InterfaceAddress;
@@ -55,6 +56,8 @@ pub(crate) enum ContentPlan {
     Web(SitePlan, Protocol),
     /// Bytes.
     Octets(Role, Parting),
+    /// Tests of iperf3's clients.
+    Iperf3(Settings),
 }
 
 impl ContentPlan {
@@ -69,9 +72,13 @@ impl ContentPlan {
                 format!("whimbrel crr {at} --mode cc -w kernel:")
             }
             Self::Octets(Role::Sink | Role::Discard, _) => {
-                format!("whimbrel bulk send {at} -w kernel:")
+                format!("whimbrel bulk send {at} --peer plain -w kernel:")
             }
-            Self::Octets(Role::Chargen, _) => format!("whimbrel bulk recv {at} -w kernel:"),
+            Self::Octets(Role::Chargen, _) => {
+                format!("whimbrel bulk recv {at} --peer plain -w kernel:")
+            }
+            Self::Iperf3(_) if at.port == iperf3::PORT => format!("iperf3 -c {}", at.addr),
+            Self::Iperf3(_) => format!("iperf3 -c {} -p {}", at.addr, at.port),
             Self::Octets(Role::Echo, _) => format!("whimbrel crr {at} -w kernel:"),
             Self::Octets(Role::Respond { request, answer }, _) => {
                 format!("whimbrel crr {at} -r {request},{} -w kernel:", answer.len())
@@ -86,7 +93,7 @@ impl ContentPlan {
             Self::Octets(Role::Echo, _) => 7,
             Self::Octets(Role::Discard, _) => 9,
             Self::Octets(Role::Chargen, _) => 19,
-            Self::Octets(Role::Sink, _) => 5201,
+            Self::Octets(Role::Sink, _) | Self::Iperf3(_) => iperf3::PORT,
             Self::Octets(Role::Respond { .. }, _) => NETSERVER,
         }
     }
@@ -161,12 +168,13 @@ impl Plan {
     }
 }
 
-/// Servers of bytes for another command, by what was typed after that.
-pub(crate) struct OctetServer<'a> {
+/// Servers for another command, by what was typed after that.
+pub(crate) struct OtherServer<'a> {
     pub(crate) ground: &'a GroundOptions,
     pub(crate) shorthands: Vec<Shorthand>,
-    pub(crate) role: Role,
-    pub(crate) parting: Parting,
+    pub(crate) content: ContentPlan,
+    /// The port to listen on if none is given.
+    pub(crate) port: u16,
     pub(crate) pace: Pace,
     /// Where to listen; without it everywhere.
     pub(crate) listen: Option<&'a str>,
@@ -180,7 +188,7 @@ impl Plan {
     }
 
     /// What that means.
-    pub(crate) fn octets(server: &OctetServer<'_>) -> Result<Self, Failure> {
+    pub(crate) fn other(server: OtherServer<'_>) -> Result<Self, Failure> {
         let typed = server.ground.typed_wire()?.unwrap_or(DEFAULT_WIRE);
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
         check_wire(&wire)?;
@@ -189,16 +197,15 @@ impl Plan {
             WireSpec::Kernel => server.ground.rules.none_for_the_kernel(&server.shorthands)?,
             _ => server.ground.rules.rules(&server.shorthands)?,
         };
-        let content = ContentPlan::Octets(server.role.clone(), server.parting);
         let at: Vec<_> = server.listen.map(str::to_owned).into_iter().collect();
         Ok(Self {
-            listen: listen(&at, &wire, NETSERVER)?,
+            listen: listen(&at, &wire, server.port)?,
             ground: ground(wire, rules, typed, (&server.ground.shards, &server.ground.capture))?
                 .with_seed(seed),
             backlog: BACKLOG,
             fast_open: 0,
             group: None,
-            content,
+            content: server.content,
             limits: Limits::default(),
             pace: server.pace,
             access_log: None,
@@ -383,7 +390,7 @@ fn endpoint(text: &str, own: Option<&[InterfaceAddress]>) -> Result<Endpoint, St
 /// The bound of each accept queue, if none is given.
 pub(super) const BACKLOG: u32 = 4096;
 /// The port of netperf's other side.
-const NETSERVER: u16 = 12_865;
+pub(crate) const NETSERVER: u16 = 12_865;
 /// The port of http: URLs.
 const HTTP: u16 = 80;
 /// The longest response of `--respond`, bytes: it is kept in one piece.

@@ -77,6 +77,25 @@ impl ServePort {
         Self { server, listeners, place, dates: Dates::default() }
     }
 
+    /// Lets go of every connection.
+    pub(crate) fn shut_down(&mut self, shard: &mut Shard) {
+        self.server.shut_down(shard);
+    }
+
+    /// Lets go of what had to wait until the last words were on their way.
+    pub(crate) fn let_go(&mut self, shard: &mut Shard, now: Instant) {
+        self.server.let_go(shard, now);
+        self.tell_news();
+    }
+
+    fn tell_news(&mut self) {
+        if let Some(report) = &mut self.place.report
+            && let Some(news) = self.server.take_news()
+        {
+            report.tell(&news);
+        }
+    }
+
     /// What all shards did, once this one has told its last; and what prints it, if this one does.
     pub(crate) fn finish(self, shard: &Shard) -> Option<Report> {
         let totals = Totals::of(self.server.statistics(), Some((shard, &[])));
@@ -114,6 +133,7 @@ impl Port for ServePort {
         let Self { server, dates, .. } = self;
         dates.refresh(now, |date| server.set_date(date));
         let more = self.server.poll(shard, now, BUDGET);
+        self.tell_news();
         let Self { server, listeners, place, .. } = self;
         let totals = || Totals::of(server.statistics(), Some((shard, listeners)));
         place.tell(now, shard, totals);

@@ -76,6 +76,13 @@ impl Report {
         }
     }
 
+    /// Tells people something beside all that.
+    pub(crate) fn tell(&mut self, news: &str) {
+        if self.told.form() == Form::Text && !self.told.is_quiet() {
+            self.told.say(news);
+        }
+    }
+
     /// When [`Report::tick`] has something to print.
     pub(crate) fn next_line(&self) -> Option<Instant> {
         self.next_line

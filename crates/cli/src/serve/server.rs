@@ -1,7 +1,7 @@
 //! What serves: the web, or octets.
 
 use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Statistics};
-use whimbrel_apps::{Model, PeerServer, Transport};
+use whimbrel_apps::{Model, PeerServer, Transport, iperf3};
 use whimbrel_tcp::Instant;
 
 use super::access_log::AccessLog;
@@ -18,6 +18,8 @@ pub(crate) enum Server<T: Transport> {
     H2(Box<H2Server<Content, T>>),
     /// One of octets.
     Octets(Box<PeerServer<T>>),
+    /// One of iperf3's tests.
+    Iperf3(Box<iperf3::Server<T>>),
 }
 
 impl<T: Transport> Server<T> {
@@ -27,6 +29,9 @@ impl<T: Transport> Server<T> {
             ContentPlan::Octets(role, parting) => {
                 let server = PeerServer::new(role.clone(), *parting);
                 Self::Octets(Box::new(server.with_pace(plan.pace)))
+            }
+            ContentPlan::Iperf3(settings) => {
+                Self::Iperf3(Box::new(iperf3::Server::new(settings.clone())))
             }
             ContentPlan::Web(site, Protocol::H2c) => Self::H2(Box::new(H2Server::new(
                 Content::open(site, plan.ground.shards.into())?,
@@ -60,6 +65,28 @@ impl<T: Transport> Server<T> {
                     ..Statistics::default()
                 }
             }
+            Self::Iperf3(server) => {
+                let iperf3::Statistics { accepted, open, tests, refused, failed, received, sent } =
+                    server.statistics();
+                let requests = tests + refused;
+                let figures = Statistics {
+                    accepted,
+                    open,
+                    requests,
+                    refused,
+                    failed,
+                    ..Statistics::default()
+                };
+                Statistics { received, sent, ..figures }
+            }
+        }
+    }
+
+    /// What there is to print beside that, since this was asked last.
+    pub(crate) fn take_news(&mut self) -> Option<String> {
+        match self {
+            Self::Iperf3(server) => server.take_news(),
+            Self::Http(_) | Self::H2(_) | Self::Octets(_) => None,
         }
     }
 
@@ -68,7 +95,7 @@ impl<T: Transport> Server<T> {
         match self {
             Self::Http(server) => server.set_date(date),
             Self::H2(server) => server.set_date(date),
-            Self::Octets(_) => {}
+            Self::Octets(_) | Self::Iperf3(_) => {}
         }
     }
 
@@ -78,6 +105,14 @@ impl<T: Transport> Server<T> {
             Self::Http(server) => server.shut_down(net),
             Self::H2(server) => server.shut_down(net),
             Self::Octets(server) => server.shut_down(net),
+            Self::Iperf3(server) => server.shut_down(net),
+        }
+    }
+
+    /// Lets go of what had to wait until the last words were on their way.
+    pub(crate) fn let_go(&mut self, net: &mut T, now: Instant) {
+        if let Self::Iperf3(server) = self {
+            server.let_go(net, now);
         }
     }
 }
@@ -93,6 +128,7 @@ impl<T: Transport> Model<T> for Server<T> {
             Self::Http(server) => server.poll(net, now, budget),
             Self::H2(server) => Model::poll(server.as_mut(), net, now, budget),
             Self::Octets(server) => Model::poll(server.as_mut(), net, now, budget),
+            Self::Iperf3(server) => Model::poll(server.as_mut(), net, now, budget),
         }
     }
 
@@ -101,6 +137,7 @@ impl<T: Transport> Model<T> for Server<T> {
             Self::Http(server) => server.next_deadline(),
             Self::H2(server) => Model::<T>::next_deadline(server.as_ref()),
             Self::Octets(server) => Model::<T>::next_deadline(server.as_ref()),
+            Self::Iperf3(server) => Model::<T>::next_deadline(server.as_ref()),
         }
     }
 }

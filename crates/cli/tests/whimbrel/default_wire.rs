@@ -32,7 +32,7 @@ fn a_target_without_a_wire_is_reached_over_the_kernels_sockets_and_that_is_said(
     for (role, words) in [
         ("", "load http://AT/ -n 20 -c 2"),
         (" --echo", "crr AT -n 20"),
-        (" --sink", "bulk send AT -n 64k"),
+        (" --sink", "bulk send AT --peer plain -n 64k"),
     ] {
         let (serve, at) = serve(role);
         let words = words.replace("AT", &at);

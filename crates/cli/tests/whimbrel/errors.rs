@@ -41,7 +41,7 @@ fn a_usage_error_of_a_load_exits_with_2_and_says_what_to_give() {
     assert_says(&whimbrel("load -w kernel: --seed 1"), 2, &["--seed"]);
     assert_says(&whimbrel("load -w kernel: --local-ports 1-2"), 2, &["--local-ports", "sysctl"]);
     assert_says(&whimbrel("load --local-ports 9-1"), 2, &["--local-ports", "49152-65535"]);
-    assert_says(&whimbrel("bulk send -w kernel: --window 1M"), 2, &["--window", "sysctl"]);
+    assert_says(&whimbrel("bulk send -w kernel: --wscale 3"), 2, &["--wscale", "sysctl"]);
     assert_says(&whimbrel("bulk send --window 1"), 2, &["--window", "buffers.send", "bytes"]);
     assert_says(&whimbrel("bulk send -R --bidir"), 2, &["cannot be used with"]);
     assert_says(&whimbrel("load -n 5 -z 1s"), 2, &["cannot be used with"]);
@@ -115,7 +115,11 @@ fn a_server_that_is_not_there_is_one_clear_line() {
 fn a_server_of_something_else_is_one_clear_line() {
     let Some(net) = Net::new() else { return };
     let cases = [
-        ("--discard", "bulk recv AT -t 200ms", "not one byte came: is it a server that sends"),
+        (
+            "--discard",
+            "bulk recv AT --peer plain -t 200ms",
+            "not one byte came: is it a server that sends",
+        ),
         (
             "--echo",
             "load http://AT/ -n 3 -c 1",
@@ -124,7 +128,7 @@ fn a_server_of_something_else_is_one_clear_line() {
         ("--sink", "crr AT -n 3 --timeout 500ms", "response timeout, 3 times): the server takes"),
         (
             "--body=1",
-            "bulk send AT -t 200ms",
+            "bulk send AT --peer plain -t 200ms",
             "closed before the answer was complete: the peer hung",
         ),
     ];

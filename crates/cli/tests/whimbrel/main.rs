@@ -29,6 +29,8 @@ mod group;
 #[cfg(test)]
 mod h2;
 #[cfg(test)]
+mod iperf3;
+#[cfg(test)]
 mod linux;
 #[cfg(test)]
 mod load;

@@ -73,7 +73,7 @@ fn the_kernel_is_loaded_by_a_stack_on_the_same_interface_pair() {
     assert!(text.contains("100.00%"), "{text}");
     serve.end();
     let serve = net.serve(&["-w", "kernel:", "-l", "10.9.0.1:5201", "--sink"]);
-    let text = whimbrel(&["bulk", "send", "10.9.0.1:5201", "-n", "20M"]);
+    let text = whimbrel(&["bulk", "send", "10.9.0.1", "--peer", "plain", "-n", "20M"]);
     assert!(text.contains("20.0 MBytes"), "{text}");
     serve.end();
     let serve = net.serve(&["-w", "kernel:", "-l", "10.9.0.1:12865", "--respond", "1,1"]);

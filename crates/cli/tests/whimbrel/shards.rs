@@ -100,7 +100,7 @@ fn transactions_and_transfers_add_up_over_shards_too() {
     let crr = document("crr -n 301 -c 3 --shards 3 --json");
     assert_eq!(crr["summary"]["answered"], 301);
     assert_eq!(crr["stack"]["server"]["counters"]["TcpPassiveOpens"], 301);
-    let bulk = document("bulk send -n 3M -P 3 --shards 2 --json");
+    let bulk = document("bulk send -n 9M -P 3 --shards 2 --json");
     assert_eq!(bulk["streams"].as_array().unwrap().len(), 3);
     assert_eq!(bulk["summary"]["sent"], 9 << 20);
     let confirmed = bulk["streams"].as_array().unwrap().iter().map(|stream| &stream["confirmed"]);

@@ -17,6 +17,8 @@ pub struct KernelInfo {
     pub cwnd: u32,
     /// `tcpi_total_retrans`: segments sent again.
     pub retransmits: u32,
+    /// `tcpi_bytes_acked`: octets that the peer acknowledged, a SYN and a FIN of ours included.
+    pub acked: u64,
     /// `tcpi_snd_wnd`: the peer's window, octets; 0 on kernels before 5.4, which do not tell.
     pub rwnd: u32,
     /// `tcpi_busy_time`: how long there was something to send, or to be acknowledged.
@@ -33,16 +35,18 @@ impl KernelInfo {
             let octets = info.get(at..).and_then(|rest| rest.first_chunk::<4>());
             octets.map_or(0, |octets| u32::from_ne_bytes(*octets))
         };
-        let micros = |at: usize| {
+        let long = |at: usize| {
             let octets = info.get(at..).and_then(|rest| rest.first_chunk::<8>());
-            Duration::from_micros(octets.map_or(0, |octets| u64::from_ne_bytes(*octets)))
+            octets.map_or(0, |octets| u64::from_ne_bytes(*octets))
         };
+        let micros = |at: usize| Duration::from_micros(long(at));
         Self {
             mss: word(16),
             rtt: Duration::from_micros(word(68).into()),
             rttvar: Duration::from_micros(word(72).into()),
             cwnd: word(80),
             retransmits: word(100),
+            acked: long(120),
             rwnd: word(228),
             busy: micros(168),
             rwnd_limited: micros(176),

@@ -65,6 +65,7 @@ fn what_is_set_holds_before_it_connects() {
         no_delay: true,
         mss: Some(1_000),
         congestion: Some("reno".into()),
+        buffers: Some((64 << 10, 64 << 10)),
     };
     let near = sockets.connect(at, &options).unwrap();
     next(&mut sockets, |event| matches!(event, KernelEvent::Connected(_)));

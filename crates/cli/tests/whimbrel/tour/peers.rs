@@ -95,8 +95,9 @@ impl Drop for PeerThere {
 
 const LOAD: &str = "load http://AT/ -w kernel: -c 2 -n 4 --timeout 300ms --connect-timeout 300ms";
 const CRR: &str = "crr AT -w kernel: -n 2 --timeout 300ms";
-const SEND: &str = "bulk send AT -w kernel: -t 200ms --timeout 300ms";
-const RECEIVE: &str = "bulk recv AT -w kernel: -t 200ms --timeout 300ms";
+const TEST: &str = "bulk send AT -w kernel: -t 200ms --timeout 300ms";
+const SEND: &str = "bulk send AT --peer plain -w kernel: -t 200ms --timeout 300ms";
+const RECEIVE: &str = "bulk recv AT --peer plain -w kernel: -t 200ms --timeout 300ms";
 const OK: &str = "HTTP/1.1 200 OK\r\n";
 
 const fn f(line: &'static str, peer: Peer, says: &'static [&'static str]) -> Case {
@@ -116,6 +117,17 @@ pub(super) const CASES: &[Case] = &[
     f(LOAD, Peer::Resets, &["connection reset", "its log"]),
     f(CRR, Peer::Resets, &["connection reset", "its log"]),
     f(SEND, Peer::Resets, &["the peer"]),
+    f(TEST, Peer::Nobody, &["connection refused", "is a server listening"]),
+    f(TEST, Peer::Mute, &["timeout: waited for an answer to the cookie", "iperf3 -s"]),
+    f(TEST, Peer::HangsUp, &["the control connection ended", "--peer plain"]),
+    f(TEST, Peer::Resets, &["the control connection ended", "--peer plain"]),
+    f(
+        TEST,
+        Peer::Says("SSH-2.0-OpenSSH_9.9\r\n"),
+        &["control message 83", "is the other side iperf3?"],
+    ),
+    f(TEST, Peer::Says("\u{9}\u{9}"), &["control message 9 has no place here"]),
+    f(TEST, Peer::Says("\u{9}\u{b}"), &["was ended by its user"]),
     f(LOAD, Peer::Says("SSH-2.0-OpenSSH_9.9\r\n"), &["malformed answer", "another protocol"]),
     f(LOAD, Peer::Says("\u{15}\u{3}\u{1}\0\u{2}\u{2}P"), &["malformed answer", "TLS"]),
     f(LOAD, Peer::Says("HTTP/1.1 200 OK\r\nContent-Le"), &["response timeout"]),

@@ -1,0 +1,295 @@
+//! The protocol of iperf3, as version 3.12 speaks it: a control connection beside the streams.
+//!
+//! ```text
+//! client                                 server
+//!   cookie ────────────────────────────>   (37 bytes; a stream begins with the same)
+//!          <──────────── PARAM_EXCHANGE
+//!   parameters ────────────────────────>   (JSON, its length in four bytes before it)
+//!          <──────────── CREATE_STREAMS
+//!   streams, one after the other ══════>
+//!          <── TEST_START, TEST_RUNNING
+//!   ═════════════ streams ══════════════
+//!   TEST_END ──────────────────────────>   (the client's clock ends the test, whoever sends)
+//!          <────────── EXCHANGE_RESULTS
+//!   results ───────────────────────────>
+//!          <─────────────────── results
+//!          <─────────── DISPLAY_RESULTS
+//!   IPERF_DONE ────────────────────────>
+//! ```
+//!
+//! [`Bulk`](crate::Bulk) is its client if its plan says so; [`Server`] answers. Only tests of TCP
+//! are known here. There is no text that defines the protocol: it was read off the wire and out of the
+//! program.
+
+use core::fmt;
+
+use crate::transport::Trouble;
+
+pub use parameters::{Parameters, Protocol};
+pub use results::{Processors, Results, StreamResult};
+pub use server::{Server, Settings, Statistics};
+
+mod account;
+mod client;
+mod control;
+mod parameters;
+mod results;
+mod server;
+
+pub(crate) use client::Client;
+pub(crate) use control::Control;
+
+/// Bytes of a cookie: 36 letters and digits, and a NUL.
+pub const COOKIE: usize = 37;
+
+/// The port that servers listen on if they are not told otherwise.
+pub const PORT: u16 = 5201;
+
+/// What names a test: each of its connections begins with it.
+pub type Cookie = [u8; COOKIE];
+
+/// What one side tells the other in one byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i8)]
+pub enum State {
+    /// The server has all streams.
+    TestStart = 1,
+    /// Bytes may flow.
+    TestRunning = 2,
+    /// The client's time is over.
+    TestEnd = 4,
+    /// The server takes the client's parameters.
+    ParamExchange = 9,
+    /// The client may open its streams.
+    CreateStreams = 10,
+    /// The server is being ended by its user.
+    ServerTerminate = 11,
+    /// The client is.
+    ClientTerminate = 12,
+    /// The server takes the client's results, and then tells its own.
+    ExchangeResults = 13,
+    /// The server told all.
+    DisplayResults = 14,
+    /// The client has heard all.
+    IperfDone = 16,
+    /// The server runs another test.
+    AccessDenied = -1,
+    /// The server cannot run this one: two numbers of 32 bits follow, iperf3's and the system's.
+    ServerError = -2,
+}
+
+impl State {
+    const ALL: [Self; 12] = [
+        Self::TestStart,
+        Self::TestRunning,
+        Self::TestEnd,
+        Self::ParamExchange,
+        Self::CreateStreams,
+        Self::ServerTerminate,
+        Self::ClientTerminate,
+        Self::ExchangeResults,
+        Self::DisplayResults,
+        Self::IperfDone,
+        Self::AccessDenied,
+        Self::ServerError,
+    ];
+
+    /// As it is sent.
+    pub const fn octet(self) -> u8 {
+        (self as i8).cast_unsigned()
+    }
+
+    /// The one that is sent so.
+    pub fn from_octet(octet: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.octet() == octet)
+    }
+}
+
+/// Why a server does not run a test, by the numbers that iperf3 has for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Refusal {
+    /// The time is longer than a day.
+    Duration = 5,
+    /// More streams than there may be.
+    Streams = 6,
+    /// Blocks longer than they may be.
+    BlockSize = 7,
+    /// More is omitted than may be.
+    Omit = 12,
+    /// It asks for what there is not here.
+    Unimplemented = 13,
+    /// What came is no cookie.
+    Cookie = 106,
+    /// A message that nobody knows, or that has no place there.
+    Message = 110,
+    /// Parameters that cannot be read.
+    Parameters = 114,
+    /// Results that cannot be read.
+    Results = 117,
+    /// Not TCP.
+    Protocol = 131,
+    /// Larger buffers than a client may have made here.
+    Buffers = 141,
+    /// A congestion control that there is not here.
+    Congestion = 134,
+}
+
+impl Refusal {
+    /// The message of nine bytes that tells it.
+    pub fn message(self) -> [u8; 9] {
+        let [a, b, c, d] = (self as u32).to_be_bytes();
+        [State::ServerError.octet(), a, b, c, d, 0, 0, 0, 0]
+    }
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// An open control connection.
+    Connection,
+    /// The server's answer to the cookie.
+    Answer,
+    /// The client's parameters.
+    Parameters,
+    /// That all streams are there.
+    Streams,
+    /// The end of the test.
+    End,
+    /// The other side's results.
+    Results,
+    /// The client's last word.
+    Farewell,
+}
+
+impl Awaited {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Connection => "a control connection",
+            Self::Answer => "an answer to the cookie",
+            Self::Parameters => "parameters",
+            Self::Streams => "streams",
+            Self::End => "the end of the test",
+            Self::Results => "results",
+            Self::Farewell => "the last message",
+        }
+    }
+}
+
+/// Why a test came to nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The server runs another test.
+    Denied,
+    /// The server refused it, by these numbers of iperf3's and of the system's.
+    Refused {
+        /// `i_errno`.
+        code: u32,
+        /// `errno`.
+        errno: u32,
+    },
+    /// This server refused it.
+    Declined(Refusal),
+    /// The user of the other side ended it.
+    Terminated,
+    /// A message that nobody knows, or that has no place there.
+    Unexpected(u8),
+    /// A document longer than is read.
+    TooLong {
+        /// Bytes that it is said to have.
+        length: u32,
+        /// Bytes that it may have.
+        limit: u32,
+    },
+    /// A document that is none, or lacks something.
+    Malformed,
+    /// This did not come in time.
+    Silent(Awaited),
+    /// The control connection ended while this was waited for.
+    Closed(Awaited),
+    /// Nothing was moved for so long that nobody waits any more.
+    Idle,
+    /// A stream failed.
+    Stream(Trouble),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied => f.write_str("the server is busy with another test: try again later"),
+            Self::Refused { code: UNKNOWN, .. } => {
+                write!(f, "it is no iperf3 server, and says so: {IS_IT_ONE}")
+            }
+            Self::Refused { code, errno } => {
+                write!(f, "the server refuses the test: {}", reason(*code))?;
+                if *errno == 0 { Ok(()) } else { write!(f, " (its system's error {errno})") }
+            }
+            Self::Declined(refusal) => {
+                write!(f, "the test was refused: {}", reason(*refusal as u32))
+            }
+            Self::Terminated => f.write_str("the other side was ended by its user"),
+            Self::Unexpected(octet) => {
+                write!(f, "control message {octet} has no place here: {IS_IT_ONE}")
+            }
+            Self::TooLong { length, limit } => {
+                write!(f, "a document of {length} bytes, and at most {limit} are read: {IS_IT_ONE}")
+            }
+            Self::Malformed => write!(f, "a document that cannot be read: {IS_IT_ONE}"),
+            Self::Silent(awaited) => {
+                write!(f, "timeout: waited for {}: {IS_IT_ONE}", awaited.name())
+            }
+            Self::Closed(awaited) => write!(
+                f,
+                "the control connection ended while {} was waited for: {IS_IT_ONE}",
+                awaited.name()
+            ),
+            Self::Idle => f.write_str("nothing was moved any more: is the path up?"),
+            Self::Stream(trouble) => write!(f, "a stream failed: {trouble}"),
+        }
+    }
+}
+
+/// What iperf3 means by a number, as far as a server sends it.
+fn reason(code: u32) -> String {
+    let text = match code {
+        5 => "the test is too long",
+        6 => "too many streams",
+        7 => "the blocks are too long",
+        8 => "the buffers are too large",
+        12 => "too much is omitted",
+        13 => "it asks for something that is not implemented",
+        102 | 202 => "it cannot listen",
+        106 => "what came first is no cookie",
+        110 => "an unknown message",
+        114 => "the parameters cannot be read",
+        117 => "the results cannot be read",
+        123 => "the segment size cannot be set",
+        124 => "the type of service cannot be set",
+        130 | 141 => "the buffer size cannot be set",
+        131 => "only TCP is spoken here",
+        134 => "the congestion control is not known there",
+        142 => "the user is not authorized",
+        _ => return format!("error {code} of iperf3's"),
+    };
+    text.into()
+}
+
+/// The number of the stream at that place in the order of opening: 1, 3, 4, 5 and so on.
+pub(crate) const fn stream_id(place: usize) -> u64 {
+    if place == 0 { 1 } else { place as u64 + 2 }
+}
+
+/// Whether this is what iperf3 makes for a cookie: letters and digits of base 32.
+pub(crate) fn is_cookie(octets: &[u8]) -> bool {
+    let Some((0, letters)) = octets.split_last() else { return false };
+    octets.len() == COOKIE
+        && letters.iter().all(|letter| matches!(letter, b'a'..=b'z' | b'2'..=b'7'))
+}
+
+/// What a server of something else answers a cookie with.
+const UNKNOWN: u32 = Refusal::Message as u32;
+const IS_IT_ONE: &str = "is the other side iperf3? (`iperf3 -s` and `whimbrel bulk --server` are; \
+                         for `whimbrel serve --sink` and `--chargen` give --peer plain)";
+
+#[cfg(test)]
+mod tests;

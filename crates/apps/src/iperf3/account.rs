@@ -1,0 +1,100 @@
+//! What a server prints of a test, in the manner of iperf3's.
+
+use alloc::string::String;
+use core::fmt::Write;
+use core::time::Duration;
+
+use whimbrel_wire::Endpoint;
+
+use super::stream_id;
+use crate::bulk::{Bulk, Direction, Stream, bitrate, transfer};
+use crate::record::per_second;
+use crate::transport::Transport;
+
+/// Who asked for it.
+pub(super) fn accepted(from: Option<Endpoint>) -> String {
+    let from =
+        from.map_or_else(|| "somebody".into(), |from| format!("{}, port {}", from.addr, from.port));
+    format!("Accepted connection from {from}\n")
+}
+
+/// What was moved, by whom, and in which interval.
+pub(super) fn of<T: Transport>(bulk: &Bulk<T>) -> String {
+    let mut text = String::new();
+    for (place, stream) in bulk.streams().iter().enumerate() {
+        let end = |end: Option<Endpoint>| {
+            end.map_or_else(|| "?".into(), |end| format!("{} port {}", end.addr, end.port))
+        };
+        let (local, remote) = (end(stream.local()), end(stream.remote()));
+        let _ = writeln!(text, "[{:>3}] local {local} connected to {remote}", stream_id(place));
+    }
+    let both = bulk.plan().direction == Direction::Both;
+    let mark = |direction: Direction| match (both, direction) {
+        (false, _) => "",
+        (true, Direction::Send) => "[TX-S]",
+        (true, _) => "[RX-S]",
+    };
+    text += "[ ID] Interval           Transfer     Bitrate\n";
+    for direction in [Direction::Receive, Direction::Send] {
+        let ours = || bulk.streams().iter().filter(|stream| stream.direction() == direction);
+        let count = ours().map(|stream| stream.samples().len()).max().unwrap_or(0);
+        for interval in 0..count {
+            intervals(&mut text, bulk, (direction, mark(direction)), interval);
+        }
+    }
+    text += "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
+    text += "[ ID] Interval           Transfer     Bitrate\n";
+    for direction in [Direction::Receive, Direction::Send] {
+        totals(&mut text, bulk, (direction, mark(direction)));
+    }
+    text
+}
+
+fn intervals<T: Transport>(
+    text: &mut String,
+    bulk: &Bulk<T>,
+    (direction, mark): (Direction, &str),
+    interval: usize,
+) {
+    let mut sum = None;
+    for (place, stream) in bulk.streams().iter().enumerate() {
+        let sample = stream.samples().get(interval).filter(|_| stream.direction() == direction);
+        let Some(sample) = sample else { continue };
+        let octets = if direction.sends() { sample.moved.sent } else { sample.moved.received };
+        let span = (sample.from, sample.until);
+        let end = if sample.omitted { "  (omitted)" } else { "" };
+        let _ = writeln!(text, "[{:>3}]{mark} {}{end}", stream_id(place), line(span, octets));
+        let (_, _, all) = sum.unwrap_or((span, end, 0));
+        sum = Some((span, end, all + octets));
+    }
+    if let Some((span, end, octets)) = sum.filter(|_| bulk.plan().streams > 1) {
+        let _ = writeln!(text, "[SUM]{mark} {}{end}", line(span, octets));
+    }
+}
+
+fn totals<T: Transport>(text: &mut String, bulk: &Bulk<T>, (direction, mark): (Direction, &str)) {
+    let role = if direction.sends() { "sender" } else { "receiver" };
+    let span = (Duration::ZERO, bulk.elapsed());
+    let of = |stream: &Stream<T::Id>| {
+        let counted = stream.counted();
+        if direction.sends() { counted.sent } else { counted.received }
+    };
+    let mut sum = None;
+    for (place, stream) in bulk.streams().iter().enumerate() {
+        if stream.direction() != direction {
+            continue;
+        }
+        let _ =
+            writeln!(text, "[{:>3}]{mark} {}  {role}", stream_id(place), line(span, of(stream)));
+        sum = Some(sum.unwrap_or(0) + of(stream));
+    }
+    if let Some(octets) = sum.filter(|_| bulk.plan().streams > 1) {
+        let _ = writeln!(text, "[SUM]{mark} {}  {role}", line(span, octets));
+    }
+}
+
+fn line((from, until): (Duration, Duration), octets: u64) -> String {
+    let rate = bitrate(per_second(octets * 8, until.saturating_sub(from)));
+    let (from, until) = (from.as_secs_f64(), until.as_secs_f64());
+    format!("{from:>6.2}-{until:<6.2} sec  {:>11}  {rate:>15}", transfer(octets))
+}

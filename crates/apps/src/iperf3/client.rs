@@ -1,0 +1,391 @@
+//! The client's side of the control connection.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_tcp::Instant;
+
+use super::{
+    Awaited, Control, Fault, Parameters, Processors, Protocol, Results, State, StreamResult,
+    stream_id,
+};
+use crate::bulk::{Bulk, Direction, Terms, Until};
+use crate::transport::{Opening, Transport, Trouble, Unopened};
+use whimbrel_tcp::conn::Nagle;
+
+/// Whoever speaks with a server.
+#[derive(Debug)]
+pub(crate) struct Client<I> {
+    terms: Terms,
+    control: Option<Control<I>>,
+    phase: Phase,
+    results: Option<Results>,
+    fault: Option<Fault>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// The control connection opens.
+    Connecting,
+    /// The cookie was told.
+    Cookie,
+    /// The parameters were.
+    Parameters,
+    /// Streams open, one after the other.
+    Creating,
+    /// All are open.
+    Created,
+    /// Bytes flow.
+    Running,
+    /// They do not any more.
+    Ending,
+    /// This side told its results.
+    Exchanging,
+    /// The other told its own.
+    Displaying,
+    /// The server is about to say why it refuses.
+    Refused,
+}
+
+impl Phase {
+    const fn awaited(self) -> Awaited {
+        match self {
+            Self::Connecting => Awaited::Connection,
+            Self::Cookie | Self::Parameters | Self::Refused => Awaited::Answer,
+            Self::Creating | Self::Created => Awaited::Streams,
+            Self::Running => Awaited::End,
+            Self::Ending | Self::Exchanging | Self::Displaying => Awaited::Results,
+        }
+    }
+}
+
+/// What hearing the control connection came to.
+enum Heard {
+    /// Something: there may be more.
+    Something,
+    /// Nothing yet.
+    Nothing,
+    /// All: it is over.
+    TheEnd,
+}
+
+impl<I> Client<I> {
+    pub(crate) const fn new(terms: Terms) -> Self {
+        Self { terms, control: None, phase: Phase::Connecting, results: None, fault: None }
+    }
+
+    pub(crate) const fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    pub(crate) const fn results(&self) -> Option<&Results> {
+        self.results.as_ref()
+    }
+}
+
+impl<T: Transport> Bulk<T> {
+    /// Begins to open the control connection.
+    pub(crate) fn open_control(&mut self, net: &mut T, now: Instant) {
+        let at_once = Opening { nagle: Nagle::Off, ..self.plan().opening.clone() };
+        match net.connect(self.plan().target, &at_once, &mut Bytes::new()) {
+            Ok(id) => {
+                if let Some(client) = &mut self.client {
+                    client.control = Some(Control::new(id, Vec::new()));
+                }
+            }
+            Err(unopened) => {
+                if let Unopened::Ports(shortage) = unopened {
+                    self.shortage = Some(shortage);
+                }
+                self.break_off(net, unopened.into(), now);
+            }
+        }
+    }
+
+    /// Whether this is the control connection.
+    pub(crate) fn is_control(&self, id: T::Id) -> bool {
+        let control = self.client.as_ref().and_then(|client| client.control.as_ref());
+        control.is_some_and(|control| control.id() == id)
+    }
+
+    /// A connection is open: if it is the control connection, the cookie goes.
+    pub(crate) fn on_control_open(&mut self, id: T::Id) {
+        if !self.is_control(id) {
+            return;
+        }
+        if let Some(client) = self.client.as_mut().filter(|it| it.phase == Phase::Connecting)
+            && let Some(control) = &mut client.control
+        {
+            control.say(&client.terms.cookie);
+            client.phase = Phase::Cookie;
+        }
+    }
+
+    /// What did not come in time is what is to blame.
+    pub(crate) fn on_silence(&mut self) {
+        if let Some(client) = self.client.as_mut().filter(|it| it.phase != Phase::Connecting) {
+            client.fault.get_or_insert(Fault::Silent(client.phase.awaited()));
+        }
+    }
+
+    /// Hears what the server says, and answers. Returns whether there may be more.
+    pub(crate) fn talk(&mut self, net: &mut T, now: Instant) -> bool {
+        for _ in 0..MESSAGES {
+            self.create(net, now);
+            match self.hear(net, now) {
+                Ok(Heard::Something) => {}
+                Ok(Heard::Nothing) => {
+                    self.flush_control(net, now);
+                    return false;
+                }
+                Ok(Heard::TheEnd) => {
+                    self.finish(net);
+                    return false;
+                }
+                Err(fault) => {
+                    self.fail(net, fault, now);
+                    return false;
+                }
+            }
+        }
+        self.flush_control(net, now);
+        true
+    }
+
+    /// Its own time is over.
+    pub(crate) fn tell_end(&mut self) {
+        if let Some(client) = self.client.as_mut().filter(|it| it.phase == Phase::Running)
+            && let Some(control) = &mut client.control
+        {
+            control.tell(State::TestEnd);
+            client.phase = Phase::Ending;
+        }
+    }
+
+    /// Lets the server know that nobody goes on, and goes.
+    pub(crate) fn take_leave(&mut self, net: &mut T) {
+        let Some(client) = &mut self.client else { return };
+        let Some(mut control) = client.control.take() else { return };
+        if client.phase == Phase::Connecting {
+            return net.abort(control.id());
+        }
+        if client.fault.is_none() {
+            control.tell(State::ClientTerminate);
+        }
+        // Whoever is gone hears it not.
+        let _gone = control.flush(net);
+        net.close(control.id());
+    }
+
+    fn hear(&mut self, net: &mut T, now: Instant) -> Result<Heard, Fault> {
+        let Some(client) = &mut self.client else { return Ok(Heard::Nothing) };
+        let phase = client.phase;
+        let Some(control) = client.control.as_mut().filter(|_| phase != Phase::Connecting) else {
+            return Ok(Heard::Nothing);
+        };
+        let heard = match phase {
+            Phase::Exchanging => {
+                let document = control.read_document(net, MOST_RESULTS)?;
+                let results = document.map(|document| Results::parse(&document)).transpose()?;
+                results.map(|results| self.on_results(results))
+            }
+            Phase::Refused => control
+                .exactly(net, 8)
+                .map_err(|_| Fault::Closed(phase.awaited()))?
+                .map(|numbers| {
+                    let number = |at: usize| {
+                        let octets = numbers.get(at..).and_then(|rest| rest.first_chunk());
+                        octets.map_or(0, |octets| u32::from_be_bytes(*octets))
+                    };
+                    Err(Fault::Refused { code: number(0), errno: number(4) })
+                }),
+            _ => {
+                let octet = control.state(net).map_err(|_| Fault::Closed(phase.awaited()))?;
+                octet.map(|octet| self.on_state(octet, now))
+            }
+        };
+        match heard {
+            Some(heard) => heard,
+            None => {
+                let control = self.client.as_ref().and_then(|client| client.control.as_ref());
+                match control.is_some_and(Control::is_over) {
+                    true => Err(Fault::Closed(phase.awaited())),
+                    false => Ok(Heard::Nothing),
+                }
+            }
+        }
+    }
+
+    fn on_state(&mut self, octet: u8, now: Instant) -> Result<Heard, Fault> {
+        let parameters = self.parameters();
+        let results = self.results();
+        let Some(client) = &mut self.client else { return Ok(Heard::Nothing) };
+        let Some(control) = &mut client.control else { return Ok(Heard::Nothing) };
+        match (State::from_octet(octet), client.phase) {
+            (Some(State::AccessDenied), _) => return Err(Fault::Denied),
+            (Some(State::ServerTerminate), _) => return Err(Fault::Terminated),
+            (Some(State::ServerError), _) => client.phase = Phase::Refused,
+            (Some(State::ParamExchange), Phase::Cookie) => {
+                control.document(&parameters.map_or_else(String::new, |it| it.document()));
+                client.phase = Phase::Parameters;
+            }
+            (Some(State::CreateStreams), Phase::Parameters) => client.phase = Phase::Creating,
+            (Some(State::TestStart), Phase::Created) => {}
+            (Some(State::TestRunning), Phase::Created) => {
+                client.phase = Phase::Running;
+                self.start(now);
+            }
+            (Some(State::ExchangeResults), Phase::Ending) => {
+                control.document(&results.map_or_else(String::new, |it| it.document()));
+                client.phase = Phase::Exchanging;
+            }
+            (Some(State::DisplayResults), Phase::Displaying) => return Ok(Heard::TheEnd),
+            _ => return Err(Fault::Unexpected(octet)),
+        }
+        Ok(Heard::Something)
+    }
+
+    fn on_results(&mut self, results: Results) -> Result<Heard, Fault> {
+        for theirs in &results.streams {
+            let place = (0..self.streams.len()).find(|place| stream_id(*place) == theirs.id);
+            let stream = place.and_then(|place| self.streams.get_mut(place));
+            stream.ok_or(Fault::Malformed)?.theirs = Some(*theirs);
+        }
+        if let Some(client) = &mut self.client {
+            // Servers of iperf3's go on to tell it, once one client has asked.
+            let server_output = results.server_output.filter(|_| client.terms.server_output);
+            client.results = Some(Results { server_output, ..results });
+            client.phase = Phase::Displaying;
+        }
+        Ok(Heard::Something)
+    }
+
+    /// Opens the streams, each when the one before it is open and has told its cookie: the server
+    /// knows them by their order.
+    fn create(&mut self, net: &mut T, now: Instant) {
+        loop {
+            let Some(client) = self.client.as_mut().filter(|it| it.phase == Phase::Creating) else {
+                return;
+            };
+            if let Some(last) = self.streams.last_mut() {
+                let Some(id) = last.id.filter(|_| last.open) else { return };
+                // Why it sends no more, the transport tells by an event.
+                last.prologue_given += net.send(id, &mut last.prologue).unwrap_or(0) as u64;
+                if !last.prologue.is_empty() {
+                    return;
+                }
+            }
+            let (each, place) = (self.plan.streams.max(1) as usize, self.streams.len());
+            let direction = match self.plan.direction {
+                Direction::Both if place < each => Direction::Send,
+                Direction::Both if place < 2 * each => Direction::Receive,
+                direction if place < each => direction,
+                _ => {
+                    client.phase = Phase::Created;
+                    return;
+                }
+            };
+            let cookie = Bytes::copy_from_slice(&client.terms.cookie);
+            if !self.open_stream(net, direction, cookie, now) {
+                return;
+            }
+        }
+    }
+
+    fn flush_control(&mut self, net: &mut T, now: Instant) {
+        let Some(client) = &mut self.client else { return };
+        let Some(control) = client.control.as_mut().filter(|_| client.phase != Phase::Connecting)
+        else {
+            return;
+        };
+        if control.flush(net).is_err() {
+            let fault = Fault::Closed(client.phase.awaited());
+            self.fail(net, fault, now);
+        }
+    }
+
+    fn fail(&mut self, net: &mut T, fault: Fault, now: Instant) {
+        if let Some(client) = &mut self.client {
+            client.fault.get_or_insert(fault);
+        }
+        self.break_off(net, Trouble::EndedEarly, now);
+    }
+
+    /// All was said.
+    fn finish(&mut self, net: &mut T) {
+        for id in self.streams.iter_mut().filter_map(|stream| stream.id.take()) {
+            net.close(id);
+        }
+        let control = self.client.as_mut().and_then(|client| client.control.take());
+        if let Some(mut control) = control {
+            control.tell(State::IperfDone);
+            let _gone = control.flush(net);
+            net.close(control.id());
+        }
+        self.be_over();
+    }
+
+    fn parameters(&self) -> Option<Parameters> {
+        let (plan, terms) = (&self.plan, &self.client.as_ref()?.terms);
+        let (time, octets) = match plan.until {
+            Until::Elapsed(time) => (time, None),
+            Until::Octets(each) => (Duration::ZERO, Some(each.saturating_mul(plan.streams.into()))),
+            Until::Told => (Duration::ZERO, None),
+        };
+        Some(Parameters {
+            protocol: Protocol::Tcp,
+            omit: plan.omit,
+            time,
+            octets,
+            streams: plan.streams,
+            direction: plan.direction,
+            window: terms.window,
+            block: plan.block,
+            rate: plan.rate,
+            mss: plan.opening.mss,
+            no_delay: plan.opening.nagle == Nagle::Off,
+            congestion: plan.opening.congestion.clone(),
+            server_output: terms.server_output,
+            beyond: false,
+        })
+    }
+
+    /// What this side counted.
+    fn results(&self) -> Option<Results> {
+        let congestion = self.client.as_ref()?.terms.congestion.clone();
+        Some(self.counted_results(congestion))
+    }
+
+    /// The same for either side.
+    pub(crate) fn counted_results(&self, congestion: String) -> Results {
+        let seconds = self.elapsed().as_secs_f64();
+        let streams = self.streams.iter().enumerate().map(|(place, stream)| {
+            let counted = stream.counted();
+            let sends = stream.direction().sends();
+            let again = stream.samples().last().and_then(|sample| sample.gauge?.retransmits);
+            StreamResult {
+                id: stream_id(place),
+                octets: if sends { counted.sent } else { counted.received },
+                retransmits: again.filter(|_| sends),
+                seconds,
+            }
+        });
+        let streams: Vec<_> = streams.collect();
+        let elapsed = self.elapsed() + self.plan.omit;
+        Results {
+            processors: self
+                .effort()
+                .map_or_else(Processors::default, |effort| Processors::new(effort, elapsed)),
+            has_retransmits: streams.iter().any(|stream| stream.retransmits.is_some()),
+            congestion: Some(congestion).filter(|name| !name.is_empty()),
+            server_output: None,
+            streams,
+        }
+    }
+}
+
+/// Messages that are heard in one go.
+const MESSAGES: usize = 16;
+/// The longest document of results that is read, bytes: a server's output is in it.
+const MOST_RESULTS: u32 = 16 << 20;

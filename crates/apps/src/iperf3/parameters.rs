@@ -1,0 +1,169 @@
+//! What a client asks for.
+
+use alloc::string::{String, ToString};
+use core::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Fault, Refusal};
+use crate::bulk::Direction;
+
+/// What a client asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    /// What the streams are of.
+    pub protocol: Protocol,
+    /// The time at the beginning that the totals leave out, whole seconds.
+    pub omit: Duration,
+    /// The time after that, whole seconds; zero if something else ends it.
+    pub time: Duration,
+    /// The bytes that end it, of all streams together.
+    pub octets: Option<u64>,
+    /// Streams, in each direction.
+    pub streams: u32,
+    /// Who sends, as the client sees it.
+    pub direction: Direction,
+    /// Bytes of the buffers of each side's sockets, if they are not to be the system's.
+    pub window: Option<u32>,
+    /// Bytes handed over at a time.
+    pub block: usize,
+    /// The most bits a second that a stream is to send.
+    pub rate: Option<u64>,
+    /// The most bytes of text in a segment.
+    pub mss: Option<u16>,
+    /// Whether small segments go at once.
+    pub no_delay: bool,
+    /// The congestion control, by its name.
+    pub congestion: Option<String>,
+    /// Whether the client wants to have what the server prints.
+    pub server_output: bool,
+    /// Something that shapes what the server would send and that there is not here.
+    pub beyond: bool,
+}
+
+/// What streams are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP, SCTP, or something newer.
+    Other,
+}
+
+impl Parameters {
+    /// As they are sent.
+    pub fn document(&self) -> String {
+        let mut map = Map::new();
+        map.insert("tcp".into(), true.into());
+        map.insert("omit".into(), whole_seconds(self.omit).into());
+        map.insert("time".into(), whole_seconds(self.time).into());
+        map.insert("num".into(), self.octets.unwrap_or(0).into());
+        map.insert("blockcount".into(), 0.into());
+        map.insert("parallel".into(), self.streams.into());
+        map.insert("len".into(), self.block.into());
+        map.insert("pacing_timer".into(), 1000.into());
+        let optional = [
+            ("reverse", (self.direction == Direction::Receive).then(|| true.into())),
+            ("bidirectional", (self.direction == Direction::Both).then(|| true.into())),
+            ("window", self.window.map(Value::from)),
+            ("bandwidth", self.rate.map(Value::from)),
+            ("MSS", self.mss.map(Value::from)),
+            ("nodelay", self.no_delay.then(|| true.into())),
+            ("congestion", self.congestion.clone().map(Value::from)),
+            ("get_server_output", self.server_output.then(|| 1.into())),
+        ];
+        let optional = optional.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        map.extend(optional.map(|(name, value)| (name.to_string(), value)));
+        map.insert("client_version".into(), VERSION.into());
+        Value::from(map).to_string()
+    }
+
+    /// What a document says.
+    pub fn parse(document: &[u8]) -> Result<Self, Fault> {
+        let value: Value = serde_json::from_slice(document).map_err(|_| Fault::Malformed)?;
+        let map = value.as_object().ok_or(Fault::Malformed)?;
+        let has = |name: &str| map.get(name).is_some_and(|value| *value != json!(false));
+        let number = |name: &str| match map.get(name) {
+            None => Ok(0),
+            Some(value) => number(value).ok_or(Fault::Malformed),
+        };
+        let some = |name: &str| number(name).map(|value| (value > 0).then_some(value));
+        let seconds = |name: &str| number(name).map(Duration::from_secs);
+        let small =
+            |value: Option<u64>| value.map(|value| u32::try_from(value).unwrap_or(u32::MAX));
+        let direction = match (has("bidirectional"), has("reverse")) {
+            (true, _) => Direction::Both,
+            (false, true) => Direction::Receive,
+            (false, false) => Direction::Send,
+        };
+        let mut beyond = false;
+        for name in ["TOS", "fqrate", "flowlabel", "burst"] {
+            beyond |= some(name)?.is_some();
+        }
+        Ok(Self {
+            protocol: match has("tcp") && !has("udp") && !has("sctp") {
+                true => Protocol::Tcp,
+                false => Protocol::Other,
+            },
+            omit: seconds("omit")?,
+            time: seconds("time")?,
+            octets: some("num")?,
+            streams: small(some("parallel")?).unwrap_or(1),
+            direction,
+            window: small(some("window")?),
+            block: some("len")?
+                .map_or(DEFAULT_BLOCK, |block| usize::try_from(block).unwrap_or(usize::MAX)),
+            rate: some("bandwidth")?,
+            mss: small(some("MSS")?).map(|mss| u16::try_from(mss).unwrap_or(u16::MAX)),
+            no_delay: has("nodelay"),
+            congestion: map.get("congestion").and_then(Value::as_str).map(ToString::to_string),
+            server_output: has("get_server_output"),
+            beyond,
+        })
+    }
+
+    /// Whether a server that knows these congestion controls can do it.
+    pub(crate) fn judge(&self, knows: impl Fn(&str) -> bool) -> Result<(), Refusal> {
+        let sends = self.direction != Direction::Send;
+        let refused = [
+            (self.protocol != Protocol::Tcp, Refusal::Protocol),
+            (self.time > LONGEST, Refusal::Duration),
+            (self.omit > LONGEST_OMITTED, Refusal::Omit),
+            (self.streams > MOST_STREAMS, Refusal::Streams),
+            (self.block > LONGEST_BLOCK, Refusal::BlockSize),
+            (self.window.is_some_and(|octets| octets > LARGEST_WINDOW), Refusal::Buffers),
+            (self.beyond && sends, Refusal::Unimplemented),
+            (self.congestion.as_deref().is_some_and(|name| !knows(name)), Refusal::Congestion),
+        ];
+        match refused.into_iter().find(|(refused, _)| *refused) {
+            Some((_, refusal)) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A number that is none below 0. Large ones may be written with an exponent.
+pub(super) fn number(value: &Value) -> Option<u64> {
+    if let Some(whole) = value.as_u64() {
+        return Some(whole);
+    }
+    let real = value.as_f64().filter(|real| (0.0..1e19).contains(real))?;
+    Some(real as u64)
+}
+
+/// Rounded up: who is told less time than there is gives up too early.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+/// Who speaks.
+const VERSION: &str = concat!("whimbrel ", env!("CARGO_PKG_VERSION"));
+/// What is handed over at a time if a client does not say.
+const DEFAULT_BLOCK: usize = 128 << 10;
+/// As iperf3 has them: the longest test, the most that is omitted, the most streams, the longest block.
+const LONGEST: Duration = Duration::from_secs(86_400);
+const LONGEST_OMITTED: Duration = Duration::from_secs(600);
+const MOST_STREAMS: u32 = 128;
+const LONGEST_BLOCK: usize = 1 << 20;
+/// The largest buffers that a client may have this side make, bytes.
+const LARGEST_WINDOW: u32 = 16 << 20;

@@ -1,0 +1,133 @@
+//! What each side tells the other at the end.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::Fault;
+use super::parameters::number;
+
+/// What one side counted.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Results {
+    /// How busy it was.
+    pub processors: Processors,
+    /// Whether it knows what it sent again.
+    pub has_retransmits: bool,
+    /// What it controls congestion with, if it says.
+    pub congestion: Option<String>,
+    /// What the server printed, if the client asked for it.
+    pub server_output: Option<String>,
+    /// Its streams.
+    pub streams: Vec<StreamResult>,
+}
+
+/// How busy one side was: percent of one processor.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Processors {
+    /// In all.
+    pub total: f64,
+    /// For the program itself.
+    pub user: f64,
+    /// For it in the kernel.
+    pub system: f64,
+}
+
+impl Processors {
+    /// So much time of processors, of so much time.
+    pub fn new([user, system]: [Duration; 2], elapsed: Duration) -> Self {
+        let whole = elapsed.as_secs_f64();
+        let percent = |time: Duration| {
+            if whole > 0.0 { 100.0 * time.as_secs_f64() / whole } else { 0.0 }
+        };
+        Self { total: percent(user + system), user: percent(user), system: percent(system) }
+    }
+}
+
+/// One stream, as one side counted it.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct StreamResult {
+    /// Its number.
+    pub id: u64,
+    /// Bytes sent or received, what is omitted not counted.
+    pub octets: u64,
+    /// Segments sent again, if this side sent, and knows.
+    pub retransmits: Option<u64>,
+    /// In how many seconds.
+    pub seconds: f64,
+}
+
+impl Results {
+    /// As they are sent.
+    pub fn document(&self) -> String {
+        let mut map = Map::new();
+        map.insert("cpu_util_total".into(), self.processors.total.into());
+        map.insert("cpu_util_user".into(), self.processors.user.into());
+        map.insert("cpu_util_system".into(), self.processors.system.into());
+        let known = if self.has_retransmits { 1 } else { -1 };
+        map.insert("sender_has_retransmits".into(), known.into());
+        if let Some(name) = &self.congestion {
+            map.insert("congestion_used".into(), name.clone().into());
+        }
+        if let Some(text) = &self.server_output {
+            map.insert("server_output_text".into(), text.clone().into());
+        }
+        map.insert("streams".into(), self.streams.iter().map(StreamResult::value).collect());
+        Value::from(map).to_string()
+    }
+
+    /// What a document says.
+    pub fn parse(document: &[u8]) -> Result<Self, Fault> {
+        let value: Value = serde_json::from_slice(document).map_err(|_| Fault::Malformed)?;
+        let percent = |name: &str| value.get(name).and_then(Value::as_f64);
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(ToString::to_string);
+        let processors = Processors {
+            total: percent("cpu_util_total").ok_or(Fault::Malformed)?,
+            user: percent("cpu_util_user").ok_or(Fault::Malformed)?,
+            system: percent("cpu_util_system").ok_or(Fault::Malformed)?,
+        };
+        let streams = value.get("streams").and_then(Value::as_array).ok_or(Fault::Malformed)?;
+        // A server that prints documents gives one instead of text.
+        let printed = || value.get("server_output_json").map(|value| format!("{value:#}\n"));
+        Ok(Self {
+            processors,
+            has_retransmits: value.get("sender_has_retransmits").and_then(count) > Some(0),
+            congestion: text("congestion_used"),
+            server_output: text("server_output_text").or_else(printed),
+            streams: streams.iter().map(StreamResult::parse).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl StreamResult {
+    fn value(&self) -> Value {
+        json!({
+            "id": self.id,
+            "bytes": self.octets,
+            "retransmits": self.retransmits.map_or_else(|| json!(-1), Value::from),
+            "jitter": 0,
+            "errors": 0,
+            "packets": 0,
+            "start_time": 0,
+            "end_time": self.seconds,
+        })
+    }
+
+    fn parse(value: &Value) -> Result<Self, Fault> {
+        let whole = |name: &str| value.get(name).and_then(number).ok_or(Fault::Malformed);
+        let time = |name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+        Ok(Self {
+            id: whole("id")?,
+            octets: whole("bytes")?,
+            retransmits: value.get("retransmits").and_then(count),
+            seconds: (time("end_time") - time("start_time")).max(0.0),
+        })
+    }
+}
+
+/// A count; -1, which 3.12 prints as 2^64 - 1, is none.
+fn count(value: &Value) -> Option<u64> {
+    number(value).filter(|count| *count <= u64::from(u32::MAX))
+}

@@ -1,0 +1,282 @@
+//! A server of iperf3's tests: one at a time, one after the other.
+//!
+//! Whoever opens a connection has some seconds to tell a cookie. The first who does has the server for
+//! a test; to others who come meanwhile it says that it is busy. A client that falls silent in the
+//! middle loses its test by a time-out of the phase it is in.
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use whimbrel_tcp::Instant;
+
+use super::{COOKIE, Cookie, Refusal, State};
+use crate::bulk::Effort;
+use crate::transport::{Happening, Model, Reading, Transport};
+use test::{Step, Test};
+
+mod test;
+
+/// How a server goes about it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long a client may take for each step before the test and after it.
+    pub timeout: Duration,
+    /// How long nothing may be moved in a test.
+    pub idle: Duration,
+    /// What it controls congestion with.
+    pub congestion: String,
+    /// What processors did for this process so far, if anybody can tell.
+    pub effort: Effort,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Statistics {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections open now.
+    pub open: usize,
+    /// Tests that came to their end.
+    pub tests: u64,
+    /// Connections that were told that the server is busy, and tests that it does not do.
+    pub refused: u64,
+    /// Tests that broke off, and connections that told no cookie.
+    pub failed: u64,
+    /// Bytes received in tests.
+    pub received: u64,
+    /// Bytes sent in tests.
+    pub sent: u64,
+}
+
+/// The server. Poll it as a [`Model`]; all listeners of its transport are its own.
+#[derive(Debug)]
+pub struct Server<T: Transport> {
+    settings: Settings,
+    listeners: VecDeque<T::Listener>,
+    /// In the order in which they came.
+    callers: VecDeque<Caller<T::Id>>,
+    test: Option<Box<Test<T>>>,
+    news: String,
+    statistics: Statistics,
+}
+
+/// A connection that is to tell its cookie.
+#[derive(Debug)]
+struct Caller<I> {
+    id: I,
+    since: Instant,
+    told: Vec<u8>,
+}
+
+/// What a caller told so far.
+enum Told {
+    Nothing,
+    /// A cookie, and what came behind it.
+    Cookie(Box<Cookie>, Vec<u8>),
+    /// It is gone.
+    Gone,
+}
+
+impl<T: Transport> Server<T> {
+    /// A server without clients.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            listeners: VecDeque::new(),
+            callers: VecDeque::new(),
+            test: None,
+            news: String::new(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// What happened so far.
+    pub fn statistics(&self) -> Statistics {
+        let streams = self.test.as_ref().map_or(0, |test| 1 + test.bulk.streams().len());
+        let totals = self.test.as_ref().map(|test| test.bulk.totals()).unwrap_or_default();
+        Statistics {
+            open: self.callers.len() + streams,
+            received: self.statistics.received + totals.received,
+            sent: self.statistics.sent + totals.sent,
+            ..self.statistics
+        }
+    }
+
+    /// What there is to print since this was asked last.
+    pub fn take_news(&mut self) -> Option<String> {
+        (!self.news.is_empty()).then(|| core::mem::take(&mut self.news))
+    }
+
+    /// Tells the client of a test that it is over. [`Server::let_go`] is to follow when that is on its
+    /// way: the end of its streams would overtake it, and be all that the client hears.
+    pub fn shut_down(&mut self, net: &mut T) {
+        if let Some(test) = &mut self.test {
+            test.tell_end(net);
+        }
+        for caller in self.callers.drain(..) {
+            net.abort(caller.id);
+        }
+    }
+
+    /// Lets go of every connection.
+    pub fn let_go(&mut self, net: &mut T, now: Instant) {
+        if let Some(test) = self.test.take() {
+            self.count(&test);
+            self.news += &test.terminate(net, now);
+        }
+    }
+
+    /// Accepts who waits. Returns whether more may.
+    fn accept(&mut self, net: &mut T, now: Instant) -> bool {
+        for _ in 0..ACCEPTS {
+            let Some(listener) = self.listeners.front() else { return false };
+            let Some(id) = net.accept(*listener) else {
+                self.listeners.pop_front();
+                continue;
+            };
+            self.statistics.accepted += 1;
+            // Whoever says nothing for longest gives way: nobody is kept out by those who are silent.
+            if self.callers.len() >= MOST_CALLERS
+                && let Some(oldest) = self.callers.pop_front()
+            {
+                net.abort(oldest.id);
+                self.statistics.failed += 1;
+            }
+            self.callers.push_back(Caller { id, since: now, told: Vec::new() });
+        }
+        true
+    }
+
+    fn concerns_callers(&self, happening: &Happening<T>) -> bool {
+        match happening {
+            Happening::Readable(id) | Happening::Closed(id, _) => {
+                self.callers.iter().any(|caller| caller.id == *id)
+            }
+            _ => false,
+        }
+    }
+
+    fn hear_callers(&mut self, net: &mut T, now: Instant) {
+        for _ in 0..self.callers.len() {
+            let Some(mut caller) = self.callers.pop_front() else { return };
+            match caller.hear(net) {
+                Told::Cookie(cookie, rest) => self.receive(net, (caller.id, rest), &cookie, now),
+                Told::Nothing if now < caller.since + COOKIE_TIME => self.callers.push_back(caller),
+                Told::Nothing | Told::Gone => {
+                    net.abort(caller.id);
+                    self.statistics.failed += 1;
+                }
+            }
+        }
+    }
+
+    /// Somebody told a cookie.
+    fn receive(
+        &mut self,
+        net: &mut T,
+        (id, rest): (T::Id, Vec<u8>),
+        cookie: &Cookie,
+        now: Instant,
+    ) {
+        if cookie.last() != Some(&0) {
+            self.statistics.failed += 1;
+            return say_last(net, id, &Refusal::Cookie.message());
+        }
+        match &mut self.test {
+            None => {
+                self.test =
+                    Some(Box::new(Test::new(net, (id, rest), *cookie, &self.settings, now)));
+            }
+            Some(test) if test.awaits(cookie) => test.adopt(net, id, rest.len() as u64),
+            Some(_) => {
+                self.statistics.refused += 1;
+                say_last(net, id, &[State::AccessDenied.octet()]);
+            }
+        }
+    }
+
+    /// Moves the test on. Returns whether there may be more to do at once.
+    fn go_on(&mut self, net: &mut T, now: Instant) -> bool {
+        let Some(mut test) = self.test.take() else { return false };
+        let step = test.go_on(net, now);
+        match step {
+            Step::More | Step::Wait => {
+                self.test = Some(test);
+                return matches!(step, Step::More);
+            }
+            Step::Done => self.statistics.tests += 1,
+            Step::Refused => self.statistics.refused += 1,
+            Step::Failed => self.statistics.failed += 1,
+        }
+        self.count(&test);
+        self.news += &test.account;
+        true
+    }
+
+    fn count(&mut self, test: &Test<T>) {
+        let totals = test.bulk.totals();
+        self.statistics.received += totals.received;
+        self.statistics.sent += totals.sent;
+    }
+}
+
+impl<T: Transport> Model<T> for Server<T> {
+    fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        let (mut left, mut stirred) = (budget, false);
+        while left > 0 {
+            let Some(happening) = net.poll_event() else { break };
+            stirred |= self.concerns_callers(&happening);
+            // All streams of a test are looked at: there are few.
+            if let Happening::Accepted(listener) = happening
+                && !self.listeners.contains(&listener)
+            {
+                self.listeners.push_back(listener);
+            }
+            left -= 1;
+        }
+        let before = self.statistics.accepted;
+        let accepted = self.accept(net, now);
+        let late = self.callers.front().is_some_and(|oldest| now >= oldest.since + COOKIE_TIME);
+        if stirred || late || self.statistics.accepted > before {
+            self.hear_callers(net, now);
+        }
+        self.go_on(net, now) || accepted || left == 0
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let caller = self.callers.front().map(|oldest| oldest.since + COOKIE_TIME);
+        let test = self.test.as_ref().and_then(|test| test.next_deadline());
+        [caller, test].into_iter().flatten().min()
+    }
+}
+
+impl<I: Copy> Caller<I> {
+    fn hear<T: Transport<Id = I>>(&mut self, net: &mut T) -> Told {
+        while self.told.len() < COOKIE {
+            match net.recv(self.id) {
+                Reading::Data(octets) => self.told.extend_from_slice(&octets),
+                Reading::Pending => return Told::Nothing,
+                Reading::End | Reading::Failed(_) => return Told::Gone,
+            }
+        }
+        match self.told.split_first_chunk() {
+            Some((cookie, rest)) => Told::Cookie(Box::new(*cookie), rest.to_vec()),
+            None => Told::Nothing,
+        }
+    }
+}
+
+/// Says this to somebody with whom nothing else is to be spoken.
+fn say_last<T: Transport>(net: &mut T, id: T::Id, message: &[u8]) {
+    let mut message = bytes::Bytes::copy_from_slice(message);
+    // There is room for a few bytes on a fresh connection, or it is gone.
+    let _sent = net.send(id, &mut message);
+    net.close(id);
+}
+
+/// Connections that may wait to tell their cookie.
+const MOST_CALLERS: usize = 64;
+/// How long each may take for that.
+const COOKIE_TIME: Duration = Duration::from_secs(5);
+/// Connections accepted in one go.
+const ACCEPTS: usize = 64;

@@ -1,0 +1,120 @@
+//! What kept a sender from sending more, and what would help: only what was measured.
+
+use std::fmt::Write;
+
+use whimbrel_apps::bulk::{Direction, Peer, Shares, bitrate, transfer};
+use whimbrel_apps::record::per_second;
+use whimbrel_apps::transport::{Gauge, Limit};
+use whimbrel_io::WireSpec;
+
+use super::{Outcome, Plan};
+use crate::quantity;
+
+/// Some lines, or none if this side did not send, or does not know.
+pub(super) fn text(plan: &Plan, outcome: &Outcome) -> String {
+    let senders = || outcome.streams.iter().filter(|stream| stream.direction != Direction::Receive);
+    let mut shares = Shares::default();
+    senders().for_each(|stream| shares.add(&stream.shares));
+    let gauge = senders().find_map(|stream| stream.samples.iter().rev().find_map(|it| it.gauge));
+    let (Some((greatest, _)), Some(gauge)) = (shares.greatest(), gauge) else {
+        return String::new();
+    };
+    let mut limits: Vec<_> = Limit::ALL.into_iter().map(|it| (it, shares.share(it))).collect();
+    limits.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let limits = limits.iter().filter(|(_, share)| *share >= 0.005);
+    let limits: Vec<_> =
+        limits.map(|(limit, share)| format!("{} {:.0}%", words(*limit), 100.0 * share)).collect();
+    let mut text = format!("Limited by: {} of the time", limits.join(", "));
+    let busy = busy(plan, outcome);
+    if let Some(busy) = busy {
+        let _ = write!(text, "; processor busy {:.0}%", 100.0 * busy);
+    }
+    text.push('\n');
+    if busy.is_some_and(|busy| busy >= SATURATED) {
+        text += "This side's processor is the limit: windows and buffers fill up behind it.\n";
+    } else {
+        text += &remedy(plan, greatest, &gauge, rate(outcome));
+    }
+    text
+}
+
+/// For which share of the time each of the threads that move the bytes was on a processor.
+fn busy(plan: &Plan, outcome: &Outcome) -> Option<f64> {
+    let [user, system] = outcome.effort?;
+    let whole = (outcome.elapsed + plan.bulk.omit).as_secs_f64();
+    let threads = f64::from(plan.ground.shards.max(1));
+    (whole > 0.0).then(|| ((user + system).as_secs_f64() / whole / threads).min(1.0))
+}
+
+/// Bits a second of the first stream that this side sent on.
+fn rate(outcome: &Outcome) -> f64 {
+    let mut senders = outcome.streams.iter().filter(|it| it.direction != Direction::Receive);
+    senders.next().map_or(0.0, |it| per_second(it.counted.sent * 8, outcome.elapsed))
+}
+
+/// What the greatest limit makes of the path, and what raises it. What the last interval knew explains
+/// a rate only if it comes near it.
+fn remedy(plan: &Plan, limit: Limit, gauge: &Gauge, rate: f64) -> String {
+    let kernel = plan.ground.wire == WireSpec::Kernel;
+    let window = match limit {
+        Limit::Rwnd => Some(gauge.rwnd),
+        Limit::Cwnd => Some(gauge.cwnd),
+        Limit::Sndbuf if kernel => plan.bulk.opening.buffers.map(|(send, _)| send.into()),
+        Limit::Sndbuf => Some(plan.ground.rules.tunables.send_buffer.into()),
+        Limit::App => None,
+    };
+    let window = window.filter(|window| *window > 0);
+    let most = window.zip(gauge.rtt.filter(|rtt| !rtt.is_zero()));
+    let most = most.map(|(window, rtt)| (window, rtt, window as f64 * 8.0 / rtt.as_secs_f64()));
+    let ceiling = most.filter(|(_, _, most)| *most < EXPLAINS * rate).map(|(window, rtt, most)| {
+        let (window, rtt, most) = (transfer(window), quantity::show(rtt), bitrate(most));
+        format!("{window} in a round trip of {rtt} make at most {most}")
+    });
+    let window = window.filter(|_| ceiling.is_some());
+    // Twice as much, in a number that is easy to type.
+    let more = window.map(|window| typed(window.saturating_mul(2)));
+    let remedy = match (limit, more) {
+        (Limit::App, _) if plan.bulk.rate.is_some() => Some("--bitrate keeps it there".to_owned()),
+        (Limit::Rwnd, Some(more)) if is_asked(plan) => Some(format!("give --window {more}")),
+        (Limit::Rwnd, Some(_)) => Some("raise the receiver's buffer there".to_owned()),
+        (Limit::Sndbuf, Some(more)) => Some(format!("give --window {more}")),
+        (Limit::App | Limit::Cwnd, _) | (Limit::Rwnd | Limit::Sndbuf, None) => None,
+    };
+    match (ceiling, remedy) {
+        (Some(ceiling), Some(remedy)) => format!("{ceiling}: {remedy}\n"),
+        (Some(only), None) | (None, Some(only)) => format!("{only}\n"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Whether --window has an effect on the receiver, too.
+fn is_asked(plan: &Plan) -> bool {
+    plan.target.is_none() && plan.ground.wire != WireSpec::Kernel
+        || matches!(plan.bulk.peer, Peer::Iperf3(_))
+}
+
+/// A size as --window takes it, rounded up to a power of two.
+fn typed(octets: u64) -> String {
+    let octets = octets.checked_next_power_of_two().unwrap_or(1 << 30).clamp(1 << 10, 1 << 30);
+    match octets {
+        _ if octets >= 1 << 20 => format!("{}M", octets >> 20),
+        _ => format!("{}k", octets >> 10),
+    }
+}
+
+const fn words(limit: Limit) -> &'static str {
+    match limit {
+        Limit::App => "application",
+        Limit::Rwnd => "receive window",
+        Limit::Cwnd => "congestion window",
+        Limit::Sndbuf => "send buffer",
+    }
+}
+
+/// How many times the rate what a window makes possible may be, if it is to explain it.
+const EXPLAINS: f64 = 2.0;
+/// From which share on a processor has no time left.
+const SATURATED: f64 = 0.9;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! `whimbrel bulk` and iperf3: each a client of the other, over TUN and over the kernel's sockets.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::netns::{Net, Serve};
+use crate::running::{Running, Signal, await_that, fail, interrupt, output};
+
+const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
+const TUN: &str = "-w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
+
+fn server(net: &Net, words: &str) -> Serve {
+    net.serving(&["bulk --server", words].join(" ").split_whitespace().collect::<Vec<_>>())
+}
+
+/// A document that a line prints, of a test whose ends' rates differ by less than 2 %, both of one with
+/// `--bidir`. Whoever is starved of processors for a moment measures that: it is run three times at most.
+fn agreed(net: &Net, line: &str) -> Value {
+    let mut attempts = (0..3).map(|_| document(net, line));
+    let mut last = None;
+    let found = attempts.find(|told| {
+        let forth = disagreement(told, "", line);
+        let back = line.contains("--bidir").then(|| disagreement(told, "_bidir_reverse", line));
+        last = forth.or(back.flatten());
+        last.is_none()
+    });
+    found.unwrap_or_else(|| panic!("{}", last.unwrap_or_default()))
+}
+
+/// What a line prints that must succeed: a document.
+fn document(net: &Net, line: &str) -> Value {
+    let text = net.run(line);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}: {text}"))
+}
+
+/// By how much both ends' rates differ in one direction, the first or the other of `--bidir`, if that
+/// is 2 % or more.
+fn disagreement(document: &Value, other: &str, line: &str) -> Option<String> {
+    let rate = |end: &str| {
+        let rate = document["end"][format!("{end}{other}")]["bits_per_second"].as_f64();
+        rate.unwrap_or_else(|| panic!("{line}: no {end}{other}: {document}"))
+    };
+    let (sent, received) = (rate("sum_sent"), rate("sum_received"));
+    assert!(sent > 1e6, "{line}: {sent}");
+    let agree = (sent - received).abs() < 0.02 * sent;
+    (!agree).then(|| format!("{line}: {sent} sent, {received} received"))
+}
+
+/// `iperf3 -s`, when it listens.
+fn iperf3_server(net: &Net) -> Running {
+    let mut command = net.command("iperf3");
+    let server = Running::start(command.args(["-s", "--forceflush"]).stdout(Stdio::piped()));
+    let listens = || net.run("cat /proc/net/tcp6").contains(":1451 ");
+    await_that("iperf3 listens at port 5201", listens);
+    server
+}
+
+#[test]
+fn clients_of_iperf3s_are_served_one_after_the_other() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let serve = server(&net, "");
+    for options in ["", "-R", "-P 4", "--bidir", "-O 1 -R", "-w 256K", "-N -l 8K -M 1000"] {
+        let line = format!("iperf3 -J -t 2 -c 10.9.0.2 {options}");
+        let told = agreed(&net, &line);
+        assert!(
+            told["end"]["cpu_utilization_percent"]["remote_total"].as_f64() > Some(0.0),
+            "{line}"
+        );
+        // Of a test both ways iperf3 names its own alone.
+        let own = if options.contains("-R") { "sender" } else { "receiver" };
+        let named = &told["end"][format!("{own}_tcp_congestion")];
+        assert!(options == "--bidir" || named == "reno", "{line}: {named}");
+    }
+    let line = "iperf3 -J -n 30M -b 400M -6 -c fd09::2 --get-server-output";
+    let told = agreed(&net, line);
+    let printed = told["server_output_text"].as_str().unwrap();
+    assert!(printed.contains("Accepted connection from fd09::1"), "{printed}");
+    let text = serve.stop();
+    assert!(text.matches("Accepted connection from").count() >= 8, "{text}");
+    assert!(text.contains("requests (0 refused); 0 connections failed"), "{text}");
+}
+
+#[test]
+fn what_there_is_not_here_gets_iperf3s_own_error() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let serve = server(&net, "");
+    let cases = [
+        ("-u", "protocol does not exist"),
+        ("-C cubic", "unable to set TCP_CONGESTION"),
+        ("-R -S 8", "not implemented yet"),
+    ];
+    for (options, said) in cases {
+        let mut command = net.command("iperf3");
+        let line = format!("-t 1 -c 10.9.0.2 {options}");
+        let (code, error) = fail(command.args(line.split_whitespace()));
+        assert!(code == 1 && error.contains(said), "{options}: {code} {error}");
+    }
+    let text = serve.stop();
+    assert!(text.contains("3 requests (3 refused)"), "{text}");
+}
+
+#[test]
+fn whimbrel_is_a_client_of_iperf3s() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let mut server = iperf3_server(&net);
+    let lines = [
+        "send 10.9.0.1 -t 2",
+        "recv 10.9.0.1 -t 2 -P 2",
+        "send 10.9.0.1 -t 2 --bidir",
+        "send 10.9.0.1:5201 -t 1 -O 1 --window 512k",
+    ];
+    for words in lines {
+        let line = format!("{WHIMBREL} bulk {words} {TUN} --json=iperf3");
+        agreed(&net, &line);
+    }
+    let kernel = format!("{WHIMBREL} bulk recv ::1 -6 -t 1 -w kernel: --window 256k --json=iperf3");
+    agreed(&net, &kernel);
+    let line = format!("{WHIMBREL} bulk send 10.9.0.1 -n 40M {TUN} --get-server-output --json");
+    let told = document(&net, &line);
+    assert_eq!(told["summary"]["sent"], 40 << 20);
+    // iperf3 leaves unread what waits behind the word that it is over.
+    let there = told["streams"][0]["peer"]["octets"].as_u64().unwrap();
+    assert!((38 << 20..=40 << 20).contains(&there), "{there}");
+    assert!(told["summary"]["server_output"].as_str().unwrap().contains("receiver"), "{told}");
+    // Afterwards it is as free as before.
+    assert!(server.end().is_none());
+}
+
+#[test]
+fn whimbrel_is_a_client_of_its_own_server_on_the_kernels_sockets() {
+    let Some(net) = Net::new() else { return };
+    let serve = server(&net, "-w kernel: --listen 127.0.0.1:5301");
+    for words in ["send", "recv -P 2", "send --bidir"] {
+        let line = format!("{WHIMBREL} bulk {words} 127.0.0.1:5301 -t 2 -w kernel: --json=iperf3");
+        agreed(&net, &line);
+    }
+    let text = serve.end();
+    assert!(text.contains("try        iperf3 -c 127.0.0.1 -p 5301"), "{text}");
+    assert!(text.contains("requests (0 refused); 0 connections failed"), "{text}");
+}
+
+#[test]
+fn a_server_that_is_busy_says_so_and_goes_on() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let serve = server(&net, "");
+    let first = ["-c", "10.9.0.2", "-t", "3", "--forceflush", "-i", "0.2"];
+    let mut busy = net.command("iperf3");
+    let mut busy = Running::start(busy.args(first).stdout(Stdio::piped()));
+    let mut text = String::new();
+    let mut lines = busy.take_stdout();
+    let mut octet = [0];
+    while !text.contains("0.00-0.20") && lines.read(&mut octet).unwrap() > 0 {
+        text.push(octet[0].into());
+    }
+    let mut second = net.command("iperf3");
+    let (code, error) = fail(second.args(["-c", "10.9.0.2", "-t", "1"]));
+    let said = "the server is busy running a test. try again later";
+    assert!(code == 1 && error.contains(said), "{code} {error}");
+    let mut third = net.command(WHIMBREL);
+    let line = "bulk send 10.9.0.2 -t 1 -w kernel:";
+    let (code, error) = fail(third.args(line.split_whitespace()));
+    assert!(code == 1 && error.contains("busy with another test: try again"), "{code} {error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    lines.read_to_string(&mut text).unwrap();
+    assert!(busy.wait().success(), "{text}");
+    let text = serve.stop();
+    assert!(text.contains("3 requests (2 refused); 0 connections failed"), "{text}");
+}
+
+#[test]
+fn an_end_by_its_user_is_told_to_the_other_side() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    // iperf3's client is interrupted: its last words are for its user, and ours for ours.
+    let serve = server(&net, "");
+    for signal in [Signal::INT, Signal::KILL] {
+        let mut client = net.command("iperf3");
+        let mut client =
+            Running::start(client.args(["-c", "10.9.0.2", "-t", "60"]).stdout(Stdio::null()));
+        await_that("bytes flow", || flows(&net));
+        client.signal(signal);
+        client.wait();
+        await_that("the server let go", || !flows(&net));
+    }
+    // Ours is.
+    let mut client = net.command(WHIMBREL);
+    let line = "bulk send 10.9.0.2 -t 60 -w kernel:";
+    let client = Running::start(client.args(line.split_whitespace()).stdout(Stdio::piped()));
+    await_that("bytes flow", || flows(&net));
+    interrupt(client.id());
+    let ended = client.output();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("sender"), "{ended:?}");
+    await_that("the server let go", || !flows(&net));
+    // Our server is, in the midst of a test.
+    let mut client = net.command("iperf3");
+    client.args(["-c", "10.9.0.2", "-t", "60"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let client = Running::start(&mut client);
+    await_that("bytes flow", || flows(&net));
+    let text = serve.stop();
+    let ended = client.output();
+    let error = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        ended.status.code() == Some(1) && error.contains("the server has terminated"),
+        "{error}"
+    );
+    assert_eq!(text.matches("the other side was ended by its user").count(), 2, "{text}");
+    assert!(text.contains("3 connections failed"), "{text}");
+}
+
+/// Whether two connections lead to port 5201: control, and a stream.
+fn flows(net: &Net) -> bool {
+    // A state of 01 is ESTABLISHED.
+    let open = |line: &&str| line.contains(":1451 01 ");
+    net.run("cat /proc/net/tcp").lines().filter(open).count() >= 2
+}
+
+#[test]
+fn a_server_that_is_ended_by_its_user_or_killed_is_one_clear_line() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    for (signal, said) in [
+        (Signal::INT, "the other side was ended by its user"),
+        (Signal::KILL, "the control connection ended while the end of the test was waited for"),
+    ] {
+        let mut server = iperf3_server(&net);
+        let mut client = net.command(WHIMBREL);
+        let line = "bulk send 127.0.0.1 -t 60 -w kernel:";
+        client.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let client = Running::start(&mut client);
+        await_that("bytes flow", || flows(&net));
+        server.signal(signal);
+        let ended = client.output();
+        let error = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(1) && error.contains(said), "{signal:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert!(String::from_utf8_lossy(&ended.stdout).contains("sender"), "{ended:?}");
+        server.wait();
+    }
+}
+
+#[test]
+fn a_sink_on_that_port_hangs_neither_iperf3_nor_us() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let serve = net.serve(&["--sink"]);
+    let mut command = net.command("iperf3");
+    let (code, error) = fail(command.args(["-c", "10.9.0.2", "-t", "1"]));
+    assert!(code == 1 && error.contains("received an unknown control message"), "{code} {error}");
+    let mut command = net.command(WHIMBREL);
+    let (code, error) = fail(command.args("bulk send 10.9.0.2 -t 1 -w kernel:".split(' ')));
+    assert!(code == 1 && error.contains("it is no iperf3 server, and says so"), "{code} {error}");
+    assert!(error.contains("--peer plain") && error.lines().count() == 1, "{error}");
+    serve.stop();
+    // Somebody else's sink says nothing at all.
+    let serve = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:1234", "--respond", "1000,1"]);
+    let mut command = net.command(WHIMBREL);
+    let line = "bulk send 127.0.0.1:1234 -t 1 -w kernel: --timeout 300ms";
+    let (code, error) = fail(command.args(line.split_whitespace()));
+    let said = "timeout: waited for an answer to the cookie";
+    assert!(code == 1 && error.contains(said) && error.lines().count() == 1, "{code} {error}");
+    serve.end();
+}
+
+#[test]
+fn strangers_on_the_port_cost_the_next_client_nothing() {
+    let Some(net) = Net::with(&["iperf3", "bash"]) else { return };
+    let serve = server(&net, "");
+    // In the namespace of the test nobody but its programs can connect: a shell's own sockets do.
+    for text in ["GET / HTTP/1.1\\r\\nHost: somewhere.example\\r\\n\\r\\n", "abc", ""] {
+        let script = format!("exec 3<>/dev/tcp/10.9.0.2/5201 && printf '{text}' >&3 && sleep 0.1");
+        let mut shell = net.command("bash");
+        assert!(output(shell.args(["-c", &script])).status.success(), "{text}");
+    }
+    let told = document(&net, "iperf3 -J -t 1 -c 10.9.0.2");
+    assert!(told["end"]["sum_received"]["bytes"].as_u64() > Some(1 << 20), "{told}");
+    serve.stop();
+}
