@@ -55,6 +55,7 @@ const LINUX: Profile = Profile {
         ("tw.rst", "at-rcv-nxt"),
         ("tw.empty", "silence"),
         ("icmp.time_exceeded", "hard"),
+        ("icmp.unreachable", "hard"),
         ("net.ipv4.tcp_tw_reuse", "2"),
         ("ports", "even-first"),
         ("net.ipv4.tcp_fastopen", "1"),
@@ -94,6 +95,8 @@ const FREEBSD: Profile = Profile {
         ("rst.close_wait", "reset"),
         ("icmp.prohibited", "refused"),
         ("icmp.time_exceeded", "hard"),
+        ("icmp.soft_errors", "kept"),
+        ("shutdown.text", "take"),
         ("net.ipv4.tcp_tw_reuse", "0"),
         // Five in each second.
         ("net.inet.tcp.ack_war_timewindow", "200"),

@@ -262,8 +262,13 @@ impl Flags {
     /// Memory was short when the connection began, or when text came last: it gets little room.
     const PINCHED: Self = Self(1 << 22);
 
+    /// The application said that it will read no more, and holds the connection.
+    const DEAF: Self = Self(1 << 23);
+
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
+    /// Those with which nobody will read what comes.
+    const UNHEARD: Self = Self(Self::ORPHAN.0 | Self::DEAF.0);
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::KEEP_ALIVE_NOW.0);
 
@@ -278,7 +283,7 @@ impl Flags {
     }
 
     #[inline]
-    fn set(&mut self, flag: Self) {
+    const fn set(&mut self, flag: Self) {
         self.0 |= flag.0;
     }
 

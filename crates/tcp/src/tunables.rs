@@ -39,7 +39,8 @@ pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup, names_like};
 pub use self::policy::{
     AnswerInTimeWait, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims,
     PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RstInCloseWait, RstInTimeWait,
-    RstInWindow, SynCookies, SynInTimeWait, SynInWindow, TimeExceededByIcmp, ToldBuffers,
+    RstInWindow, SoftErrors, SynCookies, SynInTimeWait, SynInWindow, TextAfterShutdown,
+    TimeExceededByIcmp, ToldBuffers, UnreachableByIcmp,
 };
 pub use self::syn_retry::SynRetry;
 
@@ -436,6 +437,12 @@ tunables! {
         rfc: "RFC 9293 3.10.7.4";
     }
 
+    /// What text is answered that comes when both directions are shut down.
+    text_after_shutdown: TextAfterShutdown = TextAfterShutdown::Reset, "shutdown.text",
+    TextAfterShutdown::UNIT => {
+        rfc: "RFC 9293 3.6.1";
+    }
+
     /// What a SYN in the window of a connection does.
     syn_in_window: SynInWindow = SynInWindow::Challenge, "syn", SynInWindow::UNIT => {
         also: "net.inet.tcp.insecure_syn" (Reading::Words(&[("0", "challenge"), ("1", "reset")]));
@@ -636,6 +643,17 @@ tunables! {
     icmp_time_exceeded: TimeExceededByIcmp = TimeExceededByIcmp::Soft, "icmp.time_exceeded",
     TimeExceededByIcmp::UNIT => {
         rfc: "RFC 1122 4.2.3.9, RFC 5461";
+    }
+
+    /// What it means to an attempt to open that there is no way to the peer, while `icmp_aborts` is on.
+    icmp_unreachable: UnreachableByIcmp = UnreachableByIcmp::Soft, "icmp.unreachable",
+    UnreachableByIcmp::UNIT => {
+        rfc: "RFC 1122 4.2.3.9, RFC 5461";
+    }
+
+    /// Whether `SO_ERROR` tells of ICMP errors that a connection outlives.
+    soft_errors: SoftErrors = SoftErrors::Told, "icmp.soft_errors", SoftErrors::UNIT => {
+        rfc: "RFC 9293 3.9.1.8, 3.9.2.2";
     }
 
     /// The first ephemeral port.

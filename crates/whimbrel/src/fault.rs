@@ -109,9 +109,12 @@ fn aborted(peer: &str) -> (ErrorKind, String) {
 const fn unreachable_kind(error: SoftError) -> ErrorKind {
     match error {
         SoftError::NetworkUnreachable => ErrorKind::NetworkUnreachable,
-        SoftError::HostUnreachable | SoftError::TimeExceeded | SoftError::Prohibited => {
-            ErrorKind::HostUnreachable
-        }
+        SoftError::HostUnreachable
+        | SoftError::SourceRouteFailed
+        | SoftError::TimeExceeded
+        | SoftError::FragmentsLost
+        | SoftError::Prohibited => ErrorKind::HostUnreachable,
+        SoftError::Refused | SoftError::NoTcp => ErrorKind::ConnectionRefused,
         SoftError::ParameterProblem => ErrorKind::TimedOut,
     }
 }

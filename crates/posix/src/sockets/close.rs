@@ -23,8 +23,8 @@ c_enum! {
 }
 
 impl Sockets {
-    /// `shutdown(2)`. On a listener reading ends listening; on a connection that is being opened
-    /// anything ends the attempt.
+    /// `shutdown(2)`. On a listener reading ends listening; on an attempt to open that the peer's SYN
+    /// has not met anything ends it.
     pub fn shutdown(&mut self, fd: Fd, how: Shut) -> Result<(), Errno> {
         let (read, write) = (how != Shut::Write, how != Shut::Read);
         match self.get(fd)?.phase {
@@ -34,12 +34,15 @@ impl Sockets {
             Phase::Stream(_) => {}
         }
         let Some((stream, snapshot)) = self.connection(fd)? else { return Err(Errno::ENOTCONN) };
-        if is_opening(&snapshot) {
+        if is_opening(&snapshot) && snapshot.state == State::SynSent {
             return self.disconnect(fd);
         }
         if let Some(stream) = self.stream_mut(fd) {
             stream.shut_read |= read;
             stream.shut_write |= write;
+        }
+        if read {
+            self.shard.shut_read(stream.handle);
         }
         if write {
             self.shard.shutdown(stream.handle);

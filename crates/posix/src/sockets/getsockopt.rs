@@ -21,7 +21,8 @@ impl Sockets {
     pub fn getsockopt(&mut self, fd: Fd, option: SocketOption) -> Result<OptionValue, Errno> {
         if option == SocketOption::Error {
             self.get(fd)?;
-            return Ok(OptionValue::Int(self.take_error(fd).map_or(0, Errno::number)));
+            let error = self.take_error(fd).or_else(|| self.take_soft_error(fd));
+            return Ok(OptionValue::Int(error.map_or(0, Errno::number)));
         }
         let socket = self.get(fd)?;
         if let Some(value) = self.setting(socket, option) {

@@ -2,6 +2,7 @@
 
 use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::conn::{Snapshot, SoftError, State};
+use whimbrel_tcp::tunables::SoftErrors;
 
 use super::Sockets;
 use crate::descriptor::File;
@@ -70,7 +71,17 @@ impl Sockets {
         socket.error.or_else(ended)
     }
 
-    /// Takes what `SO_ERROR` would tell.
+    /// What `SO_ERROR` tells of ICMP errors that the connection outlives.
+    pub(super) fn take_soft_error(&mut self, fd: Fd) -> Option<Errno> {
+        if self.shard.tunables().soft_errors == SoftErrors::Kept {
+            return None;
+        }
+        let (stream, snapshot) = self.connection(fd).ok()??;
+        snapshot.soft_error.filter(|_| snapshot.closed.is_none())?;
+        self.shard.take_soft_error(stream.handle).map(soft_errno)
+    }
+
+    /// Takes the error that the connection ended with, or did not begin with.
     pub(super) fn take_error(&mut self, fd: Fd) -> Option<Errno> {
         let error = self.pending_error(self.get(fd).ok()?);
         let ended = self.connection(fd).ok()?.is_some_and(|(_, it)| it.closed.is_some());
@@ -133,7 +144,9 @@ fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
         CloseReason::Refused => Some(Errno::ECONNREFUSED),
         CloseReason::TimedOut => Some(snapshot.soft_error.map_or(Errno::ETIMEDOUT, soft_errno)),
         CloseReason::Aborted => Some(Errno::ECONNABORTED),
-        CloseReason::Unreachable => Some(Errno::EHOSTUNREACH),
+        CloseReason::Unreachable => {
+            Some(snapshot.soft_error.map_or(Errno::EHOSTUNREACH, soft_errno))
+        }
     }
 }
 
@@ -142,10 +155,14 @@ fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
 const fn soft_errno(error: SoftError) -> Errno {
     match error {
         SoftError::NetworkUnreachable => Errno::ENETUNREACH,
-        SoftError::HostUnreachable | SoftError::TimeExceeded | SoftError::Prohibited => {
-            Errno::EHOSTUNREACH
-        }
+        SoftError::HostUnreachable
+        | SoftError::TimeExceeded
+        | SoftError::FragmentsLost
+        | SoftError::Prohibited => Errno::EHOSTUNREACH,
+        SoftError::SourceRouteFailed => Errno::EOPNOTSUPP,
         SoftError::ParameterProblem => Errno::EPROTO,
+        SoftError::Refused => Errno::ECONNREFUSED,
+        SoftError::NoTcp => Errno::ENOPROTOOPT,
     }
 }
 

@@ -73,6 +73,7 @@ impl Sockets {
             self.peek(handle, into, (goal, keep));
         } else {
             self.take(handle, into, (goal, keep));
+            self.pass_urgent(fd, into.len);
         }
         if mark == Some(into.len) { Stopped::AtUrgentMark } else { Stopped::NoMore }
     }

@@ -61,6 +61,14 @@ impl Sockets {
         }
     }
 
+    /// An ordinary `recv` took octets from behind the urgent one that stands aside: that is gone, as it
+    /// is on Linux.
+    pub(super) fn pass_urgent(&mut self, fd: Fd, taken: usize) {
+        if let Some(stream) = self.stream_mut(fd).filter(|_| taken > 0) {
+            stream.oob = None;
+        }
+    }
+
     /// What `poll` says of urgent data, and how many octets an ordinary `recv` would get.
     pub(super) fn look(
         &self,

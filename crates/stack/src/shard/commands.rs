@@ -65,6 +65,12 @@ impl Shard {
         self.touch_held(handle, |connection, cx| connection.shutdown(cx));
     }
 
+    /// The application will read no more, though it may: if it shuts its own direction down as well, text
+    /// that comes then is answered by a reset (`Tunables::text_after_shutdown`).
+    pub fn shut_read(&mut self, handle: Handle) {
+        self.touch_held(handle, |connection, _| connection.shut_read());
+    }
+
     /// Lets go of the connection. What was sent is still delivered, then FIN; if anything was
     /// received and not read, the peer is told by a reset instead (RFC 9293 3.6.1). The handle
     /// names nothing afterwards.

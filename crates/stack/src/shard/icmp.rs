@@ -17,6 +17,12 @@ impl Shard {
         self.slot(handle)?.connection.soft_error()
     }
 
+    /// The same, and it is forgotten: what `SO_ERROR` tells once.
+    pub fn take_soft_error(&mut self, handle: Handle) -> Option<SoftError> {
+        self.slot(handle)?;
+        self.connection(handle.index())?.0.take_soft_error()
+    }
+
     /// The largest IP packet that the link carries, octets.
     pub fn mtu(&self) -> u16 {
         self.host.capabilities.mtu
@@ -72,7 +78,9 @@ impl Shard {
             return;
         }
         match report.error {
-            IcmpError::Refused | IcmpError::Prohibited if self.tunables.icmp_aborts => {
+            IcmpError::Refused | IcmpError::NoTcp | IcmpError::Prohibited
+                if self.tunables.icmp_aborts =>
+            {
                 self.counters.icmp_aborts += 1;
                 self.counters.attempt_fails += 1;
                 if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {

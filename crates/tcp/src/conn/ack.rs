@@ -77,6 +77,11 @@ impl Connection {
         // If the segment acknowledgment is not acceptable, form a reset segment
         // <SEQ=SEG.ACK><CTL=RST> and send it."
         if !matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_)) {
+            if self.flags.has(Flags::FIN_SENT) {
+                // RFC 9293 3.10.4 calls it FIN-WAIT-1, where this is answered and dropped.
+                self.challenge(cx);
+                return Done(Verdict::Drop(DropReason::UnacceptableAck));
+            }
             let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
             return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
         }
@@ -96,6 +101,11 @@ impl Connection {
         let queued = self.send_queued();
         let octets = (numbers - syn).min(queued);
         let fin_acked = self.flags.has(Flags::FIN_SENT) && numbers - syn > queued;
+        if fin_acked {
+            // Before the window is looked at: nothing is left that a closed one could hold back.
+            self.flags.clear(Flags::FIN_QUEUED);
+            self.flags.clear(Flags::FIN_SENT);
+        }
         if let Some(cold) = self.cold.as_mut() {
             cold.send.acknowledge(octets);
             if cold.too_big.is_some() {
@@ -210,8 +220,6 @@ impl Connection {
 
     /// Our FIN is acknowledged.
     fn on_fin_acked(&mut self, cx: &mut Context<'_>) -> Step {
-        self.flags.clear(Flags::FIN_QUEUED);
-        self.flags.clear(Flags::FIN_SENT);
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;

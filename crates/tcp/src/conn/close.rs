@@ -60,6 +60,11 @@ impl Connection {
         self.watch_for_stall(cx);
     }
 
+    /// The application says that it will read no more.
+    pub const fn shut_read(&mut self) {
+        self.flags.set(Flags::DEAF);
+    }
+
     /// The application lets go. Returns the reset to send, if one is due.
     pub fn close(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
         self.flags.set(Flags::ORPHAN);

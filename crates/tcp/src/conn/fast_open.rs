@@ -135,13 +135,6 @@ impl Connection {
         }
     }
 
-    /// Whether text may go out before our SYN is acknowledged: as long as the SYN-ACK was not lost.
-    /// Afterwards it alone is repeated, as in Linux, until somebody answers.
-    #[inline]
-    pub(super) fn answers_early(&self) -> bool {
-        self.flags.has(Flags::EARLY) && self.attempts == 0
-    }
-
     /// Whether a segment is the SYN that the connection began with, come again.
     pub(super) fn is_first_syn_again(&self, seg: &RxSegment<'_>) -> bool {
         let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;

@@ -12,16 +12,17 @@ use whimbrel_wire::SeqNum;
 
 use super::open::TIMESTAMP_OCTETS;
 use super::{Connection, Flags, State};
-use crate::tunables::FragNeeded;
-use crate::tunables::{ProhibitedByIcmp, TimeExceededByIcmp};
+use crate::tunables::{FragNeeded, ProhibitedByIcmp, TimeExceededByIcmp, UnreachableByIcmp};
 use crate::verdict::CloseReason;
 use crate::{Context, Tunables};
 
 /// What an ICMP error says of one of our segments, whatever the family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpError {
-    /// Hard: the peer's host has no such port, or does not speak TCP.
+    /// Hard: the peer's host has no such port.
     Refused,
+    /// Hard: the peer's host does not speak TCP.
+    NoTcp,
     /// Hard: the network has no such destination, or somebody forbids it.
     Prohibited,
     /// Soft: it did not arrive, and may do so later.
@@ -40,13 +41,21 @@ pub enum SoftError {
     NetworkUnreachable,
     /// The peer's host does not answer its router (`EHOSTUNREACH`).
     HostUnreachable,
-    /// The hop limit ran out, or fragments were lost (`EHOSTUNREACH`).
+    /// A router of a route that the sender chose is not there (`EOPNOTSUPP`).
+    SourceRouteFailed,
+    /// The hop limit ran out (`EHOSTUNREACH`).
     TimeExceeded,
+    /// Fragments did not all come in time (`EHOSTUNREACH`).
+    FragmentsLost,
     /// Somebody did not understand our header (`EPROTO`).
     ParameterProblem,
-    /// The network forbids it, or the peer's host refuses it: hard errors, and an established
-    /// connection outlives them (`EACCES`, `ECONNREFUSED`).
+    /// The network has no such destination or forbids it: a hard error, which an established connection
+    /// outlives (`EHOSTUNREACH`).
     Prohibited,
+    /// The peer's host has no such port, it says: a hard error likewise (`ECONNREFUSED`).
+    Refused,
+    /// The peer's host does not speak TCP, it says: a hard error likewise (`ENOPROTOOPT`).
+    NoTcp,
 }
 
 /// What became of an ICMP error.
@@ -95,16 +104,19 @@ impl Connection {
             return IcmpVerdict::OutOfWindow;
         }
         match error {
-            IcmpError::Refused => self.on_hard_error(cx, CloseReason::Refused),
+            IcmpError::Refused => {
+                self.on_hard_error(cx, (CloseReason::Refused, SoftError::Refused))
+            }
+            IcmpError::NoTcp => self.on_hard_error(cx, (CloseReason::Refused, SoftError::NoTcp)),
             IcmpError::Prohibited => {
                 let reason = match cx.tunables.icmp_prohibited {
                     ProhibitedByIcmp::Unreachable => CloseReason::Unreachable,
                     ProhibitedByIcmp::Refused => CloseReason::Refused,
                 };
-                self.on_hard_error(cx, reason)
+                self.on_hard_error(cx, (reason, SoftError::Prohibited))
             }
-            IcmpError::Soft(SoftError::TimeExceeded) if self.ends_by_time_exceeded(cx.tunables) => {
-                self.on_hard_error(cx, CloseReason::Unreachable)
+            IcmpError::Soft(error) if self.ends_attempt(error, cx.tunables) => {
+                self.on_hard_error(cx, (CloseReason::Unreachable, error))
             }
             IcmpError::Soft(error) => self.note_soft_error(cx, error),
             IcmpError::TooBig { mtu } => match cx.tunables.frag_needed {
@@ -120,14 +132,26 @@ impl Connection {
         self.soft_error
     }
 
+    /// The same, and it is forgotten.
+    pub const fn take_soft_error(&mut self) -> Option<SoftError> {
+        self.soft_error.take()
+    }
+
     /// RFC 5927 5.2: in a synchronized state hard errors are treated as soft ones. Whoever forges
     /// one then gains nothing, and a host that restarted or a firewall that changed its mind is
     /// found out by retransmissions.
-    fn on_hard_error(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> IcmpVerdict {
+    ///
+    /// `reason` is what the end of an attempt is told as, and `error` what is noted otherwise.
+    fn on_hard_error(
+        &mut self,
+        cx: &mut Context<'_>,
+        (reason, error): (CloseReason, SoftError),
+    ) -> IcmpVerdict {
         if self.is_synchronized() || !cx.tunables.icmp_aborts {
-            return self.note_soft_error(cx, SoftError::Prohibited);
+            return self.note_soft_error(cx, error);
         }
         cx.counters.icmp_aborts += 1;
+        self.soft_error = Some(error);
         self.end(cx, reason);
         IcmpVerdict::Closed(reason)
     }
@@ -198,15 +222,28 @@ impl Connection {
         }
     }
 
-    /// Whether a SYN whose hop limit ran out ends the attempt.
-    fn ends_by_time_exceeded(&self, tunables: &Tunables) -> bool {
-        self.state == State::SynSent
-            && tunables.icmp_aborts
-            && tunables.icmp_time_exceeded == TimeExceededByIcmp::Hard
+    /// Whether an error that is soft in itself ends an attempt, by the rules that are in force.
+    fn ends_attempt(&self, error: SoftError, tunables: &Tunables) -> bool {
+        if self.is_synchronized() || !tunables.icmp_aborts {
+            return false;
+        }
+        let any = tunables.icmp_unreachable == UnreachableByIcmp::Hard;
+        match error {
+            // Whoever heard of the peer by its SYN knows that there is a way.
+            SoftError::TimeExceeded => {
+                let hard = tunables.icmp_time_exceeded == TimeExceededByIcmp::Hard;
+                hard && (any || self.state == State::SynSent)
+            }
+            // Somebody was reached, and is to have put together what he can.
+            SoftError::FragmentsLost => false,
+            _ => any,
+        }
     }
 
     fn is_synchronized(&self) -> bool {
+        // RFC 9293 3.10.4 calls it FIN-WAIT-1 once our FIN is sent.
         !matches!(self.state, State::SynSent | State::SynReceived)
+            || self.flags.has(Flags::FIN_SENT)
     }
 
     fn note_soft_error(&mut self, cx: &mut Context<'_>, error: SoftError) -> IcmpVerdict {

@@ -313,7 +313,8 @@ impl Connection {
     /// time, because it waits for that. All others only as often as challenges: two hosts that disagree
     /// would acknowledge each other for ever, and anybody could have us answer whom they name.
     pub(super) fn acknowledge_refused(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
-        if seg.is_empty() || !self.may_come_again(seg) {
+        let syn = seg.header.flags.contains(TcpFlags::SYN);
+        if seg.is_empty() || syn || !self.may_come_again(seg) {
             self.challenge(cx);
         } else {
             self.owe_ack();

@@ -238,17 +238,32 @@ impl Connection {
             {
                 return Some(Plan::Text(piece));
             }
-        } else if self.answers_early()
+        } else if self.attempts == 0
             && self.has_unsent()
-            && let Some(piece) = self.judge_text(max_text).filter(|piece| piece.len > 0)
+            && let Some(piece) = self.judge_unestablished(max_text)
         {
-            // The FIN waits until our SYN is acknowledged.
-            return Some(Plan::Text(Piece { fin: false, ..piece }));
+            return Some(Plan::Text(piece));
         }
         if self.flags.has(Flags::KEEP_ALIVE_NOW) {
             return Some(Plan::KeepAlive);
         }
         (self.acks_owed > 0 || self.owes_window_update()).then_some(Plan::Ack)
+    }
+
+    /// What goes behind a SYN-ACK that is not acknowledged, as long as it was not lost. Afterwards it
+    /// alone is repeated, as in Linux, until somebody answers.
+    #[cold]
+    fn judge_unestablished(&self, max_text: u32) -> Option<Piece> {
+        if self.is_early() {
+            // The FIN waits until our SYN is acknowledged.
+            let piece = self.judge_text(max_text).filter(|piece| piece.len > 0)?;
+            return Some(Piece { fin: false, ..piece });
+        }
+        // RFC 9293 3.10.4, SYN-RECEIVED: "If no SENDs have been issued and there is no pending data to
+        // send, then form a FIN segment and send it (...); otherwise, queue for processing after
+        // entering ESTABLISHED state."
+        let fin = self.flags.has(Flags::FIN_QUEUED) && self.send_queued() == 0;
+        fin.then_some(Piece { seq: self.snd.nxt, len: 0, fin })
     }
 
     /// The next piece of what is unsent that windows and Nagle's algorithm admit.

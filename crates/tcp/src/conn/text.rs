@@ -7,7 +7,7 @@ use super::{Connection, Flags, Read, Signals, State};
 use crate::budget::Pressure;
 use crate::context::ColdPool;
 use crate::recv::{Held, Text};
-use crate::tunables::ReceiveWindow;
+use crate::tunables::{ReceiveWindow, TextAfterShutdown};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, Payload, RxSegment, Tunables};
 
@@ -62,11 +62,13 @@ impl Connection {
             self.owe_ack();
             return Continue(());
         }
-        if self.flags.has(Flags::ORPHAN) {
+        if self.flags.has_any(Flags::UNHEARD)
+            && let Some(reason) = self.judge_unheard(cx.tunables)
+        {
             // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP
             // implementation SHOULD send a RST to show that data was lost."
             cx.counters.abort_on_data += 1;
-            self.end(cx, CloseReason::Aborted);
+            self.end(cx, reason);
             let reset = Reply::reset_for(seg).stamped(self.own_timestamps(cx));
             return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
         }
@@ -86,6 +88,17 @@ impl Connection {
         } else {
             self.take_out_of_order(cx, seg, text, ahead)
         }
+    }
+
+    /// With what text ends the connection that nobody will read. Whoever shut both directions down
+    /// closed it, in the words of RFC 9293, and still holds the descriptor.
+    #[cold]
+    fn judge_unheard(&self, tunables: &Tunables) -> Option<CloseReason> {
+        if self.flags.has(Flags::ORPHAN) {
+            return Some(CloseReason::Aborted);
+        }
+        let resets = tunables.text_after_shutdown == TextAfterShutdown::Reset;
+        (resets && self.state != State::Established).then_some(CloseReason::Reset)
     }
 
     /// The part of the text that lies in the window: from RCV.NXT to the right edge.

@@ -145,6 +145,32 @@ policies! {
         Refused = "refused",
     }
 
+    /// What it means to an attempt to open that there is no way to the peer now, or that somebody did not
+    /// understand its SYN, as an ICMP error says.
+    UnreachableByIcmp {
+        /// That this SYN did not arrive; others may (RFC 1122 4.2.3.9): FreeBSD.
+        Soft = "soft",
+        /// That the attempt is over, as after any other ICMP error: Linux.
+        Hard = "hard",
+    }
+
+    /// Whether `SO_ERROR` tells of ICMP errors that a connection outlives.
+    SoftErrors {
+        /// Once, while nothing was acknowledged since: Linux.
+        Told = "told",
+        /// Only if the connection times out, as the error that it ends with: FreeBSD.
+        Kept = "kept",
+    }
+
+    /// What text is answered that comes when the application has shut both directions down and still
+    /// holds the socket.
+    TextAfterShutdown {
+        /// A reset, which ends the connection, as after `close` (RFC 9293 3.6.1): Linux.
+        Reset = "reset",
+        /// An acknowledgment: FreeBSD, which resets only what nobody holds any more.
+        Take = "take",
+    }
+
     /// What it means to an attempt to open that its SYN's hop limit ran out, as an ICMP error says.
     TimeExceededByIcmp {
         /// That this SYN did not arrive; others may (RFC 1122 4.2.3.9).

@@ -43,7 +43,11 @@ fn what_routers_reported_all_along_is_the_error() {
         (SoftError::NetworkUnreachable, ErrorKind::NetworkUnreachable),
         (SoftError::HostUnreachable, ErrorKind::HostUnreachable),
         (SoftError::TimeExceeded, ErrorKind::HostUnreachable),
+        (SoftError::FragmentsLost, ErrorKind::HostUnreachable),
+        (SoftError::SourceRouteFailed, ErrorKind::HostUnreachable),
         (SoftError::Prohibited, ErrorKind::HostUnreachable),
+        (SoftError::Refused, ErrorKind::ConnectionRefused),
+        (SoftError::NoTcp, ErrorKind::ConnectionRefused),
     ] {
         let attempt = Attempt { soft_error: Some(error), ..ATTEMPT };
         assert_eq!(told(CloseReason::TimedOut, &attempt).0, kind);

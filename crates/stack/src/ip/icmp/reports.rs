@@ -28,7 +28,7 @@ impl Host {
             IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted } => {
                 (judge_v4_mtu(next_hop_mtu, quoted)?, quoted)
             }
-            IcmpMessage::TimeExceeded { quoted, .. } => (soft(SoftError::TimeExceeded), quoted),
+            IcmpMessage::TimeExceeded { code, quoted } => (soft(judge_time(code)), quoted),
             IcmpMessage::ParameterProblem { quoted, .. } => {
                 (soft(SoftError::ParameterProblem), quoted)
             }
@@ -49,9 +49,9 @@ impl Host {
         let (error, quoted) = match *message {
             Icmpv6Message::DestinationUnreachable { code, quoted } => (judge_v6(code)?, quoted),
             Icmpv6Message::PacketTooBig { mtu, quoted } => (judge_v6_mtu(mtu, quoted)?, quoted),
-            Icmpv6Message::TimeExceeded { quoted, .. } => (soft(SoftError::TimeExceeded), quoted),
+            Icmpv6Message::TimeExceeded { code, quoted } => (soft(judge_time(code)), quoted),
             // Unrecognised next header: IPv6's protocol unreachable.
-            Icmpv6Message::ParameterProblem { code: 1, quoted, .. } => (IcmpError::Refused, quoted),
+            Icmpv6Message::ParameterProblem { code: 1, quoted, .. } => (IcmpError::NoTcp, quoted),
             Icmpv6Message::ParameterProblem { quoted, .. } => {
                 (soft(SoftError::ParameterProblem), quoted)
             }
@@ -99,8 +99,10 @@ impl Host {
 fn judge_v4(code: u8) -> Result<IcmpError, FrameDrop> {
     match code {
         0 | 11 => Ok(soft(SoftError::NetworkUnreachable)),
-        1 | 5 | 12 => Ok(soft(SoftError::HostUnreachable)),
-        2 | 3 => Ok(IcmpError::Refused),
+        1 | 12 => Ok(soft(SoftError::HostUnreachable)),
+        5 => Ok(soft(SoftError::SourceRouteFailed)),
+        2 => Ok(IcmpError::NoTcp),
+        3 => Ok(IcmpError::Refused),
         6..=10 | 13..=15 => Ok(IcmpError::Prohibited),
         _ => Err(FrameDrop::IcmpType),
     }
@@ -115,6 +117,11 @@ fn judge_v6(code: u8) -> Result<IcmpError, FrameDrop> {
         1 | 5 | 6 => Ok(IcmpError::Prohibited),
         _ => Err(FrameDrop::IcmpType),
     }
+}
+
+/// RFC 792, RFC 4443 3.3: in transit, or while fragments were waited for.
+const fn judge_time(code: u8) -> SoftError {
+    if code == 0 { SoftError::TimeExceeded } else { SoftError::FragmentsLost }
 }
 
 const fn soft(error: SoftError) -> IcmpError {

@@ -471,7 +471,9 @@ fn hard_errors_end_no_attempt_if_they_may_not() {
         let code = if over == Over::V4 { 3 } else { 4 };
         exchange(&mut client, Instant::ZERO, &unreachable(&syn, code));
         assert_eq!(client.state(handle), Some(State::SynSent));
-        assert_eq!(client.soft_error(handle), Some(SoftError::Prohibited));
+        assert_eq!(client.soft_error(handle), Some(SoftError::Refused));
         assert_eq!(client.counters().icmp_aborts, 0);
+        assert_eq!(client.take_soft_error(handle), Some(SoftError::Refused));
+        assert_eq!(client.take_soft_error(handle), None);
     }
 }

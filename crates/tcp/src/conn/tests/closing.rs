@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use whimbrel_wire::RawWindow;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
 use super::pair::{Pair, Which, pattern};
@@ -60,6 +61,45 @@ fn data_after_close_is_refused_by_a_reset() {
     pair.run_until_quiet();
     assert_eq!(pair.client.connection.state(), State::Closed);
     assert_eq!(pair.client.counters.abort_on_data, 1);
+}
+
+#[test]
+fn text_behind_a_shutdown_of_both_directions_is_refused_or_taken_by_the_rule() {
+    for (rule, state) in [("reset", State::Closed), ("take", State::FinWait2)] {
+        let mut rules = Tunables::default();
+        rules.set_by_name("shutdown.text", rule).expect("it is a tunable");
+        let mut pair = Pair::established(&rules);
+        pair.client.connection.shut_read();
+        // While it may still write it may read, too.
+        pair.write(Which::Server, b"in time");
+        pair.run_until_quiet();
+        assert_eq!(pair.client.connection.state(), State::Established);
+        let now = pair.now;
+        pair.client.with(now, |connection, cx| connection.shutdown(cx));
+        pair.run_until_quiet();
+        pair.write(Which::Server, b"too late");
+        pair.run_until_quiet();
+        assert_eq!(pair.client.connection.state(), state, "{rule}");
+        let reset = Some(CloseReason::Reset).filter(|_| state == State::Closed);
+        assert_eq!(pair.client.connection.closed(), reset, "{rule}");
+        assert_eq!(pair.client.counters.abort_on_data, u64::from(reset.is_some()), "{rule}");
+    }
+}
+
+#[test]
+fn a_window_that_closes_with_the_acknowledgment_of_our_fin_is_not_probed() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.close(Which::Client);
+    let fin = pair.poll(Which::Client).expect("a FIN");
+    let mut ack = pair.bare(Which::Server);
+    ack.header.ack = fin.header.seq + 1;
+    ack.header.window = RawWindow::new(0);
+    let now = pair.now;
+    assert_eq!(pair.client.take(now, &ack), Verdict::Accepted);
+    assert_eq!(pair.client.connection.state(), State::FinWait2);
+    let before = pair.client.counters.out_segs;
+    pair.run_for(Duration::from_secs(10));
+    assert_eq!(pair.client.counters.out_segs, before);
 }
 
 #[test]

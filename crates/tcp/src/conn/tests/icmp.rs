@@ -88,11 +88,18 @@ fn a_synchronized_connection_outlives_every_error_until_data_is_acknowledged() {
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, b"text");
     pair.run_for(Duration::from_millis(5));
-    for error in [IcmpError::Refused, IcmpError::Prohibited] {
+    for (error, noted) in [
+        (IcmpError::Refused, SoftError::Refused),
+        (IcmpError::NoTcp, SoftError::NoTcp),
+        (IcmpError::Prohibited, SoftError::Prohibited),
+    ] {
         assert_eq!(tell(&mut pair, 0, error), IcmpVerdict::Noted);
         assert_eq!(pair.client.connection.state(), State::Established);
-        assert_eq!(pair.client.connection.soft_error(), Some(SoftError::Prohibited));
+        assert_eq!(pair.client.connection.soft_error(), Some(noted));
+        assert_eq!(pair.client.connection.take_soft_error(), Some(noted));
+        assert_eq!(pair.client.connection.soft_error(), None);
     }
+    assert_eq!(tell(&mut pair, 0, IcmpError::Refused), IcmpVerdict::Noted);
     pair.run_until_quiet();
     assert_eq!(pair.server.received, b"text");
     assert_eq!(pair.client.connection.soft_error(), None);
@@ -248,12 +255,18 @@ fn a_closed_connection_hears_nothing() {
 #[test]
 fn what_is_prohibited_and_what_exceeded_its_time_mean_what_the_rules_say() {
     let expired = IcmpError::Soft(SoftError::TimeExceeded);
+    let in_parts = IcmpError::Soft(SoftError::FragmentsLost);
+    let no_way = IcmpError::Soft(SoftError::HostUnreachable);
     let closed = IcmpVerdict::Closed;
     for (name, value, error, expected) in [
         ("icmp.prohibited", "unreachable", IcmpError::Prohibited, closed(CloseReason::Unreachable)),
         ("icmp.prohibited", "refused", IcmpError::Prohibited, closed(CloseReason::Refused)),
         ("icmp.time_exceeded", "soft", expired, IcmpVerdict::Noted),
         ("icmp.time_exceeded", "hard", expired, closed(CloseReason::Unreachable)),
+        ("icmp.time_exceeded", "hard", in_parts, IcmpVerdict::Noted),
+        ("icmp.unreachable", "hard", in_parts, IcmpVerdict::Noted),
+        ("icmp.unreachable", "soft", no_way, IcmpVerdict::Noted),
+        ("icmp.unreachable", "hard", no_way, closed(CloseReason::Unreachable)),
     ] {
         let mut rules = Tunables::default();
         rules.set_by_name(name, value).expect("it is a tunable");
