@@ -1,0 +1,141 @@
+//! The stack under the profile `linux` beside this machine's kernel: each state, each kind of segment,
+//! and what follows. Where they differ is listed, with the reason, in
+//! `tests/scripts/linux-differences.txt`: a difference that has no line there fails the test, and so
+//! does a line that no difference has any more.
+//!
+//! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
+//!
+//! `only=fin-wait-2 cargo test -p whimbrel-io --test likeness -- --nocapture` tells of the cases that
+//! have this in their name alone; `cases=all` plays all that there are (`scripts/long/likeness`).
+
+#![allow(clippy::unwrap_used)] // the helpers of a test
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::sync::Mutex;
+use std::thread;
+
+use whimbrel_io::{KernelHost, descriptors};
+use whimbrel_sim::script::host::{Network, ScriptHost};
+use whimbrel_sim::script::shard_host::ShardHost;
+use whimbrel_stack::Profile;
+
+use case::{Case, Which};
+use listed::{Difference, Listed};
+use play::{Account, play};
+
+mod case;
+mod listed;
+mod play;
+mod scenes;
+mod shape;
+
+#[path = "../../../../tests/harness/needs.rs"]
+mod needs;
+
+const LISTED: &str = include_str!("../../../../tests/scripts/linux-differences.txt");
+
+#[test]
+fn the_stack_is_like_linux_but_for_what_is_listed() {
+    if !kernel_is_there() {
+        return;
+    }
+    let only = env::var("only").ok();
+    let all = env::var("cases").is_ok_and(|which| which == "all");
+    let which = if all { Which::All } else { Which::Usual };
+    let mut cases = case::cases(which);
+    cases.retain(|case| only.as_ref().is_none_or(|only| case.to_string().contains(only)));
+    let listed = Listed::read(LISTED);
+    let mut used = BTreeSet::new();
+    let mut unlisted = compare(&cases, &listed, &mut used);
+    // Real time: what came late the first time may come in time among fewer.
+    for _ in 0..4 {
+        if unlisted.is_empty() || unlisted.len() > TOO_MANY {
+            break;
+        }
+        let again: Vec<_> = unlisted.iter().map(|(case, _)| case.clone()).collect();
+        unlisted = compare(&again, &listed, &mut used);
+    }
+    let told = tell(&unlisted);
+    assert!(unlisted.is_empty(), "{} of {} are not as Linux:\n{told}", unlisted.len(), cases.len());
+    let stale: Vec<_> = listed.beside(&used, which).collect();
+    assert!(only.is_some() || stale.is_empty(), "nothing is as these lines have it: {stale:#?}");
+}
+
+/// Those that differ, and have no line. The lines that others have are added to `used`.
+fn compare(cases: &[Case], listed: &Listed, used: &mut BTreeSet<usize>) -> Vec<(Case, Difference)> {
+    let queue = Mutex::new(cases.chunks(BATCH));
+    let found = Mutex::new((Vec::new(), used));
+    let work = || {
+        while let Some(batch) = { queue.lock().unwrap().next() } {
+            let both = kernel(batch).into_iter().zip(shard(batch));
+            let differences = batch.iter().zip(both).filter_map(|(case, (theirs, ours))| {
+                Some((case, Difference::first(case, &ours, &theirs)?))
+            });
+            for (case, difference) in differences {
+                let (unlisted, used) = &mut *found.lock().unwrap();
+                let lines = listed.find(&difference);
+                if lines.is_empty() {
+                    unlisted.push((case.clone(), difference));
+                }
+                used.extend(lines);
+            }
+        }
+    };
+    thread::scope(|scope| (0..HOSTS).for_each(|_| drop(scope.spawn(work))));
+    found.into_inner().unwrap().0
+}
+
+/// The differences, those together that are the same.
+fn tell(unlisted: &[(Case, Difference)]) -> String {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (case, Difference { path, ours, theirs }) in unlisted {
+        let done = path.rsplit(' ').next();
+        groups.entry((done, ours, theirs)).or_default().push(case.to_string());
+    }
+    let told = groups.iter().map(|((done, ours, theirs), cases)| {
+        let (count, first) = (cases.len(), cases.iter().take(5).cloned().collect::<Vec<_>>());
+        let done = done.unwrap_or_default();
+        format!("{done} | {ours} | {theirs}\n    {count}: {}\n", first.join(", "))
+    });
+    told.collect()
+}
+
+fn kernel_is_there() -> bool {
+    descriptors::raise_limit().unwrap();
+    match KernelHost::new(&Network::v4()) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(error.is_privilege_or_device(), "{error}");
+            needs::skip(&error.to_string());
+            false
+        }
+    }
+}
+
+fn kernel(cases: &[Case]) -> Vec<Account> {
+    let mut host = KernelHost::new(&Network::v4()).unwrap();
+    // A probe of the tail comes when the machine has time; a limit of the whole host would have cases
+    // see each other.
+    for (name, value) in [("tcp_early_retrans", "0"), ("tcp_challenge_ack_limit", "2147483647")] {
+        host.set(name, value).unwrap();
+    }
+    play(&mut host, cases)
+}
+
+/// A host for each: virtual time costs nothing.
+fn shard(cases: &[Case]) -> Vec<Account> {
+    let rules = Profile::by_name("linux").unwrap().tunables().unwrap();
+    let play = |case| {
+        let mut host = ShardHost::new(&Network::v4(), rules.clone()).unwrap();
+        play(&mut host, std::slice::from_ref(case)).remove(0)
+    };
+    cases.iter().map(play).collect()
+}
+
+/// Cases of one namespace, side by side.
+const BATCH: usize = 400;
+/// Namespaces side by side: most of the time each waits.
+const HOSTS: usize = 6;
+/// More differences than chance makes.
+const TOO_MANY: usize = 2_000;
