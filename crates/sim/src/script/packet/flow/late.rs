@@ -36,7 +36,9 @@ impl FlowState {
         let is_edge = |at: &u32| self.remote_begins.contains(at) || self.remote_ends.contains(at);
         self.local_end == Some(self.local(seq))
             && self.remote_ends.contains(&ack)
-            && written(body).iter().all(|(left, right)| is_edge(left) && is_edge(right))
+            && written(body)
+                .iter()
+                .all(|(left, right)| left != right && is_edge(left) && is_edge(right))
     }
 
     /// Whether a segment of the host's names all that `body` was to name, or acknowledges it. What
