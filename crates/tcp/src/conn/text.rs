@@ -222,18 +222,24 @@ impl Connection {
     pub(super) fn announced_edge(&self, tunables: &Tunables) -> SeqNum {
         let edge = self.judge_edge(self.least_step(tunables));
         match tunables.recv_window {
-            ReceiveWindow::FullSegments => self.in_whole_units(edge),
+            ReceiveWindow::FullSegments => self.judge_whole_edge(edge),
             ReceiveWindow::Rfc9293 => edge,
         }
     }
 
-    /// The edge, moved so that the window is as large as what is free, rounded up to the unit of the
-    /// field that tells of it. Each octet less would be a unit less in the field.
-    fn in_whole_units(&self, edge: SeqNum) -> SeqNum {
+    /// The edge, moved so that the window is all that is free of the buffer, rounded up to the unit of
+    /// the field that tells of it: each octet less would be a unit less in the field. What the field
+    /// cannot tell of is taken all the same.
+    fn judge_whole_edge(&self, edge: SeqNum) -> SeqNum {
         let unit = self.recv_unit();
-        let whole = self.rcv.nxt + self.recv_room().next_multiple_of(unit);
-        let step = whole.distance_from(edge);
-        if step > 0 && step.unsigned_abs() < unit { whole } else { edge }
+        let room = self.recv_room();
+        let free = match room == self.most_window() && !self.is_pinched() {
+            true => self.recv_limit().saturating_sub(self.unread()).max(room),
+            false => room,
+        };
+        let whole = self.rcv.nxt + free.next_multiple_of(unit);
+        let is_moving = edge.at_or_after(self.rcv.nxt + room);
+        if is_moving && whole.after(edge) { whole } else { edge }
     }
 
     /// The octets that one in the window field stands for.

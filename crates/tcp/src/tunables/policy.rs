@@ -216,7 +216,8 @@ policies! {
         Rfc9293 = "rfc9293",
         /// The buffer, rounded up to full segments when their size becomes known; every octet that was
         /// read is announced, while a full segment or a quarter of the buffer is free, rounded up to
-        /// the unit of the window scale: FreeBSD.
+        /// the unit of the window scale; what the buffer holds is taken, though the field may not be
+        /// able to tell of it: FreeBSD.
         FullSegments = "full-segments",
     }
 
