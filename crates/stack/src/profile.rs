@@ -92,10 +92,14 @@ const FREEBSD: Profile = Profile {
         ("tw.syn", "by-sequence"),
         ("tw.answer", "silence"),
         ("tw.rst", "ignore"),
+        // tcp_input.c, tcp_do_segment: ECONNRESET in each synchronized state.
         ("rst.close_wait", "reset"),
+        // ip_icmp.c, icmp_input, and tcp_subr.c, tcp_ctlinput: both end SYN-SENT (tcp_drop_syn_sent).
         ("icmp.prohibited", "refused"),
         ("icmp.time_exceeded", "hard"),
+        // tcp_subr.c, tcp_notify: t_softerror is for the case of a time-out.
         ("icmp.soft_errors", "kept"),
+        // tcp_input.c, tcp_do_segment: only what nobody holds any more (SS_NOFDREF) is reset.
         ("shutdown.text", "take"),
         ("net.ipv4.tcp_tw_reuse", "0"),
         // Five in each second.
