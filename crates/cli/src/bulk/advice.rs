@@ -1,6 +1,7 @@
 //! What kept a sender from sending more, and what would help: only what was measured.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use whimbrel_apps::bulk::{Direction, Peer, Shares, bitrate, transfer};
 use whimbrel_apps::record::per_second;
@@ -66,10 +67,12 @@ fn remedy(plan: &Plan, limit: Limit, gauge: &Gauge, rate: f64) -> String {
     let window = window.filter(|window| *window > 0);
     let most = window.zip(gauge.rtt.filter(|rtt| !rtt.is_zero()));
     let most = most.map(|(window, rtt)| (window, rtt, window as f64 * 8.0 / rtt.as_secs_f64()));
-    let ceiling = most.filter(|(_, _, most)| *most < EXPLAINS * rate).map(|(window, rtt, most)| {
-        let (window, rtt, most) = (transfer(window), quantity::show(rtt), bitrate(most));
-        format!("{window} in a round trip of {rtt} make at most {most}")
-    });
+    let ceiling = most.filter(|(_, _, most)| EXPLAINS.contains(&(*most / rate))).map(
+        |(window, rtt, most)| {
+            let (window, rtt, most) = (transfer(window), quantity::show(rtt), bitrate(most));
+            format!("{window} in a round trip of {rtt} make at most {most}")
+        },
+    );
     let window = window.filter(|_| ceiling.is_some());
     // Twice as much, in a number that is easy to type.
     let more = window.map(|window| typed(window.saturating_mul(2)));
@@ -111,8 +114,9 @@ const fn words(limit: Limit) -> &'static str {
     }
 }
 
-/// How many times the rate what a window makes possible may be, if it is to explain it.
-const EXPLAINS: f64 = 2.0;
+/// How many times the rate what a window makes possible is, if it explains it: less than the rate says
+/// that window or round trip were others before the last interval ended.
+const EXPLAINS: Range<f64> = 0.9..2.0;
 /// From which share on a processor has no time left.
 const SATURATED: f64 = 0.9;
 

@@ -7,3 +7,10 @@ fn a_size_is_named_as_it_is_typed() {
     assert_eq!(typed(600 << 10), "1M");
     assert_eq!(typed(u64::MAX), "1024M");
 }
+
+#[test]
+fn a_window_explains_a_rate_that_it_makes_possible_and_little_more() {
+    for (most, explains) in [(0.5, false), (0.95, true), (1.0, true), (1.9, true), (2.5, false)] {
+        assert_eq!(EXPLAINS.contains(&most), explains, "{most} times the rate");
+    }
+}
