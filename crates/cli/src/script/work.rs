@@ -38,15 +38,26 @@ pub(super) fn run_file(plan: &Plan, file: &File) -> Done {
     let settings = plan.settings(&file.text);
     // One script that finds a way to make the stack panic is that script's failure.
     let verdict = panic::catch_unwind(AssertUnwindSafe(|| match plan.against {
-        Against::Shard => {
-            judge(plan, &settings, &file.text, |setup| host::shard(plan, setup, &recording))
-        }
+        Against::Shard => match other_profiles(&file.text, plan.rules.profile.name) {
+            Some(reason) => Verdict::Skipped(vec![reason]),
+            None => {
+                judge(plan, &settings, &file.text, |setup| host::shard(plan, setup, &recording))
+            }
+        },
         Against::Kernel => judge(plan, &settings, &file.text, host::kernel),
     }));
     let verdict = verdict.unwrap_or_else(|panic| panicked(&*panic));
     let written = capture::write(plan, &file.path, &recording.borrow());
     let (path, dialect) = (file.path.clone(), settings.dialect);
     Done { path, dialect, verdict, took: begun.elapsed(), written }
+}
+
+/// Why a script is not for this profile, if it names those that it is for: `// Profiles: linux. Why`.
+fn other_profiles(text: &str, profile: &str) -> Option<String> {
+    let list = text.lines().find_map(|line| line.strip_prefix("// Profiles: "))?;
+    let list = list.split('.').next().unwrap_or_default();
+    let is_named = list.split(',').any(|name| name.trim() == profile);
+    (!is_named).then(|| format!("it is for --profile {}", list.replace(", ", " or ")))
 }
 
 fn judge<H: ScriptHost>(

@@ -23,6 +23,8 @@ mod documents;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod group;
