@@ -179,7 +179,7 @@ struct StreamOutcome {
     counted: Totals,
     totals: Totals,
     shares: Shares,
-    /// Octets that this side gave to be sent.
+    /// Bytes that this side gave to be sent.
     given: u64,
     /// What the other side says came, bytes.
     confirmed: Option<u64>,
@@ -188,7 +188,7 @@ struct StreamOutcome {
 }
 
 impl StreamOutcome {
-    /// Octets sent or received, what is omitted not counted, as this side counted them.
+    /// Bytes sent or received, what is omitted not counted, as this side counted them.
     const fn counted(&self, direction: Direction) -> u64 {
         match direction {
             Direction::Send => self.counted.sent,
@@ -502,7 +502,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(120);
 /// What this stack controls congestion with.
 const RENO: &str = "reno";
-/// The largest buffer that a socket can be asked for, octets.
+/// The largest buffer that a socket can be asked for, bytes.
 const LARGEST_BUFFER: u32 = 1 << 31;
 /// What a server has no use for.
 const CLIENTS_OPTIONS: [&str; 20] = [

@@ -347,5 +347,5 @@ const fn socket(number: usize) -> usize {
     5 + 2 * number
 }
 
-/// Octets of IPv4 and TCP headers.
+/// Bytes of IPv4 and TCP headers.
 const HEADERS: u32 = 40;
