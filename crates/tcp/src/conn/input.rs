@@ -295,7 +295,7 @@ impl Connection {
         self.rcv.edge = self.rcv.edge.later(self.rcv.nxt);
         if cx.tunables.recv_window == ReceiveWindow::FullSegments {
             // The FIN takes no room: the window is as large as before, and so is that of TIME-WAIT.
-            self.rcv.edge = self.announced_edge(cx.tunables);
+            self.rcv.edge = self.judge_whole_edge(cx.tunables);
         }
         self.flags.set(Flags::FIN_RECEIVED);
         self.owe_ack();

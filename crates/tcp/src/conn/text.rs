@@ -219,18 +219,20 @@ impl Connection {
     }
 
     /// The right edge that the next segment announces.
+    #[inline(always)]
     pub(super) fn announced_edge(&self, tunables: &Tunables) -> SeqNum {
-        let edge = self.judge_edge(self.least_step(tunables));
         match tunables.recv_window {
-            ReceiveWindow::FullSegments => self.judge_whole_edge(edge),
-            ReceiveWindow::Rfc9293 => edge,
+            ReceiveWindow::FullSegments => self.judge_whole_edge(tunables),
+            ReceiveWindow::Rfc9293 => self.judge_edge(self.least_step(tunables)),
         }
     }
 
     /// The edge, moved so that the window is all that is free of the buffer, rounded up to the unit of
     /// the field that tells of it: each octet less would be a unit less in the field. What the field
     /// cannot tell of is taken all the same.
-    fn judge_whole_edge(&self, edge: SeqNum) -> SeqNum {
+    #[cold]
+    pub(super) fn judge_whole_edge(&self, tunables: &Tunables) -> SeqNum {
+        let edge = self.judge_edge(self.least_step(tunables));
         let unit = self.recv_unit();
         let room = self.recv_room();
         let free = match room == self.most_window() && !self.is_pinched() {
