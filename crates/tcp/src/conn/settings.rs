@@ -75,10 +75,11 @@ impl Connection {
         self.tell_room();
     }
 
-    /// Octets that may wait to be read. A window that was announced is not taken back; before the
+    /// Octets that may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A window that was announced is not taken back; before the
     /// SYN was sent, the window scale follows. What was rounded up to full segments when their size
     /// became known stays so; another size is taken as it is.
     pub fn set_recv_size(&mut self, cx: &Context<'_>, octets: u32) {
+        let octets = octets.min(1 << 30);
         let is_known = self.state != State::SynSent;
         if is_known && self.in_full_segments(octets, cx.tunables) == self.recv_size {
             return;
