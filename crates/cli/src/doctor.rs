@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::output;
+use crate::wrap::wrap;
 use machine::Machine;
 pub(crate) use need::Need;
 use need::{Finding, Verdict};
@@ -43,7 +44,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn line(need: Need, finding: &Finding) -> String {
     let Finding { verdict, found, fix } = finding;
     let fix = fix.as_ref().map_or_else(String::new, |fix| format!(". Fix: {fix}"));
-    format!("{:5} {:18} {found} ({}){fix}\n", verdict.name(), need.name(), need.purpose())
+    let text =
+        format!("{:5} {:18} {found} ({}){fix}\n", verdict.name(), need.name(), need.purpose());
+    wrap(&text, 6)
 }
 
 fn document(findings: &[(Need, Finding)]) -> Value {

@@ -18,6 +18,7 @@ mod doctor;
 mod drive;
 mod examples;
 mod failure;
+mod help;
 mod load;
 mod options;
 mod output;
@@ -45,7 +46,7 @@ mod wrap;
 #[command(
     name = "whimbrel",
     version,
-    max_term_width = 100,
+    max_term_width = wrap::WIDTH,
     subcommand_required = true,
     arg_required_else_help = true
 )]
@@ -125,7 +126,8 @@ impl Tool {
 }
 
 fn main() -> ExitCode {
-    let matches = taking_negatives(Command::command()).get_matches();
+    let command = help::with_brief_help(taking_negatives(Command::command()));
+    let matches = command.get_matches();
     // What the same definition has matched it reads, too.
     let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match command.color {

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::options::{ClockKind, Detail, Ground};
 use crate::proc::{self, first_line};
 use crate::quantity;
+use crate::wrap::wrap;
 
 /// Prints on the standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -142,9 +143,10 @@ pub(crate) fn counters(ran: &Ran<impl Sized>, detail: Detail) -> String {
         for (name, about, value) in
             all.filter(|(.., value)| detail == Detail::Explained || *value > 0)
         {
-            let line = format!("  {name:<32}{:>14}", quantity::thousands(value));
-            let about = if detail == Detail::Explained { about } else { "" };
-            let _ = writeln!(text, "{}", format!("{line}  {about}").trim_end());
+            let _ = writeln!(text, "  {name:<32}{:>14}", quantity::thousands(value));
+            if detail == Detail::Explained {
+                text += &wrap(&format!("      {about}\n"), 6);
+            }
         }
     }
     text

@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::quantity::{self, thousands};
 use crate::rules::{RuleOptions, Rules};
 use crate::shards::{self, EndsAll};
+use crate::wrap::wrap;
 
 /// What was typed.
 #[derive(Args, Debug)]
@@ -90,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }?;
     if !arguments.quiet {
         // Nobody may be there to read it: the capture is whole all the same.
-        let _ = writeln!(std::io::stderr(), "{summary}");
+        let _ = writeln!(std::io::stderr(), "{}", wrap(&summary, 4));
     }
     plan.capture.fate.judge()
 }

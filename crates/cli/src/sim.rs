@@ -17,6 +17,7 @@ use crate::examples;
 use crate::failure::Failure;
 use crate::options::ScreenOptions;
 use crate::progress::Progress;
+use crate::wrap::wrap;
 use crate::{crew, output, quantity, size};
 
 /// What was typed.
@@ -153,7 +154,7 @@ impl Tally {
         for outcome in &self.failed {
             text += &format!("failed: {}\n", repeat(outcome.seed));
         }
-        text
+        wrap(&text, 4)
     }
 
     fn document(&self, took: Duration) -> Value {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{Mode, Plan, judged};
 use crate::drive::{Ran, StackState};
 use crate::load::{Outcome, of_some, runs};
+use crate::wrap::wrap;
 use crate::{output, quantity};
 
 /// The table, with a line above that says what was measured.
@@ -17,7 +18,7 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     let at = |quantile| micros(latency.value_at_quantile(quantile) as f64);
     let (send, receive) = buffers(plan, ran);
     let (request, response) = plan.sizes;
-    let mut text = format!(
+    let headline = format!(
         "whimbrel {}  TCP_{}  {}  over {}{}\n",
         env!("CARGO_PKG_VERSION"),
         plan.mode.name().to_uppercase(),
@@ -25,15 +26,20 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
         plan.ground.typed,
         output::on_shards(&plan.ground)
     );
-    text += &sureness(plan, &ran.outcome);
+    let mut text = wrap(&headline, 4);
+    text += &wrap(&sureness(plan, &ran.outcome), 4);
     text += HEADING;
     let _ = writeln!(
         text,
-        "{send:<6} {receive:<6} {request:<7} {response:<6} {:<8.2} {:<12.2} {:<6} {:>7} {:>7} \
-         {:>7} {:>7} {:>9}  {:<5} {:<6} {}",
+        "{send:<6} {receive:<6} {request:<7} {response:<6} {:<8.2} {:<12.2} {}\n",
         record.elapsed().as_secs_f64(),
         record.rate(),
         record.failed(),
+    );
+    text += LATENCY;
+    let _ = writeln!(
+        text,
+        "{:>9} {:>9} {:>9} {:>9} {:>10}  {:<6} {:<7} {}",
         micros(latency.mean()),
         at(0.5),
         at(0.9),
@@ -106,7 +112,11 @@ fn reused(plan: &Plan, ran: &Ran<Outcome>) -> String {
 }
 
 const HEADING: &str = "\
-Socket Size   Request Resp.  Elapsed  Trans.       Failed                   Latency (us)                SYN-  TW     Ports
-Send   Recv   Size    Size   Time     Rate                   Mean     P50     P90     P99       Max  retx  reuse  in use
+Socket Size   Request Resp.  Elapsed  Trans.       Failed
+Send   Recv   Size    Size   Time     Rate
 bytes  bytes  bytes   bytes  secs.    per sec
+";
+const LATENCY: &str = "\
+Latency (us)                                        SYN-   TW      Ports
+     Mean       P50       P90       P99        Max  retx   reuse   in use
 ";

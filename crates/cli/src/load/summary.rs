@@ -15,6 +15,7 @@ use super::oha::counts_below;
 use super::plan::Plan;
 use crate::drive::{Ran, StackState};
 use crate::options::ClockKind;
+use crate::wrap::{WIDTH, wrap};
 use crate::{output, quantity, size};
 
 /// The whole summary.
@@ -27,7 +28,7 @@ pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     text += &beside(&distribution(plan, &outcome.record), &phases(&outcome.record));
     text += &histogram(&outcome.record);
     text += &statuses(&outcome.record);
-    text += &errors(outcome);
+    text += &wrap(&errors(outcome), 6);
     text
 }
 
@@ -44,7 +45,7 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
         }
         Correction::Off => format!(", {rate} requests/s, latency as it was served"),
     });
-    format!(
+    let text = format!(
         "whimbrel {}  {} {whom}  over {}{}{clock}\n{}, {}{rate}\n\n",
         env!("CARGO_PKG_VERSION"),
         plan.method,
@@ -52,7 +53,8 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
         output::on_shards(&plan.ground),
         quantity::of(load.connections.into(), "connection"),
         ending(load.ending),
-    )
+    );
+    wrap(&text, 4)
 }
 
 /// What is loaded, as far as it is known where that is.
@@ -126,13 +128,13 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         format!("  Requests/sec:  {rate:.2}"),
     ]);
     if let Some(spread) = record.intervals.spread(elapsed).filter(|spread| spread.intervals > 1) {
+        let (min, max) = (spread.min as u64, spread.max as u64);
+        let (intervals, variation) = (spread.intervals, 100.0 * spread.variation());
         lines.push(format!(
-            "                 min {} max {} over {} intervals, cv {:.1}%",
-            quantity::thousands(spread.min as u64),
-            quantity::thousands(spread.max as u64),
-            spread.intervals,
-            100.0 * spread.variation()
+            "    least        {} of {intervals} intervals",
+            quantity::thousands(min)
         ));
+        lines.push(format!("    greatest     {} (cv {variation:.1}%)", quantity::thousands(max)));
     }
     lines.push(format!("  Requests:      {}", quantity::thousands(answered)));
     lines.push(format!("  Total data:    {}", size::display(record.body)));
@@ -143,7 +145,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     lines.push(format!("  Size/sec:      {}", size::display(per_second(record.body))));
     if plan.load.rate.is_some() && outcome.left.never_begun > 0 {
         lines.push(format!(
-            "  Never begun:   {} requests fell due while every connection was busy",
+            "  Never begun:   {} (due, all were busy)",
             quantity::thousands(outcome.left.never_begun)
         ));
     }
@@ -274,7 +276,8 @@ fn histogram(record: &Record) -> String {
     for (end, count) in bars {
         let length = usize::try_from(count * BAR / most).unwrap_or(0);
         let bar = "■".repeat(length);
-        let _ = writeln!(text, "  {:.6} [{count}]\t|{bar}", seconds(end));
+        let count = format!("[{count}]");
+        let _ = writeln!(text, "  {:.6} {count:<9} |{bar}", seconds(end));
     }
     text
 }
@@ -336,9 +339,15 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     text
 }
 
-/// Two columns side by side.
+/// Two columns side by side, or where they are too wide for that one below the other.
 fn beside(left: &[String], right: &[String]) -> String {
-    let width = left.iter().map(|line| line.chars().count()).max().unwrap_or(0).max(COLUMN) + 2;
+    let widest = |lines: &[String]| lines.iter().map(|line| line.chars().count()).max();
+    let (least, most) = (widest(left).unwrap_or(0), widest(right).unwrap_or(0));
+    if least + 2 + most > WIDTH {
+        let lines = left.iter().cloned().chain([String::new()]).chain(right.iter().cloned());
+        return wrap(&(lines.collect::<Vec<_>>().join("\n") + "\n"), 6);
+    }
+    let width = least.max(COLUMN.min(WIDTH - most - 2)) + 2;
     let mut text = String::new();
     for row in 0..left.len().max(right.len()) {
         let at = |column: &[String]| column.get(row).cloned().unwrap_or_default();

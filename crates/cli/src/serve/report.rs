@@ -62,7 +62,7 @@ impl Report {
 
     /// Says that the stack is up, and where: on `wire`.
     pub(crate) fn begin(&mut self, plan: &Plan, wire: &str) {
-        let text = opening(plan, wire);
+        let text = wrap(&opening(plan, wire), INDENT);
         match self.told.form() {
             _ if self.told.is_quiet() => {}
             Form::Text => self.told.say(&text),
@@ -106,7 +106,7 @@ impl Report {
                 if self.lines.is_multiple_of(HEADING_EVERY) {
                     self.told.say(HEADING);
                 }
-                self.told.say(&sample.line(&last, &totals));
+                self.told.say(&wrap(&sample.line(&last, &totals), INDENT));
                 self.lines += 1;
             }
         }
@@ -355,4 +355,4 @@ const SECOND: Duration = Duration::from_secs(1);
 const HEADING_EVERY: u64 = 20;
 /// `retrans`, `rst` and `drops` are those of the interval; `mem` is what is held of `mem.budget`.
 const HEADING: &str =
-    "   time   conn/s    req/s  retrans    rst  drops  accept-q   mem connections by state\n";
+    "   time   conn/s    req/s  retrans    rst  drops  accept-q   mem connections\n";

@@ -7,12 +7,18 @@ use serde_json::Value;
 use crate::netns::{Net, public_copy};
 use crate::running::{fail, output, succeed};
 
+/// What was printed, with each need on one line again: what does not fit one goes on in the next, behind
+/// blanks.
+fn unbroken(text: Vec<u8>) -> String {
+    String::from_utf8(text).unwrap().replace("\n      ", " ")
+}
+
 #[test]
 fn each_need_has_a_line_and_a_program_reads_the_same() {
     let run = |words: &[&str]| {
         let mut doctor = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
         let output = output(doctor.arg("doctor").args(words));
-        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+        (output.status.code().unwrap(), unbroken(output.stdout))
     };
     let (code, text) = run(&[]);
     let (same_code, json) = run(&["--json"]);
@@ -40,7 +46,7 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
         command
     };
     let output = output(&mut nobody(&["doctor"]));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = unbroken(output.stdout);
     assert_eq!(output.status.code(), Some(4), "{text}");
     let setcap = format!("sudo setcap cap_net_admin+ep {}", copy.display());
     assert!(
@@ -74,6 +80,7 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
 /// The line of `whimbrel doctor` that has this name, as whoever is in `net` sees it.
 fn line(net: &Net, name: &str) -> String {
     let text = succeed(net.command(env!("CARGO_BIN_EXE_whimbrel")).arg("doctor"));
+    let text = unbroken(text.into_bytes());
     let line = text.lines().find(|line| line.split_whitespace().nth(1) == Some(name));
     line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).to_owned()
 }

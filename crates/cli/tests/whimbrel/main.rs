@@ -72,3 +72,5 @@ mod slow;
 mod told;
 #[cfg(test)]
 mod tour;
+#[cfg(test)]
+mod widths;

@@ -82,6 +82,11 @@ pub(crate) fn succeed(command: &mut Command) -> String {
     text
 }
 
+/// The same text in one line: what does not fit a line of 80 columns goes on in the next.
+pub(crate) fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// What a program prints that reads `input`; it must succeed.
 pub(crate) fn succeed_with(command: &mut Command, input: impl Into<Stdio>) -> String {
     let running = Running::start(command.stdin(input).stdout(Stdio::piped()));

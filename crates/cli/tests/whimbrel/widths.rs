@@ -1,0 +1,95 @@
+//! Text for people fits 80 columns wherever it goes: every command is run, and what it prints measured.
+//! What programs read is no such text: JSON, tables with commas, pages of the manual, what shells read.
+
+use std::process::{Command, Stdio};
+
+use crate::running::{Running, Signal, output};
+use crate::scratch::scratch;
+use crate::signals::{await_serving, free_address};
+
+const WIDTH: usize = 80;
+
+/// How many columns a line takes on a terminal.
+fn columns(line: &str) -> usize {
+    line.chars().fold(0, |column, letter| match letter {
+        '\t' => column / 8 * 8 + 8,
+        _ => column + 1,
+    })
+}
+
+fn check(of: &str, text: &str) {
+    for line in text.lines() {
+        // A word that is longer than a line is no line's fault.
+        let longest = line.split_whitespace().map(columns).max().unwrap_or(0);
+        let may = WIDTH.max(longest + 11);
+        assert!(columns(line) <= may, "{of}: {} columns\n{line}\nof\n{text}", columns(line));
+    }
+}
+
+fn measure(words: &str) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    let output = output(command.args(words.split(' ')));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.is_empty(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    check(words, &text);
+}
+
+#[test]
+fn what_measures_prints_no_line_that_is_too_long() {
+    let virtually = "-w mem:rate=45M,delay=35ms,jitter=5ms,loss=1%,queue=100p --clock virtual";
+    for words in [
+        "load -n 2000 -c 10",
+        "load -n 300 -c 20 -K --close client --repeat 3 --gap 10ms",
+        "load -z 4s -q 12345 -c 1000 -K WIRE",
+        "load -z 4s -q 12345 -c 100 --latency-correction off WIRE",
+        "load -n 200 -c 2 -vv",
+        "load -n 400 -c 4 --shards 2 --fastopen -K",
+        "load -n 300 -c 9 -K --local-ports 50000-50003 -S msl=200ms",
+        "load -n 200 -w kernel: -K",
+        "crr -n 200",
+        "crr -z 5s --mode rr -r 100,2k -c 7 -vv WIRE",
+        "crr --mode cc -n 200 -c 3",
+        "crr -i 3,5 -I 99,0.1 -l 1s WIRE",
+        "crr -n 200 -w kernel:",
+        "sim run --seeds 0..2",
+        "doctor",
+        "load --print-config --profile linux -S msl=5s",
+        "serve -S help",
+    ] {
+        measure(&words.replace("WIRE", virtually));
+    }
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts/rfc9293/established");
+    measure(&format!("script run {scripts}"));
+}
+
+#[test]
+fn help_has_no_line_that_is_too_long() {
+    let commands = "serve,load,crr,bulk,pcap,script,script run,sim,sim run,doctor,completions,man";
+    for command in commands.split(',').map(|command| format!("{command} ")).chain([String::new()]) {
+        for option in ["-h", "--help"] {
+            measure(&format!("{command}{option}"));
+        }
+    }
+}
+
+#[test]
+fn a_server_prints_no_line_that_is_too_long() {
+    let at = free_address();
+    let path = scratch("widths.sock");
+    for words in [
+        format!("serve -v -w kernel: -l {at}"),
+        format!("serve -vv -w unix:{},addr=10.9.0.2/24,addr=fd09::2/64", path.display()),
+        format!("serve -v -w kernel: -l {at} --echo"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        command.args(words.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut serve = Running::start(&mut command);
+        let mut said = await_serving(&mut serve);
+        std::thread::sleep(std::time::Duration::from_millis(1_200));
+        serve.signal(Signal::TERM);
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut said, &mut text).unwrap();
+        assert!(text.contains("conn/s") && text.contains("served  "), "{words}: {text}");
+        check(&words, &text);
+    }
+}
