@@ -23,7 +23,7 @@ Examples:
       A minute of a bad link in a moment, latency corrected for coordinated omission
   whimbrel load http://127.0.0.1:8080/ -w kernel: -c 200 -t 2 --json
       A server elsewhere by the kernel's sockets, on two threads, as one document
-  sudo whimbrel load http://10.9.0.1:8080/ -w tun:whim1,addr=10.9.0.2/24,host=10.9.0.1
+  sudo whimbrel load http://10.9.0.1:8080/ -w tun:whim1,addr=10.9.0.2/24
       A server on this machine by this stack
 
 On a terminal there is a screen while it runs (--no-tui: none). Its keys:
@@ -59,9 +59,9 @@ Examples:
 /// Of `whimbrel pcap`.
 pub(crate) const PCAP: &str = "\
 Examples:
-  sudo whimbrel pcap -w tun:whim0,addr=10.9.0.2/24 -o whim0.pcapng -a duration:10
+  sudo whimbrel pcap -w tun:whim0,addr=10.9.0.2/24 -o new.pcapng -a duration:10
       Ten seconds of what reaches a host at 10.9.0.2 that listens nowhere
-  whimbrel pcap -w pcap:old.pcapng,addr=10.9.0.2/24,speed=max -o judged.pcapng tcp port 80
+  whimbrel pcap -w pcap:old.pcapng,addr=10.9.0.2/24 -o new.pcapng tcp port 80
       What the stack makes of an old capture, with the reasons";
 
 /// Of `whimbrel script run`.

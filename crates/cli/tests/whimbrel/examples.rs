@@ -90,7 +90,13 @@ fn of_help(command: &str) -> Vec<String> {
     let mut help = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     let help = succeed(help.args(command.split(' ')).arg("--help"));
     let (_, examples) = help.split_once("\nExamples:\n").unwrap();
-    ours(examples.lines().filter_map(|line| line.strip_prefix("  ")))
+    let examples = examples.split("\n\n").next().unwrap();
+    let lines: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    for line in lines.iter().filter(|line| !line.starts_with(' ')) {
+        // It can be copied: a line that is too long for 80 columns would go on in another.
+        assert!(line.trim_start_matches("sudo ").starts_with("whimbrel "), "{command}: {line}");
+    }
+    ours(lines.into_iter())
 }
 
 fn ours<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {

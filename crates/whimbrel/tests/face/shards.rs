@@ -1,10 +1,13 @@
 //! A stack of several shards: connections spread over them, listeners hear all of them, and what they
 //! tell adds up.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream, mem_wire};
 use whimbrel_tcp::conn::State;
 
@@ -188,17 +191,30 @@ async fn a_shard_that_panics_ends_the_stack_and_everybody_is_told() {
     }
     let waiting = TcpListener::bind(&world.client, "10.0.0.2:7").await.unwrap();
     let waiting = tokio::spawn(async move { waiting.accept().await });
-    let asked: io::Result<()> =
-        world.client.inspect(1, |_| panic!("a shard that panics, as asked")).await;
-    assert_eq!(asked.unwrap_err().kind(), ErrorKind::NotConnected);
+    // A task's waker is called by its shard.
+    let waker = Waker::from(Arc::new(Fatal));
+    let mut buf = [0; 1];
+    let reading = Pin::new(&mut streams[0])
+        .poll_read(&mut Context::from_waker(&waker), &mut ReadBuf::new(&mut buf));
+    assert!(reading.is_pending());
+    streams[1].write_all(b"!").await.unwrap();
     let error = waiting.await.unwrap().unwrap_err();
     assert!(error.to_string().contains("a worker of it stopped"), "{error}");
-    for stream in streams.iter_mut().step_by(2) {
+    for stream in streams.iter_mut().skip(2).step_by(2) {
         let error = stream.read(&mut [0; 1]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotConnected, "{error}");
     }
     let error = TcpStream::connect(&world.client, SERVER).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotConnected);
+}
+
+/// A waker that ends the thread which calls it.
+struct Fatal;
+
+impl Wake for Fatal {
+    fn wake(self: Arc<Self>) {
+        panic!("a shard that panics, as asked");
+    }
 }
 
 #[test]
