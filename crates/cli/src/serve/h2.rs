@@ -407,4 +407,5 @@ const RESETS: usize = 32;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 #[cfg(test)]
+#[path = "h2/tests.rs"]
 mod tests;

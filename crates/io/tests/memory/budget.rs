@@ -22,21 +22,21 @@ const MSS: usize = 1_460;
 const ACK: TcpFlags = TcpFlags::ACK;
 
 /// A server, and what it holds beyond what it held at first.
-struct Server {
-    shard: Shard,
+pub(crate) struct Server {
+    pub(crate) shard: Shard,
     listener: ListenerId,
     batch: TxBatch,
-    now: Instant,
+    pub(crate) now: Instant,
     /// What was allocated when there was nothing.
     base: isize,
 }
 
 /// A client of which there is nothing but what it would say next.
 #[derive(Clone, Copy)]
-struct Peer {
+pub(crate) struct Peer {
     host: u16,
-    port: u16,
-    seq: SeqNum,
+    pub(crate) port: u16,
+    pub(crate) seq: SeqNum,
     ack: SeqNum,
     /// The right edge of what it may send.
     edge: SeqNum,
@@ -44,7 +44,7 @@ struct Peer {
 }
 
 impl Server {
-    fn new(tunables: Tunables) -> Self {
+    pub(crate) fn new(tunables: Tunables) -> Self {
         let own =
             InterfaceAddress { addr: Address::from_v4_octets([198, 18, 0, 1]), prefix_len: 15 };
         let batch = TxBatch::new(64);
@@ -76,7 +76,7 @@ impl Server {
         self.pass(1, peer.port)
     }
 
-    fn pass(&mut self, millis: u64, port: u16) -> Option<TcpHeader> {
+    pub(crate) fn pass(&mut self, millis: u64, port: u16) -> Option<TcpHeader> {
         self.now = self.now + std::time::Duration::from_millis(millis);
         while self.shard.advance(self.now, 64) {}
         while self.shard.poll_event().is_some() {}
@@ -117,7 +117,7 @@ impl Server {
 }
 
 impl Peer {
-    fn new(host: u16, port: u16) -> Self {
+    pub(crate) fn new(host: u16, port: u16) -> Self {
         let seq = SeqNum::new(u32::from(port) << 16);
         Self { host, port, seq, ack: SeqNum::new(0), edge: seq, scale: 0 }
     }
@@ -131,7 +131,7 @@ impl Peer {
         server.take(self, ACK, self.seq, &[]);
     }
 
-    fn packet(&self, flags: TcpFlags, seq: SeqNum, text: &[u8]) -> Vec<u8> {
+    pub(crate) fn packet(&self, flags: TcpFlags, seq: SeqNum, text: &[u8]) -> Vec<u8> {
         let syn = flags.contains(TcpFlags::SYN);
         let options = TcpOptions {
             mss: syn.then_some(Mss::new(MSS as u16)),

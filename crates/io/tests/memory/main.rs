@@ -4,5 +4,6 @@
 #[path = "../../../../tests/harness/allocator.rs"]
 mod allocator;
 mod budget;
+mod captures;
 mod fragments;
 mod neighbours;

@@ -1,0 +1,39 @@
+//! What a capture makes a process hold beside its shard, however many flows strangers begin.
+
+use whimbrel_sim::recorder::{Recorder, RecorderConfig};
+use whimbrel_stack::{Medium, RxFrame};
+use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_wire::tcp::TcpFlags;
+
+use crate::allocator::held;
+use crate::budget::{Peer, Server};
+
+/// A flow, its state, and their place in a tree.
+const OF_FLOW: isize = 96;
+/// The flows whose states are remembered, and what a burst of frames is written into.
+const BOUND: isize = 65_536 * OF_FLOW + (256 << 10);
+
+#[test]
+fn states_of_flows_that_are_gone_are_forgotten() {
+    let mut server = Server::new(Tunables::default());
+    let base = held();
+    let mut recorder = Recorder::begin(RecorderConfig::new("whim0", Medium::Ip));
+    let (mut most, mut beside) = (0, held() - base);
+    for number in 0..300_000_u32 {
+        let peer = Peer::new((number >> 8) as u16, 1_024 + (number & 0xff) as u16);
+        let packet = peer.packet(TcpFlags::SYN, peer.seq, &[]);
+        let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
+        let before = held();
+        recorder.rx(server.now, &mut server.shard, &[RxFrame::new(&packet, meta)]);
+        let with_both = held();
+        let of_shard = server.shard.memory().held;
+        recorder.take().clear();
+        beside += with_both - before;
+        most = most.max(beside - of_shard as isize);
+        // The listener's entries time out without a packet that is recorded.
+        server.pass(if number % 4_000 == 0 { 120_000 } else { 0 }, peer.port);
+        beside += held() - with_both;
+    }
+    assert!((BOUND / 2..=BOUND).contains(&most), "{most} bytes");
+}
