@@ -20,6 +20,7 @@ use crate::report::{Form, Report};
 use crate::rules::Shorthand;
 use crate::serve::{self, ContentPlan, OtherServer};
 use crate::shards::Work;
+use crate::wrap::wrap;
 use crate::{output, proc, quantity, size};
 
 mod advice;
@@ -229,7 +230,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),
         Form::Csv => json::csv(&ran.outcome),
         Form::Text => {
-            let mut text = table::text(&plan, &ran) + &advice::text(&plan, &ran.outcome);
+            let advice = wrap(&advice::text(&plan, &ran.outcome), 2);
+            let mut text = table::text(&plan, &ran) + &advice;
             if let Some(theirs) =
                 ran.outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref())
             {

@@ -70,7 +70,7 @@ fn remedy(plan: &Plan, limit: Limit, gauge: &Gauge, rate: f64) -> String {
     let ceiling = most.filter(|(_, _, most)| EXPLAINS.contains(&(*most / rate))).map(
         |(window, rtt, most)| {
             let (window, rtt, most) = (transfer(window), quantity::show(rtt), bitrate(most));
-            format!("{window} in a round trip of {rtt} make at most {most}")
+            format!("{window} per {rtt} round trip: at most {most}")
         },
     );
     let window = window.filter(|_| ceiling.is_some());
@@ -84,7 +84,7 @@ fn remedy(plan: &Plan, limit: Limit, gauge: &Gauge, rate: f64) -> String {
         (Limit::App | Limit::Cwnd, _) | (Limit::Rwnd | Limit::Sndbuf, None) => None,
     };
     match (ceiling, remedy) {
-        (Some(ceiling), Some(remedy)) => format!("{ceiling}: {remedy}\n"),
+        (Some(ceiling), Some(remedy)) => format!("{ceiling}; {remedy}\n"),
         (Some(only), None) | (None, Some(only)) => format!("{only}\n"),
         (None, None) => String::new(),
     }

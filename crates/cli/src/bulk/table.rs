@@ -7,18 +7,20 @@ use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 
 use super::{Outcome, Plan, Ran, StreamOutcome};
+use crate::wrap::wrap;
 use crate::{output, quantity};
 
 /// The whole table.
 pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     let outcome = &ran.outcome;
-    let mut text = format!(
+    let headline = format!(
         "whimbrel {}  {}  over {}{}\n",
         env!("CARGO_PKG_VERSION"),
         ran.target,
         plan.ground.typed,
         output::on_shards(&plan.ground)
     );
+    let mut text = wrap(&headline, 4);
     let directions: &[Direction] = match plan.bulk.direction {
         Direction::Both => &[Direction::Send, Direction::Receive],
         Direction::Send => &[Direction::Send],
@@ -66,9 +68,8 @@ fn totals(outcome: &Outcome, direction: Direction) -> String {
     let mut line = |name: &str, (octets, seconds): (u64, f64), again: Option<u64>, role: &str| {
         let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
         let again = again.map_or(String::new(), |count| count.to_string());
-        let span = format!("{:>5.2}-{seconds:<6.2} sec", 0.0);
-        let moved = format!("{:>11}  {:>15}", transfer(octets), bitrate(rate));
-        let _ = writeln!(text, "[{name:>3}] {span}  {moved}  {again:>4}  {role:>24}");
+        let moved = format!("{:>11} {:>14}", transfer(octets), bitrate(rate));
+        let _ = writeln!(text, "[{name:>3}] {} {moved} {again:>4}  {role}", times(0.0, seconds));
     };
     let (ours, theirs) = match is_send(direction) {
         true => ("sender", "receiver"),
@@ -113,13 +114,20 @@ fn of_direction(
 /// Interval, transfer and rate.
 fn span(sample: &Sample, octets: u64) -> String {
     let length = sample.until.saturating_sub(sample.from);
-    format!(
-        "{:>5.2}-{:<6.2} sec  {:>11}  {:>15}",
-        sample.from.as_secs_f64(),
-        sample.until.as_secs_f64(),
-        transfer(octets),
-        bitrate(per_second(octets * 8, length))
-    )
+    let rate = bitrate(per_second(octets * 8, length));
+    let (from, until) = (sample.from.as_secs_f64(), sample.until.as_secs_f64());
+    format!("{} {:>11} {rate:>14}", times(from, until), transfer(octets))
+}
+
+/// From when until when, seconds: as exact as the column is wide.
+fn times(from: f64, until: f64) -> String {
+    let places = if until < 100.0 { 2 } else { 1 };
+    format!("{from:>5.places$}-{until:<5.places$}")
+}
+
+/// A number of bytes in five columns.
+fn short(octets: u64) -> String {
+    transfer(octets).trim_end_matches("Bytes").replace(' ', "")
 }
 
 /// What the sender knew; `last` is how much it had sent again before.
@@ -134,11 +142,11 @@ fn sender(sample: &Sample, last: &mut u64) -> String {
         },
     );
     format!(
-        "  {retransmits:>4}  {:>9}  {:>9}  {:>7}  {}",
-        transfer(gauge.cwnd),
-        transfer(gauge.rwnd),
+        " {retransmits:>4} {:>5} {:>5} {:>7} {}",
+        short(gauge.cwnd),
+        short(gauge.rwnd),
         gauge.rtt.map_or("-".into(), quantity::show),
-        limited(&sample.shares)
+        if sample.omitted { String::new() } else { limited(&sample.shares) }
     )
 }
 
@@ -168,6 +176,6 @@ pub(super) fn span_seconds(from: Duration, until: Duration) -> f64 {
     until.saturating_sub(from).as_secs_f64()
 }
 
-const SENDING: &str = "[ ID] Interval              Transfer          Bitrate   Retr       Cwnd       \
-                       Rwnd      RTT  Limited by\n";
-const RECEIVING: &str = "[ ID] Interval              Transfer          Bitrate\n";
+const SENDING: &str =
+    "[ ID] Interval, s    Transfer        Bitrate Retr  Cwnd  Rwnd     RTT Limited by\n";
+const RECEIVING: &str = "[ ID] Interval, s    Transfer        Bitrate\n";

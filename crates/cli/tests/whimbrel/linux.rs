@@ -34,8 +34,9 @@ fn linux_does_as_the_scripts_say_but_for_what_is_listed() {
     }
     let listed = listed();
     let mut found = deviations(FOLDERS.map(str::to_owned).into());
-    // Real time: what came late the first time may come in time alone.
-    for _ in 0..3 {
+    // Real time: what came late the first time may come in time alone; and whether Linux acknowledges a
+    // FIN at once or 40 ms later nobody knows.
+    for _ in 0..8 {
         let unlisted = found.beyond(&listed);
         if unlisted.is_empty() {
             break;
@@ -78,16 +79,26 @@ fn deviations(paths: Vec<String>) -> Deviations {
     if strict.is_empty() {
         return Deviations::default();
     }
+    // Of what passes now without any rule it was but the moment.
+    let mut others = strict.clone();
     let only_push = |file: &Value| {
-        let rules = file["rules"].as_array();
-        file["verdict"] == "passed" && rules.is_some_and(|it| it.iter().all(|rule| rule == "push"))
+        let rules = file["rules"].as_array().filter(|_| file["verdict"] == "passed");
+        let passes = rules.is_some_and(|rules| rules.iter().all(|rule| rule == "push"));
+        if passes {
+            others.remove(&name(&file["path"]));
+        }
+        passes && rules.is_some_and(|rules| !rules.is_empty())
     };
-    let paths: Vec<String> = strict.iter().cloned().collect();
+    let paths: Vec<String> = strict.into_iter().collect();
     let push = run(&paths, "--semantic", only_push);
-    Deviations { others: strict.difference(&push).cloned().collect(), push }
+    Deviations { push, others }
 }
 
-fn run(paths: &[String], mode: &str, is_wanted: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+fn run(
+    paths: &[String],
+    mode: &str,
+    mut is_wanted: impl FnMut(&Value) -> bool,
+) -> BTreeSet<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(["script", "run", "--against", "kernel", "--json", "-j", "16", mode]);
     let output = output(command.args(paths).current_dir(FOLDER));

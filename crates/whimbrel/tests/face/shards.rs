@@ -101,13 +101,13 @@ async fn no_shard_waits_for_the_connections_of_another() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_that_await_a_connection_hear_of_it_from_whichever_shard() {
     let world = World::of_shards(4, 1);
-    let listener = std::sync::Arc::new(world.listener().await);
+    let listener = Arc::new(world.listener().await);
     // One that gave up is not missed.
     let gave_up = tokio::time::timeout(std::time::Duration::from_millis(5), listener.accept());
     assert!(gave_up.await.is_err());
     let tasks: Vec<_> = (0..8)
         .map(|_| {
-            let listener = std::sync::Arc::clone(&listener);
+            let listener = Arc::clone(&listener);
             tokio::spawn(async move { listener.accept().await.unwrap().1.port() })
         })
         .collect();
