@@ -158,6 +158,8 @@ impl Connection {
         }
         if options.window_scale.is_none() {
             (self.send_scale, self.recv_scale) = (WindowScale::ZERO, WindowScale::ZERO);
+            // A window that was rounded up to a unit of the scale may be beyond the buffer by less.
+            self.flags.set(Flags::OVERPROMISED);
         }
         self.flags.set(Flags::RETRANSMIT);
     }
