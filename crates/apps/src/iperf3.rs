@@ -127,7 +127,7 @@ pub enum Refusal {
     Parameters = 114,
     /// Results that cannot be read.
     Results = 117,
-    /// Not TCP.
+    /// Another protocol than TCP was asked for.
     Protocol = 131,
     /// Larger buffers than a client may have made here.
     Buffers = 141,
@@ -183,9 +183,9 @@ pub enum Fault {
     Denied,
     /// The server refused it, by these numbers of iperf3's and of the system's.
     Refused {
-        /// `i_errno`.
+        /// What failed, by iperf3's own numbers (its `i_errno`).
         code: u32,
-        /// `errno`.
+        /// Why it failed, by the system's numbers; 0 if no call of the system did.
         errno: u32,
     },
     /// This server refused it.

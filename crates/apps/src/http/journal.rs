@@ -21,7 +21,7 @@ pub struct Exchange {
     pub sent: u64,
 }
 
-/// Keeps a log.
+/// Told of every exchange of an HTTP server, to keep an access log.
 pub trait Journal {
     /// An exchange is over. Called on the thread of the server, which waits meanwhile.
     fn note(&mut self, exchange: &Exchange);

@@ -36,7 +36,7 @@ enum Phase {
     Creating,
     /// All are open.
     Created,
-    /// Bytes flow.
+    /// The test runs: the streams carry bytes until its end.
     Running,
     /// They do not any more.
     Ending,

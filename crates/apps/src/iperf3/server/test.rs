@@ -38,7 +38,7 @@ enum Phase {
     Parameters,
     /// It is to open its streams.
     Streams,
-    /// Bytes flow.
+    /// The test runs: the streams carry bytes until its end.
     Running,
     /// The client is to say what it counted.
     Results,
