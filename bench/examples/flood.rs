@@ -7,12 +7,12 @@
 
 use std::time::Instant as Clock;
 
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::table::Secrets;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{
     Address, Endpoint, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, TrafficClass, WindowScale,

@@ -7,12 +7,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
     ShardConfig, TxBatch,
 };
-use whimbrel_tcp::table::Secrets;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Failure;

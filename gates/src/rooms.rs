@@ -110,8 +110,9 @@ fn string(value: &Value) -> &str {
 }
 
 /// Each room may use those before it. Crates in one room do not know each other.
-const ROOMS: [&[&str]; 9] = [
+const ROOMS: [&[&str]; 10] = [
     &["whimbrel-wire"],
+    &["whimbrel-base"],
     &["whimbrel-tcp"],
     &["whimbrel-stack"],
     &["whimbrel-posix", "whimbrel-link"],

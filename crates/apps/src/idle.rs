@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// The places in use, the longest silent first.
 #[derive(Debug)]

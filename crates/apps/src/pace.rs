@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use crate::idle::IdleList;
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use crate::iperf3;
 use crate::pace::Pace;

@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use crate::pace::{Pace, Pacing};
 use crate::transport::{Happening, Transport};

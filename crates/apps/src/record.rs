@@ -5,7 +5,8 @@ use core::ops::AddAssign;
 use core::time::Duration;
 
 use hdrhistogram::Histogram;
-use whimbrel_tcp::Instant;
+
+use whimbrel_base::Instant;
 
 use crate::Trouble;
 use crate::transport::PortShortage;

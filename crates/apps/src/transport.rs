@@ -7,8 +7,8 @@ use alloc::string::String;
 use core::fmt::Debug;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 

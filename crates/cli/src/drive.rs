@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use whimbrel_apps::{Model, Part, Transport};
+use whimbrel_base::Instant;
 use whimbrel_io::process::{CpuTime, cpu_time};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::steering::SteeringCounters;
@@ -14,7 +15,7 @@ use whimbrel_io::{Clock, Stop, WireSpec};
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::shard::{Census, StateCounts};
 use whimbrel_stack::{Capabilities, Shard};
-use whimbrel_tcp::{Counters, Instant};
+use whimbrel_tcp::Counters;
 use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 use whimbrel_apps::condition::Measure;
 use whimbrel_apps::{Condition, Pace};
+use whimbrel_base::Secrets;
 use whimbrel_io::{WireSpec, entropy};
 use whimbrel_link::Probability;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CapturePlan};

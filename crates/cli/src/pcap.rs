@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use whimbrel_base::Instant;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
     Activity, Clock, Device, PacketWire, PcapWire, Port, Steered, Stop, Tap, Tun, UnixWire, Waker,
     WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Medium, Shard, ShardConfig};
-use whimbrel_tcp::Instant;
 
 use crate::capture::{self, CapturePlan, Place, Rotate};
 use crate::failure::Failure;

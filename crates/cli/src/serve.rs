@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::Args;
+use whimbrel_base::Secrets;
 use whimbrel_io::signals::Question;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
@@ -11,7 +12,6 @@ use whimbrel_io::{
     Tun, TunConfig, UnixWire, Waker, WireSpec, Worker,
 };
 use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
-use whimbrel_tcp::table::Secrets;
 
 use crate::capture::{self, CaptureOption, CapturePlan};
 use crate::drive::{self, Ran, StackState, SteeringOf};

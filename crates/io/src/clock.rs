@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// A monotonic clock that starts at zero: a shard's own time. A worker, its device and its port
 /// share one by copying it.

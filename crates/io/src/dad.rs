@@ -6,10 +6,10 @@
 
 use std::io;
 
+use whimbrel_base::Secrets;
 use whimbrel_stack::link::{AddressCheck, AddressConflict};
 use whimbrel_stack::{InterfaceAddress, Medium, Shard, ShardConfig, TxBatch};
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, MacAddress};
 
 use crate::sys::{Interest, PollFd, ppoll};

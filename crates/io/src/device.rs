@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use whimbrel_base::Instant;
 use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
-use whimbrel_tcp::Instant;
 
 /// A device with one queue in each direction, driven by one thread and never blocking.
 ///

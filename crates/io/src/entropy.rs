@@ -1,6 +1,6 @@
 //! Keys and stations from the system's entropy.
 
-use whimbrel_tcp::table::Secrets;
+use whimbrel_base::Secrets;
 use whimbrel_wire::MacAddress;
 
 /// The system gave no entropy.

@@ -8,8 +8,8 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, fmt, fs, io};
 
+use whimbrel_base::{Key, Secrets};
 use whimbrel_stack::Shard;
-use whimbrel_tcp::table::{Key, Secrets};
 
 /// The key of a group: 16 octets, written as 32 hexadecimal digits.
 ///

@@ -14,9 +14,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_link::{LinkConfig, LinkCounters, cut};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
-use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_tcp::SegMeta;
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::{Clock, Waker};

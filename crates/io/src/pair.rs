@@ -10,9 +10,10 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_link::{LinkConfig, LinkCounters};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Shard, Steering, TxBatch};
-use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_tcp::SegMeta;
 
 use crate::device::MAX_BURST;
 use crate::mem::Line;

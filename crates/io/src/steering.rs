@@ -15,8 +15,8 @@ use std::io;
 use std::ops::AddAssign;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use whimbrel_base::Instant;
 use whimbrel_stack::{Capabilities, Medium, RxFrame, TxBatch, queue_between};
-use whimbrel_tcp::Instant;
 use whimbrel_wire::QuotedSegment;
 use whimbrel_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, IpHeader, Protocol};
 

@@ -4,9 +4,9 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use whimbrel_base::Instant;
 use whimbrel_sim::recorder::Recorder;
 use whimbrel_stack::{RxFrame, Shard, TxBatch};
-use whimbrel_tcp::Instant;
 
 use crate::Stop;
 

@@ -4,9 +4,9 @@ use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{Shard, TxBatch};
-use whimbrel_tcp::Instant;
 
 use crate::device::{Device, TxOutcome};
 use crate::sys::{Interest, PollFd, ppoll};

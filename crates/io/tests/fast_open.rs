@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_posix::{Errno, MsgFlags, OptionValue, SocketFlags, SocketOption};
 use whimbrel_sim::script::call::{Call, WriteCall, Writing};
 use whimbrel_sim::script::host::{Network, ScriptHost};
@@ -16,8 +17,7 @@ use whimbrel_stack::{
     Steering, TxBatch,
 };
 use whimbrel_tcp::conn::{SocketOptions, State};
-use whimbrel_tcp::table::Secrets;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::Endpoint;
 
 use peer::{Peer, kernel, octets, read, write};

@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::{in_namespace, in_namespace_with};
+use whimbrel_base::Instant;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::worker::Ended;
 use whimbrel_io::{
     Activity, Clock, Device, PacketWire, Port, Steered, Stop, Tun, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Event, Handle, ListenerId, Shard, ShardConfig, Steering, queue_between};
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
 
 mod common;

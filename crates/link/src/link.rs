@@ -15,7 +15,8 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_base::Instant;
+use whimbrel_tcp::TxSegment;
 
 use crate::config::{BurstLoss, LinkConfig, Probability, QueueLimit};
 use crate::{Fate, LinkCounters, Loss, cut};

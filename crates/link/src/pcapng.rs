@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// Writes one section: begin it with [`Section::begin`], then describe interfaces, then packets.
 #[derive(Debug)]

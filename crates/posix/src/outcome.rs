@@ -1,6 +1,6 @@
 //! What comes of a call: a result, or something to wait for.
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use crate::{Errno, Fd};
 

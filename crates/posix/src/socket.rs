@@ -2,10 +2,9 @@
 
 use alloc::boxed::Box;
 
+use whimbrel_base::{Instant, Key};
 use whimbrel_stack::{Handle, ListenerId};
-use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::SocketOptions;
-use whimbrel_tcp::table::Key;
 use whimbrel_wire::{Endpoint, SeqNum};
 
 use crate::{Domain, Errno, Linger};

@@ -6,10 +6,10 @@
 
 use core::time::Duration;
 
+use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::conn::{Limit, Snapshot, State, Tally};
 use whimbrel_tcp::recovery::CaState;
 use whimbrel_tcp::table::Listener;
-use whimbrel_tcp::{Instant, Tick};
 
 use crate::state::{self, number_of};
 

@@ -1,9 +1,9 @@
 //! What the hosts of a world sent, as a capture file: each packet once, at its sender, with a
 //! comment if its link harmed it.
 
+use whimbrel_base::Instant;
 use whimbrel_link::Fate;
 use whimbrel_link::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
-use whimbrel_tcp::Instant;
 
 /// A capture under way.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! A host in the world: a shard, and the application on it.
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_stack::{RxFrame, Shard, TxBatch};
-use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_tcp::SegMeta;
 
 /// What runs on a host. Called whenever something happened there that it may care about.
 pub trait Application {

@@ -13,8 +13,9 @@ mod stream;
 use std::fmt;
 use std::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_stack::shard::Census;
-use whimbrel_tcp::{Counters, Instant};
+use whimbrel_tcp::Counters;
 
 use crate::pair::Pair;
 use crate::world::{Checks, Limits, Stuck};

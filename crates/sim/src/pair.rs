@@ -1,10 +1,10 @@
 //! The world of most tests: a client, a server, and a link each way.
 
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_link::{LinkConfig, LinkState};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
-use whimbrel_tcp::table::Secrets;
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family};
 
 use crate::host::{Application, HostId};

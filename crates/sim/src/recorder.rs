@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::slice;
 
+use whimbrel_base::Instant;
 use whimbrel_link::filter::Filter;
 use whimbrel_link::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
 use whimbrel_stack::ip::IpCounters;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Medium, RxFrame, Shard};
-use whimbrel_tcp::{Counters, Instant, TxSegment};
+use whimbrel_tcp::{Counters, TxSegment};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Endpoint, EthernetHeader, Flow, IpHeader, Protocol};
 

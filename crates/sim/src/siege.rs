@@ -22,10 +22,11 @@ mod text;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_stack::shard::Census;
 use whimbrel_stack::{Event, Handle, ListenerId, RxFrame, Shard, TxBatch};
+use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{Instant, SegMeta};
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol};
 

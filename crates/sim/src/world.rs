@@ -10,9 +10,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_link::{Fate, Link, LinkConfig, LinkState, Loss, cut};
 use whimbrel_stack::Shard;
-use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, IpHeader};
 
 use crate::capture::Capture;

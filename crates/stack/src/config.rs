@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_base::Secrets;
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, MacAddress};
 
 /// Everything that a [`Shard`](crate::Shard) needs to know to be a host.

@@ -1,8 +1,8 @@
 //! The connections of a shard, each with what the shard itself must know of it.
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::{Instant, Slab};
 use whimbrel_tcp::conn::Connection;
-use whimbrel_tcp::table::{FlowHash, Opener, Slab};
+use whimbrel_tcp::table::{FlowHash, Opener};
 
 use crate::ip::FlowKey;
 use crate::wheel::{TimerNode, TimerNodes};

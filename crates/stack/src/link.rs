@@ -22,7 +22,8 @@ pub mod neighbours;
 
 use alloc::collections::VecDeque;
 
-use whimbrel_tcp::{Instant, Tunables, TxSegment};
+use whimbrel_base::Instant;
+use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::{Address, ArpPacket};
 

@@ -1,9 +1,8 @@
 //! Every record of every flow, and the one table that finds it.
 
+use whimbrel_base::Key;
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::table::{
-    FlowHash, FlowHasher, FlowTable, Key, Kind, Record, SynCache, TimeWaits,
-};
+use whimbrel_tcp::table::{FlowHash, FlowHasher, FlowTable, Kind, Record, SynCache, TimeWaits};
 
 use crate::connections::Connections;
 use crate::ip::FlowKey;

@@ -39,12 +39,13 @@ mod ports;
 mod settings;
 mod settle;
 
+use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::context::ColdPool;
 use whimbrel_tcp::table::{
-    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, PortRange, Ports,
+    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
 };
-use whimbrel_tcp::{Context, Counters, Instant, Tick, Tunables};
+use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::ports::SourcePool;
@@ -111,7 +112,7 @@ impl Shard {
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {
         let ShardConfig { tunables, secrets, capabilities, addresses, routes } = config;
         tunables.validate()?;
-        let range = PortRange::from_tunables(&tunables)?;
+        let range = tunables.port_range()?;
         let routes = Routes::new(&addresses, &routes)?;
         let addresses = Addresses::new(&addresses)?;
         check_mtu(capabilities.mtu, &addresses)?;

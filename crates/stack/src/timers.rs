@@ -12,7 +12,7 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use crate::connections::{Connections, Slot};
 use crate::wheel::Wheel;

@@ -25,7 +25,7 @@
 //! among a million in turn; to cascade and fire one of a million 165 ns (117-172), its cache misses
 //! included.
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// What a record holds for the one timer it has: 12 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -27,16 +27,17 @@ mod urgent;
 
 use alloc::boxed::Box;
 
+use whimbrel_base::Tick;
 use whimbrel_wire::tcp::SackBlock;
 use whimbrel_wire::{Address, SeqNum, WindowScale};
 
+use crate::Context;
 use crate::cc::NewReno;
 use crate::context::ColdPool;
 use crate::recovery::Recovery;
 use crate::recv::{RecvBuffer, RecvSequence};
 use crate::send::{RttEstimator, SendBuffer, SendSequence};
 use crate::verdict::CloseReason;
-use crate::{Context, Tick};
 
 pub use attempt::Attempt;
 pub use close::{Remains, WriteClosed};

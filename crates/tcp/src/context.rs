@@ -4,10 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytes::{Bytes, BytesMut};
+use whimbrel_base::{Instant, Tick};
 
 use crate::budget::Budget;
 use crate::conn::{Cold, Ledger};
-use crate::time::{Instant, Tick};
 use crate::{Counters, Tunables};
 
 /// The surroundings of one call into the protocol.

@@ -23,13 +23,11 @@ pub mod recv;
 pub mod segment;
 pub mod send;
 pub mod table;
-pub mod time;
 pub mod tunables;
 pub mod verdict;
 
 pub use context::Context;
 pub use counters::Counters;
 pub use segment::{Payload, RxSegment, SegMeta, Slices, TxSegment};
-pub use time::{Instant, Micros, Tick};
 pub use tunables::{InvalidTunable, TUNABLES, TunableError, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};

@@ -7,9 +7,6 @@ pub mod flow_table;
 pub mod identity;
 pub mod listeners;
 pub mod ports;
-pub mod secrets;
-mod sip;
-pub mod slab;
 pub mod syn_cache;
 pub mod syn_entry;
 pub mod time_wait;
@@ -23,11 +20,7 @@ pub use identity::Identity;
 pub use listeners::{
     AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
 };
-pub use ports::{
-    Destination, PortRange, PortUse, Ports, PortsExhausted, ReservedPorts, Stamped, Taken,
-};
-pub use secrets::{Key, Secrets};
-pub use slab::Slab;
+pub use ports::{Destination, PortUse, Ports, PortsExhausted, Stamped, Taken};
 pub use syn_cache::{Due, SynCache, SynCacheFull};
 pub use syn_entry::{Announced, FastOpenForm, PassiveOpen, SynEntry, SynStep};
 pub use time_wait::{

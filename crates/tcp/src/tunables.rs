@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::time::Duration;
 
+use whimbrel_base::{Micros, PortRange, ReservedPorts};
 use whimbrel_wire::tcp::OptionOrder;
 use whimbrel_wire::{Address, Mss};
 
@@ -30,8 +31,6 @@ use self::declare::{optional, tunables};
 use self::info::{Limits, place};
 use self::names::{Named, find_one};
 use self::value::{Value, print_time};
-use crate::Micros;
-use crate::table::{PortRange, ReservedPorts};
 
 pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
@@ -53,7 +52,7 @@ impl Tunables {
                 return Err(InvalidTunable::new(info, info.name.text, &info.value(self), place));
             }
         }
-        PortRange::from_tunables(self)?;
+        self.port_range()?;
         let (least_rto, max_rto) =
             (self.initial_rto.max(self.min_rto.into()), Duration::from(self.max_rto));
         if max_rto < least_rto {
@@ -63,6 +62,12 @@ impl Tunables {
             return Err(InvalidTunable::against("net.ipv4.tcp_rto_max_ms", value, accepted));
         }
         Ok(())
+    }
+
+    /// The ephemeral ports, or why the tunables name none.
+    pub fn port_range(&self) -> Result<PortRange, InvalidTunable> {
+        let (first, last) = (self.port_first, self.port_last);
+        PortRange::new(first, last).ok_or_else(|| InvalidTunable::port_range(first, last))
     }
 
     /// Sets the tunable, or the group, that has this name, alias or field name, to what `value`

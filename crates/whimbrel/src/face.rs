@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port};
 use whimbrel_stack::{Event, Handle, ListenerId, Shard};
-use whimbrel_tcp::{CloseReason, Instant};
+use whimbrel_tcp::CloseReason;
 
 use crate::backlog::{Accepted, Backlog};
 use crate::cell::{Flags, StreamCell, StreamState};

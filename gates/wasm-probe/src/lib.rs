@@ -14,6 +14,7 @@ use bytes::Bytes;
 use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
 use whimbrel_sim::script::ast::{Snippet, Statement, Term};
@@ -25,8 +26,8 @@ use whimbrel_sim::script::snippet::{self, Variables};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, Profile, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::table::{FlowHasher, Secrets};
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::table::FlowHasher;
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint, SeqNum};
 
 /// Links `apps`, `stack` and through them all of `tcp`: a server takes a frame and answers.
@@ -93,6 +94,13 @@ pub extern "C" fn probe_tcp(seed: u64, port: u16) -> bool {
     let hasher = FlowHasher::new(&Secrets::from_seed(seed).flows);
     let hash = |port| hasher.hash(&Address::from_v4_octets([10, 0, 0, 1]), port, 80, 0);
     hash(port) == hash(80)
+}
+
+/// Links `base`: keys from a seed, and their hash.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_base(seed: u64, millis: u64) -> u64 {
+    let hash = Secrets::from_seed(seed).ports.prf().hash(&millis.to_be_bytes());
+    Instant::from_millis(millis).as_nanos() ^ hash
 }
 
 /// Links `wire`.

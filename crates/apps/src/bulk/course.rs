@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::{
     Bulk, Direction, GRACE, Happening, Life, Peer, Reading, Stream, Totals, Transport, Trouble,

@@ -1,8 +1,8 @@
 //! The server over a transport: one [`Connection`] for each of the transport's.
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
-use whimbrel_tcp::Instant;
 
 use super::connection::{Connection, Step};
 use super::{HttpDate, Journal, Limits, Site, Status, Terms};

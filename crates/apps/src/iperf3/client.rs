@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
 
 use super::{
     Awaited, Control, Fault, Parameters, Processors, Protocol, Results, State, StreamResult,
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::bulk::{Bulk, Direction, Terms, Until};
 use crate::transport::{Opening, Transport, Trouble, Unopened};
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 
 /// Whoever speaks with a server.

@@ -7,7 +7,7 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::{COOKIE, Cookie, Refusal, State};
 use crate::bulk::Effort;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// The moments at which exchanges fall due: at a constant rate, or whenever somebody asks.
 #[derive(Clone, Debug)]

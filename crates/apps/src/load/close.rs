@@ -3,7 +3,7 @@
 use core::ops::AddAssign;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::slot::Stage;
 use super::{Correction, Life, Load, Until};

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::fmt::Debug;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::slot::Slot;
 use super::{Life, Load};

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use crate::Record;
 use crate::record::per_second;

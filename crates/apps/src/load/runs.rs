@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::controls::Steered;
 use super::{Close, Confidence, Controls, Council, Load, Motion, Plan, Stretch};

@@ -1,7 +1,7 @@
 //! The place of one connection of a load.
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::plan::{Answer, Exchange};
 use crate::Trouble;

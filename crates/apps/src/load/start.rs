@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 
 use super::slot::{Reader, Stage, Times};

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// Time that can be stopped. While it never was, it is the transport's.
 #[derive(Clone, Copy, Default, Debug)]

@@ -8,8 +8,8 @@ use whimbrel_apps::iperf3::{COOKIE, Cookie, Fault, Refusal, Server, Settings};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::transport::Opening;
 use whimbrel_apps::{Happening, Model, Reading, Transport};
+use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
-use whimbrel_tcp::Instant;
 
 use crate::bulk;
 use crate::world::{Nobody, Ran, target};

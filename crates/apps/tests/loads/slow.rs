@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
 use whimbrel_apps::{Happening, Model, Reading, Transport};
+use whimbrel_base::Instant;
 use whimbrel_stack::{Handle, Shard};
-use whimbrel_tcp::Instant;
 
 use crate::world::{Ran, target};
 

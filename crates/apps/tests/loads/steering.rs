@@ -12,9 +12,10 @@ use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::Connections;
 use whimbrel_apps::transport::Transport;
 use whimbrel_apps::{Model, Part, Record, Trouble};
+use whimbrel_base::Instant;
 use whimbrel_sim::pair::PairConfig;
 use whimbrel_stack::Shard;
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_tcp::Tunables;
 
 use crate::exchanges;
 use crate::world::{Nobody, Ran};

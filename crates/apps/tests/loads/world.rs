@@ -1,11 +1,11 @@
 //! A client and a server of this crate on the hosts of a simulated world.
 
 use whimbrel_apps::{Model, Transport};
+use whimbrel_base::Instant;
 use whimbrel_sim::host::Application;
 use whimbrel_sim::pair::{Pair, PairConfig, server_at};
 use whimbrel_sim::world::Limits;
 use whimbrel_stack::Shard;
-use whimbrel_tcp::Instant;
 use whimbrel_wire::{Endpoint, Family};
 
 /// Where the server of a world listens.

@@ -6,7 +6,7 @@ use whimbrel_apps::bulk::{self, Bulk, Direction, Peer, Sample, Until, bitrate};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::{Model, Part, Transport, iperf3};
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
 use super::{Outcome, Plan, StreamOutcome, json};

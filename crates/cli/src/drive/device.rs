@@ -4,14 +4,13 @@ use std::thread;
 use std::time::Duration;
 
 use whimbrel_apps::Part;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{
     Activity, Clock, Device, PacketWire, Port, Steered, Stop, Tun, UnixWire, Waker, WireSpec,
     Worker,
 };
 use whimbrel_stack::{Shard, ShardConfig};
-use whimbrel_tcp::Instant;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, Watcher};

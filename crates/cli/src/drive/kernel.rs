@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use whimbrel_apps::{Model, Part};
+use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
-use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::WATCH;

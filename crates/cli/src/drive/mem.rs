@@ -4,13 +4,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 
 use whimbrel_apps::Part;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, MemPair, MemTime, Port, Stop, entropy};
 use whimbrel_link::{LinkConfig, LinkCounters};
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
-use whimbrel_tcp::Instant;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::{ClientPort, ServerPort, Watcher};

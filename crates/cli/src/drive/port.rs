@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use whimbrel_apps::Model;
+use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Activity, Port, Stop};
 use whimbrel_stack::Shard;
 use whimbrel_stack::link::AddressConflict;
-use whimbrel_tcp::Instant;
 
 use super::{BUDGET, Job, Watch};
 use crate::failure::{Failure, tell_conflict};

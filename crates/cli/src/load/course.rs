@@ -8,7 +8,7 @@ use whimbrel_apps::load::{Runs, States, Until};
 use whimbrel_apps::record::{Intervals, per_second};
 use whimbrel_apps::transport::Standing;
 use whimbrel_apps::{Model, Record, Transport, Trouble};
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use crate::{progress, quantity};
 

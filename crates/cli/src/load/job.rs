@@ -7,7 +7,7 @@ use whimbrel_apps::http::{FixedBody, HttpServer};
 use whimbrel_apps::load::{self, FastOpen, Repeat, Runs, Until};
 use whimbrel_apps::record::Intervals;
 use whimbrel_apps::{Model, Part, Transport};
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
 use super::course::{Course, Life};

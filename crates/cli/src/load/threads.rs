@@ -8,9 +8,9 @@ use std::time::Duration;
 use whimbrel_apps::Part;
 use whimbrel_apps::http::{FixedBody, HttpServer};
 use whimbrel_apps::load::Runs;
+use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
-use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use super::course::Course;

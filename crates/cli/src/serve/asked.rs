@@ -9,11 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use whimbrel_apps::http::Statistics;
+use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::signals::Question;
 use whimbrel_io::{Clock, Stop, Waker};
 use whimbrel_stack::Shard;
-use whimbrel_tcp::Instant;
 
 use super::access_log::{AccessLog, LogLines};
 use super::board::{StackTotals, Totals};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port, Stop};
 use whimbrel_stack::Shard;
-use whimbrel_tcp::Instant;
 
 use super::port::ServePort;
 use super::report;

@@ -17,7 +17,7 @@ use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Limits, Site, Statistic
 use whimbrel_apps::idle::IdleList;
 use whimbrel_apps::pace::{Pace, Pacing};
 use whimbrel_apps::{Happening, Model, Reading, Transport};
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
 use answer::{Answerer, Common, Shared};

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whimbrel_apps::Model;
 use whimbrel_apps::http::HttpDate;
+use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port};
 use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{ListenerId, Shard};
-use whimbrel_tcp::Instant;
 
 use super::asked::{Answer, Desk};
 use super::board::{Board, Totals};

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use whimbrel_apps::http::Statistics;
+use whimbrel_base::Instant;
 use whimbrel_io::WireSpec;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_stack::shard::{Census, Memory, SocketState, StateCounts};
-use whimbrel_tcp::{Counters, Instant};
+use whimbrel_tcp::Counters;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::access_log::LogLines;

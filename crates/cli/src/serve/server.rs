@@ -2,7 +2,7 @@
 
 use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Statistics};
 use whimbrel_apps::{Model, PeerServer, Transport, iperf3};
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::access_log::AccessLog;
 use super::content::Content;

@@ -15,7 +15,7 @@ use whimbrel_apps::http::{FixedBody, Limits};
 use whimbrel_apps::pace::Pace;
 use whimbrel_apps::transport::{Gauge, Opening, Standing, Unopened};
 use whimbrel_apps::{Happening, Model, Reading, Transport, Trouble};
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
 use allocator::held;

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::{Device, UnixConfig, UnixWire};
 use whimbrel_stack::{InterfaceAddress, Shard, ShardConfig, TxBatch};
-use whimbrel_tcp::Instant;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::running::{Running, await_that, fail, succeed};

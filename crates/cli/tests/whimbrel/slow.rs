@@ -10,11 +10,12 @@ use std::time::{Duration, Instant as WallInstant};
 
 use bytes::Bytes;
 use whimbrel_apps::{Happening, Reading, Transport};
+use whimbrel_base::Instant;
 use whimbrel_io::{
     Activity, Clock, Device, Port, Stop, UnixWire, Waker, WireSpec, Worker, entropy,
 };
 use whimbrel_stack::{Handle, Shard, ShardConfig};
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::running::Running;

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_link::{Link, LinkConfig, LinkCounters};
-use whimbrel_tcp::Instant;
 
 use crate::Waker;
 use crate::device::MAX_BURST;

@@ -1,9 +1,9 @@
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
+use whimbrel_base::Secrets;
 use whimbrel_stack::{Event, InterfaceAddress, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;

@@ -1,6 +1,6 @@
 use bytes::Bytes;
+use whimbrel_base::Secrets;
 use whimbrel_stack::{Event, InterfaceAddress, Recv, ShardConfig};
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_link::{Link, LinkConfig, LinkCounters, cut};
-use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_tcp::TxSegment;
 
 use crate::device::MAX_BURST;
 use crate::mem::Line;

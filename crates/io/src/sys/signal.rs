@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use signal_hook::{SigId, low_level};
-use whimbrel_tcp::Instant;
+
+use whimbrel_base::Instant;
 
 use crate::Clock;
 

@@ -7,10 +7,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_io::worker::Ended;
 use whimbrel_io::{Activity, Clock, Device, Port, Stop, Waker, WireSpec, Worker, entropy};
 use whimbrel_stack::{Event, Handle, Shard, ShardConfig};
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);

@@ -2,14 +2,14 @@
 //! counted. And that it keeps within its budget, whoever sends.
 
 use bytes::Bytes;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard, ShardConfig,
     TxBatch,
 };
 use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::table::Secrets;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{
     Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, TrafficClass,

@@ -1,11 +1,11 @@
 //! What fragments that never become whole really take of memory, and what each costs in work: a
 //! shard, with every allocation counted.
 
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::table::Secrets;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol, TrafficClass};
 
 use crate::allocator::held;

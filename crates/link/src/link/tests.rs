@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::{Link, LinkState};
 use crate::{Fate, LinkConfig, Loss};

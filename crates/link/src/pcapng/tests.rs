@@ -1,7 +1,8 @@
 //! What was written, read by somebody else's parser.
 
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, OptionCode, parse_block_le};
-use whimbrel_tcp::Instant;
+
+use whimbrel_base::Instant;
 
 use super::{Direction, LinkType, PacketNote, Section};
 

@@ -1,7 +1,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::*;
 use crate::pcapng::{PacketNote, Section};

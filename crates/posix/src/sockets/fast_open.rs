@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_tcp::table::Key;
+use whimbrel_base::Key;
 use whimbrel_wire::Endpoint;
 
 use super::Sockets;

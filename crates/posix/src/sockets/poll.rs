@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Bound;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::Sockets;
 use crate::descriptor::File;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::world::{Side, World, recv_now, send_now, set, stream};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::world::{Side, World, get, nonblocking, recv_now, send_now, server_at, set, stream};
 use crate::{Errno, Fd, Outcome, PollEvents, PollFd, Shut, SocketFlags, SocketOption, Sockets};

@@ -153,7 +153,7 @@ fn no_more_than_the_low_water_mark_waits_unsent() {
     let mut polled =
         [PollFd { fd: client, events: PollEvents::POLLOUT, revents: PollEvents::NONE }];
     let mut poll = |world: &mut World| {
-        world.client.poll(&mut polled, whimbrel_tcp::Instant::ZERO).done().expect("no wait")
+        world.client.poll(&mut polled, whimbrel_base::Instant::ZERO).done().expect("no wait")
     };
     assert_eq!(poll(&mut world), Ok(0));
     world.run(Duration::from_micros(1));

@@ -1,7 +1,7 @@
 //! `recv` and `send`, blocking and not, and their flags.
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::world::{Side, World, nonblocking, recv_now, recv_with, send_now, set, stream};
 use crate::{

@@ -1,7 +1,7 @@
 //! Urgent data, sent and received, by Linux' calls.
 
 use bytes::Bytes;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::world::{Sent, Side, World, recv_now, recv_with, send_now, set};

@@ -5,12 +5,12 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use bytes::Bytes;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::shard::{Census, SocketState};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::table::Secrets;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Address, Endpoint, IcmpMessage, IpHeader, Ipv4Header, Protocol as WireProtocol, Sum,

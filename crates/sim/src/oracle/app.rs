@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, Shard};
-use whimbrel_tcp::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::plan::{End, Plan, mix};

@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use fastrand::Rng;
+use whimbrel_base::{Instant, Micros};
 use whimbrel_link::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder};
-use whimbrel_tcp::{Instant, Micros, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::Family;
 
 use super::Oracle;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
+use whimbrel_base::Instant;
 use whimbrel_stack::shard::SendError;
 use whimbrel_stack::{Handle, Recv, Shard};
-use whimbrel_tcp::{CloseReason, Instant};
+use whimbrel_tcp::CloseReason;
 
 use super::plan::{Beginning, Ending, Parting, Plan};
 

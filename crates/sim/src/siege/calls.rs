@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::Secrets;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Handle, Recv};
 use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, Particulars, SocketOptions, State};
-use whimbrel_tcp::table::{Families, Secrets};
+use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
 
 use super::Siege;

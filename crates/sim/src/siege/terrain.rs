@@ -2,11 +2,11 @@
 
 use std::net::Ipv6Addr;
 
+use whimbrel_base::Secrets;
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, PROFILES, Route, Shard, ShardConfig, Steering,
 };
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint, Family, MacAddress};
 
 use super::rules;

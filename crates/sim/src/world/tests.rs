@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_stack::{Handle, Shard};
-use whimbrel_tcp::Instant;
 use whimbrel_wire::Family;
 
 use super::Limits;

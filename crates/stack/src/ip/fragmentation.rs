@@ -9,9 +9,10 @@
 use alloc::boxed::Box;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::table::Identity;
-use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header, Protocol, TrafficClass};
 
 use super::Host;

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::{Ended, SynEntry, TimeWait};
-use whimbrel_tcp::{Instant, Payload, RxSegment, SegMeta};
+use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
 use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};

@@ -1,8 +1,9 @@
 //! Headers in front of what leaves.
 
+use whimbrel_base::Instant;
+use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::conn::{Marking, Outgoing};
 use whimbrel_tcp::segment::TxChecksum;
-use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::Address;
 
 /// Path MTUs below that of the link, by destination.

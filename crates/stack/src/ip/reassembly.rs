@@ -26,7 +26,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::{
     Address, Ecn, Family, Fragment, IpHeader, Ipv4Header, Ipv6Header, Protocol, TrafficClass,
 };

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::{Address, ArpOperation, ArpPacket, MacAddress};
 
 use super::message::LinkMessage;

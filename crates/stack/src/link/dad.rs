@@ -7,7 +7,7 @@
 
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::{Address, ArpPacket, MacAddress};
 
 use super::ndp::Discovery;

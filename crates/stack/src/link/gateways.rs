@@ -9,7 +9,7 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::Address;
 
 use crate::Route;

@@ -3,7 +3,7 @@
 
 use core::net::Ipv6Addr;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
 use whimbrel_wire::{Address, Icmpv6Message, Ipv6Header, MacAddress, ParseError, Protocol};
 

@@ -41,9 +41,9 @@ mod list;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
-use whimbrel_tcp::table::Slab;
+use whimbrel_base::{Instant, Slab};
+use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::tunables::NeighbourClaims;
-use whimbrel_tcp::{Instant, TxSegment};
 use whimbrel_wire::{Address, MacAddress};
 
 use super::message::LinkMessage;

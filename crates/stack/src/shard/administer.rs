@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use whimbrel_tcp::Tunables;
 
-use whimbrel_tcp::table::{Kind, PortRange};
+use whimbrel_tcp::table::Kind;
 use whimbrel_tcp::tunables::TUNABLES;
 use whimbrel_wire::Flow;
 
@@ -30,7 +30,7 @@ impl Shard {
     /// [fixed](RetuneError::Fixed): a flow's next number must follow from its last.
     pub fn retune(&mut self, tunables: Tunables) -> Result<(), RetuneError> {
         tunables.validate()?;
-        let range = PortRange::from_tunables(&tunables)?;
+        let range = tunables.port_range()?;
         let fixed = TUNABLES.iter().filter(|info| FIXED.contains(&info.field));
         for info in fixed {
             if info.value(&tunables) != info.value(&self.tunables) {

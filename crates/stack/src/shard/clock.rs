@@ -1,6 +1,6 @@
 //! Time: what is due is done, a budget at a time.
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::Shard;
 use crate::ip::FlowKey;

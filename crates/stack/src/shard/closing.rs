@@ -1,11 +1,12 @@
 //! TIME-WAIT: how records begin, what segments do to them, how they end.
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{
     Ended, Identity, Kind, Lifetimes, Opener, Record, RefusalReason, ReuseBy, RstVerdict,
     SegmentVerdict, SynAnswer, SynEntry, SynVerdict, TimeWait,
 };
-use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
+use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 

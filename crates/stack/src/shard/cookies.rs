@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
+use whimbrel_base::Key;
 use whimbrel_tcp::table::{
-    Carried, CookieTerms, Cookies, Identity, Key, Kind, Membership, PassiveOpen, Record, SynEntry,
+    Carried, CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
 };
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_tcp::{DropReason, Reply, TxSegment, Verdict};
@@ -26,7 +27,7 @@ pub(super) enum Unrecorded {
 
 /// Commands.
 impl Shard {
-    /// Takes part in a group of hosts that have the same [`Secrets`](whimbrel_tcp::table::Secrets)
+    /// Takes part in a group of hosts that have the same [`Secrets`](whimbrel_base::Secrets)
     /// for cookies, and complete each other's handshakes. `clock` is what the group's clock shows
     /// at the time last told; any time that all agree on to 40 s, such as the time since 1970.
     ///

@@ -5,9 +5,10 @@
 //! grants a cookie if one was asked for.
 
 use bytes::Bytes;
+use whimbrel_base::Key;
 use whimbrel_tcp::conn::{Connection, FastSyn, SocketOptions};
 use whimbrel_tcp::table::{
-    CookieVerdict, FastOpenForm, FastOpenKeys, Key, Kind, KnownServer, Listener, Opened, Record,
+    CookieVerdict, FastOpenForm, FastOpenKeys, Kind, KnownServer, Listener, Opened, Record,
     ReuseBy, Service, SynEntry,
 };
 use whimbrel_tcp::{CloseReason, Verdict};

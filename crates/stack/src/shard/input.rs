@@ -3,9 +3,10 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{FlowHash, Kind, Record};
-use whimbrel_tcp::{DropReason, Instant, Reply, Verdict};
+use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;
 

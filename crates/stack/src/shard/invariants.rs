@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_tcp::table::{Kind, Record, SynEntry};
 
 use super::{Shard, Source};

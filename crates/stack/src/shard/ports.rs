@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_tcp::Tick;
+use whimbrel_base::Tick;
 use whimbrel_tcp::table::{
     Destination, FlowHash, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver,
     TimeWait,

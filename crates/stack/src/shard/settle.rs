@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{Marking, Signals, State};
 use whimbrel_tcp::table::{Kind, Opener, Record, TimeWait};
 

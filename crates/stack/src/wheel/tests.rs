@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::println;
 
 use proptest::prelude::*;
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::{TICK_BITS, TimerNode, TimerNodes, Wheel};
 

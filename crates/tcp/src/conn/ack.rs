@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use whimbrel_base::Micros;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
@@ -9,7 +10,7 @@ use super::{Connection, Flags, Signals, State};
 use crate::recovery::{CaState, Flight, Remedy};
 use crate::send::AckPlace;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, Micros, RxSegment};
+use crate::{Context, RxSegment};
 
 impl Connection {
     // Always: nearly every segment comes here, and its fields are at hand.

@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
+use whimbrel_base::Instant;
+
 use super::{Connection, SoftError};
-use crate::Instant;
 
 /// What became of an attempt to open so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

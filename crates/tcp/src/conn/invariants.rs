@@ -1,8 +1,9 @@
 //! What must hold of a connection between any two calls: for simulations and tests. Costs what it
 //! costs; nothing on a segment's way asks.
 
+use whimbrel_base::Instant;
+
 use super::{Connection, Flags, State};
-use crate::Instant;
 
 impl Connection {
     /// Whether everything that must hold does; if not, what does not. `max_text` is that of

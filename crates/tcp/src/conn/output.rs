@@ -1,5 +1,6 @@
 //! What to send next: judged without changing anything, then made.
 
+use whimbrel_base::Tick;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::plain::PlainOptions;
 use whimbrel_wire::tcp::{
@@ -9,7 +10,7 @@ use whimbrel_wire::{Mss, RawWindow, WindowScale, WindowSize};
 
 use super::{Connection, Flags, State};
 use crate::table::Identity;
-use crate::{Context, Slices, Tick};
+use crate::{Context, Slices};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,14 +2,15 @@
 
 use core::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_wire::WindowScale;
 
 use super::{Connection, Flags, SoftError, State, Tally};
+use crate::Tunables;
 use crate::recovery::CaState;
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::verdict::CloseReason;
-use crate::{Instant, Tunables};
 
 /// The variables of one connection at one moment.
 #[derive(Clone, Copy, Debug)]

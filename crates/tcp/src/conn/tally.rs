@@ -6,8 +6,10 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
+use whimbrel_base::{Instant, Micros, Tick};
+
 use super::{Connection, Flags, Particulars};
-use crate::{Context, Instant, Micros, RxSegment, Tick};
+use crate::{Context, RxSegment};
 
 /// What a connection keeps beside its hot record.
 #[derive(Debug, Default)]

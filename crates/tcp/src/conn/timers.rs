@@ -5,9 +5,11 @@
 
 use core::time::Duration;
 
+use whimbrel_base::Instant;
+
 use super::{Connection, Flags, State};
 use crate::verdict::CloseReason;
-use crate::{Context, Instant, Tunables};
+use crate::{Context, Tunables};
 
 /// Three deadlines, [`Instant::NEVER`] while they do not run.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
+use whimbrel_base::{Instant, Micros};
 use whimbrel_wire::SeqNum;
 
-use crate::{Instant, Micros, Tunables};
+use crate::Tunables;
 
 /// Smoothed round-trip time, its variation, and the time-out that follows from them.
 #[derive(Clone, Copy, Debug)]

@@ -26,11 +26,8 @@
 
 use core::time::Duration;
 
+use whimbrel_base::{Instant, Key, Secrets, SipHasher24};
 use whimbrel_wire::{Address, Flow, Mss, SeqNum, WindowScale};
-
-use super::sip::SipHasher24;
-use super::{Key, Secrets};
-use crate::Instant;
 
 /// Makes and checks the cookies of one shard.
 #[derive(Clone)]

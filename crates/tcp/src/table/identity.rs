@@ -6,12 +6,11 @@
 
 use core::cell::Cell;
 
+use whimbrel_base::{Instant, Secrets, SipHasher24, Tick};
 use whimbrel_wire::{Address, Flow, SeqNum};
 
-use super::Secrets;
-use super::sip::SipHasher24;
+use crate::Tunables;
 use crate::tunables::Isn;
-use crate::{Instant, Tick, Tunables};
 
 /// Chooses initial sequence numbers and timestamp offsets. Equal secrets give equal offsets.
 #[derive(Clone)]

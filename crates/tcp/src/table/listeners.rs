@@ -10,10 +10,10 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 
+use whimbrel_base::{Instant, Slab};
 use whimbrel_wire::{Address, Endpoint, Family};
 
-use super::{Cookies, FastOpenKeys, Slab};
-use crate::Instant;
+use super::{Cookies, FastOpenKeys};
 use crate::conn::SocketOptions;
 
 /// The listeners of one shard.

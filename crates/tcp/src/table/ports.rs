@@ -40,20 +40,15 @@
 use alloc::boxed::Box;
 use core::cell::Cell;
 
+use whimbrel_base::ports::{Drawable, Lane};
+use whimbrel_base::{PortRange, ReservedPorts, Secrets, SipHasher24, Tick};
 use whimbrel_wire::{Address, Endpoint};
 
 use self::known::{Hashed, Known};
-use self::range::Lane;
-use self::set::Drawable;
-use super::Secrets;
-use super::sip::SipHasher24;
-use crate::time::Tick;
 use crate::tunables::PortOrder;
 use crate::{Counters, Tunables};
 
 pub use self::map::{Destination, Stamped};
-pub use self::range::PortRange;
-pub use self::set::ReservedPorts;
 
 /// Draws ephemeral ports, and remembers which are in use.
 pub struct Ports {
@@ -374,7 +369,5 @@ const TABLE_LENGTH: usize = 1024;
 
 mod known;
 mod map;
-mod range;
-mod set;
 #[cfg(test)]
 mod tests;

@@ -10,10 +10,11 @@
 //! caller has two ways out: an answer without a record ([`Cookies`](super::Cookies), RFC 4987 3.6),
 //! or [`SynCache::evict`] (RFC 4987 3.4).
 
-use super::sip::SipHasher24;
+use whimbrel_base::{Instant, Key, SipHasher24, Slab, Tick};
+
 use super::syn_entry::{NONE, tick_rounded_up};
-use super::{Key, Listeners, Slab, SynEntry};
-use crate::{Instant, Tick, Tunables};
+use super::{Listeners, SynEntry};
+use crate::Tunables;
 
 /// The half-open connections of one shard.
 #[derive(Debug)]

@@ -13,13 +13,14 @@
 
 use core::time::Duration;
 
+use whimbrel_base::{Instant, Tick};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Carried, CookieTerms};
 use crate::conn::{FirstTrip, Opening, Outgoing, RareOptions};
 use crate::tunables::{MissingTimestamps, RstInWindow};
-use crate::{DropReason, Instant, Reply, RxSegment, Tick, Tunables};
+use crate::{DropReason, Reply, RxSegment, Tunables};
 
 /// A half-open connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,11 +16,11 @@
 //!
 //! The judgement over what arrives for such a record is in `judge`; it changes nothing.
 
+use whimbrel_base::{Instant, Tick};
 use whimbrel_wire::tcp::Timestamps;
 use whimbrel_wire::{Address, RawWindow, SeqNum, WindowScale};
 
 use self::ring::Ring;
-use crate::time::{Instant, Tick};
 use crate::tunables::Tunables;
 
 pub use self::judge::{

@@ -62,7 +62,7 @@ impl InvalidTunable {
     }
 
     /// No port lies from `first` to `last`, or 0 does.
-    pub(crate) fn port_range(first: u16, last: u16) -> Self {
+    pub(super) fn port_range(first: u16, last: u16) -> Self {
         let least = first.max(1);
         let accepted = alloc::format!("a port from {least}, with ports.first={first}, to 65535");
         Self::against("ports.last", alloc::format!("{last}"), accepted)

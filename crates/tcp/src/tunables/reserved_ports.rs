@@ -5,9 +5,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use whimbrel_base::ReservedPorts;
+
 use super::value::Value;
 use super::{Reading, Unit};
-use crate::table::ReservedPorts;
 
 impl Value for ReservedPorts {
     fn parse(text: &str, _: Unit, _: Reading) -> Option<Self> {

@@ -5,6 +5,7 @@ use alloc::{format, vec};
 use core::time::Duration;
 
 use proptest::prelude::*;
+use whimbrel_base::Micros;
 use whimbrel_wire::tcp::OptionOrder;
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
     RstInTimeWait, RstInWindow, SynInTimeWait, SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES,
     Tunables, Unit,
 };
-use crate::Micros;
 
 fn set(name: &str, value: &str) -> Tunables {
     let mut tunables = Tunables::default();

@@ -5,8 +5,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
+use whimbrel_base::Micros;
+
 use super::{Reading, Unit};
-use crate::Micros;
 
 /// A type that a tunable can have. What is printed parses to the same value.
 pub(super) trait Value: Copy {

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use whimbrel::{LinkConfig, Shard};
+use whimbrel_base::Secrets;
 use whimbrel_io::{Activity, Device, MemWire, Port, Stop, Worker};
 use whimbrel_stack::{Event, Handle, InterfaceAddress, Recv, ShardConfig};
 use whimbrel_tcp::conn::Nagle;
-use whimbrel_tcp::table::Secrets;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Begun, Load, MESSAGE, Outcome, PORT, WRITE};
@@ -47,11 +47,11 @@ struct Echo {
 }
 
 impl Port for Echo {
-    fn drain(&mut self, _now: whimbrel_tcp::Instant, _shard: &mut Shard) -> Activity {
+    fn drain(&mut self, _now: whimbrel_base::Instant, _shard: &mut Shard) -> Activity {
         Activity::Idle
     }
 
-    fn flush(&mut self, _now: whimbrel_tcp::Instant, shard: &mut Shard) -> Activity {
+    fn flush(&mut self, _now: whimbrel_base::Instant, shard: &mut Shard) -> Activity {
         while let Some(event) = shard.poll_event() {
             match event {
                 Event::Accepted(listener) => while shard.accept(listener).is_some() {},
@@ -91,11 +91,11 @@ struct Source {
 }
 
 impl Port for Source {
-    fn drain(&mut self, _now: whimbrel_tcp::Instant, _shard: &mut Shard) -> Activity {
+    fn drain(&mut self, _now: whimbrel_base::Instant, _shard: &mut Shard) -> Activity {
         Activity::Idle
     }
 
-    fn flush(&mut self, _now: whimbrel_tcp::Instant, shard: &mut Shard) -> Activity {
+    fn flush(&mut self, _now: whimbrel_base::Instant, shard: &mut Shard) -> Activity {
         while let Some(event) = shard.poll_event() {
             match (event, self.load) {
                 (Event::Connected(handle), Load::PingPong { .. }) => Self::ping(shard, handle),

@@ -1,7 +1,7 @@
 use bytes::Bytes;
+use whimbrel_base::Secrets;
 use whimbrel_io::{Stop, Waker};
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, ShardConfig, TxBatch};
-use whimbrel_tcp::table::Secrets;
 use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 

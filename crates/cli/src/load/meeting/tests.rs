@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 use super::*;
 

@@ -16,7 +16,7 @@ use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode};
 use whimbrel_apps::http::fault::Fault;
 use whimbrel_apps::http::{self, Answer, Exchange, Journal, Limits, Site, SourceError, Upload};
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
 /// A site that servers have in common.

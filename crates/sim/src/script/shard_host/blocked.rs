@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_posix::{
     EpollReport, Errno, Fd, Incoming, MsgFlags, Outcome, Outgoing, PollFd, SocketFlags, Sockets,
     Wait,
 };
-use whimbrel_tcp::Instant;
 use whimbrel_wire::Endpoint;
 
 use crate::script::call::{Call, Filled, Polled, Returned, TimeOut};

@@ -4,8 +4,9 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use whimbrel_tcp::table::{Identity, Secrets};
-use whimbrel_tcp::{Instant, Tunables, TxSegment};
+use whimbrel_base::{Instant, Secrets};
+use whimbrel_tcp::table::Identity;
+use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::{Address, Family, IpHeader, Ipv4Header, Protocol, TrafficClass};
 
 use super::Datagram;

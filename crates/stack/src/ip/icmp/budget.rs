@@ -1,6 +1,6 @@
 //! How many ICMP errors leave: a token bucket (RFC 4443 2.4 (f), RFC 1812 4.3.2.8).
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// Admits [`ErrorBudget::PER_SECOND`] errors, and [`ErrorBudget::BURST`] at once after a pause.
 ///

@@ -4,7 +4,8 @@
 //! be read has no source to be trusted.
 
 use bytes::Bytes;
-use whimbrel_tcp::{Instant, TxSegment};
+use whimbrel_base::Instant;
+use whimbrel_tcp::TxSegment;
 use whimbrel_wire::{
     Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, TrafficClass,
 };

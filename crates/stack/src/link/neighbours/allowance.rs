@@ -1,6 +1,6 @@
 //! How often neighbours are asked for: a bucket that fills with time.
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 
 /// How many questions may be asked now.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 use std::time::Duration;
 use std::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{Snapshot, State};
 use whimbrel_tcp::tunables::SynCookies;
-use whimbrel_tcp::{DropReason, Instant, Tunables};
+use whimbrel_tcp::{DropReason, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale};
 

@@ -2,8 +2,9 @@
 
 use std::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::SocketOptions;
-use whimbrel_tcp::{DropReason, Instant, Tunables};
+use whimbrel_tcp::{DropReason, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Endpoint, Protocol, RawWindow, SeqNum, Sum};
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use bytes::Bytes;
+use whimbrel_base::Key;
 use whimbrel_tcp::conn::{SocketOptions, State};
-use whimbrel_tcp::table::{FastOpens, Key};
+use whimbrel_tcp::table::FastOpens;
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_tcp::{CloseReason, Counters, SegMeta, Tunables};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};

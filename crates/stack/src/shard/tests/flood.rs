@@ -2,11 +2,12 @@
 
 use std::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::State;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::SynEntry;
 use whimbrel_tcp::tunables::SynCookies;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, IpHeader, Mss, Protocol, RawWindow, SeqNum, WindowScale};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use proptest::prelude::*;
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_base::Instant;
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{IcmpMessage, Icmpv6Message, IpHeader, Protocol};
 
 use super::hosts::{BOTH, Hosts, Over, Wire, client_addr, drain, host, send, server_addr};

@@ -3,8 +3,9 @@
 use std::time::Duration;
 use std::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{SoftError, State};
-use whimbrel_tcp::{CloseReason, Instant, Tunables};
+use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_wire::{Address, IcmpMessage, Icmpv6Message, IpHeader, Protocol};
 
 use super::hosts::{

@@ -3,7 +3,8 @@
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_base::Instant;
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{IpHeader, Protocol};
 
 use super::hosts::{Hosts, Over, client_addr, config, drain, send, server_addr};

@@ -3,8 +3,9 @@
 use std::net::Ipv6Addr;
 use std::vec::Vec;
 
+use whimbrel_base::Instant;
+use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{Instant, SegMeta};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
     Address, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol, TrafficClass,

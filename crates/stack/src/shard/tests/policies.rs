@@ -4,7 +4,7 @@
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::table::Secrets;
+use whimbrel_base::Secrets;
 use whimbrel_tcp::{CloseReason, DropReason, Tunables};
 use whimbrel_wire::Endpoint;
 

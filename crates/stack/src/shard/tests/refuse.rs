@@ -1,6 +1,7 @@
 //! What a host does not take: each refusal has its reason.
 
-use whimbrel_tcp::{DropReason, Instant, SegMeta, Tunables};
+use whimbrel_base::Instant;
+use whimbrel_tcp::{DropReason, SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Protocol, RawWindow, SeqNum, Sum};
 

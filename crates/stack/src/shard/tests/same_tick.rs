@@ -3,8 +3,9 @@
 use std::time::Duration;
 use std::vec::Vec;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 

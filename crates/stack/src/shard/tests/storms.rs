@@ -8,8 +8,9 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use whimbrel_base::Instant;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{Instant, SegMeta, Tunables, TxSegment};
+use whimbrel_tcp::{SegMeta, Tunables, TxSegment};
 use whimbrel_wire::Endpoint;
 
 use super::hosts::{BOTH, Device, Over, client_addr, host_on, server_addr, server_at};

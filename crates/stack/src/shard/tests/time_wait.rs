@@ -3,7 +3,8 @@
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::{Counters, DropReason, Instant, SegMeta, Tunables};
+use whimbrel_base::Instant;
+use whimbrel_tcp::{Counters, DropReason, SegMeta, Tunables};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 

@@ -1,6 +1,7 @@
 //! Deadlines that come, and those that nothing lives to see.
 
-use whimbrel_tcp::{Instant, Tunables};
+use whimbrel_base::Instant;
+use whimbrel_tcp::Tunables;
 
 use super::hosts::{Over, client_addr, host, server_at};
 use crate::{Shard, TxBatch};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use whimbrel_base::Instant;
+use whimbrel_tcp::DropReason;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::{DropReason, Instant};
 use whimbrel_wire::Endpoint;
 
 use super::hosts::{Hosts, Over, client_addr, drain, events, send, server_at};

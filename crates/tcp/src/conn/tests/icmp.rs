@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_wire::{Address, Mss, SeqNum};
 
 use super::pair::{Pair, Which, pattern};
 use crate::conn::{ActiveOpen, Connection, IcmpError, IcmpVerdict, Signals, SoftError, State};
 use crate::context::ColdPool;
-use crate::{CloseReason, Context, Counters, Instant, Slices, Tunables};
+use crate::{CloseReason, Context, Counters, Slices, Tunables};
 
 const ISS: u32 = u32::MAX;
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
 use crate::conn::{ActiveOpen, Connection, FirstTrip, Handshake, Read, SocketOptions, State};
 use crate::context::ColdPool;
 use crate::segment::RxChecksum;
-use crate::{Context, Counters, Instant, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
+use crate::{Context, Counters, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
 
 /// A segment on the wire.
 #[derive(Clone, Debug)]

@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use whimbrel_base::Instant;
 use whimbrel_wire::SeqNum;
 
 use super::RttEstimator;
-use crate::{Instant, Tunables};
+use crate::Tunables;
 
 const MILLI: Duration = Duration::from_millis(1);
 

@@ -1,11 +1,10 @@
 use core::time::Duration;
 
 use proptest::prelude::*;
+use whimbrel_base::{Instant, Key, Secrets};
 use whimbrel_wire::{Address, Endpoint, Flow, Mss, SeqNum, WindowScale};
 
 use super::{Carried, CookieTerms, Cookies, Membership};
-use crate::Instant;
-use crate::table::{Key, Secrets};
 
 const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);

@@ -3,11 +3,11 @@
 
 use core::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_wire::tcp::FastOpen;
 use whimbrel_wire::{Address, Endpoint, Mss};
 
 use super::aged::Aged;
-use crate::Instant;
 
 /// What is known of servers.
 #[derive(Debug)]

@@ -10,11 +10,9 @@
 
 use core::fmt;
 
+use whimbrel_base::{Key, SipHasher24};
 use whimbrel_wire::Address;
 use whimbrel_wire::tcp::FastOpen;
-
-use super::super::Key;
-use super::super::sip::SipHasher24;
 
 /// The keys of the cookies.
 #[derive(Clone)]

@@ -7,9 +7,10 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
+use whimbrel_base::Instant;
+
 use super::super::{ListenerId, Listeners};
 use super::Service;
-use crate::Instant;
 
 /// Which connections of a shard are in a handshake of Fast Open.
 #[derive(Debug, Default)]

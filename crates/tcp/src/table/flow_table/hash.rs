@@ -9,9 +9,8 @@
 //! chance has it: a difference between two flows is multiplied by one secret, and what is left of it, both
 //! halves folded into one, by another.
 
+use whimbrel_base::Key;
 use whimbrel_wire::{Address, Family};
-
-use crate::table::secrets::Key;
 
 /// 32 bits of keyed hash: a flow's tag in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

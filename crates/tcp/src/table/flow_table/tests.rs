@@ -7,10 +7,10 @@ use std::println;
 use std::time::Instant;
 
 use proptest::prelude::*;
+use whimbrel_base::Key;
 use whimbrel_wire::Address;
 
 use super::{FlowHash, FlowHasher, FlowTable, Kind, LANES, Record};
-use crate::table::secrets::Key;
 
 /// A stand-in for the keyed hash that spreads as well and is repeatable.
 fn spread(number: u32) -> FlowHash {

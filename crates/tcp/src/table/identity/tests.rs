@@ -3,12 +3,12 @@ use alloc::format;
 use core::time::Duration;
 
 use proptest::prelude::*;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use super::Identity;
-use crate::table::Secrets;
+use crate::Tunables;
 use crate::tunables::Isn;
-use crate::{Instant, Tunables};
 
 const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);

@@ -7,9 +7,11 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_base::Slab;
+
 use super::map::{Destination, PortMap};
 use crate::Counters;
-use crate::table::{FlowHash, FlowTable, Kind, Record, Slab};
+use crate::table::{FlowHash, FlowTable, Kind, Record};
 
 #[derive(Debug)]
 pub(super) struct Known {

@@ -2,10 +2,9 @@
 
 use alloc::collections::VecDeque;
 
+use whimbrel_base::ports::{Drawable, Lane, PortBits, Words};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::range::{Lane, Words};
-use super::set::{Drawable, PortBits};
 use super::{PortUse, Taken};
 
 /// One pair of this host's address and a peer's end: what a local port must be unique for.
@@ -52,7 +51,7 @@ struct Returned {
 
 impl PortMap {
     pub(super) fn new(towards: Destination, hash: u32) -> Self {
-        let (used, waiting) = (PortBits::new(), [const { VecDeque::new() }; 2]);
+        let (used, waiting) = (PortBits::default(), [const { VecDeque::new() }; 2]);
         Self { towards, hash, used, used_count: 0, elsewhere: None, waiting, returned: None }
     }
 
@@ -162,7 +161,7 @@ impl PortMap {
     /// The peer refuses ports whose last connection it remembers: from now on those come first that
     /// were not used for longest.
     pub(super) fn on_refused(&mut self) {
-        let anew = || Returned { queue: VecDeque::new(), queued: PortBits::new() };
+        let anew = || Returned { queue: VecDeque::new(), queued: PortBits::default() };
         self.returned.get_or_insert_with(anew);
     }
 
@@ -189,7 +188,7 @@ impl PortMap {
     }
 
     fn pass_over(&mut self, port: u16) {
-        let none = || Elsewhere { ports: PortBits::new(), count: 0 };
+        let none = || Elsewhere { ports: PortBits::default(), count: 0 };
         let elsewhere = self.elsewhere.get_or_insert_with(none);
         if self.used.insert(port) {
             elsewhere.count += u32::from(elsewhere.ports.insert(port));

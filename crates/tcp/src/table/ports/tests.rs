@@ -3,10 +3,10 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
+use whimbrel_base::{PortRange, ReservedPorts, Secrets};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::{Destination, PortRange, PortUse, Ports, PortsExhausted, ReservedPorts, Taken};
-use crate::table::Secrets;
+use super::{Destination, PortUse, Ports, PortsExhausted, Taken};
 use crate::tunables::PortOrder;
 use crate::{Counters, Tunables};
 
@@ -117,10 +117,8 @@ fn a_range_of_one_port_and_the_whole_range_work() {
 }
 
 #[test]
-fn no_range_holds_port_zero_or_nothing() {
-    assert_eq!(PortRange::new(0, 10), None);
-    assert_eq!(PortRange::new(11, 10), None);
-    let by_default = PortRange::from_tunables(&Tunables::default()).unwrap();
+fn the_range_by_default_is_that_of_linux() {
+    let by_default = Tunables::default().port_range().unwrap();
     assert_eq!((by_default.first(), by_default.last()), (32_768, 60_999));
     assert_eq!(by_default.count(), 28_232);
 }

@@ -3,13 +3,14 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use proptest::prelude::*;
+use whimbrel_base::{Instant, Secrets};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Endpoint, SeqNum};
 
 use super::{Due, SynCache, SynCacheFull};
+use crate::Tunables;
 use crate::conn::FirstTrip;
-use crate::table::{Families, ListenerId, Listeners, PassiveOpen, Secrets, SynEntry};
-use crate::{Instant, Tunables};
+use crate::table::{Families, ListenerId, Listeners, PassiveOpen, SynEntry};
 
 /// A cache, and one listener that its entries are for.
 struct Host {

@@ -1,12 +1,13 @@
 use core::time::Duration;
 
 use proptest::prelude::*;
+use whimbrel_base::Instant;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, WindowSize};
 
 use super::{Announced, PassiveOpen, SynEntry, SynStep};
 use crate::conn::FirstTrip;
-use crate::{DropReason, Instant, Payload, Reply, RxSegment, SegMeta, Tunables};
+use crate::{DropReason, Payload, Reply, RxSegment, SegMeta, Tunables};
 
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
 const IRS: SeqNum = SeqNum::new(u32::MAX);

@@ -11,12 +11,12 @@
 
 use core::time::Duration;
 
+use whimbrel_base::Tick;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
 use super::{Stamp, TimeWait};
 use crate::segment::RxSegment;
-use crate::time::Tick;
 use crate::tunables::{
     AnswerInTimeWait, EmptyInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait, Tunables,
 };

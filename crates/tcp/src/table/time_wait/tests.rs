@@ -3,11 +3,11 @@ extern crate std;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use whimbrel_base::{Instant, Tick};
 use whimbrel_wire::{Address, RawWindow, SeqNum, WindowScale};
 
 use super::{Ended, Lifetimes, Opener, PathClass, TimeWait, TimeWaits};
 use crate::table::{FlowHash, FlowTable, Kind, Record};
-use crate::time::{Instant, Tick};
 use crate::tunables::Tunables;
 
 pub(super) const RCV_NXT: SeqNum = SeqNum::new(0xffff_ff00);

@@ -3,7 +3,8 @@
 use std::vec::Vec;
 
 use proptest::prelude::*;
-use whimbrel_tcp::{Instant, SegMeta};
+use whimbrel_base::Instant;
+use whimbrel_tcp::SegMeta;
 use whimbrel_wire::MacAddress;
 use whimbrel_wire::ethernet::EtherType;
 

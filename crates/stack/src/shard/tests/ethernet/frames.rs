@@ -1,6 +1,6 @@
 //! Frames that a host takes, those that it does not, and those that it sends by itself.
 
-use whimbrel_tcp::Instant;
+use whimbrel_base::Instant;
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader};
 use whimbrel_wire::ndp::{NdpMessage, solicited_node};
 use whimbrel_wire::{Address, ArpOperation, MacAddress};

@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::{Instant, SegMeta, Tunables};
+use whimbrel_base::Instant;
+use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader};
 use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
 use whimbrel_wire::{

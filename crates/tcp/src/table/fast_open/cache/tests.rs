@@ -1,10 +1,10 @@
 use core::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_wire::tcp::FastOpen;
 use whimbrel_wire::{Address, Endpoint, Mss};
 
 use super::{FastOpenCache, KnownServer, MOST, Service};
-use crate::Instant;
 
 const FIRST: Duration = Duration::from_secs(900);
 

@@ -1,8 +1,8 @@
+use whimbrel_base::Key;
 use whimbrel_wire::Address;
 use whimbrel_wire::tcp::FastOpen;
 
 use super::{CookieVerdict, FastOpenKeys};
-use crate::table::Key;
 
 const SERVER: Address = Address::from_v4_octets([192, 0, 2, 1]);
 const CLIENT: Address = Address::from_v4_octets([198, 51, 100, 7]);

@@ -8,14 +8,13 @@ use alloc::vec::Vec;
 use std::time::Instant;
 
 use proptest::prelude::*;
+use whimbrel_base::{PortRange, ReservedPorts, Tick};
 
 use super::{HOST, range, server, with};
 use crate::table::ports::known::{FEW, MAPS};
-use crate::table::ports::{
-    Destination, PortRange, PortUse, Ports, PortsExhausted, ReservedPorts, Stamped,
-};
+use crate::table::ports::{Destination, PortUse, Ports, PortsExhausted, Stamped};
 use crate::tunables::PortOrder;
-use crate::{Counters, Tick, Tunables};
+use crate::{Counters, Tunables};
 
 /// One destination, and what a flow table would know of its ports.
 struct Towards {

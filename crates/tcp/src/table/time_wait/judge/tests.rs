@@ -1,6 +1,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use whimbrel_base::Tick;
 use whimbrel_wire::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
 use whimbrel_wire::{RawWindow, SeqNum};
 
@@ -8,7 +9,6 @@ use super::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVe
 use crate::segment::{Payload, RxSegment, SegMeta};
 use crate::table::time_wait::TimeWait;
 use crate::table::time_wait::tests::{RCV_NXT, SND_NXT, TS_RECENT, plain, with_timestamps};
-use crate::time::Tick;
 use crate::tunables::{
     AnswerInTimeWait, EmptyInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait, Tunables,
 };

@@ -1,8 +1,5 @@
 //! Which ports may be drawn, and the stretches in which a search runs through them.
 
-use crate::Tunables;
-use crate::tunables::InvalidTunable;
-
 /// A range of ports: at least one, and never port 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRange {
@@ -16,34 +13,32 @@ impl PortRange {
         if first == 0 || first > last { None } else { Some(Self { first, last }) }
     }
 
-    /// The range that the tunables name, or why they name none.
-    pub fn from_tunables(tunables: &Tunables) -> Result<Self, InvalidTunable> {
-        let (first, last) = (tunables.port_first, tunables.port_last);
-        Self::new(first, last).ok_or_else(|| InvalidTunable::port_range(first, last))
-    }
-
     /// The first.
+    #[inline]
     pub const fn first(self) -> u16 {
         self.first
     }
 
     /// The last.
+    #[inline]
     pub const fn last(self) -> u16 {
         self.last
     }
 
     /// How many: 1 ..= 65,535.
+    #[inline]
     pub const fn count(self) -> u32 {
         self.last as u32 - self.first as u32 + 1
     }
 
     /// Whether `port` is one of them.
+    #[inline]
     pub const fn contains(self, port: u16) -> bool {
         self.first <= port && port <= self.last
     }
 
     /// Every port, from the one `start` places behind the first on, round and round.
-    pub(super) const fn in_turn(self, start: u32) -> [Lane; 4] {
+    pub const fn in_turn(self, start: u32) -> [Lane; 4] {
         let (first, end) = (self.first as u32, self.last as u32 + 1);
         let begin = first + start % self.count();
         [
@@ -55,7 +50,7 @@ impl PortRange {
     }
 
     /// The same, but the first port and every second after it before the others.
-    pub(super) const fn even_first(self, start: u32) -> [Lane; 4] {
+    pub const fn even_first(self, start: u32) -> [Lane; 4] {
         let (first, end) = (self.first as u32, self.last as u32 + 1);
         let even = first + start % self.count().div_ceil(2) * 2;
         let lanes = [
@@ -73,7 +68,7 @@ impl PortRange {
     }
 
     /// How many places of the order lie between its start and `port`.
-    pub(super) fn steps(lanes: &[Lane; 4], port: u16) -> u32 {
+    pub fn steps(lanes: &[Lane; 4], port: u16) -> u32 {
         let mut steps = 0;
         for lane in lanes {
             match lane.place(port) {
@@ -87,11 +82,13 @@ impl PortRange {
 
 /// Every `stride`-th port from `from` on, below `to`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lane {
-    pub(super) from: u32,
-    pub(super) to: u32,
+pub struct Lane {
+    /// The first port.
+    pub from: u32,
+    /// The end, which is no port of the lane.
+    pub to: u32,
     /// 1 or 2.
-    pub(super) stride: u32,
+    pub stride: u32,
 }
 
 impl Lane {
@@ -109,7 +106,8 @@ impl Lane {
     }
 
     /// The first port of the lane at `at` or behind it that is not taken.
-    pub(super) fn next_open(&self, at: u32, taken: &impl Words) -> Option<u16> {
+    #[inline]
+    pub fn next_open(&self, at: u32, taken: &impl Words) -> Option<u16> {
         let last = self.to.checked_sub(1).filter(|last| at <= *last)?;
         let wanted = if self.stride == 2 { EVERY_SECOND << (self.from % 2) } else { u64::MAX };
         let mut word = taken.next_with_gap((at / 64) as usize) as u32;
@@ -127,7 +125,7 @@ impl Lane {
 }
 
 /// Ports that cannot be drawn, by 64 of them.
-pub(super) trait Words {
+pub trait Words {
     /// Which of the 64 ports from `64 * index` on.
     fn word(&self, index: usize) -> u64;
     /// The first word from `index` on that may lack one.

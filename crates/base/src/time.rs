@@ -106,6 +106,7 @@ impl From<Duration> for Micros {
 }
 
 impl From<Micros> for Duration {
+    #[inline]
     fn from(micros: Micros) -> Self {
         Self::from_micros(u64::from(micros.0))
     }
@@ -136,7 +137,8 @@ impl Tick {
     /// full again. Returns whether there was one.
     ///
     /// A bucket that was left alone for a whole circle seems in use once, for `burst` intervals.
-    pub(crate) fn take_one(&mut self, now: Self, interval: Duration, burst: u8) -> bool {
+    #[inline]
+    pub fn take_one(&mut self, now: Self, interval: Duration, burst: u8) -> bool {
         let interval = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
         let all = interval.saturating_mul(u32::from(burst));
         // Farther ahead than all of them is behind.

@@ -8,21 +8,23 @@
 
 /// SipHash-2-4 under one key.
 #[derive(Clone, Copy)]
-pub(crate) struct SipHasher24 {
+pub struct SipHasher24 {
     /// The state before the first word.
     start: [u64; 4],
 }
 
 impl SipHasher24 {
     /// Hashes under a key of 16 octets.
-    pub(crate) fn new_with_key(key: &[u8; 16]) -> Self {
+    #[inline]
+    pub fn new_with_key(key: &[u8; 16]) -> Self {
         let [low, high] =
             [0, 8].map(|from| u64::from_le_bytes(core::array::from_fn(|i| key[from + i])));
         Self::new_with_keys(low, high)
     }
 
     /// Hashes under a key in two halves.
-    pub(crate) const fn new_with_keys(low: u64, high: u64) -> Self {
+    #[inline]
+    pub const fn new_with_keys(low: u64, high: u64) -> Self {
         let [a, b, c, d] = INITIAL;
         Self { start: [low ^ a, high ^ b, low ^ c, high ^ d] }
     }
@@ -30,7 +32,7 @@ impl SipHasher24 {
     /// The hash of `octets`.
     // Always: a call would not know the length.
     #[inline(always)]
-    pub(crate) fn hash(&self, octets: &[u8]) -> u64 {
+    pub fn hash(&self, octets: &[u8]) -> u64 {
         let mut state = self.start;
         let (words, rest) = octets.as_chunks::<8>();
         for word in words {

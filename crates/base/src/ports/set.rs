@@ -33,6 +33,7 @@ impl ReservedPorts {
     }
 
     /// Whether `port` is one of them.
+    #[inline]
     pub fn contains(&self, port: u16) -> bool {
         self.iter().any(|(first, last)| first <= port && port <= last)
     }
@@ -40,7 +41,7 @@ impl ReservedPorts {
 
 /// The ports that may be drawn: a range without those reserved.
 #[derive(Debug)]
-pub(super) struct Drawable {
+pub struct Drawable {
     range: PortRange,
     reserved: ReservedPorts,
     /// The same, as bits; `None` if there are none.
@@ -49,37 +50,45 @@ pub(super) struct Drawable {
 }
 
 impl Drawable {
-    pub(super) fn new(range: PortRange, reserved: ReservedPorts) -> Self {
+    /// The ports of `range` that are not `reserved`.
+    pub fn new(range: PortRange, reserved: ReservedPorts) -> Self {
         let bits = (reserved != ReservedPorts::NONE).then(|| PortBits::of(&reserved));
         let taken = bits.as_ref().map_or(0, |bits| bits.count(range));
         Self { range, reserved, bits, count: range.count() - taken }
     }
 
     /// Whether these are the rules already.
-    pub(super) fn is(&self, range: PortRange, reserved: ReservedPorts) -> bool {
+    pub fn is(&self, range: PortRange, reserved: ReservedPorts) -> bool {
         (self.range, self.reserved) == (range, reserved)
     }
 
-    pub(super) const fn range(&self) -> PortRange {
+    /// The range, those reserved included.
+    #[inline]
+    pub const fn range(&self) -> PortRange {
         self.range
     }
 
     /// How many there are.
-    pub(super) const fn count(&self) -> u32 {
+    #[inline]
+    pub const fn count(&self) -> u32 {
         self.count
     }
 
-    pub(super) fn contains(&self, port: u16) -> bool {
+    /// Whether `port` may be drawn.
+    #[inline]
+    pub fn contains(&self, port: u16) -> bool {
         self.range.contains(port) && !self.bits.as_ref().is_some_and(|bits| bits.contains(port))
     }
 }
 
 /// Those of the range that are reserved.
 impl Words for Drawable {
+    #[inline]
     fn word(&self, index: usize) -> u64 {
         self.bits.as_ref().map_or(0, |bits| bits.word(index))
     }
 
+    #[inline]
     fn next_with_gap(&self, index: usize) -> usize {
         self.bits.as_ref().map_or(index, |bits| bits.next_with_gap(index))
     }
@@ -87,19 +96,23 @@ impl Words for Drawable {
 
 /// A set of ports: a bit for each, 8 KiB.
 #[derive(Debug)]
-pub(super) struct PortBits {
+pub struct PortBits {
     words: Box<[u64; WORDS]>,
     /// A bit for each word that has all of its 64 ports, so that those are passed over.
     full: [u64; WORDS / 64],
 }
 
-impl PortBits {
-    pub(super) fn new() -> Self {
+/// The empty set.
+impl Default for PortBits {
+    fn default() -> Self {
         Self { words: Box::new([0; WORDS]), full: [0; WORDS / 64] }
     }
+}
 
-    pub(super) fn of(reserved: &ReservedPorts) -> Self {
-        let mut bits = Self::new();
+impl PortBits {
+    /// The set of the `reserved` ports.
+    pub fn of(reserved: &ReservedPorts) -> Self {
+        let mut bits = Self::default();
         for (first, last) in reserved.iter() {
             for port in first..=last {
                 bits.insert(port);
@@ -108,12 +121,15 @@ impl PortBits {
         bits
     }
 
-    pub(super) fn contains(&self, port: u16) -> bool {
+    /// Whether the set has `port`.
+    #[inline]
+    pub fn contains(&self, port: u16) -> bool {
         self.word(usize::from(port / 64)) & bit(port) != 0
     }
 
     /// Adds a port; returns whether it was missing.
-    pub(super) fn insert(&mut self, port: u16) -> bool {
+    #[inline]
+    pub fn insert(&mut self, port: u16) -> bool {
         let missing = !self.contains(port);
         let word = &mut self.words[usize::from(port / 64)];
         *word |= bit(port);
@@ -124,7 +140,8 @@ impl PortBits {
     }
 
     /// Takes a port out; returns whether it was there.
-    pub(super) fn remove(&mut self, port: u16) -> bool {
+    #[inline]
+    pub fn remove(&mut self, port: u16) -> bool {
         let there = self.contains(port);
         self.words[usize::from(port / 64)] &= !bit(port);
         self.full[usize::from(port / 4096)] &= !bit(port / 64);
@@ -132,7 +149,7 @@ impl PortBits {
     }
 
     /// Takes out all that `others` has.
-    pub(super) fn remove_all(&mut self, others: &Self) {
+    pub fn remove_all(&mut self, others: &Self) {
         for (index, others) in others.words.iter().enumerate() {
             self.words[index] &= !others;
             if *others != 0 {
@@ -141,13 +158,15 @@ impl PortBits {
         }
     }
 
-    /// 64 ports, from `64 * index` on.
-    pub(super) fn word(&self, index: usize) -> u64 {
+    /// The 64 ports from `64 * index` on, a bit for each.
+    #[inline]
+    pub fn word(&self, index: usize) -> u64 {
         self.words[index % WORDS]
     }
 
     /// The first word from `index` on that lacks a port; 1,024 if none does.
-    pub(super) fn next_with_gap(&self, index: usize) -> usize {
+    #[inline]
+    pub fn next_with_gap(&self, index: usize) -> usize {
         let mut within = u64::MAX << (index % 64);
         for (place, full) in self.full.iter().enumerate().skip(index / 64) {
             let gaps = !full & within;

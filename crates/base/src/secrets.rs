@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use super::sip::SipHasher24;
+use crate::sip::SipHasher24;
 
 /// Every key. From the system's entropy, or from a seed where runs must repeat; equal on machines
 /// of a group that complete each other's handshakes.
@@ -73,7 +73,8 @@ impl Key {
     pub const LEN: usize = 16;
 
     /// SipHash-2-4 under this key: a pseudo-random function for short inputs.
-    pub(crate) fn prf(&self) -> SipHasher24 {
+    #[inline]
+    pub fn prf(&self) -> SipHasher24 {
         SipHasher24::new_with_key(&self.0)
     }
 }
