@@ -367,8 +367,8 @@ impl OutputOptions {
 /// The wire that is none.
 const KERNEL: &str = "kernel:";
 const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\
-                         [,burst-loss=][,reorder=][,dup=][,queue=100p][,mtu=] (both hosts in this \
-                         process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N], \
+                         [,burst-loss=][,drop=N[/K]+…][,reorder=][,dup=][,corrupt=][,ecn=BYTES]\
+                         [,queue=100p|1bdp][,mtu=] (both hosts in this process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N], \
                          tap:NAME,…, \
                          packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N], \
                          unix:PATH,addr=ADDRESS/PREFIX, or kernel: (no stack of ours, but the \

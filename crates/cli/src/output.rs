@@ -184,6 +184,8 @@ fn link(counters: &LinkCounters) -> Value {
         "delivered": counters.delivered,
         "lost": counters.lost(),
         "lost_queue": counters.lost_queue,
+        "lost_targeted": counters.lost_targeted,
+        "marked": counters.marked,
         "duplicated": counters.duplicated,
         "reordered": counters.reordered,
     })

@@ -12,6 +12,7 @@
 mod parse;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// One direction of a link. The default is perfect: unlimited rate, no delay, nothing lost.
@@ -35,6 +36,13 @@ pub struct LinkConfig {
     pub duplicate: Probability,
     /// `corrupt`: the chance of each frame to have one bit flipped.
     pub corrupt: Probability,
+    /// `drop`: transmissions that are lost by their place in their stream, in each direction and of each
+    /// connection (default none).
+    pub drop: Vec<TargetedDrop>,
+    /// `ecn`: frames of a transport that understands marks are marked "congestion experienced"
+    /// (RFC 3168 5) while at least this many octets wait, themselves included (0 ..= 1 G, default none).
+    /// 0 marks all, a queue or not.
+    pub ecn: Option<u64>,
     /// `queue`: what may wait in front of the link, the frame that is being sent included; what
     /// exceeds it is dropped (default 1,000 packets).
     pub queue: QueueLimit,
@@ -53,6 +61,8 @@ impl Default for LinkConfig {
             reorder: None,
             duplicate: Probability::ZERO,
             corrupt: Probability::ZERO,
+            drop: Vec::new(),
+            ecn: None,
             queue: QueueLimit::Packets(1_000),
             mtu: 1_500,
         }
@@ -116,6 +126,51 @@ pub enum QueueLimit {
     Packets(u32),
     /// Frames of this many octets together: `queue=256k`.
     Octets(u64),
+    /// So many thousandths of the product of rate and round trip (twice `delay`), in octets, but at
+    /// least [`QueueLimit::LEAST_BDP_FRAMES`] full frames: `queue=1bdp`.
+    Bdp(u32),
+}
+
+impl QueueLimit {
+    /// A queue that is measured in round trips holds this many frames of the MTU even where those are
+    /// short: less would lose packets of a burst that any real device keeps.
+    pub const LEAST_BDP_FRAMES: u64 = 16;
+}
+
+/// What may wait, whatever way it was said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueBounds {
+    pub frames: u64,
+    pub octets: u64,
+}
+
+impl LinkConfig {
+    pub(crate) fn queue_bounds(&self) -> QueueBounds {
+        let octets = |octets| QueueBounds { frames: u64::MAX, octets };
+        match self.queue {
+            QueueLimit::Packets(frames) => {
+                QueueBounds { frames: u64::from(frames), octets: u64::MAX }
+            }
+            QueueLimit::Octets(most) => octets(most),
+            QueueLimit::Bdp(thousandths) => {
+                let bits = u128::from(self.rate.unwrap_or(0)) * (2 * self.delay.as_nanos());
+                let product = bits * u128::from(thousandths) / (8 * 1_000 * 1_000_000_000);
+                let least = QueueLimit::LEAST_BDP_FRAMES * u64::from(self.mtu);
+                octets(u64::try_from(product).unwrap_or(u64::MAX).max(least))
+            }
+        }
+    }
+}
+
+/// A transmission that is lost because it was named. Typed `drop=N[/K][+N[/K]…]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TargetedDrop {
+    /// Which full segment of a stream's text, in the order of its numbers, from 1 on; what carries its
+    /// first octet is lost. Full is what fits the link's MTU beside the headers that the first segment
+    /// with text has (1 ..= 100,000, within the first GiB of text).
+    pub segment: u32,
+    /// Which transmission of that octet, from 1 on, lost ones counted (1 ..= 255, default 1).
+    pub transmission: u8,
 }
 
 /// Why what was typed describes no link.
@@ -143,9 +198,29 @@ pub enum ConfigError {
         /// A value that is.
         example: &'static str,
     },
+    /// What waits for a line waits only where a line has a rate.
+    #[error("{key}={value}: without rate= no frame ever waits: give a rate, too, as in rate=45M")]
+    NeedsRate {
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// A queue that is shorter than one frame.
+    #[error(
+        "queue={octets}: a full frame has {mtu} bytes (mtu=), none of which would ever pass: give {mtu} \
+         or more, or packets, as in queue=100p"
+    )]
+    QueueTooShort {
+        /// What was given, octets.
+        octets: u64,
+        /// The MTU of the same link, octets.
+        mtu: u16,
+    },
 }
 
-const KEYS: &str = "rate, delay, jitter, loss, burst-loss, reorder, dup, corrupt, queue and mtu";
+const KEYS: &str =
+    "rate, delay, jitter, loss, burst-loss, drop, reorder, dup, corrupt, ecn, queue and mtu";
 const EXAMPLE: &str = "rate=45M,delay=35ms,loss=0.1%,queue=100p";
 
 #[cfg(test)]

@@ -18,10 +18,14 @@ pub struct LinkCounters {
     pub lost_random: u64,
     /// Lost in a burst.
     pub lost_burst: u64,
+    /// Lost because they were named (`drop=`).
+    pub lost_targeted: u64,
     /// Lost because the link was down, duplicates on their way included.
     pub lost_down: u64,
     /// Refused as longer than the MTU.
     pub lost_too_long: u64,
+    /// Frames marked "congestion experienced".
+    pub marked: u64,
     /// Frames of which one bit was flipped.
     pub corrupted: u64,
     /// Frames that arrive twice.
@@ -40,8 +44,10 @@ impl core::ops::AddAssign for LinkCounters {
             lost_queue,
             lost_random,
             lost_burst,
+            lost_targeted,
             lost_down,
             lost_too_long,
+            marked,
             corrupted,
             duplicated,
             reordered,
@@ -52,8 +58,10 @@ impl core::ops::AddAssign for LinkCounters {
         self.lost_queue += lost_queue;
         self.lost_random += lost_random;
         self.lost_burst += lost_burst;
+        self.lost_targeted += lost_targeted;
         self.lost_down += lost_down;
         self.lost_too_long += lost_too_long;
+        self.marked += marked;
         self.corrupted += corrupted;
         self.duplicated += duplicated;
         self.reordered += reordered;
@@ -63,13 +71,19 @@ impl core::ops::AddAssign for LinkCounters {
 impl LinkCounters {
     /// Frames that never arrived.
     pub const fn lost(&self) -> u64 {
-        self.lost_queue + self.lost_random + self.lost_burst + self.lost_down + self.lost_too_long
+        self.lost_queue
+            + self.lost_random
+            + self.lost_burst
+            + self.lost_targeted
+            + self.lost_down
+            + self.lost_too_long
     }
 
     pub(crate) fn count(&mut self, fate: Fate) {
         if let Some(loss) = fate.lost {
             self.count_lost(loss, 1);
         }
+        self.marked += u64::from(fate.marked);
         self.corrupted += u64::from(fate.corrupted);
         self.duplicated += u64::from(fate.duplicated);
         self.reordered += u64::from(fate.reordered);
@@ -80,6 +94,7 @@ impl LinkCounters {
             Loss::Queue => &mut self.lost_queue,
             Loss::Random => &mut self.lost_random,
             Loss::Burst => &mut self.lost_burst,
+            Loss::Targeted => &mut self.lost_targeted,
             Loss::Down => &mut self.lost_down,
             Loss::TooLong => &mut self.lost_too_long,
         } += frames;

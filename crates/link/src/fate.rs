@@ -7,6 +7,8 @@ use core::fmt;
 pub struct Fate {
     /// Why it never arrives.
     pub lost: Option<Loss>,
+    /// It was marked "congestion experienced" (RFC 3168 5).
+    pub marked: bool,
     /// One bit of it was flipped.
     pub corrupted: bool,
     /// It arrives twice.
@@ -24,6 +26,8 @@ pub enum Loss {
     Random,
     /// Chance that comes in bursts (Gilbert and Elliott).
     Burst,
+    /// It was named (`drop=`).
+    Targeted,
     /// The link was down, or went down while the frame was on it.
     Down,
     /// The frame is longer than the link's MTU.
@@ -33,7 +37,13 @@ pub enum Loss {
 impl Fate {
     /// The fate of a frame that is lost.
     pub const fn lost(loss: Loss) -> Self {
-        Self { lost: Some(loss), corrupted: false, duplicated: false, reordered: false }
+        Self {
+            lost: Some(loss),
+            marked: false,
+            corrupted: false,
+            duplicated: false,
+            reordered: false,
+        }
     }
 
     /// Whether it arrives once, unchanged, in its place.
@@ -49,6 +59,7 @@ impl Loss {
             Self::Queue => "queue full",
             Self::Random => "random loss",
             Self::Burst => "burst loss",
+            Self::Targeted => "targeted loss",
             Self::Down => "link down",
             Self::TooLong => "longer than the MTU",
         }
@@ -62,6 +73,7 @@ impl fmt::Display for Fate {
             return write!(f, "lost: {}", loss.name());
         }
         let marks = [
+            (self.marked, "marked"),
             (self.corrupted, "corrupted"),
             (self.duplicated, "duplicated"),
             (self.reordered, "reordered"),

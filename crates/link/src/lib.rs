@@ -21,8 +21,11 @@ pub mod filter;
 pub mod link;
 pub mod pcapng;
 pub mod reader;
+mod targets;
 
-pub use config::{BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder};
+pub use config::{
+    BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop,
+};
 pub use counters::LinkCounters;
 pub use cut::cut;
 pub use fate::{Fate, Loss};

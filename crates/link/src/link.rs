@@ -1,7 +1,7 @@
 //! One direction of a link.
 //!
 //! ```text
-//! push -> up? short enough? -> queue -> sending (rate) -> lost? corrupted? twice?
+//! push -> up? short enough? -> queue -> marked? sending (rate) -> lost? corrupted? twice?
 //!      -> travelling (delay, jitter, reordering) -> pop
 //! ```
 //!
@@ -17,8 +17,10 @@ use bytes::Bytes;
 use fastrand::Rng;
 use whimbrel_base::Instant;
 use whimbrel_tcp::TxSegment;
+use whimbrel_wire::ip::mark_congestion;
 
-use crate::config::{BurstLoss, LinkConfig, Probability, QueueLimit};
+use crate::config::{BurstLoss, LinkConfig, Probability, QueueBounds};
+use crate::targets::Targets;
 use crate::{Fate, LinkCounters, Loss, cut};
 
 /// One direction of a link. Times told must not run backwards.
@@ -33,6 +35,8 @@ pub struct Link {
     /// When each frame in the queue will have been sent, and its octets.
     queue: VecDeque<(Instant, u64)>,
     queued_octets: u64,
+    queue_bounds: QueueBounds,
+    targets: Targets,
     /// The arrival of the latest frame that kept its place: none of those comes before it.
     latest: Instant,
     travelling: BinaryHeap<Reverse<Travelling>>,
@@ -63,6 +67,8 @@ impl Link {
     /// A link, up and empty. The same seed makes the same choices.
     pub fn new(config: LinkConfig, seed: u64) -> Self {
         Self {
+            queue_bounds: config.queue_bounds(),
+            targets: Targets::new(config.drop.clone(), config.mtu),
             config,
             state: LinkState::Up,
             chance: Rng::with_seed(seed),
@@ -115,7 +121,9 @@ impl Link {
     pub fn push_frame(&mut self, now: Instant, frame: Bytes) -> Fate {
         self.counters.sent += 1;
         self.counters.sent_octets += frame.len() as u64;
+        let is_target = self.targets.take(&frame);
         let fate = match self.enqueue(now, &frame) {
+            Ok(_) if is_target => Fate::lost(Loss::Targeted),
             Ok(sent) => self.send(sent, frame),
             Err(loss) => Fate::lost(loss),
         };
@@ -163,10 +171,9 @@ impl Link {
         while let Some((_, sent)) = self.queue.pop_front_if(|(until, _)| *until <= now) {
             self.queued_octets -= sent;
         }
-        let is_full = match self.config.queue {
-            QueueLimit::Packets(most) => self.queue.len() >= most as usize,
-            QueueLimit::Octets(most) => self.queued_octets + octets > most,
-        };
+        let QueueBounds { frames: most_frames, octets: most_octets } = self.queue_bounds;
+        let is_full =
+            self.queue.len() as u64 >= most_frames || self.queued_octets + octets > most_octets;
         if is_full {
             return Err(Loss::Queue);
         }
@@ -185,10 +192,11 @@ impl Link {
         if self.config.burst_loss.is_some_and(|burst| self.is_hit_by(burst)) {
             return Fate::lost(Loss::Burst);
         }
+        let (frame, marked) = self.mark(frame);
         let corrupted = self.draw(self.config.corrupt);
         let duplicated = self.draw(self.config.duplicate);
         let frame = if corrupted { self.corrupt(frame) } else { frame };
-        let mut fate = Fate { corrupted, duplicated, ..Fate::default() };
+        let mut fate = Fate { marked, corrupted, duplicated, ..Fate::default() };
         if duplicated {
             fate.reordered |= self.travel(sent, frame.clone());
         }
@@ -220,6 +228,16 @@ impl Link {
         let turn = if self.in_burst { burst.leave } else { burst.enter };
         self.in_burst ^= self.draw(turn);
         self.in_burst && self.draw(burst.loss)
+    }
+
+    /// Marks the frame if the queue, in which it is the last, is long enough, and its sender wants marks.
+    fn mark(&self, frame: Bytes) -> (Bytes, bool) {
+        if self.config.ecn.is_none_or(|from| self.queued_octets < from) {
+            return (frame, false);
+        }
+        let mut octets = Vec::from(frame);
+        let marked = mark_congestion(&mut octets);
+        (Bytes::from(octets), marked)
     }
 
     fn corrupt(&mut self, frame: Bytes) -> Bytes {

@@ -1,5 +1,6 @@
 //! What both families' headers say, in one type, and the small values that they share.
 
+use crate::checksum::update;
 use crate::{Address, Ipv4Header, Ipv6Header, ParseError};
 
 /// The protocol of a payload: IPv4's Protocol, IPv6's Next Header (one number space, IANA's).
@@ -148,6 +149,26 @@ impl IpHeader {
             _ => Err(ParseError::BadVersion),
         }
     }
+}
+
+/// Marks a packet whose transport understands marks as having met congestion, as a router does
+/// (RFC 3168 5: "CE"), and mends IPv4's checksum. Returns whether it bears the mark now; a packet of
+/// another transport, or none at all, stays as it was.
+pub fn mark_congestion(packet: &mut [u8]) -> bool {
+    let Ok((header, _)) = IpHeader::parse(packet) else { return false };
+    if header.traffic_class.ecn() == Ecn::NotEct {
+        return false;
+    }
+    // Version, IPv4's header length and the traffic class: IPv6 has its class four bits further left.
+    let Some((word, rest)) = packet.split_first_chunk_mut::<2>() else { return false };
+    let old = u16::from_be_bytes(*word);
+    let is_v4 = old >> 12 == 4;
+    let new = old | if is_v4 { 3 } else { 3 << 4 };
+    *word = new.to_be_bytes();
+    if is_v4 && let Some(checksum) = rest.get_mut(8..).and_then(<[u8]>::first_chunk_mut::<2>) {
+        *checksum = update(u16::from_be_bytes(*checksum), old, new).to_be_bytes();
+    }
+    true
 }
 
 impl From<Ipv4Header> for IpHeader {

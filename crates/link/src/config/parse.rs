@@ -1,10 +1,11 @@
 //! `key=value[,key=value…]`, and the quantities in it.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::str::FromStr;
 use core::time::Duration;
 
-use super::{BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder};
+use super::{BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop};
 
 /// What stands behind `mem:`; nothing at all describes a perfect link. A key without a value
 /// (`jitter=`) keeps its default.
@@ -28,7 +29,29 @@ impl FromStr for LinkConfig {
                 return Err(form.refuse(value));
             }
         }
+        config.check()?;
         Ok(config)
+    }
+}
+
+impl LinkConfig {
+    /// What no value says alone.
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.rate.is_none() {
+            if let Some(octets @ 1..) = self.ecn {
+                return Err(ConfigError::NeedsRate { key: "ecn", value: octets.to_string() });
+            }
+            if let QueueLimit::Bdp(thousandths) = self.queue {
+                let value = alloc::format!("{}bdp", f64::from(thousandths) / 1_000.0);
+                return Err(ConfigError::NeedsRate { key: "queue", value });
+            }
+        }
+        match self.queue {
+            QueueLimit::Octets(octets) if octets < u64::from(self.mtu) => {
+                Err(ConfigError::QueueTooShort { octets, mtu: self.mtu })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -47,7 +70,7 @@ impl Form {
     }
 }
 
-const FORMS: [Form; 10] = [
+const FORMS: [Form; 12] = [
     Form {
         key: "rate",
         range: "1 to 1000G bits a second (k, M, G)",
@@ -82,6 +105,12 @@ const FORMS: [Form; 10] = [
         take: |config, value| burst_loss(value).map(|burst| config.burst_loss = Some(burst)),
     },
     Form {
+        key: "drop",
+        range: "N[/K][+N[/K]…], segments 1 to 100000 and transmissions 1 to 255, at most 64",
+        example: "10+20/2",
+        take: |config, value| drops(value).map(|drop| config.drop = drop),
+    },
+    Form {
         key: "reorder",
         range: "CHANCE[:EXTRA], 0% to 100% and 0s to 3600s",
         example: "1%:5ms",
@@ -100,8 +129,14 @@ const FORMS: [Form; 10] = [
         take: |config, value| probability(value).map(|chance| config.corrupt = chance),
     },
     Form {
+        key: "ecn",
+        range: "0 to 1G bytes (k, M, G)",
+        example: "30k",
+        take: |config, value| octets(value).map(|octets| config.ecn = Some(octets)),
+    },
+    Form {
         key: "queue",
-        range: "1p to 1000000p packets, or 1 to 1G bytes (k, M, G)",
+        range: "1p to 1000000p packets, 1 to 1G bytes (k, M, G), or 0.001bdp to 1000bdp",
         example: "100p",
         take: |config, value| queue(value).map(|queue| config.queue = queue),
     },
@@ -151,12 +186,32 @@ fn reorder(value: &str) -> Option<Reorder> {
 }
 
 fn queue(value: &str) -> Option<QueueLimit> {
+    if let Some(products) = value.strip_suffix("bdp") {
+        let thousandths = u32::try_from(decimal(products, 1_000)?).ok()?;
+        return (1..=1_000_000).contains(&thousandths).then_some(QueueLimit::Bdp(thousandths));
+    }
     if let Some(packets) = value.strip_suffix('p') {
         let packets = packets.parse().ok().filter(|it| (1..=1_000_000).contains(it))?;
         return Some(QueueLimit::Packets(packets));
     }
+    octets(value).filter(|octets| *octets > 0).map(QueueLimit::Octets)
+}
+
+fn octets(value: &str) -> Option<u64> {
     let octets = with_suffix(value, &[("k", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)])?;
-    (1..=1 << 30).contains(&octets).then_some(QueueLimit::Octets(octets))
+    (octets <= 1 << 30).then_some(octets)
+}
+
+fn drops(value: &str) -> Option<Vec<TargetedDrop>> {
+    let drops: Vec<TargetedDrop> = value.split('+').map(targeted_drop).collect::<Option<_>>()?;
+    (drops.len() <= 64).then_some(drops)
+}
+
+fn targeted_drop(value: &str) -> Option<TargetedDrop> {
+    let (segment, transmission) = value.split_once('/').unwrap_or((value, "1"));
+    let segment = segment.parse().ok().filter(|it| (1..=100_000).contains(it))?;
+    let transmission = transmission.parse().ok().filter(|it| *it >= 1)?;
+    Some(TargetedDrop { segment, transmission })
 }
 
 fn with_suffix(value: &str, suffixes: &[(&str, u64)]) -> Option<u64> {

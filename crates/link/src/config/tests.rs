@@ -3,7 +3,7 @@
 use std::string::ToString;
 use std::time::Duration;
 
-use super::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder};
+use super::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop};
 
 fn refused(text: &str) -> String {
     text.parse::<LinkConfig>().expect_err(text).to_string()
@@ -18,7 +18,7 @@ fn nothing_describes_a_perfect_link() {
 #[test]
 fn every_key_has_its_quantity() {
     let text = "rate=45.5M,delay=35ms,jitter=1500us,loss=0.1%,burst-loss=0.5%:20%:90%,\
-                reorder=1%:5ms,dup=2%,corrupt=0.0001%,queue=64k,mtu=4352";
+                drop=1+20/3,reorder=1%:5ms,dup=2%,corrupt=0.0001%,ecn=30k,queue=64k,mtu=4352";
     let expected = LinkConfig {
         rate: Some(45_500_000),
         delay: Duration::from_millis(35),
@@ -29,12 +29,17 @@ fn every_key_has_its_quantity() {
             leave: Probability::from_percent(20),
             loss: Probability::from_percent(90),
         }),
+        drop: vec![
+            TargetedDrop { segment: 1, transmission: 1 },
+            TargetedDrop { segment: 20, transmission: 3 },
+        ],
         reorder: Some(Reorder {
             chance: Probability::from_percent(1),
             extra: Duration::from_millis(5),
         }),
         duplicate: Probability::from_percent(2),
         corrupt: Probability::from_millionths(1),
+        ecn: Some(30 << 10),
         queue: QueueLimit::Octets(64 << 10),
         mtu: 4_352,
     };
@@ -56,7 +61,11 @@ fn both_ends_of_each_range_are_taken_and_one_beyond_is_not() {
         ("delay", ["0s", "3600s"], ["-1s", "3601s"]),
         ("loss", ["0%", "100%"], ["-0.1%", "100.0001%"]),
         ("queue", ["1p", "1000000p"], ["0p", "1000001p"]),
-        ("queue", ["1", "1G"], ["0", "1.1G"]),
+        ("queue", ["1500", "1G"], ["0", "1.1G"]),
+        ("rate=1k,queue", ["0.001bdp", "1000bdp"], ["0bdp", "1000.001bdp"]),
+        ("drop", ["1", "100000/255"], ["0", "100001"]),
+        ("drop", ["7/1", "1+2"], ["7/0", "7/256"]),
+        ("rate=1k,ecn", ["0", "1G"], ["-1", "1.1G"]),
         ("mtu", ["68", "65535"], ["67", "65536"]),
     ];
     for (key, good, bad) in ends {
@@ -65,8 +74,9 @@ fn both_ends_of_each_range_are_taken_and_one_beyond_is_not() {
             assert!(text.parse::<LinkConfig>().is_ok(), "{text}");
         }
         for value in bad {
+            let (_, last) = key.rsplit_once(',').unwrap_or(("", key));
             assert!(
-                refused(&format!("{key}={value}")).starts_with(&format!("{key}={value}: give"))
+                refused(&format!("{key}={value}")).starts_with(&format!("{last}={value}: give"))
             );
         }
     }
@@ -79,7 +89,25 @@ fn errors_name_key_value_range_and_an_example() {
     assert_eq!(
         refused("lose=1%"),
         "key \"lose\" is unknown; a link has the keys rate, delay, jitter, loss, burst-loss, \
-         reorder, dup, corrupt, queue and mtu, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
+         drop, reorder, dup, corrupt, ecn, queue and mtu, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
     );
     assert!(refused("fast").starts_with("\"fast\" is no key=value"));
+}
+
+#[test]
+fn what_only_a_queue_can_do_wants_a_rate_and_a_queue_takes_a_frame() {
+    assert_eq!(
+        refused("ecn=30k"),
+        "ecn=30720: without rate= no frame ever waits: give a rate, too, as in rate=45M"
+    );
+    assert_eq!(
+        refused("delay=1ms,queue=1.5bdp"),
+        "queue=1.5bdp: without rate= no frame ever waits: give a rate, too, as in rate=45M"
+    );
+    assert_eq!(
+        refused("rate=1M,queue=1k"),
+        "queue=1024: a full frame has 1500 bytes (mtu=), none of which would ever pass: give 1500 or \
+         more, or packets, as in queue=100p"
+    );
+    assert!("rate=1M,mtu=1000,queue=1000".parse::<LinkConfig>().is_ok());
 }

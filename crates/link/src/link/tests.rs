@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_wire::{Ecn, IpHeader, Ipv4Header, Protocol, TrafficClass};
 
 use super::{Link, LinkState};
 use crate::{Fate, LinkConfig, Loss};
@@ -137,4 +138,55 @@ fn the_same_seed_makes_the_same_choices_and_another_does_not() {
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn a_queue_in_round_trips_holds_what_the_path_does_and_sixteen_frames_at_least() {
+    // 8 Mb/s for 2 x 25 ms are 50,000 octets; 2.5 times that, and for a short path 16 frames.
+    for (text, octets) in [
+        ("rate=8M,delay=25ms,queue=1bdp", 50_000),
+        ("rate=8M,delay=25ms,queue=2.5bdp", 125_000),
+        ("rate=8M,delay=1ms,queue=1bdp", 24_000),
+    ] {
+        let mut link = link(text);
+        let taken =
+            (0..200).take_while(|_| link.push_frame(Instant::ZERO, frame(1_000)).lost.is_none());
+        assert_eq!(taken.count(), octets / 1_000, "{text}");
+    }
+}
+
+#[test]
+fn a_queue_that_is_long_enough_marks_what_asked_for_marks() {
+    let mut link = link("rate=8M,ecn=3000");
+    let marked: Vec<bool> =
+        (0..4).map(|_| link.push_frame(Instant::ZERO, capable_frame()).marked).collect();
+    assert_eq!(marked, [false, false, true, true]);
+    assert!(!link.push_frame(Instant::ZERO, frame(1_000)).marked, "no packet at all");
+    assert_eq!(link.counters().marked, 2);
+    // As what waits has been sent, marking ends.
+    assert!(!link.push_frame(Instant::from_millis(10), capable_frame()).marked);
+    let mut always = self::link("ecn=0");
+    assert!(always.push_frame(Instant::ZERO, capable_frame()).marked);
+    let arrived = always.pop(Instant::ZERO).expect("arrived");
+    let (header, _) = IpHeader::parse(&arrived).expect("intact");
+    assert_eq!(header.traffic_class.ecn(), Ecn::Ce);
+}
+
+/// 1,000 octets of a sender that understands marks.
+fn capable_frame() -> Bytes {
+    let mut packet = vec![0; 1_000];
+    let header = Ipv4Header {
+        src: [10, 0, 0, 1].into(),
+        dst: [10, 0, 0, 2].into(),
+        protocol: Protocol::TCP,
+        ttl: 64,
+        tos: TrafficClass::new(0, Ecn::Ect0),
+        identification: 0,
+        dont_fragment: true,
+        fragment: None,
+        total_len: 1_000,
+        header_len: 20,
+    };
+    header.emit(&mut packet);
+    packet.into()
 }

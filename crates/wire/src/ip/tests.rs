@@ -99,3 +99,24 @@ proptest! {
         let _ = IpHeader::parse(&bytes);
     }
 }
+
+#[test]
+fn a_mark_says_congestion_to_those_who_asked_and_leaves_an_intact_header() {
+    for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+        let class = TrafficClass::new(46, ecn);
+        let mut packets = [vec![0; 40], vec![0; 60]];
+        Ipv4Header { tos: class, ..v4(40) }.emit(&mut packets[0]);
+        Ipv6Header { traffic_class: class, ..v6(20) }.emit(&mut packets[1]);
+        for packet in &mut packets {
+            let (before, _) = IpHeader::parse(packet).expect("valid");
+            let bears_mark = mark_congestion(packet);
+            assert_eq!(bears_mark, ecn != Ecn::NotEct);
+            let traffic_class = if bears_mark { class.with_ecn(Ecn::Ce) } else { class };
+            // IPv4's checksum is verified here.
+            let after = IpHeader::parse(packet).map(|(header, _)| header);
+            assert_eq!(after, Ok(IpHeader { traffic_class, ..before }));
+        }
+    }
+    assert!(!mark_congestion(&mut []));
+    assert!(!mark_congestion(&mut [0x45; 19]));
+}

@@ -1,0 +1,99 @@
+//! Which frames carry what `drop=` names: the K-th transmission of the N-th full segment of a stream.
+//!
+//! Sequence numbers say where text belongs, so a stream is followed from its SYN on; of one that began
+//! before the link, or that is one too many, nothing is lost.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use whimbrel_wire::tcp::{TcpFlags, TcpView};
+use whimbrel_wire::{Endpoint, IpHeader, Protocol, SeqNum};
+
+use crate::config::TargetedDrop;
+
+/// The transmissions of one direction that are to be lost, and how far its streams are.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    drops: Vec<TargetedDrop>,
+    /// The link's, octets.
+    mtu: u16,
+    streams: BTreeMap<[Endpoint; 2], Stream>,
+}
+
+/// One direction of a connection.
+#[derive(Debug)]
+struct Stream {
+    /// The number of its first octet of text.
+    start: SeqNum,
+    /// Octets of text in a full segment, once a segment with text was seen.
+    mss: Option<u32>,
+    /// How often the first octet of each target was sent.
+    transmissions: Vec<u8>,
+}
+
+impl Targets {
+    pub(crate) const fn new(drops: Vec<TargetedDrop>, mtu: u16) -> Self {
+        Self { drops, mtu, streams: BTreeMap::new() }
+    }
+
+    /// Whether this frame is one of them. Each is to be shown once, as it is sent.
+    pub(crate) fn take(&mut self, frame: &[u8]) -> bool {
+        if self.drops.is_empty() {
+            return false;
+        }
+        let Ok((ip, payload)) = IpHeader::parse(frame) else { return false };
+        if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
+            return false;
+        }
+        let Ok((tcp, header_len)) = TcpView::parse(payload) else { return false };
+        let ends = [Endpoint::new(ip.src, tcp.src_port), Endpoint::new(ip.dst, tcp.dst_port)];
+        let is_syn = tcp.flags.contains(TcpFlags::SYN);
+        let first = tcp.seq + u32::from(is_syn);
+        if is_syn {
+            self.begin(ends, first);
+        }
+        let text = payload.len() - header_len;
+        let Some(stream) = self.streams.get_mut(&ends).filter(|_| text > 0) else { return false };
+        if !is_syn {
+            let headers = usize::from(ip.header_len) + header_len;
+            stream.mss.get_or_insert(usize::from(self.mtu).saturating_sub(headers).max(1) as u32);
+        }
+        stream.is_hit(&self.drops, first.distance_from(stream.start), text)
+    }
+
+    /// A SYN: the same as before is the same stream.
+    fn begin(&mut self, ends: [Endpoint; 2], start: SeqNum) {
+        let is_known = self.streams.get(&ends).is_some_and(|stream| stream.start == start);
+        let has_room = self.streams.len() < Self::MOST_STREAMS || self.streams.contains_key(&ends);
+        if !is_known && has_room {
+            let transmissions = alloc::vec![0; self.drops.len()];
+            self.streams.insert(ends, Stream { start, mss: None, transmissions });
+        }
+    }
+
+    /// Streams that are followed at a time.
+    const MOST_STREAMS: usize = 1 << 16;
+}
+
+impl Stream {
+    /// `len` octets of text are sent, the first of them `at` octets into the stream.
+    fn is_hit(&mut self, drops: &[TargetedDrop], at: i32, len: usize) -> bool {
+        let text = i64::from(at)..i64::from(at) + len as i64;
+        let mut is_hit = false;
+        for (drop, transmissions) in drops.iter().zip(&mut self.transmissions) {
+            // Text on a SYN comes before what a full segment holds is known: it has the first octet.
+            let target = i64::from(drop.segment - 1) * i64::from(self.mss.unwrap_or(u32::MAX));
+            if target <= WITHIN && text.contains(&target) {
+                *transmissions = transmissions.saturating_add(1);
+                is_hit |= *transmissions == drop.transmission;
+            }
+        }
+        is_hit
+    }
+}
+
+/// Numbers repeat after 4 GiB, and say which of two is the later within 2.
+const WITHIN: i64 = 1 << 30;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! What is named is lost, once, and nothing else.
+
+use std::vec::Vec;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
+use whimbrel_wire::{Ipv4Header, Protocol, SeqNum, TrafficClass};
+
+use crate::{Fate, Link, Loss};
+
+/// The last numbers before the wrap, so that every stream crosses it.
+const ISN: SeqNum = SeqNum::new(u32::MAX - 2_000);
+
+/// `mtu=1040` leaves this for text.
+const MSS: u32 = 1_000;
+
+fn link(text: &str) -> Link {
+    Link::new(format!("mtu=1040,{text}").parse().expect(text), 7)
+}
+
+fn frame(port: u16, flags: TcpFlags, seq: SeqNum, text: u32) -> Bytes {
+    let tcp = TcpHeader { src_port: port, dst_port: 80, seq, flags, ..TcpHeader::default() };
+    let len = 40 + text as usize;
+    let mut packet = std::vec![0; len];
+    let ip = Ipv4Header {
+        src: [10, 0, 0, 1].into(),
+        dst: [10, 0, 0, 2].into(),
+        protocol: Protocol::TCP,
+        ttl: 64,
+        tos: TrafficClass::default(),
+        identification: 0,
+        dont_fragment: true,
+        fragment: None,
+        total_len: len as u16,
+        header_len: 20,
+    };
+    ip.emit(&mut packet);
+    tcp.emit(OptionOrder::default(), &mut packet[20..]);
+    packet.into()
+}
+
+/// Sends `len` octets of text, the first of them `at` octets into the stream of `port`.
+fn is_lost(link: &mut Link, port: u16, at: u32, len: u32) -> bool {
+    let fate = link.push_frame(Instant::ZERO, frame(port, TcpFlags::ACK, ISN + 1 + at, len));
+    assert!(fate.is_unharmed() || fate == Fate::lost(Loss::Targeted), "{fate}");
+    !fate.is_unharmed()
+}
+
+fn open(link: &mut Link, port: u16) {
+    assert!(link.push_frame(Instant::ZERO, frame(port, TcpFlags::SYN, ISN, 0)).is_unharmed());
+}
+
+#[test]
+fn the_named_segments_are_lost_the_first_time_and_their_repairs_pass() {
+    let mut link = link("drop=2+5");
+    open(&mut link, 1_000);
+    let lost: Vec<u32> =
+        (0..8).filter(|number| is_lost(&mut link, 1_000, number * MSS, MSS)).collect();
+    assert_eq!(lost, [1, 4]);
+    assert!(!is_lost(&mut link, 1_000, MSS, MSS));
+    assert!(!is_lost(&mut link, 1_000, 4 * MSS, MSS));
+    assert_eq!(link.counters().lost_targeted, 2);
+}
+
+#[test]
+fn a_repair_is_named_by_its_number_and_an_empty_segment_is_none() {
+    let mut link = link("drop=1/2+1/3");
+    open(&mut link, 1_000);
+    assert!(!is_lost(&mut link, 1_000, 0, 0), "an acknowledgment before the first text");
+    let lost: Vec<bool> = (0..5).map(|_| is_lost(&mut link, 1_000, 0, MSS)).collect();
+    assert_eq!(lost, [false, true, true, false, false]);
+}
+
+#[test]
+fn what_carries_the_first_byte_of_the_segment_is_lost_however_it_was_cut() {
+    let mut link = link("drop=3");
+    open(&mut link, 1_000);
+    for (at, len, lost) in
+        [(0, 999, false), (999, 1_000, false), (1_999, 1, false), (2_000, 1, true)]
+    {
+        assert_eq!(is_lost(&mut link, 1_000, at, len), lost, "{len} at {at}");
+    }
+}
+
+#[test]
+fn every_connection_has_its_losses_and_one_that_was_not_seen_to_begin_has_none() {
+    let mut link = link("drop=1");
+    open(&mut link, 1_000);
+    open(&mut link, 1_001);
+    // A SYN that comes again is the same connection; a new one from the same port begins anew.
+    open(&mut link, 1_000);
+    assert!(is_lost(&mut link, 1_000, 0, MSS));
+    open(&mut link, 1_000);
+    assert!(!is_lost(&mut link, 1_000, 0, MSS));
+    assert!(is_lost(&mut link, 1_001, 0, MSS));
+    assert!(!is_lost(&mut link, 1_002, 0, MSS));
+    link.push_frame(Instant::ZERO, frame(1_000, TcpFlags::SYN, ISN + 7, 0));
+    assert!(is_lost(&mut link, 1_000, 7, MSS));
+}
+
+#[test]
+fn text_on_a_syn_is_the_beginning_of_the_first_segment() {
+    let mut link = link("drop=1");
+    let fate = link.push_frame(Instant::ZERO, frame(1_000, TcpFlags::SYN, ISN, 100));
+    assert_eq!(fate, Fate::lost(Loss::Targeted));
+    assert!(!is_lost(&mut link, 1_000, 0, MSS));
+}
+
+#[test]
+fn what_is_no_segment_passes() {
+    let mut link = link("drop=1");
+    for octets in [&[][..], &[0x45; 30], &[0; 60]] {
+        assert!(link.push_frame(Instant::ZERO, Bytes::copy_from_slice(octets)).is_unharmed());
+    }
+}
