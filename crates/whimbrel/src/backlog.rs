@@ -14,8 +14,18 @@ use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Endpoint, Flow};
 
 use crate::cell::{Settings, StreamCell};
-use crate::listener::Rules;
 use crate::waiters::Waiters;
+
+/// What a listener begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListenOptions {
+    /// How many complete connections may wait, at each shard.
+    pub(crate) backlog: u32,
+    /// How many handshakes of Fast Open may be under way, at each shard.
+    pub(crate) fast_open: u32,
+    /// What accepted streams inherit.
+    pub(crate) settings: Settings,
+}
 
 /// The shared half of a listener.
 #[derive(Debug)]
@@ -44,7 +54,7 @@ pub(crate) struct State {
     /// Why nothing more will come.
     error: Option<(io::ErrorKind, String)>,
     /// How many the shard knew to be here when it last looked.
-    told: u32,
+    reported: u32,
     /// It stands in the shard's queue.
     posted: bool,
     /// The listener's owner let go.
@@ -59,15 +69,15 @@ pub(crate) struct Accepted {
 }
 
 impl Backlog {
-    pub(crate) fn new(at: Endpoint, families: Families, rules: Rules) -> Self {
-        let Rules { backlog, fast_open, settings } = rules;
+    pub(crate) fn new(at: Endpoint, families: Families, options: ListenOptions) -> Self {
+        let ListenOptions { backlog, fast_open, settings } = options;
         let state = State {
             settings,
             waiters: Waiters::default(),
             ready: VecDeque::new(),
             id: None,
             error: None,
-            told: 0,
+            reported: 0,
             posted: false,
             dropped: false,
         };
@@ -90,10 +100,10 @@ impl Backlog {
         };
         // Not for each: while the shard has room for as many as a burst completes, nobody is kept
         // out.
-        let crowded = self.most.saturating_sub(state.told) < self.most.min(AMPLE);
-        let tell = crowded && state.ready.len() <= state.told as usize / 2 && !state.posted;
-        state.posted |= tell;
-        Ok(Some((accepted, tell)))
+        let crowded = self.most.saturating_sub(state.reported) < self.most.min(AMPLE);
+        let notify = crowded && state.ready.len() <= state.reported as usize / 2 && !state.posted;
+        state.posted |= notify;
+        Ok(Some((accepted, notify)))
     }
 
     /// How many wait here.
@@ -112,18 +122,18 @@ impl State {
         (most as usize).saturating_sub(self.ready.len())
     }
 
-    /// One more.
+    /// Adds a complete connection, and wakes who waits for one.
     pub(crate) fn push(&mut self, accepted: Accepted, out: &mut Vec<Waker>) {
         self.ready.push_back(accepted);
         self.waiters.take_all(out);
     }
 
     /// The shard has looked: its own queue has the room that is left.
-    pub(crate) fn tell(&mut self, shard: &mut Shard, id: ListenerId, most: u32) {
+    pub(crate) fn report_length(&mut self, shard: &mut Shard, id: ListenerId, most: u32) {
         self.posted = false;
         let here = u32::try_from(self.ready.len()).unwrap_or(u32::MAX);
-        if here != self.told {
-            self.told = here;
+        if here != self.reported {
+            self.reported = here;
             shard.set_backlog(id, most.saturating_sub(here));
         }
     }

@@ -16,9 +16,9 @@ use whimbrel_tcp::tunables::TunableError;
 use whimbrel_wire::Address;
 
 use crate::Stack;
-use crate::ending::Ending;
-use crate::face::Face;
 use crate::mailbox::Mailbox;
+use crate::shutdown::Shutdown;
+use crate::stack_port::StackPort;
 
 /// Configures a [`Stack`].
 ///
@@ -137,7 +137,7 @@ pub enum BuildError {
 }
 
 impl StackBuilder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self::default()
     }
 
@@ -304,7 +304,7 @@ impl StackBuilder {
         if let Some(key) = self.fast_open_key {
             secrets.fast_open = *key.key();
         }
-        let ending = Arc::new(Ending::new(Stop::new()?, devices.len()));
+        let shutdown = Arc::new(Shutdown::new(Stop::new()?, devices.len()));
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
         for (device, waker) in devices.into_iter().zip(wakers) {
             let mut shard = Shard::new(ShardConfig {
@@ -319,15 +319,15 @@ impl StackBuilder {
                 key.join(&mut shard);
             }
             let mailbox = Arc::new(Mailbox::new(waker.clone()));
-            let face = Face::new(Arc::clone(&mailbox), Arc::clone(&ending));
+            let stack_port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
             mailboxes.push(mailbox);
-            workers.push(Worker::new(device, shard, face, clock, waker));
+            workers.push(Worker::new(device, shard, stack_port, clock, waker));
         }
         for (number, worker) in workers.into_iter().enumerate() {
-            let of_stack = Arc::clone(&ending);
+            let of_stack = Arc::clone(&shutdown);
             let thread = std::thread::Builder::new().name(format!("whimbrel-{number}"));
             // Without one of them those that run are no stack.
-            thread.spawn(move || run(worker, &of_stack)).inspect_err(|_| ending.stop().set())?;
+            thread.spawn(move || run(worker, &of_stack)).inspect_err(|_| shutdown.stop().set())?;
         }
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, seed))
@@ -339,19 +339,27 @@ fn parse(addr: &str) -> Result<Address, BuildError> {
     parsed.map(Address::from).map_err(|_| BuildError::Address(addr.into()))
 }
 
-/// The life of a worker thread. If it panics, the face is dropped, and tells everybody.
-fn run<D: Device>(mut worker: Worker<D, Face>, ending: &Ending) {
-    if let Err(error) = worker.run(ending.stop()) {
-        ending.fail(error.to_string());
+/// The life of a worker thread. If it panics, its port is dropped, and tells everybody.
+fn run<D: Device>(mut worker: Worker<D, StackPort>, shutdown: &Shutdown) {
+    if let Err(error) = worker.run(shutdown.stop()) {
+        shutdown.fail(error.to_string());
     }
-    let (_, _, mut face) = worker.into_parts();
-    face.end(ending.why());
+    let (_, _, mut stack_port) = worker.into_parts();
+    stack_port.end(shutdown.why());
 }
 
-/// [`Stack::pair`].
-pub(crate) fn pair() -> Result<(Stack, Stack), BuildError> {
-    let (first, second) = mem_wire(LinkConfig::default(), LinkConfig::default(), 0)?;
-    let first = Stack::builder().mem(first).address("10.0.0.1", 24)?.address("fd00::1", 64)?;
-    let second = Stack::builder().mem(second).address("10.0.0.2", 24)?.address("fd00::2", 64)?;
-    Ok((first.build()?, second.build()?))
+impl Stack {
+    /// Configures a stack.
+    pub fn builder() -> StackBuilder {
+        StackBuilder::new()
+    }
+
+    /// Two stacks, joined inside the process by a perfect wire: 10.0.0.1 and fd00::1, 10.0.0.2 and
+    /// fd00::2. For tests and examples; [`StackBuilder::mem`] makes other wires.
+    pub fn pair() -> Result<(Self, Self), BuildError> {
+        let (first, second) = mem_wire(LinkConfig::default(), LinkConfig::default(), 0)?;
+        let first = Self::builder().mem(first).address("10.0.0.1", 24)?.address("fd00::1", 64)?;
+        let second = Self::builder().mem(second).address("10.0.0.2", 24)?.address("fd00::2", 64)?;
+        Ok((first.build()?, second.build()?))
+    }
 }

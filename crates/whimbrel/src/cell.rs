@@ -35,7 +35,7 @@ pub(crate) struct StreamState {
     /// Tasks that wait for room to write, or to be connected.
     pub(crate) writers: Waiters,
     /// Chunks on their way; none while nothing is.
-    crossing: Option<Box<Crossing>>,
+    queues: Option<Box<StreamQueues>>,
     /// Why it is over, until somebody was told.
     pub(crate) error: Option<io::Error>,
     /// What the shard knows it by, once it knows it.
@@ -54,7 +54,7 @@ pub(crate) struct StreamState {
 }
 
 #[derive(Default, Debug)]
-struct Crossing {
+struct StreamQueues {
     outward: VecDeque<Bytes>,
     inward: VecDeque<Bytes>,
 }
@@ -73,7 +73,7 @@ pub(crate) enum Readable {
 /// What a task must do for the shard after it unlocked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub(crate) enum Duty {
+pub(crate) enum PostAction {
     /// Nothing.
     None,
     /// Post this handle: the shard is to look.
@@ -107,7 +107,7 @@ impl StreamState {
         Self {
             readers: Waiters::default(),
             writers: Waiters::default(),
-            crossing: None,
+            queues: None,
             error: None,
             handle: None,
             unread: 0,
@@ -131,7 +131,7 @@ impl StreamState {
 
     /// How many octets more may wait for the shard.
     pub(crate) fn send_room(&self) -> u32 {
-        let pieces = self.crossing.as_ref().map_or(0, |crossing| crossing.inward.len());
+        let pieces = self.queues.as_ref().map_or(0, |queues| queues.inward.len());
         if pieces < PIECES { self.send_credit().saturating_sub(self.unsent) } else { 0 }
     }
 
@@ -149,7 +149,7 @@ impl StreamState {
     }
 
     fn pieces_outward(&self) -> usize {
-        self.crossing.as_ref().map_or(0, |crossing| crossing.outward.len())
+        self.queues.as_ref().map_or(0, |queues| queues.outward.len())
     }
 }
 
@@ -175,27 +175,27 @@ impl StreamState {
 
     /// Moves chunks of at most `most` octets in all to `places`. Returns how many chunks.
     pub(crate) fn take_outward(&mut self, mut most: usize, places: &mut [Bytes]) -> usize {
-        let Some(crossing) = &mut self.crossing else { return 0 };
+        let Some(queues) = &mut self.queues else { return 0 };
         let mut count = 0;
         for place in places {
-            let Some(first) = crossing.outward.front_mut().filter(|_| most > 0) else { break };
+            let Some(first) = queues.outward.front_mut().filter(|_| most > 0) else { break };
             let chunk = match first.len() {
                 len if len > most => first.split_to(most),
-                _ => crossing.outward.pop_front().unwrap_or_default(),
+                _ => queues.outward.pop_front().unwrap_or_default(),
             };
             most -= chunk.len();
             self.unread -= chunk.len() as u32;
             *place = chunk;
             count += 1;
         }
-        self.settle();
+        self.drop_empty_queues();
         count
     }
 
     /// Copies the first octets to `out`; they stay. Returns how many.
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
         let mut done = 0;
-        for chunk in self.crossing.iter().flat_map(|crossing| &crossing.outward) {
+        for chunk in self.queues.iter().flat_map(|queues| &queues.outward) {
             let room = out.get_mut(done..).unwrap_or_default();
             let take = room.len().min(chunk.len());
             room.split_at_mut(take).0.copy_from_slice(chunk.split_at(take).0);
@@ -205,11 +205,11 @@ impl StreamState {
     }
 
     /// The task has read: if the shard holds text back for want of credit, it gets it.
-    pub(crate) fn return_credit(&mut self) -> Duty {
+    pub(crate) fn return_credit(&mut self) -> PostAction {
         if self.flags.has(Flags::STARVED) && self.has_half_read() {
             return self.dirty();
         }
-        Duty::None
+        PostAction::None
     }
 }
 
@@ -227,22 +227,22 @@ impl StreamState {
     }
 
     /// Leaves `chunk` for the shard.
-    pub(crate) fn leave(&mut self, chunk: Bytes) -> Duty {
+    pub(crate) fn leave(&mut self, chunk: Bytes) -> PostAction {
         if chunk.is_empty() {
-            return Duty::None;
+            return PostAction::None;
         }
         self.unsent += chunk.len() as u32;
-        self.crossing.get_or_insert_default().inward.push_back(chunk);
+        self.queues.get_or_insert_default().inward.push_back(chunk);
         self.dirty()
     }
 
     /// The shard is to look.
-    pub(crate) fn dirty(&mut self) -> Duty {
-        self.flags.mark_dirty(self.handle).map_or(Duty::None, Duty::Post)
+    pub(crate) fn dirty(&mut self) -> PostAction {
+        self.flags.mark_dirty(self.handle).map_or(PostAction::None, PostAction::Post)
     }
 
     /// The task let go. What it waited with is returned, to be dropped after unlocking.
-    pub(crate) fn on_drop(&mut self) -> (Duty, Vec<Waker>) {
+    pub(crate) fn on_drop(&mut self) -> (PostAction, Vec<Waker>) {
         let mut wakers = Vec::new();
         self.readers.take_all(&mut wakers);
         self.writers.take_all(&mut wakers);
@@ -256,35 +256,35 @@ impl StreamState {
     /// Appends what arrived.
     pub(crate) fn push_outward(&mut self, chunk: Bytes) {
         self.unread += chunk.len() as u32;
-        self.crossing.get_or_insert_default().outward.push_back(chunk);
+        self.queues.get_or_insert_default().outward.push_back(chunk);
     }
 
     /// Takes what waits inward from the front, as long as `send` takes the whole chunk.
     pub(crate) fn drain_inward(&mut self, mut send: impl FnMut(&mut Bytes) -> usize) {
-        let Some(crossing) = &mut self.crossing else { return };
-        while let Some(first) = crossing.inward.front_mut() {
+        let Some(queues) = &mut self.queues else { return };
+        while let Some(first) = queues.inward.front_mut() {
             self.unsent -= send(first) as u32;
             if !first.is_empty() {
                 break;
             }
-            crossing.inward.pop_front();
+            queues.inward.pop_front();
         }
-        self.settle();
+        self.drop_empty_queues();
     }
 
     /// Nobody will ever take what waits inward.
     pub(crate) fn discard_inward(&mut self) {
         self.unsent = 0;
-        if let Some(crossing) = &mut self.crossing {
-            crossing.inward.clear();
+        if let Some(queues) = &mut self.queues {
+            queues.inward.clear();
         }
-        self.settle();
+        self.drop_empty_queues();
     }
 
     /// An idle connection holds no queues.
-    fn settle(&mut self) {
+    fn drop_empty_queues(&mut self) {
         if self.unread == 0 && self.unsent == 0 {
-            self.crossing = None;
+            self.queues = None;
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::fault;
 /// Whether the shard keeps the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub(crate) enum Fate {
+pub(crate) enum CellDisposition {
     /// It does.
     Kept,
     /// As long as what was sent is on its way out; then the connection is reset.
@@ -26,7 +26,12 @@ pub(crate) type Wakers = Vec<Waker>;
 
 impl StreamState {
     /// Moves what crosses, in both directions, as far as room and credit last.
-    pub(crate) fn exchange(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> Fate {
+    pub(crate) fn exchange(
+        &mut self,
+        shard: &mut Shard,
+        handle: Handle,
+        out: &mut Wakers,
+    ) -> CellDisposition {
         self.flags.take(Flags::DIRTY);
         if self.flags.take(Flags::SETTINGS) {
             self.settings.apply(shard, handle);
@@ -36,7 +41,7 @@ impl StreamState {
         }
         self.push(shard, handle, out);
         self.pull(shard, handle, out);
-        Fate::Kept
+        CellDisposition::Kept
     }
 
     /// The connection is established.
@@ -156,17 +161,17 @@ impl StreamState {
     }
 
     /// The task let go: what it sent is delivered, then FIN, unless it is to be reset.
-    fn part(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> Fate {
+    fn part(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> CellDisposition {
         if self.settings.linger().is_some_and(|it| it.is_zero()) {
             shard.abort(handle);
-            return Fate::Parted;
+            return CellDisposition::Parted;
         }
         // RFC 9293 3.6.1: what was received and not read counts wherever it waits; the shard looks
         // after its own part. An answer to a request that was not read to its end goes first, as by
         // Linux, which sends within the call that writes.
         if self.unread > 0 && !self.flags.has(Flags::OVER) {
             self.push(shard, handle, out);
-            return Fate::Resetting;
+            return CellDisposition::Resetting;
         }
         // The rest must not wait here for room: with it in the shard, the connection is an orphan,
         // whose time is bounded.
@@ -175,7 +180,7 @@ impl StreamState {
             self.send_all(shard, handle);
         }
         shard.close(handle);
-        Fate::Parted
+        CellDisposition::Parted
     }
 }
 

@@ -132,15 +132,17 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
         ConnectError::Loopback(_) => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
     };
-    io::Error::new(kind, Told(error))
+    io::Error::new(kind, ConnectFailure(error))
 }
 
 /// The same of several shards that were tried one after the other.
 pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io::Error {
-    let former = former.and_then(|former| former.downcast::<Told>().ok());
-    match (former, latter.downcast::<Told>()) {
-        (Some(Told(former)), Ok(Told(latter))) => connect(former.and_then(latter)),
-        (None, Ok(Told(latter))) => connect(latter),
+    let former = former.and_then(|former| former.downcast::<ConnectFailure>().ok());
+    match (former, latter.downcast::<ConnectFailure>()) {
+        (Some(ConnectFailure(former)), Ok(ConnectFailure(latter))) => {
+            connect(former.and_then(latter))
+        }
+        (None, Ok(ConnectFailure(latter))) => connect(latter),
         (_, Err(latter)) => latter,
     }
 }
@@ -148,9 +150,9 @@ pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io:
 /// An error that `unwrap`, too, and a `main` that returns it, show in words.
 #[derive(thiserror::Error)]
 #[error("{0}")]
-struct Told(ConnectError);
+struct ConnectFailure(ConnectError);
 
-impl fmt::Debug for Told {
+impl fmt::Debug for ConnectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -60,24 +60,24 @@
 #![forbid(unsafe_code)]
 
 mod backlog;
-mod bound;
+mod bind_table;
 mod builder;
 mod cell;
 #[cfg(feature = "hyper-util")]
 mod client;
-mod desk;
-mod ending;
 mod exchange;
-mod face;
 mod fault;
 mod listener;
 mod mailbox;
 #[cfg(feature = "axum")]
 mod serve;
+mod sharded_listener;
+mod shutdown;
 mod socket;
 mod split;
 mod split_owned;
 mod stack;
+mod stack_port;
 mod stream;
 mod waiters;
 

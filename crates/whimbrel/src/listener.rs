@@ -14,9 +14,10 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::task::coop::poll_proceed;
 use whimbrel_tcp::table::ListenerStats as ShardStats;
 
-use crate::bound::{Reserved, Share};
+use crate::backlog::ListenOptions;
+use crate::bind_table::{ReservedAddr, Share};
 use crate::cell::Settings;
-use crate::desk::{Desk, Part};
+use crate::sharded_listener::{ListenerShard, ShardedListener};
 use crate::stream::hop_limit;
 use crate::waiters::Ticket;
 use crate::{Stack, TcpStream, fault, stack};
@@ -31,19 +32,8 @@ use crate::{Stack, TcpStream, fault, stack};
 ///
 /// Dropping it resets the connections that nobody accepted.
 pub struct TcpListener {
-    desk: Arc<Desk>,
-    reserved: Reserved,
-}
-
-/// What a listener begins with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
-    /// How many complete connections may wait, at each shard.
-    pub(crate) backlog: u32,
-    /// How many handshakes of Fast Open may be under way, at each shard.
-    pub(crate) fast_open: u32,
-    /// What accepted streams inherit.
-    pub(crate) settings: Settings,
+    sharded: Arc<ShardedListener>,
+    reserved: ReservedAddr,
 }
 
 /// What happened at a listener, at all shards together.
@@ -79,7 +69,7 @@ impl TcpListener {
         for addr in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
             let listening = stack.reserve(addr, Share::ADDRESS).and_then(|at| {
-                Self::listen(stack, at, Rules { backlog: BACKLOG, fast_open: 0, settings })
+                Self::listen(stack, at, ListenOptions { backlog: BACKLOG, fast_open: 0, settings })
             });
             match listening {
                 Ok(listener) => return Ok(listener),
@@ -89,16 +79,20 @@ impl TcpListener {
         Err(last.unwrap_or_else(fault::no_address))
     }
 
-    pub(crate) fn listen(stack: &Stack, reserved: Reserved, rules: Rules) -> io::Result<Self> {
+    pub(crate) fn listen(
+        stack: &Stack,
+        reserved: ReservedAddr,
+        options: ListenOptions,
+    ) -> io::Result<Self> {
         let mut is_new = false;
-        let desk = reserved.listen(|| {
+        let sharded = reserved.listen(|| {
             is_new = true;
-            Desk::new(stack.mailboxes(), reserved.at(), rules)
+            ShardedListener::new(stack.mailboxes(), reserved.at(), options)
         })?;
         if is_new {
-            desk.open();
+            sharded.open();
         }
-        Ok(Self { desk, reserved })
+        Ok(Self { sharded, reserved })
     }
 
     /// The next connection. Dropping the future loses none.
@@ -108,7 +102,7 @@ impl TcpListener {
 
     /// The next connection, if there is one. Of several tasks that poll, only the latest is woken.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        self.poll_with(cx, Desk::register)
+        self.poll_with(cx, ShardedListener::register)
     }
 
     /// The connections, one after the other, as a `Stream` that never ends by itself. What tokio
@@ -124,22 +118,22 @@ impl TcpListener {
 
     /// The time to live (IPv4) or hop limit (IPv6) of what its connections send.
     pub fn ttl(&self) -> io::Result<u32> {
-        Ok(self.desk.settings().ok_or_else(fault::unknown)?.hop_limit().into())
+        Ok(self.sharded.settings().ok_or_else(fault::unknown)?.hop_limit().into())
     }
 
     /// Connections that come from now on are answered with this time to live, or hop limit
     /// (1 ..= 255).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let hops = hop_limit(ttl)?;
-        self.desk.set(|settings| settings.set_hop_limit(hops));
+        self.sharded.set(|settings| settings.set_hop_limit(hops));
         Ok(())
     }
 
     /// What happened so far, and how full it is. Tokio has no such method.
     pub async fn stats(&self) -> io::Result<ListenerStats> {
         let mut sum = ListenerStats::default();
-        for part in self.desk.parts() {
-            sum += stats_of(part).await?;
+        for shard in self.sharded.shards() {
+            sum += stats_of(shard).await?;
         }
         Ok(sum)
     }
@@ -147,7 +141,9 @@ impl TcpListener {
     /// [`Stack::ended`] of its stack.
     #[cfg(feature = "axum")]
     pub(crate) fn stack_ended(&self) -> impl Future<Output = io::Error> + Send + use<> {
-        stack::all_ended(self.desk.parts().iter().map(|part| Arc::clone(&part.mailbox)).collect())
+        stack::all_ended(
+            self.sharded.shards().iter().map(|shard| Arc::clone(&shard.mailbox)).collect(),
+        )
     }
 
     /// The next connection; if there is none, waits as `wait` does, and looks again: one may have
@@ -155,16 +151,17 @@ impl TcpListener {
     fn poll_with(
         &self,
         cx: &mut Context<'_>,
-        wait: impl FnOnce(&Desk, &Waker) -> Vec<Waker>,
+        wait: impl FnOnce(&ShardedListener, &Waker) -> Vec<Waker>,
     ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         let coop = ready!(poll_proceed(cx));
-        let mut next = self.desk.take();
+        let mut next = self.sharded.take();
         if matches!(next, Ok(None)) {
-            drop(wait(&self.desk, cx.waker()));
-            next = self.desk.take();
+            drop(wait(&self.sharded, cx.waker()));
+            next = self.sharded.take();
         }
-        let Some(stream) = next? else { return Poll::Pending };
+        let Some((accepted, mailbox)) = next? else { return Poll::Pending };
         coop.made_progress();
+        let stream = TcpStream::accepted(accepted.cell, mailbox, accepted.flow);
         let peer = stream.peer_addr()?;
         Poll::Ready(Ok((stream, peer)))
     }
@@ -178,9 +175,9 @@ impl fmt::Debug for TcpListener {
 }
 
 /// What happened at one shard.
-async fn stats_of(part: &Part) -> io::Result<ListenerStats> {
-    let backlog = Arc::clone(&part.backlog);
-    let look = move |shard: &mut whimbrel_stack::Shard, _| {
+async fn stats_of(shard: &ListenerShard) -> io::Result<ListenerStats> {
+    let backlog = Arc::clone(&shard.backlog);
+    let stats = move |shard: &mut whimbrel_stack::Shard, _| {
         let state = backlog.lock();
         let listener = shard.listener(state.id?)?;
         let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();
@@ -198,7 +195,7 @@ async fn stats_of(part: &Part) -> io::Result<ListenerStats> {
             half_open,
         })
     };
-    stack::inspect(&part.mailbox, look).await?.ok_or_else(fault::unknown)
+    stack::inspect(&shard.mailbox, stats).await?.ok_or_else(fault::unknown)
 }
 
 impl AddAssign for ListenerStats {
@@ -241,13 +238,13 @@ impl Future for Accept<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let listener = self.listener;
         let tickets = &mut self.tickets;
-        listener.poll_with(cx, |desk, waker| desk.line_up(tickets, waker))
+        listener.poll_with(cx, |sharded, waker| sharded.line_up(tickets, waker))
     }
 }
 
 impl Drop for Accept<'_> {
     fn drop(&mut self) {
-        drop(self.listener.desk.leave(&self.tickets));
+        drop(self.listener.sharded.leave(&self.tickets));
     }
 }
 

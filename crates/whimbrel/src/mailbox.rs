@@ -13,9 +13,9 @@ use crate::backlog::Backlog;
 use crate::cell::StreamCell;
 use crate::fault;
 use crate::waiters::wake_all;
-use stage::Stage;
+use worker_state::WorkerState;
 
-mod stage;
+mod worker_state;
 
 /// The way into one shard. Anybody puts something in, its worker alone takes out.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Mailbox {
     /// Everything that happens once in a connection's life, or less often.
     requests: SegQueue<Request>,
     waker: Waker,
-    stage: Stage,
+    worker_state: WorkerState,
     /// Why the worker ended.
     ended: OnceLock<String>,
     /// Tells who awaits the end.
@@ -41,13 +41,13 @@ pub(crate) enum Request {
     /// Look at a listener: it has room again, or other settings, or is gone.
     Backlog(Arc<Backlog>),
     /// Look around, or change something.
-    Inspect(Look),
+    Inspect(InspectFn),
     /// Tell when nothing is left of streams that were dropped.
     Drain(oneshot::Sender<()>),
 }
 
-/// What looks around.
-pub(crate) type Look = Box<dyn FnOnce(&mut Shard, Held) + Send>;
+/// A question to a shard, or a change of it, called on the shard's thread.
+pub(crate) type InspectFn = Box<dyn FnOnce(&mut Shard, Held) + Send>;
 
 /// A connection to be opened.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(crate) struct Connect {
     pub(crate) fast: bool,
 }
 
-/// What the face itself holds of a shard.
+/// How many streams and listeners of a shard tasks hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Held {
     /// Cells.
@@ -75,7 +75,7 @@ impl Mailbox {
             streams: SegQueue::new(),
             requests: SegQueue::new(),
             waker,
-            stage: Stage::new(),
+            worker_state: WorkerState::new(),
             ended: OnceLock::new(),
             end: Notify::new(),
         }
@@ -84,7 +84,7 @@ impl Mailbox {
     /// The cell of `handle` is dirty. Nothing may be locked.
     pub(crate) fn post(&self, handle: Handle) {
         // If the worker has ended, every cell that has a handle was told.
-        if self.stage.has_ended() {
+        if self.worker_state.has_ended() {
             return;
         }
         self.streams.push(handle);
@@ -95,26 +95,26 @@ impl Mailbox {
     pub(crate) fn ask(&self, request: Request) {
         self.requests.push(request);
         self.waker.wake();
-        if self.stage.has_ended_since() {
+        if self.worker_state.has_ended_since() {
             self.refuse_all();
         }
     }
 
     /// Nobody holds the stack itself any more: the worker ends when nothing of it is left.
     pub(crate) fn close(&self) {
-        self.stage.close();
+        self.worker_state.close();
         self.waker.wake();
     }
 
     /// Whether [`Mailbox::close`] was called.
     pub(crate) fn is_closing(&self) -> bool {
-        self.stage.is_closing()
+        self.worker_state.is_closing()
     }
 
     /// The worker has ended: whatever was asked, or will be, is refused.
     pub(crate) fn end(&self, why: String) {
         let _ = self.ended.set(why);
-        self.stage.end();
+        self.worker_state.end();
         self.refuse_all();
         self.end.notify_waiters();
     }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::bound::{Reserved, Share};
+use crate::backlog::ListenOptions;
+use crate::bind_table::{ReservedAddr, Share};
 use crate::cell::Settings;
-use crate::listener::Rules;
-use crate::stream::Opening;
+use crate::stream::ConnectRequest;
 use crate::{Stack, TcpListener, TcpStream, fault};
 
 /// A socket to be configured. Everything is named and behaves as in `tokio::net::TcpSocket`; what
@@ -26,7 +26,7 @@ pub struct TcpSocket {
 struct Draft {
     settings: Settings,
     share: Share,
-    bound: Option<Reserved>,
+    bound: Option<ReservedAddr>,
     /// The address that was bound, and no port.
     source: Option<IpAddr>,
     /// Whether `bind` leaves the port to `connect`.
@@ -99,8 +99,8 @@ impl TcpSocket {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
         let Draft { bound, source, settings, .. } = draft;
-        let opening = Opening { peer: addr, bound, source, settings, first: None };
-        TcpStream::open(&stack, opening).await
+        let options = ConnectRequest { peer: addr, bound, source, settings, first: None };
+        TcpStream::open(&stack, options).await
     }
 
     /// Opens a connection to `addr` and writes `data`, whose beginning travels with the SYN if the
@@ -122,8 +122,8 @@ impl TcpSocket {
         // No SYN has room for more; the rest finds its way as any other.
         let (first, mut rest) = data.split_at(data.len().min(FIRST));
         let first = Some(Bytes::copy_from_slice(first));
-        let opening = Opening { peer: addr, bound, source, settings, first };
-        let stream = TcpStream::open(&stack, opening).await?;
+        let options = ConnectRequest { peer: addr, bound, source, settings, first };
+        let stream = TcpStream::open(&stack, options).await?;
         while !rest.is_empty() {
             stream.writable().await?;
             match stream.try_write(rest) {
@@ -144,8 +144,9 @@ impl TcpSocket {
             Some(bound) => bound,
             None => stack.reserve(any, draft.share)?,
         };
-        let rules = Rules { backlog, fast_open: draft.fast_open, settings: draft.settings };
-        TcpListener::listen(&stack, bound, rules)
+        let options =
+            ListenOptions { backlog, fast_open: draft.fast_open, settings: draft.settings };
+        TcpListener::listen(&stack, bound, options)
     }
 
     /// How many handshakes of Fast Open the listener will admit at one time.

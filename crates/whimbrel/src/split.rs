@@ -18,15 +18,10 @@ pub struct ReadHalf<'a>(&'a TcpStream);
 #[derive(Debug)]
 pub struct WriteHalf<'a>(&'a TcpStream);
 
-impl<'a> ReadHalf<'a> {
-    pub(crate) fn new(stream: &'a TcpStream) -> Self {
-        Self(stream)
-    }
-}
-
-impl<'a> WriteHalf<'a> {
-    pub(crate) fn new(stream: &'a TcpStream) -> Self {
-        Self(stream)
+impl TcpStream {
+    /// Lends a half for reading and one for writing.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        (ReadHalf(self), WriteHalf(self))
     }
 }
 

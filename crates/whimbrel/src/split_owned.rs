@@ -36,10 +36,14 @@ enum OnDrop {
 #[derive(Debug)]
 pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
 
-pub(crate) fn split(stream: TcpStream) -> (OwnedReadHalf, OwnedWriteHalf) {
-    let stream = Arc::new(stream);
-    let write = OwnedWriteHalf { stream: Arc::clone(&stream), on_drop: OnDrop::ShutDown };
-    (OwnedReadHalf { stream }, write)
+impl TcpStream {
+    /// Makes a half for reading and one for writing, which can go to different tasks. Dropping the
+    /// latter shuts the direction down.
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        let stream = Arc::new(self);
+        let write = OwnedWriteHalf { stream: Arc::clone(&stream), on_drop: OnDrop::ShutDown };
+        (OwnedReadHalf { stream }, write)
+    }
 }
 
 fn reunite(read: OwnedReadHalf, write: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {

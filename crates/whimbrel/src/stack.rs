@@ -14,8 +14,7 @@ use whimbrel_stack::{InterfaceAddress, Shard, queue_between};
 use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
 
-use crate::bound::{Bound, Reserved, Share};
-use crate::builder::StackBuilder;
+use crate::bind_table::{BindTable, ReservedAddr, Share};
 use crate::fault;
 use crate::mailbox::{Held, Mailbox, Request};
 
@@ -34,7 +33,7 @@ pub(crate) struct Inner {
     mailboxes: Box<[Arc<Mailbox>]>,
     /// Where the next connection goes that may go anywhere.
     next: AtomicUsize,
-    bound: Arc<Bound>,
+    bind_table: Arc<BindTable>,
     addresses: Box<[InterfaceAddress]>,
     tunables: Tunables,
 }
@@ -44,33 +43,22 @@ pub(crate) struct Inner {
 pub struct Census {
     /// Records of the shards, added up.
     pub shards: ShardCensus,
-    /// Streams of this face: held, waiting to be accepted, or dropped a moment ago.
+    /// Streams of tasks: held, waiting to be accepted, or dropped a moment ago.
     pub streams: usize,
-    /// Listeners of this face.
+    /// Listeners that tasks hold.
     pub listeners: usize,
 }
 
 impl Stack {
-    /// Configures a stack.
-    pub fn builder() -> StackBuilder {
-        StackBuilder::new()
-    }
-
-    /// Two stacks, joined inside the process by a perfect wire: 10.0.0.1 and fd00::1, 10.0.0.2 and
-    /// fd00::2. For tests and examples; [`StackBuilder::mem`] makes other wires.
-    pub fn pair() -> Result<(Self, Self), crate::BuildError> {
-        crate::builder::pair()
-    }
-
     pub(crate) fn new(
         mailboxes: Box<[Arc<Mailbox>]>,
         addresses: Vec<InterfaceAddress>,
         tunables: Tunables,
         seed: u64,
     ) -> Self {
-        let bound = Arc::new(Bound::new(&addresses, &tunables, seed));
+        let bind_table = Arc::new(BindTable::new(&addresses, &tunables, seed));
         let next = AtomicUsize::new(0);
-        let inner = Inner { mailboxes, next, bound, addresses: addresses.into(), tunables };
+        let inner = Inner { mailboxes, next, bind_table, addresses: addresses.into(), tunables };
         Self { inner: Arc::new(inner) }
     }
 
@@ -122,7 +110,7 @@ impl Stack {
 
     /// Makes SYN cookies under `key` from now on, and takes those under `other` as well.
     ///
-    /// So a group (see [`StackBuilder::cookie_group`]) changes its key and refuses nobody: give all of
+    /// So a group (see [`crate::StackBuilder::cookie_group`]) changes its key and refuses nobody: give all of
     /// its stacks the new key as `other`; then as `key`, with the old one as `other`; two minutes later
     /// the new one alone.
     pub async fn set_cookie_keys(&self, key: GroupKey, other: Option<GroupKey>) -> io::Result<()> {
@@ -180,9 +168,9 @@ impl Stack {
     /// ```
     pub async fn drained(&self) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
-            let (tell, told) = oneshot::channel();
-            mailbox.ask(Request::Drain(tell));
-            told.await.map_err(|_| mailbox.ended())?;
+            let (sender, drained) = oneshot::channel();
+            mailbox.ask(Request::Drain(sender));
+            drained.await.map_err(|_| mailbox.ended())?;
         }
         Ok(())
     }
@@ -214,9 +202,10 @@ impl Stack {
         Ok(())
     }
 
-    /// Where a connection to the port `remote` lives: where its own port comes home, if it has one;
+    /// The mailbox of the shard for a connection to the port `remote`: the one to which segments for its own
+    /// port are steered, if it has one;
     /// if not, at each shard in turn, which draws one that does.
-    pub(crate) fn home(&self, local: Option<u16>, remote: u16) -> io::Result<&Arc<Mailbox>> {
+    pub(crate) fn mailbox_for(&self, local: Option<u16>, remote: u16) -> io::Result<&Arc<Mailbox>> {
         let shards = self.inner.mailboxes.len();
         let which = match local {
             Some(local) => queue_between(local, remote, shards as u16).into(),
@@ -232,11 +221,11 @@ impl Stack {
 
     /// Whether a connection can have this address here, or the unspecified one.
     pub(crate) fn check_own(&self, at: SocketAddr) -> io::Result<()> {
-        self.inner.bound.check_own(at.into())
+        self.inner.bind_table.check_own(at.into())
     }
 
-    pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<Reserved> {
-        self.inner.bound.reserve(at.into(), share)
+    pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<ReservedAddr> {
+        self.inner.bind_table.reserve(at.into(), share)
     }
 
     /// The stack's address with this index, and a port.
@@ -283,15 +272,15 @@ pub(crate) async fn inspect<T: Send + 'static>(
     mailbox: &Mailbox,
     look: impl FnOnce(&mut Shard, Held) -> T + Send + 'static,
 ) -> io::Result<T> {
-    let (tell, told) = oneshot::channel();
+    let (sender, answer) = oneshot::channel();
     let look = move |shard: &mut Shard, held| {
         // A panic is that of whoever asked, not of the connections of this shard.
         let seen = catch_unwind(AssertUnwindSafe(|| look(shard, held)));
         // Whoever asked may have gone.
-        let _ = tell.send(seen);
+        let _ = sender.send(seen);
     };
     mailbox.ask(Request::Inspect(Box::new(look)));
-    let seen = told.await.map_err(|_| mailbox.ended())?;
+    let seen = answer.await.map_err(|_| mailbox.ended())?;
     seen.map_or_else(|panic| resume_unwind(panic), Ok)
 }
 

@@ -13,11 +13,9 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 use whimbrel_tcp::conn::Snapshot;
 use whimbrel_wire::{Endpoint, Flow};
 
-use crate::bound::Reserved;
-use crate::cell::{Duty, Flags, Settings, StreamCell};
+use crate::bind_table::ReservedAddr;
+use crate::cell::{Flags, PostAction, Settings, StreamCell};
 use crate::mailbox::{Connect, Mailbox, Request};
-use crate::split::{ReadHalf, WriteHalf};
-use crate::split_owned::{OwnedReadHalf, OwnedWriteHalf};
 use crate::waiters::wake_all;
 use crate::{Stack, fault, stack};
 
@@ -48,14 +46,14 @@ pub struct TcpStream {
     local: SocketAddr,
     peer: SocketAddr,
     /// The end that a socket was bound to.
-    _reserved: Option<Reserved>,
+    _reserved: Option<ReservedAddr>,
 }
 
 /// What a connection is opened with.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct ConnectRequest {
     pub(crate) peer: SocketAddr,
-    pub(crate) bound: Option<Reserved>,
+    pub(crate) bound: Option<ReservedAddr>,
     /// This side's address, if that alone was bound.
     pub(crate) source: Option<IpAddr>,
     pub(crate) settings: Settings,
@@ -80,8 +78,8 @@ impl TcpStream {
         let mut last = None;
         for peer in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
-            let opening = Opening { peer, bound: None, source: None, settings, first: None };
-            match Self::open(stack, opening).await {
+            let options = ConnectRequest { peer, bound: None, source: None, settings, first: None };
+            match Self::open(stack, options).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
             }
@@ -89,17 +87,18 @@ impl TcpStream {
         Err(last.unwrap_or_else(fault::no_address))
     }
 
-    pub(crate) async fn open(stack: &Stack, opening: Opening) -> io::Result<Self> {
-        if opening.bound.is_some() {
-            return Self::open_at_home(stack, opening).await;
+    pub(crate) async fn open(stack: &Stack, options: ConnectRequest) -> io::Result<Self> {
+        if options.bound.is_some() {
+            return Self::open_at_shard(stack, options).await;
         }
-        let Opening { peer, source, settings, first, .. } = opening;
+        let ConnectRequest { peer, source, settings, first, .. } = options;
         // Each shard has ports of its own, and one may be out of them while others are not.
         let (mut tries, mut former) = (stack.shards(), None);
         loop {
             tries -= 1;
-            let opening = Opening { peer, bound: None, source, settings, first: first.clone() };
-            let opened = Self::open_at_home(stack, opening).await;
+            let options =
+                ConnectRequest { peer, bound: None, source, settings, first: first.clone() };
+            let opened = Self::open_at_shard(stack, options).await;
             let error = match opened {
                 Ok(stream) => return Ok(stream),
                 Err(error) => fault::connect_again(former, error),
@@ -111,12 +110,12 @@ impl TcpStream {
         }
     }
 
-    async fn open_at_home(stack: &Stack, opening: Opening) -> io::Result<Self> {
-        let Opening { mut peer, bound, source, settings, first } = opening;
+    async fn open_at_shard(stack: &Stack, options: ConnectRequest) -> io::Result<Self> {
+        let ConnectRequest { mut peer, bound, source, settings, first } = options;
         // As of accepted streams: what goes by IPv4 says so.
         peer.set_ip(peer.ip().to_canonical());
-        let at = bound.as_ref().map(Reserved::at);
-        let mailbox = stack.home(at.map(|at| at.port), peer.port())?;
+        let at = bound.as_ref().map(ReservedAddr::at);
+        let mailbox = stack.mailbox_for(at.map(|at| at.port), peer.port())?;
         let local = at.or_else(|| source.map(|addr| SocketAddr::new(addr, 0).into()));
         let mut stream = Self {
             cell: StreamCell::new(settings),
@@ -261,47 +260,36 @@ impl TcpStream {
         stack::inspect(&self.mailbox, look).await?.ok_or_else(fault::unknown)
     }
 
-    /// Lends a half for reading and one for writing.
-    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
-        (ReadHalf::new(self), WriteHalf::new(self))
-    }
-
-    /// Makes a half for reading and one for writing, which can go to different tasks. Dropping the
-    /// latter shuts the direction down.
-    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
-        crate::split_owned::split(self)
-    }
-
     /// Sends FIN after what was written; does nothing the second time.
     pub(crate) fn shut_down(&self) {
         let mut woken = Vec::new();
-        let duty = {
+        let post = {
             let mut state = self.cell.lock();
             if state.flags.has(Flags::SHUT) {
-                Duty::None
+                PostAction::None
             } else {
                 state.flags.set(Flags::SHUT);
                 state.writers.take_all(&mut woken);
                 state.dirty()
             }
         };
-        self.fulfil(duty);
+        self.do_post(post);
         wake_all(&mut woken);
     }
 
     fn set(&self, set: impl FnOnce(&mut Settings)) -> io::Result<()> {
-        let duty = {
+        let post = {
             let mut state = self.cell.lock();
             set(&mut state.settings);
             state.flags.set(Flags::SETTINGS);
             state.dirty()
         };
-        self.fulfil(duty);
+        self.do_post(post);
         Ok(())
     }
 
-    fn fulfil(&self, duty: Duty) {
-        if let Duty::Post(handle) = duty {
+    fn do_post(&self, post: PostAction) {
+        if let PostAction::Post(handle) = post {
             self.mailbox.post(handle);
         }
     }
@@ -309,8 +297,8 @@ impl TcpStream {
 
 impl Drop for TcpStream {
     fn drop(&mut self) {
-        let (duty, wakers) = self.cell.lock().on_drop();
-        self.fulfil(duty);
+        let (post, wakers) = self.cell.lock().on_drop();
+        self.do_post(post);
         drop(wakers);
     }
 }

@@ -14,19 +14,19 @@ use loom::thread;
 
 use bell::Bell;
 use flags::Flags;
-use stage::Stage;
+use worker_state::WorkerState;
 
 #[path = "../../io/src/waker/bell.rs"]
 mod bell;
 #[path = "../src/cell/flags.rs"]
 mod flags;
-#[path = "../src/mailbox/stage.rs"]
-mod stage;
+#[path = "../src/mailbox/worker_state.rs"]
+mod worker_state;
 
 /// The way into a shard.
 struct Mailbox {
     queue: Mutex<VecDeque<u32>>,
-    stage: Stage,
+    worker_state: WorkerState,
     bell: Bell,
     /// The descriptor: readable from a signal on, until somebody waited for that.
     event: Notify,
@@ -37,20 +37,20 @@ impl Mailbox {
     fn new() -> Self {
         Self {
             queue: Mutex::new(VecDeque::new()),
-            stage: Stage::new(),
+            worker_state: WorkerState::new(),
             bell: Bell::new(),
             event: Notify::new(),
             refused: Mutex::new(Vec::new()),
         }
     }
 
-    /// What [`Mailbox::ask`] and [`Mailbox::post`] of the face do.
+    /// What [`Mailbox::ask`] and [`Mailbox::post`] of the crate do.
     fn put(&self, item: u32) {
         self.queue.lock().unwrap().push_back(item);
         if self.bell.ring() {
             self.event.notify();
         }
-        if self.stage.has_ended_since() {
+        if self.worker_state.has_ended_since() {
             self.refuse_all();
         }
     }
@@ -78,7 +78,7 @@ impl Mailbox {
     }
 
     fn end(&self) {
-        self.stage.end();
+        self.worker_state.end();
         self.refuse_all();
     }
 }

@@ -1,12 +1,12 @@
-//! What the face costs: the same echo over the same in-memory wire, by tasks on tokio and by ports on
+//! What the tokio types cost: the same echo over the same in-memory wire, by tasks on tokio and by ports on
 //! the shards' own threads.
 //!
 //! `cargo run --release -p whimbrel --example echo_bench`
 #![allow(clippy::unwrap_used, reason = "a measurement that fails says so by panicking")]
 
 mod direct;
-mod face;
 mod idle;
+mod tokio_types;
 
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ fn main() {
 
 /// The median of three runs each, in turns.
 fn report(name: &str, load: Load, show: impl Fn(Outcome) -> String) {
-    let runs: Vec<_> = (0..3).map(|_| (face::run(load), direct::run(load))).collect();
+    let runs: Vec<_> = (0..3).map(|_| (tokio_types::run(load), direct::run(load))).collect();
     let median = |side: fn(&(Outcome, Outcome)) -> Outcome| {
         let mut outcomes: Vec<Outcome> = runs.iter().map(side).collect();
         outcomes.sort_by(|one, other| one.per_second().total_cmp(&other.per_second()));

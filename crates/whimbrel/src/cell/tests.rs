@@ -19,14 +19,18 @@ fn what_crosses_outward_comes_in_order_in_the_pieces_asked_for_and_leaves_nothin
     assert_eq!(state.unread, 3);
     assert_eq!(state.take_outward(usize::MAX, &mut places), 2);
     assert_eq!((&places[0][..], &places[1][..]), (&b"el"[..], &b"!"[..]));
-    assert!(state.crossing.is_none(), "an idle cell holds no queue");
+    assert!(state.queues.is_none(), "an idle cell holds no queue");
 }
 
 #[test]
 fn what_the_shard_has_no_room_for_waits_and_takes_credit() {
     let cell = StreamCell::new(settings());
     let mut state = cell.lock();
-    assert_eq!(state.leave(Bytes::from(vec![7; 1_000])), Duty::None, "the shard knows it not yet");
+    assert_eq!(
+        state.leave(Bytes::from(vec![7; 1_000])),
+        PostAction::None,
+        "the shard knows it not yet"
+    );
     assert_eq!(state.room().unwrap(), (256 << 10) - 1_000);
     state.settings.set_send_size(10_000);
     assert_eq!(state.room().unwrap(), 9_000, "as much again as the send buffer");
@@ -34,7 +38,7 @@ fn what_the_shard_has_no_room_for_waits_and_takes_credit() {
     assert_eq!(state.unsent, 400);
     state.drain_inward(|chunk| chunk.split_to(chunk.len()).len());
     assert_eq!(state.unsent, 0);
-    assert!(state.crossing.is_none(), "an idle cell holds no queue");
+    assert!(state.queues.is_none(), "an idle cell holds no queue");
 }
 
 #[test]

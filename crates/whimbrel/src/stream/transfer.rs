@@ -150,9 +150,9 @@ impl TcpStream {
         chunks: &mut [Bytes; CHUNKS],
     ) -> usize {
         let count = state.take_outward(most, chunks);
-        let duty = state.return_credit();
+        let post = state.return_credit();
         drop(state);
-        self.fulfil(duty);
+        self.do_post(post);
         count
     }
 
@@ -172,8 +172,8 @@ impl TcpStream {
             return Poll::Pending;
         }
         let chunk = gather(bufs, take);
-        let duty = self.cell.lock().leave(chunk);
-        self.fulfil(duty);
+        let post = self.cell.lock().leave(chunk);
+        self.do_post(post);
         Poll::Ready(Ok(take))
     }
 }

@@ -21,9 +21,9 @@ use super::atomic::{AtomicU8, Ordering, fence};
 
 /// How far a worker is.
 #[derive(Debug)]
-pub(super) struct Stage(AtomicU8);
+pub(super) struct WorkerState(AtomicU8);
 
-impl Stage {
+impl WorkerState {
     /// It serves.
     pub(super) fn new() -> Self {
         Self(AtomicU8::new(RUNNING))

@@ -1,4 +1,4 @@
-//! The face and the kernel's own sockets, over TUN.
+//! Tokio-like types over a stack and the kernel's own sockets, over TUN.
 //!
 //! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
 

@@ -6,15 +6,15 @@ use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
+use crate::backlog::ListenOptions;
 use crate::cell::{Readable, Settings};
-use crate::desk::Desk;
-use crate::listener::Rules;
+use crate::sharded_listener::ShardedListener;
 
-/// A shard with its face, and a host that talks to it, in as many bursts as a test says.
+/// A shard with its port, and a host that talks to it, in as many bursts as a test says.
 struct Bench {
     shard: Shard,
-    face: Face,
-    desk: Arc<Desk>,
+    port: StackPort,
+    sharded: Arc<ShardedListener>,
     peer: Shard,
 }
 
@@ -22,13 +22,17 @@ impl Bench {
     /// A listener with this backlog.
     fn new(backlog: u32) -> Self {
         let mailbox = Arc::new(Mailbox::new(Waker::new().unwrap()));
-        let ending = Arc::new(Ending::new(Stop::new().unwrap(), 1));
+        let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), 1));
         let settings = Settings::new(&Tunables::default());
-        let rules = Rules { backlog, fast_open: 0, settings };
-        let desk = Desk::new(&[Arc::clone(&mailbox)], AT, rules);
-        desk.open();
-        let mut bench =
-            Self { shard: host(1), face: Face::new(mailbox, ending), desk, peer: host(2) };
+        let options = ListenOptions { backlog, fast_open: 0, settings };
+        let sharded = ShardedListener::new(&[Arc::clone(&mailbox)], AT, options);
+        sharded.open();
+        let mut bench = Self {
+            shard: host(1),
+            port: StackPort::new(mailbox, shutdown),
+            sharded,
+            peer: host(2),
+        };
         bench.run();
         bench
     }
@@ -40,13 +44,13 @@ impl Bench {
     /// What arrived at the shard, in one burst, and what follows.
     fn arrive(&mut self, packets: &[Vec<u8>]) {
         rx(&mut self.shard, packets);
-        let _ = self.face.flush(Instant::ZERO, &mut self.shard);
+        let _ = self.port.flush(Instant::ZERO, &mut self.shard);
     }
 
     /// Until nothing is under way.
     fn run(&mut self) {
         loop {
-            let _ = self.face.drain(Instant::ZERO, &mut self.shard);
+            let _ = self.port.drain(Instant::ZERO, &mut self.shard);
             let (theirs, ours) = (sent(&mut self.peer), sent(&mut self.shard));
             if theirs.is_empty() && ours.is_empty() {
                 return;
@@ -62,7 +66,7 @@ impl Bench {
             self.connect();
         }
         self.run();
-        core::iter::from_fn(|| self.desk.take().unwrap()).count()
+        core::iter::from_fn(|| self.sharded.take().unwrap()).count()
     }
 }
 
@@ -97,7 +101,7 @@ fn a_reset_in_one_burst_with_fin_is_told_to_who_writes() {
     let mut bench = Bench::new(4);
     let client = bench.connect();
     bench.run();
-    let (Accepted { cell, .. }, _) = bench.desk.parts()[0].backlog.take().unwrap().unwrap();
+    let (Accepted { cell, .. }, _) = bench.sharded.shards()[0].backlog.take().unwrap().unwrap();
     bench.peer.send(client, &mut Bytes::from_static(b"last words")).unwrap();
     bench.peer.shutdown(client);
     let mut burst = sent(&mut bench.peer);
@@ -130,16 +134,16 @@ fn a_backlog_and_one_more_may_wait_whoever_was_accepted_before() {
 fn a_worker_that_is_about_to_sleep_sees_that_nobody_holds_the_stack_any_more() {
     let mut shard = host(1);
     let mailbox = Arc::new(Mailbox::new(Waker::new().unwrap()));
-    let ending = Arc::new(Ending::new(Stop::new().unwrap(), 1));
-    let mut face = Face::new(Arc::clone(&mailbox), Arc::clone(&ending));
+    let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), 1));
+    let mut port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
     let now = Instant::ZERO;
-    assert_eq!(face.drain(now, &mut shard), Activity::Idle);
-    assert_eq!(face.flush(now, &mut shard), Activity::Idle);
+    assert_eq!(port.drain(now, &mut shard), Activity::Idle);
+    assert_eq!(port.flush(now, &mut shard), Activity::Idle);
 
     // Between its last look at everything and its announcement that it sleeps.
     mailbox.close();
-    assert_eq!(face.drain(now, &mut shard), Activity::Busy);
-    let _ = face.flush(now, &mut shard);
-    assert!(ending.stop().is_set());
-    assert_eq!(face.drain(now, &mut shard), Activity::Idle, "seen once");
+    assert_eq!(port.drain(now, &mut shard), Activity::Busy);
+    let _ = port.flush(now, &mut shard);
+    assert!(shutdown.stop().is_set());
+    assert_eq!(port.drain(now, &mut shard), Activity::Idle, "seen once");
 }

@@ -11,7 +11,7 @@ use whimbrel_io::Stop;
 
 /// The end of a stack.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct Shutdown {
     stop: Stop,
     /// Shards that are needed still.
     needed: AtomicUsize,
@@ -19,7 +19,7 @@ pub(crate) struct Ending {
     why: OnceLock<String>,
 }
 
-impl Ending {
+impl Shutdown {
     /// Of so many shards; sets `stop`.
     pub(crate) fn new(stop: Stop, shards: usize) -> Self {
         Self { stop, needed: AtomicUsize::new(shards), why: OnceLock::new() }

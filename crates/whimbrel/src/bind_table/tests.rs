@@ -7,14 +7,14 @@ use super::*;
 fn one_listener_to_an_end_and_any_address_counts_as_each() {
     let bound = bound();
     let first = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
-    first.listen(Desk::nowhere).unwrap();
+    first.listen(ShardedListener::nowhere).unwrap();
     for taken in ["10.0.0.1:80", "0.0.0.0:80", "[::]:80"] {
         let error = bound.reserve(at(taken), Share::ADDRESS).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AddrInUse, "{taken}");
         assert!(error.to_string().contains(taken), "{error}");
     }
     let other = bound.reserve(at("[fd00::1]:80"), Share::NONE).unwrap();
-    other.listen(Desk::nowhere).unwrap();
+    other.listen(ShardedListener::nowhere).unwrap();
     drop(first);
     bound.reserve(at("0.0.0.0:80"), Share::NONE).unwrap();
     drop(other);
@@ -27,11 +27,11 @@ fn those_that_share_an_end_cannot_both_listen_there() {
     let first = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
     let second = bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).unwrap();
     assert!(bound.reserve(at("10.0.0.1:80"), Share::NONE).is_err());
-    let desk = first.listen(Desk::nowhere).unwrap();
-    assert_eq!(second.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
+    let listener = first.listen(ShardedListener::nowhere).unwrap();
+    assert_eq!(second.listen(ShardedListener::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
     assert!(bound.reserve(at("10.0.0.1:80"), Share::ADDRESS).is_err());
-    drop((desk, first));
-    second.listen(Desk::nowhere).unwrap();
+    drop((listener, first));
+    second.listen(ShardedListener::nowhere).unwrap();
 }
 
 #[test]
@@ -46,30 +46,30 @@ fn whether_an_end_is_shared_is_asked_when_another_wants_it() {
 }
 
 #[test]
-fn those_that_share_a_port_listen_at_one_desk_until_the_last_is_gone() {
+fn those_that_share_a_port_listen_together_until_the_last_is_gone() {
     let bound = bound();
     let share = Share { address: false, port: true };
     let take = || bound.reserve(at("10.0.0.1:80"), share).unwrap();
     let (first, second, third) = (take(), take(), take());
-    let desks = [&first, &second].map(|one| one.listen(Desk::nowhere).unwrap());
-    assert!(Arc::ptr_eq(&desks[0], &desks[1]));
+    let listeners = [&first, &second].map(|one| one.listen(ShardedListener::nowhere).unwrap());
+    assert!(Arc::ptr_eq(&listeners[0], &listeners[1]));
     // Nobody else, and not at another address that covers it.
     for (taken, share) in [("10.0.0.1:80", Share::ADDRESS), ("10.0.0.1:80", Share::NONE)] {
         assert!(bound.reserve(at(taken), share).is_err());
     }
     let wide = bound.reserve(at("0.0.0.0:80"), share).unwrap();
-    assert_eq!(wide.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
-    drop((desks, wide));
-    // The desk is gone, and those that had it are there still.
-    assert_eq!(third.listen(Desk::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
+    assert_eq!(wide.listen(ShardedListener::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
+    drop((listeners, wide));
+    // The listener is gone, and those that had it are there still.
+    assert_eq!(third.listen(ShardedListener::nowhere).unwrap_err().kind(), ErrorKind::AddrInUse);
     drop((first, second));
-    third.listen(Desk::nowhere).unwrap();
+    third.listen(ShardedListener::nowhere).unwrap();
 }
 
 #[test]
 fn a_drawn_port_is_free_and_when_none_is_the_range_is_named() {
     let bound = bound();
-    let mut drawn: Vec<Reserved> =
+    let mut drawn: Vec<ReservedAddr> =
         (0..4).map(|_| bound.reserve(at("10.0.0.1:0"), Share::ADDRESS).unwrap()).collect();
     let mut ports: Vec<u16> = drawn.iter().map(|one| one.at().port).collect();
     ports.sort_unstable();
@@ -88,13 +88,13 @@ fn another_hosts_address_cannot_be_bound() {
     assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
 }
 
-fn bound() -> Arc<Bound> {
+fn bound() -> Arc<BindTable> {
     let own = |addr: &str, prefix_len| InterfaceAddress {
         addr: addr.parse::<std::net::IpAddr>().unwrap().into(),
         prefix_len,
     };
     let tunables = Tunables { port_first: 40_000, port_last: 40_003, ..Tunables::default() };
-    Arc::new(Bound::new(&[own("10.0.0.1", 24), own("fd00::1", 64)], &tunables, 1))
+    Arc::new(BindTable::new(&[own("10.0.0.1", 24), own("fd00::1", 64)], &tunables, 1))
 }
 
 fn at(text: &str) -> Endpoint {

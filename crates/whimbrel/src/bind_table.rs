@@ -12,20 +12,20 @@ use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family};
 
-use crate::desk::Desk;
 use crate::fault;
+use crate::sharded_listener::ShardedListener;
 
 /// The ends that are taken.
 #[derive(Debug)]
-pub(crate) struct Bound {
+pub(crate) struct BindTable {
     own: Vec<Address>,
     first: u16,
     last: u16,
-    table: Mutex<Table>,
+    table: Mutex<Entries>,
 }
 
 #[derive(Debug)]
-struct Table {
+struct Entries {
     /// By port: mostly one.
     ports: BTreeMap<u16, Vec<Holder>>,
     next: u64,
@@ -43,8 +43,8 @@ struct Holder {
 /// What is done with an end.
 #[derive(Debug)]
 enum Life {
-    Bound,
-    Listening(Weak<Desk>),
+    BindTable,
+    Listening(Weak<ShardedListener>),
 }
 
 /// With whom an end may be shared.
@@ -65,20 +65,20 @@ impl Share {
 
 /// An end that is taken until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reserved {
-    bound: Arc<Bound>,
+pub(crate) struct ReservedAddr {
+    bound: Arc<BindTable>,
     id: u64,
     at: Endpoint,
 }
 
-impl Bound {
+impl BindTable {
     /// Nothing is taken. Ports are drawn in an order that repeats with `seed`.
     pub(crate) fn new(addresses: &[InterfaceAddress], tunables: &Tunables, seed: u64) -> Self {
         Self {
             own: addresses.iter().map(|own| own.addr).collect(),
             first: tunables.port_first,
             last: tunables.port_last,
-            table: Mutex::new(Table {
+            table: Mutex::new(Entries {
                 ports: BTreeMap::new(),
                 next: 0,
                 chance: Rng::with_seed(seed),
@@ -87,7 +87,11 @@ impl Bound {
     }
 
     /// Takes `at`; port 0 is drawn from the ephemeral ports.
-    pub(crate) fn reserve(self: &Arc<Self>, at: Endpoint, share: Share) -> io::Result<Reserved> {
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        at: Endpoint,
+        share: Share,
+    ) -> io::Result<ReservedAddr> {
         self.check_own(at)?;
         let mut table = self.lock();
         let port = match at.port {
@@ -96,14 +100,14 @@ impl Bound {
         };
         let at = Endpoint::new(at.addr, port);
         let id = table.next;
-        let holder = Holder { id, addr: at.addr, share, life: Life::Bound };
+        let holder = Holder { id, addr: at.addr, share, life: Life::BindTable };
         let others = table.ports.entry(port).or_default();
         if others.iter().any(|other| excludes(other, &holder)) {
             return Err(fault::in_use(at));
         }
         others.push(holder);
         table.next += 1;
-        Ok(Reserved { bound: Arc::clone(self), id, at })
+        Ok(ReservedAddr { bound: Arc::clone(self), id, at })
     }
 
     /// Whether its address is the stack's, or unspecified.
@@ -112,7 +116,7 @@ impl Bound {
         if is_own { Ok(()) } else { Err(fault::not_local(at)) }
     }
 
-    fn draw(&self, table: &mut Table, addr: Address) -> io::Result<u16> {
+    fn draw(&self, table: &mut Entries, addr: Address) -> io::Result<u16> {
         let count = u32::from(self.last - self.first) + 1;
         let from = table.chance.u32(0..count);
         let mut ports = (0..count).map(|step| self.first + ((from + step) % count) as u16);
@@ -123,12 +127,12 @@ impl Bound {
         ports.find(free).ok_or_else(|| fault::no_port(self.first, self.last))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, Entries> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Reserved {
+impl ReservedAddr {
     /// What is taken.
     pub(crate) fn at(&self) -> Endpoint {
         self.at
@@ -144,19 +148,22 @@ impl Reserved {
     }
 
     /// Somebody listens there from now on, and nobody else has it but those that share the address and
-    /// do not listen, and those that share the port: with them, at their desk if they listen already,
+    /// do not listen, and those that share the port: with them, at their listener if they listen already,
     /// else at one that `open` makes.
-    pub(crate) fn listen(&self, open: impl FnOnce() -> Arc<Desk>) -> io::Result<Arc<Desk>> {
+    pub(crate) fn listen(
+        &self,
+        open: impl FnOnce() -> Arc<ShardedListener>,
+    ) -> io::Result<Arc<ShardedListener>> {
         let mut table = self.bound.lock();
         let holders = table.ports.entry(self.at.port).or_default();
         let is_own = |holder: &&mut Holder| holder.id == self.id;
         let share = holders.iter_mut().find(is_own).map_or(Share::NONE, |own| own.share);
-        let mut desk = None;
+        let mut listener = None;
         for other in holders.iter().filter(|other| other.id != self.id) {
             if !overlap(&other.addr, &self.at.addr) {
                 continue;
             }
-            let is_bound = matches!(other.life, Life::Bound);
+            let is_bound = matches!(other.life, Life::BindTable);
             if is_bound && share.address && other.share.address {
                 continue;
             }
@@ -165,18 +172,18 @@ impl Reserved {
             }
             if let Life::Listening(theirs) = &other.life {
                 // Who lets go at this moment has the end still.
-                desk = Some(theirs.upgrade().ok_or_else(|| fault::in_use(self.at))?);
+                listener = Some(theirs.upgrade().ok_or_else(|| fault::in_use(self.at))?);
             }
         }
-        let desk = desk.unwrap_or_else(open);
+        let listener = listener.unwrap_or_else(open);
         if let Some(own) = holders.iter_mut().find(is_own) {
-            own.life = Life::Listening(Arc::downgrade(&desk));
+            own.life = Life::Listening(Arc::downgrade(&listener));
         }
-        Ok(desk)
+        Ok(listener)
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedAddr {
     fn drop(&mut self) {
         let mut table = self.bound.lock();
         if let Some(holders) = table.ports.get_mut(&self.at.port) {

@@ -18,17 +18,17 @@ use whimbrel_tcp::CloseReason;
 
 use crate::backlog::{Accepted, Backlog};
 use crate::cell::{Flags, StreamCell, StreamState};
-use crate::ending::Ending;
-use crate::exchange::Fate;
+use crate::exchange::CellDisposition;
 use crate::fault;
 use crate::mailbox::{Connect, Held, Mailbox, Request};
+use crate::shutdown::Shutdown;
 use crate::waiters::wake_all;
 
-/// The face of one shard, on the shard's own thread.
+/// What joins the tasks of a stack to one of its shards, on the shard's own thread.
 #[derive(Debug)]
-pub(crate) struct Face {
+pub(crate) struct StackPort {
     mailbox: Arc<Mailbox>,
-    ending: Arc<Ending>,
+    shutdown: Arc<Shutdown>,
     /// By [`Handle::index`]: 8 octets a connection.
     streams: Vec<Option<Arc<StreamCell>>>,
     open: usize,
@@ -38,17 +38,17 @@ pub(crate) struct Face {
     /// Who waits until nothing is left of streams that were dropped.
     draining: Vec<oneshot::Sender<()>>,
     /// To be done in the next turn,
-    later: Later,
+    later: Deferred,
     /// and in this one, since the segments of the last have left.
-    now: Later,
+    now: Deferred,
     /// It was seen that nobody holds the stack itself any more.
     closing: bool,
-    life: Life,
+    lifecycle: Lifecycle,
 }
 
 /// What must wait until segments have left.
 #[derive(Default, Debug)]
-struct Later {
+struct Deferred {
     /// Connections to be reset.
     resets: Vec<Handle>,
     /// Who is to be told that nothing is left.
@@ -57,7 +57,7 @@ struct Later {
 
 /// How long a shard is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Life {
+enum Lifecycle {
     /// As long as somebody holds something of it.
     Needed,
     /// Until then the last segments have time.
@@ -66,21 +66,21 @@ enum Life {
     Released,
 }
 
-impl Face {
+impl StackPort {
     /// Serves what comes through `mailbox`; says so when nobody needs it any more.
-    pub(crate) fn new(mailbox: Arc<Mailbox>, ending: Arc<Ending>) -> Self {
+    pub(crate) fn new(mailbox: Arc<Mailbox>, shutdown: Arc<Shutdown>) -> Self {
         Self {
             mailbox,
-            ending,
+            shutdown,
             streams: Vec::new(),
             open: 0,
             listeners: BTreeMap::new(),
             woken: Vec::new(),
             draining: Vec::new(),
-            later: Later::default(),
-            now: Later::default(),
+            later: Deferred::default(),
+            now: Deferred::default(),
             closing: false,
-            life: Life::Needed,
+            lifecycle: Lifecycle::Needed,
         }
     }
 
@@ -104,21 +104,21 @@ impl Face {
         &mut self,
         shard: &mut Shard,
         handle: Handle,
-        act: impl FnOnce(&mut StreamState, &mut Shard, &mut Vec<Waker>) -> Fate,
+        act: impl FnOnce(&mut StreamState, &mut Shard, &mut Vec<Waker>) -> CellDisposition,
     ) {
         let Some(slot) = self.streams.get_mut(handle.index() as usize) else { return };
         let Some(cell) = slot else { return };
-        let fate = {
+        let disposition = {
             let mut state = cell.lock();
             if state.handle != Some(handle) {
                 return;
             }
             act(&mut state, shard, &mut self.woken)
         };
-        match fate {
-            Fate::Kept => {}
-            Fate::Resetting => self.later.resets.push(handle),
-            Fate::Parted => {
+        match disposition {
+            CellDisposition::Kept => {}
+            CellDisposition::Resetting => self.later.resets.push(handle),
+            CellDisposition::Parted => {
                 *slot = None;
                 self.open -= 1;
             }
@@ -131,14 +131,14 @@ impl Face {
 }
 
 /// Requests.
-impl Face {
-    fn serve(&mut self, shard: &mut Shard, request: Request) {
+impl StackPort {
+    fn process_request(&mut self, shard: &mut Shard, request: Request) {
         match request {
             Request::Connect(connect) => self.connect(shard, *connect),
             Request::Listen(backlog) => self.listen(shard, backlog),
-            Request::Backlog(backlog) => self.look_at(shard, &backlog),
-            Request::Inspect(look) => look(shard, self.held()),
-            Request::Drain(tell) => self.draining.push(tell),
+            Request::Backlog(backlog) => self.update_listener(shard, &backlog),
+            Request::Inspect(inspect) => inspect(shard, self.held()),
+            Request::Drain(done) => self.draining.push(done),
         }
     }
 
@@ -190,7 +190,7 @@ impl Face {
     }
 
     /// A listener has room again, or other settings, or is gone.
-    fn look_at(&mut self, shard: &mut Shard, backlog: &Backlog) {
+    fn update_listener(&mut self, shard: &mut Shard, backlog: &Backlog) {
         let (id, dropped, options) = {
             let state = backlog.lock();
             (state.id, state.is_dropped(), state.settings.options())
@@ -214,20 +214,20 @@ impl Face {
     fn reset(&mut self, shard: &mut Shard, handle: Handle) {
         self.with(shard, handle, |_, shard, _| {
             shard.abort(handle);
-            Fate::Parted
+            CellDisposition::Parted
         });
     }
 }
 
 /// Events.
-impl Face {
+impl StackPort {
     fn on_event(&mut self, shard: &mut Shard, event: Event) {
         match event {
             Event::Accepted(listener) => self.accept(shard, listener),
             Event::Connected(handle) => {
                 self.with(shard, handle, |state, _, woken| {
                     state.on_connected(woken);
-                    Fate::Kept
+                    CellDisposition::Kept
                 });
                 self.exchange(shard, handle);
             }
@@ -241,7 +241,7 @@ impl Face {
     fn on_closed(&mut self, shard: &mut Shard, handle: Handle, reason: CloseReason) {
         self.with(shard, handle, |state, shard, woken| {
             state.on_closed(shard, handle, reason, woken);
-            Fate::Kept
+            CellDisposition::Kept
         });
         self.exchange(shard, handle);
     }
@@ -265,36 +265,37 @@ impl Face {
             self.keep(handle, Arc::clone(&cell));
             backlog.lock().push(Accepted { cell, flow }, &mut self.woken);
         }
-        backlog.lock().tell(shard, id, backlog.most);
+        backlog.lock().report_length(shard, id, backlog.most);
     }
 }
 
 /// The end.
-impl Face {
+impl StackPort {
     /// Lets go of the shard once nobody holds anything of the stack, and the last segments are out.
-    fn judge_end(&mut self, now: Instant, shard: &Shard) {
-        if !self.mailbox.is_closing() || self.life == Life::Released {
+    fn release_if_unheld(&mut self, now: Instant, shard: &Shard) {
+        if !self.mailbox.is_closing() || self.lifecycle == Lifecycle::Released {
             return;
         }
         if self.open > 0 || !self.listeners.is_empty() || !self.mailbox.is_empty() {
-            self.life = Life::Needed;
+            self.lifecycle = Lifecycle::Needed;
             return;
         }
-        let until = match self.life {
-            Life::Parting(until) => until,
+        let until = match self.lifecycle {
+            Lifecycle::Parting(until) => until,
             _ => now + GRACE,
         };
-        self.life = Life::Parting(until);
+        self.lifecycle = Lifecycle::Parting(until);
         let census = shard.census();
         let busy = census.connections + census.syn_entries + census.replies;
         if busy == 0 || now >= until {
-            self.life = Life::Released;
-            self.ending.release();
+            self.lifecycle = Lifecycle::Released;
+            self.shutdown.release();
         }
     }
 
-    /// Whether no connection is left but those of streams: who waits for that is told.
-    fn judge_drained(&mut self, shard: &Shard) {
+    /// Who waits until dropped streams are delivered is told in the next turn, if no connection is left but
+    /// those of streams that are held.
+    fn defer_drained(&mut self, shard: &Shard) {
         if self.draining.is_empty() || !self.mailbox.is_empty() {
             return;
         }
@@ -306,14 +307,14 @@ impl Face {
 
     /// Does what waited for the segments of the last turn to leave. Returns whether there was any.
     fn catch_up(&mut self, shard: &mut Shard) -> bool {
-        let Later { resets, drained } = std::mem::take(&mut self.now);
+        let Deferred { resets, drained } = std::mem::take(&mut self.now);
         let any = !resets.is_empty() || !drained.is_empty();
         for handle in resets {
             self.reset(shard, handle);
         }
-        for tell in drained {
+        for done in drained {
             // Whoever asked may have gone.
-            let _ = tell.send(());
+            let _ = done.send(());
         }
         any
     }
@@ -333,12 +334,12 @@ impl Face {
     }
 }
 
-impl Port for Face {
+impl Port for StackPort {
     fn drain(&mut self, _now: Instant, shard: &mut Shard) -> Activity {
         let mut busy = self.catch_up(shard);
         for _ in 0..BUDGET {
             let Some(request) = self.mailbox.next_request() else { break };
-            self.serve(shard, request);
+            self.process_request(shard, request);
             busy = true;
         }
         for _ in 0..BUDGET {
@@ -365,28 +366,28 @@ impl Port for Face {
             left -= 1;
         }
         wake_all(&mut self.woken);
-        self.judge_end(now, shard);
-        self.judge_drained(shard);
+        self.release_if_unheld(now, shard);
+        self.defer_drained(shard);
         self.now = std::mem::take(&mut self.later);
         let more = !self.now.resets.is_empty() || !self.now.drained.is_empty();
         Activity::busy_if(left == 0 || more)
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        match self.life {
-            Life::Parting(until) => Some(until),
-            Life::Needed | Life::Released => None,
+        match self.lifecycle {
+            Lifecycle::Parting(until) => Some(until),
+            Lifecycle::Needed | Lifecycle::Released => None,
         }
     }
 }
 
-impl Drop for Face {
+impl Drop for StackPort {
     /// After a panic on the shard's thread, too, nobody waits for ever, here or at another shard.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.ending.fail("a worker of it stopped".into());
+            self.shutdown.fail("a worker of it stopped".into());
         }
-        self.end(self.ending.why());
+        self.end(self.shutdown.why());
     }
 }
 
