@@ -1,5 +1,5 @@
 //! What every protocol of a host stands on, and none owns: time, keys and their hash, records in
-//! numbered places, ranges and sets of ports.
+//! numbered places, ranges and sets of ports, and how tables become tunables and counters.
 //!
 //! Time and entropy are arguments: nothing here reads a clock or gathers randomness, so that the
 //! same calls give the same bytes.
@@ -8,11 +8,13 @@
 
 extern crate alloc;
 
+pub mod counters;
 pub mod ports;
 pub mod secrets;
 pub mod sip;
 pub mod slab;
 pub mod time;
+pub mod tunables;
 
 pub use ports::{PortRange, ReservedPorts};
 pub use secrets::{Key, Secrets};

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
+use whimbrel_base::tunables::{TunableError, names_like};
 use whimbrel_stack::{PROFILES, Profile};
-use whimbrel_tcp::tunables::{TunableInfo, names_like};
-use whimbrel_tcp::{TUNABLES, TunableError, Tunables};
+use whimbrel_tcp::tunables::TunableInfo;
+use whimbrel_tcp::{TUNABLES, Tunables};
 
 use crate::failure::Failure;
 use environment::Environment;

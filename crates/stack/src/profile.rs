@@ -3,7 +3,8 @@
 //! A profile is a list of tunables, each by a name and as it would be typed; no branch of the code
 //! knows of them. What a stack does and no tunable says is no part of its profile.
 
-use whimbrel_tcp::{TunableError, Tunables};
+use whimbrel_base::tunables::TunableError;
+use whimbrel_tcp::Tunables;
 
 /// The rules of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,36 +13,14 @@
 //! }
 //! ```
 
+use whimbrel_base::counters;
+
 use crate::DropReason;
 
-macro_rules! counters {
-    ($($(#[doc = $doc:literal])* $field:ident = $name:literal,)*) => {
-        /// The counters of one shard. Plain numbers: nobody else writes them.
-        #[derive(Clone, Debug, Default)]
-        pub struct Counters {
-            $($(#[doc = $doc])* pub $field: u64,)*
-            dropped: DroppedByReason,
-        }
-
-        impl Counters {
-            /// Every counter but the drops: name, documentation, value.
-            pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-                [$(($name, concat!($($doc),*).trim_ascii(), self.$field),)*].into_iter()
-            }
-        }
-
-        /// Of several shards.
-        impl core::ops::AddAssign<&Self> for Counters {
-            fn add_assign(&mut self, other: &Self) {
-                $(self.$field += other.$field;)*
-                let reasons = self.dropped.0.iter_mut().zip(other.dropped.0);
-                reasons.for_each(|(count, more)| *count += more);
-            }
-        }
-    };
-}
-
 counters! {
+    /// The counters of one shard. Plain numbers: nobody else writes them.
+    pub struct Counters, with drops by DropReason;
+
     /// Segments received, whatever became of them: the sum of those accepted and those dropped.
     in_segs = "TcpInSegs",
     /// Segments that a connection, half-open entry or waiting record accepted.
@@ -209,27 +187,6 @@ impl Counters {
     /// Counts `segs` segments that arrived as one and were dropped for `reason`.
     #[inline]
     pub fn drop_segments(&mut self, reason: DropReason, segs: u64) {
-        if let Some(count) = self.dropped.0.get_mut(reason as usize) {
-            *count += segs;
-        }
-    }
-
-    /// How many segments were dropped for `reason`.
-    pub fn dropped(&self, reason: DropReason) -> u64 {
-        self.dropped.0.get(reason as usize).copied().unwrap_or(0)
-    }
-
-    /// Every reason with its count.
-    pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
-        DropReason::ALL.iter().map(|reason| (*reason, self.dropped(*reason)))
-    }
-}
-
-#[derive(Clone, Debug)]
-struct DroppedByReason([u64; DropReason::ALL.len()]);
-
-impl Default for DroppedByReason {
-    fn default() -> Self {
-        Self([0; DropReason::ALL.len()])
+        self.dropped.add(reason as usize, segs);
     }
 }

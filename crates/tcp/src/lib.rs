@@ -29,5 +29,5 @@ pub mod verdict;
 pub use context::Context;
 pub use counters::Counters;
 pub use segment::{Payload, RxSegment, SegMeta, Slices, TxSegment};
-pub use tunables::{InvalidTunable, TUNABLES, TunableError, Tunables};
+pub use tunables::{TUNABLES, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};

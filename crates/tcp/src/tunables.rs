@@ -8,33 +8,20 @@
 //! each read with the unit that it has there.
 
 use alloc::format;
-use alloc::string::String;
-use alloc::vec;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 use core::time::Duration;
 
-use whimbrel_base::{Micros, PortRange, ReservedPorts};
+use whimbrel_base::tunables::{InvalidTunable, Reading, TunableError, Unit, print_time};
+use whimbrel_base::{Micros, PortRange, ReservedPorts, tunables};
 use whimbrel_wire::tcp::OptionOrder;
 use whimbrel_wire::{Address, Mss};
 
-mod declare;
-mod error;
-mod info;
-mod names;
+mod groups;
 mod policy;
-mod reserved_ports;
 mod syn_retry;
-mod value;
 
-use self::declare::{optional, tunables};
-use self::info::{Limits, place};
-use self::names::{Named, find_one};
-use self::value::{Value, print_time};
-
-pub use self::error::{Consequence, InvalidTunable, TunableError};
-pub use self::info::{Choice, Name, Reading, TunableInfo, Unit};
-pub use self::names::{Sharing, TUNABLE_GROUPS, TunableGroup, names_like};
+pub use self::groups::TUNABLE_GROUPS;
 pub use self::policy::{
     AnswerInTimeWait, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims,
     PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RstInCloseWait, RstInTimeWait,
@@ -46,12 +33,7 @@ pub use self::syn_retry::SynRetry;
 impl Tunables {
     /// Whether every value lies in its range, and none contradicts another.
     pub fn validate(&self) -> Result<(), InvalidTunable> {
-        for info in TUNABLES {
-            let place = info.place(self);
-            if place != Ordering::Equal {
-                return Err(InvalidTunable::new(info, info.name.text, &info.value(self), place));
-            }
-        }
+        tunables::check_ranges(self)?;
         self.port_range()?;
         let (least_rto, max_rto) =
             (self.initial_rto.max(self.min_rto.into()), Duration::from(self.max_rto));
@@ -59,7 +41,11 @@ impl Tunables {
             let least = print_time(least_rto);
             let accepted = format!("at least {least}, as initial_rto and tcp_rto_min_us have it");
             let value = print_time(max_rto);
-            return Err(InvalidTunable::against("net.ipv4.tcp_rto_max_ms", value, accepted));
+            return Err(InvalidTunable::against::<Self>(
+                "net.ipv4.tcp_rto_max_ms",
+                value,
+                accepted,
+            ));
         }
         Ok(())
     }
@@ -67,7 +53,11 @@ impl Tunables {
     /// The ephemeral ports, or why the tunables name none.
     pub fn port_range(&self) -> Result<PortRange, InvalidTunable> {
         let (first, last) = (self.port_first, self.port_last);
-        PortRange::new(first, last).ok_or_else(|| InvalidTunable::port_range(first, last))
+        PortRange::new(first, last).ok_or_else(|| {
+            let least = first.max(1);
+            let accepted = format!("a port from {least}, with ports.first={first}, to 65535");
+            InvalidTunable::against::<Self>("ports.last", last.to_string(), accepted)
+        })
     }
 
     /// Sets the tunable, or the group, that has this name, alias or field name, to what `value`
@@ -76,12 +66,7 @@ impl Tunables {
     /// What concerns several tunables is left to [`Tunables::validate`], so that they can be set
     /// one after the other.
     pub fn set_by_name(&mut self, name: &str, value: &str) -> Result<(), TunableError> {
-        let named = Named::find(name)
-            .ok_or_else(|| TunableError::Unknown { name: name.into(), near: names::near(name) })?;
-        let mut changed = self.clone();
-        named.set(&mut changed, name, value.trim())?;
-        *self = changed;
-        Ok(())
+        tunables::set_by_name(self, name, value)
     }
 
     /// The MSS of a peer that announces none.
@@ -92,16 +77,12 @@ impl Tunables {
     /// The tunables that [`Tunables::set_by_name`] would set under this name: one, those of a group,
     /// or none.
     pub fn named(name: &str) -> Vec<&'static TunableInfo> {
-        match Named::find(name) {
-            Some(Named::One(info, _)) => vec![info],
-            Some(Named::Group(group, _)) => group.members().collect(),
-            None => Vec::new(),
-        }
+        tunables::named(name)
     }
 
     /// The value of the tunable, or the values of the group, with this name, as it would be typed.
     pub fn value_of(&self, name: &str) -> Option<String> {
-        Some(Named::find(name)?.value(self))
+        tunables::value_of(self, name)
     }
 }
 
@@ -113,7 +94,13 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// What is known of one of [`TUNABLES`].
+pub type TunableInfo = tunables::TunableInfo<Tunables>;
+
 tunables! {
+    /// The rules in force. Plain values, which hot paths read as they are.
+    pub struct Tunables in TUNABLES, with TUNABLE_GROUPS;
+
     /// The size of a new connection's send buffer.
     send_buffer: u32 = 256 << 10, "buffers.send", Unit::Octets => {
         also: "net.inet.tcp.sendspace", "tcp_xmit_hiwat", "TCP_SND_BUF";
@@ -196,7 +183,7 @@ tunables! {
     }
 
     /// The order of options on a SYN. Receivers never need it; fingerprints show it.
-    option_order: OptionOrder = OptionOrder::Linux, "options.order", policy::OPTION_ORDER => {}
+    option_order: OptionOrder = OptionOrder::Linux, "options.order", tunables::OPTION_ORDER => {}
 
     /// The first retransmission time-out of a SYN or SYN-ACK.
     initial_rto: Duration = secs(1), "initial_rto", Unit::Time => {

@@ -2,6 +2,7 @@
 
 use core::ops::ControlFlow;
 
+use whimbrel_base::drop_reasons;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 use whimbrel_wire::{RawWindow, SeqNum};
 
@@ -89,46 +90,11 @@ pub enum CloseReason {
     Unreachable,
 }
 
-/// Who gave something its name.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Origin {
-    /// Linux, for the same thing.
-    Linux,
-    /// This stack, because Linux has none.
-    Own,
-}
-
-macro_rules! drop_reasons {
-    ($($(#[doc = $doc:literal])* $variant:ident = $origin:ident $name:literal,)*) => {
-        /// Why a segment was refused. The names are those of Linux' `enum skb_drop_reason` where it
-        /// has one for the same reason.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[repr(u8)]
-        pub enum DropReason { $($(#[doc = $doc])* $variant,)* }
-
-        impl DropReason {
-            /// Every reason, in the order of their numbers.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// The name under which its counter is published.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// Whose name that is.
-            pub const fn origin(self) -> Origin {
-                match self { $(Self::$variant => Origin::$origin,)* }
-            }
-
-            /// What it means.
-            pub const fn help(self) -> &'static str {
-                match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }
-            }
-        }
-    };
-}
-
 drop_reasons! {
+    /// Why a segment was refused. The names are those of Linux' `enum skb_drop_reason` where it
+    /// has one for the same reason.
+    pub enum DropReason;
+
     /// No connection, half-open entry or listener is there; answered by a reset.
     NoSocket = Linux "NO_SOCKET",
     /// A reset for something that does not exist; never answered (RFC 9293 3.10.7.1).

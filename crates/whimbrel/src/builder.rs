@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use whimbrel_base::Secrets;
+use whimbrel_base::{Secrets, tunables::TunableError};
 use whimbrel_io::{
     Clock, Device, GroupKey, MemWire, PacketError, PacketWire, Steered, Stop, Tun, TunConfig,
     TunError, UnixError, UnixWire, Waker, WireSpec, Worker, entropy,
@@ -12,7 +12,6 @@ use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::{ConfigError, NotLocal};
 use whimbrel_stack::{InterfaceAddress, Route, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::tunables::TunableError;
 use whimbrel_wire::Address;
 
 use crate::Stack;

@@ -97,6 +97,7 @@ pub use split::{ReadHalf, WriteHalf};
 pub use split_owned::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
+pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::{
     DadError, GroupKey, KeySource, PacketConfig, PacketError, SpecError, TunConfig, TunError,
     UnixConfig, UnixError, WireSpec,
@@ -105,7 +106,7 @@ pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::{InterfaceAddress, Route, Shard};
 pub use whimbrel_tcp::conn::{SoftError, State};
 pub use whimbrel_tcp::recovery::CaState;
-pub use whimbrel_tcp::{CloseReason, Counters, TunableError, Tunables};
+pub use whimbrel_tcp::{CloseReason, Counters, Tunables};
 pub use whimbrel_wire::Address;
 
 /// Everything can go to another thread, and be shared by several.

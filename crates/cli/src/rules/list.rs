@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use whimbrel_base::tunables::Unit;
 use whimbrel_tcp::TUNABLES;
-use whimbrel_tcp::tunables::{TunableInfo, Unit};
+use whimbrel_tcp::tunables::TunableInfo;
 
 use super::Rules;
 use crate::wrap::{WIDTH, first_clause, wrap};

@@ -14,14 +14,14 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::time::Duration;
 
-use whimbrel_base::{Instant, Secrets};
+use whimbrel_base::{Instant, Secrets, tunables::TunableError};
 use whimbrel_link::cut;
 use whimbrel_posix::{Errno, Fd, Sockets, TcpInfo};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, Route, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::{SegMeta, TunableError, Tunables};
+use whimbrel_tcp::{SegMeta, Tunables};
 
 use self::blocked::{MayBlock, UnderWay};
 use super::call::{Call, Returned};

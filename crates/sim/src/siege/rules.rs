@@ -1,8 +1,9 @@
 //! A tunable, and a value for it: taken from the table of tunables, so that a new one is tried as
 //! soon as it is there.
 
+use whimbrel_base::tunables::Unit;
 use whimbrel_tcp::TUNABLES;
-use whimbrel_tcp::tunables::{TunableInfo, Unit};
+use whimbrel_tcp::tunables::TunableInfo;
 
 use super::script::Script;
 

@@ -1,5 +1,7 @@
 //! What happened to packets that never became segments.
 
+use whimbrel_base::counters::DropCounts;
+
 macro_rules! frame_drops {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// Why a frame was dropped before any connection saw it. The names are those of Linux
@@ -121,33 +123,22 @@ pub struct IpCounters {
     pub reassembly_evicted: u64,
     /// Those of them that were out of time (`IpReasmTimeout`).
     pub reassembly_timeouts: u64,
-    dropped: Dropped,
+    dropped: DropCounts<{ FrameDrop::ALL.len() }>,
 }
 
 impl IpCounters {
     /// Counts a frame dropped for `reason`.
     pub fn drop_frame(&mut self, reason: FrameDrop) {
-        if let Some(count) = self.dropped.0.get_mut(reason as usize) {
-            *count += 1;
-        }
+        self.dropped.add(reason as usize, 1);
     }
 
     /// How many frames were dropped for `reason`.
     pub fn dropped(&self, reason: FrameDrop) -> u64 {
-        self.dropped.0.get(reason as usize).copied().unwrap_or(0)
+        self.dropped.count(reason as usize)
     }
 
     /// Every reason with its count.
     pub fn drops(&self) -> impl Iterator<Item = (FrameDrop, u64)> {
         FrameDrop::ALL.iter().map(|reason| (*reason, self.dropped(*reason)))
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Dropped([u64; FrameDrop::ALL.len()]);
-
-impl Default for Dropped {
-    fn default() -> Self {
-        Self([0; FrameDrop::ALL.len()])
     }
 }

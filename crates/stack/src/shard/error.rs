@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use whimbrel_tcp::tunables::{InvalidTunable, TunableError};
+use whimbrel_base::tunables::{InvalidTunable, TunableError};
 use whimbrel_wire::{Address, Endpoint, MacAddress};
 
 /// A configuration that makes no host.

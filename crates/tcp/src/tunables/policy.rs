@@ -3,48 +3,7 @@
 //! The first value of each is the default and the safe one. The others exist so that what other
 //! stacks do can be shown, measured and compared on this one.
 
-use alloc::borrow::ToOwned;
-use alloc::string::String;
-
-use whimbrel_wire::tcp::OptionOrder;
-
-use super::value::Value;
-use super::{Choice, Reading, Unit};
-
-macro_rules! policies {
-    ($(
-        $(#[doc = $doc:literal])+
-        $policy:ident {
-            $($(#[doc = $help:literal])+ $value:ident = $name:literal,)+
-        }
-    )+) => {$(
-        $(#[doc = $doc])+
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum $policy {
-            $($(#[doc = $help])+ $value,)+
-        }
-
-        impl $policy {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$value,)+];
-            pub(super) const UNIT: Unit =
-                Unit::Choice(&[$(Choice { name: $name, help: concat!($($help),+).trim_ascii() },)+]);
-        }
-
-        impl Value for $policy {
-            fn parse(text: &str, _: Unit, reading: Reading) -> Option<Self> {
-                match plain(text, reading) {
-                    $($name => Some(Self::$value),)+
-                    _ => None,
-                }
-            }
-
-            fn print(&self, _: Unit) -> String {
-                match self { $(Self::$value => $name,)+ }.to_owned()
-            }
-        }
-    )+};
-}
+use whimbrel_base::policies;
 
 policies! {
     /// Which SYN (without ACK and RST) opens a flow in TIME-WAIT again. `gap` is its sequence
@@ -265,37 +224,4 @@ policies! {
         /// As double-hash, but the first port and every second after it before the others: Linux.
         EvenFirst = "even-first",
     }
-}
-
-/// The option order belongs to the wire; its names are here, with those of all policies.
-pub(super) const OPTION_ORDER: Unit = Unit::Choice(&[
-    Choice { name: "linux", help: "MSS, SACK-permitted, timestamps, NOP, window scale; NOPs pad." },
-    Choice {
-        name: "freebsd",
-        help: "MSS, NOP, window scale, SACK-permitted, timestamps; end-of-list and zeros pad.",
-    },
-]);
-
-impl Value for OptionOrder {
-    fn parse(text: &str, _: Unit, reading: Reading) -> Option<Self> {
-        match plain(text, reading) {
-            "linux" => Some(Self::Linux),
-            "freebsd" => Some(Self::FreeBsd),
-            _ => None,
-        }
-    }
-
-    fn print(&self, _: Unit) -> String {
-        match self {
-            Self::Linux => "linux",
-            Self::FreeBsd => "freebsd",
-        }
-        .to_owned()
-    }
-}
-
-/// What `text` means where another system has other words.
-fn plain(text: &str, reading: Reading) -> &str {
-    let Reading::Words(words) = reading else { return text };
-    words.iter().find(|(theirs, _)| *theirs == text).map_or(text, |(_, ours)| ours)
 }

@@ -5,8 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::value::{Value, parse_time, print_time};
-use super::{Reading, Tunables, Unit};
+use whimbrel_base::tunables::{Reading, Unit, Value, parse_time, print_time};
+
+use super::Tunables;
 
 /// How long each SYN waits for its answer before the next: `x2`, `x1`, `x1.5` multiply
 /// `initial_rto` with each, up to `net.ipv4.tcp_rto_max_ms`; `3s,6s,12s` lists the waits, the last

@@ -5,13 +5,13 @@ use alloc::{format, vec};
 use core::time::Duration;
 
 use proptest::prelude::*;
-use whimbrel_base::Micros;
+use whimbrel_base::{Micros, tunables::Unit};
 use whimbrel_wire::tcp::OptionOrder;
 
 use super::{
     AnswerInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims, PortOrder,
     RstInTimeWait, RstInWindow, SynInTimeWait, SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES,
-    Tunables, Unit,
+    Tunables,
 };
 
 fn set(name: &str, value: &str) -> Tunables {
@@ -52,7 +52,7 @@ fn every_name_is_used_once_and_every_tunable_says_what_it_is() {
         assert!(explains_itself || ends, "{} says nothing of its ends", info.field);
     }
     for group in TUNABLE_GROUPS {
-        assert_eq!(group.members().count(), group.fields.len());
+        assert_eq!(group.members::<Tunables>().count(), group.fields.len());
         for name in group.names {
             assert!(names.insert(name.text), "{} is used twice", name.text);
         }

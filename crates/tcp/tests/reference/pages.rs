@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use whimbrel_base::counters::Origin;
+use whimbrel_base::tunables::{Name, Reading, Sharing, TunableGroup, Unit};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::counters::Counters;
-use whimbrel_tcp::tunables::{
-    Name, Reading, Sharing, TUNABLE_GROUPS, TUNABLES, TunableGroup, TunableInfo, Unit,
-};
-use whimbrel_tcp::verdict::{DropReason, Origin};
+use whimbrel_tcp::tunables::{TUNABLE_GROUPS, TUNABLES, TunableInfo};
+use whimbrel_tcp::verdict::DropReason;
 
 /// `docs/reference/tunables.md`.
 pub(crate) fn tunables() -> String {
@@ -115,7 +115,8 @@ fn alias(name: &Name) -> String {
 
 fn group_line(group: &TunableGroup) -> String {
     let names: Vec<_> = group.names.iter().map(alias).collect();
-    let members: Vec<_> = group.members().map(|info| format!("`{}`", info.name.text)).collect();
+    let members: Vec<_> =
+        group.members::<Tunables>().map(|info| format!("`{}`", info.name.text)).collect();
     let how = match group.sharing {
         Sharing::Each => "a value for each",
         Sharing::Same | Sharing::Words(_) => "one value for all",

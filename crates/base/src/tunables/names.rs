@@ -4,9 +4,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use super::Table;
 use super::error::InvalidTunable;
 use super::info::{Name, Reading, TunableInfo};
-use super::{TUNABLES, Tunables};
 
 /// A name under which several tunables are set at once, because another system has one setting
 /// where Whimbrel has several.
@@ -39,83 +39,26 @@ pub enum Sharing {
     Bits(&'static [u32]),
 }
 
-/// Every group.
-pub static TUNABLE_GROUPS: &[TunableGroup] = &[
-    TunableGroup {
-        names: &[
-            name("msl", Reading::Same),
-            name("net.inet.tcp.msl", Reading::Millis),
-            name("tcp_time_wait_interval", Reading::TwiceMillis),
-            name("TCP_MSL", Reading::Millis),
-        ],
-        fields: &["msl_remote", "msl_link", "msl_loopback"],
-        sharing: Sharing::Same,
-        help: "The maximum segment lifetime, for paths of every class.",
-    },
-    TunableGroup {
-        names: &[
-            name("tw.reuse_delay", Reading::Same),
-            name("net.ipv4.tcp_tw_reuse_delay", Reading::Millis),
-        ],
-        fields: &["tw_reuse_delay_remote", "tw_reuse_delay_link", "tw_reuse_delay_loopback"],
-        sharing: Sharing::Same,
-        help: "How long ago the last segment of a connection must be before `connect` ends its \
-               TIME-WAIT to take its port, for paths of every class.",
-    },
-    TunableGroup {
-        names: &[name("net.ipv4.ip_local_port_range", Reading::Same)],
-        fields: &["port_first", "port_last"],
-        sharing: Sharing::Each,
-        help: "The first and the last ephemeral port.",
-    },
-    TunableGroup {
-        names: &[name("net.ipv4.tcp_rmem", Reading::Same)],
-        fields: &["recv_buffer", "recv_buffer_max"],
-        sharing: Sharing::Ascending,
-        help: "The receive buffer: at first, and the most that the window scale allows for.",
-    },
-    TunableGroup {
-        names: &[name("net.ipv4.tcp_wmem", Reading::Same)],
-        fields: &["send_buffer"],
-        sharing: Sharing::Ascending,
-        help: "The send buffer, which does not grow by itself: the third number has no tunable.",
-    },
-    TunableGroup {
-        names: &[name("net.ipv4.tcp_fastopen", Reading::Same)],
-        fields: &["fast_open_client", "fast_open_server"],
-        sharing: Sharing::Bits(&[1, 2]),
-        help: "Fast Open, where applications ask for it: 1 to servers, 2 from clients. Linux' other \
-               bits, which do without cookies or without being asked, are not there.",
-    },
-    TunableGroup {
-        names: &[name("net.inet.tcp.rfc1323", Reading::Same)],
-        fields: &["window_scaling", "timestamps"],
-        sharing: Sharing::Words(&[("2", &["on", "off"]), ("3", &["off", "on"])]),
-        help: "Window scaling and timestamps: both or neither, 2 for window scaling alone, 3 for \
-               timestamps alone.",
-    },
-];
-
 /// What a name stands for.
-pub(super) enum Named {
-    One(&'static TunableInfo, Reading),
+pub(super) enum Named<T: 'static> {
+    One(&'static TunableInfo<T>, Reading),
     Group(&'static TunableGroup, Reading),
 }
 
-impl Named {
+impl<T: Table> Named<T> {
     /// What `name` stands for. `net.ipv4.` may be left out.
     pub(super) fn find(text: &str) -> Option<Self> {
         let is = |name: &Name| {
             name.text == text || name.text.strip_prefix("net.ipv4.").is_some_and(|it| it == text)
         };
-        let one = TUNABLES.iter().find_map(|info| {
+        let one = T::tunables().iter().find_map(|info| {
             let mut names = core::iter::once(&info.name).chain(info.aliases);
             let reading = names.find(|name| is(name)).map(|name| name.reading);
             let reading = reading.or_else(|| (info.field == text).then_some(info.name.reading))?;
             Some(Self::One(info, reading))
         });
         one.or_else(|| {
-            TUNABLE_GROUPS.iter().find_map(|group| {
+            T::groups().iter().find_map(|group| {
                 let name = group.names.iter().find(|name| is(name))?;
                 Some(Self::Group(group, name.reading))
             })
@@ -125,7 +68,7 @@ impl Named {
     /// Sets what it stands for, named `name`, to what `value` means.
     pub(super) fn set(
         &self,
-        tunables: &mut Tunables,
+        tunables: &mut T,
         name: &str,
         value: &str,
     ) -> Result<(), InvalidTunable> {
@@ -133,7 +76,7 @@ impl Named {
             Self::One(info, reading) => set_one(tunables, info, Given { name, value }, *reading),
             Self::Group(group, reading) => {
                 if group.sharing == Sharing::Ascending && !is_ascending(value) {
-                    let last = group.members().last();
+                    let last = group.members::<T>().last();
                     let wrong = |info| InvalidTunable::new(info, name, value, Ordering::Equal);
                     return last.map_or(Ok(()), |info| Err(wrong(info)));
                 }
@@ -146,7 +89,7 @@ impl Named {
                     let value = parts.next().unwrap_or_default();
                     set_one(tunables, info, Given { name, value }, *reading)?;
                 }
-                match (group.sharing, parts.next(), group.members().last()) {
+                match (group.sharing, parts.next(), group.members::<T>().last()) {
                     (Sharing::Each, Some(_), Some(info)) => {
                         Err(InvalidTunable::new(info, name, value, Ordering::Equal))
                     }
@@ -157,11 +100,12 @@ impl Named {
     }
 
     /// Its value or values, as they would be typed.
-    pub(super) fn value(&self, tunables: &Tunables) -> String {
+    pub(super) fn value(&self, tunables: &T) -> String {
         match self {
             Self::One(info, _) => info.value(tunables),
             Self::Group(group, _) => {
-                let mut values: Vec<_> = group.members().map(|info| info.value(tunables)).collect();
+                let mut values: Vec<_> =
+                    group.members::<T>().map(|info| info.value(tunables)).collect();
                 if let Sharing::Bits(bits) = group.sharing {
                     let on = values.iter().zip(bits).filter(|(value, _)| *value == "on");
                     return on.map(|(_, bit)| bit).sum::<u32>().to_string();
@@ -176,8 +120,8 @@ impl Named {
 }
 
 impl TunableGroup {
-    /// Its tunables.
-    pub fn members(&self) -> impl Iterator<Item = &'static TunableInfo> {
+    /// Its tunables, of the table `T`.
+    pub fn members<T: Table>(&self) -> impl Iterator<Item = &'static TunableInfo<T>> {
         self.fields.iter().filter_map(|field| find_one(field))
     }
 
@@ -203,9 +147,9 @@ impl TunableGroup {
 
 impl TunableGroup {
     /// Switches each on or off, as its bit is in the number.
-    fn set_bits(
+    fn set_bits<T: Table>(
         &self,
-        tunables: &mut Tunables,
+        tunables: &mut T,
         bits: &[u32],
         Given { name, value }: Given<'_>,
     ) -> Result<(), InvalidTunable> {
@@ -230,7 +174,7 @@ fn is_ascending(value: &str) -> bool {
 }
 
 /// The tunable with this name, field or alias.
-pub(super) fn find_one(name: &str) -> Option<&'static TunableInfo> {
+pub(super) fn find_one<T: Table>(name: &str) -> Option<&'static TunableInfo<T>> {
     match Named::find(name)? {
         Named::One(info, _) => Some(info),
         Named::Group(..) => None,
@@ -267,17 +211,17 @@ pub fn names_like<'n>(
 }
 
 /// The names of tunables like `typed`.
-pub(super) fn near(typed: &str) -> Vec<&'static str> {
-    names_like(typed, every_name())
+pub(super) fn near<T: Table>(typed: &str) -> Vec<&'static str> {
+    names_like(typed, every_name::<T>())
 }
 
 /// Every name, and what is shown for it: for a field the tunable's own name.
-fn every_name() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let ones = TUNABLES.iter().flat_map(|info| {
+fn every_name<T: Table>() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let ones = T::tunables().iter().flat_map(|info| {
         let own = [info.name.text, info.field].map(|name| (name, info.name.text));
         own.into_iter().chain(info.aliases.iter().map(|name| (name.text, name.text)))
     });
-    let groups = TUNABLE_GROUPS.iter().flat_map(|group| group.names);
+    let groups = T::groups().iter().flat_map(|group| group.names);
     ones.chain(groups.map(|name| (name.text, name.text)))
 }
 
@@ -305,9 +249,9 @@ struct Given<'a> {
     value: &'a str,
 }
 
-fn set_one(
-    tunables: &mut Tunables,
-    info: &TunableInfo,
+fn set_one<T: Table>(
+    tunables: &mut T,
+    info: &TunableInfo<T>,
     given: Given<'_>,
     reading: Reading,
 ) -> Result<(), InvalidTunable> {
@@ -317,8 +261,4 @@ fn set_one(
         Ordering::Equal => Ok(()),
         place => Err(invalid(place)),
     }
-}
-
-const fn name(text: &'static str, reading: Reading) -> Name {
-    Name { text, reading }
 }

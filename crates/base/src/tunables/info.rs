@@ -4,14 +4,14 @@ use alloc::string::String;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 
-use super::Tunables;
+use super::Table;
 
-/// One tunable, as the table has it.
+/// One tunable of the table `T`.
 #[derive(Debug)]
-pub struct TunableInfo {
+pub struct TunableInfo<T> {
     /// Its name: Linux' where it has one.
     pub name: Name,
-    /// The field of [`Tunables`], which is a name too.
+    /// The field of the table, which is a name too.
     pub field: &'static str,
     /// What other systems call it.
     pub aliases: &'static [Name],
@@ -25,14 +25,17 @@ pub struct TunableInfo {
     pub too_low: &'static str,
     /// What goes wrong if it is too high, or on; or empty.
     pub too_high: &'static str,
-    pub(super) read: fn(&Tunables) -> String,
-    pub(super) write: fn(&mut Tunables, &str, Reading) -> Option<()>,
-    pub(super) limits: Option<Limits>,
+    /// Prints its value, as it would be typed.
+    pub read: fn(&T) -> String,
+    /// Sets it to what a text means; `None` if that means nothing.
+    pub write: fn(&mut T, &str, Reading) -> Option<()>,
+    /// Its range, if it has one.
+    pub limits: Option<Limits<T>>,
 }
 
-impl TunableInfo {
+impl<T: Table> TunableInfo<T> {
     /// Its value, as it would be typed.
-    pub fn value(&self, tunables: &Tunables) -> String {
+    pub fn value(&self, tunables: &T) -> String {
         (self.read)(tunables)
     }
 
@@ -42,21 +45,24 @@ impl TunableInfo {
     }
 
     /// Whether the value in `tunables` lies below, within (`Equal`) or above its range.
-    pub(super) fn place(&self, tunables: &Tunables) -> Ordering {
+    pub(super) fn place(&self, tunables: &T) -> Ordering {
         self.limits.as_ref().map_or(Ordering::Equal, |limits| (limits.place)(tunables))
     }
 }
 
 /// The ends of a range.
 #[derive(Debug)]
-pub(super) struct Limits {
-    pub(super) place: fn(&Tunables) -> Ordering,
-    pub(super) least: fn() -> String,
-    pub(super) most: fn() -> String,
+pub struct Limits<T> {
+    /// Whether a table's value lies below, within (`Equal`) or above the range.
+    pub place: fn(&T) -> Ordering,
+    /// Prints the least value, as it would be typed.
+    pub least: fn() -> String,
+    /// Prints the greatest.
+    pub most: fn() -> String,
 }
 
 /// Where `value` lies: below, within (`Equal`) or above.
-pub(super) fn place<T: PartialOrd>(value: &T, range: &RangeInclusive<T>) -> Ordering {
+pub fn place<V: PartialOrd>(value: &V, range: &RangeInclusive<V>) -> Ordering {
     if value < range.start() {
         Ordering::Less
     } else if value > range.end() {
@@ -95,6 +101,14 @@ pub enum Reading {
     Words(&'static [(&'static str, &'static str)]),
 }
 
+impl Reading {
+    /// What `text` means where another system has other words.
+    pub fn plain(self, text: &str) -> &str {
+        let Self::Words(words) = self else { return text };
+        words.iter().find(|(theirs, _)| *theirs == text).map_or(text, |(_, ours)| ours)
+    }
+}
+
 /// What the values of a tunable mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
@@ -114,7 +128,7 @@ pub enum Unit {
     Switch,
     /// One of these.
     Choice(&'static [Choice]),
-    /// When a SYN is repeated: [`SynRetry`](super::SynRetry).
+    /// When something is repeated: by a factor, or by a list of times.
     Schedule,
 }
 

@@ -5,12 +5,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
-use whimbrel_base::Micros;
+use crate::Micros;
 
-use super::{Reading, Unit};
+use super::info::{Reading, Unit};
 
 /// A type that a tunable can have. What is printed parses to the same value.
-pub(super) trait Value: Copy {
+pub trait Value: Copy {
     /// The value that `text` means, if it means one.
     fn parse(text: &str, unit: Unit, reading: Reading) -> Option<Self>;
     /// As it is typed.
@@ -75,7 +75,7 @@ impl Value for bool {
 }
 
 /// `60s`, `200ms`, `0`: in the greatest unit that needs no fraction.
-pub(super) fn print_time(time: Duration) -> String {
+pub fn print_time(time: Duration) -> String {
     let nanos = time.as_nanos();
     let unit = UNITS.iter().rev().find(|(_, unit)| nanos.is_multiple_of(u128::from(*unit)));
     let (name, unit) = unit.unwrap_or(&("ns", 1));
@@ -83,17 +83,12 @@ pub(super) fn print_time(time: Duration) -> String {
 }
 
 /// The time that `text` means, its unit included.
-pub(super) fn parse_time(text: &str) -> Option<Duration> {
+pub fn parse_time(text: &str) -> Option<Duration> {
     parse_nanos(text, None).map(Duration::from_nanos)
 }
 
 fn parse_number(text: &str, unit: Unit, reading: Reading) -> Option<u64> {
-    let text = match reading {
-        Reading::Words(words) => {
-            words.iter().find(|(theirs, _)| *theirs == text).map_or(text, |(_, ours)| ours)
-        }
-        _ => text,
-    };
+    let text = reading.plain(text);
     let number = match unit {
         Unit::Octets => parse_octets(text)?,
         Unit::Nanos => parse_nanos(text, Some(1))?,

@@ -5,10 +5,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use whimbrel_base::ReservedPorts;
+use crate::ReservedPorts;
 
+use super::info::{Reading, Unit};
 use super::value::Value;
-use super::{Reading, Unit};
 
 impl Value for ReservedPorts {
     fn parse(text: &str, _: Unit, _: Reading) -> Option<Self> {

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 
-use super::info::TunableInfo;
-use super::{Tunables, Unit};
+use super::info::{TunableInfo, Unit};
+use super::{Table, find_one};
 
 /// Why a tunable could not be set.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -43,7 +43,12 @@ pub struct InvalidTunable {
 
 impl InvalidTunable {
     /// `value`, given for `info` under `name`, which means nothing or lies at `place` of its range.
-    pub(super) fn new(info: &TunableInfo, name: &str, value: &str, place: Ordering) -> Self {
+    pub(super) fn new<T: Table>(
+        info: &TunableInfo<T>,
+        name: &str,
+        value: &str,
+        place: Ordering,
+    ) -> Self {
         Self {
             name: if name == info.name.text {
                 name.into()
@@ -52,7 +57,7 @@ impl InvalidTunable {
             },
             value: value.into(),
             accepted: accepted(info),
-            example: alloc::format!("{}={}", info.name.text, info.value(&Tunables::default())),
+            example: alloc::format!("{}={}", info.name.text, info.value(&T::default())),
             consequence: Consequence(match place {
                 Ordering::Less => info.too_low,
                 Ordering::Equal => "",
@@ -61,17 +66,10 @@ impl InvalidTunable {
         }
     }
 
-    /// No port lies from `first` to `last`, or 0 does.
-    pub(super) fn port_range(first: u16, last: u16) -> Self {
-        let least = first.max(1);
-        let accepted = alloc::format!("a port from {least}, with ports.first={first}, to 65535");
-        Self::against("ports.last", alloc::format!("{last}"), accepted)
-    }
-
-    /// Two tunables that contradict each other: `value` of `name` is not `accepted`.
-    pub(super) fn against(name: &str, value: String, accepted: String) -> Self {
-        let example = match super::find_one(name) {
-            Some(info) => alloc::format!("{name}={}", info.value(&Tunables::default())),
+    /// Two tunables of `T` that contradict each other: `value` of `name` is not `accepted`.
+    pub fn against<T: Table>(name: &str, value: String, accepted: String) -> Self {
+        let example = match find_one::<T>(name) {
+            Some(info) => alloc::format!("{name}={}", info.value(&T::default())),
             None => String::new(),
         };
         Self { name: name.into(), value, accepted, example, consequence: Consequence("") }
@@ -92,7 +90,7 @@ impl fmt::Display for Consequence {
 }
 
 /// What `info` accepts, in words: "1 to 30 retransmissions".
-pub(super) fn accepted(info: &TunableInfo) -> String {
+fn accepted<T: Table>(info: &TunableInfo<T>) -> String {
     let range = match info.range() {
         Some((least, most)) => alloc::format!("{least} to {most}"),
         None => String::new(),
