@@ -5,6 +5,7 @@
 //! the remedy. Exit code 1: there are findings; 2: the gates could not run.
 #![forbid(unsafe_code)]
 
+mod circles;
 mod finding;
 mod hosts;
 mod layout;
@@ -61,6 +62,7 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(purity::judge_crates(&packages, &tree));
     findings.extend(purity::judge_probe(&packages, &tree));
     findings.extend(purity::judge_clippy_settings(&packages, &tree));
+    findings.extend(circles::judge(&packages, &tree));
     findings.extend(hosts::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));
