@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whimbrel_base::Instant;
-use whimbrel_sim::recorder::Recorder;
+use whimbrel_link::recorder::Recorder;
 use whimbrel_stack::{RxFrame, Shard, TxBatch};
 
 use crate::Stop;
 
-pub use whimbrel_sim::recorder::RecorderConfig as TapConfig;
+pub use whimbrel_link::recorder::RecorderConfig as TapConfig;
 
 /// A capture under way. Ends, and says how it went, by [`Tap::finish`].
 pub struct Tap {

@@ -7,7 +7,8 @@
 //! the same arrivals.
 //!
 //! [`pcapng`] writes what passed, and why something did not, into a capture file; [`reader`] reads
-//! such files, and others'; [`filter`] says which packets of them are wanted.
+//! such files, and others'; [`filter`] says which packets of them are wanted; a [`recorder`] notes what
+//! a shard makes of each frame.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ pub mod filter;
 pub mod link;
 pub mod pcapng;
 pub mod reader;
+pub mod recorder;
 mod targets;
 
 pub use config::{

@@ -9,7 +9,6 @@ pub mod capture;
 pub mod host;
 pub mod oracle;
 pub mod pair;
-pub mod recorder;
 pub mod router;
 pub mod script;
 pub mod siege;

@@ -1,6 +1,6 @@
 //! What a capture makes a process hold beside its shard, however many flows strangers begin.
 
-use whimbrel_sim::recorder::{Recorder, RecorderConfig};
+use whimbrel_link::recorder::{Recorder, RecorderConfig};
 use whimbrel_stack::{Medium, RxFrame};
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{SegMeta, Tunables};

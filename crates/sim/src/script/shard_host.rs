@@ -26,7 +26,7 @@ use whimbrel_tcp::{SegMeta, Tunables};
 use self::blocked::{MayBlock, UnderWay};
 use super::call::{Call, Returned};
 use super::host::{Administration, CallId, Network, Progress, ScriptHost, SetError, SocketFilter};
-use crate::recorder::{Recorder, RecorderConfig};
+use whimbrel_link::recorder::{Recorder, RecorderConfig};
 
 /// A capture that outlives its host: the file so far.
 pub type Recording = Rc<RefCell<Vec<u8>>>;

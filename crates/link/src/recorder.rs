@@ -9,13 +9,17 @@
 //! between is the frame's. Segments that the device is to cut are written as the shard made them, in
 //! one piece and without the checksum that the device completes, as tcpdump shows them on Linux.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::slice;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+use core::slice;
 
+use crate::filter::Filter;
+use crate::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
 use whimbrel_base::Instant;
-use whimbrel_link::filter::Filter;
-use whimbrel_link::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
 use whimbrel_stack::ip::IpCounters;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Medium, RxFrame, Shard};
