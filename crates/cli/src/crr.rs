@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     transactions: Option<u64>,
     /// Bytes of the request and of the response, as in 1,1 or 64,16k [default: 1,1].
-    #[arg(short = 'r', long, value_name = "REQ,RESP", value_parser = sizes)]
+    #[arg(short = 'r', long, value_name = "REQ,RESP", value_parser = size::pair)]
     sizes: Option<(u64, u64)>,
     /// Run at least and at most this often (3 to 30, in either order), until the mean rate is as
     /// sure as --confidence says.
@@ -310,12 +310,6 @@ pub(crate) fn end(text: &str) -> Result<Endpoint, Failure> {
         )),
         _ => Ok(at.into()),
     }
-}
-
-/// Two sizes with a comma between them.
-pub(crate) fn sizes(text: &str) -> Result<(u64, u64), String> {
-    let (request, answer) = text.split_once(',').ok_or("give REQ,RESP, as in 1,1 or 64,16k")?;
-    Ok((size::parse(request.trim())?, size::parse(answer.trim())?))
 }
 
 /// How often to run, at least and at most.

@@ -4,14 +4,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::need::Need;
 use crate::output;
 use crate::wrap::wrap;
+use finding::{Finding, Verdict};
 use machine::Machine;
-pub(crate) use need::Need;
-use need::{Finding, Verdict};
 
+mod finding;
 mod machine;
-mod need;
 
 /// What was typed.
 #[derive(Args, Debug)]

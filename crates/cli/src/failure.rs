@@ -8,7 +8,8 @@ use anstyle::AnsiColor;
 use whimbrel_io::{KernelHostError, PacketError, PcapError, TunError, UnixError};
 use whimbrel_stack::link::AddressConflict;
 
-use crate::doctor::Need;
+use crate::need::Need;
+use crate::quantity::thousands;
 
 /// Why a command failed. The text names what was wrong, the limit or value, and the remedy.
 #[derive(Clone, Debug)]
@@ -58,6 +59,12 @@ impl Failure {
         let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {text}");
         ExitCode::from(code)
     }
+}
+
+/// Of work whose answer is that of all together: somebody did not wait for that.
+pub(crate) fn interrupted(done: u64, all: usize, of: &str) -> Failure {
+    let (done, all) = (thousands(done), thousands(all as u64));
+    Failure::run(format!("interrupted: {done} of {all} {of} were run, and say nothing of the rest"))
 }
 
 /// Says, while a stack goes on, that another station has one of its addresses.

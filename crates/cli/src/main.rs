@@ -12,7 +12,6 @@ use whimbrel_io::signals::survive_file_limits;
 
 mod bulk;
 mod capture;
-mod crew;
 mod crr;
 mod doctor;
 mod drive;
@@ -20,6 +19,7 @@ mod examples;
 mod failure;
 mod help;
 mod load;
+mod need;
 mod options;
 mod output;
 mod pages;
@@ -34,6 +34,7 @@ mod serve;
 mod shards;
 mod sim;
 mod size;
+mod wires;
 mod wrap;
 
 /// A TCP/IP stack in user space.

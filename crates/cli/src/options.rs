@@ -9,22 +9,23 @@ use clap::{ArgAction, Args, ValueEnum};
 use whimbrel_apps::condition::Measure;
 use whimbrel_apps::{Condition, Pace};
 use whimbrel_base::Secrets;
+use whimbrel_io::rules::Rules;
+use whimbrel_io::shards::ShardPlan;
 use whimbrel_io::{WireSpec, entropy};
 use whimbrel_link::Probability;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CapturePlan};
-use crate::drive::mem;
 use crate::failure::Failure;
-use crate::quantity;
-use crate::rules::{RuleOptions, Rules, Shorthand};
-use crate::shards::{ShardOptions, Spread, Work};
+use crate::rules::{RuleOptions, Shorthand};
+use crate::shards::{ShardOptions, Work};
+use crate::{quantity, wires};
 
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
 pub(crate) struct GroundOptions {
     /// Where frames go.
-    #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
+    #[arg(short, long, value_name = "SPEC", help = wires::FOR_LOADS)]
     pub(crate) wire: Option<String>,
     /// Which TCP: this stack's, or the kernel's (short for -w kernel:).
     #[arg(long, value_enum, value_name = "WHOSE")]
@@ -174,7 +175,7 @@ impl Ground {
             let address = Address::from(*ip);
             let has = self.wire.addresses().iter().any(|own| own.addr == address);
             let refused = match &self.wire {
-                WireSpec::Mem(_) if mem::may_be_clients(*ip) => {
+                WireSpec::Mem(_) if wires::may_be_clients(*ip) => {
                     self.more.push(address);
                     None
                 }
@@ -277,7 +278,7 @@ impl GroundOptions {
         };
         let pcap = self.capture.pcap(&wire)?;
         let (seed, clock, more) = (self.seed, self.clock, Vec::new());
-        let Spread { wire, shards } = self.shards.spread(wire, Some(work))?;
+        let ShardPlan { wire, shards } = self.shards.plan(wire, Some(work))?;
         let processors = self.shards.processors()?;
         Ok(Ground { rules, typed, by_default, seed, clock, pcap, wire, more, shards, processors })
     }
@@ -366,10 +367,3 @@ impl OutputOptions {
 
 /// The wire that is none.
 const KERNEL: &str = "kernel:";
-const WIRE_HELP: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\
-                         [,burst-loss=][,drop=N[/K]+…][,reorder=][,dup=][,corrupt=][,ecn=BYTES]\
-                         [,queue=100p|1bdp][,mtu=] (both hosts in this process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N], \
-                         tap:NAME,…, \
-                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N], \
-                         unix:PATH,addr=ADDRESS/PREFIX, or kernel: (no stack of ours, but the \
-                         kernel's sockets) [default: mem:, or kernel: to a target]";

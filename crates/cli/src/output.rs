@@ -18,8 +18,8 @@ use crate::drive::{Effort, Ran, StackState};
 use crate::failure::Failure;
 use crate::options::{ClockKind, Detail, Ground};
 use crate::proc::{self, first_line};
-use crate::quantity;
 use crate::wrap::wrap;
+use crate::{quantity, rules};
 
 /// Prints on the standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
     // A run in virtual time repeats to the octet, and so does its document.
     let real = ran.effort.as_ref().filter(|_| ground.clock == ClockKind::Real);
     document.insert("effort".into(), real.map_or(Value::Null, effort));
-    document.insert("rules".into(), ground.rules.document());
+    document.insert("rules".into(), rules::document(&ground.rules));
     document.insert("seed".into(), ran.seed.map_or(Value::Null, Value::from));
     document.insert("target".into(), ran.target.to_string().into());
     document.insert(

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use whimbrel_base::Instant;
+use whimbrel_io::rules::Rules;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
     Activity, Clock, Device, PacketWire, PcapWire, Port, Steered, Stop, Tap, Tun, UnixWire, Waker,
@@ -22,15 +23,16 @@ use whimbrel_stack::{Medium, Shard, ShardConfig};
 use crate::capture::{self, CapturePlan, Place, Rotate};
 use crate::failure::Failure;
 use crate::quantity::{self, thousands};
-use crate::rules::{RuleOptions, Rules};
+use crate::rules::RuleOptions;
 use crate::shards::{self, EndsAll};
+use crate::wires;
 use crate::wrap::wrap;
 
 /// What was typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Where frames come from.
-    #[arg(short, long, value_name = "SPEC", help = WIRE_HELP)]
+    #[arg(short, long, value_name = "SPEC", help = wires::FOR_CAPTURES)]
     wire: String,
     /// Write to this file, or with - to the standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -87,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let wire = PcapWire::open(config, clock, stop.clone())?;
             watch_queues(&plan, vec![wire], clock, &stop)
         }
-        _ => Err(Failure::usage("--wire", NO_WIRE)),
+        _ => Err(Failure::usage("--wire", wires::NOTHING_TO_CAPTURE)),
     }?;
     if !arguments.quiet {
         // Nobody may be there to read it: the capture is whole all the same.
@@ -99,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let wire: WireSpec = arguments.wire.parse().map_err(|it| Failure::usage("--wire", it))?;
     if matches!(wire, WireSpec::Mem(_) | WireSpec::Kernel) {
-        return Err(Failure::usage("--wire", NO_WIRE));
+        return Err(Failure::usage("--wire", wires::NOTHING_TO_CAPTURE));
     }
     if wire.queues() > 1 && arguments.count.is_some() {
         let text = format!("each of {} queues counts for itself: give one queue", wire.queues());
@@ -277,9 +279,3 @@ fn ring(typed: &str) -> Result<Rotate, String> {
 }
 
 const OUTPUT: &str = "--output";
-const NO_WIRE: &str = "nothing can be captured there: give tun:, tap:, packet:, unix: or pcap:; what \
-                       serve, load, crr and bulk do is captured by their --pcap FILE";
-const WIRE_HELP: &str = "Where frames come from: a host with the addresses given is put there, \
-                         which answers pings and refuses connections: tun:NAME,addr=ADDRESS/PREFIX, \
-                         tap:NAME,…, packet:IF,addr=ADDRESS/PREFIX, unix:PATH,addr=ADDRESS/PREFIX, \
-                         or a capture for it to judge: pcap:FILE,addr=ADDRESS/PREFIX[,speed=max]";

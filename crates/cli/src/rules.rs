@@ -1,25 +1,18 @@
-//! The rules of a stack, and where each comes from.
+//! `--profile`, `--config`, `-S` and their like: by which rules a stack goes.
 //!
-//! The default, the profile, the configuration file, the environment and `-S` are asked in this
-//! order, and whoever says something last prevails.
+//! `-S` and the options that are short for it prevail over what [`whimbrel_io::rules`] gathers.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use whimbrel_base::tunables::{TunableError, names_like};
-use whimbrel_stack::{PROFILES, Profile};
-use whimbrel_tcp::tunables::TunableInfo;
-use whimbrel_tcp::{TUNABLES, Tunables};
+use whimbrel_base::tunables::TunableError;
+use whimbrel_io::rules::{Origin, Rules, RulesError, Sources, Variables, profile};
+use whimbrel_stack::Profile;
+use whimbrel_tcp::TUNABLES;
 
 use crate::failure::Failure;
-use environment::Environment;
-use file::File;
 
-mod environment;
-mod file;
 mod list;
 
 /// What was typed.
@@ -59,40 +52,10 @@ pub(crate) enum Question {
     Tunables,
 }
 
-/// What is meant.
-#[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    /// The rules.
-    pub(crate) tunables: Tunables,
-    /// Whose they were at first.
-    pub(crate) profile: &'static Profile,
-    /// Who named it, if anybody did.
-    profile_origin: Option<Origin>,
-    /// Who said what is not the default, by the name of the tunable.
-    origins: BTreeMap<&'static str, Origin>,
-}
-
-/// Where a value comes from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Origin {
-    /// The profile of this name.
-    Profile(&'static str),
-    /// A line of the configuration file, as in `a.toml:3`.
-    File(String),
-    /// The variable of this name.
-    Environment(String),
-    /// This option.
-    Option(&'static str),
-}
-
 impl RuleOptions {
     /// What they mean, with the environment and the file that they name.
     pub(crate) fn rules(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
-        let variables = std::env::vars_os().filter_map(|(name, value)| {
-            // What is not UTF-8 is none of ours: our names and values are ASCII.
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        self.rules_in(&Environment::new(variables)?, shorthands)
+        self.rules_in(Variables::of_process()?, shorthands)
     }
 
     /// The rules of this stack for one whose stack is the kernel's: there is nothing to set.
@@ -133,27 +96,12 @@ impl RuleOptions {
         })
     }
 
-    fn rules_in(
-        &self,
-        environment: &Environment,
-        shorthands: &[Shorthand],
-    ) -> Result<Rules, Failure> {
-        let path = self.config.as_ref().or(environment.config.as_ref());
-        let file = path.map(|path| File::read(path)).transpose()?.unwrap_or_default();
-        let mut rules = Rules::of_profile(
-            self.profile
-                .map(|profile| (profile, Origin::Option("--profile")))
-                .or_else(|| environment.profile.clone())
-                .or_else(|| file.profile.clone()),
-        )?;
-        for line in &file.tunables {
-            let origin = Origin::File(line.place.clone());
-            rules.set(&line.name, &line.value, origin)?;
-        }
-        for variable in &environment.tunables {
-            let origin = Origin::Environment(variable.variable.clone());
-            rules.set(variable.name, &variable.value, origin)?;
-        }
+    fn rules_in(&self, environment: Variables, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
+        let mut rules = Rules::gather(Sources {
+            profile: self.profile.map(|profile| (profile, Origin::Option("--profile"))),
+            file: self.config.clone(),
+            environment,
+        })?;
         for text in self.set.iter().filter(|text| *text != HELP) {
             let (name, value) = text.split_once('=').ok_or_else(|| {
                 let example = "give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3";
@@ -169,64 +117,26 @@ impl RuleOptions {
     }
 }
 
-impl Rules {
-    /// The defaults, and what the profile says.
-    fn of_profile(named: Option<(&'static Profile, Origin)>) -> Result<Self, Failure> {
-        let Some((profile, origin)) = named else { return Ok(Self::default()) };
-        let mut rules = Self { profile, profile_origin: Some(origin), ..Self::default() };
-        for (name, value) in profile.settings {
-            rules.set(name, value, Origin::Profile(profile.name))?;
-        }
-        Ok(rules)
-    }
-
-    fn set(&mut self, name: &str, value: &str, origin: Origin) -> Result<(), Failure> {
-        let refused = |error: TunableError| {
-            let all = match error {
-                TunableError::Unknown { .. } => " (-S help lists all)",
-                _ => "",
-            };
-            Failure::usage(&origin.to_string(), format!("{error}{all}"))
-        };
-        self.tunables.set_by_name(name, value).map_err(refused)?;
-        for info in Tunables::named(name) {
-            self.origins.insert(info.name.text, origin.clone());
-        }
-        Ok(())
-    }
-
-    /// Whether no value contradicts another, which is known when all are there.
-    fn validate(&self) -> Result<(), Failure> {
-        self.tunables.validate().map_err(|error| {
-            let named = Tunables::named(&error.name);
-            let origin = named.first().and_then(|info| self.origins.get(info.name.text));
-            let origin = origin.map_or_else(|| "--set".into(), ToString::to_string);
-            Failure::usage(&origin, error)
-        })
-    }
-
-    /// The rules that are not the defaults, with their origins, for programs.
-    pub(crate) fn document(&self) -> Value {
-        let changed = TUNABLES.iter().filter_map(|info| {
-            let origin = self.origins.get(info.name.text)?;
-            let rule = json!({"value": info.value(&self.tunables), "origin": origin.to_string()});
-            Some((info.name.text.to_owned(), rule))
-        });
-        json!({"profile": self.profile.name, "tunables": changed.collect::<Map<_, _>>()})
-    }
-
-    fn origin(&self, info: &TunableInfo) -> String {
-        self.origins.get(info.name.text).map_or_else(|| "default".into(), ToString::to_string)
-    }
+/// The rules that are not the defaults, with their origins, for programs.
+pub(crate) fn document(rules: &Rules) -> Value {
+    let changed = TUNABLES.iter().filter_map(|info| {
+        let origin = rules.origin(info)?.to_string();
+        let rule = json!({"value": info.value(&rules.tunables), "origin": origin});
+        Some((info.name.text.to_owned(), rule))
+    });
+    json!({"profile": rules.profile.name, "tunables": changed.collect::<Map<_, _>>()})
 }
 
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            tunables: Tunables::default(),
-            profile: &PROFILES[0],
-            profile_origin: None,
-            origins: BTreeMap::new(),
+impl From<RulesError> for Failure {
+    fn from(error: RulesError) -> Self {
+        match &error {
+            RulesError::Unreadable { .. } => Self::run(format!("--config {error}")),
+            RulesError::Tunable { error: tunable, .. }
+                if matches!(**tunable, TunableError::Unknown { .. }) =>
+            {
+                Self::Usage(format!("{error} (-S help lists all)"))
+            }
+            _ => Self::Usage(error.to_string()),
         }
     }
 }
@@ -241,49 +151,6 @@ impl Shorthand {
     /// `--syncookies`.
     pub(crate) fn syn_cookies(typed: &str) -> Self {
         Self { option: "--syncookies", name: "net.ipv4.tcp_syncookies", value: typed.into() }
-    }
-}
-
-/// A configuration file, with the origin of each value behind it.
-impl fmt::Display for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = self.profile_origin.as_ref();
-        let origin = named.map_or_else(|| "default".into(), ToString::to_string);
-        writeln!(f, "# The rules of the stack, and where each comes from; --config reads them.")?;
-        writeln!(f, "profile = \"{}\"  # {origin}\n\n[tunables]", self.profile.name)?;
-        for info in TUNABLES {
-            let rule = format!("\"{}\" = \"{}\"", info.name.text, info.value(&self.tunables));
-            writeln!(f, "{rule:48}  # {}", self.origin(info))?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Profile(name) => write!(f, "profile {name}"),
-            Self::File(place) => f.write_str(place),
-            Self::Environment(variable) => f.write_str(variable),
-            Self::Option(option) => f.write_str(option),
-        }
-    }
-}
-
-/// The profile of that name.
-fn profile(name: &str) -> Result<&'static Profile, String> {
-    Profile::by_name(name).ok_or_else(|| {
-        let known: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
-        format!("{name:?} is no profile{}: give one of {}", perhaps(name, &known), known.join(", "))
-    })
-}
-
-/// Those of `known` that are like what was typed, in words: ` (perhaps linux)`; or nothing.
-pub(crate) fn perhaps(typed: &str, known: &[&str]) -> String {
-    let near = names_like(typed, known.iter().map(|name| (*name, *name)));
-    match near.is_empty() {
-        true => String::new(),
-        false => format!(" (perhaps {})", near.join(", or ")),
     }
 }
 

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
-use whimbrel_io::Stop;
 use whimbrel_io::signals::Signals;
+use whimbrel_io::{Stop, parallel};
 use whimbrel_sim::script::dialect::Dialect;
 
-use crate::crew;
 use crate::examples;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::quantity;
 use crate::rules::RuleOptions;
 
@@ -24,7 +23,8 @@ mod report;
 mod work;
 
 use plan::Plan;
-use report::{Output, Tally};
+use report::Output;
+use work::Tally;
 
 /// What was typed.
 #[derive(Subcommand, Debug)]
@@ -116,7 +116,7 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
     let mut output = Output::new(&plan);
     let mut tally = Tally::default();
     let mut unwritten = None;
-    crew::work(
+    parallel::in_order(
         plan.jobs,
         &files,
         |file| (!stop.is_set()).then(|| work::run_file(&plan, file)),
@@ -132,7 +132,7 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
     output.finish(&tally)?;
     match tally.all() {
         _ if tally.failed > 0 => Err(Failure::Answer),
-        run if run < files.len() => Err(crew::interrupted(run as u64, files.len(), "scripts")),
+        run if run < files.len() => Err(failure::interrupted(run as u64, files.len(), "scripts")),
         _ => unwritten.map_or(Ok(()), Err),
     }
 }

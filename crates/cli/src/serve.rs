@@ -22,7 +22,7 @@ use crate::pcap::refusals;
 use crate::quantity::{self, thousands};
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::{self, EndsAll, ShardOptions};
-use crate::size;
+use crate::{size, wires};
 
 mod access_log;
 mod asked;
@@ -54,7 +54,7 @@ use server::Server;
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
     /// Where frames go.
-    #[arg(short, long, value_name = "SPEC", help = WIRE_HELP, default_value = plan::DEFAULT_WIRE)]
+    #[arg(short, long, value_name = "SPEC", help = wires::FOR_SERVERS, default_value = plan::DEFAULT_WIRE)]
     wire: String,
     /// Where to listen.
     #[arg(short, long, value_name = "ADDR:PORT", help = LISTEN_HELP)]
@@ -149,7 +149,7 @@ pub(crate) struct RoleOptions {
     #[arg(long)]
     sink: bool,
     /// Answer each request of REQ bytes with RESP bytes, by default on port 12865.
-    #[arg(long, value_name = "REQ,RESP", value_parser = crate::crr::sizes)]
+    #[arg(long, value_name = "REQ,RESP", value_parser = size::pair)]
     respond: Option<(u64, u64)>,
 }
 
@@ -460,15 +460,6 @@ fn about_capture(config: &PcapConfig, wire: &PcapWire) -> String {
     format!("pcap:{} ({text})", config.path().display())
 }
 
-const WIRE_HELP: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
-                         [,queues=N][,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC][,dad=on|off] (Ethernet frames), \
-                         packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]\
-                         [,offload=on|off][,dad=on|off] (a \
-                         station of its own on this machine's interface IF), \
-                         unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process), or \
-                         pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max] (a capture, replayed \
-                         to the stack; it ends with it); \
-                         addr, host and gw may repeat; or kernel: (the kernel's sockets, to compare)";
 const JSON_HELP: &str = "Print one JSON document (whimbrel.serve/1) at the end instead of text";
 const FAIL_IF_HELP: &str =
     "Exit with code 3 if this is true of the result, as in 'failed>1% || overflows>0'";

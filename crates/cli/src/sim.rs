@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use whimbrel_io::Stop;
 use whimbrel_io::signals::Signals;
+use whimbrel_io::{Stop, parallel};
 use whimbrel_sim::oracle::Scenario;
 use whimbrel_sim::{Outcome, run_seed};
 
 use crate::examples;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::options::ScreenOptions;
 use crate::progress::Progress;
 use crate::wrap::wrap;
-use crate::{crew, output, quantity, size};
+use crate::{output, quantity, size};
 
 /// What was typed.
 #[derive(Subcommand, Debug)]
@@ -73,7 +73,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let progress =
         Progress::new(seeds.len() as u64, arguments.screen, arguments.json || arguments.quiet);
     let mut tally = Tally::default();
-    crew::work(
+    parallel::in_order(
         jobs,
         &seeds,
         |seed| (!stop.is_set()).then(|| play(*seed)),
@@ -96,7 +96,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match tally.played() {
         _ if !tally.failed.is_empty() => Err(Failure::Answer),
         played if played < seeds.len() as u64 => {
-            Err(crew::interrupted(played, seeds.len(), "seeds"))
+            Err(failure::interrupted(played, seeds.len(), "seeds"))
         }
         _ => Ok(()),
     }

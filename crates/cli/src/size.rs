@@ -24,6 +24,12 @@ pub(crate) fn some(text: &str) -> Result<u64, String> {
     })
 }
 
+/// Two sizes with a comma between them: of a request, and of its response.
+pub(crate) fn pair(text: &str) -> Result<(u64, u64), String> {
+    let (request, answer) = text.split_once(',').ok_or("give REQ,RESP, as in 1,1 or 64,16k")?;
+    Ok((parse(request.trim())?, parse(answer.trim())?))
+}
+
 /// `octets` for people: `1.5 MiB`.
 pub(crate) fn display(octets: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

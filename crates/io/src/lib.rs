@@ -39,15 +39,22 @@ pub mod descriptors;
 pub mod device;
 pub mod entropy;
 pub mod group;
+#[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod mem;
 pub mod netlink;
 pub mod packet;
 pub mod pair;
+pub mod parallel;
 pub mod pcap;
 pub mod poll;
 pub mod process;
+#[cfg(feature = "rules")]
+pub mod rules;
+#[cfg(feature = "kernel")]
 pub mod script;
+pub mod shards;
+#[cfg(feature = "signals")]
 pub mod signals;
 pub mod spec;
 pub mod steering;
@@ -64,11 +71,13 @@ pub use config::ConfigError;
 pub use dad::{Dad, DadError};
 pub use device::{Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
+#[cfg(feature = "kernel")]
 pub use kernel::KernelSockets;
 pub use mem::{MemEnd, MemWire};
 pub use packet::{PacketConfig, PacketError, PacketWire};
 pub use pair::{MemPair, MemTime};
 pub use pcap::{PcapConfig, PcapError, PcapWire};
+#[cfg(feature = "kernel")]
 pub use script::{KernelHost, KernelHostError};
 pub use spec::{SpecError, WireSpec};
 pub use steering::Steered;

@@ -4,7 +4,7 @@ use std::io;
 
 pub use crate::sys::bpf::pin_to;
 pub use crate::sys::process::{CpuTime, cpu_time, end_with_starter};
-use crate::sys::stream::socket;
+use crate::sys::socket;
 
 /// A kind of socket that carries frames, which takes a privilege.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -43,11 +43,13 @@ impl Stop {
     }
 
     /// The flag, for a signal handler that sets it and then writes to [`Stop::writer`].
+    #[cfg(feature = "signals")]
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.shared.flag)
     }
 
     /// The end of the pipe that wakes the sleepers.
+    #[cfg(feature = "signals")]
     pub(crate) fn writer(&self) -> io::Result<PipeWriter> {
         self.shared.writer.try_clone()
     }

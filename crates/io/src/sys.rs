@@ -14,14 +14,18 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod bpf;
+#[cfg(feature = "kernel")]
 pub(crate) mod epoll;
 pub(crate) mod limits;
+#[cfg(feature = "kernel")]
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod process;
 pub(crate) mod ring;
 pub(crate) mod seqpacket;
+#[cfg(feature = "signals")]
 pub(crate) mod signal;
+#[cfg(feature = "kernel")]
 pub(crate) mod stream;
 pub(crate) mod tun;
 
@@ -126,19 +130,20 @@ pub fn ppoll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<us
 
 /// A socket to the kernel's routing tables. Blocking: the kernel answers within the request.
 pub(crate) fn route_socket() -> io::Result<File> {
-    netlink_socket(libc::NETLINK_ROUTE)
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    Ok(File::from(socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE)?))
 }
 
 /// A socket to what the kernel says of its sockets. Blocking, as [`route_socket`].
 pub(crate) fn diag_socket() -> io::Result<File> {
-    netlink_socket(libc::NETLINK_SOCK_DIAG)
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    Ok(File::from(socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG)?))
 }
 
-fn netlink_socket(protocol: c_int) -> io::Result<File> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+/// socket(2).
+pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket takes no pointer.
-    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
-    Ok(File::from(own(fd)?))
+    own(unsafe { libc::socket(domain, kind, protocol) })
 }
 
 /// The number of the interface called `name`, in this thread's network namespace.
@@ -151,7 +156,7 @@ pub(crate) fn interface_index(name: &CStr) -> io::Result<u32> {
 /// Whether the interface called `name` is asked to complete the checksums of what it sends
 /// (`ethtool -k`: tx-checksumming), in this thread's network namespace.
 pub(crate) fn leaves_checksums(name: &CStr) -> io::Result<bool> {
-    let socket = stream::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0)?;
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0)?;
     // struct ethtool_value: what is asked, and the answer.
     let mut value: [u32; 2] = [ETHTOOL_GTXCSUM, 0];
     let mut request = interface_request(name);
@@ -167,6 +172,7 @@ const ETHTOOL_GTXCSUM: u32 = 0x16;
 
 /// Lets the calling thread, and those that it starts from now on, run before all that is not
 /// real-time (SCHED_RR, the least of its priorities). Needs CAP_SYS_NICE.
+#[cfg(feature = "kernel")]
 pub(crate) fn run_in_real_time() -> io::Result<()> {
     let least = libc::sched_param { sched_priority: 1 };
     // SAFETY: the kernel reads one structure, which outlives the call; 0 is the calling thread.

@@ -1,6 +1,5 @@
 //! Both hosts in this process.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 
 use whimbrel_apps::Part;
@@ -10,7 +9,7 @@ use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, MemPair, MemTime, Port, Stop, entropy};
 use whimbrel_link::{LinkConfig, LinkCounters};
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, ServerPort, Watcher};
 use super::{Job, Ran, StackState, nobody};
@@ -18,6 +17,7 @@ use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, Ground};
 use crate::shards::{self, EndsAll};
+use crate::wires::{CLIENT, SERVER, address};
 
 pub(super) fn run<J: Job>(
     job: &mut J,
@@ -158,19 +158,6 @@ fn shard(
     .map_err(Failure::run)
 }
 
-/// Whether the client can have this address: it is in the network of the two, and is not the
-/// server's.
-pub(crate) fn may_be_clients(ip: IpAddr) -> bool {
-    let host = |ip: Ipv4Addr| matches!(ip.octets(), [10, 0, 0, host] if host != SERVER && (1..255).contains(&host));
-    matches!(ip, IpAddr::V4(ip) if host(ip))
-}
-
-fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 0, 0, host])
-}
-
-const CLIENT: u8 = 1;
-const SERVER: u8 = 2;
 const PORT: u16 = 80;
 /// The bound of the accept queue, as `serve` has it by default.
 const BACKLOG: u32 = 4096;

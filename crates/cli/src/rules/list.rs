@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use whimbrel_base::tunables::Unit;
+use whimbrel_io::rules::Rules;
 use whimbrel_tcp::TUNABLES;
 use whimbrel_tcp::tunables::TunableInfo;
 
-use super::Rules;
 use crate::wrap::{WIDTH, first_clause, wrap};
 
 /// The list, as these rules have the values.

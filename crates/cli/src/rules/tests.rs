@@ -2,6 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Parser;
+use whimbrel_tcp::Tunables;
 
 use super::*;
 
@@ -14,7 +15,7 @@ struct Line {
 fn rules_of(words: &[&str], variables: &[(&str, &str)]) -> Result<Rules, Failure> {
     let line = Line::try_parse_from([&["whimbrel"], words].concat()).unwrap();
     let owned = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    line.rules.rules_in(&Environment::new(owned)?, &[])
+    line.rules.rules_in(Variables::new(owned)?, &[])
 }
 
 fn refusal(words: &[&str], variables: &[(&str, &str)]) -> String {
@@ -48,7 +49,10 @@ fn whoever_speaks_last_prevails() {
     let file =
         TestFile::new("order", "[tunables]\nack_every = 3\nmsl = \"7s\"\ntw.syn = \"linux\"\n");
     let file_words = ["--config", file.path(), "--profile", "linux"];
-    let origin = |rules: &Rules, name: &str| rules.origin(Tunables::named(name)[0]);
+    let origin = |rules: &Rules, name: &str| {
+        let origin = rules.origin(Tunables::named(name)[0]);
+        origin.map_or_else(|| "default".into(), ToString::to_string)
+    };
 
     let rules = rules_of(&["--profile", "linux"], &[]).unwrap();
     assert_eq!(
@@ -131,7 +135,7 @@ fn values_that_contradict_each_other_name_who_said_so() {
 
 #[test]
 fn a_program_reads_what_is_not_the_default() {
-    let document = rules_of(&["-S", "ack_every=2"], &[]).unwrap().document();
+    let document = document(&rules_of(&["-S", "ack_every=2"], &[]).unwrap());
     let expected = json!({
         "profile": "whimbrel",
         "tunables": {"ack_every": {"value": "2", "origin": "--set"}},

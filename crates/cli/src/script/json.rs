@@ -5,9 +5,9 @@ use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::report::{Report, Verdict};
 
 use super::plan::Plan;
-use super::report::Tally;
-use super::work::Done;
+use super::work::{Done, Tally};
 use super::{Against, seconds};
+use crate::rules;
 
 /// The document, being written.
 pub(super) struct Document {
@@ -22,7 +22,7 @@ impl Document {
                 Against::Shard => "shard",
                 Against::Kernel => "kernel",
             },
-            "rules": plan.rules.document(),
+            "rules": rules::document(&plan.rules),
             "mode": match plan.mode() {
                 Mode::Strict => "strict",
                 Mode::Semantic => "semantic",

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::thread;
 
+use whimbrel_io::rules::Rules;
 use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::parse::Defines;
@@ -10,7 +11,6 @@ use whimbrel_sim::script::run::{Leftovers, Settings};
 
 use super::{Against, Arguments};
 use crate::failure::Failure;
-use crate::rules::Rules;
 
 /// What is meant.
 #[derive(Debug)]

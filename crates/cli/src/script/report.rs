@@ -1,43 +1,13 @@
 //! What became of the scripts, for people and for programs.
 
-use std::time::Duration;
-
 use whimbrel_sim::script::report::{Report, Verdict};
 
 use super::json::Document;
 use super::plan::Plan;
 use super::seconds;
-use super::work::Done;
+use super::work::{Done, Tally};
 use crate::failure::Failure;
 use crate::output;
-
-/// How many scripts had which verdict.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Tally {
-    pub(super) passed: usize,
-    /// Passed, but not to the letter.
-    pub(super) by_rules: usize,
-    pub(super) failed: usize,
-    pub(super) skipped: usize,
-    /// How long all of them took.
-    pub(super) seconds: Duration,
-}
-
-impl Tally {
-    /// How many there were.
-    pub(super) const fn all(&self) -> usize {
-        self.passed + self.by_rules + self.failed + self.skipped
-    }
-
-    pub(super) fn count(&mut self, done: &Done) {
-        *match &done.verdict {
-            Verdict::Passed { rules, .. } if rules.is_empty() => &mut self.passed,
-            Verdict::Passed { .. } => &mut self.by_rules,
-            Verdict::Failed(_) => &mut self.failed,
-            Verdict::Skipped(_) => &mut self.skipped,
-        } += 1;
-    }
-}
 
 /// Where reports go.
 pub(super) enum Output {

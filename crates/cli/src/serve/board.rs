@@ -7,8 +7,6 @@ use whimbrel_apps::http::Statistics;
 use whimbrel_stack::shard::{Census, Memory, StateCounts};
 use whimbrel_stack::{ListenerId, Shard};
 
-use super::report::drops;
-
 /// What one shard did, or all.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Totals {
@@ -55,7 +53,7 @@ impl Totals {
                 out_segs: counters.out_segs,
                 retransmitted: counters.retrans_segs,
                 resets: counters.out_rsts,
-                drops: drops(counters),
+                drops: counters.drops().map(|(_, count)| count).sum(),
                 census,
                 memory: shard.memory(),
                 states: if walks { shard.states() } else { StateCounts::default() },

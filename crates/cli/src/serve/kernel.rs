@@ -10,9 +10,9 @@ use super::board::Totals;
 use super::port::{BUDGET, Dates};
 use super::server::Server;
 use super::{Plan, Served, Told};
-use crate::doctor::Need;
 use crate::drive::{KernelNet, Ran};
 use crate::failure::Failure;
+use crate::need::Need;
 
 /// Serves until it is stopped.
 pub(super) fn serve(plan: &Plan, told: Told<'_>) -> Result<Ran<Served>, Failure> {

@@ -7,19 +7,21 @@ use whimbrel_apps::Pace;
 use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
 use whimbrel_apps::iperf3::{self, Settings};
 use whimbrel_apps::peer::{Parting, Role};
+use whimbrel_io::rules::Rules;
+use whimbrel_io::shards::ShardPlan;
 use whimbrel_io::{GroupKey, WireSpec};
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::access_log::{AccessLog, is_standard_output};
-use super::{Arguments, Closer, RoleOptions, report};
+use super::{Arguments, Closer, RoleOptions};
 use crate::capture::CaptureOption;
 use crate::failure::Failure;
 use crate::load::Switch;
 use crate::options::{ClockKind, Ground, GroundOptions, OutputOptions, seed_over};
-use crate::rules::{Rules, Shorthand};
-use crate::shards::{ShardOptions, Spread};
+use crate::rules::Shorthand;
+use crate::shards::ShardOptions;
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
@@ -64,9 +66,9 @@ impl ContentPlan {
     /// A command line that talks to it at `at`.
     pub(super) fn example(&self, at: Endpoint) -> String {
         match self {
-            Self::Web(_, Protocol::Http1) => format!("curl {}", report::url(at)),
+            Self::Web(_, Protocol::Http1) => format!("curl {}", url(at)),
             Self::Web(_, Protocol::H2c) => {
-                format!("curl --http2-prior-knowledge {}", report::url(at))
+                format!("curl --http2-prior-knowledge {}", url(at))
             }
             Self::Octets(Role::Discard, _) if at.port == NETSERVER => {
                 format!("whimbrel crr {at} --mode cc -w kernel:")
@@ -252,7 +254,7 @@ fn ground(
     (shards, capture): (&ShardOptions, &CaptureOption),
 ) -> Result<Ground, Failure> {
     let pcap = capture.pcap(&wire)?;
-    let Spread { wire, shards: count } = shards.spread(wire, None)?;
+    let ShardPlan { wire, shards: count } = shards.plan(wire, None)?;
     Ok(Ground {
         wire,
         typed: typed.to_owned(),
@@ -385,6 +387,15 @@ fn endpoint(text: &str, own: Option<&[InterfaceAddress]>) -> Result<Endpoint, St
         ));
     }
     Ok(end)
+}
+
+/// The address as a browser takes it.
+fn url(at: Endpoint) -> String {
+    match (at.addr.is_v4(), at.port) {
+        (true, 80) => format!("http://{}/", at.addr),
+        (false, 80) => format!("http://[{}]/", at.addr),
+        _ => format!("http://{at}/"),
+    }
 }
 
 /// The bound of each accept queue, if none is given.

@@ -9,7 +9,6 @@ use whimbrel_base::Instant;
 use whimbrel_io::WireSpec;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_stack::shard::{Census, Memory, SocketState, StateCounts};
-use whimbrel_tcp::Counters;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::access_log::LogLines;
@@ -333,20 +332,6 @@ fn reachable(plan: &Plan, at: Endpoint) -> Option<Endpoint> {
         }
         (true, _) => None,
     }
-}
-
-/// The address as a browser takes it.
-pub(super) fn url(at: Endpoint) -> String {
-    match (at.addr.is_v4(), at.port) {
-        (true, 80) => format!("http://{}/", at.addr),
-        (false, 80) => format!("http://[{}]/", at.addr),
-        _ => format!("http://{at}/"),
-    }
-}
-
-/// Segments dropped, for whatever reason.
-pub(super) fn drops(counters: &Counters) -> u64 {
-    counters.drops().map(|(_, count)| count).sum()
 }
 
 /// Where what a line of a summary says begins.

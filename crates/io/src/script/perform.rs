@@ -17,6 +17,7 @@ use super::Machine;
 use super::descriptors::{Descriptor, Descriptors};
 use super::options;
 use crate::Stop;
+use crate::sys::socket;
 use crate::sys::stream::{self, Question, RawAddress, Whom};
 
 type Outcome = io::Result<(i64, Filled)>;
@@ -48,7 +49,7 @@ fn attempt(call: &Call, machine: &Machine) -> Outcome {
     match *call {
         Call::Socket { domain, kind, flags, protocol } => {
             let kind = kind.number() | flags.bits().cast_signed() | libc::SOCK_CLOEXEC;
-            let make = || stream::socket(domain.number(), kind, protocol.number());
+            let make = || socket(domain.number(), kind, protocol.number());
             let fd = machine.namespace.within(make)??;
             number(descriptors.add(fd, Some(domain)))
         }

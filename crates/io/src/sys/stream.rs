@@ -61,12 +61,6 @@ impl From<SocketAddr> for RawAddress {
     }
 }
 
-/// socket(2).
-pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
-    // SAFETY: socket takes no pointer.
-    own(unsafe { libc::socket(domain, kind, protocol) })
-}
-
 /// bind(2).
 pub(crate) fn bind(fd: BorrowedFd<'_>, to: &RawAddress) -> io::Result<()> {
     // SAFETY: the pointer leads to at least `len` octets that outlive the call.

@@ -5,14 +5,13 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::PathBuf;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use whimbrel_stack::Profile;
 
-use super::{Origin, profile};
-use crate::failure::Failure;
+use super::{Origin, RulesError, profile};
 
 /// What a file says.
 #[derive(Default, Debug)]
@@ -34,16 +33,15 @@ pub(super) struct Line {
 
 impl File {
     /// What the file at `path` says.
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let shown = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| {
-            Failure::run(format!("--config {shown}: {error}; give a file that can be read"))
-        })?;
-        Self::parse(&shown, &text)
+    pub(super) fn read(path: PathBuf) -> Result<Self, RulesError> {
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&path.display().to_string(), &text),
+            Err(error) => Err(RulesError::Unreadable { path, error }),
+        }
     }
 
     /// What `text`, which stands in `path`, says.
-    pub(super) fn parse(path: &str, text: &str) -> Result<Self, Failure> {
+    pub(super) fn parse(path: &str, text: &str) -> Result<Self, RulesError> {
         let source = Source { path, text };
         let table = DeTable::parse(text).map_err(|error| {
             let what = error.message().trim_end().replace('\n', ", ");
@@ -79,7 +77,7 @@ impl File {
         source: &Source<'_>,
         prefix: &str,
         table: &DeTable<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RulesError> {
         for (key, value) in table {
             let name = format!("{prefix}{}", key.get_ref());
             if let DeValue::Table(inner) = value.get_ref() {
@@ -120,8 +118,8 @@ impl Source<'_> {
         format!("{}:{}", self.path, before.filter(|octet| **octet == b'\n').count() + 1)
     }
 
-    fn wrong(&self, span: &Range<usize>, text: String) -> Failure {
-        Failure::usage(&self.place(span), text)
+    fn wrong(&self, span: &Range<usize>, text: String) -> RulesError {
+        RulesError::Meaningless { origin: self.place(span), text }
     }
 }
 

@@ -7,7 +7,7 @@ use super::*;
 fn results_come_in_order_however_long_each_took() {
     let inputs: Vec<u64> = (0..20).collect();
     let mut seen = Vec::new();
-    let done: Result<(), ()> = work(
+    let done: Result<(), ()> = in_order(
         4,
         &inputs,
         |input| {
@@ -31,7 +31,7 @@ fn a_sink_that_fails_ends_the_work() {
         made.fetch_add(1, Ordering::Relaxed);
         thread::sleep(Duration::from_millis(1));
     };
-    assert_eq!(work(2, &inputs, job, |()| Err("full")), Err("full"));
+    assert_eq!(in_order(2, &inputs, job, |()| Err("full")), Err("full"));
     assert!(made.into_inner() < inputs.len());
-    assert_eq!(work(2, &[] as &[u32], |_| (), |()| Err("none")), Ok(()));
+    assert_eq!(in_order(2, &[] as &[u32], |_| (), |()| Err("none")), Ok(()));
 }

@@ -5,12 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use crate::failure::Failure;
-use crate::quantity::thousands;
-
 /// Does `job` for each of `inputs`, `most` at a time, and hands each result to `sink` in the order
 /// of the inputs, as soon as all before it are there. Stops early if `sink` fails.
-pub(crate) fn work<I: Sync, O: Send, E>(
+pub fn in_order<I: Sync, O: Send, E>(
     most: usize,
     inputs: &[I],
     job: impl Fn(&I) -> O + Sync,
@@ -43,12 +40,6 @@ pub(crate) fn work<I: Sync, O: Send, E>(
         }
         Ok(())
     })
-}
-
-/// Of work whose answer is that of all together: somebody did not wait for that.
-pub(crate) fn interrupted(done: u64, all: usize, of: &str) -> Failure {
-    let (done, all) = (thousands(done), thousands(all as u64));
-    Failure::run(format!("interrupted: {done} of {all} {of} were run, and say nothing of the rest"))
 }
 
 #[cfg(test)]

@@ -1,45 +1,54 @@
 //! Rules from the environment: `WHIMBREL_PROFILE`, `WHIMBREL_CONFIG`, and for each tunable its name
 //! in capitals with `_` for every dot, `net.ipv4.` left out or not: `WHIMBREL_TCP_SYN_RETRIES=3`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use whimbrel_stack::Profile;
 use whimbrel_tcp::tunables::TUNABLE_GROUPS;
 use whimbrel_tcp::{TUNABLES, Tunables};
 
-use super::{Origin, profile};
-use crate::failure::Failure;
+use super::{Origin, RulesError, profile};
 
 /// What the environment says.
-#[derive(Default, Debug)]
-pub(super) struct Environment {
+#[derive(Clone, Default, Debug)]
+pub struct Variables {
     pub(super) profile: Option<(&'static Profile, Origin)>,
     pub(super) config: Option<PathBuf>,
     pub(super) tunables: Vec<Variable>,
 }
 
 /// A variable that sets a tunable.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub(super) variable: String,
     pub(super) name: &'static str,
     pub(super) value: String,
 }
 
-impl Environment {
+impl Variables {
+    /// What the environment of this process says.
+    pub fn of_process() -> Result<Self, RulesError> {
+        // What is not UTF-8 is none of ours: our names and values are ASCII.
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self::new(std::env::vars_os().filter_map(text))
+    }
+
     /// What these variables say. One that begins like ours and means nothing is an error: its
     /// owner believes that it does something.
-    pub(super) fn new(
-        variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Self, Failure> {
+    pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, RulesError> {
         let mut environment = Self::default();
         for (variable, value) in variables {
             match variable.strip_prefix("WHIMBREL_") {
                 None | Some(OF_TESTS_NET | OF_TESTS_BLESS | OF_THE_GROUP) => {}
                 Some("CONFIG") => environment.config = Some(value.into()),
                 Some("PROFILE") => {
-                    let named =
-                        profile(&value).map_err(|error| Failure::usage(&variable, error))?;
+                    let named = profile(&value).map_err(|text| RulesError::Meaningless {
+                        origin: variable.clone(),
+                        text,
+                    })?;
                     environment.profile = Some((named, Origin::Environment(variable)));
                 }
                 Some(word) => {
@@ -72,11 +81,11 @@ fn in_capitals(name: &str) -> String {
     name.replace('.', "_").to_ascii_uppercase()
 }
 
-fn unknown(variable: &str, word: &str) -> Failure {
+fn unknown(variable: &str, word: &str) -> RulesError {
     let tried = Tunables::default().set_by_name(&word.to_ascii_lowercase(), "");
     let error = tried.err().map_or_else(String::new, |error| error.to_string());
     let text = format!("{error} (in capitals, _ for each dot); or unset {variable}");
-    Failure::usage(variable, text)
+    RulesError::Meaningless { origin: variable.into(), text }
 }
 
 /// Where a key may be kept, for `--cookie-group env:WHIMBREL_COOKIE_KEY`.
