@@ -1,9 +1,13 @@
 //! How a stack is made: its wire, its addresses, its rules.
 
 use std::io;
+#[cfg(feature = "rules")]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use whimbrel_base::{Secrets, tunables::TunableError};
+#[cfg(feature = "rules")]
+use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
 use whimbrel_io::{
     Clock, Device, GroupKey, MemWire, PacketError, PacketWire, Steered, Stop, Tun, TunConfig,
     TunError, UnixError, UnixWire, Waker, WireSpec, Worker, entropy,
@@ -41,6 +45,8 @@ pub struct StackBuilder {
     shards: Option<u16>,
     group: Option<GroupKey>,
     fast_open_key: Option<GroupKey>,
+    #[cfg(feature = "rules")]
+    files_and_variables: Sources,
 }
 
 #[derive(Debug)]
@@ -124,6 +130,10 @@ pub enum BuildError {
     /// The configuration makes no host.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A configuration file, or the environment, says what means nothing.
+    #[cfg(feature = "rules")]
+    #[error(transparent)]
+    Rules(#[from] RulesError),
     /// A tunable that may not have its value.
     #[error(transparent)]
     Tunable(#[from] TunableError),
@@ -178,6 +188,40 @@ impl StackBuilder {
     pub fn tunables(mut self, tunables: Tunables) -> Self {
         self.tunables = tunables;
         self
+    }
+
+    /// Replaces all rules by those of this file, as the command line's `--config` reads it:
+    /// `profile = "linux"`, and below `[tunables]` names and values. With [`StackBuilder::environment`],
+    /// in either order, variables prevail over it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Rules`]: it cannot be read, or a line of it means nothing, and which.
+    #[cfg(feature = "rules")]
+    pub fn config_file(mut self, path: impl Into<PathBuf>) -> Result<Self, BuildError> {
+        self.files_and_variables.file = Some(path.into());
+        self.gather()
+    }
+
+    /// Replaces all rules by those of the environment, as the command line takes them: a profile
+    /// (`WHIMBREL_PROFILE`), a file (`WHIMBREL_CONFIG`, unless [`StackBuilder::config_file`] names one),
+    /// and tunables by their names (`WHIMBREL_TCP_SYN_RETRIES`).
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Rules`]: a variable that begins like these means nothing.
+    #[cfg(feature = "rules")]
+    pub fn environment(mut self) -> Result<Self, BuildError> {
+        self.files_and_variables.environment = Variables::of_process()?;
+        self.gather()
+    }
+
+    #[cfg(feature = "rules")]
+    fn gather(mut self) -> Result<Self, BuildError> {
+        let rules = Rules::gather(self.files_and_variables.clone())?;
+        rules.validate()?;
+        self.tunables = rules.tunables;
+        Ok(self)
     }
 
     /// Sets the tunable that has this name or alias: `.set("net.ipv4.tcp_syn_retries", "3")`.

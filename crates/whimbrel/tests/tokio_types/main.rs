@@ -11,6 +11,7 @@ mod keys;
 mod many;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
+mod rules;
 mod same;
 #[path = "../../../../tests/harness/scratch.rs"]
 mod scratch;
