@@ -100,12 +100,7 @@ const EXCEPTIONS: &[Exception] = &[
     ("whimbrel-sim", "script::shell::count", "script::shell::commands"),
     ("whimbrel-io", "packet", "steering"),
     ("whimbrel-io", "steering", "packet"),
-    ("whimbrel-cli", "failure", "doctor"),
-    ("whimbrel-cli", "options", "drive"),
     ("whimbrel-cli", "load::screen::panels", "load::screen::draw"),
-    ("whimbrel-cli", "script::report", "script::json"),
-    ("whimbrel-cli", "serve::board", "serve::report"),
-    ("whimbrel-cli", "serve::plan", "serve::report"),
 ];
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod requirements;
 mod rooms;
 mod tree;
 mod wasm;
+mod weight;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -63,6 +64,7 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(purity::judge_probe(&packages, &tree));
     findings.extend(purity::judge_clippy_settings(&packages, &tree));
     findings.extend(circles::judge(&packages, &tree));
+    findings.extend(weight::judge()?);
     findings.extend(hosts::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));
