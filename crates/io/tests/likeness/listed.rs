@@ -32,35 +32,37 @@ impl Difference {
 /// The list.
 pub(crate) struct Listed(Vec<Line>);
 
-/// A line of it: patterns in which `*` is anything.
+/// A line of it.
 struct Line {
     number: usize,
     which: Which,
+    at_times: bool,
+    /// `path | ours | theirs`, as a pattern.
     text: String,
-    path: String,
-    ours: String,
-    theirs: String,
 }
 
 impl Listed {
-    /// `path | ours | theirs`; lines that begin with `#` are reasons. Behind `# all:` stands what only
-    /// the whole product has.
+    /// Lines that begin with `#` are reasons. Behind `# all:` stands what only the whole product has, and
+    /// behind `# at times:` what need not be there.
     pub(crate) fn read(text: &str) -> Self {
-        let mut which = Which::Usual;
+        let (mut which, mut at_times) = (Which::Usual, false);
         let mut lines = Vec::new();
         for (at, line) in text.lines().enumerate() {
             match line {
                 "# all:" => which = Which::All,
+                "# at times:" => (which, at_times) = (Which::Usual, true),
                 _ if line.starts_with('#') || line.trim().is_empty() => {}
-                _ => lines.push(Line::read(at + 1, line, which)),
+                _ => lines.push(Line { at_times, ..Line::read(at + 1, line, which) }),
             }
         }
         Self(lines)
     }
 
-    /// The numbers of the lines that a difference has.
-    pub(crate) fn find(&self, difference: &Difference) -> Vec<usize> {
-        let lines = self.0.iter().filter(|line| line.is_for(difference));
+    /// The numbers of the lines that a difference has, of those that are for the cases played.
+    pub(crate) fn find(&self, difference: &Difference, which: Which) -> Vec<usize> {
+        let Difference { path, ours, theirs } = difference;
+        let told = format!("{path} | {ours} | {theirs}");
+        let lines = self.0.iter().filter(|line| line.is_for(which) && matches(&line.text, &told));
         lines.map(|line| line.number).collect()
     }
 
@@ -71,32 +73,71 @@ impl Listed {
         which: Which,
     ) -> impl Iterator<Item = &str> {
         let others = self.0.iter().filter(|line| !used.contains(&line.number));
-        let others = others.filter(move |line| which == Which::All || line.which == Which::Usual);
+        let others = others.filter(move |line| !line.at_times && line.is_for(which));
         others.map(|line| line.text.as_str())
     }
 }
 
 impl Line {
+    /// # Panics
+    ///
+    /// If it says nothing of what either host does, as nobody could see what else goes wrong there.
     fn read(number: usize, text: &str, which: Which) -> Self {
-        let parts: Vec<_> = text.split('|').map(|part| part.trim().to_owned()).collect();
-        let [path, ours, theirs] = <[String; 3]>::try_from(parts)
-            .unwrap_or_else(|_| panic!("line {number}: not `path | ours | theirs`: {text}"));
-        Self { number, which, text: text.to_owned(), path, ours, theirs }
+        let parts: Vec<_> = text.split(" | ").collect();
+        assert_eq!(parts.len(), 3, "line {number} is not `path | ours | theirs`: {text}");
+        assert_ne!(parts[1..], ["*", "*"], "line {number} says nothing of what happens: {text}");
+        Self { number, which, at_times: false, text: text.to_owned() }
     }
 
-    fn is_for(&self, difference: &Difference) -> bool {
-        matches(&self.path, &difference.path)
-            && matches(&self.ours, &difference.ours)
-            && matches(&self.theirs, &difference.theirs)
+    fn is_for(&self, which: Which) -> bool {
+        which == Which::All || self.which == Which::Usual
     }
 }
 
-/// Whether `text` is as `pattern` has it, in which `*` stands for anything.
+/// Whether `text` is as `pattern` has it: `*` stands for anything within a part, `%1` for what the first
+/// `*` stood for, `{a;b}` for `a` or `b`.
 fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
-            (0..=text.len()).any(|at| text.get(at..).is_some_and(|text| matches(rest, text)))
-        }),
+    matches_from(pattern, text, &mut Vec::new())
+}
+
+fn matches_from<'a>(pattern: &str, text: &'a str, stood: &mut Vec<&'a str>) -> bool {
+    let Some(at) = pattern.find(['*', '%', '{']) else { return pattern == text };
+    let Some(text) = text.strip_prefix(&pattern[..at]) else { return false };
+    let rest = &pattern[at + 1..];
+    match &pattern[at..=at] {
+        "*" => {
+            let most = text.find('|').unwrap_or(text.len());
+            (0..=most).any(|end| {
+                stood.push(&text[..end]);
+                let found = matches_from(rest, &text[end..], stood);
+                stood.pop();
+                found
+            })
+        }
+        "%" => {
+            let same = rest[..1].parse::<usize>().ok().and_then(|which| stood.get(which - 1));
+            let text = same.and_then(|same| text.strip_prefix(same));
+            text.is_some_and(|text| matches_from(&rest[1..], text, stood))
+        }
+        _ => {
+            let (either, rest) = rest.split_once('}').expect("a closing brace");
+            let mut either = either.split(';').filter_map(|it| text.strip_prefix(it));
+            either.any(|text| matches_from(rest, text, stood))
+        }
+    }
+}
+
+#[test]
+fn patterns_stand_for_what_they_say() {
+    for (pattern, text, is_it) in [
+        ("a*c | b | d", "abc | b | d", true),
+        ("a* | d", "abc | b | d", false),
+        ("> . * ecr * | > . %1 ecr *", "> . 1(0) ecr 5 | > . 1(0) ecr 6", true),
+        ("> . * ecr * | > . %1 ecr *", "> . 1(0) ecr 5 | > . 2(0) ecr 6", false),
+        ("{fin;syn}-again* | -", "syn-again later | -", true),
+        ("{fin;syn}-again | -", "rst-again | -", false),
+        ("{fin;fin-again} | -", "fin-again | -", true),
+    ] {
+        assert_eq!(matches(pattern, text), is_it, "{pattern}: {text}");
     }
 }

@@ -47,14 +47,14 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
     cases.retain(|case| only.as_ref().is_none_or(|only| case.to_string().contains(only)));
     let listed = Listed::read(LISTED);
     let mut used = BTreeSet::new();
-    let mut unlisted = compare(&cases, &listed, &mut used);
+    let mut unlisted = compare(&cases, which, &listed, &mut used);
     // Real time: what came late the first time may come in time among fewer.
     for _ in 0..4 {
         if unlisted.is_empty() || unlisted.len() > TOO_MANY {
             break;
         }
         let again: Vec<_> = unlisted.iter().map(|(case, _)| case.clone()).collect();
-        unlisted = compare(&again, &listed, &mut used);
+        unlisted = compare(&again, which, &listed, &mut used);
     }
     let told = tell(&unlisted);
     assert!(unlisted.is_empty(), "{} of {} are not as Linux:\n{told}", unlisted.len(), cases.len());
@@ -63,7 +63,12 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
 }
 
 /// Those that differ, and have no line. The lines that others have are added to `used`.
-fn compare(cases: &[Case], listed: &Listed, used: &mut BTreeSet<usize>) -> Vec<(Case, Difference)> {
+fn compare(
+    cases: &[Case],
+    which: Which,
+    listed: &Listed,
+    used: &mut BTreeSet<usize>,
+) -> Vec<(Case, Difference)> {
     let queue = Mutex::new(cases.chunks(BATCH));
     let found = Mutex::new((Vec::new(), used));
     let work = || {
@@ -74,7 +79,7 @@ fn compare(cases: &[Case], listed: &Listed, used: &mut BTreeSet<usize>) -> Vec<(
             });
             for (case, difference) in differences {
                 let (unlisted, used) = &mut *found.lock().unwrap();
-                let lines = listed.find(&difference);
+                let lines = listed.find(&difference, which);
                 if lines.is_empty() {
                     unlisted.push((case.clone(), difference));
                 }

@@ -502,7 +502,7 @@ impl Connection {
     /// RFC 2018 3: as many blocks as fit beside the timestamps, and beside `text`: the text was
     /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
     /// time it is sent. RFC 2883 4: what came twice stands before all others. `None` if there is
-    /// nothing to name.
+    /// nothing to name, and without text nothing that could be.
     #[inline]
     fn name_held(&mut self, text: u32) -> Option<SackBlocks> {
         let cold = self.cold.as_ref().filter(|_| self.flags.has(Flags::SACK))?;
@@ -524,7 +524,8 @@ impl Connection {
             }
             cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut blocks);
         }
-        Some(blocks)
+        // Without text there is never more room: nothing is left to be told of it.
+        (text > 0 || !blocks.is_empty()).then_some(blocks)
     }
 }
 

@@ -223,7 +223,9 @@ impl RecvBuffer {
     /// Names the ranges held, at most until there are `most` blocks: first the one that a duplicate is
     /// part of that `blocks` begins with (RFC 2883 4), then the one that changed last (RFC 2018 4). Behind
     /// those that changed of late stand the first of the others: when the gaps in front were
-    /// filled, nothing else would tell the sender of them.
+    /// filled, nothing else would tell the sender of them. What a handshake holds back is none: RFC 2018 3,
+    /// "the bytes just below the block, (Left Edge of Block - 1), and just above the block, (Right Edge of
+    /// Block), have not been received."
     pub fn sack_blocks(&self, nxt: SeqNum, most: usize, blocks: &mut SackBlocks) {
         let recent = self.recent.iter().filter_map(|at| self.range_around(*at));
         let beyond = self.beyond.iter().flat_map(|beyond| beyond.iter().map(|(start, _)| start));
@@ -234,7 +236,8 @@ impl RecvBuffer {
         let duplicate = blocks.as_slice().first().filter(|block| !block.left.before(nxt));
         let around = duplicate.map(|block| self.nxt + u64::from(block.left.offset_from(nxt)));
         let around = around.and_then(|at| self.range_around(at));
-        for (start, end) in around.into_iter().chain(recent).chain(others) {
+        let named = around.into_iter().chain(recent).chain(others);
+        for (start, end) in named.filter(|(start, _)| *start > self.nxt) {
             if blocks.as_slice().len() >= most {
                 return;
             }
