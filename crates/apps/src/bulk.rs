@@ -16,20 +16,21 @@ use whimbrel_wire::Endpoint;
 use crate::Part;
 use crate::iperf3::{Client, Cookie, Fault, Results, StreamResult};
 use crate::transport::{
-    Gauge, Happening, Model, Opening, PortShortage, Reading, Transport, Trouble, Unopened,
+    ConnError, ConnectOptions, Model, OpenError, PortShortage, Reading, SenderStats, Transport,
+    TransportEvent,
 };
 use series::Series;
 
 pub use series::{Sample, Shares};
 pub use units::{bitrate, transfer};
 
-mod course;
+mod run;
 mod series;
 mod units;
 
 /// What is to be transferred.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TransferPlan {
     /// The peer.
     pub target: Endpoint,
     /// Which way.
@@ -49,7 +50,7 @@ pub struct Plan {
     /// How long a connection may take to open, and to end.
     pub timeout: Duration,
     /// What is set on each connection.
-    pub opening: Opening,
+    pub options: ConnectOptions,
     /// What the other side speaks.
     pub peer: Peer,
     /// What processors did for this process so far, if anybody can tell.
@@ -83,7 +84,7 @@ pub struct Terms {
 /// Tells what processors did for this process so far: for itself, and in the kernel.
 pub type Effort = fn() -> Option<[Duration; 2]>;
 
-impl Plan {
+impl TransferPlan {
     /// What one part of the transfer is to do: its share of the streams.
     pub fn part(&self, part: Part) -> Self {
         let streams = part.share(self.streams.into());
@@ -126,10 +127,10 @@ pub enum Until {
 /// A transfer under way. Poll it as a [`Model`].
 #[derive(Debug)]
 pub struct Bulk<T: Transport> {
-    pub(crate) plan: Plan,
+    pub(crate) plan: TransferPlan,
     block: Bytes,
     pub(crate) streams: Vec<Stream<T::Id>>,
-    life: Life,
+    state: TransferState,
     /// When all streams were open, and the clock began.
     began: Instant,
     /// When the last stream stopped.
@@ -139,8 +140,8 @@ pub struct Bulk<T: Transport> {
     /// When to look again whether all was acknowledged.
     next_look: Option<Instant>,
     /// A stream was lost while the control connection may still tell why, and when that was.
-    lost: Option<(Trouble, Instant)>,
-    trouble: Option<Trouble>,
+    lost: Option<(ConnError, Instant)>,
+    conn_error: Option<ConnError>,
     pub(crate) shortage: Option<PortShortage>,
     /// Whoever speaks with a server of iperf3's.
     pub(crate) client: Option<Client<T::Id>>,
@@ -149,7 +150,7 @@ pub struct Bulk<T: Transport> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Life {
+enum TransferState {
     NotBegun,
     Opening,
     Running,
@@ -241,8 +242,8 @@ impl<I> Stream<I> {
     }
 
     /// So much of what was given is acknowledged.
-    fn acknowledge(&mut self, gauge: &Gauge) {
-        let text = gauge.acked.saturating_sub(self.prologue_given);
+    fn acknowledge(&mut self, sender_stats: &SenderStats) {
+        let text = sender_stats.acked.saturating_sub(self.prologue_given);
         self.totals.sent = self.totals.sent.max(text.min(self.given));
     }
 
@@ -296,7 +297,7 @@ impl<I> Stream<I> {
 /// Getters.
 impl<T: Transport> Bulk<T> {
     /// A transfer that begins when it is first polled.
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: TransferPlan) -> Self {
         let client = match &plan.peer {
             Peer::Iperf3(terms) => Some(Client::new(terms.clone())),
             Peer::Plain | Peer::Iperf3Client => None,
@@ -308,18 +309,18 @@ impl<T: Transport> Bulk<T> {
             lost: None,
             block: crate::peer::pattern(plan.block.max(1)),
             streams: Vec::new(),
-            life: Life::NotBegun,
+            state: TransferState::NotBegun,
             began: Instant::ZERO,
             until: Instant::ZERO,
             next_sample: Instant::ZERO,
-            trouble: None,
+            conn_error: None,
             shortage: None,
             plan,
         }
     }
 
     /// What it does.
-    pub const fn plan(&self) -> &Plan {
+    pub const fn plan(&self) -> &TransferPlan {
         &self.plan
     }
 
@@ -329,8 +330,8 @@ impl<T: Transport> Bulk<T> {
     }
 
     /// What ended it early, if something did.
-    pub const fn trouble(&self) -> Option<Trouble> {
-        self.trouble
+    pub const fn conn_error(&self) -> Option<ConnError> {
+        self.conn_error
     }
 
     /// What kept the ports, if there was none for one of the streams.
@@ -357,7 +358,7 @@ impl<T: Transport> Bulk<T> {
 
     /// Whether octets flow, or did.
     pub const fn has_begun(&self) -> bool {
-        !matches!(self.life, Life::NotBegun | Life::Opening)
+        !matches!(self.state, TransferState::NotBegun | TransferState::Opening)
     }
 
     /// When all streams were open.
@@ -373,10 +374,10 @@ impl<T: Transport> Bulk<T> {
     /// Ends it now.
     pub fn end(&mut self, net: &mut T, now: Instant) {
         self.take_leave(net);
-        if self.life == Life::Running {
+        if self.state == TransferState::Running {
             self.stop(net, now);
         }
-        self.life = Life::Over;
+        self.state = TransferState::Over;
         for stream in &mut self.streams {
             if let Some(id) = stream.id.take() {
                 net.abort(id);
@@ -386,7 +387,7 @@ impl<T: Transport> Bulk<T> {
 
     /// Nothing is left to be done.
     pub(crate) fn be_over(&mut self) {
-        self.life = Life::Over;
+        self.state = TransferState::Over;
     }
 
     /// Lets go of the streams: those that were sent on deliver what is under way.
@@ -398,16 +399,16 @@ impl<T: Transport> Bulk<T> {
                 (None, _) => {}
             }
         }
-        self.life = Life::Over;
+        self.state = TransferState::Over;
     }
 
     /// When to go on at the latest, though nothing happens.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        match self.life {
-            Life::NotBegun | Life::Over => None,
-            Life::Opening => Some(self.began + self.plan.timeout),
-            Life::Ending { since } => Some(since + self.plan.timeout),
-            Life::Running => {
+        match self.state {
+            TransferState::NotBegun | TransferState::Over => None,
+            TransferState::Opening => Some(self.began + self.plan.timeout),
+            TransferState::Ending { since } => Some(since + self.plan.timeout),
+            TransferState::Running => {
                 let (end, token) = (self.end_time(), self.next_token());
                 let lost = self.lost.map(|(_, since)| since + GRACE);
                 let deadlines = [Some(self.next_sample), end, token, self.next_look, lost];
@@ -419,17 +420,17 @@ impl<T: Transport> Bulk<T> {
 
 impl<T: Transport> Model<T> for Bulk<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
-        if self.life == Life::NotBegun {
+        if self.state == TransferState::NotBegun {
             self.open(net, now);
         }
         let mut left = budget;
         while left > 0 {
-            let Some(happening) = net.poll_event() else { break };
-            self.on_happening(net, happening, now);
+            let Some(event) = net.poll_event() else { break };
+            self.on_event(net, event, now);
             left -= 1;
         }
         let more = self.go_on(net, now);
-        (more || left == 0) && self.life != Life::Over
+        (more || left == 0) && self.state != TransferState::Over
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -437,7 +438,7 @@ impl<T: Transport> Model<T> for Bulk<T> {
     }
 
     fn is_done(&self) -> bool {
-        self.life == Life::Over
+        self.state == TransferState::Over
     }
 }
 

@@ -23,7 +23,7 @@
 
 use core::fmt;
 
-use crate::transport::Trouble;
+use crate::transport::ConnError;
 
 pub use parameters::{Parameters, Protocol};
 pub use results::{Processors, Results, StreamResult};
@@ -210,7 +210,7 @@ pub enum Fault {
     /// Nothing was moved for so long that nobody waits any more.
     Idle,
     /// A stream failed.
-    Stream(Trouble),
+    Stream(ConnError),
 }
 
 impl fmt::Display for Fault {
@@ -244,7 +244,7 @@ impl fmt::Display for Fault {
                 awaited.name()
             ),
             Self::Idle => f.write_str("nothing was moved any more: is the path up?"),
-            Self::Stream(trouble) => write!(f, "a stream failed: {trouble}"),
+            Self::Stream(conn_error) => write!(f, "a stream failed: {conn_error}"),
         }
     }
 }

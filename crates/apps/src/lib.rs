@@ -28,4 +28,4 @@ pub use pace::Pace;
 pub use part::Part;
 pub use peer::PeerServer;
 pub use record::Record;
-pub use transport::{Happening, Model, Reading, Transport, Trouble};
+pub use transport::{ConnError, Model, Reading, Transport, TransportEvent};

@@ -14,37 +14,37 @@ use whimbrel_base::Instant;
 use crate::Record;
 use crate::idle::IdleList;
 use crate::record::{Answered, Connections, Phase};
-use crate::transport::{Happening, Model, Reading, Transport, Trouble};
+use crate::transport::{ConnError, Model, Reading, Transport, TransportEvent};
 
 use arrivals::Arrivals;
-use slot::{Slot, Stage, Whole};
+use connection::{CompleteAnswer, ExchangeState, LoadConnection};
 use stopwatch::Stopwatch;
 
-pub use close::Close;
+pub use agreement::{RunAgreement, RunCount};
 pub use confidence::{Confidence, Level, MOST_RUNS};
 pub use controls::{Controls, LOOK, Motion, Wanted};
-pub use council::{Council, Stretch};
-pub use plan::{Answer, Correction, Ending, Exchange, FastOpen, Plan, Until};
+pub use plan::{Answer, Correction, Ending, Exchange, FastOpen, LoadPlan, Until};
 pub use runs::{Finished, Repeat, Runs};
 pub use states::States;
+pub use unfinished::Unfinished;
 
+mod agreement;
 mod arrivals;
-mod close;
 mod confidence;
+mod connection;
 mod controls;
-mod council;
 mod plan;
 mod runs;
-mod slot;
 mod start;
 mod states;
 mod stopwatch;
+mod unfinished;
 
 /// A load under way. Poll it as a [`Model`].
 #[derive(Debug)]
 pub struct Load<T: Transport> {
-    plan: Plan,
-    slots: Vec<Slot<T::Id>>,
+    plan: LoadPlan,
+    slots: Vec<LoadConnection<T::Id>>,
     /// The slot of a connection, by [`Transport::place`].
     by_place: Vec<u32>,
     /// Slots that have nothing to do.
@@ -75,15 +75,15 @@ pub struct Load<T: Transport> {
     record: Record,
     /// The time of arrivals and of the record.
     watch: Stopwatch,
-    life: Life,
-    close: Close,
+    state: LoadState,
+    close: Unfinished,
     /// The place of the next connection's address among the plan's.
     next_local: usize,
 }
 
 /// How far a load is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Life {
+enum LoadState {
     NotBegun,
     Running,
     Over,
@@ -99,9 +99,9 @@ enum Turn {
 /// Getters.
 impl<T: Transport> Load<T> {
     /// A load that begins when it is first polled.
-    pub fn new(plan: Plan) -> Self {
-        let plan = Plan { connections: plan.connections.max(1), ..plan };
-        let slots = (0..plan.connections).map(|_| Slot::new(&plan.exchange));
+    pub fn new(plan: LoadPlan) -> Self {
+        let plan = LoadPlan { connections: plan.connections.max(1), ..plan };
+        let slots = (0..plan.connections).map(|_| LoadConnection::new(&plan.exchange));
         let mut record = Record::new(plan.interval);
         record.connections = Connections::of(plan.connections);
         Self {
@@ -122,15 +122,15 @@ impl<T: Transport> Load<T> {
             failed_warm: 0,
             record,
             watch: Stopwatch::default(),
-            life: Life::NotBegun,
-            close: Close::default(),
+            state: LoadState::NotBegun,
+            close: Unfinished::default(),
             next_local: 0,
             plan,
         }
     }
 
     /// What it does; its connections are those that are wanted now.
-    pub const fn plan(&self) -> &Plan {
+    pub const fn plan(&self) -> &LoadPlan {
         &self.plan
     }
 
@@ -151,30 +151,30 @@ impl<T: Transport> Load<T> {
 
     /// Whether it was polled, or ended.
     pub fn has_begun(&self) -> bool {
-        self.life != Life::NotBegun
+        self.state != LoadState::NotBegun
     }
 
     /// What was left when it ended.
-    pub const fn close(&self) -> Close {
+    pub const fn close(&self) -> Unfinished {
         self.close
     }
 }
 
 impl<T: Transport> Model<T> for Load<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
-        if self.life == Life::NotBegun {
-            self.life = Life::Running;
+        if self.state == LoadState::NotBegun {
+            self.state = LoadState::Running;
             let at = self.watch.at(now);
             self.arrivals = Arrivals::new(self.plan.rate, at + self.plan.offset);
             self.record.begin(at + self.plan.warmup);
         }
         let mut left = budget;
         while left > 0 {
-            let Some(happening) = net.poll_event() else { break };
-            self.on_happening(net, happening, now);
+            let Some(event) = net.poll_event() else { break };
+            self.on_event(net, event, now);
             left -= 1;
         }
-        if self.life == Life::Over || self.is_due_to_end(now) {
+        if self.state == LoadState::Over || self.is_due_to_end(now) {
             self.end(net, now);
             return left == 0;
         }
@@ -194,7 +194,7 @@ impl<T: Transport> Model<T> for Load<T> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        if self.life != Life::Running {
+        if self.state != LoadState::Running {
             return None;
         }
         let moves = !self.watch.is_stopped();
@@ -218,27 +218,28 @@ impl<T: Transport> Model<T> for Load<T> {
     }
 
     fn is_done(&self) -> bool {
-        self.life == Life::Over
+        self.state == LoadState::Over
     }
 }
 
 /// The course of an exchange.
 impl<T: Transport> Load<T> {
-    fn on_happening(&mut self, net: &mut T, happening: Happening<T>, now: Instant) {
-        let (Happening::Connected(id)
-        | Happening::Readable(id)
-        | Happening::Writable(id)
-        | Happening::Closed(id, _)) = happening
+    fn on_event(&mut self, net: &mut T, event: TransportEvent<T>, now: Instant) {
+        let (TransportEvent::Connected(id)
+        | TransportEvent::Readable(id)
+        | TransportEvent::Writable(id)
+        | TransportEvent::Closed(id, _)) = event
         else {
             return;
         };
         let Some(place) = self.place_of(id) else { return };
-        let opening = self.slots.get(place as usize).is_some_and(|s| s.stage == Stage::Opening);
-        match happening {
-            Happening::Closed(_, trouble) if opening => {
-                self.fail(net, place, trouble.unwrap_or(Trouble::EndedEarly), now);
+        let opening =
+            self.slots.get(place as usize).is_some_and(|s| s.state == ExchangeState::Opening);
+        match event {
+            TransportEvent::Closed(_, conn_error) if opening => {
+                self.fail(net, place, conn_error.unwrap_or(ConnError::EndedEarly), now);
             }
-            Happening::Connected(_) if opening => self.on_connected(net, place, now),
+            TransportEvent::Connected(_) if opening => self.on_connected(net, place, now),
             _ => self.drive(net, place, now),
         }
     }
@@ -255,7 +256,7 @@ impl<T: Transport> Load<T> {
     /// nothing, or, held up just here, an answer that seems to have taken no time.
     fn ask(&mut self, net: &mut T, place: u32, now: Instant) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
-        slot.stage = Stage::Exchange;
+        slot.state = ExchangeState::Exchange;
         // What travelled with the SYN may have its answer already.
         let early = core::mem::take(&mut slot.early);
         if !early {
@@ -284,9 +285,9 @@ impl<T: Transport> Load<T> {
     fn turn(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
         let Some(id) = slot.id else { return Turn::Wait };
-        match slot.stage {
-            Stage::Opening => Turn::Wait,
-            Stage::Idle => {
+        match slot.state {
+            ExchangeState::Opening => Turn::Wait,
+            ExchangeState::Idle => {
                 // A server may close what it has kept alive for long enough.
                 if net.recv(id) != Reading::Pending {
                     net.close(id);
@@ -295,8 +296,8 @@ impl<T: Transport> Load<T> {
                 }
                 Turn::Wait
             }
-            Stage::Exchange => self.turn_exchange(net, place, now),
-            Stage::Closing => match net.recv(id) {
+            ExchangeState::Exchange => self.turn_exchange(net, place, now),
+            ExchangeState::Closing => match net.recv(id) {
                 Reading::Data(_) => Turn::More,
                 Reading::Pending => Turn::Wait,
                 Reading::End => self.on_closed(net, place, now),
@@ -316,30 +317,33 @@ impl<T: Transport> Load<T> {
             slot.pending.clear();
         }
         if slot.reader.wants_nothing() {
-            let whole = Whole { status: 0, body: 0, persistent: true };
+            let whole = CompleteAnswer { status: 0, body: 0, persistent: true };
             return self.on_answer(net, place, whole, now);
         }
         let answer = match net.recv(id) {
             Reading::Pending => return Turn::Wait,
             Reading::End => slot.reader.on_end().map(Some),
-            Reading::Failed(trouble) => Err(trouble),
+            Reading::Failed(conn_error) => Err(conn_error),
             Reading::Data(mut octets) => {
                 slot.times.first.get_or_insert(now);
                 slot.reader.read(&mut octets).map(|whole| {
                     // What nobody asked for makes the connection useless for another request.
                     let alone = octets.is_empty();
-                    whole.map(|whole| Whole { persistent: whole.persistent && alone, ..whole })
+                    whole.map(|whole| CompleteAnswer {
+                        persistent: whole.persistent && alone,
+                        ..whole
+                    })
                 })
             }
         };
         match answer {
             Ok(Some(whole)) => self.on_answer(net, place, whole, now),
             Ok(None) => Turn::More,
-            Err(trouble) => self.fail(net, place, trouble, now),
+            Err(conn_error) => self.fail(net, place, conn_error, now),
         }
     }
 
-    fn on_answer(&mut self, net: &mut T, place: u32, whole: Whole, now: Instant) -> Turn {
+    fn on_answer(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
         slot.times.answered = now;
         let times = slot.times;
@@ -351,7 +355,7 @@ impl<T: Transport> Load<T> {
                 self.record.phase_took(Phase::FirstByte, first.since(times.asked));
                 self.record.phase_took(Phase::Body, now.since(first));
             }
-            let Whole { status, body, .. } = whole;
+            let CompleteAnswer { status, body, .. } = whole;
             let due = match self.plan.correction {
                 Correction::On => times.due,
                 Correction::Off => times.began,
@@ -364,13 +368,13 @@ impl<T: Transport> Load<T> {
     }
 
     /// What becomes of the connection after the answer.
-    fn part(&mut self, net: &mut T, place: u32, whole: Whole, now: Instant) -> Turn {
+    fn part(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
         let Some(id) = slot.id else { return Turn::Wait };
         let reusable = whole.persistent && slot.pending.is_empty();
         match self.plan.ending {
             Ending::KeepAlive if reusable => {
-                slot.stage = Stage::Idle;
+                slot.state = ExchangeState::Idle;
                 self.kept += 1;
                 self.free.push_back(place);
                 return Turn::Wait;
@@ -378,14 +382,14 @@ impl<T: Transport> Load<T> {
             Ending::Reset => {
                 net.abort(id);
                 slot.id = None;
-                slot.stage = Stage::Idle;
+                slot.state = ExchangeState::Idle;
                 self.free.push_back(place);
                 return Turn::Wait;
             }
             Ending::Client => net.shutdown(id),
             Ending::KeepAlive | Ending::Server => {}
         }
-        slot.stage = Stage::Closing;
+        slot.state = ExchangeState::Closing;
         self.closing.touch(place, now);
         Turn::More
     }
@@ -398,7 +402,7 @@ impl<T: Transport> Load<T> {
         if let Some(id) = slot.id.take() {
             net.close(id);
         }
-        slot.stage = Stage::Idle;
+        slot.state = ExchangeState::Idle;
         self.free.push_back(place);
         Turn::Wait
     }

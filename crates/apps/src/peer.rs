@@ -49,7 +49,7 @@ pub struct PeerServer<T: Transport> {
     role: Role,
     parting: Parting,
     pattern: Bytes,
-    reception: Reception<T, Slot>,
+    reception: Reception<T, PeerSlot>,
     statistics: Statistics,
 }
 
@@ -72,18 +72,18 @@ pub struct Statistics {
 
 /// A connection of the server's.
 #[derive(Default, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct PeerSlot {
     /// What the transport had no room for yet.
     pending: Bytes,
     /// Answers that are due behind that.
     owed: u64,
     received: u64,
     sum: crc32fast::Hasher,
-    stage: Stage,
+    stage: PeerStage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Stage {
+enum PeerStage {
     /// Reads, and answers.
     #[default]
     Open,
@@ -131,7 +131,7 @@ impl<T: Transport> PeerServer<T> {
     fn on_octets(&mut self, id: T::Id, octets: Bytes, now: Instant) -> Turn {
         let Some(slot) = self.reception.at(id) else { return Turn::Wait };
         self.statistics.received += octets.len() as u64;
-        if slot.stage == Stage::Shut {
+        if slot.stage == PeerStage::Shut {
             return Turn::More;
         }
         let before = slot.received;
@@ -140,7 +140,7 @@ impl<T: Transport> PeerServer<T> {
         let reads = matches!(self.role, Role::Sink | Role::Discard);
         if reads && before == 0 && iperf3::is_cookie(&octets) {
             slot.pending = Bytes::copy_from_slice(&iperf3::Refusal::Message.message());
-            slot.stage = Stage::Last;
+            slot.stage = PeerStage::Last;
             return Turn::More;
         }
         let answers = match &self.role {
@@ -163,7 +163,7 @@ impl<T: Transport> PeerServer<T> {
         self.statistics.answers += answers;
         if answers > 0 {
             if self.parting == Parting::First {
-                slot.stage = Stage::Last;
+                slot.stage = PeerStage::Last;
             }
             self.reception.think(id, now);
         }
@@ -173,10 +173,10 @@ impl<T: Transport> PeerServer<T> {
     /// The peer closed its direction.
     fn on_end(&mut self, id: T::Id, now: Instant) -> Turn {
         let Some(slot) = self.reception.at(id) else { return Turn::Wait };
-        if matches!(self.role, Role::Sink) && slot.stage == Stage::Open {
+        if matches!(self.role, Role::Sink) && slot.stage == PeerStage::Open {
             let sum = core::mem::take(&mut slot.sum).finalize();
             slot.pending = Bytes::from(format!("{} bytes, crc32 {sum:08x}\n", slot.received));
-            slot.stage = Stage::Last;
+            slot.stage = PeerStage::Last;
             self.statistics.answers += 1;
             self.reception.think(id, now);
             return Turn::More;
@@ -194,9 +194,9 @@ impl<T: Transport> PeerServer<T> {
 }
 
 impl<T: Transport> Server<T> for PeerServer<T> {
-    type Slot = Slot;
+    type Slot = PeerSlot;
 
-    fn reception(&mut self) -> &mut Reception<T, Slot> {
+    fn reception(&mut self) -> &mut Reception<T, PeerSlot> {
         &mut self.reception
     }
 
@@ -207,7 +207,7 @@ impl<T: Transport> Server<T> for PeerServer<T> {
 
     fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
         let Some((slot, _)) = self.reception.ready(id) else { return Turn::Wait };
-        let generates = matches!(self.role, Role::Chargen) && slot.stage == Stage::Open;
+        let generates = matches!(self.role, Role::Chargen) && slot.stage == PeerStage::Open;
         if generates && slot.pending.is_empty() {
             slot.pending = self.pattern.clone();
         }
@@ -227,8 +227,8 @@ impl<T: Transport> Server<T> for PeerServer<T> {
                 return if slot.pending.is_empty() { Turn::More } else { Turn::Wait };
             }
         }
-        if slot.stage == Stage::Last {
-            slot.stage = Stage::Shut;
+        if slot.stage == PeerStage::Last {
+            slot.stage = PeerStage::Shut;
             net.shutdown(id);
         }
         let full = !slot.pending.is_empty();

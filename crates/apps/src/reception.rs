@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use whimbrel_base::Instant;
 
 use crate::pace::{Pace, Pacing};
-use crate::transport::{Happening, Transport};
+use crate::transport::{Transport, TransportEvent};
 
 /// A server over the connections of one transport, whose listeners are all its own.
 pub(crate) trait Server<T: Transport> {
@@ -196,15 +196,17 @@ impl<T: Transport, S: Default> Reception<T, S> {
     fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
         while let Some(event) = (!self.leaves_events).then(|| net.poll_event()).flatten() {
             match event {
-                Happening::Accepted(listener) => {
+                TransportEvent::Accepted(listener) => {
                     if self.pacing.may_accept(listener, now) {
                         return Some(Task::Accept(listener));
                     }
                 }
-                Happening::Readable(id) | Happening::Writable(id) => return Some(Task::Drive(id)),
-                Happening::Closed(id, _) => return Some(Task::Close(id)),
+                TransportEvent::Readable(id) | TransportEvent::Writable(id) => {
+                    return Some(Task::Drive(id));
+                }
+                TransportEvent::Closed(id, _) => return Some(Task::Close(id)),
                 // No server opens connections.
-                Happening::Connected(_) => {}
+                TransportEvent::Connected(_) => {}
             }
         }
         let again = self.again.pop_front();

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 
 use whimbrel_base::Instant;
 
-use crate::Trouble;
+use crate::ConnError;
 use crate::transport::PortShortage;
 
 pub use connections::Connections;
@@ -31,7 +31,7 @@ pub struct Record {
     /// Exchanges that were answered, by the status of the answer (0 where there is none).
     pub statuses: BTreeMap<u16, u64>,
     /// Exchanges that failed, by the reason.
-    pub troubles: BTreeMap<Trouble, u64>,
+    pub conn_errors: BTreeMap<ConnError, u64>,
     /// Exchanges answered, and body octets received, by interval.
     pub intervals: Intervals,
     /// Body octets received.
@@ -95,7 +95,7 @@ impl Record {
             corrected: histogram(),
             phases: core::array::from_fn(|_| histogram()),
             statuses: BTreeMap::new(),
-            troubles: BTreeMap::new(),
+            conn_errors: BTreeMap::new(),
             intervals: Intervals::new(interval),
             body: 0,
             opened: 0,
@@ -128,7 +128,7 @@ impl Record {
 
     /// Exchanges that failed.
     pub fn failed(&self) -> u64 {
-        self.troubles.values().sum()
+        self.conn_errors.values().sum()
     }
 
     /// How long it took, without pauses.
@@ -163,8 +163,8 @@ impl Record {
         self.corrected.saturating_record_n(nanos(waited), count);
     }
 
-    pub(crate) fn fail(&mut self, at: Instant, trouble: Trouble) {
-        *self.troubles.entry(trouble).or_default() += 1;
+    pub(crate) fn fail(&mut self, at: Instant, conn_error: ConnError) {
+        *self.conn_errors.entry(conn_error).or_default() += 1;
         self.intervals.count_failed(at.since(self.began));
     }
 }
@@ -180,8 +180,8 @@ impl AddAssign<&Self> for Record {
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
-        for (trouble, count) in &other.troubles {
-            *self.troubles.entry(*trouble).or_default() += count;
+        for (conn_error, count) in &other.conn_errors {
+            *self.conn_errors.entry(*conn_error).or_default() += count;
         }
         self.intervals += &other.intervals;
         self.body += other.body;

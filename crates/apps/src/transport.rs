@@ -12,16 +12,16 @@ use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 
-pub use gauge::{Gauge, Limit, Limited};
-pub use shortage::{PortShortage, Unopened};
-pub use standing::Standing;
-pub use trouble::Trouble;
+pub use conn_error::ConnError;
+pub use open_error::{OpenError, PortShortage};
+pub use sender_stats::{Limit, Limited, SenderStats};
+pub use stack_usage::StackUsage;
 
-mod gauge;
+mod conn_error;
+mod open_error;
+mod sender_stats;
 mod shard;
-mod shortage;
-mod standing;
-mod trouble;
+mod stack_usage;
 
 /// Connections, as applications use them.
 pub trait Transport {
@@ -33,22 +33,22 @@ pub trait Transport {
     /// A small number, unique among the connections of any one time: for tables.
     fn place(id: Self::Id) -> u32;
 
-    /// Begins to open a connection; [`Happening::Connected`] or [`Happening::Closed`] follows. If
-    /// [`Opening::fast`] says so and may be, what travels with the SYN is taken from the front of
+    /// Begins to open a connection; [`TransportEvent::Connected`] or [`TransportEvent::Closed`] follows. If
+    /// [`ConnectOptions::fast`] says so and may be, what travels with the SYN is taken from the front of
     /// `first`.
     fn connect(
         &mut self,
         remote: Endpoint,
-        how: &Opening,
+        how: &ConnectOptions,
         first: &mut Bytes,
-    ) -> Result<Self::Id, Unopened>;
+    ) -> Result<Self::Id, OpenError>;
 
     /// The next complete connection of a listener.
     fn accept(&mut self, listener: Self::Listener) -> Option<Self::Id>;
 
     /// Takes from the front of `data` what there is room for, and returns how many octets that
-    /// was; if less than all, [`Happening::Writable`] follows.
-    fn send(&mut self, id: Self::Id, data: &mut Bytes) -> Result<usize, Trouble>;
+    /// was; if less than all, [`TransportEvent::Writable`] follows.
+    fn send(&mut self, id: Self::Id, data: &mut Bytes) -> Result<usize, ConnError>;
 
     /// The next octets that arrived.
     fn recv(&mut self, id: Self::Id) -> Reading;
@@ -63,16 +63,16 @@ pub trait Transport {
     fn abort(&mut self, id: Self::Id);
 
     /// What happened next.
-    fn poll_event(&mut self) -> Option<Happening<Self>>;
+    fn poll_event(&mut self) -> Option<TransportEvent<Self>>;
 
     /// What the connection's sender knows of its path; `None` if it cannot tell.
-    fn gauge(&self, id: Self::Id) -> Option<Gauge>;
+    fn sender_stats(&self, id: Self::Id) -> Option<SenderStats>;
 
     /// Segments sent again by all connections together; `None` if only each tells.
     fn retransmits(&self) -> Option<u64>;
 
     /// What it holds at this moment; `None` if it cannot tell.
-    fn standing(&self) -> Option<Standing>;
+    fn stack_usage(&self) -> Option<StackUsage>;
 
     /// This side's end of the connection, if it is known.
     fn local(&self, id: Self::Id) -> Option<Endpoint>;
@@ -81,7 +81,7 @@ pub trait Transport {
     fn remote(&self, id: Self::Id) -> Option<Endpoint>;
 
     /// Sets on a connection that was accepted what can still be set.
-    fn adjust(&mut self, _id: Self::Id, _how: &Opening) {}
+    fn adjust(&mut self, _id: Self::Id, _how: &ConnectOptions) {}
 
     /// Whether connections can have this congestion control.
     fn knows_congestion(&self, _name: &str) -> bool {
@@ -91,7 +91,7 @@ pub trait Transport {
 
 /// What is set on a connection before it opens. The default leaves all to the transport.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Opening {
+pub struct ConnectOptions {
     /// This side's address.
     pub local: Option<Address>,
     /// Whether small segments wait for earlier ones.
@@ -107,7 +107,7 @@ pub struct Opening {
 }
 
 /// Something happened. Like a shard's events these are hints: act until nothing is left.
-pub enum Happening<T: Transport + ?Sized> {
+pub enum TransportEvent<T: Transport + ?Sized> {
     /// Connections wait to be accepted.
     Accepted(T::Listener),
     /// A connection that was begun is open.
@@ -118,7 +118,7 @@ pub enum Happening<T: Transport + ?Sized> {
     Writable(T::Id),
     /// The connection is over. What came before can still be read; the name is good until it is
     /// let go. `None`: it ended well.
-    Closed(T::Id, Option<Trouble>),
+    Closed(T::Id, Option<ConnError>),
 }
 
 /// What there is to read.
@@ -131,7 +131,7 @@ pub enum Reading {
     /// The peer closed its direction, and all was read.
     End,
     /// The connection failed, and all that came was read.
-    Failed(Trouble),
+    Failed(ConnError),
 }
 
 /// An application under a driver.
@@ -148,7 +148,7 @@ pub trait Model<T: Transport> {
     }
 }
 
-impl From<CloseReason> for Trouble {
+impl From<CloseReason> for ConnError {
     fn from(reason: CloseReason) -> Self {
         match reason {
             CloseReason::Reset | CloseReason::BrokenPipe => Self::Reset,

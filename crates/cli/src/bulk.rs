@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use whimbrel_apps::bulk::{self, Direction, Peer, Sample, Shares, Terms, Totals, Until};
 use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::iperf3::{self as protocol, Fault, Results, Settings, StreamResult};
-use whimbrel_apps::transport::{Opening, PortShortage};
-use whimbrel_apps::{Pace, Trouble};
+use whimbrel_apps::transport::{ConnectOptions, PortShortage};
+use whimbrel_apps::{ConnError, Pace};
 use whimbrel_io::WireSpec;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Endpoint, Family};
@@ -15,8 +15,8 @@ use whimbrel_wire::{Endpoint, Family};
 use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::options::{ClockKind, Ground, GroundOptions, OutputOptions, ScreenOptions, Whose};
-use crate::report::{Form, Report};
+use crate::options::{ClockKind, OutputOptions, ScreenOptions, StackOptions, StackSetup, Whose};
+use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::serve::{self, ContentPlan, OtherServer};
 use crate::shards::Work;
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(short = '6', long)]
     ipv6: bool,
     #[command(flatten)]
-    pub(crate) ground: GroundOptions,
+    pub(crate) setup: StackOptions,
     /// End after this time [default: 10s].
     #[arg(short = 't', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     time: Option<Duration>,
@@ -148,10 +148,10 @@ enum PeerKind {
 }
 
 /// What is meant.
-struct Plan {
-    ground: Ground,
+struct BulkPlan {
+    setup: StackSetup,
     target: Option<Endpoint>,
-    bulk: bulk::Plan,
+    bulk: bulk::TransferPlan,
 }
 
 /// What is left of a transfer.
@@ -160,7 +160,7 @@ struct Outcome {
     /// This side was to send nothing.
     only_receives: bool,
     elapsed: Duration,
-    trouble: Option<Trouble>,
+    conn_error: Option<ConnError>,
     /// Why a test of iperf3's came to nothing, if it did.
     fault: Option<Fault>,
     /// What kept the ports, if there was none left.
@@ -214,12 +214,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.server {
         return be_server(arguments);
     }
-    let mut report = Report::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
-    let plan = Plan::new(arguments)?;
+    let mut report = Reporter::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
+    let plan = BulkPlan::new(arguments)?;
     report.open()?;
-    plan.ground.announce(&arguments.output);
+    plan.setup.announce(&arguments.output);
     let mut job = job::BulkJob::new(&plan, &mut report, arguments.screen);
-    let ran = drive::run(&mut job, &plan.ground, plan.target)?;
+    let ran = drive::run(&mut job, &plan.setup, plan.target)?;
 
     if !ran.outcome.moved_anything() {
         ran.outcome.judge(ran.target)?;
@@ -243,14 +243,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.finish(&text)?;
     ran.outcome.judge(ran.target)?;
     report.judge(&figures)?;
-    capture::judge(plan.ground.pcap.as_ref())
+    capture::judge(plan.setup.pcap.as_ref())
 }
 
 /// Is the other side until it is interrupted.
 fn be_server(arguments: &Arguments) -> Result<(), Failure> {
-    let kernel = arguments.ground.typed_wire()? == Some("kernel:");
+    let kernel = arguments.setup.typed_wire()? == Some("kernel:");
     serve::other(OtherServer {
-        ground: &arguments.ground,
+        setup: &arguments.setup,
         shorthands: arguments.shorthands(),
         content: ContentPlan::Iperf3(Settings {
             timeout: arguments.timeout,
@@ -268,7 +268,7 @@ fn be_server(arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     /// Whether the kernel's sockets are used.
     fn is_over_the_kernel(&self) -> bool {
-        match (self.ground.wire.as_deref(), self.ground.stack) {
+        match (self.setup.wire.as_deref(), self.setup.stack) {
             (Some(wire), _) => wire == "kernel:",
             (None, Some(whose)) => whose == Whose::Kernel,
             (None, None) => self.target.is_some(),
@@ -302,9 +302,9 @@ impl Arguments {
 
 impl Arguments {
     /// What is set on each connection.
-    fn opening(&self, ground: &Ground) -> Result<Opening, Failure> {
+    fn options(&self, setup: &StackSetup) -> Result<ConnectOptions, Failure> {
         if let Some(name) = &self.congestion {
-            let (whose, known) = match ground.wire {
+            let (whose, known) = match setup.wire {
                 WireSpec::Kernel => ("the kernel", proc::congestion_controls()),
                 _ => ("this stack", RENO.into()),
             };
@@ -316,7 +316,7 @@ impl Arguments {
         let nagle = if self.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = self.congestion.clone();
         let narrow = |(send, recv)| Some((u32::try_from(send).ok()?, u32::try_from(recv).ok()?));
-        let window = self.window.filter(|_| ground.wire == WireSpec::Kernel);
+        let window = self.window.filter(|_| setup.wire == WireSpec::Kernel);
         let buffers = window.map(|window| {
             let refused = || Failure::usage("--window", "give at most 2G");
             narrow(window)
@@ -324,11 +324,17 @@ impl Arguments {
                 .ok_or_else(refused)
         });
         let buffers = buffers.transpose()?;
-        Ok(Opening { nagle, mss: self.mss, congestion, buffers, ..Opening::default() })
+        Ok(ConnectOptions {
+            nagle,
+            mss: self.mss,
+            congestion,
+            buffers,
+            ..ConnectOptions::default()
+        })
     }
 
     /// What the other side speaks.
-    fn peer(&self, ground: &Ground) -> Result<Peer, Failure> {
+    fn peer(&self, setup: &StackSetup) -> Result<Peer, Failure> {
         let kind = self.peer.unwrap_or(match self.target {
             Some(_) => PeerKind::Iperf3,
             None => PeerKind::Plain,
@@ -340,17 +346,17 @@ impl Arguments {
                 false => Ok(Peer::Plain),
             };
         }
-        if ground.shards > 1 {
+        if setup.shards > 1 {
             let text =
                 "the streams of an iperf3 test are one shard's work: give 1, or --peer plain";
             return Err(Failure::usage("--shards", text));
         }
-        let congestion = self.congestion.clone().unwrap_or_else(|| match ground.wire {
+        let congestion = self.congestion.clone().unwrap_or_else(|| match setup.wire {
             WireSpec::Kernel => proc::congestion_control(),
             _ => RENO.into(),
         });
         let mut cookie = [0; protocol::COOKIE];
-        let seed = ground.seed.map_or_else(whimbrel_io::entropy::seed, Ok).map_err(Failure::run)?;
+        let seed = setup.seed.map_or_else(whimbrel_io::entropy::seed, Ok).map_err(Failure::run)?;
         cookie
             .iter_mut()
             .zip(output::cookie(seed).bytes())
@@ -366,7 +372,7 @@ impl Arguments {
     }
 }
 
-impl Plan {
+impl BulkPlan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let family = match (arguments.ipv4, arguments.ipv6) {
             (false, false) => None,
@@ -375,15 +381,15 @@ impl Plan {
         let target = arguments.target.as_deref();
         let target = target.map(|text| target::resolve(text, family)).transpose()?;
         let work = Work { parts: arguments.parallel.into(), option: "--parallel" };
-        let ground =
-            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands(), work)?;
+        let setup =
+            arguments.setup.setup(arguments.target.as_deref(), &arguments.shorthands(), work)?;
         let sends = (arguments.way == Some(Way::Send)) != arguments.reverse;
         let direction = match (arguments.bidir, sends) {
             (true, _) => Direction::Both,
             (false, true) => Direction::Send,
             (false, false) => Direction::Receive,
         };
-        let peer = arguments.peer(&ground)?;
+        let peer = arguments.peer(&setup)?;
         let plain = matches!(peer, Peer::Plain);
         if arguments.bitrate.is_some() && direction == Direction::Receive && plain {
             let text = "the other side sends, as fast as it goes: limit it there, or give send";
@@ -391,13 +397,13 @@ impl Plan {
         }
         let is_timed = arguments.bytes.is_none() || arguments.omit.is_some();
         if is_timed && arguments.bitrate.is_none() {
-            ground.check_that_time_passes()?;
+            setup.check_that_time_passes()?;
         }
         let block = usize::try_from(arguments.length).ok().filter(|l| (1..=MOST_BLOCK).contains(l));
         let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M bytes"))?;
         Ok(Self {
             target,
-            bulk: bulk::Plan {
+            bulk: bulk::TransferPlan {
                 // Whoever drives it says where the other side is.
                 target: target
                     .unwrap_or(Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0)),
@@ -412,11 +418,11 @@ impl Plan {
                 omit: arguments.omit.unwrap_or_default(),
                 interval: arguments.interval,
                 timeout: arguments.timeout,
-                opening: arguments.opening(&ground)?,
+                options: arguments.options(&setup)?,
                 peer,
-                effort: if ground.clock == ClockKind::Real { drive::effort } else { || None },
+                effort: if setup.clock == ClockKind::Real { drive::effort } else { || None },
             },
-            ground,
+            setup,
         })
     }
 }
@@ -431,9 +437,12 @@ impl Outcome {
         if let Some(fault) = self.fault {
             return Err(Failure::run(format!("{target}: {fault}")));
         }
-        if let Some(trouble) = self.trouble {
+        if let Some(conn_error) = self.conn_error {
             let ports = self.shortage.map_or_else(String::new, |ports| format!(" ({ports})"));
-            return Err(Failure::run(format!("{target}: {trouble}{ports}: {}", trouble.remedy())));
+            return Err(Failure::run(format!(
+                "{target}: {conn_error}{ports}: {}",
+                conn_error.remedy()
+            )));
         }
         let plain = self.theirs.is_none();
         if self.only_receives && !self.moved_anything() && plain {

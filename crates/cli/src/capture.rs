@@ -54,15 +54,15 @@ pub(crate) struct CapturePlan {
     /// By which option it was asked for.
     pub(crate) option: &'static str,
     /// What becomes of it.
-    pub(crate) fate: Fate,
+    pub(crate) outcome: CaptureOutcome,
 }
 
 /// What became of a capture: a disk that is full or a reader that left ends it, and not the run.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Fate(Arc<Mutex<Course>>);
+pub(crate) struct CaptureOutcome(Arc<Mutex<CaptureState>>);
 
 #[derive(Default, Debug)]
-struct Course {
+struct CaptureState {
     /// Why it ended before its time, as people are told.
     broken: Option<String>,
     /// Whether a screen is in the way of telling them at once.
@@ -70,45 +70,45 @@ struct Course {
 }
 
 /// Two plans are the same whatever became of them.
-impl PartialEq for Fate {
+impl PartialEq for CaptureOutcome {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Fate {}
+impl Eq for CaptureOutcome {}
 
-impl Fate {
+impl CaptureOutcome {
     /// A screen is drawn: why the capture ended is told when it is gone.
     pub(crate) fn hold_back(&self) {
-        self.course().is_held_back = true;
+        self.state().is_held_back = true;
     }
 
     /// Fails with code 1 if the capture is not whole.
     pub(crate) fn judge(&self) -> Result<(), Failure> {
-        let course = self.course();
-        match &course.broken {
+        let state = self.state();
+        match &state.broken {
             None => Ok(()),
-            Some(text) if course.is_held_back => Err(Failure::run(text)),
+            Some(text) if state.is_held_back => Err(Failure::run(text)),
             Some(_) => Err(Failure::Told),
         }
     }
 
     /// Who is told when the capture by `option` into `whither` ends before its time.
     fn witness(&self, option: &'static str, whither: String) -> Witness {
-        let fate = self.clone();
+        let outcome = self.clone();
         Box::new(move |error| {
             let text =
                 format!("{option} {whither}: the capture is not whole: {error}{}", hint(error));
-            let mut course = fate.course();
-            if !course.is_held_back {
+            let mut state = outcome.state();
+            if !state.is_held_back {
                 let _ = writeln!(anstream::stderr(), "error: {text}; the run goes on without it");
             }
-            course.broken = Some(text);
+            state.broken = Some(text);
         })
     }
 
-    fn course(&self) -> MutexGuard<'_, Course> {
+    fn state(&self) -> MutexGuard<'_, CaptureState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -143,8 +143,8 @@ pub(crate) struct Rotate {
 impl CapturePlan {
     /// Of everything.
     pub(crate) fn new(place: Place) -> Self {
-        let (most, option, fate) = (u64::MAX, PCAP, Fate::default());
-        Self { place, snap: WHOLE, rotate: None, filter: None, most, option, fate }
+        let (most, option, outcome) = (u64::MAX, PCAP, CaptureOutcome::default());
+        Self { place, snap: WHOLE, rotate: None, filter: None, most, option, outcome }
     }
 
     /// Begins it. Without a clock time is virtual, and begins in 1970.
@@ -163,12 +163,12 @@ impl CapturePlan {
         };
         let path = match &self.place {
             Place::Output => {
-                let witness = self.fate.witness(self.option, "-".into());
+                let witness = self.outcome.witness(self.option, "-".into());
                 return Ok(Tap::begin_before(Some(witness), config, io::stdout()));
             }
             Place::File(path) => path,
         };
-        let witness = Some(self.fate.witness(self.option, path.display().to_string()));
+        let witness = Some(self.outcome.witness(self.option, path.display().to_string()));
         let refused = |path: &Path, error| {
             let path = path.display();
             Failure::Run(format!(
@@ -195,14 +195,14 @@ pub(crate) fn spread(tap: Option<Tap>, shards: usize) -> Vec<Option<Tap>> {
     taps
 }
 
-/// Ends a capture, if there is one; what became of it its [`Fate`] knows.
+/// Ends a capture, if there is one; what became of it its [`CaptureOutcome`] knows.
 pub(crate) fn finish(tap: Option<Tap>) {
     let _told_already = tap.map(Tap::finish);
 }
 
 /// Fails with code 1 if there was to be a capture, and it is not whole: the last that a command does.
 pub(crate) fn judge(plan: Option<&CapturePlan>) -> Result<(), Failure> {
-    plan.map_or(Ok(()), |plan| plan.fate.judge())
+    plan.map_or(Ok(()), |plan| plan.outcome.judge())
 }
 
 fn create(path: &Path) -> io::Result<BufWriter<File>> {

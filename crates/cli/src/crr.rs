@@ -19,10 +19,11 @@ use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::load::{
-    Closer, Opposite, Outcome, RunsJob, Told, errors, figure, figure_names, json, phases, work,
+    Closer, LoadReporter, Opposite, Outcome, RunsJob, errors, figure, figure_names, json, phases,
+    work,
 };
-use crate::options::{Ground, GroundOptions, OutputOptions, PaceOptions, ScreenOptions};
-use crate::report::{Form, Report};
+use crate::options::{OutputOptions, PaceOptions, ScreenOptions, StackOptions, StackSetup};
+use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::serve::{self, ContentPlan, NETSERVER, OtherServer};
 use crate::{output, quantity, size};
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = CLIENTS_OPTIONS)]
     server: bool,
     #[command(flatten)]
-    pub(crate) ground: GroundOptions,
+    pub(crate) setup: StackOptions,
     /// What a transaction is.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::Crr)]
     mode: Mode,
@@ -112,12 +113,12 @@ enum Mode {
 }
 
 /// What is meant.
-struct Plan {
-    ground: Ground,
+struct CrrPlan {
+    setup: StackSetup,
     target: Option<Endpoint>,
     mode: Mode,
     sizes: (u64, u64),
-    load: load::Plan,
+    load: load::LoadPlan,
     repeat: Repeat,
     pace: Pace,
 }
@@ -127,20 +128,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.server {
         return serve(arguments);
     }
-    let mut report = Report::new(&arguments.output, &["whimbrel"], &figure_names())?;
-    let plan = Plan::new(arguments)?;
+    let mut report = Reporter::new(&arguments.output, &["whimbrel"], &figure_names())?;
+    let plan = CrrPlan::new(arguments)?;
     report.open()?;
-    plan.ground.announce(&arguments.output);
+    plan.setup.announce(&arguments.output);
     let mut job = RunsJob {
         load: &plan.load,
         repeat: plan.repeat,
         unit: "trans/s",
         opposite: &plan,
-        told: Told::new(&mut report, arguments.screen, &plan.load),
-        council: Arc::default(),
-        reins: None,
+        reporter: LoadReporter::new(&mut report, arguments.screen, &plan.load),
+        agreement: Arc::default(),
+        control: None,
     };
-    let ran = drive::run(&mut job, &plan.ground, plan.target)?;
+    let ran = drive::run(&mut job, &plan.setup, plan.target)?;
 
     report.expect(ran.outcome.judge(&ran.target.to_string()))?;
     let figures = |name: &str| figure(&ran.outcome, name);
@@ -151,27 +152,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     report.finish(&text)?;
     report.judge(&figures)?;
-    capture::judge(plan.ground.pcap.as_ref())
+    capture::judge(plan.setup.pcap.as_ref())
 }
 
-impl Plan {
+impl CrrPlan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let target = arguments.target.as_deref().map(end).transpose()?;
         let work = work(arguments.connections, arguments.transactions);
-        let ground =
-            arguments.ground.ground(arguments.target.as_deref(), &arguments.shorthands(), work)?;
+        let setup =
+            arguments.setup.setup(arguments.target.as_deref(), &arguments.shorthands(), work)?;
         let sizes = exchange_sizes(arguments)?;
         let ending = ending(arguments.mode, arguments.close, target)?;
         let pace = pace(arguments, arguments.target.as_deref())?;
         let is_timed = arguments.transactions.is_none() && arguments.rate.is_none();
         if is_timed && pace == Pace::default() {
-            ground.check_that_time_passes()?;
+            setup.check_that_time_passes()?;
         }
         Ok(Self {
             load: load_plan(arguments, sizes, ending),
             repeat: repeat(arguments),
             pace,
-            ground,
+            setup,
             target,
             mode: arguments.mode,
             sizes,
@@ -221,7 +222,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         (_, Some(Closer::Rst)) => Parting::Reset,
     };
     serve::other(OtherServer {
-        ground: &arguments.ground,
+        setup: &arguments.setup,
         shorthands: arguments.shorthands(),
         content: ContentPlan::Octets(role(arguments.mode, sizes), parting),
         port: NETSERVER,
@@ -268,12 +269,16 @@ fn ending(mode: Mode, close: Option<Closer>, target: Option<Endpoint>) -> Result
     }
 }
 
-fn load_plan(arguments: &Arguments, (request, answer): (u64, u64), ending: Ending) -> load::Plan {
+fn load_plan(
+    arguments: &Arguments,
+    (request, answer): (u64, u64),
+    ending: Ending,
+) -> load::LoadPlan {
     let until = match (arguments.transactions, arguments.duration) {
         (Some(count), _) => Until::Exchanges(count),
         (None, duration) => Until::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
     };
-    load::Plan {
+    load::LoadPlan {
         // Whoever drives it says where the server is.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         exchange: Exchange {
@@ -335,7 +340,7 @@ fn confidence(text: &str) -> Result<Confidence, String> {
     Ok(Confidence { level, width: width / 100.0 })
 }
 
-impl Opposite for Plan {
+impl Opposite for CrrPlan {
     type Server<T: Transport> = PeerServer<T>;
 
     fn server<T: Transport>(&self) -> PeerServer<T> {
@@ -347,8 +352,8 @@ impl Opposite for Plan {
     }
 }
 
-fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
-    let mut document = output::document("whimbrel.crr/1", &plan.ground, ran);
+fn document(plan: &CrrPlan, ran: &Ran<Outcome>) -> Value {
+    let mut document = output::document("whimbrel.crr/1", &plan.setup, ran);
     let mut config = json::config(&plan.load);
     config.insert("mode".into(), plan.mode.name().into());
     config.insert("sizes".into(), json!([plan.sizes.0, plan.sizes.1]));
@@ -374,12 +379,12 @@ fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
 }
 
 /// How sure the mean of the runs was to be, and their rates.
-fn judged(plan: &Plan, outcome: &Outcome) -> Option<(Confidence, Vec<f64>)> {
+fn judged(plan: &CrrPlan, outcome: &Outcome) -> Option<(Confidence, Vec<f64>)> {
     let runs = outcome.earlier.iter().chain([outcome]);
     plan.repeat.until.map(|sure| (sure, runs.map(|run| run.record.rate()).collect()))
 }
 
-fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
+fn text(plan: &CrrPlan, ran: &Ran<Outcome>) -> String {
     let mut text = table::text(plan, ran);
     text.push('\n');
     for line in phases(&ran.outcome.record) {

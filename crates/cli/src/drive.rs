@@ -19,7 +19,7 @@ use whimbrel_tcp::Counters;
 use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
-use crate::options::Ground;
+use crate::options::StackSetup;
 use crate::proc;
 
 mod device;
@@ -39,7 +39,7 @@ pub(crate) trait Job {
     /// The server.
     type Server<T: Transport>: Model<T>;
     /// How far a client is.
-    type Course: Send;
+    type Progress: Send;
     /// What is left of a client at the end, or of all.
     type Outcome: Send;
 
@@ -58,14 +58,14 @@ pub(crate) trait Job {
     fn is_followed(&self) -> bool;
 
     /// How far a client is, and what its transport holds, if that is there already.
-    fn course<T: Transport>(
+    fn progress<T: Transport>(
         client: &Self::Client<T>,
         net: Option<&T>,
         now: Instant,
-    ) -> Self::Course;
+    ) -> Self::Progress;
 
     /// Told every now and then how far all clients are. Says whether the run is to go on.
-    fn watch(&mut self, courses: &[Self::Course]) -> Watch;
+    fn watch(&mut self, courses: &[Self::Progress]) -> Watch;
 
     /// The run is over, by itself or because somebody interrupted it.
     fn end<T: Transport>(client: Self::Client<T>, net: &mut T, now: Instant) -> Self::Outcome;
@@ -176,18 +176,18 @@ impl StackState {
 /// Runs `job` against `target`, or against its own server if there is none.
 pub(crate) fn run<J: Job>(
     job: &mut J,
-    ground: &Ground,
+    setup: &StackSetup,
     target: Option<Endpoint>,
 ) -> Result<Ran<J::Outcome>, Failure>
 where
     J::Client<Shard>: Send,
     J::Server<Shard>: Send,
 {
-    target.map_or(Ok(()), |target| ground.check_target(target))?;
-    measure(|stop| match (&ground.wire, target) {
-        (WireSpec::Mem(link), _) => mem::run(job, ground, link, stop),
+    target.map_or(Ok(()), |target| setup.check_target(target))?;
+    measure(|stop| match (&setup.wire, target) {
+        (WireSpec::Mem(link), _) => mem::run(job, setup, link, stop),
         (WireSpec::Kernel, target) => kernel::run(job, target, stop),
-        (_, Some(target)) => device::run(job, ground, target, stop),
+        (_, Some(target)) => device::run(job, setup, target, stop),
         (_, None) => Err(Failure::usage("--wire", "give the address of the other side")),
     })
 }

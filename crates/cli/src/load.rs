@@ -10,30 +10,30 @@ use clap::{Args, ValueEnum};
 use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::options::{GroundOptions, OutputOptions, PaceOptions, ScreenOptions};
-use crate::report::{Form, Report};
+use crate::options::{OutputOptions, PaceOptions, ScreenOptions, StackOptions};
+use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::{output, quantity, size};
 
-mod course;
+mod agreement;
+mod control;
 mod figures;
 mod job;
 pub(crate) mod json;
-mod meeting;
 mod oha;
 mod plan;
-mod reins;
+mod progress;
 #[cfg_attr(not(feature = "tui"), path = "load/no_screen.rs")]
 mod screen;
 mod summary;
 mod threads;
 mod url;
 
+use control::LoadControl;
 pub(crate) use figures::{Outcome, figure, figure_names, of_some};
-pub(crate) use job::{Opposite, RunsJob, Told};
-use plan::Plan;
+pub(crate) use job::{LoadReporter, Opposite, RunsJob};
+use plan::LoadRunPlan;
 pub(crate) use plan::work;
-use reins::Reins;
 use screen::Screen;
 pub(crate) use summary::{errors, phases, runs};
 
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "URL")]
     url: Option<String>,
     #[command(flatten)]
-    pub(crate) ground: GroundOptions,
+    pub(crate) setup: StackOptions,
     /// The local ports to connect from, as in 49152-65535; short for -S
     /// net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
@@ -154,20 +154,20 @@ pub(crate) enum Closer {
 
 /// Loads, and says what that took.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut report = Report::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
-    let plan = Plan::new(arguments)?;
+    let mut report = Reporter::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
+    let plan = LoadRunPlan::new(arguments)?;
     report.open()?;
-    plan.ground.announce(&arguments.output);
-    let reins = Arc::new(Reins::new(plan.load.connections, plan.parts()));
-    let screen = Screen::of(&plan, (arguments.screen, &report), &reins);
-    if let (Some(_), Some(capture)) = (&screen, &plan.ground.pcap) {
-        capture.fate.hold_back();
+    plan.setup.announce(&arguments.output);
+    let control = Arc::new(LoadControl::new(plan.load.connections, plan.parts()));
+    let screen = Screen::of(&plan, (arguments.screen, &report), &control);
+    if let (Some(_), Some(capture)) = (&screen, &plan.setup.pcap) {
+        capture.outcome.hold_back();
     }
-    let reins = screen.is_some().then_some(reins);
+    let control = screen.is_some().then_some(control);
     // Beside a screen there is no line of progress.
     let line = ScreenOptions { no_tui: arguments.screen.no_tui || screen.is_some() };
-    let told = Told::new(&mut report, line, &plan.load).on(screen);
-    let ran = carry_out(&plan, told, reins)?;
+    let reporter = LoadReporter::new(&mut report, line, &plan.load).on(screen);
+    let ran = carry_out(&plan, reporter, control)?;
 
     report.expect(judge_success(&plan, &ran))?;
     // What shall not be so of the last run shall not be so of any.
@@ -182,32 +182,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     report.finish(&text)?;
     report.judge(&figures)?;
-    capture::judge(plan.ground.pcap.as_ref())
+    capture::judge(plan.setup.pcap.as_ref())
 }
 
-/// Loads; whoever follows it is told how it goes, and may hold its reins.
+/// Loads; whoever follows it is told how it goes, and may control it.
 fn carry_out(
-    plan: &Plan,
-    told: Told<'_>,
-    reins: Option<Arc<Reins>>,
+    plan: &LoadRunPlan,
+    reporter: LoadReporter<'_>,
+    control: Option<Arc<LoadControl>>,
 ) -> Result<Ran<Outcome>, Failure> {
     let mut job = RunsJob {
         load: &plan.load,
         repeat: plan.repeat,
         unit: "req/s",
         opposite: plan,
-        told,
-        council: Arc::default(),
-        reins,
+        reporter,
+        agreement: Arc::default(),
+        control,
     };
     match plan.threads {
-        1 => drive::run(&mut job, &plan.ground, plan.target),
+        1 => drive::run(&mut job, &plan.setup, plan.target),
         _ => threads::run(&mut job, plan),
     }
 }
 
 /// A load of which nothing was answered measured nothing.
-fn judge_success(plan: &Plan, ran: &Ran<Outcome>) -> Result<(), Failure> {
+fn judge_success(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Result<(), Failure> {
     ran.outcome
         .judge(&plan.url.as_ref().map_or_else(|| ran.target.to_string(), |url| url.to_string()))
 }

@@ -117,9 +117,9 @@ impl Tool {
         Some(match self {
             Self::Serve(arguments) => (&arguments.rules, arguments.shorthands()),
             Self::Script(script::Command::Run(arguments)) => (&arguments.rules, Vec::new()),
-            Self::Load(arguments) => (&arguments.ground.rules, arguments.shorthands()),
-            Self::Crr(arguments) => (&arguments.ground.rules, arguments.shorthands()),
-            Self::Bulk(arguments) => (&arguments.ground.rules, arguments.shorthands()),
+            Self::Load(arguments) => (&arguments.setup.rules, arguments.shorthands()),
+            Self::Crr(arguments) => (&arguments.setup.rules, arguments.shorthands()),
+            Self::Bulk(arguments) => (&arguments.setup.rules, arguments.shorthands()),
             Self::Pcap(arguments) => (&arguments.rules, Vec::new()),
             Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => return None,
         })

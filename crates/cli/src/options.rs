@@ -23,7 +23,7 @@ use crate::{quantity, wires};
 
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
-pub(crate) struct GroundOptions {
+pub(crate) struct StackOptions {
     /// Where frames go.
     #[arg(short, long, value_name = "SPEC", help = wires::FOR_LOADS)]
     pub(crate) wire: Option<String>,
@@ -143,9 +143,9 @@ impl PaceOptions {
     }
 }
 
-/// What [`GroundOptions`] mean.
+/// What [`StackOptions`] mean.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct StackSetup {
     /// The wire.
     pub(crate) wire: WireSpec,
     /// As it was typed.
@@ -168,7 +168,7 @@ pub(crate) struct Ground {
     pub(crate) processors: Vec<usize>,
 }
 
-impl Ground {
+impl StackSetup {
     /// The client is to use these addresses of its own: whether it has them, or can.
     pub(crate) fn add_addresses(&mut self, local: &[IpAddr]) -> Result<(), Failure> {
         for ip in local {
@@ -198,7 +198,7 @@ impl Ground {
     }
 }
 
-impl Ground {
+impl StackSetup {
     /// The run ends after a time, and nothing in it waits but for the link: in virtual time one that
     /// takes none would never end.
     pub(crate) fn check_that_time_passes(&self) -> Result<(), Failure> {
@@ -250,14 +250,14 @@ impl Ground {
     }
 }
 
-impl GroundOptions {
+impl StackOptions {
     /// What they mean for a command with a target, or with none, and so much work.
-    pub(crate) fn ground(
+    pub(crate) fn setup(
         &self,
         target: Option<&str>,
         shorthands: &[Shorthand],
         work: Work,
-    ) -> Result<Ground, Failure> {
+    ) -> Result<StackSetup, Failure> {
         let (typed, by_default) = match (self.typed_wire()?, target) {
             (Some(wire), _) => (wire.to_owned(), false),
             (None, None) => ("mem:".into(), true),
@@ -280,7 +280,18 @@ impl GroundOptions {
         let (seed, clock, more) = (self.seed, self.clock, Vec::new());
         let ShardPlan { wire, shards } = self.shards.plan(wire, Some(work))?;
         let processors = self.shards.processors()?;
-        Ok(Ground { rules, typed, by_default, seed, clock, pcap, wire, more, shards, processors })
+        Ok(StackSetup {
+            rules,
+            typed,
+            by_default,
+            seed,
+            clock,
+            pcap,
+            wire,
+            more,
+            shards,
+            processors,
+        })
     }
 
     /// The wire that was typed, if one was.

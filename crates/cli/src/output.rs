@@ -16,7 +16,7 @@ use whimbrel_stack::shard::SocketState;
 
 use crate::drive::{Effort, Ran, StackState};
 use crate::failure::Failure;
-use crate::options::{ClockKind, Detail, Ground};
+use crate::options::{ClockKind, Detail, StackSetup};
 use crate::proc::{self, first_line};
 use crate::wrap::wrap;
 use crate::{quantity, rules};
@@ -38,7 +38,11 @@ pub(crate) fn print_on(mut out: impl Write, text: &str) -> Result<(), Failure> {
 }
 
 /// What every document of ours begins with.
-pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> Map<String, Value> {
+pub(crate) fn document(
+    schema: &str,
+    setup: &StackSetup,
+    ran: &Ran<impl Sized>,
+) -> Map<String, Value> {
     let mut document = Map::new();
     document.insert("schema".into(), schema.into());
     document.insert("tool".into(), format!("whimbrel {}", env!("CARGO_PKG_VERSION")).into());
@@ -47,17 +51,17 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
         json!({
             "cpu": cpu(),
             "kernel": first_line("/proc/sys/kernel/osrelease"),
-            "wire": ground.typed,
-            "wire_by_default": ground.by_default,
-            "clock": if ground.clock == ClockKind::Virtual { "virtual" } else { "real" },
-            "shards": ground.shards,
+            "wire": setup.typed,
+            "wire_by_default": setup.by_default,
+            "clock": if setup.clock == ClockKind::Virtual { "virtual" } else { "real" },
+            "shards": setup.shards,
             "offloads": ran.offloads.as_ref().map(offloads),
         }),
     );
     // A run in virtual time repeats to the octet, and so does its document.
-    let real = ran.effort.as_ref().filter(|_| ground.clock == ClockKind::Real);
+    let real = ran.effort.as_ref().filter(|_| setup.clock == ClockKind::Real);
     document.insert("effort".into(), real.map_or(Value::Null, effort));
-    document.insert("rules".into(), rules::document(&ground.rules));
+    document.insert("rules".into(), rules::document(&setup.rules));
     document.insert("seed".into(), ran.seed.map_or(Value::Null, Value::from));
     document.insert("target".into(), ran.target.to_string().into());
     document.insert(
@@ -68,7 +72,7 @@ pub(crate) fn document(schema: &str, ground: &Ground, ran: &Ran<impl Sized>) -> 
             "kernel": ran.effort.as_ref().filter(|_| ran.is_over_the_kernel()).map(kernel),
         }),
     );
-    let steering = (ground.shards > 1).then(|| steering(&ran.steering));
+    let steering = (setup.shards > 1).then(|| steering(&ran.steering));
     document.insert("steering".into(), steering.into());
     document.insert(
         "links".into(),
@@ -121,8 +125,8 @@ pub(crate) fn cookie(seed: u64) -> String {
 }
 
 /// How many shards there are, behind the wire, if there are several.
-pub(crate) fn on_shards(ground: &Ground) -> String {
-    match ground.shards {
+pub(crate) fn on_shards(setup: &StackSetup) -> String {
+    match setup.shards {
         1 => String::new(),
         shards => format!("  on {shards} shards"),
     }

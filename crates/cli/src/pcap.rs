@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 }
 
 /// What is meant.
-struct Plan {
+struct PcapPlan {
     wire: WireSpec,
     typed: String,
     capture: CapturePlan,
@@ -95,10 +95,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         // Nobody may be there to read it: the capture is whole all the same.
         let _ = writeln!(std::io::stderr(), "{}", wrap(&summary, 4));
     }
-    plan.capture.fate.judge()
+    plan.capture.outcome.judge()
 }
 
-fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
     let wire: WireSpec = arguments.wire.parse().map_err(|it| Failure::usage("--wire", it))?;
     if matches!(wire, WireSpec::Mem(_) | WireSpec::Kernel) {
         return Err(Failure::usage("--wire", wires::NOTHING_TO_CAPTURE));
@@ -121,7 +121,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let filter = (!arguments.filter.is_empty()).then(|| arguments.filter.join(" "));
     let filter = filter.map(|text| text.parse().map_err(|it| Failure::usage("FILTER", it)));
     let everything = CapturePlan::new(place);
-    Ok(Plan {
+    Ok(PcapPlan {
         capture: CapturePlan {
             snap: arguments.snap.unwrap_or(everything.snap),
             rotate: arguments.ring,
@@ -139,7 +139,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
 
 /// Drives a host of so many shards over these queues.
 fn watch_queues<D: Device + Send>(
-    plan: &Plan,
+    plan: &PcapPlan,
     devices: Vec<D>,
     clock: Clock,
     stop: &Stop,
@@ -158,7 +158,7 @@ fn watch_queues<D: Device + Send>(
 /// Drives a shard of a host over each of these devices, on a thread of its own, until `stop` is set.
 /// Returns what there is to say of it.
 fn watch<D: Device + Send>(
-    plan: &Plan,
+    plan: &PcapPlan,
     devices: Vec<(D, Waker)>,
     clock: Clock,
     stop: &Stop,

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 
 /// What is told, and to whom.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct Reporter {
     form: Form,
     options: OutputOptions,
     out: Out,
@@ -49,7 +49,7 @@ enum Out {
     File(File, PathBuf),
 }
 
-impl Report {
+impl Reporter {
     /// What `options` mean for a command that knows these formats of `--json`, and these figures
     /// for `--fail-if`.
     pub(crate) fn new(

@@ -22,9 +22,9 @@ mod plan;
 mod report;
 mod work;
 
-use plan::Plan;
+use plan::ScriptPlan;
 use report::Output;
-use work::Tally;
+use work::ScriptCounts;
 
 /// What was typed.
 #[derive(Subcommand, Debug)]
@@ -107,14 +107,14 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
 }
 
 fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
-    let plan = Plan::new(arguments)?;
+    let plan = ScriptPlan::new(arguments)?;
     let files = files::find(&arguments.paths)?;
     host::check(&plan)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let begun = Instant::now();
     let mut output = Output::new(&plan);
-    let mut tally = Tally::default();
+    let mut counts = ScriptCounts::default();
     let mut unwritten = None;
     parallel::in_order(
         plan.jobs,
@@ -122,16 +122,16 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
         |file| (!stop.is_set()).then(|| work::run_file(&plan, file)),
         |done| {
             let Some(done) = done else { return Ok(()) };
-            tally.count(&done);
+            counts.count(&done);
             // The first capture that cannot be written is told at the end: scripts go on.
             unwritten = unwritten.take().or(done.written.clone().err());
             output.add(done)
         },
     )?;
-    tally.seconds = begun.elapsed();
-    output.finish(&tally)?;
-    match tally.all() {
-        _ if tally.failed > 0 => Err(Failure::Answer),
+    counts.seconds = begun.elapsed();
+    output.finish(&counts)?;
+    match counts.all() {
+        _ if counts.failed > 0 => Err(Failure::Answer),
         run if run < files.len() => Err(failure::interrupted(run as u64, files.len(), "scripts")),
         _ => unwritten.map_or(Ok(()), Err),
     }

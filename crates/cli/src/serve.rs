@@ -25,8 +25,7 @@ use crate::shards::{self, EndsAll, ShardOptions};
 use crate::{size, wires};
 
 mod access_log;
-mod asked;
-mod board;
+mod answers;
 mod closing;
 mod content;
 mod files;
@@ -37,16 +36,17 @@ mod plan;
 mod port;
 mod report;
 mod server;
+mod totals;
 
 use access_log::AccessLog;
-use asked::Desk;
-use board::{Board, Totals};
+use answers::ShardAnswers;
 use closing::Closing;
-use plan::Plan;
+use plan::ServePlan;
 pub(crate) use plan::{ContentPlan, NETSERVER, OtherServer};
 use port::{Place, ServePort};
-use report::Report;
+use report::ServeReporter;
 use server::Server;
+use totals::{ShardTotals, Totals};
 
 /// What was typed.
 #[derive(Args, Debug)]
@@ -166,29 +166,29 @@ pub(crate) enum Closer {
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let told = told(&arguments.output)?;
-    start(Plan::new(arguments)?, told)
+    let reporter = reporter(&arguments.output)?;
+    start(ServePlan::new(arguments)?, reporter)
 }
 
 /// Serves for another command until it is interrupted.
 pub(crate) fn other(server: OtherServer<'_>) -> Result<(), Failure> {
-    let told = told(server.output)?;
-    let plan = Plan::other(server)?;
-    if matches!(plan.content, ContentPlan::Iperf3(_)) && plan.ground.shards > 1 {
+    let reporter = reporter(server.output)?;
+    let plan = ServePlan::other(server)?;
+    if matches!(plan.content, ContentPlan::Iperf3(_)) && plan.setup.shards > 1 {
         let text = "a test of iperf3's is one shard's work: leave it out, and queues= of the wire";
         return Err(Failure::usage("--shards", text));
     }
-    start(plan, told)
+    start(plan, reporter)
 }
 
 /// Whom it tells what it does.
-fn told(options: &OutputOptions) -> Result<report::Told, Failure> {
-    report::Told::new(options, &["whimbrel"], &json::FIGURES)
+fn reporter(options: &OutputOptions) -> Result<report::Reporter, Failure> {
+    report::Reporter::new(options, &["whimbrel"], &json::FIGURES)
 }
 
 /// Whom a server tells of itself, and who ends it.
-struct Told<'s> {
-    report: Report,
+struct ServeControl<'s> {
+    report: ServeReporter,
     stop: &'s Stop,
     clock: Clock,
     /// Asks how it is.
@@ -198,58 +198,58 @@ struct Told<'s> {
 /// What is left of a server.
 struct Served {
     /// Whoever tells it.
-    report: Option<Report>,
+    report: Option<ServeReporter>,
     /// What it did, as a line of people's tells it.
     totals: Totals,
     /// What became of a capture that was replayed to it.
     replayed: Option<String>,
 }
 
-fn start(mut plan: Plan, mut told: report::Told) -> Result<(), Failure> {
+fn start(mut plan: ServePlan, mut reporter: report::Reporter) -> Result<(), Failure> {
     // Each shard opens its own: whether that can be done is known before the wire is taken.
     drop(Server::<Shard>::open(&plan)?);
-    told.open()?;
+    reporter.open()?;
     if access_log::is_standard_output(&plan.access_log) {
-        told.leave_standard_output();
+        reporter.leave_standard_output();
     }
     plan.log = plan.access_log.as_deref().map(AccessLog::open).transpose()?;
-    let report = Report::new(told);
+    let report = ServeReporter::new(reporter);
     let question = Question::install().map_err(Failure::run)?;
     let ran = drive::measure(|stop| serve_wire(&plan, report, (stop, &question)))?;
-    Report::conclude(&plan, ran)
+    ServeReporter::conclude(&plan, ran)
 }
 
 fn serve_wire(
-    plan: &Plan,
-    report: Report,
+    plan: &ServePlan,
+    report: ServeReporter,
     (stop, question): (&Stop, &Question),
 ) -> Result<Ran<Served>, Failure> {
     let clock = Clock::start();
-    let told = Told { report, stop, clock, question };
-    match &plan.ground.wire {
-        WireSpec::Kernel => kernel::serve(plan, told),
+    let reporter = ServeControl { report, stop, clock, question };
+    match &plan.setup.wire {
+        WireSpec::Kernel => kernel::serve(plan, reporter),
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
             let tuns = Tun::open_queues(config)?;
             let headline =
                 tuns.first().map_or_else(String::new, |tun| about_interface(config, tun));
-            serve_queues(plan, tuns, told, &headline)
+            serve_queues(plan, tuns, reporter, &headline)
         }
         WireSpec::Packet(config) => {
             let wires = PacketWire::open_fanout(config)?;
             let headline = wires.first().map_or_else(String::new, |wire| about_place(config, wire));
-            serve_queues(plan, wires, told, &headline)
+            serve_queues(plan, wires, reporter, &headline)
         }
         WireSpec::Unix(config) => {
             let wire = UnixWire::open(config)?;
             let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
             let headline =
                 format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
-            serve_queues(plan, vec![wire], told, &headline)
+            serve_queues(plan, vec![wire], reporter, &headline)
         }
         WireSpec::Pcap(config) => {
             let wire = PcapWire::open(config, clock, stop.clone())?;
             let headline = about_capture(config, &wire);
-            serve_queues(plan, vec![wire], told, &headline)
+            serve_queues(plan, vec![wire], reporter, &headline)
         }
         _ => Err(Failure::usage("--wire", "nobody can be served there")),
     }
@@ -257,21 +257,21 @@ fn serve_wire(
 
 /// Serves at each of these queues, a shard each.
 fn serve_queues<D: Device + Send>(
-    plan: &Plan,
+    plan: &ServePlan,
     mut devices: Vec<D>,
-    told: Told<'_>,
+    reporter: ServeControl<'_>,
     headline: &str,
 ) -> Result<Ran<Served>, Failure> {
-    let wire = &plan.ground.wire;
+    let wire = &plan.setup.wire;
     wire.dad().check(&mut devices, wire.addresses()).map_err(Failure::run)?;
     let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(Failure::run)?;
     match devices.len() {
-        1 => serve(plan, (devices, |_| SteeringCounters::default()), wakers, (told, headline)),
+        1 => serve(plan, (devices, |_| SteeringCounters::default()), wakers, (reporter, headline)),
         shards => {
             let headline = format!("{headline}  shards={shards}");
             let devices = Steered::join(devices, &wakers);
-            serve(plan, (devices, |device| *device.steering()), wakers, (told, &headline))
+            serve(plan, (devices, |device| *device.steering()), wakers, (reporter, &headline))
         }
     }
 }
@@ -279,15 +279,15 @@ fn serve_queues<D: Device + Send>(
 /// Serves over these devices until it is stopped, then lets everything go; `steering` is what came in
 /// by the wrong one.
 fn serve<D: Device + Send>(
-    plan: &Plan,
+    plan: &ServePlan,
     (devices, steering): (Vec<D>, SteeringOf<D>),
     wakers: Vec<Waker>,
-    (told, headline): (Told<'_>, &str),
+    (reporter, headline): (ServeControl<'_>, &str),
 ) -> Result<Ran<Served>, Failure> {
-    let Told { mut report, stop, clock, question } = told;
-    let board = Arc::new(Board::new(devices.len()));
-    let desk = Desk::new(devices.len(), plan.log.clone());
-    let mut secrets = plan.ground.secrets()?;
+    let ServeControl { mut report, stop, clock, question } = reporter;
+    let shard_totals = Arc::new(ShardTotals::new(devices.len()));
+    let answers = ShardAnswers::new(devices.len(), plan.log.clone());
+    let mut secrets = plan.setup.secrets()?;
     if let Some(key) = plan.group {
         key.share(&mut secrets);
     }
@@ -297,7 +297,7 @@ fn serve<D: Device + Send>(
     let awake = wakers.clone();
     for (((number, device), waker), tap) in devices.into_iter().enumerate().zip(wakers).zip(taps) {
         let (shard, listeners) = open_shard(plan, &device, &secrets)?;
-        let place = Place::new(number, (Arc::clone(&board), Arc::clone(&desk)));
+        let place = Place::new(number, (Arc::clone(&shard_totals), Arc::clone(&answers)));
         shards.push(ServedShard { device, shard, listeners, waker, place, tap });
     }
     report.begin(plan, headline);
@@ -314,7 +314,7 @@ fn serve<D: Device + Send>(
                 })
             })
             .collect();
-        let asked = scope.spawn(|| desk.stay(question, stop, (&awake, clock)));
+        let asked = scope.spawn(|| answers.stay(question, stop, (&awake, clock)));
         let ended: Vec<_> = threads.into_iter().map(shards::join).collect();
         let ended = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
         shards::join(asked)?;
@@ -323,7 +323,7 @@ fn serve<D: Device + Send>(
     let states = ended.iter().map(|shard| StackState::of(&shard.shard));
     let mut strays = SteeringCounters::default();
     ended.iter().for_each(|shard| strays += steering(&shard.device));
-    let replays = matches!(plan.ground.wire, WireSpec::Pcap(_));
+    let replays = matches!(plan.setup.wire, WireSpec::Pcap(_));
     let replayed = ended.first().filter(|_| replays).map(|only| {
         let frames = thousands(only.device.counters().rx_frames);
         format!("{frames} frames; {}", refusals([&only.shard]))
@@ -331,13 +331,13 @@ fn serve<D: Device + Send>(
     let server = StackState::sum(states);
     let report = ended.into_iter().find_map(|shard| shard.report);
     Ok(Ran {
-        outcome: Served { report, totals: board.total(), replayed },
+        outcome: Served { report, totals: shard_totals.total(), replayed },
         client: None,
         server,
         links: None,
         steering: strays,
         target: plan.target(),
-        seed: plan.ground.seed,
+        seed: plan.setup.seed,
         offloads,
         effort: None,
     })
@@ -356,7 +356,7 @@ struct ServedShard<D> {
 /// What is left of it.
 struct Ended<D> {
     /// What is to print the summary, if it has it.
-    report: Option<Report>,
+    report: Option<ServeReporter>,
     shard: Shard,
     /// Its queue stays until all have ended: without it the kernel would deal its flows to the others.
     device: D,
@@ -364,9 +364,9 @@ struct Ended<D> {
 
 impl<D: Device> ServedShard<D> {
     /// Serves on this thread until it is stopped, then lets everything go.
-    fn serve(self, plan: &Plan, clock: Clock, stop: &Stop) -> Result<Ended<D>, Failure> {
+    fn serve(self, plan: &ServePlan, clock: Clock, stop: &Stop) -> Result<Ended<D>, Failure> {
         let Self { device, shard, listeners, waker, place, tap } = self;
-        shards::pin(&plan.ground.processors, place.shard)?;
+        shards::pin(&plan.setup.processors, place.shard)?;
         let port = ServePort::new(Server::open(plan)?, listeners.clone(), place);
         let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
         worker.run(stop).map_err(Failure::run)?;
@@ -389,23 +389,27 @@ impl<D: Device> ServedShard<D> {
 }
 
 /// The capture, if there is to be one: of what all these devices have.
-fn open_tap<D: Device>(plan: &Plan, devices: &[D], clock: Clock) -> Result<Option<Tap>, Failure> {
+fn open_tap<D: Device>(
+    plan: &ServePlan,
+    devices: &[D],
+    clock: Clock,
+) -> Result<Option<Tap>, Failure> {
     let medium = devices.first().map_or(Medium::Ip, |device| device.capabilities().medium);
-    let open = |pcap: &CapturePlan| pcap.open(&plan.ground.typed, medium, Some(clock));
-    plan.ground.pcap.as_ref().map(open).transpose()
+    let open = |pcap: &CapturePlan| pcap.open(&plan.setup.typed, medium, Some(clock));
+    plan.setup.pcap.as_ref().map(open).transpose()
 }
 
 fn open_shard(
-    plan: &Plan,
+    plan: &ServePlan,
     device: &impl Device,
     secrets: &Secrets,
 ) -> Result<(Shard, Vec<ListenerId>), Failure> {
     let mut shard = Shard::new(ShardConfig {
-        tunables: plan.ground.rules.tunables.clone(),
+        tunables: plan.setup.rules.tunables.clone(),
         secrets: *secrets,
         capabilities: device.capabilities(),
-        addresses: plan.ground.wire.addresses().to_vec(),
-        routes: plan.ground.wire.routes(),
+        addresses: plan.setup.wire.addresses().to_vec(),
+        routes: plan.setup.wire.routes(),
     })
     .map_err(Failure::run)?;
     if let Some(key) = plan.group {

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
 
 /// What became of all.
 #[derive(Default, Debug)]
-struct Tally {
+struct SeedCounts {
     passed: u64,
     failed: Vec<Outcome>,
     octets: u64,
@@ -72,7 +72,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let began = Instant::now();
     let progress =
         Progress::new(seeds.len() as u64, arguments.screen, arguments.json || arguments.quiet);
-    let mut tally = Tally::default();
+    let mut counts = SeedCounts::default();
     parallel::in_order(
         jobs,
         &seeds,
@@ -82,19 +82,19 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
             if !outcome.is_ok() && !arguments.json {
                 progress.print(&failure(&outcome))?;
             }
-            tally.count(outcome);
-            progress.show(tally.played(), || format!("{} failed", tally.failed.len()));
+            counts.count(outcome);
+            progress.show(counts.played(), || format!("{} failed", counts.failed.len()));
             Ok::<_, Failure>(())
         },
     )?;
     progress.finish();
     match (arguments.json, arguments.quiet) {
-        (true, _) => output::print(&format!("{:#}\n", tally.document(began.elapsed())))?,
-        (false, false) => output::print(&tally.summary(began.elapsed()))?,
+        (true, _) => output::print(&format!("{:#}\n", counts.document(began.elapsed())))?,
+        (false, false) => output::print(&counts.summary(began.elapsed()))?,
         (false, true) => {}
     }
-    match tally.played() {
-        _ if !tally.failed.is_empty() => Err(Failure::Answer),
+    match counts.played() {
+        _ if !counts.failed.is_empty() => Err(Failure::Answer),
         played if played < seeds.len() as u64 => {
             Err(failure::interrupted(played, seeds.len(), "seeds"))
         }
@@ -125,7 +125,7 @@ fn repeat(seed: u64) -> String {
     format!("whimbrel sim run --seed {seed}")
 }
 
-impl Tally {
+impl SeedCounts {
     fn count(&mut self, outcome: Outcome) {
         self.octets += outcome.octets;
         self.steps += outcome.steps;

@@ -13,7 +13,7 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
@@ -51,7 +51,7 @@ pub extern "C" fn probe_server(seed: u64, first: u8) -> usize {
 pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
     let Some(mut shard) = shard(seed) else { return 0 };
     let second = Duration::from_secs(1);
-    let mut load = Load::new(Plan {
+    let mut load = Load::new(LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80),
         exchange: Exchange { request: Bytes::from_static(b"?"), answer: Answer::Octets(1) },
         connections: 2,

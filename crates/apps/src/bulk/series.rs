@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Totals;
-use crate::transport::{Gauge, Limit, Limited};
+use crate::transport::{Limit, Limited, SenderStats};
 
 /// One interval of a stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,7 +16,7 @@ pub struct Sample {
     /// What it moved.
     pub moved: Totals,
     /// What the sender knew at its end, if the transport tells.
-    pub gauge: Option<Gauge>,
+    pub sender_stats: Option<SenderStats>,
     /// What the sender waited for.
     pub shares: Shares,
     /// Whether the totals leave it out.
@@ -137,7 +137,7 @@ impl Series {
         &mut self,
         until: Duration,
         totals: Totals,
-        (gauge, idle): (Option<Gauge>, Duration),
+        (sender_stats, idle): (Option<SenderStats>, Duration),
         omitted: bool,
     ) {
         let from = core::mem::replace(&mut self.until, until);
@@ -145,8 +145,8 @@ impl Series {
             sent: totals.sent - self.last.sent,
             received: totals.received - self.last.received,
         };
-        let shares = gauge.map_or(Shares::default(), |gauge| {
-            let waited = Waited { limited: gauge.limited, idle };
+        let shares = sender_stats.map_or(Shares::default(), |sender_stats| {
+            let waited = Waited { limited: sender_stats.limited, idle };
             let earlier = core::mem::replace(&mut self.waited, waited);
             waited.shares(&earlier, until.saturating_sub(from))
         });
@@ -157,7 +157,7 @@ impl Series {
             self.whole.add(&shares);
         }
         if self.samples.len() < self.keep {
-            self.samples.push(Sample { from, until, moved, gauge, shares, omitted });
+            self.samples.push(Sample { from, until, moved, sender_stats, shares, omitted });
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Connection {
     /// The peer closed its direction: what is in `input` is the last.
     ended: bool,
     head: HeadBuffer,
-    stage: Stage,
+    stage: RequestStage,
     /// Responses begun.
     responses: u64,
     /// The status of the last response begun.
@@ -57,7 +57,7 @@ pub enum Step {
 }
 
 #[derive(Default)]
-enum Stage {
+enum RequestStage {
     /// Between requests, or within a head.
     #[default]
     Head,
@@ -129,17 +129,17 @@ impl Connection {
 
     /// Whether it is between requests: closing it now loses nothing.
     pub fn is_idle(&self) -> bool {
-        matches!(self.stage, Stage::Head) && self.input.is_empty() && self.head.is_empty()
+        matches!(self.stage, RequestStage::Head) && self.input.is_empty() && self.head.is_empty()
     }
 
     /// Whether part of a request's head has come, and the rest has not.
     pub fn is_within_head(&self) -> bool {
-        matches!(self.stage, Stage::Head) && !self.head.is_empty()
+        matches!(self.stage, RequestStage::Head) && !self.head.is_empty()
     }
 
     /// Whether it has nothing more to send or to read.
     pub const fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Linger { .. } | Stage::Done { .. })
+        matches!(self.stage, RequestStage::Linger { .. } | RequestStage::Done { .. })
     }
 
     /// Responses begun so far.
@@ -175,14 +175,15 @@ impl Connection {
 
     /// The connection was silent for [`Limits::idle`]. Says why if a request had begun.
     pub fn on_silence(&mut self, terms: &Terms) {
-        let mid_request = matches!(self.stage, Stage::Upload { .. }) || !self.head.is_empty();
+        let mid_request =
+            matches!(self.stage, RequestStage::Upload { .. }) || !self.head.is_empty();
         if mid_request {
             self.refuse(Fault::TooSlow, terms);
-        } else if matches!(self.stage, Stage::Linger { .. }) {
-            self.stage = Stage::Done { step: Last::Leave };
+        } else if matches!(self.stage, RequestStage::Linger { .. }) {
+            self.stage = RequestStage::Done { step: Last::Leave };
         } else {
             let step = if self.is_idle() { Last::Close } else { Last::Abort };
-            self.stage = Stage::Done { step };
+            self.stage = RequestStage::Done { step };
         }
     }
 
@@ -193,15 +194,15 @@ impl Connection {
 
     /// The peer took nothing of a response for [`Limits::idle`].
     pub fn on_stall(&mut self) {
-        self.stage = Stage::Done { step: Last::Abort };
+        self.stage = RequestStage::Done { step: Last::Abort };
     }
 
     /// After [`Step::Close`], when the driver finds that more came in: reads on for a while
     /// instead, because closing now would reset the connection. Where it read on for long enough
     /// already, what came is thrown away.
     pub fn on_late_octets(&mut self, octets: Bytes, terms: &Terms) {
-        if !matches!(self.stage, Stage::Done { step: Last::Leave }) {
-            self.stage = Stage::Linger { left: terms.limits.linger, shut: Shut::Due };
+        if !matches!(self.stage, RequestStage::Done { step: Last::Leave }) {
+            self.stage = RequestStage::Linger { left: terms.limits.linger, shut: Shut::Due };
             self.on_octets(octets);
         }
     }
@@ -212,13 +213,13 @@ impl Connection {
         // is bounded: so is this loop.
         loop {
             let progress = match &mut self.stage {
-                Stage::Head => self.poll_head(site, terms),
-                Stage::Upload { .. } => self.poll_upload(terms),
-                Stage::Reply { .. } => self.poll_reply(terms),
-                Stage::Discard { .. } => self.poll_discard(),
-                Stage::Linger { .. } => self.poll_linger(),
-                Stage::Done { step: Last::Close | Last::Leave } => Some(Step::Close),
-                Stage::Done { step: Last::Abort } => Some(Step::Abort),
+                RequestStage::Head => self.poll_head(site, terms),
+                RequestStage::Upload { .. } => self.poll_upload(terms),
+                RequestStage::Reply { .. } => self.poll_reply(terms),
+                RequestStage::Discard { .. } => self.poll_discard(),
+                RequestStage::Linger { .. } => self.poll_linger(),
+                RequestStage::Done { step: Last::Close | Last::Leave } => Some(Step::Close),
+                RequestStage::Done { step: Last::Abort } => Some(Step::Abort),
             };
             if let Some(step) = progress {
                 return step;
@@ -253,7 +254,7 @@ impl Connection {
             return Some(Step::NeedInput);
         }
         if self.head.is_empty() {
-            self.stage = Stage::Done { step: Last::Close };
+            self.stage = RequestStage::Done { step: Last::Close };
         } else {
             self.refuse(Fault::CutShort, terms);
         }
@@ -274,7 +275,7 @@ impl Connection {
             Answer::Upload(upload) => {
                 let awaited = request.expects_continue && !body.is_complete();
                 let go_ahead = if awaited { GoAhead::Awaited } else { GoAhead::NotAwaited };
-                self.stage = Stage::Upload { body, upload, exchange, go_ahead };
+                self.stage = RequestStage::Upload { body, upload, exchange, go_ahead };
             }
             Answer::Response(response) => {
                 let after = judge_rest(&request, body, &terms.limits);
@@ -285,7 +286,9 @@ impl Connection {
     }
 
     fn poll_upload(&mut self, terms: &Terms) -> Progress {
-        let Stage::Upload { body, upload, go_ahead, .. } = &mut self.stage else { return None };
+        let RequestStage::Upload { body, upload, go_ahead, .. } = &mut self.stage else {
+            return None;
+        };
         if let GoAhead::Awaited = go_ahead {
             *go_ahead = GoAhead::NotAwaited;
             return Some(Step::Send(Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n")));
@@ -311,14 +314,14 @@ impl Connection {
     }
 
     fn finish_upload(&mut self, terms: &Terms) {
-        if let Stage::Upload { upload, exchange, .. } = core::mem::take(&mut self.stage) {
+        if let RequestStage::Upload { upload, exchange, .. } = core::mem::take(&mut self.stage) {
             let response = upload.finish();
             self.reply(response, exchange, After::Next, terms);
         }
     }
 
     fn poll_reply(&mut self, terms: &Terms) -> Progress {
-        let Stage::Reply { head, body, after } = &mut self.stage else { return None };
+        let RequestStage::Reply { head, body, after } = &mut self.stage else { return None };
         if !head.is_empty() {
             return Some(Step::Send(core::mem::take(head)));
         }
@@ -330,52 +333,52 @@ impl Connection {
                 return Some(Step::Send(octets));
             }
             Some(Err(super::SourceError)) => {
-                self.stage = Stage::Done { step: Last::Abort };
+                self.stage = RequestStage::Done { step: Last::Abort };
                 return None;
             }
             None => {}
         }
         self.ended_last = self.under_way.take();
         self.stage = match core::mem::replace(after, After::Close) {
-            After::Next => Stage::Head,
-            After::Discard(body) => Stage::Discard { body },
+            After::Next => RequestStage::Head,
+            After::Discard(body) => RequestStage::Discard { body },
             After::Close if terms.limits.close_by == CloseBy::Client => {
-                Stage::Linger { left: terms.limits.linger, shut: Shut::Not }
+                RequestStage::Linger { left: terms.limits.linger, shut: Shut::Not }
             }
-            After::Close if self.input.is_empty() => Stage::Done { step: Last::Close },
+            After::Close if self.input.is_empty() => RequestStage::Done { step: Last::Close },
             After::Close | After::Linger => {
-                Stage::Linger { left: terms.limits.linger, shut: Shut::Due }
+                RequestStage::Linger { left: terms.limits.linger, shut: Shut::Due }
             }
         };
         None
     }
 
     fn poll_discard(&mut self) -> Progress {
-        let Stage::Discard { body } = &mut self.stage else { return None };
+        let RequestStage::Discard { body } = &mut self.stage else { return None };
         match body.next(&mut self.input) {
             Ok(Piece::Data(_)) => {}
-            Ok(Piece::End) => self.stage = Stage::Head,
+            Ok(Piece::End) => self.stage = RequestStage::Head,
             Ok(Piece::More) if !self.ended => return Some(Step::NeedInput),
             // The response was sent before the body went wrong: there is nobody left to tell.
-            Ok(Piece::More) | Err(_) => self.stage = Stage::Done { step: Last::Close },
+            Ok(Piece::More) | Err(_) => self.stage = RequestStage::Done { step: Last::Close },
         }
         None
     }
 
     fn poll_linger(&mut self) -> Progress {
-        let Stage::Linger { left, shut } = &mut self.stage else { return None };
+        let RequestStage::Linger { left, shut } = &mut self.stage else { return None };
         if let Shut::Due = shut {
             *shut = Shut::Not;
             return Some(Step::Shutdown);
         }
         let fresh = core::mem::take(&mut self.input).len() as u64;
         if fresh > *left {
-            self.stage = Stage::Done { step: Last::Abort };
+            self.stage = RequestStage::Done { step: Last::Abort };
             return None;
         }
         *left -= fresh;
         if self.ended {
-            self.stage = Stage::Done { step: Last::Close };
+            self.stage = RequestStage::Done { step: Last::Close };
             return None;
         }
         Some(Step::NeedInput)
@@ -424,7 +427,7 @@ impl Connection {
             Body::Bytes(octets) => Outgoing::Bytes(octets),
             Body::Source { length, source } => Outgoing::Source { left: length, source },
         };
-        self.stage = Stage::Reply { head: Bytes::from(head), body, after };
+        self.stage = RequestStage::Reply { head: Bytes::from(head), body, after };
     }
 }
 

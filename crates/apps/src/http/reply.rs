@@ -8,7 +8,7 @@ use super::chunked::Piece;
 use super::head::{MAX_FIELDS, field_room};
 use super::request::Fields;
 use super::scan::HeadBuffer;
-use crate::Trouble;
+use crate::ConnError;
 
 /// A complete response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,11 +35,11 @@ pub enum Expected {
 pub struct ReplyReader {
     expected: Expected,
     head: HeadBuffer,
-    stage: Stage,
+    stage: ReplyStage,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum ReplyStage {
     Head,
     /// Framed by length or by chunks.
     Framed {
@@ -55,37 +55,38 @@ enum Stage {
 impl ReplyReader {
     /// Before a response.
     pub const fn new(expected: Expected) -> Self {
-        Self { expected, head: HeadBuffer::new(), stage: Stage::Head }
+        Self { expected, head: HeadBuffer::new(), stage: ReplyStage::Head }
     }
 
     /// Reads from the front of `input`: a response if it is complete, what is behind it untouched.
-    pub fn read(&mut self, input: &mut Bytes) -> Result<Option<Reply>, Trouble> {
+    pub fn read(&mut self, input: &mut Bytes) -> Result<Option<Reply>, ConnError> {
         loop {
             match &mut self.stage {
-                Stage::Head => {
-                    let head = self.head.take(input, HEAD_LIMIT).map_err(|_| Trouble::BadAnswer)?;
+                ReplyStage::Head => {
+                    let head =
+                        self.head.take(input, HEAD_LIMIT).map_err(|_| ConnError::BadAnswer)?;
                     let Some(head) = head else {
                         // A response begins with its version (RFC 9112 4): who greets in another
                         // protocol never ends a head: not to be waited for.
                         return match self.head.may_begin_with(b"HTTP/") {
                             true => Ok(None),
-                            false => Err(Trouble::BadAnswer),
+                            false => Err(ConnError::BadAnswer),
                         };
                     };
                     self.stage = self.begin(&head)?;
                 }
-                Stage::Framed { body, reply } => {
-                    match body.next(input).map_err(|_| Trouble::BadAnswer)? {
+                ReplyStage::Framed { body, reply } => {
+                    match body.next(input).map_err(|_| ConnError::BadAnswer)? {
                         Piece::Data(octets) => reply.body += octets.len() as u64,
                         Piece::More => return Ok(None),
                         Piece::End => {
                             let reply = *reply;
-                            self.stage = Stage::Head;
+                            self.stage = ReplyStage::Head;
                             return Ok(Some(reply));
                         }
                     }
                 }
-                Stage::UntilEnd { reply } => {
+                ReplyStage::UntilEnd { reply } => {
                     reply.body += input.len() as u64;
                     input.clear();
                     return Ok(None);
@@ -95,25 +96,25 @@ impl ReplyReader {
     }
 
     /// The peer closed its direction: the response that this completes, if it does.
-    pub fn on_end(&mut self) -> Result<Reply, Trouble> {
+    pub fn on_end(&mut self) -> Result<Reply, ConnError> {
         match self.stage {
-            Stage::UntilEnd { reply } => Ok(reply),
-            Stage::Head | Stage::Framed { .. } => Err(Trouble::EndedEarly),
+            ReplyStage::UntilEnd { reply } => Ok(reply),
+            ReplyStage::Head | ReplyStage::Framed { .. } => Err(ConnError::EndedEarly),
         }
     }
 
-    fn begin(&self, head: &[u8]) -> Result<Stage, Trouble> {
+    fn begin(&self, head: &[u8]) -> Result<ReplyStage, ConnError> {
         let mut room = field_room();
         let mut parsed = httparse::Response::new(&mut []);
         let config = httparse::ParserConfig::default();
         match config.parse_response_with_uninit_headers(&mut parsed, head, &mut room) {
             Ok(httparse::Status::Complete(_)) => {}
-            _ => return Err(Trouble::BadAnswer),
+            _ => return Err(ConnError::BadAnswer),
         }
         let status = parsed.code.unwrap_or(0);
         // RFC 9110 15.2: 1xx responses come before the final one.
         if (100..200).contains(&status) {
-            return Ok(Stage::Head);
+            return Ok(ReplyStage::Head);
         }
         let fields = Fields::new(parsed.headers);
         let persistent = match parsed.version {
@@ -127,13 +128,13 @@ impl ReplyReader {
         }
         match framing(fields)? {
             Some(framing) => framed(framing, reply),
-            None => Ok(Stage::UntilEnd { reply: Reply { persistent: false, ..reply } }),
+            None => Ok(ReplyStage::UntilEnd { reply: Reply { persistent: false, ..reply } }),
         }
     }
 }
 
 /// `None`: the body ends with the connection.
-fn framing(fields: Fields<'_>) -> Result<Option<Framing>, Trouble> {
+fn framing(fields: Fields<'_>) -> Result<Option<Framing>, ConnError> {
     if fields.first("transfer-encoding").is_some() {
         let chunked = fields.lists("transfer-encoding", "chunked");
         return Ok(chunked.then_some(Framing::Chunked));
@@ -141,16 +142,16 @@ fn framing(fields: Fields<'_>) -> Result<Option<Framing>, Trouble> {
     let mut lengths = fields.list("content-length");
     let Some(first) = lengths.next() else { return Ok(None) };
     if lengths.any(|other| other != first) {
-        return Err(Trouble::BadAnswer);
+        return Err(ConnError::BadAnswer);
     }
     let digits = first.iter().all(u8::is_ascii_digit).then_some(first);
     let length = digits.and_then(|digits| core::str::from_utf8(digits).ok()?.parse().ok());
-    length.map(|length| Some(Framing::Length(length))).ok_or(Trouble::BadAnswer)
+    length.map(|length| Some(Framing::Length(length))).ok_or(ConnError::BadAnswer)
 }
 
-fn framed(framing: Framing, reply: Reply) -> Result<Stage, Trouble> {
-    let body = BodyReader::new(framing, u64::MAX).map_err(|_| Trouble::BadAnswer)?;
-    Ok(Stage::Framed { body, reply })
+fn framed(framing: Framing, reply: Reply) -> Result<ReplyStage, ConnError> {
+    let body = BodyReader::new(framing, u64::MAX).map_err(|_| ConnError::BadAnswer)?;
+    Ok(ReplyStage::Framed { body, reply })
 }
 
 /// The longest head of a response, octets: as much as common clients take.

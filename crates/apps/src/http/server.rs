@@ -9,7 +9,7 @@ use super::{HttpDate, Journal, Limits, Site, Status, Terms};
 use crate::idle::IdleList;
 use crate::pace::Pace;
 use crate::reception::{Parting, Reception, Server, Turn};
-use crate::transport::{Happening, Model, Reading, Transport};
+use crate::transport::{Model, Reading, Transport, TransportEvent};
 
 /// Serves a [`Site`] over the connections of one transport, a shard's by default, whose listeners
 /// are all its own.
@@ -19,7 +19,7 @@ use crate::transport::{Happening, Model, Reading, Transport};
 pub struct HttpServer<S, T: Transport = Shard> {
     site: S,
     terms: Terms,
-    reception: Reception<T, Slot>,
+    reception: Reception<T, HttpSlot>,
     idle: IdleList,
     /// Whose head has come in part, by when its first byte came.
     heads: IdleList,
@@ -69,7 +69,7 @@ impl core::ops::AddAssign for Statistics {
 
 /// A connection of the server's.
 #[derive(Default)]
-pub(crate) struct Slot {
+pub(crate) struct HttpSlot {
     connection: Connection,
     /// Octets that the transport had no room for yet.
     pending: Bytes,
@@ -99,7 +99,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 
     /// The same for connections that another server accepted and hands over by
     /// [`HttpServer::adopt`]. That one takes the transport's events, and passes on by
-    /// [`HttpServer::on_happening`] what concerns them.
+    /// [`HttpServer::on_event`] what concerns them.
     #[must_use]
     pub fn behind_another(mut self) -> Self {
         self.reception.leave_events();
@@ -118,15 +118,16 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     }
 
     /// Acts on what happened, if it concerns one of its connections. Returns whether it did.
-    pub fn on_happening(&mut self, net: &mut T, happening: &Happening<T>, now: Instant) -> bool {
-        let (Happening::Readable(id) | Happening::Writable(id) | Happening::Closed(id, _)) =
-            happening
+    pub fn on_event(&mut self, net: &mut T, event: &TransportEvent<T>, now: Instant) -> bool {
+        let (TransportEvent::Readable(id)
+        | TransportEvent::Writable(id)
+        | TransportEvent::Closed(id, _)) = event
         else {
             return false;
         };
         let is_own = self.reception.at(*id).is_some();
-        match happening {
-            Happening::Closed(..) if is_own => self.on_closed(net, *id, now),
+        match event {
+            TransportEvent::Closed(..) if is_own => self.on_closed(net, *id, now),
             _ if is_own => self.drive(net, *id, now),
             _ => {}
         }
@@ -208,9 +209,9 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 }
 
 impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
-    type Slot = Slot;
+    type Slot = HttpSlot;
 
-    fn reception(&mut self) -> &mut Reception<T, Slot> {
+    fn reception(&mut self) -> &mut Reception<T, HttpSlot> {
         &mut self.reception
     }
 

@@ -10,7 +10,7 @@ use super::{
     stream_id,
 };
 use crate::bulk::{Bulk, Direction, Terms, Until};
-use crate::transport::{Opening, Transport, Trouble, Unopened};
+use crate::transport::{ConnError, ConnectOptions, OpenError, Transport};
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 
@@ -87,7 +87,7 @@ impl<I> Client<I> {
 impl<T: Transport> Bulk<T> {
     /// Begins to open the control connection.
     pub(crate) fn open_control(&mut self, net: &mut T, now: Instant) {
-        let at_once = Opening { nagle: Nagle::Off, ..self.plan().opening.clone() };
+        let at_once = ConnectOptions { nagle: Nagle::Off, ..self.plan().options.clone() };
         match net.connect(self.plan().target, &at_once, &mut Bytes::new()) {
             Ok(id) => {
                 if let Some(client) = &mut self.client {
@@ -95,7 +95,7 @@ impl<T: Transport> Bulk<T> {
                 }
             }
             Err(unopened) => {
-                if let Unopened::Ports(shortage) = unopened {
+                if let OpenError::Ports(shortage) = unopened {
                     self.shortage = Some(shortage);
                 }
                 self.break_off(net, unopened.into(), now);
@@ -309,7 +309,7 @@ impl<T: Transport> Bulk<T> {
         if let Some(client) = &mut self.client {
             client.fault.get_or_insert(fault);
         }
-        self.break_off(net, Trouble::EndedEarly, now);
+        self.break_off(net, ConnError::EndedEarly, now);
     }
 
     /// All was said.
@@ -343,9 +343,9 @@ impl<T: Transport> Bulk<T> {
             window: terms.window,
             block: plan.block,
             rate: plan.rate,
-            mss: plan.opening.mss,
-            no_delay: plan.opening.nagle == Nagle::Off,
-            congestion: plan.opening.congestion.clone(),
+            mss: plan.options.mss,
+            no_delay: plan.options.nagle == Nagle::Off,
+            congestion: plan.options.congestion.clone(),
             server_output: terms.server_output,
             beyond: false,
         })
@@ -363,7 +363,7 @@ impl<T: Transport> Bulk<T> {
         let streams = self.streams.iter().enumerate().map(|(place, stream)| {
             let counted = stream.counted();
             let sends = stream.direction().sends();
-            let again = stream.samples().last().and_then(|sample| sample.gauge?.retransmits);
+            let again = stream.samples().last().and_then(|sample| sample.sender_stats?.retransmits);
             StreamResult {
                 id: stream_id(place),
                 octets: if sends { counted.sent } else { counted.received },

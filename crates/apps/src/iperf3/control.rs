@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::{Fault, State};
-use crate::transport::{Reading, Transport, Trouble};
+use crate::transport::{ConnError, Reading, Transport};
 
 /// A control connection. It keeps at most one document and what came in one piece behind it.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl<I: Copy + PartialEq> Control<I> {
     }
 
     /// Sends what was said as far as there is room.
-    pub(crate) fn flush<T: Transport<Id = I>>(&mut self, net: &mut T) -> Result<(), Trouble> {
+    pub(crate) fn flush<T: Transport<Id = I>>(&mut self, net: &mut T) -> Result<(), ConnError> {
         if !self.outbox.is_empty() {
             net.send(self.id, &mut self.outbox)?;
         }
@@ -63,7 +63,7 @@ impl<I: Copy + PartialEq> Control<I> {
     pub(crate) fn state<T: Transport<Id = I>>(
         &mut self,
         net: &mut T,
-    ) -> Result<Option<u8>, Trouble> {
+    ) -> Result<Option<u8>, ConnError> {
         self.fill(net, 1)?;
         Ok(self.take(1).map(|octets| octets.first().copied().unwrap_or_default()))
     }
@@ -73,7 +73,7 @@ impl<I: Copy + PartialEq> Control<I> {
         &mut self,
         net: &mut T,
         count: usize,
-    ) -> Result<Option<Vec<u8>>, Trouble> {
+    ) -> Result<Option<Vec<u8>>, ConnError> {
         self.fill(net, count)?;
         Ok(self.take(count))
     }
@@ -97,13 +97,13 @@ impl<I: Copy + PartialEq> Control<I> {
 
     /// Reads until so many bytes are there, or no more have come. What is announced takes no room
     /// before it comes.
-    fn fill<T: Transport<Id = I>>(&mut self, net: &mut T, count: usize) -> Result<(), Trouble> {
+    fn fill<T: Transport<Id = I>>(&mut self, net: &mut T, count: usize) -> Result<(), ConnError> {
         while self.inbox.len() < count && !self.ended {
             match net.recv(self.id) {
                 Reading::Data(octets) => self.inbox.extend_from_slice(&octets),
                 Reading::Pending => break,
                 Reading::End => self.ended = true,
-                Reading::Failed(trouble) => return Err(trouble),
+                Reading::Failed(conn_error) => return Err(conn_error),
             }
         }
         Ok(())

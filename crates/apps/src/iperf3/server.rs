@@ -11,7 +11,7 @@ use whimbrel_base::Instant;
 
 use super::{COOKIE, Cookie, Refusal, State};
 use crate::bulk::Effort;
-use crate::transport::{Happening, Model, Reading, Transport};
+use crate::transport::{Model, Reading, Transport, TransportEvent};
 use test::{Step, Test};
 
 mod test;
@@ -69,7 +69,7 @@ struct Caller<I> {
 }
 
 /// What a caller told so far.
-enum Told {
+enum CallerMessage {
     Nothing,
     /// A cookie, and what came behind it.
     Cookie(Box<Cookie>, Vec<u8>),
@@ -147,9 +147,9 @@ impl<T: Transport> Server<T> {
         true
     }
 
-    fn concerns_callers(&self, happening: &Happening<T>) -> bool {
-        match happening {
-            Happening::Readable(id) | Happening::Closed(id, _) => {
+    fn concerns_callers(&self, event: &TransportEvent<T>) -> bool {
+        match event {
+            TransportEvent::Readable(id) | TransportEvent::Closed(id, _) => {
                 self.callers.iter().any(|caller| caller.id == *id)
             }
             _ => false,
@@ -160,9 +160,13 @@ impl<T: Transport> Server<T> {
         for _ in 0..self.callers.len() {
             let Some(mut caller) = self.callers.pop_front() else { return };
             match caller.hear(net) {
-                Told::Cookie(cookie, rest) => self.receive(net, (caller.id, rest), &cookie, now),
-                Told::Nothing if now < caller.since + COOKIE_TIME => self.callers.push_back(caller),
-                Told::Nothing | Told::Gone => {
+                CallerMessage::Cookie(cookie, rest) => {
+                    self.receive(net, (caller.id, rest), &cookie, now);
+                }
+                CallerMessage::Nothing if now < caller.since + COOKIE_TIME => {
+                    self.callers.push_back(caller);
+                }
+                CallerMessage::Nothing | CallerMessage::Gone => {
                     net.abort(caller.id);
                     self.statistics.failed += 1;
                 }
@@ -224,10 +228,10 @@ impl<T: Transport> Model<T> for Server<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         let (mut left, mut stirred) = (budget, false);
         while left > 0 {
-            let Some(happening) = net.poll_event() else { break };
-            stirred |= self.concerns_callers(&happening);
+            let Some(event) = net.poll_event() else { break };
+            stirred |= self.concerns_callers(&event);
             // All streams of a test are looked at: there are few.
-            if let Happening::Accepted(listener) = happening
+            if let TransportEvent::Accepted(listener) = event
                 && !self.listeners.contains(&listener)
             {
                 self.listeners.push_back(listener);
@@ -251,17 +255,17 @@ impl<T: Transport> Model<T> for Server<T> {
 }
 
 impl<I: Copy> Caller<I> {
-    fn hear<T: Transport<Id = I>>(&mut self, net: &mut T) -> Told {
+    fn hear<T: Transport<Id = I>>(&mut self, net: &mut T) -> CallerMessage {
         while self.told.len() < COOKIE {
             match net.recv(self.id) {
                 Reading::Data(octets) => self.told.extend_from_slice(&octets),
-                Reading::Pending => return Told::Nothing,
-                Reading::End | Reading::Failed(_) => return Told::Gone,
+                Reading::Pending => return CallerMessage::Nothing,
+                Reading::End | Reading::Failed(_) => return CallerMessage::Gone,
             }
         }
         match self.told.split_first_chunk() {
-            Some((cookie, rest)) => Told::Cookie(Box::new(*cookie), rest.to_vec()),
-            None => Told::Nothing,
+            Some((cookie, rest)) => CallerMessage::Cookie(Box::new(*cookie), rest.to_vec()),
+            None => CallerMessage::Nothing,
         }
     }
 }

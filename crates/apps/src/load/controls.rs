@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use super::slot::Slot;
-use super::{Life, Load};
+use super::connection::LoadConnection;
+use super::{Load, LoadState};
 use crate::Part;
 use crate::transport::Transport;
 
@@ -39,7 +39,7 @@ pub enum Motion {
 
 /// Who steers a load, and which part of it this is.
 #[derive(Debug)]
-pub(super) struct Steered {
+pub(super) struct ControlledPart {
     controls: Arc<dyn Controls>,
     part: Part,
     /// When they were asked last, and what they said.
@@ -47,7 +47,7 @@ pub(super) struct Steered {
     pub(super) motion: Motion,
 }
 
-impl Steered {
+impl ControlledPart {
     pub(super) fn new(controls: Arc<dyn Controls>, part: Part) -> Self {
         Self { controls, part, looked: Instant::ZERO, motion: Motion::Running }
     }
@@ -68,7 +68,7 @@ impl Steered {
 impl<T: Transport> Load<T> {
     /// Does what is wanted from now on.
     pub(super) fn steer(&mut self, wanted: Wanted, now: Instant) {
-        if self.life == Life::Over {
+        if self.state == LoadState::Over {
             return;
         }
         match wanted.motion {
@@ -87,7 +87,7 @@ impl<T: Transport> Load<T> {
     fn add_slots(&mut self) {
         while self.slots_in_force() < self.plan.connections as usize {
             let place = self.spare.pop().unwrap_or_else(|| {
-                self.slots.push(Slot::new(&self.plan.exchange));
+                self.slots.push(LoadConnection::new(&self.plan.exchange));
                 self.slots.len() as u32 - 1
             });
             self.free.push_back(place);

@@ -11,7 +11,7 @@ use crate::http::reply::Expected;
 
 /// What a load is to do.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LoadPlan {
     /// The server.
     pub target: Endpoint,
     /// What is said on each connection.
@@ -55,7 +55,7 @@ pub enum FastOpen {
     On,
 }
 
-impl Plan {
+impl LoadPlan {
     /// What one part of the load is to do. At a rate, those of one part fall due between those of
     /// the others, so that all together come as evenly as the whole would.
     pub fn part(&self, part: Part) -> Self {

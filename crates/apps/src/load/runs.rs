@@ -7,15 +7,15 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use super::controls::Steered;
-use super::{Close, Confidence, Controls, Council, Load, Motion, Plan, Stretch};
+use super::controls::ControlledPart;
+use super::{Confidence, Controls, Load, LoadPlan, Motion, RunAgreement, RunCount, Unfinished};
 use crate::transport::{Model, Transport};
 use crate::{Part, Record};
 
 /// Several runs of one load. Poll it as a [`Model`].
 #[derive(Debug)]
 pub struct Runs<T: Transport> {
-    plan: Plan,
+    plan: LoadPlan,
     repeat: Repeat,
     current: Load<T>,
     /// When the next run begins, between two.
@@ -23,8 +23,8 @@ pub struct Runs<T: Transport> {
     /// When to ask again whether there is one, while other parts of this load still run.
     asking: Option<Instant>,
     /// The other parts, and this one's number among them.
-    council: Option<(Arc<dyn Council>, u32)>,
-    steered: Option<Steered>,
+    agreement: Option<(Arc<dyn RunAgreement>, u32)>,
+    steered: Option<ControlledPart>,
     finished: Vec<Finished>,
 }
 
@@ -54,18 +54,18 @@ pub struct Finished {
     /// What it measured.
     pub record: Record,
     /// What was under way at its end.
-    pub close: Close,
+    pub close: Unfinished,
 }
 
 impl<T: Transport> Runs<T> {
     /// Runs of `plan`.
-    pub fn new(plan: Plan, repeat: Repeat) -> Self {
+    pub fn new(plan: LoadPlan, repeat: Repeat) -> Self {
         Self {
             repeat,
             current: Load::new(plan.clone()),
             next: None,
             asking: None,
-            council: None,
+            agreement: None,
             steered: None,
             finished: Vec::new(),
             plan,
@@ -74,14 +74,14 @@ impl<T: Transport> Runs<T> {
 
     /// The same as the part numbered `part` of a load whose parts decide together how often to run.
     #[must_use]
-    pub fn in_council(self, council: Arc<dyn Council>, part: u32) -> Self {
-        Self { council: Some((council, part)), ..self }
+    pub fn in_council(self, agreement: Arc<dyn RunAgreement>, part: u32) -> Self {
+        Self { agreement: Some((agreement, part)), ..self }
     }
 
     /// The same as this part of a load that somebody steers while it runs.
     #[must_use]
     pub fn steered_by(self, controls: Arc<dyn Controls>, part: Part) -> Self {
-        Self { steered: Some(Steered::new(controls, part)), ..self }
+        Self { steered: Some(ControlledPart::new(controls, part)), ..self }
     }
 
     /// The run that is under way, or the last one.
@@ -143,9 +143,9 @@ impl<T: Transport> Runs<T> {
         let Some(sure) = self.repeat.until.filter(|_| count < self.repeat.most) else {
             return Some(count < self.repeat.least);
         };
-        let runs = self.finished.iter().map(|run| Stretch::of(&run.record));
-        let rates: Vec<_> = match &self.council {
-            Some((council, part)) => council.tell(*part, &runs.collect::<Vec<_>>()),
+        let runs = self.finished.iter().map(|run| RunCount::of(&run.record));
+        let rates: Vec<_> = match &self.agreement {
+            Some((agreement, part)) => agreement.tell(*part, &runs.collect::<Vec<_>>()),
             None => runs.map(|run| run.rate()).collect(),
         };
         // Another part may be ahead; all judge the same runs.
@@ -188,7 +188,7 @@ impl<T: Transport> Model<T> for Runs<T> {
         // While it stands still no run begins.
         let next = self.next.filter(|_| !self.is_paused());
         let own = next.or(self.asking).or_else(|| self.current.next_deadline());
-        let look = self.steered.as_ref().filter(|_| !self.is_done()).map(Steered::next_look);
+        let look = self.steered.as_ref().filter(|_| !self.is_done()).map(ControlledPart::next_look);
         [own, look].into_iter().flatten().min()
     }
 

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 
-use super::slot::{Reader, Stage, Times};
+use super::connection::{AnswerReader, ExchangeState, Times};
 use super::{FastOpen, Load, Turn, Until};
-use crate::transport::{Opening, PortShortage, Transport, Trouble, Unopened};
+use crate::transport::{ConnError, ConnectOptions, OpenError, PortShortage, Transport};
 
 impl<T: Transport> Load<T> {
     /// Begins what is due, while there are connections free. Returns whether more may be.
@@ -34,7 +34,7 @@ impl<T: Transport> Load<T> {
         slot.times.due = self.watch.when(due);
         slot.times.measured = measured;
         slot.times.began = now;
-        slot.reader = Reader::new(self.plan.exchange.answer);
+        slot.reader = AnswerReader::new(self.plan.exchange.answer);
         if slot.id.is_some() {
             self.kept -= 1;
             return self.ask(net, place, now);
@@ -59,7 +59,7 @@ impl<T: Transport> Load<T> {
         let whole = request.len();
         let mut opened = net.connect(self.plan.target, &self.next_opening(), &mut request);
         for _ in 1..self.plan.local.len() {
-            if let Err(Unopened::Ports(_)) = opened {
+            if let Err(OpenError::Ports(_)) = opened {
                 opened = net.connect(self.plan.target, &self.next_opening(), &mut request);
             }
         }
@@ -67,7 +67,7 @@ impl<T: Transport> Load<T> {
         match opened {
             Ok(id) => {
                 slot.id = Some(id);
-                slot.stage = Stage::Opening;
+                slot.state = ExchangeState::Opening;
                 slot.times.opened = now;
                 slot.early = request.len() < whole;
                 if slot.early {
@@ -77,9 +77,9 @@ impl<T: Transport> Load<T> {
                 self.remember(T::place(id), place);
                 self.opening.touch(place, now);
             }
-            Err(Unopened::Ports(shortage)) => return Err(shortage),
-            Err(Unopened::Other(trouble)) => {
-                self.fail(net, place, trouble, now);
+            Err(OpenError::Ports(shortage)) => return Err(shortage),
+            Err(OpenError::Other(conn_error)) => {
+                self.fail(net, place, conn_error, now);
             }
         }
         Ok(())
@@ -107,7 +107,7 @@ impl<T: Transport> Load<T> {
                 if !late {
                     return false;
                 }
-                self.fail(net, place, Trouble::PortsExhausted, now);
+                self.fail(net, place, ConnError::PortsExhausted, now);
             }
             self.starved.pop_front();
             self.count_wait(place, now);
@@ -125,15 +125,15 @@ impl<T: Transport> Load<T> {
     }
 
     /// Each connection begins at the next of the addresses, in turn.
-    fn next_opening(&mut self) -> Opening {
+    fn next_opening(&mut self) -> ConnectOptions {
         let (first, count) = (self.next_local, self.plan.local.len());
         self.next_local = (first + 1).checked_rem(count).unwrap_or(0);
         // What asks is ready to go on with each answer: nothing is to wait for another.
-        Opening {
+        ConnectOptions {
             local: self.plan.local.get(first).copied(),
             fast: self.plan.fast_open == FastOpen::On,
             nagle: Nagle::Off,
-            ..Opening::default()
+            ..ConnectOptions::default()
         }
     }
 
@@ -149,19 +149,25 @@ impl<T: Transport> Load<T> {
 
     /// An exchange failed; its connection goes, and its slot rests for a moment, so that a server
     /// that refuses is not asked as fast as this machine can.
-    pub(super) fn fail(&mut self, net: &mut T, place: u32, trouble: Trouble, now: Instant) -> Turn {
+    pub(super) fn fail(
+        &mut self,
+        net: &mut T,
+        place: u32,
+        conn_error: ConnError,
+        now: Instant,
+    ) -> Turn {
         let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
         if let Some(id) = slot.id.take() {
             net.abort(id);
         }
-        slot.stage = Stage::Idle;
+        slot.state = ExchangeState::Idle;
         self.opening.remove(place);
         self.waiting.remove(place);
         self.resting.touch(place, now);
         self.over += 1;
         let at = self.watch.at(now);
         if slot.times.measured {
-            self.record.fail(at, trouble);
+            self.record.fail(at, conn_error);
         } else {
             self.failed_warm += 1;
         }
@@ -172,10 +178,10 @@ impl<T: Transport> Load<T> {
     /// Whoever waited for too long, and whoever rested for long enough.
     pub(super) fn expire(&mut self, net: &mut T, now: Instant) {
         while let Some(place) = expired(self.opening.oldest(), self.plan.connect_timeout, now) {
-            self.fail(net, place, Trouble::ConnectTimeout, now);
+            self.fail(net, place, ConnError::ConnectTimeout, now);
         }
         while let Some(place) = expired(self.waiting.oldest(), self.plan.timeout, now) {
-            self.fail(net, place, Trouble::ResponseTimeout, now);
+            self.fail(net, place, ConnError::ResponseTimeout, now);
         }
         while let Some(place) = expired(self.closing.oldest(), self.plan.timeout, now) {
             self.give_up_closing(net, place, now);
@@ -192,7 +198,7 @@ impl<T: Transport> Load<T> {
         if let Some(id) = slot.id.take() {
             net.abort(id);
         }
-        slot.stage = Stage::Idle;
+        slot.state = ExchangeState::Idle;
         self.record.unclosed += 1;
         self.closing.remove(place);
         self.resting.touch(place, now);

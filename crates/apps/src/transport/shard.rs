@@ -8,8 +8,8 @@ use whimbrel_tcp::conn::{Limit, Particulars, Snapshot, SocketOptions};
 use whimbrel_wire::Endpoint;
 
 use super::{
-    Gauge, Happening, Limited, Opening, PortShortage, Reading, Standing, Transport, Trouble,
-    Unopened,
+    ConnError, ConnectOptions, Limited, OpenError, PortShortage, Reading, SenderStats, StackUsage,
+    Transport, TransportEvent,
 };
 
 impl Transport for Shard {
@@ -23,9 +23,9 @@ impl Transport for Shard {
     fn connect(
         &mut self,
         remote: Endpoint,
-        how: &Opening,
+        how: &ConnectOptions,
         first: &mut Bytes,
-    ) -> Result<Handle, Unopened> {
+    ) -> Result<Handle, OpenError> {
         let local = how.local.map(|address| Endpoint::new(address, 0));
         let options = SocketOptions {
             nagle: how.nagle,
@@ -41,10 +41,10 @@ impl Transport for Shard {
         opened.map_err(|error| match error {
             ConnectError::PortsExhausted { first, last, in_use, waiting, next, remote: _ } => {
                 let (in_use, waiting) = (Some(in_use), Some(waiting));
-                Unopened::Ports(PortShortage { first, last, in_use, waiting, next })
+                OpenError::Ports(PortShortage { first, last, in_use, waiting, next })
             }
-            ConnectError::TooMany { .. } => Trouble::TooMany.into(),
-            _ => Trouble::Unreachable.into(),
+            ConnectError::TooMany { .. } => ConnError::TooMany.into(),
+            _ => ConnError::Unreachable.into(),
         })
     }
 
@@ -52,8 +52,8 @@ impl Transport for Shard {
         Self::accept(self, listener)
     }
 
-    fn send(&mut self, id: Handle, data: &mut Bytes) -> Result<usize, Trouble> {
-        Self::send(self, id, data).map_err(|_| Trouble::Reset)
+    fn send(&mut self, id: Handle, data: &mut Bytes) -> Result<usize, ConnError> {
+        Self::send(self, id, data).map_err(|_| ConnError::Reset)
     }
 
     fn recv(&mut self, id: Handle) -> Reading {
@@ -62,7 +62,7 @@ impl Transport for Shard {
             Recv::Pending => Reading::Pending,
             Recv::End | Recv::Closed(CloseReason::Finished) => Reading::End,
             Recv::Closed(reason) => Reading::Failed(reason.into()),
-            Recv::Unknown => Reading::Failed(Trouble::EndedEarly),
+            Recv::Unknown => Reading::Failed(ConnError::EndedEarly),
         }
     }
 
@@ -78,33 +78,33 @@ impl Transport for Shard {
         Self::abort(self, id);
     }
 
-    fn poll_event(&mut self) -> Option<Happening<Self>> {
+    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
         loop {
             return Some(match Self::poll_event(self)? {
-                Event::Accepted(listener) => Happening::Accepted(listener),
-                Event::Connected(id) => Happening::Connected(id),
-                Event::Readable(id) => Happening::Readable(id),
-                Event::Writable(id) => Happening::Writable(id),
-                Event::Closed(id, CloseReason::Finished) => Happening::Closed(id, None),
-                Event::Closed(id, reason) => Happening::Closed(id, Some(reason.into())),
+                Event::Accepted(listener) => TransportEvent::Accepted(listener),
+                Event::Connected(id) => TransportEvent::Connected(id),
+                Event::Readable(id) => TransportEvent::Readable(id),
+                Event::Writable(id) => TransportEvent::Writable(id),
+                Event::Closed(id, CloseReason::Finished) => TransportEvent::Closed(id, None),
+                Event::Closed(id, reason) => TransportEvent::Closed(id, Some(reason.into())),
                 // No application here knows urgency.
                 Event::Urgent(_) => continue,
             });
         }
     }
 
-    fn gauge(&self, id: Handle) -> Option<Gauge> {
-        self.snapshot(id).map(|snapshot| gauge(&snapshot))
+    fn sender_stats(&self, id: Handle) -> Option<SenderStats> {
+        self.snapshot(id).map(|snapshot| sender_stats(&snapshot))
     }
 
     fn retransmits(&self) -> Option<u64> {
         Some(self.counters().retrans_segs)
     }
 
-    fn standing(&self) -> Option<Standing> {
+    fn stack_usage(&self) -> Option<StackUsage> {
         let (census, tunables) = (self.census(), self.tunables());
         let time_wait = census.time_wait as u64;
-        Some(Standing {
+        Some(StackUsage {
             time_wait,
             // Where nobody opens connections but this side, each has a port of the range.
             ports_in_use: Some(census.connections as u64 + time_wait),
@@ -120,7 +120,7 @@ impl Transport for Shard {
         self.flow(id).map(|flow| flow.remote)
     }
 
-    fn adjust(&mut self, id: Handle, how: &Opening) {
+    fn adjust(&mut self, id: Handle, how: &ConnectOptions) {
         self.set_nodelay(id, how.nagle);
         if let Some((send, recv)) = how.buffers {
             self.set_send_size(id, send);
@@ -133,8 +133,8 @@ impl Transport for Shard {
     }
 }
 
-fn gauge(snapshot: &Snapshot) -> Gauge {
-    Gauge {
+fn sender_stats(snapshot: &Snapshot) -> SenderStats {
+    SenderStats {
         retransmits: Some(snapshot.tally.total_retrans.into()),
         acked: snapshot.tally.bytes_acked,
         cwnd: snapshot.cwnd.into(),

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::Trouble;
-use whimbrel_apps::bulk::{Bulk, Direction, Peer, Plan, Until};
+use whimbrel_apps::ConnError;
+use whimbrel_apps::bulk::{Bulk, Direction, Peer, TransferPlan, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
-use whimbrel_apps::transport::{Limit, Opening};
+use whimbrel_apps::transport::{ConnectOptions, Limit};
 use whimbrel_stack::Shard;
 
 use crate::world::{Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) fn plan(direction: Direction, until: Until) -> Plan {
-    Plan {
+pub(crate) fn plan(direction: Direction, until: Until) -> TransferPlan {
+    TransferPlan {
         target: target(),
         direction,
         streams: 2,
@@ -23,20 +23,20 @@ pub(crate) fn plan(direction: Direction, until: Until) -> Plan {
         omit: Duration::ZERO,
         interval: SECOND,
         timeout: 10 * SECOND,
-        opening: Opening::default(),
+        options: ConnectOptions::default(),
         peer: Peer::Plain,
         effort: || None,
     }
 }
 
-fn run(links: &str, plan: Plan, role: Role) -> Ran<Bulk<Shard>, PeerServer<Shard>> {
+fn run(links: &str, plan: TransferPlan, role: Role) -> Ran<Bulk<Shard>, PeerServer<Shard>> {
     Ran::new(links, Bulk::new(plan), PeerServer::new(role, Parting::Second))
 }
 
 #[test]
 fn every_octet_sent_is_confirmed_by_the_sink() {
     let ran = run("delay=5ms", plan(Direction::Send, Until::Octets(1 << 20)), Role::Sink);
-    assert_eq!(ran.client().trouble(), None);
+    assert_eq!(ran.client().conn_error(), None);
     for stream in ran.client().streams() {
         assert_eq!(stream.totals().sent, 1 << 20);
         assert_eq!(stream.confirmed(), Some(1 << 20));
@@ -49,7 +49,7 @@ fn every_octet_sent_is_confirmed_by_the_sink() {
 #[test]
 fn what_a_path_swallows_counts_as_nothing_sent() {
     // The handshake passes in half a second; a full segment takes six.
-    let one = Plan { streams: 1, ..plan(Direction::Send, Until::Elapsed(3 * SECOND)) };
+    let one = TransferPlan { streams: 1, ..plan(Direction::Send, Until::Elapsed(3 * SECOND)) };
     let ran = run("rate=2k,delay=5ms", one, Role::Sink);
     let stream = &ran.client().streams()[0];
     assert!(stream.given() > 100_000, "{}", stream.given());
@@ -62,7 +62,7 @@ fn for_a_time_octets_come_from_who_generates_them() {
     let receive = plan(Direction::Receive, Until::Elapsed(3 * SECOND));
     let ran = run("rate=10M,delay=5ms", receive, Role::Chargen);
     let client = ran.client();
-    assert_eq!((client.elapsed(), client.trouble()), (3 * SECOND, None));
+    assert_eq!((client.elapsed(), client.conn_error()), (3 * SECOND, None));
     let total: u64 = client.streams().iter().map(|stream| stream.totals().received).sum();
     // 10 Mbit/s less headers for 3 s.
     assert!((3_200_000..3_750_000).contains(&total), "{total}");
@@ -86,7 +86,7 @@ fn both_ways_at_once_move_both() {
 
 #[test]
 fn a_rate_is_kept_and_the_application_is_then_the_limit() {
-    let slow = Plan {
+    let slow = TransferPlan {
         rate: Some(2_000_000),
         streams: 1,
         ..plan(Direction::Send, Until::Elapsed(4 * SECOND))
@@ -99,7 +99,7 @@ fn a_rate_is_kept_and_the_application_is_then_the_limit() {
 
 #[test]
 fn a_window_below_the_path_is_named_as_the_limit() {
-    let one = Plan { streams: 1, ..plan(Direction::Send, Until::Elapsed(4 * SECOND)) };
+    let one = TransferPlan { streams: 1, ..plan(Direction::Send, Until::Elapsed(4 * SECOND)) };
     let ran = run("rate=100M,delay=50ms", one, Role::Sink);
     let (limit, share) = ran.client().streams()[0].shares().greatest().unwrap();
     assert!(matches!(limit, Limit::Rwnd | Limit::Sndbuf) && share > 0.5, "{limit:?} {share}");
@@ -109,7 +109,11 @@ fn a_window_below_the_path_is_named_as_the_limit() {
 #[test]
 fn a_server_that_sends_is_as_fast_as_a_client_that_does() {
     let moved = |direction, role| {
-        let one = Plan { streams: 1, omit: SECOND, ..plan(direction, Until::Elapsed(9 * SECOND)) };
+        let one = TransferPlan {
+            streams: 1,
+            omit: SECOND,
+            ..plan(direction, Until::Elapsed(9 * SECOND))
+        };
         let counted = run("rate=45M,delay=35ms", one, role).client().streams()[0].counted();
         counted.sent.max(counted.received)
     };
@@ -120,8 +124,11 @@ fn a_server_that_sends_is_as_fast_as_a_client_that_does() {
 
 #[test]
 fn what_is_omitted_is_in_no_total() {
-    let warm =
-        Plan { omit: SECOND, streams: 1, ..plan(Direction::Send, Until::Elapsed(2 * SECOND)) };
+    let warm = TransferPlan {
+        omit: SECOND,
+        streams: 1,
+        ..plan(Direction::Send, Until::Elapsed(2 * SECOND))
+    };
     let ran = run("rate=10M,delay=5ms", warm, Role::Sink);
     let client = ran.client();
     assert_eq!(client.elapsed(), 2 * SECOND);
@@ -138,12 +145,12 @@ fn a_peer_that_hangs_up_ends_it_with_a_reason() {
     let client = Bulk::new(plan(Direction::Receive, Until::Elapsed(5 * SECOND)));
     // Nobody sends, so nobody answers: the end comes by time, and nothing was moved.
     let ran = Ran::new("delay=5ms", client, PeerServer::new(role, Parting::First));
-    assert_eq!(ran.client().trouble(), None);
+    assert_eq!(ran.client().conn_error(), None);
     assert_eq!(ran.client().streams()[0].totals().received, 0);
-    let nowhere = Plan {
+    let nowhere = TransferPlan {
         target: whimbrel_wire::Endpoint { port: 81, ..target() },
         ..plan(Direction::Send, Until::Elapsed(SECOND))
     };
     let ran = run("delay=5ms", nowhere, Role::Sink);
-    assert_eq!(ran.client().trouble(), Some(Trouble::Refused));
+    assert_eq!(ran.client().conn_error(), Some(ConnError::Refused));
 }

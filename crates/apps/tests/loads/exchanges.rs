@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::Phase;
 use whimbrel_stack::Shard;
 
 use crate::world::{Ran, target};
 
-pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
+pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> LoadPlan {
     let second = Duration::from_secs(1);
-    Plan {
+    LoadPlan {
         target: target(),
         exchange: Exchange {
             request: Bytes::from(vec![b'q'; request]),
@@ -33,7 +33,7 @@ pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> Plan {
     }
 }
 
-fn run(plan: Plan, role: Role, parting: Parting) -> Ran<Load<Shard>, PeerServer<Shard>> {
+fn run(plan: LoadPlan, role: Role, parting: Parting) -> Ran<Load<Shard>, PeerServer<Shard>> {
     Ran::new("delay=10ms", Load::new(plan), PeerServer::new(role, parting))
 }
 

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, Plan, Until};
+use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
 use whimbrel_apps::record::Phase;
-use whimbrel_apps::{Pace, Part, Record, Trouble};
+use whimbrel_apps::{ConnError, Pace, Part, Record};
 use whimbrel_stack::Shard;
 
 use crate::world::{Nobody, Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn plan(ending: Ending, until: Until) -> Plan {
+fn plan(ending: Ending, until: Until) -> LoadPlan {
     let composition = Composition {
         method: "GET",
         target: "/",
@@ -22,7 +22,7 @@ fn plan(ending: Ending, until: Until) -> Plan {
         body: b"",
         persistent: ending == Ending::KeepAlive,
     };
-    Plan {
+    LoadPlan {
         target: target(),
         exchange: Exchange {
             request: composition.compose().unwrap(),
@@ -45,7 +45,7 @@ fn plan(ending: Ending, until: Until) -> Plan {
 
 type HttpRun = Ran<Load<Shard>, HttpServer<FixedBody>>;
 
-fn run(links: &str, plan: Plan) -> HttpRun {
+fn run(links: &str, plan: LoadPlan) -> HttpRun {
     let close_by = match plan.ending {
         Ending::KeepAlive | Ending::Server => CloseBy::Server,
         Ending::Client | Ending::Reset => CloseBy::Client,
@@ -99,7 +99,8 @@ fn a_connection_for_each_request_ends_as_asked_and_its_end_is_measured() {
 
 #[test]
 fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
-    let at_rate = Plan { rate: Some(100.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
+    let at_rate =
+        LoadPlan { rate: Some(100.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
     let ran = run("delay=1ms", at_rate);
     let record = ran.client().record();
     assert_eq!((record.answered() + ran.client().close().in_flight, record.failed()), (500, 0));
@@ -110,7 +111,8 @@ fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
 
 #[test]
 fn the_parts_of_a_load_make_it_up() {
-    let whole = Plan { rate: Some(90.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
+    let whole =
+        LoadPlan { rate: Some(90.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
     let mut sum = Record::new(SECOND);
     let (mut in_flight, mut never_begun) = (0, 0);
     for number in 0..3 {
@@ -132,7 +134,7 @@ fn the_parts_of_a_load_make_it_up() {
 #[test]
 fn what_a_stall_kept_from_beginning_counts_in_the_corrected_latency() {
     // One connection with a round trip of 100 ms answers 10 a second of the 20 that fall due.
-    let at_rate = Plan {
+    let at_rate = LoadPlan {
         rate: Some(20.0),
         connections: 1,
         ..plan(Ending::KeepAlive, Until::Elapsed(10 * SECOND))
@@ -153,7 +155,7 @@ fn what_a_stall_kept_from_beginning_counts_in_the_corrected_latency() {
 fn a_server_that_stalls_to_the_end_was_waited_for_until_then() {
     let stalls = Pace { think: 3_600 * SECOND, ..Pace::default() };
     for (correction, waits) in [(Correction::On, 200), (Correction::Off, 0)] {
-        let at_rate = Plan {
+        let at_rate = LoadPlan {
             rate: Some(20.0),
             warmup: SECOND,
             timeout: 60 * SECOND,
@@ -174,7 +176,7 @@ fn a_server_that_stalls_to_the_end_was_waited_for_until_then() {
 
 #[test]
 fn what_the_end_cuts_short_makes_no_answer_look_faster_than_the_path() {
-    let at_rate = Plan {
+    let at_rate = LoadPlan {
         rate: Some(100.0),
         connections: 20,
         ..plan(Ending::KeepAlive, Until::Elapsed(SECOND))
@@ -187,7 +189,7 @@ fn what_the_end_cuts_short_makes_no_answer_look_faster_than_the_path() {
 
 #[test]
 fn the_warm_up_is_made_and_not_measured() {
-    let warm = Plan { warmup: SECOND, ..plan(Ending::KeepAlive, Until::Elapsed(SECOND)) };
+    let warm = LoadPlan { warmup: SECOND, ..plan(Ending::KeepAlive, Until::Elapsed(SECOND)) };
     let ran = run("delay=10ms", warm);
     let record = ran.client().record();
     assert_eq!(record.elapsed(), SECOND);
@@ -197,23 +199,23 @@ fn the_warm_up_is_made_and_not_measured() {
 
 #[test]
 fn a_server_that_is_not_there_ends_the_load_at_once() {
-    let client = Load::new(Plan {
+    let client = Load::new(LoadPlan {
         target: whimbrel_wire::Endpoint { port: 81, ..target() },
         ..plan(Ending::KeepAlive, Until::Elapsed(60 * SECOND))
     });
     let ran = Ran::new("delay=10ms", client, Nobody);
     let record = ran.client().record();
     assert_eq!(record.answered(), 0);
-    assert_eq!(record.troubles.keys().collect::<Vec<_>>(), [&Trouble::Refused]);
+    assert_eq!(record.conn_errors.keys().collect::<Vec<_>>(), [&ConnError::Refused]);
     assert!(record.elapsed() < SECOND, "{:?}", record.elapsed());
 }
 
 #[test]
 fn a_server_that_says_nothing_is_a_time_out() {
-    let quick = Plan { timeout: SECOND, ..plan(Ending::KeepAlive, Until::Exchanges(4)) };
+    let quick = LoadPlan { timeout: SECOND, ..plan(Ending::KeepAlive, Until::Exchanges(4)) };
     let ran = Ran::new("delay=10ms", Load::new(quick), Nobody);
-    let troubles = &ran.client().record().troubles;
-    assert_eq!(troubles.iter().collect::<Vec<_>>(), [(&Trouble::ResponseTimeout, &4)]);
+    let conn_errors = &ran.client().record().conn_errors;
+    assert_eq!(conn_errors.iter().collect::<Vec<_>>(), [(&ConnError::ResponseTimeout, &4)]);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_apps::bulk::{Bulk, Direction, Peer, Plan, Terms, Until};
+use whimbrel_apps::bulk::{Bulk, Direction, Peer, Terms, TransferPlan, Until};
 use whimbrel_apps::iperf3::{COOKIE, Cookie, Fault, Refusal, Server, Settings};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
-use whimbrel_apps::transport::Opening;
-use whimbrel_apps::{Happening, Model, Reading, Transport};
+use whimbrel_apps::transport::ConnectOptions;
+use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
 
@@ -23,14 +23,14 @@ fn cookie(letter: u8) -> Cookie {
     cookie
 }
 
-fn plan(direction: Direction, until: Until) -> Plan {
+fn plan(direction: Direction, until: Until) -> TransferPlan {
     let terms = Terms {
         cookie: cookie(b'a'),
         window: None,
         server_output: true,
         congestion: "reno".into(),
     };
-    Plan { peer: Peer::Iperf3(terms), ..bulk::plan(direction, until) }
+    TransferPlan { peer: Peer::Iperf3(terms), ..bulk::plan(direction, until) }
 }
 
 fn server() -> Server<Shard> {
@@ -42,7 +42,7 @@ fn server() -> Server<Shard> {
     })
 }
 
-fn run(links: &str, plan: Plan) -> Ran<Bulk<Shard>, Server<Shard>> {
+fn run(links: &str, plan: TransferPlan) -> Ran<Bulk<Shard>, Server<Shard>> {
     Ran::new(links, Bulk::new(plan), server())
 }
 
@@ -73,7 +73,7 @@ fn both_sides_count_the_same_whichever_way_it_goes() {
     for direction in [Direction::Send, Direction::Receive, Direction::Both] {
         let ran = run("rate=20M,delay=5ms", plan(direction, Until::Elapsed(20 * SECOND)));
         let client = ran.client();
-        assert_eq!((client.fault(), client.trouble()), (None, None), "{direction:?}");
+        assert_eq!((client.fault(), client.conn_error()), (None, None), "{direction:?}");
         assert_eq!(client.elapsed(), 20 * SECOND);
         for way in [Direction::Send, Direction::Receive] {
             if direction != way && direction != Direction::Both {
@@ -108,11 +108,11 @@ fn a_test_of_some_bytes_ends_when_they_are_acknowledged_or_read() {
 fn losses_on_the_way_hurt_no_message() {
     for seed in 0..8_u64 {
         let config = whimbrel_sim::pair::PairConfig { seed, ..Default::default() };
-        let short = Plan { streams: 4, ..plan(Direction::Both, Until::Elapsed(SECOND)) };
+        let short = TransferPlan { streams: 4, ..plan(Direction::Both, Until::Elapsed(SECOND)) };
         let ran: Ran<_, Server<Shard>> =
             Ran::configured("rate=20M,delay=5ms,loss=3%", config, Bulk::new(short), server());
         let client = ran.client();
-        assert_eq!((client.fault(), client.trouble()), (None, None), "seed {seed}");
+        assert_eq!((client.fault(), client.conn_error()), (None, None), "seed {seed}");
         assert!(client.streams().iter().all(|stream| stream.theirs().is_some()), "seed {seed}");
         ran.assert_nothing_leaked();
     }
@@ -120,7 +120,7 @@ fn losses_on_the_way_hurt_no_message() {
 
 #[test]
 fn what_is_omitted_is_in_neither_sides_results() {
-    let warm = Plan { omit: SECOND, ..plan(Direction::Send, Until::Elapsed(2 * SECOND)) };
+    let warm = TransferPlan { omit: SECOND, ..plan(Direction::Send, Until::Elapsed(2 * SECOND)) };
     let ran = run("rate=10M,delay=5ms", warm);
     let (ours, theirs) = both_rates(ran.client(), Direction::Send);
     assert!((1.1e6..1.25e6).contains(&ours), "{ours}");
@@ -132,8 +132,10 @@ fn what_is_omitted_is_in_neither_sides_results() {
 
 #[test]
 fn a_rate_is_the_servers_to_keep_when_it_sends() {
-    let slow =
-        Plan { rate: Some(2_000_000), ..plan(Direction::Receive, Until::Elapsed(4 * SECOND)) };
+    let slow = TransferPlan {
+        rate: Some(2_000_000),
+        ..plan(Direction::Receive, Until::Elapsed(4 * SECOND))
+    };
     let ran = run("delay=1ms", slow);
     let (ours, _) = both_counts(ran.client(), Direction::Receive);
     assert!((1_900_000..2_100_000).contains(&ours), "{ours}");
@@ -202,15 +204,15 @@ impl Stranger {
 
 impl Model<Shard> for Stranger {
     fn poll(&mut self, net: &mut Shard, now: Instant, _: usize) -> bool {
-        while let Some(happening) = Transport::poll_event(net) {
-            if let Happening::Connected(id) = happening {
+        while let Some(event) = Transport::poll_event(net) {
+            if let TransportEvent::Connected(id) = event {
                 let line = self.lines.iter_mut().find(|line| line.id == Some(id));
                 line.into_iter().for_each(|line| line.open = true);
             }
         }
         for line in &mut self.lines {
             if line.id.is_none() && !line.ended && now >= Instant::ZERO + line.at {
-                let how = Opening::default();
+                let how = ConnectOptions::default();
                 line.id = Transport::connect(net, target(), &how, &mut Bytes::new()).ok();
             }
             let Some(id) = line.id.filter(|_| line.open) else { continue };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Ending, Exchange, Load, Plan, Repeat, Runs, Until};
+use whimbrel_apps::load::{Answer, Ending, Exchange, Load, LoadPlan, Repeat, Runs, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{Model, Pace};
@@ -17,7 +17,7 @@ use crate::world::Ran;
 const THINK: Pace = Pace { think: Duration::from_millis(100), accept: Duration::ZERO };
 const SLOW_ACCEPT: Pace = Pace { think: Duration::ZERO, accept: Duration::from_millis(50) };
 
-fn run<S: Model<Shard>>(plan: Plan, server: S) -> Ran<Load<Shard>, S> {
+fn run<S: Model<Shard>>(plan: LoadPlan, server: S) -> Ran<Load<Shard>, S> {
     Ran::new("delay=10ms", Load::new(plan), server)
 }
 
@@ -36,7 +36,7 @@ fn whoever_thinks_about_one_answer_goes_on_with_other_connections() {
 #[test]
 fn a_server_of_the_web_thinks_for_longer_than_it_would_bear_silence() {
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
-    let plan = Plan {
+    let plan = LoadPlan {
         exchange: Exchange { request, answer: Answer::Http(Expected::Body) },
         ..plan(1, 1, Ending::KeepAlive)
     };
@@ -53,7 +53,7 @@ fn a_server_of_the_web_thinks_for_longer_than_it_would_bear_silence() {
 #[test]
 fn connections_leave_the_accept_queue_one_at_a_time() {
     for server in [Role::Echo, Role::Respond { request: 1, answer: Bytes::from_static(b"a") }] {
-        let plan = Plan { connections: 20, ..plan(1, 1, Ending::Client) };
+        let plan = LoadPlan { connections: 20, ..plan(1, 1, Ending::Client) };
         let server = PeerServer::new(server, Parting::Second).with_pace(SLOW_ACCEPT);
         let ran = run(plan, server);
         let record = ran.client().record();
@@ -69,7 +69,7 @@ fn connections_leave_the_accept_queue_one_at_a_time() {
 #[test]
 fn the_webs_connections_leave_the_accept_queue_one_at_a_time_too() {
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
-    let plan = Plan {
+    let plan = LoadPlan {
         connections: 20,
         exchange: Exchange { request, answer: Answer::Http(Expected::Body) },
         ..plan(1, 1, Ending::KeepAlive)
@@ -99,7 +99,7 @@ fn who_leaves_while_a_server_thinks_leaves_no_thought_to_who_comes_next() {
 /// thinks about another, and the connections of the second take the places of those of the first.
 fn assert_each_run_is_answered<S: Model<Shard>>(exchange: Exchange, server: S) {
     let until = Until::Elapsed(Duration::from_millis(150));
-    let plan = Plan { exchange, until, ..plan(1, 1, Ending::KeepAlive) };
+    let plan = LoadPlan { exchange, until, ..plan(1, 1, Ending::KeepAlive) };
     let client = Runs::new(plan, Repeat::times(2, Duration::ZERO));
     let ran = Ran::new("delay=10ms", client, server);
     let answered = ran.client().finished().iter().map(|run| run.record.answered());

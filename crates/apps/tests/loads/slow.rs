@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
-use whimbrel_apps::{Happening, Model, Reading, Transport};
+use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_stack::{Handle, Shard};
 
@@ -57,8 +57,8 @@ impl Trickle {
 impl Model<Shard> for Trickle {
     fn poll(&mut self, shard: &mut Shard, now: Instant, _: usize) -> bool {
         let id = *self.connection.get_or_insert_with(|| shard.connect(target(), None).unwrap());
-        while let Some(happening) = Transport::poll_event(shard) {
-            if let Happening::Closed(..) = happening {
+        while let Some(event) = Transport::poll_event(shard) {
+            if let TransportEvent::Closed(..) = event {
                 self.over.get_or_insert(now);
             }
         }

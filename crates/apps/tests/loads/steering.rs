@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::load::{
-    Controls, Ending, LOOK, Motion, Plan, Repeat, Runs, States, Until, Wanted,
+    Controls, Ending, LOOK, LoadPlan, Motion, Repeat, Runs, States, Until, Wanted,
 };
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::Connections;
 use whimbrel_apps::transport::Transport;
-use whimbrel_apps::{Model, Part, Record, Trouble};
+use whimbrel_apps::{ConnError, Model, Part, Record};
 use whimbrel_base::Instant;
 use whimbrel_sim::pair::PairConfig;
 use whimbrel_stack::Shard;
@@ -53,11 +53,11 @@ struct Driven {
 }
 
 impl Driven {
-    fn new(plan: Plan, moves: &[(u64, Move)]) -> Self {
+    fn new(plan: LoadPlan, moves: &[(u64, Move)]) -> Self {
         Self::repeated(plan, Repeat::times(1, SECOND), moves, Part::WHOLE)
     }
 
-    fn repeated(plan: Plan, repeat: Repeat, moves: &[(u64, Move)], part: Part) -> Self {
+    fn repeated(plan: LoadPlan, repeat: Repeat, moves: &[(u64, Move)], part: Part) -> Self {
         let wanted = Wanted { connections: plan.connections, motion: Motion::Running };
         let reins = Arc::new(Reins(Mutex::new(wanted)));
         let runs = Runs::new(plan.part(part), repeat).steered_by(reins.clone(), part);
@@ -104,8 +104,8 @@ impl Model<Shard> for Driven {
 }
 
 /// One octet there and one back, on a path whose round trip takes 20 ms.
-fn plan(ending: Ending, connections: u32, until: Until) -> Plan {
-    Plan { connections, until, ..exchanges::plan(1, 1, ending) }
+fn plan(ending: Ending, connections: u32, until: Until) -> LoadPlan {
+    LoadPlan { connections, until, ..exchanges::plan(1, 1, ending) }
 }
 
 fn run(driven: Driven) -> Ran<Driven, PeerServer<Shard>> {
@@ -137,7 +137,8 @@ fn a_pause_is_no_part_of_what_a_load_took_and_connections_stay_open() {
 
 #[test]
 fn at_a_rate_nothing_falls_due_in_a_pause_and_nothing_is_made_up() {
-    let plan = Plan { rate: Some(100.0), ..plan(Ending::KeepAlive, 8, Until::Elapsed(4 * SECOND)) };
+    let plan =
+        LoadPlan { rate: Some(100.0), ..plan(Ending::KeepAlive, 8, Until::Elapsed(4 * SECOND)) };
     let ran = run(Driven::new(plan, &[(1_005, Move::Pause), (61_005, Move::GoOn)]));
     let record = ran.client().record();
     let close = ran.client().runs.finished()[0].close;
@@ -159,7 +160,7 @@ fn what_waits_for_a_connection_waits_no_longer_for_a_pause() {
     // One connection answers 50 a second of the 100 that fall due.
     let worst = |moves: &[(u64, Move)]| {
         let late = plan(Ending::KeepAlive, 1, Until::Elapsed(4 * SECOND));
-        let ran = run(Driven::new(Plan { rate: Some(100.0), ..late }, moves));
+        let ran = run(Driven::new(LoadPlan { rate: Some(100.0), ..late }, moves));
         let (record, close) = (ran.client().record(), ran.client().runs.finished()[0].close);
         assert_eq!(record.answered() + close.in_flight + close.never_begun, 400);
         assert_eq!(record.service.max() / 10_000_000, 4);
@@ -175,7 +176,7 @@ fn whether_an_exchange_belongs_to_the_warm_up_is_as_if_there_had_been_no_pause()
     let pauses = [(995, 3_000), (1_005, 3_000), (500, 3_000)];
     for (pause, go_on) in pauses {
         let until = Until::Elapsed(SECOND);
-        let warm = Plan { warmup: SECOND, ..plan(Ending::KeepAlive, 1, until) };
+        let warm = LoadPlan { warmup: SECOND, ..plan(Ending::KeepAlive, 1, until) };
         let ran = run(Driven::new(warm, &[(pause, Move::Pause), (go_on, Move::GoOn)]));
         let record = ran.client().record();
         // Every one that began in the second that is measured, and was over in it.
@@ -201,20 +202,20 @@ fn a_load_at_rest_ends_when_it_is_told_to_and_not_by_time() {
 #[test]
 fn whoever_is_not_answered_is_given_up_in_a_pause_too() {
     let quick = plan(Ending::KeepAlive, 2, Until::Elapsed(5 * SECOND));
-    let quick = Plan { timeout: SECOND, ..quick };
+    let quick = LoadPlan { timeout: SECOND, ..quick };
     let moves = [(500, Move::Pause), (900, Move::Look), (3_000, Move::End)];
     let ran = Ran::new("delay=10ms", Driven::new(quick, &moves), Nobody);
     let client = ran.client();
     assert_eq!(client.seen, [States { asking: 2, ..States::default() }]);
-    let troubles = &client.record().troubles;
-    assert_eq!(troubles.iter().collect::<Vec<_>>(), [(&Trouble::ResponseTimeout, &2)]);
+    let conn_errors = &client.record().conn_errors;
+    assert_eq!(conn_errors.iter().collect::<Vec<_>>(), [(&ConnError::ResponseTimeout, &2)]);
     assert_eq!(client.record().elapsed(), Duration::from_millis(500));
 }
 
 #[test]
 fn whoever_is_not_answered_has_waited_in_the_pause_that_a_load_ends_in() {
     let stalled = plan(Ending::KeepAlive, 1, Until::Elapsed(5 * SECOND));
-    let stalled = Plan { rate: Some(1.0), ..stalled };
+    let stalled = LoadPlan { rate: Some(1.0), ..stalled };
     let moves = [(500, Move::Pause), (3_000, Move::End)];
     let ran = Ran::new("delay=10ms", Driven::new(stalled, &moves), Nobody);
     let waited = ran.client().record().corrected.max();
@@ -328,7 +329,7 @@ fn the_next_run_begins_when_the_pause_is_over_and_with_as_many_connections() {
 #[test]
 fn parts_that_are_steered_together_make_up_the_whole() {
     let at_rate =
-        Plan { rate: Some(90.0), ..plan(Ending::KeepAlive, 9, Until::Elapsed(5 * SECOND)) };
+        LoadPlan { rate: Some(90.0), ..plan(Ending::KeepAlive, 9, Until::Elapsed(5 * SECOND)) };
     let mut sum = Record::new(SECOND);
     let (mut in_flight, mut asking) = (0, 0);
     for number in 0..2 {
@@ -356,8 +357,8 @@ fn a_shard_tells_what_it_holds() {
     let plan = plan(Ending::Client, 3, Until::Exchanges(30));
     let ran = run(Driven::new(plan, &[]));
     let (shard, _) = ran.pair.world.host(ran.pair.client);
-    let standing = Transport::standing(shard).unwrap();
-    assert_eq!((standing.time_wait, standing.ports_in_use), (30, Some(30)));
+    let stack_usage = Transport::stack_usage(shard).unwrap();
+    assert_eq!((stack_usage.time_wait, stack_usage.ports_in_use), (30, Some(30)));
     let tunables = shard.tunables();
-    assert_eq!(standing.ports, u64::from(tunables.port_last - tunables.port_first) + 1);
+    assert_eq!(stack_usage.ports, u64::from(tunables.port_last - tunables.port_first) + 1);
 }

@@ -5,19 +5,20 @@ use std::ops::Range;
 
 use whimbrel_apps::bulk::{Direction, Peer, Shares, bitrate, transfer};
 use whimbrel_apps::record::per_second;
-use whimbrel_apps::transport::{Gauge, Limit};
+use whimbrel_apps::transport::{Limit, SenderStats};
 use whimbrel_io::WireSpec;
 
-use super::{Outcome, Plan};
+use super::{BulkPlan, Outcome};
 use crate::quantity;
 
 /// Some lines, or none if this side did not send, or does not know.
-pub(super) fn text(plan: &Plan, outcome: &Outcome) -> String {
+pub(super) fn text(plan: &BulkPlan, outcome: &Outcome) -> String {
     let senders = || outcome.streams.iter().filter(|stream| stream.direction != Direction::Receive);
     let mut shares = Shares::default();
     senders().for_each(|stream| shares.add(&stream.shares));
-    let gauge = senders().find_map(|stream| stream.samples.iter().rev().find_map(|it| it.gauge));
-    let (Some((greatest, _)), Some(gauge)) = (shares.greatest(), gauge) else {
+    let sender_stats =
+        senders().find_map(|stream| stream.samples.iter().rev().find_map(|it| it.sender_stats));
+    let (Some((greatest, _)), Some(sender_stats)) = (shares.greatest(), sender_stats) else {
         return String::new();
     };
     let mut limits: Vec<_> = Limit::ALL.into_iter().map(|it| (it, shares.share(it))).collect();
@@ -34,16 +35,16 @@ pub(super) fn text(plan: &Plan, outcome: &Outcome) -> String {
     if busy.is_some_and(|busy| busy >= SATURATED) {
         text += "This side's processor is the limit: windows and buffers fill up behind it.\n";
     } else {
-        text += &remedy(plan, greatest, &gauge, rate(outcome));
+        text += &remedy(plan, greatest, &sender_stats, rate(outcome));
     }
     text
 }
 
 /// For which share of the time each of the threads that move the bytes was on a processor.
-fn busy(plan: &Plan, outcome: &Outcome) -> Option<f64> {
+fn busy(plan: &BulkPlan, outcome: &Outcome) -> Option<f64> {
     let [user, system] = outcome.effort?;
     let whole = (outcome.elapsed + plan.bulk.omit).as_secs_f64();
-    let threads = f64::from(plan.ground.shards.max(1));
+    let threads = f64::from(plan.setup.shards.max(1));
     (whole > 0.0).then(|| ((user + system).as_secs_f64() / whole / threads).min(1.0))
 }
 
@@ -55,17 +56,17 @@ fn rate(outcome: &Outcome) -> f64 {
 
 /// What the greatest limit makes of the path, and what raises it. What the last interval knew explains
 /// a rate only if it comes near it.
-fn remedy(plan: &Plan, limit: Limit, gauge: &Gauge, rate: f64) -> String {
-    let kernel = plan.ground.wire == WireSpec::Kernel;
+fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, rate: f64) -> String {
+    let kernel = plan.setup.wire == WireSpec::Kernel;
     let window = match limit {
-        Limit::Rwnd => Some(gauge.rwnd),
-        Limit::Cwnd => Some(gauge.cwnd),
-        Limit::Sndbuf if kernel => plan.bulk.opening.buffers.map(|(send, _)| send.into()),
-        Limit::Sndbuf => Some(plan.ground.rules.tunables.send_buffer.into()),
+        Limit::Rwnd => Some(sender_stats.rwnd),
+        Limit::Cwnd => Some(sender_stats.cwnd),
+        Limit::Sndbuf if kernel => plan.bulk.options.buffers.map(|(send, _)| send.into()),
+        Limit::Sndbuf => Some(plan.setup.rules.tunables.send_buffer.into()),
         Limit::App => None,
     };
     let window = window.filter(|window| *window > 0);
-    let most = window.zip(gauge.rtt.filter(|rtt| !rtt.is_zero()));
+    let most = window.zip(sender_stats.rtt.filter(|rtt| !rtt.is_zero()));
     let most = most.map(|(window, rtt)| (window, rtt, window as f64 * 8.0 / rtt.as_secs_f64()));
     let ceiling = most.filter(|(_, _, most)| EXPLAINS.contains(&(*most / rate))).map(
         |(window, rtt, most)| {
@@ -91,8 +92,8 @@ fn remedy(plan: &Plan, limit: Limit, gauge: &Gauge, rate: f64) -> String {
 }
 
 /// Whether --window has an effect on the receiver, too.
-fn is_asked(plan: &Plan) -> bool {
-    plan.target.is_none() && plan.ground.wire != WireSpec::Kernel
+fn is_asked(plan: &BulkPlan) -> bool {
+    plan.target.is_none() && plan.setup.wire != WireSpec::Kernel
         || matches!(plan.bulk.peer, Peer::Iperf3(_))
 }
 

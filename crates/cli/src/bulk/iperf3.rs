@@ -12,13 +12,13 @@ use whimbrel_apps::http::HttpDate;
 use whimbrel_io::process::CpuTime;
 
 use super::table::span_seconds;
-use super::{Outcome, Plan, Ran, StreamOutcome};
+use super::{BulkPlan, Outcome, Ran, StreamOutcome};
 use crate::drive::Effort;
 use crate::output::{cookie, system};
 use crate::proc;
 
 /// The document.
-pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> String {
+pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     let ways: &[Way] = match plan.bulk.direction {
         Direction::Send => &[Way::Send],
         Direction::Receive => &[Way::Receive],
@@ -60,7 +60,7 @@ impl Way {
     }
 }
 
-fn start(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
+fn start(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     // A stream for each way, as with iperf3, though one connection carries both here.
     let streams = ways.iter().flat_map(|way| way.streams(&ran.outcome));
@@ -82,9 +82,10 @@ fn start(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
         Peer::Iperf3(terms) => String::from_utf8_lossy(&terms.cookie).trim_matches('\0').to_owned(),
         Peer::Plain | Peer::Iperf3Client => cookie(now),
     };
-    let gauges = ran.outcome.streams.iter().flat_map(|stream| &stream.samples);
-    let mss = gauges.filter_map(|sample| sample.gauge).map(|gauge| gauge.mss).next_back();
-    let tunables = &plan.ground.rules.tunables;
+    let sent_stats = ran.outcome.streams.iter().flat_map(|stream| &stream.samples);
+    let mss =
+        sent_stats.filter_map(|sample| sample.sender_stats).map(|stats| stats.mss).next_back();
+    let tunables = &plan.setup.rules.tunables;
     json!({
         "connected": connected.collect::<Vec<_>>(),
         "version": format!("whimbrel {}", env!("CARGO_PKG_VERSION")),
@@ -149,15 +150,15 @@ fn in_interval(
 ) -> Value {
     let mut map = span(sample, way.of(sample.moved), way);
     map.insert("socket".into(), socket.into());
-    if let Some(gauge) = sample.gauge.filter(|_| way == Way::Send) {
+    if let Some(stats) = sample.sender_stats.filter(|_| way == Way::Send) {
         if let Some(again) = retransmits(stream, place) {
             map.insert("retransmits".into(), again.into());
         }
-        map.insert("snd_cwnd".into(), gauge.cwnd.into());
-        map.insert("snd_wnd".into(), gauge.rwnd.into());
-        map.insert("rtt".into(), micros(gauge.rtt.unwrap_or_default()).into());
-        map.insert("rttvar".into(), micros(gauge.rttvar).into());
-        map.insert("pmtu".into(), (gauge.mss + HEADERS).into());
+        map.insert("snd_cwnd".into(), stats.cwnd.into());
+        map.insert("snd_wnd".into(), stats.rwnd.into());
+        map.insert("rtt".into(), micros(stats.rtt.unwrap_or_default()).into());
+        map.insert("rttvar".into(), micros(stats.rttvar).into());
+        map.insert("pmtu".into(), (stats.mss + HEADERS).into());
     }
     map.into()
 }
@@ -193,12 +194,12 @@ fn span(sample: &Sample, octets: u64, way: Way) -> Map<String, Value> {
 
 /// Segments that a stream sent again in one interval, if that is known.
 fn retransmits(stream: &StreamOutcome, place: usize) -> Option<u64> {
-    let at = |place: usize| stream.samples.get(place)?.gauge?.retransmits;
+    let at = |place: usize| stream.samples.get(place)?.sender_stats?.retransmits;
     let before = place.checked_sub(1).and_then(at).unwrap_or(0);
     at(place).map(|count| count.saturating_sub(before))
 }
 
-fn end(plan: &Plan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
+fn end(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     let outcome = &ran.outcome;
     let mut streams = Vec::new();
     let mut map = Map::new();
@@ -260,10 +261,10 @@ fn cpu(effort: &Effort, outcome: &Outcome) -> Value {
 }
 
 /// What this side's stack controls congestion with.
-fn congestion(plan: &Plan, ran: &Ran<Outcome>) -> String {
+fn congestion(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     match ran.client {
         Some(_) => "reno".into(),
-        None => plan.bulk.opening.congestion.clone().unwrap_or_else(proc::congestion_control),
+        None => plan.bulk.options.congestion.clone().unwrap_or_else(proc::congestion_control),
     }
 }
 
@@ -274,12 +275,12 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
     for side in [&mut sender, &mut receiver] {
         side.insert("socket".into(), socket.into());
     }
-    let gauges = || stream.samples.iter().filter_map(|sample| sample.gauge);
-    let rtts: Vec<u64> = gauges().filter_map(|gauge| gauge.rtt).map(micros).collect();
+    let sent_stats = || stream.samples.iter().filter_map(|sample| sample.sender_stats);
+    let rtts: Vec<u64> = sent_stats().filter_map(|stats| stats.rtt).map(micros).collect();
     let mean = rtts.iter().sum::<u64>().checked_div(rtts.len() as u64).unwrap_or(0);
     // How often another side sent again nobody tells; what follows is this side's of the connection
     // in either way, as with iperf3.
-    if let Some(again) = gauges().next_back().and_then(|gauge| gauge.retransmits)
+    if let Some(again) = sent_stats().next_back().and_then(|stats| stats.retransmits)
         && way == Way::Send
     {
         sender.insert("retransmits".into(), again.into());
@@ -289,8 +290,8 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
         sender.insert("retransmits".into(), again.into());
     }
     let most = |figures: &mut dyn Iterator<Item = u64>| Value::from(figures.max().unwrap_or(0));
-    sender.insert("max_snd_cwnd".into(), most(&mut gauges().map(|gauge| gauge.cwnd)));
-    sender.insert("max_snd_wnd".into(), most(&mut gauges().map(|gauge| gauge.rwnd)));
+    sender.insert("max_snd_cwnd".into(), most(&mut sent_stats().map(|stats| stats.cwnd)));
+    sender.insert("max_snd_wnd".into(), most(&mut sent_stats().map(|stats| stats.rwnd)));
     sender.insert("max_rtt".into(), most(&mut rtts.iter().copied()));
     sender.insert("min_rtt".into(), rtts.iter().min().copied().unwrap_or(0).into());
     sender.insert("mean_rtt".into(), mean.into());

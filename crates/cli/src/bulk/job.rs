@@ -9,24 +9,24 @@ use whimbrel_apps::{Model, Part, Transport, iperf3};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
-use super::{Outcome, Plan, StreamOutcome, json};
+use super::{BulkPlan, Outcome, StreamOutcome, json};
 use crate::drive::{Job, Watch};
 use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
-use crate::report::Report;
+use crate::report::Reporter;
 use crate::size;
 
 /// A transfer, and whom it is told to.
 pub(super) struct BulkJob<'p> {
-    plan: &'p Plan,
-    report: &'p mut Report,
+    plan: &'p BulkPlan,
+    report: &'p mut Reporter,
     progress: Progress,
     /// How many intervals were told of.
     told: usize,
 }
 
 /// How far the streams of one client are.
-pub(super) struct Course {
+pub(super) struct BulkProgress {
     /// The samples of each, and what it moved.
     streams: Vec<(Vec<Sample>, u64)>,
     /// How long they have flowed; none while they do not.
@@ -34,7 +34,7 @@ pub(super) struct Course {
 }
 
 impl<'p> BulkJob<'p> {
-    pub(super) fn new(plan: &'p Plan, report: &'p mut Report, screen: ScreenOptions) -> Self {
+    pub(super) fn new(plan: &'p BulkPlan, report: &'p mut Reporter, screen: ScreenOptions) -> Self {
         let steps = match plan.bulk.until {
             Until::Elapsed(time) => progress::steps(time + plan.bulk.omit),
             Until::Octets(count) => count.saturating_mul(plan.bulk.streams.into()),
@@ -84,11 +84,11 @@ impl<T: Transport> Model<T> for Opposite<T> {
 impl Job for BulkJob<'_> {
     type Client<T: Transport> = Bulk<T>;
     type Server<T: Transport> = Opposite<T>;
-    type Course = Course;
+    type Progress = BulkProgress;
     type Outcome = Outcome;
 
     fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Bulk<T> {
-        Bulk::new(bulk::Plan { target, ..self.plan.bulk.part(part) })
+        Bulk::new(bulk::TransferPlan { target, ..self.plan.bulk.part(part) })
     }
 
     fn server<T: Transport>(&self) -> Opposite<T> {
@@ -111,25 +111,25 @@ impl Job for BulkJob<'_> {
         self.progress.is_shown() || self.report.is_followed()
     }
 
-    fn course<T: Transport>(client: &Bulk<T>, _: Option<&T>, now: Instant) -> Course {
-        let course = |stream: &bulk::Stream<T::Id>| {
+    fn progress<T: Transport>(client: &Bulk<T>, _: Option<&T>, now: Instant) -> BulkProgress {
+        let stream = |stream: &bulk::Stream<T::Id>| {
             let moved = stream.given().max(stream.totals().received);
             (stream.samples().to_vec(), moved)
         };
-        Course {
-            streams: client.streams().iter().map(course).collect(),
+        BulkProgress {
+            streams: client.streams().iter().map(stream).collect(),
             elapsed: client.has_begun().then(|| now.since(client.began())),
         }
     }
 
-    fn watch(&mut self, courses: &[Course]) -> Watch {
+    fn watch(&mut self, progress: &[BulkProgress]) -> Watch {
         // All of them flow, or there is no interval yet that all have.
-        let begun = courses.iter().map(|course| course.elapsed);
+        let begun = progress.iter().map(|client| client.elapsed);
         let Some(elapsed) = begun.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min())
         else {
             return Watch::GoOn;
         };
-        let streams = || courses.iter().flat_map(|course| &course.streams);
+        let streams = || progress.iter().flat_map(|client| &client.streams);
         let samples = || streams().map(|(samples, _)| samples.as_slice());
         // Those that are over for every stream.
         self.tell(samples(), samples().map(<[_]>::len).min());
@@ -150,7 +150,8 @@ impl Job for BulkJob<'_> {
             client.end(net, now);
         }
         let of_streams = || {
-            let last = |stream: &bulk::Stream<T::Id>| stream.samples().last()?.gauge?.retransmits;
+            let last =
+                |stream: &bulk::Stream<T::Id>| stream.samples().last()?.sender_stats?.retransmits;
             client.streams().iter().map(last).sum()
         };
         let stream = |stream: &bulk::Stream<T::Id>| StreamOutcome {
@@ -168,7 +169,7 @@ impl Job for BulkJob<'_> {
             streams: client.streams().iter().map(stream).collect(),
             only_receives: client.plan().direction == Direction::Receive,
             elapsed: client.elapsed(),
-            trouble: client.trouble(),
+            conn_error: client.conn_error(),
             fault: client.fault(),
             theirs: client.theirs().cloned(),
             effort: client.effort(),
@@ -181,7 +182,7 @@ impl Job for BulkJob<'_> {
         let sum = |mut sum: Outcome, part: Outcome| {
             sum.streams.extend(part.streams);
             sum.elapsed = sum.elapsed.max(part.elapsed);
-            sum.trouble = sum.trouble.or(part.trouble);
+            sum.conn_error = sum.conn_error.or(part.conn_error);
             // Each tells of the whole process.
             sum.effort = sum.effort.max(part.effort);
             sum.shortage = sum.shortage.or(part.shortage);

@@ -7,13 +7,13 @@ use whimbrel_apps::transport::Limit;
 use whimbrel_tcp::conn::Nagle;
 
 use super::table::span_seconds;
-use super::{Outcome, Plan, Ran, StreamOutcome};
+use super::{BulkPlan, Outcome, Ran, StreamOutcome};
 use crate::{output, report};
 
 /// The document of a transfer.
-pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
+pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> Value {
     let outcome = &ran.outcome;
-    let mut document = output::document("whimbrel.bulk/1", &plan.ground, ran);
+    let mut document = output::document("whimbrel.bulk/1", &plan.setup, ran);
     document.insert("config".into(), config(plan));
     let Totals { sent, received } = outcome.counted();
     document.insert(
@@ -26,7 +26,7 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
             "received_rate": per_second(received * 8, outcome.elapsed),
             "retransmits": outcome.retransmits,
             "error": outcome.fault.map(|fault| fault.to_string()).or_else(|| {
-                outcome.trouble.map(|trouble| trouble.name().to_owned())
+                outcome.conn_error.map(|conn_error| conn_error.name().to_owned())
             }),
             "server_output": outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref()),
         }),
@@ -54,7 +54,7 @@ pub(super) fn csv(outcome: &Outcome) -> String {
     report::csv(&COLUMNS, rows)
 }
 
-fn config(plan: &Plan) -> Value {
+fn config(plan: &BulkPlan) -> Value {
     let (duration, octets) = match plan.bulk.until {
         Until::Elapsed(time) => (Some(time.as_secs_f64()), None),
         Until::Octets(each) => (None, Some(each.saturating_mul(plan.bulk.streams.into()))),
@@ -74,9 +74,9 @@ fn config(plan: &Plan) -> Value {
         "block": plan.bulk.block,
         "omit": plan.bulk.omit.as_secs_f64(),
         "interval": plan.bulk.interval.as_secs_f64(),
-        "mss": plan.bulk.opening.mss,
-        "congestion": plan.bulk.opening.congestion,
-        "no_delay": plan.bulk.opening.nagle == Nagle::Off,
+        "mss": plan.bulk.options.mss,
+        "congestion": plan.bulk.options.congestion,
+        "no_delay": plan.bulk.options.nagle == Nagle::Off,
     })
 }
 
@@ -105,10 +105,10 @@ fn sample(sample: &Sample) -> Value {
         "sent": sample.moved.sent,
         "received": sample.moved.received,
         "omitted": sample.omitted,
-        "retransmits": sample.gauge.and_then(|gauge| gauge.retransmits),
-        "cwnd": sample.gauge.map(|gauge| gauge.cwnd),
-        "rwnd": sample.gauge.map(|gauge| gauge.rwnd),
-        "rtt": sample.gauge.and_then(|gauge| gauge.rtt).map(|rtt| rtt.as_secs_f64()),
+        "retransmits": sample.sender_stats.and_then(|sender_stats| sender_stats.retransmits),
+        "cwnd": sample.sender_stats.map(|sender_stats| sender_stats.cwnd),
+        "rwnd": sample.sender_stats.map(|sender_stats| sender_stats.rwnd),
+        "rtt": sample.sender_stats.and_then(|sender_stats| sender_stats.rtt).map(|rtt| rtt.as_secs_f64()),
         "limited": shares(&sample.shares),
     })
 }

@@ -6,19 +6,19 @@ use std::time::Duration;
 use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 
-use super::{Outcome, Plan, Ran, StreamOutcome};
+use super::{BulkPlan, Outcome, Ran, StreamOutcome};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 
 /// The whole table.
-pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
+pub(super) fn text(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     let outcome = &ran.outcome;
     let headline = format!(
         "whimbrel {}  {}  over {}{}\n",
         env!("CARGO_PKG_VERSION"),
         ran.target,
-        plan.ground.typed,
-        output::on_shards(&plan.ground)
+        plan.setup.typed,
+        output::on_shards(&plan.setup)
     );
     let mut text = wrap(&headline, 4);
     let directions: &[Direction] = match plan.bulk.direction {
@@ -80,7 +80,7 @@ fn totals(outcome: &Outcome, direction: Direction) -> String {
     for (number, stream) in of_direction(outcome, direction) {
         let name = (number + 1).to_string();
         let octets = stream.counted(direction);
-        let again = stream.samples.last().and_then(|sample| sample.gauge?.retransmits);
+        let again = stream.samples.last().and_then(|sample| sample.sender_stats?.retransmits);
         own += octets;
         line(&name, (octets, here), again.filter(|_| is_send(direction)), ours);
         if let Some((octets, seconds)) = stream.counted_there(direction) {
@@ -132,8 +132,8 @@ fn short(octets: u64) -> String {
 
 /// What the sender knew; `last` is how much it had sent again before.
 fn sender(sample: &Sample, last: &mut u64) -> String {
-    let Some(gauge) = sample.gauge else { return String::new() };
-    let retransmits = gauge.retransmits.map_or_else(
+    let Some(sender_stats) = sample.sender_stats else { return String::new() };
+    let retransmits = sender_stats.retransmits.map_or_else(
         || "-".into(),
         |count| {
             let fresh = count.saturating_sub(*last);
@@ -143,9 +143,9 @@ fn sender(sample: &Sample, last: &mut u64) -> String {
     );
     format!(
         " {retransmits:>4} {:>5} {:>5} {:>7} {}",
-        short(gauge.cwnd),
-        short(gauge.rwnd),
-        gauge.rtt.map_or("-".into(), quantity::show),
+        short(sender_stats.cwnd),
+        short(sender_stats.rwnd),
+        sender_stats.rtt.map_or("-".into(), quantity::show),
         if sample.omitted { String::new() } else { limited(&sample.shares) }
     )
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::{Mode, Plan, judged};
+use super::{CrrPlan, Mode, judged};
 use crate::drive::{Ran, StackState};
 use crate::load::{Outcome, of_some, runs};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 
 /// The table, with a line above that says what was measured.
-pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
+pub(super) fn text(plan: &CrrPlan, ran: &Ran<Outcome>) -> String {
     let record = &ran.outcome.record;
     let latency = &record.corrected;
     let micros = |nanos: f64| {
@@ -23,8 +23,8 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
         env!("CARGO_PKG_VERSION"),
         plan.mode.name().to_uppercase(),
         ran.target,
-        plan.ground.typed,
-        output::on_shards(&plan.ground)
+        plan.setup.typed,
+        output::on_shards(&plan.setup)
     );
     let mut text = wrap(&headline, 4);
     text += &wrap(&sureness(plan, &ran.outcome), 4);
@@ -65,7 +65,7 @@ pub(super) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
 }
 
 /// The runs, if there are several, and how sure their mean is.
-fn sureness(plan: &Plan, outcome: &Outcome) -> String {
+fn sureness(plan: &CrrPlan, outcome: &Outcome) -> String {
     let Some((sure, rates)) = judged(plan, outcome) else { return String::new() };
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let half = sure.level.half_width(&rates).unwrap_or(f64::INFINITY);
@@ -84,11 +84,11 @@ fn sureness(plan: &Plan, outcome: &Outcome) -> String {
 }
 
 /// The sizes of the client's buffers; the kernel chooses its own as it goes.
-fn buffers(plan: &Plan, ran: &Ran<Outcome>) -> (String, String) {
+fn buffers(plan: &CrrPlan, ran: &Ran<Outcome>) -> (String, String) {
     match ran.client {
         None => ("auto".into(), "auto".into()),
         Some(_) => {
-            let tunables = &plan.ground.rules.tunables;
+            let tunables = &plan.setup.rules.tunables;
             (tunables.send_buffer.to_string(), tunables.recv_buffer.to_string())
         }
     }
@@ -99,7 +99,7 @@ fn counted(state: &Option<StackState>, count: impl Fn(&StackState) -> u64) -> St
 }
 
 /// How many of the connections took the place of one in TIME-WAIT, at whoever kept it.
-fn reused(plan: &Plan, ran: &Ran<Outcome>) -> String {
+fn reused(plan: &CrrPlan, ran: &Ran<Outcome>) -> String {
     // Stacks count over all runs.
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
     let opened: u64 = runs.map(|run| run.record.opened).sum();

@@ -17,12 +17,12 @@ use super::port::{ClientPort, Watcher};
 use super::{Job, Ran, StackState, nobody};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
-use crate::options::Ground;
+use crate::options::StackSetup;
 use crate::shards::{self, EndsAll};
 
 pub(super) fn run<J: Job>(
     job: &mut J,
-    ground: &Ground,
+    setup: &StackSetup,
     target: Endpoint,
     stop: &Stop,
 ) -> Result<Ran<J::Outcome>, Failure>
@@ -30,12 +30,12 @@ where
     J::Client<Shard>: Send,
 {
     let to = (target, stop);
-    match &ground.wire {
+    match &setup.wire {
         WireSpec::Tun(config) | WireSpec::Tap(config) => {
-            drive_queues(job, ground, Tun::open_queues(config)?, to)
+            drive_queues(job, setup, Tun::open_queues(config)?, to)
         }
-        WireSpec::Packet(config) => drive_queues(job, ground, PacketWire::open_fanout(config)?, to),
-        WireSpec::Unix(config) => drive_queues(job, ground, vec![UnixWire::open(config)?], to),
+        WireSpec::Packet(config) => drive_queues(job, setup, PacketWire::open_fanout(config)?, to),
+        WireSpec::Unix(config) => drive_queues(job, setup, vec![UnixWire::open(config)?], to),
         WireSpec::Pcap(_) => {
             let text = "a capture answers nobody: serve and pcap replay one";
             Err(Failure::usage("--wire", text))
@@ -50,29 +50,29 @@ pub(crate) type SteeringOf<D> = fn(&D) -> SteeringCounters;
 /// Drives a shard at each of these queues.
 fn drive_queues<J: Job, D: Device + Send>(
     job: &mut J,
-    ground: &Ground,
+    setup: &StackSetup,
     mut devices: Vec<D>,
     to: (Endpoint, &Stop),
 ) -> Result<Ran<J::Outcome>, Failure>
 where
     J::Client<Shard>: Send,
 {
-    ground.wire.dad().check(&mut devices, ground.wire.addresses()).map_err(Failure::run)?;
+    setup.wire.dad().check(&mut devices, setup.wire.addresses()).map_err(Failure::run)?;
     let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
     let wakers = wakers.map_err(Failure::run)?;
     if devices.len() == 1 {
         let devices = devices.into_iter().zip(wakers).collect();
-        return drive(job, ground, (devices, |_| SteeringCounters::default()), to);
+        return drive(job, setup, (devices, |_| SteeringCounters::default()), to);
     }
     let devices = Steered::join(devices, &wakers).into_iter().zip(wakers).collect();
-    drive(job, ground, (devices, |device| *device.steering()), to)
+    drive(job, setup, (devices, |device| *device.steering()), to)
 }
 
 /// Drives a shard at each of these devices, on a thread of its own; `steering` is what came in by the
 /// wrong one.
 fn drive<J: Job, D: Device + Send>(
     job: &mut J,
-    ground: &Ground,
+    setup: &StackSetup,
     (devices, steering): (Vec<(D, Waker)>, SteeringOf<D>),
     (target, stop): (Endpoint, &Stop),
 ) -> Result<Ran<J::Outcome>, Failure>
@@ -82,26 +82,25 @@ where
     let Some(capabilities) = devices.first().map(|(device, _)| device.capabilities()) else {
         return Err(nobody());
     };
-    let parts =
-        (0..u32::from(ground.shards)).map(|number| Part { number, of: ground.shards.into() });
+    let parts = (0..u32::from(setup.shards)).map(|number| Part { number, of: setup.shards.into() });
     let clients: Vec<_> = parts.map(|part| job.client(target, part)).collect();
     let mut watcher = Watcher::new(job, &clients, stop);
-    let secrets = ground.secrets()?;
+    let secrets = setup.secrets()?;
     let clock = Clock::start();
-    let open = |plan: &CapturePlan| plan.open(&ground.typed, capabilities.medium, Some(clock));
-    let taps = capture::spread(ground.pcap.as_ref().map(open).transpose()?, devices.len());
+    let open = |plan: &CapturePlan| plan.open(&setup.typed, capabilities.medium, Some(clock));
+    let taps = capture::spread(setup.pcap.as_ref().map(open).transpose()?, devices.len());
     let mut loaders = Vec::new();
     for (((device, waker), client), tap) in devices.into_iter().zip(clients).zip(taps) {
         let number = loaders.len();
-        let shard = shard(ground, &device, &secrets)?;
-        let port = ClientPort::<J>::new(client, watcher.board(), number);
+        let shard = shard(setup, &device, &secrets)?;
+        let port = ClientPort::<J>::new(client, watcher.shared(), number);
         let worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
         loaders.push(Loader { number, worker, clock, waker });
     }
     let ended = thread::scope(|scope| {
         let threads: Vec<_> = loaders
             .into_iter()
-            .map(|loader| scope.spawn(move || loader.run(ground, stop)))
+            .map(|loader| scope.spawn(move || loader.run(setup, stop)))
             .collect();
         let watched = {
             let _whatever_happens = EndsAll(stop);
@@ -123,19 +122,19 @@ where
         links: None,
         steering: sum,
         target,
-        seed: ground.seed,
+        seed: setup.seed,
         offloads: Some(capabilities),
         effort: None,
     })
 }
 
-fn shard(ground: &Ground, device: &impl Device, secrets: &Secrets) -> Result<Shard, Failure> {
+fn shard(setup: &StackSetup, device: &impl Device, secrets: &Secrets) -> Result<Shard, Failure> {
     Shard::new(ShardConfig {
-        tunables: ground.rules.tunables.clone(),
+        tunables: setup.rules.tunables.clone(),
         secrets: *secrets,
         capabilities: device.capabilities(),
-        addresses: ground.wire.addresses().to_vec(),
-        routes: ground.wire.routes(),
+        addresses: setup.wire.addresses().to_vec(),
+        routes: setup.wire.routes(),
     })
     .map_err(Failure::run)
 }
@@ -158,10 +157,10 @@ struct Ended<J: Job, D> {
 
 impl<J: Job, D: Device> Loader<J, D> {
     /// Runs on this thread until `stop` is set, then lets everything go.
-    fn run(self, ground: &Ground, stop: &Stop) -> Result<Ended<J, D>, Failure> {
+    fn run(self, setup: &StackSetup, stop: &Stop) -> Result<Ended<J, D>, Failure> {
         let _whatever_happens = EndsAll(stop);
         let Self { number, mut worker, clock, waker } = self;
-        shards::pin(&ground.processors, number)?;
+        shards::pin(&setup.processors, number)?;
         worker.run(stop).map_err(Failure::run)?;
         let tap = worker.take_tap();
         let (device, mut shard, port) = worker.into_parts();

@@ -31,7 +31,7 @@ pub(super) fn run<J: Job>(
         clock: Clock::start(),
     };
     let watch = |client: &J::Client<KernelNet>, net: &KernelNet, now| {
-        if job.is_followed() && job.watch(&[J::course(client, Some(net), now)]) == Watch::End {
+        if job.is_followed() && job.watch(&[J::progress(client, Some(net), now)]) == Watch::End {
             stop.set();
         }
     };

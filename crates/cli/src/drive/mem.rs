@@ -15,13 +15,13 @@ use super::port::{ClientPort, ServerPort, Watcher};
 use super::{Job, Ran, StackState, nobody};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
-use crate::options::{ClockKind, Ground};
+use crate::options::{ClockKind, StackSetup};
 use crate::shards::{self, EndsAll};
 use crate::wires::{CLIENT, SERVER, address};
 
 pub(super) fn run<J: Job>(
     job: &mut J,
-    ground: &Ground,
+    setup: &StackSetup,
     link: &LinkConfig,
     stop: &Stop,
 ) -> Result<Ran<J::Outcome>, Failure>
@@ -30,12 +30,12 @@ where
     J::Server<Shard>: Send,
 {
     // Virtual time is for runs that repeat: without a seed it has one all the same.
-    let seed = match (ground.seed, ground.clock) {
+    let seed = match (setup.seed, setup.clock) {
         (Some(seed), _) => seed,
         (None, ClockKind::Virtual) => 1,
         (None, ClockKind::Real) => entropy::seed().map_err(Failure::run)?,
     };
-    let (time, clock) = match ground.clock {
+    let (time, clock) = match setup.clock {
         ClockKind::Real => {
             let clock = Clock::start();
             (MemTime::Real(clock), Some(clock))
@@ -43,35 +43,34 @@ where
         ClockKind::Virtual => (MemTime::Virtual(Instant::ZERO), None),
     };
     let target = Endpoint::new(address(SERVER), PORT);
-    let parts =
-        (0..u32::from(ground.shards)).map(|number| Part { number, of: ground.shards.into() });
+    let parts = (0..u32::from(setup.shards)).map(|number| Part { number, of: setup.shards.into() });
     let clients: Vec<_> = parts.map(|part| job.client(target, part)).collect();
     let mut watcher = Watcher::new(job, &clients, stop);
     let mut hosts = Vec::new();
     for (queue, client) in (0..).zip(clients) {
-        let host = |host| shard(ground, link, seed, (host, queue));
+        let host = |host| shard(setup, link, seed, (host, queue));
         let (near, mut far) = (host(CLIENT)?, host(SERVER)?);
         let listener = far.listen(target, BACKLOG).map_err(Failure::run)?;
         far.set_fast_open(listener, job.fast_opens());
-        let client = ClientPort::<J>::new(client, watcher.board(), queue.into());
+        let client = ClientPort::<J>::new(client, watcher.shared(), queue.into());
         hosts.push(((near, client), (far, ServerPort(job.server()))));
     }
-    let pairs = match (ground.shards, hosts.pop()) {
+    let pairs = match (setup.shards, hosts.pop()) {
         (1, Some(only)) => vec![MemPair::new(link, seed, only, time)],
         (_, last) => {
             hosts.extend(last);
             MemPair::shards(link, seed, hosts, time).map_err(Failure::run)?
         }
     };
-    let open = |plan: &CapturePlan| plan.open(&ground.typed, Medium::Ip, clock);
-    let taps = capture::spread(ground.pcap.as_ref().map(open).transpose()?, pairs.len());
+    let open = |plan: &CapturePlan| plan.open(&setup.typed, Medium::Ip, clock);
+    let taps = capture::spread(setup.pcap.as_ref().map(open).transpose()?, pairs.len());
     let mut pairs: Vec<_> =
         pairs.into_iter().zip(taps).map(|(pair, tap)| pair.with_tap(tap)).collect();
     match clock {
         None => MemPair::run_in_turn(&mut pairs, stop, |now| watcher.look(job, now)),
         Some(clock) => {
             let watch = || watcher.stay(job, (|| clock.now(), stop));
-            run_on_threads(&mut pairs, ground, stop, watch)?;
+            run_on_threads(&mut pairs, setup, stop, watch)?;
         }
     }
     conclude(job, pairs, (link, seed))
@@ -80,13 +79,13 @@ where
 /// Runs each pair on a thread of its own, and `watch` on this one, until `stop` is set.
 fn run_on_threads<A: Port + Send, B: Port + Send>(
     pairs: &mut [MemPair<A, B>],
-    ground: &Ground,
+    setup: &StackSetup,
     stop: &Stop,
     watch: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let run = |(number, pair): (usize, &mut MemPair<A, B>)| {
         let _whatever_happens = EndsAll(stop);
-        shards::pin(&ground.processors, number)?;
+        shards::pin(&setup.processors, number)?;
         pair.run(stop).map_err(Failure::run)
     };
     let run = &run;
@@ -135,20 +134,20 @@ fn conclude<J: Job, B: Port>(
 
 /// One of the shards of a host: that at this queue.
 fn shard(
-    ground: &Ground,
+    setup: &StackSetup,
     link: &LinkConfig,
     seed: u64,
     (host, queue): (u8, u16),
 ) -> Result<Shard, Failure> {
-    let more = ground.more.iter().filter(|more| host == CLIENT && **more != address(CLIENT));
+    let more = setup.more.iter().filter(|more| host == CLIENT && **more != address(CLIENT));
     let addresses = std::iter::once(address(host)).chain(more.copied());
     let addresses = addresses.map(|addr| InterfaceAddress { addr, prefix_len: 24 });
-    let steering = match ground.shards {
+    let steering = match setup.shards {
         1 => Steering::None,
         queues => Steering::Computable { queue, queues },
     };
     Shard::new(ShardConfig {
-        tunables: ground.rules.tunables.clone(),
+        tunables: setup.rules.tunables.clone(),
         // Nobody but this process is there to guess what the keys keep.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
         capabilities: Capabilities { steering, ..mem_capabilities(link) },

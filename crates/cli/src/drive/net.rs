@@ -4,8 +4,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
-use whimbrel_apps::transport::{Gauge, Limited, Opening, PortShortage, Standing, Unopened};
-use whimbrel_apps::{Happening, Reading, Transport, Trouble};
+use whimbrel_apps::transport::{
+    ConnectOptions, Limited, OpenError, PortShortage, SenderStats, StackUsage,
+};
+use whimbrel_apps::{ConnError, Reading, Transport, TransportEvent};
 use whimbrel_io::KernelSockets;
 use whimbrel_io::kernel::{
     KernelEvent, KernelInfo, KernelListener, KernelOptions, Received, SocketId,
@@ -66,9 +68,9 @@ impl Transport for KernelNet {
     fn connect(
         &mut self,
         remote: Endpoint,
-        how: &Opening,
+        how: &ConnectOptions,
         first: &mut Bytes,
-    ) -> Result<SocketId, Unopened> {
+    ) -> Result<SocketId, OpenError> {
         let options = KernelOptions {
             local: how.local,
             no_delay: how.nagle == Nagle::Off,
@@ -87,8 +89,8 @@ impl Transport for KernelNet {
         self.sockets.accept(listener).ok()
     }
 
-    fn send(&mut self, id: SocketId, data: &mut Bytes) -> Result<usize, Trouble> {
-        self.sockets.send(id, data).map_err(|error| trouble(&error))
+    fn send(&mut self, id: SocketId, data: &mut Bytes) -> Result<usize, ConnError> {
+        self.sockets.send(id, data).map_err(|error| conn_error(&error))
     }
 
     fn recv(&mut self, id: SocketId) -> Reading {
@@ -96,7 +98,7 @@ impl Transport for KernelNet {
             Ok(Received::Data(octets)) => Reading::Data(octets),
             Ok(Received::Pending) => Reading::Pending,
             Ok(Received::End) => Reading::End,
-            Err(error) => Reading::Failed(trouble(&error)),
+            Err(error) => Reading::Failed(conn_error(&error)),
         }
     }
 
@@ -112,14 +114,16 @@ impl Transport for KernelNet {
         self.sockets.abort(id);
     }
 
-    fn poll_event(&mut self) -> Option<Happening<Self>> {
+    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
         match self.sockets.poll_event() {
             Ok(event) => event.map(|event| match event {
-                KernelEvent::Accepted(listener) => Happening::Accepted(listener),
-                KernelEvent::Connected(id) => Happening::Connected(id),
-                KernelEvent::Readable(id) => Happening::Readable(id),
-                KernelEvent::Writable(id) => Happening::Writable(id),
-                KernelEvent::Failed(id, error) => Happening::Closed(id, Some(trouble(&error))),
+                KernelEvent::Accepted(listener) => TransportEvent::Accepted(listener),
+                KernelEvent::Connected(id) => TransportEvent::Connected(id),
+                KernelEvent::Readable(id) => TransportEvent::Readable(id),
+                KernelEvent::Writable(id) => TransportEvent::Writable(id),
+                KernelEvent::Failed(id, error) => {
+                    TransportEvent::Closed(id, Some(conn_error(&error)))
+                }
             }),
             Err(error) => {
                 self.broken = Some(error);
@@ -128,8 +132,8 @@ impl Transport for KernelNet {
         }
     }
 
-    fn gauge(&self, id: SocketId) -> Option<Gauge> {
-        self.sockets.info(id).ok().map(|info| gauge(&info))
+    fn sender_stats(&self, id: SocketId) -> Option<SenderStats> {
+        self.sockets.info(id).ok().map(|info| sender_stats(&info))
     }
 
     fn retransmits(&self) -> Option<u64> {
@@ -137,10 +141,10 @@ impl Transport for KernelNet {
     }
 
     /// Of all that this machine's kernel has, whoever's it is: two short files of its own.
-    fn standing(&self) -> Option<Standing> {
+    fn stack_usage(&self) -> Option<StackUsage> {
         let (time_wait, (first, last)) = (proc::time_wait()?, proc::ports()?);
         let ports = u64::from(last.saturating_sub(first)) + 1;
-        Some(Standing { time_wait: time_wait.into(), ports_in_use: None, ports })
+        Some(StackUsage { time_wait: time_wait.into(), ports_in_use: None, ports })
     }
 
     fn local(&self, id: SocketId) -> Option<Endpoint> {
@@ -151,7 +155,7 @@ impl Transport for KernelNet {
         self.sockets.remote(id).ok()
     }
 
-    fn adjust(&mut self, id: SocketId, how: &Opening) {
+    fn adjust(&mut self, id: SocketId, how: &ConnectOptions) {
         let options = KernelOptions {
             no_delay: how.nagle == Nagle::Off,
             congestion: how.congestion.clone(),
@@ -167,8 +171,8 @@ impl Transport for KernelNet {
     }
 }
 
-fn gauge(info: &KernelInfo) -> Gauge {
-    Gauge {
+fn sender_stats(info: &KernelInfo) -> SenderStats {
+    SenderStats {
         retransmits: Some(info.retransmits.into()),
         acked: info.acked,
         cwnd: u64::from(info.cwnd) * u64::from(info.mss),
@@ -184,33 +188,35 @@ fn gauge(info: &KernelInfo) -> Gauge {
     }
 }
 
-fn unopened(error: &io::Error) -> Unopened {
+fn unopened(error: &io::Error) -> OpenError {
     match (error.kind(), proc::ports()) {
-        (io::ErrorKind::AddrNotAvailable, Some((first, last))) => Unopened::Ports(PortShortage {
+        (io::ErrorKind::AddrNotAvailable, Some((first, last))) => OpenError::Ports(PortShortage {
             first,
             last,
             in_use: None,
             waiting: proc::time_wait(),
             next: None,
         }),
-        _ => Unopened::Other(trouble(error)),
+        _ => OpenError::Other(conn_error(error)),
     }
 }
 
-fn trouble(error: &io::Error) -> Trouble {
+fn conn_error(error: &io::Error) -> ConnError {
     // EMFILE and ENFILE: the process, or the system, has no descriptor left.
     if matches!(error.raw_os_error(), Some(24 | 23)) {
-        return Trouble::TooMany;
+        return ConnError::TooMany;
     }
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => Trouble::Refused,
+        io::ErrorKind::ConnectionRefused => ConnError::Refused,
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
-        | io::ErrorKind::BrokenPipe => Trouble::Reset,
-        io::ErrorKind::TimedOut => Trouble::TimedOut,
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Trouble::Unreachable,
-        io::ErrorKind::AddrNotAvailable => Trouble::PortsExhausted,
-        io::ErrorKind::NotConnected => Trouble::EndedEarly,
-        _ => Trouble::System,
+        | io::ErrorKind::BrokenPipe => ConnError::Reset,
+        io::ErrorKind::TimedOut => ConnError::TimedOut,
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            ConnError::Unreachable
+        }
+        io::ErrorKind::AddrNotAvailable => ConnError::PortsExhausted,
+        io::ErrorKind::NotConnected => ConnError::EndedEarly,
+        _ => ConnError::System,
     }
 }

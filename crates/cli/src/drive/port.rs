@@ -15,9 +15,9 @@ use super::{BUDGET, Job, Watch};
 use crate::failure::{Failure, tell_conflict};
 
 /// Where the clients tell how far they are, and that they are done.
-pub(super) struct Board<C> {
+pub(super) struct ClientProgress<C> {
     /// What each told last, until somebody looked.
-    courses: Vec<Mutex<Option<C>>>,
+    progress: Vec<Mutex<Option<C>>>,
     is_followed: bool,
     /// How many are under way.
     left: AtomicUsize,
@@ -27,57 +27,58 @@ pub(super) struct Board<C> {
 
 /// Whoever watches all clients.
 pub(super) struct Watcher<C> {
-    board: Arc<Board<C>>,
+    shared: Arc<ClientProgress<C>>,
     latest: Vec<C>,
     next: Instant,
 }
 
 impl<C: Send> Watcher<C> {
     /// Watches these clients, and the last of them that is done sets `done`.
-    pub(super) fn new<J: Job<Course = C>>(
+    pub(super) fn new<J: Job<Progress = C>>(
         job: &J,
         clients: &[J::Client<Shard>],
         done: &Stop,
     ) -> Self {
-        let board = Board {
-            courses: clients.iter().map(|_| Mutex::default()).collect(),
+        let shared = ClientProgress {
+            progress: clients.iter().map(|_| Mutex::default()).collect(),
             is_followed: job.is_followed(),
             left: AtomicUsize::new(clients.len()),
             done: done.clone(),
         };
-        let latest = clients.iter().map(|client| J::course(client, None, Instant::ZERO)).collect();
-        Self { board: Arc::new(board), latest, next: Instant::ZERO }
+        let latest =
+            clients.iter().map(|client| J::progress(client, None, Instant::ZERO)).collect();
+        Self { shared: Arc::new(shared), latest, next: Instant::ZERO }
     }
 
     /// Where they tell.
-    pub(super) fn board(&self) -> Arc<Board<C>> {
-        Arc::clone(&self.board)
+    pub(super) fn shared(&self) -> Arc<ClientProgress<C>> {
+        Arc::clone(&self.shared)
     }
 
     /// Tells `job` how far all are, if it is time to, and somebody wants to know. Ends all if they
     /// are to end.
-    pub(super) fn look(&mut self, job: &mut impl Job<Course = C>, now: Instant) {
-        if !self.board.is_followed || now < self.next {
+    pub(super) fn look(&mut self, job: &mut impl Job<Progress = C>, now: Instant) {
+        if !self.shared.is_followed || now < self.next {
             return;
         }
         self.next = now + WATCH;
-        for (latest, told) in self.latest.iter_mut().zip(&self.board.courses) {
-            if let Some(course) = lock(told).take() {
-                *latest = course;
+        for (latest, told) in self.latest.iter_mut().zip(&self.shared.progress) {
+            if let Some(progress) = lock(told).take() {
+                *latest = progress;
             }
         }
         if job.watch(&self.latest) == Watch::End {
-            self.board.done.set();
+            self.shared.done.set();
         }
     }
 
     /// Looks until `stop` is set, on a thread that has nothing else to do.
     pub(super) fn stay(
         &mut self,
-        job: &mut impl Job<Course = C>,
+        job: &mut impl Job<Progress = C>,
         (now, stop): (impl Fn() -> Instant, &Stop),
     ) -> Result<(), Failure> {
-        let timeout = self.board.is_followed.then_some(WATCH);
+        let timeout = self.shared.is_followed.then_some(WATCH);
         while !stop.is_set() {
             ppoll(&mut [PollFd::new(stop, Interest::Read)], timeout).map_err(Failure::run)?;
             self.look(job, now());
@@ -89,15 +90,15 @@ impl<C: Send> Watcher<C> {
 /// A client of one shard.
 pub(super) struct ClientPort<J: Job> {
     pub(super) client: J::Client<Shard>,
-    board: Arc<Board<J::Course>>,
+    shared: Arc<ClientProgress<J::Progress>>,
     /// The shard's.
     number: usize,
     next_course: Instant,
-    life: Life,
+    state: ClientState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Life {
+enum ClientState {
     Running,
     Done,
 }
@@ -105,17 +106,17 @@ enum Life {
 impl<J: Job> ClientPort<J> {
     pub(super) fn new(
         client: J::Client<Shard>,
-        board: Arc<Board<J::Course>>,
+        shared: Arc<ClientProgress<J::Progress>>,
         number: usize,
     ) -> Self {
-        Self { client, board, number, next_course: Instant::ZERO, life: Life::Running }
+        Self { client, shared, number, next_course: Instant::ZERO, state: ClientState::Running }
     }
 
     fn tell(&mut self, shard: &Shard, now: Instant) {
-        let Some(place) = self.board.courses.get(self.number) else { return };
-        let course = J::course(&self.client, Some(shard), now);
+        let Some(place) = self.shared.progress.get(self.number) else { return };
+        let progress = J::progress(&self.client, Some(shard), now);
         // Another one's course is dropped after the lock is.
-        let _replaced = lock(place).replace(course);
+        let _replaced = lock(place).replace(progress);
         self.next_course = now + WATCH;
     }
 }
@@ -127,14 +128,14 @@ impl<J: Job> Port for ClientPort<J> {
 
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         let more = self.client.poll(shard, now, BUDGET);
-        let is_done = self.client.is_done() && self.life == Life::Running;
-        if self.board.is_followed && (is_done || now >= self.next_course) {
+        let is_done = self.client.is_done() && self.state == ClientState::Running;
+        if self.shared.is_followed && (is_done || now >= self.next_course) {
             self.tell(shard, now);
         }
         if is_done {
-            self.life = Life::Done;
-            if self.board.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-                self.board.done.set();
+            self.state = ClientState::Done;
+            if self.shared.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                self.shared.done.set();
             }
         }
         Activity::busy_if(more)

@@ -2,8 +2,8 @@
 
 use hdrhistogram::Histogram;
 use whimbrel_apps::condition::{Figure, Measure};
-use whimbrel_apps::load::{Close, Finished, Runs};
-use whimbrel_apps::{Record, Transport, Trouble};
+use whimbrel_apps::load::{Finished, Runs, Unfinished};
+use whimbrel_apps::{ConnError, Record, Transport};
 
 use crate::failure::Failure;
 use crate::quantity;
@@ -14,7 +14,7 @@ pub(crate) struct Outcome {
     /// What it measured.
     pub(crate) record: Record,
     /// What was under way at its end.
-    pub(crate) left: Close,
+    pub(crate) left: Unfinished,
     /// The runs before it.
     pub(crate) earlier: Vec<Self>,
 }
@@ -63,14 +63,14 @@ impl Outcome {
         if record.answered() > 0 {
             return Ok(());
         }
-        match record.troubles.iter().max_by_key(|(_, count)| **count) {
-            Some((trouble, count)) => {
-                let ports = record.shortage.filter(|_| *trouble == Trouble::PortsExhausted);
+        match record.conn_errors.iter().max_by_key(|(_, count)| **count) {
+            Some((conn_error, count)) => {
+                let ports = record.shortage.filter(|_| *conn_error == ConnError::PortsExhausted);
                 let ports = ports.map_or_else(String::new, |ports| format!(", {ports}"));
                 Err(Failure::run(format!(
-                    "{target}: no response ({trouble}, {}{ports}): {}",
+                    "{target}: no response ({conn_error}, {}{ports}): {}",
                     if *count == 1 { "once".into() } else { format!("{count} times") },
-                    trouble.remedy()
+                    conn_error.remedy()
                 )))
             }
             None => Err(Failure::run(format!(

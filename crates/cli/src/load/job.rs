@@ -10,23 +10,23 @@ use whimbrel_apps::{Model, Part, Transport};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
-use super::course::{Course, Life};
+use super::agreement::ShardAgreement;
+use super::control::LoadControl;
 use super::figures::Outcome;
 use super::json;
-use super::meeting::Meeting;
-use super::plan::Plan;
-use super::reins::Reins;
+use super::plan::LoadRunPlan;
+use super::progress::{LoadProgress, RunState};
 use super::screen::Screen;
 use crate::drive::{Job, Watch};
 use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
-use crate::report::Report;
+use crate::report::Reporter;
 
 /// Runs of a load, of which a part is each shard's, and the server that they need if nobody else is
 /// there.
 pub(crate) struct RunsJob<'p, O> {
     /// What each run does; its target is set when it is known.
-    pub(crate) load: &'p load::Plan,
+    pub(crate) load: &'p load::LoadPlan,
     /// How often that is.
     pub(crate) repeat: Repeat,
     /// What it is that rates count.
@@ -34,11 +34,11 @@ pub(crate) struct RunsJob<'p, O> {
     /// Who serves it.
     pub(crate) opposite: &'p O,
     /// Whoever follows it.
-    pub(crate) told: Told<'p>,
+    pub(crate) reporter: LoadReporter<'p>,
     /// Where shards agree how often to run.
-    pub(crate) council: Arc<Meeting>,
+    pub(crate) agreement: Arc<ShardAgreement>,
     /// What is wanted of it while it runs, if somebody can say so. In virtual time nobody can.
-    pub(crate) reins: Option<Arc<Reins>>,
+    pub(crate) control: Option<Arc<LoadControl>>,
 }
 
 /// Whoever serves a load in this process.
@@ -51,8 +51,8 @@ pub(crate) trait Opposite {
 }
 
 /// Whoever follows a load, and what they know already.
-pub(crate) struct Told<'r> {
-    report: &'r mut Report,
+pub(crate) struct LoadReporter<'r> {
+    report: &'r mut Reporter,
     progress: Progress,
     /// Instead of a line of progress, if there is one.
     screen: Option<Screen>,
@@ -60,9 +60,13 @@ pub(crate) struct Told<'r> {
     next: (usize, usize),
 }
 
-impl<'r> Told<'r> {
+impl<'r> LoadReporter<'r> {
     /// Nothing was told yet.
-    pub(crate) fn new(report: &'r mut Report, screen: ScreenOptions, plan: &load::Plan) -> Self {
+    pub(crate) fn new(
+        report: &'r mut Reporter,
+        screen: ScreenOptions,
+        plan: &load::LoadPlan,
+    ) -> Self {
         let progress = report.progress(steps(plan), screen);
         Self { report, progress, screen: None, next: (0, 0) }
     }
@@ -78,18 +82,18 @@ impl<'r> Told<'r> {
     }
 
     /// Tells of what is over, and how it goes.
-    pub(crate) fn follow(&mut self, parts: &[Course], (until, unit): (Until, &str)) {
-        let Some(course) = Course::sum(parts) else { return };
-        for (number, run) in course.runs.iter().enumerate().skip(self.next.0) {
+    pub(crate) fn follow(&mut self, parts: &[LoadProgress], (until, unit): (Until, &str)) {
+        let Some(progress) = LoadProgress::sum(parts) else { return };
+        for (number, run) in progress.runs.iter().enumerate().skip(self.next.0) {
             self.intervals(&run.intervals, run.elapsed, run.whole());
-            if run.life == Life::UnderWay {
+            if run.state == RunState::UnderWay {
                 break;
             }
             self.next = (number + 1, 0);
         }
         match &mut self.screen {
-            Some(screen) => screen.show(course),
-            None => self.progress.show(course.steps(until), || course.line(unit)),
+            Some(screen) => screen.show(progress),
+            None => self.progress.show(progress.steps(until), || progress.line(unit)),
         }
     }
 
@@ -118,20 +122,20 @@ impl<'r> Told<'r> {
 impl<O: Opposite> Job for RunsJob<'_, O> {
     type Client<T: Transport> = Runs<T>;
     type Server<T: Transport> = O::Server<T>;
-    type Course = Course;
+    type Progress = LoadProgress;
     type Outcome = Outcome;
 
     fn client<T: Transport>(&self, target: Endpoint, part: Part) -> Runs<T> {
-        let runs = Runs::new(load::Plan { target, ..self.load.part(part) }, self.repeat);
-        let runs = match &self.reins {
+        let runs = Runs::new(load::LoadPlan { target, ..self.load.part(part) }, self.repeat);
+        let runs = match &self.control {
             None => runs,
-            Some(reins) => runs.steered_by(reins.clone(), part),
+            Some(control) => runs.steered_by(control.clone(), part),
         };
         match part.of {
             1 => runs,
             of => {
-                self.council.expect(of);
-                runs.in_council(self.council.clone(), part.number)
+                self.agreement.expect(of);
+                runs.in_council(self.agreement.clone(), part.number)
             }
         }
     }
@@ -148,16 +152,16 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
     }
 
     fn is_followed(&self) -> bool {
-        self.told.is_asked() || self.reins.is_some()
+        self.reporter.is_asked() || self.control.is_some()
     }
 
-    fn course<T: Transport>(client: &Runs<T>, net: Option<&T>, now: Instant) -> Course {
-        Course::of(client, net, now)
+    fn progress<T: Transport>(client: &Runs<T>, net: Option<&T>, now: Instant) -> LoadProgress {
+        LoadProgress::of(client, net, now)
     }
 
-    fn watch(&mut self, courses: &[Course]) -> Watch {
-        self.told.follow(courses, (self.load.until, self.unit));
-        match self.reins.as_ref().is_some_and(|reins| reins.has_ended()) {
+    fn watch(&mut self, progress: &[LoadProgress]) -> Watch {
+        self.reporter.follow(progress, (self.load.until, self.unit));
+        match self.control.as_ref().is_some_and(|control| control.has_ended()) {
             false => Watch::GoOn,
             true => Watch::End,
         }
@@ -170,12 +174,12 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
 
     fn conclude(&mut self, parts: Vec<Outcome>) -> Option<Outcome> {
         let outcome = Outcome::sum(parts)?;
-        self.told.finish(&outcome);
+        self.reporter.finish(&outcome);
         Some(outcome)
     }
 }
 
-impl Opposite for Plan {
+impl Opposite for LoadRunPlan {
     type Server<T: Transport> = HttpServer<FixedBody, T>;
 
     fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
@@ -184,7 +188,7 @@ impl Opposite for Plan {
 }
 
 /// How many steps of its bar a load has.
-fn steps(plan: &load::Plan) -> u64 {
+fn steps(plan: &load::LoadPlan) -> u64 {
     match plan.until {
         Until::Exchanges(count) => count,
         Until::Elapsed(time) => progress::steps(time),

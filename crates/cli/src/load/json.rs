@@ -9,13 +9,13 @@ use whimbrel_apps::transport::PortShortage;
 use whimbrel_apps::{Pace, Record};
 
 use super::figures::{Outcome, QUANTILES, of_some, seconds};
-use super::plan::Plan;
+use super::plan::LoadRunPlan;
 use crate::drive::Ran;
 use crate::{output, report};
 
 /// The document of a load.
-pub(crate) fn document(plan: &Plan, ran: &Ran<Outcome>) -> Value {
-    let mut document = output::document("whimbrel.load/1", &plan.ground, ran);
+pub(crate) fn document(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Value {
+    let mut document = output::document("whimbrel.load/1", &plan.setup, ran);
     let mut config = config(&plan.load);
     config.insert("url".into(), plan.url.as_ref().map(ToString::to_string).into());
     config.insert("method".into(), plan.method.clone().into());
@@ -39,7 +39,7 @@ pub(crate) fn pace(pace: Pace) -> Value {
 }
 
 /// What a load of any kind was told.
-pub(crate) fn config(plan: &load::Plan) -> Map<String, Value> {
+pub(crate) fn config(plan: &load::LoadPlan) -> Map<String, Value> {
     let (requests, duration) = match plan.until {
         Until::Exchanges(count) => (Some(count), None),
         Until::Elapsed(time) => (None, Some(time.as_secs_f64())),
@@ -82,7 +82,7 @@ pub(crate) fn results(outcome: &Outcome) -> Map<String, Value> {
     put("phases", phases.into_iter().collect::<Map<_, _>>().into());
     put("intervals", intervals(record));
     put("statuses", counts(&record.statuses));
-    put("errors", counts(&record.troubles));
+    put("errors", counts(&record.conn_errors));
     put("histogram", output::encode(&record.service).into());
     put("histogram_corrected", output::encode(&record.corrected).into());
     map

@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
-use super::course::Course;
-use super::plan::Plan;
-use super::reins::Reins;
+use super::control::LoadControl;
+use super::plan::LoadRunPlan;
+use super::progress::LoadProgress;
 use crate::options::ScreenOptions;
-use crate::report::Report;
+use crate::report::Reporter;
 
 /// None.
 pub(crate) enum Screen {}
 
 impl Screen {
-    pub(crate) const fn of(_: &Plan, _: (ScreenOptions, &Report), _: &Arc<Reins>) -> Option<Self> {
+    pub(crate) const fn of(
+        _: &LoadRunPlan,
+        _: (ScreenOptions, &Reporter),
+        _: &Arc<LoadControl>,
+    ) -> Option<Self> {
         None
     }
 
-    pub(crate) const fn show(&mut self, _: Course) {
+    pub(crate) const fn show(&mut self, _: LoadProgress) {
         match *self {}
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn document(outcome: &Outcome) -> String {
             "firstByte": triple(first),
         },
         "statusCodeDistribution": distribution(&record.statuses),
-        "errorDistribution": distribution(&record.troubles),
+        "errorDistribution": distribution(&record.conn_errors),
     });
     format!("{document:#}\n")
 }

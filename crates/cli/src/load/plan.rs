@@ -15,19 +15,19 @@ use whimbrel_wire::{Address, Endpoint};
 use super::url::Url;
 use super::{Arguments, Closer, Switch};
 use crate::failure::Failure;
-use crate::options::Ground;
+use crate::options::StackSetup;
 use crate::shards::Work;
 
 /// What is meant.
-pub(crate) struct Plan {
+pub(crate) struct LoadRunPlan {
     /// Where frames go.
-    pub(crate) ground: Ground,
+    pub(crate) setup: StackSetup,
     /// What is loaded, if it is not in this process.
     pub(crate) url: Option<Url>,
     /// Where that is.
     pub(crate) target: Option<Endpoint>,
     /// What the client does; its target is set when it is known.
-    pub(crate) load: load::Plan,
+    pub(crate) load: load::LoadPlan,
     /// How many threads share that.
     pub(crate) threads: u32,
     /// How often it does that.
@@ -42,22 +42,22 @@ pub(crate) struct Plan {
     pub(crate) pace: Pace,
 }
 
-impl Plan {
+impl LoadRunPlan {
     /// What `arguments` mean.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let url = arguments.url.as_deref().map(Url::parse).transpose();
         let url = url.map_err(|error| Failure::usage("URL", error))?;
         let work = work(arguments.connections, arguments.requests);
-        let mut ground =
-            arguments.ground.ground(arguments.url.as_deref(), &arguments.shorthands(), work)?;
+        let mut setup =
+            arguments.setup.setup(arguments.url.as_deref(), &arguments.shorthands(), work)?;
         let pace = arguments.pace.pace(arguments.url.as_deref())?;
         let is_timed = arguments.requests.is_none() || arguments.warmup.is_some();
         if is_timed && arguments.rate.is_none() && pace == Pace::default() {
-            ground.check_that_time_passes()?;
+            setup.check_that_time_passes()?;
         }
-        ground.add_addresses(&arguments.local_addr)?;
-        check_fast_open(arguments, &ground)?;
-        let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&ground.wire, end)));
+        setup.add_addresses(&arguments.local_addr)?;
+        check_fast_open(arguments, &setup)?;
+        let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&setup.wire, end)));
         let target = target.transpose()?;
         let close_by = match arguments.close {
             Closer::Server => CloseBy::Server,
@@ -65,8 +65,8 @@ impl Plan {
         };
         Ok(Self {
             load: load_plan(arguments, url.as_ref())?,
-            threads: threads(arguments, &ground.wire)?,
-            ground,
+            threads: threads(arguments, &setup.wire)?,
+            setup,
             target,
             url,
             repeat: Repeat::times(arguments.repeat, arguments.gap),
@@ -79,7 +79,7 @@ impl Plan {
 
     /// How many parts share the load, each on a thread of its own.
     pub(crate) fn parts(&self) -> u32 {
-        self.threads.max(self.ground.shards.into())
+        self.threads.max(self.setup.shards.into())
     }
 }
 
@@ -93,15 +93,15 @@ pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
 }
 
 /// Whether connections can open fast.
-fn check_fast_open(arguments: &Arguments, ground: &Ground) -> Result<(), Failure> {
-    let text = match &ground.wire {
+fn check_fast_open(arguments: &Arguments, setup: &StackSetup) -> Result<(), Failure> {
+    let text = match &setup.wire {
         _ if !arguments.fastopen => return Ok(()),
         WireSpec::Kernel if arguments.url.is_none() => {
             "over kernel: the server in this process takes no text of SYNs: give the URL of one that \
              does"
         }
         WireSpec::Kernel => return Ok(()),
-        _ if !ground.rules.tunables.fast_open_client => {
+        _ if !setup.rules.tunables.fast_open_client => {
             "net.inet.tcp.fastopen.client_enable is off: set it, or leave this out"
         }
         _ => return Ok(()),
@@ -136,7 +136,7 @@ fn is_reachable(wire: &WireSpec, end: Endpoint) -> bool {
     own.is_empty() || own.iter().any(|own| own.addr.is_v4() == end.addr.is_v4())
 }
 
-fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Failure> {
+fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan, Failure> {
     let expected = if arguments.method == "HEAD" { Expected::NoBody } else { Expected::Body };
     let until = match (arguments.requests, arguments.duration) {
         (Some(requests), _) => Until::Exchanges(requests),
@@ -148,7 +148,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::Plan, Fai
         (true, Closer::Client) => Ending::Client,
         (true, Closer::Rst) => Ending::Reset,
     };
-    Ok(load::Plan {
+    Ok(load::LoadPlan {
         // Whoever drives it says where the server is.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         exchange: Exchange { request: request(arguments, url)?, answer: Answer::Http(expected) },

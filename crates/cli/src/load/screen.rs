@@ -14,11 +14,11 @@ use ratatui::crossterm::terminal::size;
 use rustix::process::getpgrp;
 use rustix::termios::tcgetpgrp;
 
-use super::course::Course;
-use super::plan::Plan;
-use super::reins::Reins;
+use super::control::LoadControl;
+use super::plan::LoadRunPlan;
+use super::progress::LoadProgress;
 use crate::options::{ClockKind, ScreenOptions};
-use crate::report::{Form, Report};
+use crate::report::{Form, Reporter};
 use painter::Painter;
 use terminal::Terminal;
 
@@ -35,14 +35,14 @@ mod view;
 
 /// A screen on which a load is followed.
 pub(crate) struct Screen {
-    stage: Stage,
+    state: ScreenState,
 }
 
-enum Stage {
+enum ScreenState {
     /// Nothing is to be told yet: who fails to begin leaves the terminal alone.
     Waiting(Box<Painter>),
     Shown {
-        board: Arc<Board>,
+        feed: Arc<ScreenFeed>,
         /// Ends with the thread.
         gone: Receiver<()>,
     },
@@ -51,36 +51,37 @@ enum Stage {
 
 /// What the measuring threads tell the screen's.
 #[derive(Default)]
-struct Board {
+struct ScreenFeed {
     /// How far the load is, until somebody looked.
-    latest: Mutex<Option<Course>>,
+    latest: Mutex<Option<LoadProgress>>,
     is_over: AtomicBool,
 }
 
 impl Screen {
-    /// One for this load, which listens to `reins`, where there is a terminal for it.
+    /// One for this load, which listens to `control`, where there is a terminal for it.
     pub(crate) fn of(
-        plan: &Plan,
-        (options, report): (ScreenOptions, &Report),
-        reins: &Arc<Reins>,
+        plan: &LoadRunPlan,
+        (options, report): (ScreenOptions, &Reporter),
+        control: &Arc<LoadControl>,
     ) -> Option<Self> {
         let is_wanted = !options.no_tui
             && report.form() == Form::Text
             && !report.is_quiet()
-            && plan.ground.clock == ClockKind::Real;
-        (is_wanted && has_terminal())
-            .then(|| Self { stage: Stage::Waiting(Box::new(Painter::new(plan, reins.clone()))) })
+            && plan.setup.clock == ClockKind::Real;
+        (is_wanted && has_terminal()).then(|| Self {
+            state: ScreenState::Waiting(Box::new(Painter::new(plan, control.clone()))),
+        })
     }
 
     /// The load is as far as this.
-    pub(crate) fn show(&mut self, course: Course) {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Gone) {
-            Stage::Waiting(painter) => begin(painter),
-            stage => stage,
+    pub(crate) fn show(&mut self, progress: LoadProgress) {
+        self.state = match std::mem::replace(&mut self.state, ScreenState::Gone) {
+            ScreenState::Waiting(painter) => begin(painter),
+            state => state,
         };
-        if let Stage::Shown { board, .. } = &self.stage {
-            let mut latest = board.latest.lock().unwrap_or_else(PoisonError::into_inner);
-            let _older = latest.replace(course);
+        if let ScreenState::Shown { feed, .. } = &self.state {
+            let mut latest = feed.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            let _older = latest.replace(progress);
         }
     }
 }
@@ -88,8 +89,8 @@ impl Screen {
 /// The terminal is given back.
 impl Drop for Screen {
     fn drop(&mut self) {
-        if let Stage::Shown { board, gone } = &self.stage {
-            board.is_over.store(true, Ordering::Relaxed);
+        if let ScreenState::Shown { feed, gone } = &self.state {
+            feed.is_over.store(true, Ordering::Relaxed);
             // A terminal that was hung up may keep the thread for ever: the result does not wait for it.
             let _ = gone.recv_timeout(PATIENCE);
             terminal::give_back();
@@ -97,8 +98,8 @@ impl Drop for Screen {
     }
 }
 
-impl Board {
-    fn take(&self) -> Option<Course> {
+impl ScreenFeed {
+    fn take(&self) -> Option<LoadProgress> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -107,18 +108,18 @@ impl Board {
     }
 }
 
-fn begin(painter: Box<Painter>) -> Stage {
-    let Ok(terminal) = Terminal::enter() else { return Stage::Gone };
-    let board = Arc::new(Board::default());
+fn begin(painter: Box<Painter>) -> ScreenState {
+    let Ok(terminal) = Terminal::enter() else { return ScreenState::Gone };
+    let feed = Arc::new(ScreenFeed::default());
     let (alive, gone) = mpsc::channel();
-    let shown = Arc::clone(&board);
+    let shown = Arc::clone(&feed);
     let paint = move || {
         let _alive: mpsc::Sender<()> = alive;
         painter.paint(terminal, &shown);
     };
     match thread::Builder::new().name("screen".into()).spawn(paint) {
-        Ok(_detached) => Stage::Shown { board, gone },
-        Err(_) => Stage::Gone,
+        Ok(_detached) => ScreenState::Shown { feed, gone },
+        Err(_) => ScreenState::Gone,
     }
 }
 

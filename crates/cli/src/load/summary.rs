@@ -6,20 +6,20 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use whimbrel_apps::load::{Correction, Ending, FastOpen};
 use whimbrel_apps::record::{Connections, Phase};
-use whimbrel_apps::{Record, Trouble};
+use whimbrel_apps::{ConnError, Record};
 use whimbrel_tcp::Counters;
 use whimbrel_wire::Endpoint;
 
 use super::figures::{Outcome, mean, of_some, seconds};
 use super::oha::counts_below;
-use super::plan::Plan;
+use super::plan::LoadRunPlan;
 use crate::drive::{Ran, StackState};
 use crate::options::ClockKind;
 use crate::wrap::{WIDTH, wrap};
 use crate::{output, quantity, size};
 
 /// The whole summary.
-pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
+pub(crate) fn text(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> String {
     let outcome = &ran.outcome;
     let mut text = headline(plan, ran);
     text += &runs(outcome);
@@ -32,9 +32,9 @@ pub(crate) fn text(plan: &Plan, ran: &Ran<Outcome>) -> String {
     text
 }
 
-fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
+fn headline(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> String {
     let whom = whom(plan, Some(ran.target));
-    let clock = match plan.ground.clock {
+    let clock = match plan.setup.clock {
         ClockKind::Real => "",
         ClockKind::Virtual => "  (virtual time)",
     };
@@ -49,8 +49,8 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
         "whimbrel {}  {} {whom}  over {}{}{clock}\n{}, {}{rate}\n\n",
         env!("CARGO_PKG_VERSION"),
         plan.method,
-        plan.ground.typed,
-        output::on_shards(&plan.ground),
+        plan.setup.typed,
+        output::on_shards(&plan.setup),
         quantity::of(load.connections.into(), "connection"),
         ending(load.ending),
     );
@@ -58,7 +58,7 @@ fn headline(plan: &Plan, ran: &Ran<Outcome>) -> String {
 }
 
 /// What is loaded, as far as it is known where that is.
-pub(super) fn whom(plan: &Plan, target: Option<Endpoint>) -> String {
+pub(super) fn whom(plan: &LoadRunPlan, target: Option<Endpoint>) -> String {
     match (&plan.url, target) {
         (Some(url), _) => url.to_string(),
         (None, Some(target)) => format!("http://{target}/ in this process"),
@@ -104,7 +104,7 @@ pub(crate) fn runs(outcome: &Outcome) -> String {
     text + "\nThe last run:\n"
 }
 
-fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+fn summary(plan: &LoadRunPlan, outcome: &Outcome) -> Vec<String> {
     let record = &outcome.record;
     let latency = &record.corrected;
     let elapsed = record.elapsed();
@@ -153,7 +153,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Vec<String> {
 }
 
 /// What was changed while it ran.
-fn steered(plan: &Plan, record: &Record) -> Vec<String> {
+fn steered(plan: &LoadRunPlan, record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     if !record.paused.is_zero() {
         lines.push(format!("  Paused:        {:.4} secs beside", record.paused.as_secs_f64()));
@@ -165,7 +165,7 @@ fn steered(plan: &Plan, record: &Record) -> Vec<String> {
     lines
 }
 
-fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
+fn stack(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Vec<String> {
     let record = &ran.outcome.record;
     let line = |name: &str, value: u64| format!("  {name:<22}{:>12}", quantity::thousands(value));
     let Some(client) = &ran.client else {
@@ -204,7 +204,7 @@ fn stack(plan: &Plan, ran: &Ran<Outcome>) -> Vec<String> {
         lines.push(line("TIME-WAIT reused", server.counters.time_wait_recycled));
         lines.push(line("accept queue full", server.counters.listen_overflows));
     }
-    if plan.ground.shards > 1 {
+    if plan.setup.shards > 1 {
         lines.push("Shards:".into());
         lines.push(line("frames passed on", ran.steering.forwarded));
         lines.push(line("and dropped there", ran.steering.dropped));
@@ -221,7 +221,7 @@ fn failed_to_open(counters: &Counters, outcome: &Outcome) -> u64 {
     counters.attempt_fails.saturating_sub(runs.map(|run| run.left.opening).sum())
 }
 
-fn distribution(plan: &Plan, record: &Record) -> Vec<String> {
+fn distribution(plan: &LoadRunPlan, record: &Record) -> Vec<String> {
     let corrected = plan.load.rate.is_some() && plan.load.correction == Correction::On;
     let mut lines = vec![if corrected {
         "Response time distribution (service | corrected):".into()
@@ -305,12 +305,12 @@ fn statuses(record: &Record) -> String {
 pub(crate) fn errors(outcome: &Outcome) -> String {
     let record = &outcome.record;
     let mut text = String::from("\nError distribution:");
-    if record.troubles.is_empty() {
+    if record.conn_errors.is_empty() {
         text += " (none)";
     }
     text.push('\n');
-    for (trouble, count) in &record.troubles {
-        let _ = writeln!(text, "  [{count}] {trouble}: {}", trouble.remedy());
+    for (conn_error, count) in &record.conn_errors {
+        let _ = writeln!(text, "  [{count}] {conn_error}: {}", conn_error.remedy());
     }
     if let Some(shortage) = record.shortage.filter(|_| record.starved > 0) {
         let _ = writeln!(
@@ -318,7 +318,7 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
             "  {} waited for a free port, {} in all ({shortage}): {}",
             quantity::thousands(record.starved),
             quantity::show(record.starved_for),
-            Trouble::PortsExhausted.remedy()
+            ConnError::PortsExhausted.remedy()
         );
     }
     if record.unclosed > 0 {

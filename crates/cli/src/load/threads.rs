@@ -13,20 +13,23 @@ use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Stop};
 use whimbrel_wire::Endpoint;
 
-use super::course::Course;
 use super::figures::Outcome;
 use super::job::{Opposite, RunsJob};
-use super::plan::Plan;
+use super::plan::LoadRunPlan;
+use super::progress::LoadProgress;
 use crate::drive::kernel::{self, KernelPair};
 use crate::drive::{self, Job, KernelNet, Ran, Watch, nobody};
 use crate::failure::Failure;
 use crate::shards;
 
 /// Runs `plan` on its threads; `job` is told how it goes.
-pub(super) fn run(job: &mut RunsJob<'_, Plan>, plan: &Plan) -> Result<Ran<Outcome>, Failure> {
+pub(super) fn run(
+    job: &mut RunsJob<'_, LoadRunPlan>,
+    plan: &LoadRunPlan,
+) -> Result<Ran<Outcome>, Failure> {
     drive::measure(|stop| {
         let (target, parts) = parts(job, plan)?;
-        let crew = &Crew {
+        let shared = &ThreadsShared {
             seen: Mutex::new(vec![None; parts.len()]),
             left: AtomicUsize::new(parts.len()),
             is_followed: job.is_followed(),
@@ -37,13 +40,13 @@ pub(super) fn run(job: &mut RunsJob<'_, Plan>, plan: &Plan) -> Result<Ran<Outcom
             let begin = |part: Share| {
                 scope.spawn(move || {
                     // The server is made here: it stays on its thread.
-                    part.drive(plan.server(), crew)
+                    part.drive(plan.server(), shared)
                 })
             };
             let threads: Vec<_> = parts.into_iter().map(begin).collect();
             // None ends before the last one is done, unless it failed.
             let ended = || stop.is_set() || threads.iter().any(ScopedJoinHandle::is_finished);
-            let watched = crew.watch(job, ended);
+            let watched = shared.watch(job, ended);
             stop.set();
             let outcomes = threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>();
             watched.and(outcomes)
@@ -54,9 +57,9 @@ pub(super) fn run(job: &mut RunsJob<'_, Plan>, plan: &Plan) -> Result<Ran<Outcom
 }
 
 /// What the threads have in common.
-struct Crew<'s> {
+struct ThreadsShared<'s> {
     /// How far each is, since it told last.
-    seen: Mutex<Vec<Option<Course>>>,
+    seen: Mutex<Vec<Option<LoadProgress>>>,
     /// How many are not done.
     left: AtomicUsize,
     /// Whether anybody wants to know.
@@ -76,7 +79,10 @@ struct Share {
 }
 
 /// What each thread has of the load, and where the server is.
-fn parts(job: &RunsJob<'_, Plan>, plan: &Plan) -> Result<(Endpoint, Vec<Share>), Failure> {
+fn parts(
+    job: &RunsJob<'_, LoadRunPlan>,
+    plan: &LoadRunPlan,
+) -> Result<(Endpoint, Vec<Share>), Failure> {
     let (target, servers) = match plan.target {
         Some(target) => (target, Vec::new()),
         None => kernel::listen(plan.threads)?,
@@ -97,38 +103,42 @@ impl Share {
     fn drive(
         self,
         server: HttpServer<FixedBody, KernelNet>,
-        crew: &Crew<'_>,
+        shared: &ThreadsShared<'_>,
     ) -> Result<Outcome, Failure> {
         let mut next_look = Instant::ZERO;
         let tell = |client: &Runs<KernelNet>, net: &KernelNet, now| {
-            if !crew.is_followed || now < next_look {
+            if !shared.is_followed || now < next_look {
                 return;
             }
             next_look = now + LOOK;
             // What the kernel holds it holds for all: the first tells.
-            let told = Course::of(client, (self.number == 0).then_some(net), now);
-            let mut seen = crew.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = LoadProgress::of(client, (self.number == 0).then_some(net), now);
+            let mut seen = shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(place) = seen.get_mut(self.number) {
                 *place = Some(told);
             }
         };
         // Its server may have connections of the others: the last one ends all.
         let on_done = || {
-            if crew.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-                crew.stop.set();
+            if shared.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                shared.stop.set();
             }
         };
         let server = self.far.map(|net| (net, server));
         let mut pair =
-            KernelPair { client: self.client, near: self.near, server, clock: crew.clock };
-        pair.run(tell, on_done, crew.stop)?;
-        Ok(RunsJob::<Plan>::end(pair.client, &mut pair.near, crew.clock.now()))
+            KernelPair { client: self.client, near: self.near, server, clock: shared.clock };
+        pair.run(tell, on_done, shared.stop)?;
+        Ok(RunsJob::<LoadRunPlan>::end(pair.client, &mut pair.near, shared.clock.now()))
     }
 }
 
-impl Crew<'_> {
+impl ThreadsShared<'_> {
     /// Tells `job` how all of them go, until they end, or are to end.
-    fn watch(&self, job: &mut RunsJob<'_, Plan>, ended: impl Fn() -> bool) -> Result<(), Failure> {
+    fn watch(
+        &self,
+        job: &mut RunsJob<'_, LoadRunPlan>,
+        ended: impl Fn() -> bool,
+    ) -> Result<(), Failure> {
         while !ended() {
             let mut stop = [PollFd::new(self.stop, Interest::Read)];
             ppoll(&mut stop, Some(LOOK)).map_err(Failure::run)?;

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::plan::Plan;
+use super::plan::ScriptPlan;
 use crate::failure::Failure;
 
 /// Writes the capture of the script at `path`, if captures are asked for. A script that never got
 /// as far as to have a host has none.
-pub(super) fn write(plan: &Plan, path: &Path, capture: &[u8]) -> Result<(), Failure> {
+pub(super) fn write(plan: &ScriptPlan, path: &Path, capture: &[u8]) -> Result<(), Failure> {
     let Some(folder) = plan.captures.as_ref().filter(|_| !capture.is_empty()) else {
         return Ok(());
     };

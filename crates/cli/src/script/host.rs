@@ -6,12 +6,12 @@ use whimbrel_sim::script::setup::{IpVersion, Setup};
 use whimbrel_sim::script::shard_host::{Recording, ShardHost};
 
 use super::Against;
-use super::plan::Plan;
+use super::plan::ScriptPlan;
 use crate::failure::Failure;
 
 /// The stack by the plan's rules, at the script's addresses, in virtual time.
 pub(super) fn shard(
-    plan: &Plan,
+    plan: &ScriptPlan,
     setup: &Setup,
     recording: &Recording,
 ) -> Result<ShardHost, String> {
@@ -32,7 +32,7 @@ pub(super) fn kernel(setup: &Setup) -> Result<KernelHost, String> {
 
 /// Whether there can be any host at all: a privilege or a device that is missing is missing for
 /// all of the scripts.
-pub(super) fn check(plan: &Plan) -> Result<(), Failure> {
+pub(super) fn check(plan: &ScriptPlan) -> Result<(), Failure> {
     if plan.against == Against::Shard {
         return Ok(());
     }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::report::{Report, Verdict};
 
-use super::plan::Plan;
-use super::work::{Done, Tally};
+use super::plan::ScriptPlan;
+use super::work::{Done, ScriptCounts};
 use super::{Against, seconds};
 use crate::rules;
 
@@ -16,7 +16,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &ScriptPlan) -> Self {
         let config = json!({
             "against": match plan.against {
                 Against::Shard => "shard",
@@ -53,17 +53,17 @@ impl Document {
         }));
     }
 
-    pub(super) fn finish(self, tally: &Tally) -> Value {
+    pub(super) fn finish(self, counts: &ScriptCounts) -> Value {
         json!({
             "schema": "whimbrel.script/1",
             "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
             "config": self.config,
             "summary": {
-                "passed": tally.passed,
-                "by_rules": tally.by_rules,
-                "failed": tally.failed,
-                "skipped": tally.skipped,
-                "seconds": seconds(tally.seconds),
+                "passed": counts.passed,
+                "by_rules": counts.by_rules,
+                "failed": counts.failed,
+                "skipped": counts.skipped,
+                "seconds": seconds(counts.seconds),
             },
             "files": self.files,
         })

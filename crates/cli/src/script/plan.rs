@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// What is meant.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ScriptPlan {
     pub(super) against: Against,
     /// The stack's.
     pub(super) rules: Rules,
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub(super) macros: Vec<(String, String)>,
 }
 
-impl Plan {
+impl ScriptPlan {
     pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         if arguments.against == Against::Kernel
             && let Some(option) = arguments.rules.set_option()

@@ -3,9 +3,9 @@
 use whimbrel_sim::script::report::{Report, Verdict};
 
 use super::json::Document;
-use super::plan::Plan;
+use super::plan::ScriptPlan;
 use super::seconds;
-use super::work::{Done, Tally};
+use super::work::{Done, ScriptCounts};
 use crate::failure::Failure;
 use crate::output;
 
@@ -18,7 +18,7 @@ pub(super) enum Output {
 }
 
 impl Output {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &ScriptPlan) -> Self {
         match plan.json {
             true => Self::Json(Document::new(plan)),
             false => Self::Lines { quiet: plan.quiet },
@@ -40,15 +40,15 @@ impl Output {
     }
 
     /// Prints what is left to be printed.
-    pub(super) fn finish(self, tally: &Tally) -> Result<(), Failure> {
+    pub(super) fn finish(self, counts: &ScriptCounts) -> Result<(), Failure> {
         match self {
-            Self::Json(document) => print(format_args!("{}", document.finish(tally))),
+            Self::Json(document) => print(format_args!("{}", document.finish(counts))),
             Self::Lines { .. } => {
-                let Tally { passed, by_rules, failed, skipped, .. } = tally;
+                let ScriptCounts { passed, by_rules, failed, skipped, .. } = counts;
                 print(format_args!(
                     "{passed} passed, {by_rules} by semantic rules, {failed} failed, \
                      {skipped} skipped in {:.3} s",
-                    seconds(tally.seconds)
+                    seconds(counts.seconds)
                 ))
             }
         }

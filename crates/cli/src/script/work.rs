@@ -14,7 +14,7 @@ use whimbrel_sim::script::setup::Setup;
 use whimbrel_sim::script::shard_host::Recording;
 
 use super::files::File;
-use super::plan::Plan;
+use super::plan::ScriptPlan;
 use super::{Against, capture, host};
 use crate::failure::Failure;
 
@@ -33,7 +33,7 @@ pub(super) struct Done {
 
 /// How many scripts had which verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Tally {
+pub(super) struct ScriptCounts {
     pub(super) passed: usize,
     /// Passed, but not to the letter.
     pub(super) by_rules: usize,
@@ -43,7 +43,7 @@ pub(super) struct Tally {
     pub(super) seconds: Duration,
 }
 
-impl Tally {
+impl ScriptCounts {
     /// How many there were.
     pub(super) const fn all(&self) -> usize {
         self.passed + self.by_rules + self.failed + self.skipped
@@ -60,7 +60,7 @@ impl Tally {
 }
 
 /// Runs a file.
-pub(super) fn run_file(plan: &Plan, file: &File) -> Done {
+pub(super) fn run_file(plan: &ScriptPlan, file: &File) -> Done {
     let begun = Instant::now();
     let recording = Recording::default();
     let settings = plan.settings(&file.text);
@@ -89,7 +89,7 @@ fn other_profiles(text: &str, profile: &str) -> Option<String> {
 }
 
 fn judge<H: ScriptHost>(
-    plan: &Plan,
+    plan: &ScriptPlan,
     settings: &Settings,
     text: &str,
     make_host: impl Fn(&Setup) -> Result<H, String>,

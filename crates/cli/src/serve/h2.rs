@@ -16,7 +16,7 @@ use hyper::server::conn::http2;
 use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Limits, Site, Statistics};
 use whimbrel_apps::idle::IdleList;
 use whimbrel_apps::pace::{Pace, Pacing};
-use whimbrel_apps::{Happening, Model, Reading, Transport};
+use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
@@ -251,21 +251,21 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         (slot.id() == id).then(|| T::place(id))
     }
 
-    fn on_happening(&mut self, net: &mut T, happening: Happening<T>, now: Instant) {
-        match happening {
-            Happening::Accepted(listener) => {
+    fn on_event(&mut self, net: &mut T, event: TransportEvent<T>, now: Instant) {
+        match event {
+            TransportEvent::Accepted(listener) => {
                 if self.accepts.may_accept(listener, now) {
                     self.accept(net, listener, now);
                 }
             }
-            Happening::Readable(id) | Happening::Writable(id) | Happening::Closed(id, _) => {
-                match self.place_of(id) {
-                    Some(place) => self.drive(net, place, now),
-                    None => _ = self.plain.on_happening(net, &happening, now),
-                }
-            }
+            TransportEvent::Readable(id)
+            | TransportEvent::Writable(id)
+            | TransportEvent::Closed(id, _) => match self.place_of(id) {
+                Some(place) => self.drive(net, place, now),
+                None => _ = self.plain.on_event(net, &event, now),
+            },
             // Nothing here opens connections.
-            Happening::Connected(_) => {}
+            TransportEvent::Connected(_) => {}
         }
     }
 
@@ -365,8 +365,8 @@ impl<S: Site + 'static, T: Transport> Model<T> for H2Server<S, T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         self.shared.on_time(now);
         for _ in 0..budget {
-            if let Some(happening) = net.poll_event() {
-                self.on_happening(net, happening, now);
+            if let Some(event) = net.poll_event() {
+                self.on_event(net, event, now);
             } else if let Some(place) = self.bells.next() {
                 self.drive(net, place, now);
             } else if let Some(listener) =

@@ -7,14 +7,14 @@ use whimbrel_apps::peer::{Parting, Role};
 
 use super::Served;
 use super::access_log::LogLines;
-use super::plan::{ContentPlan, Plan, Protocol, SitePlan, Uploads};
+use super::plan::{ContentPlan, Protocol, ServePlan, SitePlan, Uploads};
 use crate::drive::Ran;
 use crate::load::json::pace;
 use crate::output;
 
 /// The document of a server.
-pub(super) fn document(plan: &Plan, ran: &Ran<Served>) -> Value {
-    let mut document = output::document("whimbrel.serve/1", &plan.ground, ran);
+pub(super) fn document(plan: &ServePlan, ran: &Ran<Served>) -> Value {
+    let mut document = output::document("whimbrel.serve/1", &plan.setup, ran);
     document.insert("config".into(), config(plan));
     let Statistics {
         accepted,
@@ -48,7 +48,7 @@ pub(super) fn document(plan: &Plan, ran: &Ran<Served>) -> Value {
     document.into()
 }
 
-fn config(plan: &Plan) -> Value {
+fn config(plan: &ServePlan) -> Value {
     let web = matches!(plan.content, ContentPlan::Web(..));
     json!({
         "listen": plan.listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -85,7 +85,7 @@ fn content(content: &ContentPlan) -> Value {
 }
 
 /// Who closes first.
-fn close(plan: &Plan) -> &'static str {
+fn close(plan: &ServePlan) -> &'static str {
     match (&plan.content, plan.limits.close_by) {
         (ContentPlan::Octets(_, Parting::First), _) | (ContentPlan::Web(..), CloseBy::Server) => {
             "server"

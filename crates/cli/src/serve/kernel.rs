@@ -5,18 +5,18 @@ use std::io;
 use whimbrel_apps::Model;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 
-use super::asked::{self, Answer};
-use super::board::Totals;
+use super::answers::{self, Answer};
 use super::port::{BUDGET, Dates};
 use super::server::Server;
-use super::{Plan, Served, Told};
+use super::totals::Totals;
+use super::{ServeControl, ServePlan, Served};
 use crate::drive::{KernelNet, Ran};
 use crate::failure::Failure;
 use crate::need::Need;
 
 /// Serves until it is stopped.
-pub(super) fn serve(plan: &Plan, told: Told<'_>) -> Result<Ran<Served>, Failure> {
-    let Told { mut report, stop, clock, question } = told;
+pub(super) fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Failure> {
+    let ServeControl { mut report, stop, clock, question } = reporter;
     let mut server = Server::open(plan)?;
     let mut net = KernelNet::new().map_err(Failure::run)?;
     for at in &plan.listen {
@@ -42,7 +42,7 @@ pub(super) fn serve(plan: &Plan, told: Told<'_>) -> Result<Ran<Served>, Failure>
             if fds[0].is_readable() {
                 question.take().map_err(Failure::run)?;
                 let totals = Totals::of(server.statistics(), None);
-                asked::tell(clock.now(), &Answer::of(totals, None), plan.log.as_ref());
+                answers::tell(clock.now(), &Answer::of(totals, None), plan.log.as_ref());
             }
         }
     }

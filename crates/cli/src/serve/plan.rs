@@ -19,7 +19,7 @@ use super::{Arguments, Closer, RoleOptions};
 use crate::capture::CaptureOption;
 use crate::failure::Failure;
 use crate::load::Switch;
-use crate::options::{ClockKind, Ground, GroundOptions, OutputOptions, seed_over};
+use crate::options::{ClockKind, OutputOptions, StackOptions, StackSetup, seed_over};
 use crate::rules::Shorthand;
 use crate::shards::ShardOptions;
 
@@ -29,9 +29,9 @@ pub(crate) const DEFAULT_WIRE: &str =
 
 /// What is meant.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ServePlan {
     /// Where frames go, and by which rules.
-    pub(crate) ground: Ground,
+    pub(crate) setup: StackSetup,
     /// Where to listen: at least once.
     pub(crate) listen: Vec<Endpoint>,
     /// The bound of each accept queue.
@@ -133,7 +133,7 @@ pub(crate) enum Uploads {
     Refused,
 }
 
-impl Plan {
+impl ServePlan {
     /// What `arguments` mean.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let wire: WireSpec =
@@ -157,7 +157,7 @@ impl Plan {
         Ok(Self {
             group: group(arguments, &wire, &rules)?,
             listen: listen(&arguments.listen, &wire, content.port())?,
-            ground: ground(wire, rules, &arguments.wire, (&arguments.shards, &arguments.capture))?
+            setup: setup(wire, rules, &arguments.wire, (&arguments.shards, &arguments.capture))?
                 .with_seed(seed),
             backlog: arguments.backlog,
             fast_open,
@@ -172,7 +172,7 @@ impl Plan {
 
 /// Servers for another command, by what was typed after that.
 pub(crate) struct OtherServer<'a> {
-    pub(crate) ground: &'a GroundOptions,
+    pub(crate) setup: &'a StackOptions,
     pub(crate) shorthands: Vec<Shorthand>,
     pub(crate) content: ContentPlan,
     /// The port to listen on if none is given.
@@ -183,7 +183,7 @@ pub(crate) struct OtherServer<'a> {
     pub(crate) output: &'a OutputOptions,
 }
 
-impl Plan {
+impl ServePlan {
     /// Where it listens first.
     pub(crate) fn target(&self) -> Endpoint {
         self.listen.first().copied().unwrap_or(Endpoint::new(Address::from_v4_octets([0; 4]), 0))
@@ -191,18 +191,18 @@ impl Plan {
 
     /// What that means.
     pub(crate) fn other(server: OtherServer<'_>) -> Result<Self, Failure> {
-        let typed = server.ground.typed_wire()?.unwrap_or(DEFAULT_WIRE);
+        let typed = server.setup.typed_wire()?.unwrap_or(DEFAULT_WIRE);
         let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
         check_wire(&wire)?;
-        let seed = seed_over(server.ground.seed, &wire)?;
+        let seed = seed_over(server.setup.seed, &wire)?;
         let rules = match wire {
-            WireSpec::Kernel => server.ground.rules.none_for_the_kernel(&server.shorthands)?,
-            _ => server.ground.rules.rules(&server.shorthands)?,
+            WireSpec::Kernel => server.setup.rules.none_for_the_kernel(&server.shorthands)?,
+            _ => server.setup.rules.rules(&server.shorthands)?,
         };
         let at: Vec<_> = server.listen.map(str::to_owned).into_iter().collect();
         Ok(Self {
             listen: listen(&at, &wire, server.port)?,
-            ground: ground(wire, rules, typed, (&server.ground.shards, &server.ground.capture))?
+            setup: setup(wire, rules, typed, (&server.setup.shards, &server.setup.capture))?
                 .with_seed(seed),
             backlog: BACKLOG,
             fast_open: 0,
@@ -247,15 +247,15 @@ fn check_pace(pace: Pace, content: &ContentPlan) -> Result<(), Failure> {
 }
 
 /// The ground of a server over this wire.
-fn ground(
+fn setup(
     wire: WireSpec,
     rules: Rules,
     typed: &str,
     (shards, capture): (&ShardOptions, &CaptureOption),
-) -> Result<Ground, Failure> {
+) -> Result<StackSetup, Failure> {
     let pcap = capture.pcap(&wire)?;
     let ShardPlan { wire, shards: count } = shards.plan(wire, None)?;
-    Ok(Ground {
+    Ok(StackSetup {
         wire,
         typed: typed.to_owned(),
         by_default: false,

@@ -10,10 +10,10 @@ use whimbrel_io::{Activity, Port};
 use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{ListenerId, Shard};
 
-use super::asked::{Answer, Desk};
-use super::board::{Board, Totals};
-use super::report::Report;
+use super::answers::{Answer, ShardAnswers};
+use super::report::ServeReporter;
 use super::server::Server;
+use super::totals::{ShardTotals, Totals};
 use crate::failure::tell_conflict;
 
 /// The server, driven by a worker.
@@ -32,36 +32,39 @@ pub(crate) struct Place {
     /// The shard's number.
     pub(crate) shard: usize,
     /// Where all post.
-    pub(crate) board: Arc<Board>,
+    pub(crate) totals: Arc<ShardTotals>,
     /// What is printed, by this one.
-    pub(crate) report: Option<Report>,
+    pub(crate) report: Option<ServeReporter>,
     /// When it is to post again, if it does anything.
     due: Instant,
     /// Where questions are asked, and how many were answered.
-    desk: Arc<Desk>,
+    answers: Arc<ShardAnswers>,
     answered: u64,
 }
 
 impl Place {
     /// Of the shard with this number.
-    pub(crate) fn new(shard: usize, (board, desk): (Arc<Board>, Arc<Desk>)) -> Self {
-        Self { shard, board, report: None, due: Instant::ZERO, desk, answered: 0 }
+    pub(crate) fn new(
+        shard: usize,
+        (totals, answers): (Arc<ShardTotals>, Arc<ShardAnswers>),
+    ) -> Self {
+        Self { shard, totals, report: None, due: Instant::ZERO, answers, answered: 0 }
     }
 
     fn tell(&mut self, now: Instant, shard: &Shard, totals: impl Fn() -> Totals) {
-        let asked = self.desk.asked();
+        let asked = self.answers.asked();
         if asked != self.answered {
             self.answered = asked;
-            self.desk.answer(self.shard, asked, Answer::of(totals(), Some(shard)));
+            self.answers.answer(self.shard, asked, Answer::of(totals(), Some(shard)));
         }
         if now >= self.due {
-            self.board.post(self.shard, totals());
+            self.totals.post(self.shard, totals());
             self.due = now + POST_EVERY;
         }
         if let Some(report) = &mut self.report {
             report.tick(now, || {
-                self.board.post(self.shard, totals());
-                self.board.total()
+                self.totals.post(self.shard, totals());
+                self.totals.total()
             });
         }
     }
@@ -97,9 +100,9 @@ impl ServePort {
     }
 
     /// What all shards did, once this one has told its last; and what prints it, if this one does.
-    pub(crate) fn finish(self, shard: &Shard) -> Option<Report> {
+    pub(crate) fn finish(self, shard: &Shard) -> Option<ServeReporter> {
         let totals = Totals::of(self.server.statistics(), Some((shard, &[])));
-        self.place.board.post(self.place.shard, totals);
+        self.place.totals.post(self.place.shard, totals);
         self.place.report
     }
 }

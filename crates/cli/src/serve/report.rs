@@ -12,8 +12,8 @@ use whimbrel_stack::shard::{Census, Memory, SocketState, StateCounts};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::access_log::LogLines;
-use super::board::{StackTotals, Totals};
-use super::plan::Plan;
+use super::plan::ServePlan;
+use super::totals::{StackTotals, Totals};
 use super::{Served, json};
 use crate::capture;
 use crate::drive::Ran;
@@ -24,12 +24,12 @@ use crate::report::{Form, csv_heading, csv_row};
 use crate::wrap::wrap;
 use crate::{output, size};
 
-pub(crate) use crate::report::Report as Told;
+pub(crate) use crate::report::Reporter;
 
 /// What is told, and what was told last.
 #[derive(Debug)]
-pub(crate) struct Report {
-    told: Told,
+pub(crate) struct ServeReporter {
+    reporter: Reporter,
     /// When the next line is due, if lines are printed.
     next_line: Option<Instant>,
     lines: u64,
@@ -47,43 +47,43 @@ struct Sample {
     drops: u64,
 }
 
-impl Report {
+impl ServeReporter {
     /// Nothing was told yet.
-    pub(crate) fn new(told: Told) -> Self {
-        let lines = match told.form() {
-            Form::Text if told.is_quiet() => false,
-            Form::Text => told.is_on_terminal() || told.detail() > Detail::Plain,
+    pub(crate) fn new(reporter: Reporter) -> Self {
+        let lines = match reporter.form() {
+            Form::Text if reporter.is_quiet() => false,
+            Form::Text => reporter.is_on_terminal() || reporter.detail() > Detail::Plain,
             Form::Stream | Form::Csv => true,
             Form::Document(_) => false,
         };
         let next_line = lines.then_some(Instant::ZERO + SECOND);
-        Self { told, next_line, lines: 0, last: Sample::default() }
+        Self { reporter, next_line, lines: 0, last: Sample::default() }
     }
 
     /// Says that the stack is up, and where: on `wire`.
-    pub(crate) fn begin(&mut self, plan: &Plan, wire: &str) {
+    pub(crate) fn begin(&mut self, plan: &ServePlan, wire: &str) {
         let text = wrap(&opening(plan, wire), INDENT);
-        match self.told.form() {
-            _ if self.told.is_quiet() => {}
-            Form::Text => self.told.say(&text),
+        match self.reporter.form() {
+            _ if self.reporter.is_quiet() => {}
+            Form::Text => self.reporter.say(&text),
             // What programs read begins with what was measured.
             Form::Document(_) | Form::Stream | Form::Csv => {
                 let _ = std::io::stderr().write_all(text.as_bytes());
             }
         }
-        if self.told.form() == Form::Csv {
-            self.told.say(&csv_heading(&json::COLUMNS));
+        if self.reporter.form() == Form::Csv {
+            self.reporter.say(&csv_heading(&json::COLUMNS));
         }
     }
 
     /// Tells people something beside all that.
     pub(crate) fn tell(&mut self, news: &str) {
-        if self.told.form() == Form::Text && !self.told.is_quiet() {
-            self.told.say(news);
+        if self.reporter.form() == Form::Text && !self.reporter.is_quiet() {
+            self.reporter.say(news);
         }
     }
 
-    /// When [`Report::tick`] has something to print.
+    /// When [`ServeReporter::tick`] has something to print.
     pub(crate) fn next_line(&self) -> Option<Instant> {
         self.next_line
     }
@@ -97,46 +97,46 @@ impl Report {
         self.next_line = Some(now + SECOND);
         let sample = Sample::take(now, &totals);
         let last = std::mem::replace(&mut self.last, sample);
-        match self.told.form() {
-            Form::Stream => self.told.interval(|| sample.document(&last, &totals)),
+        match self.reporter.form() {
+            Form::Stream => self.reporter.interval(|| sample.document(&last, &totals)),
             Form::Csv => {
-                self.told.say(&csv_row(&json::COLUMNS, &sample.document(&last, &totals)));
+                self.reporter.say(&csv_row(&json::COLUMNS, &sample.document(&last, &totals)));
             }
             Form::Text | Form::Document(_) => {
                 if self.lines.is_multiple_of(HEADING_EVERY) {
-                    self.told.say(HEADING);
+                    self.reporter.say(HEADING);
                 }
-                self.told.say(&wrap(&sample.line(&last, &totals), INDENT));
+                self.reporter.say(&wrap(&sample.line(&last, &totals), INDENT));
                 self.lines += 1;
             }
         }
     }
 
     /// Says what was done, and what is left.
-    pub(crate) fn conclude(plan: &Plan, mut ran: Ran<Served>) -> Result<(), Failure> {
+    pub(crate) fn conclude(plan: &ServePlan, mut ran: Ran<Served>) -> Result<(), Failure> {
         let Some(mut report) = ran.outcome.report.take() else { return Ok(()) };
         let figures = |name: &str| json::figure(&ran, name);
-        let text = match report.told.form() {
+        let text = match report.reporter.form() {
             Form::Document(_) | Form::Stream => {
-                report.told.document(json::document(plan, &ran), &figures)
+                report.reporter.document(json::document(plan, &ran), &figures)
             }
             Form::Csv => String::new(),
-            Form::Text => summary(plan, &ran) + &output::counters(&ran, report.told.detail()),
+            Form::Text => summary(plan, &ran) + &output::counters(&ran, report.reporter.detail()),
         };
-        report.told.finish(&text)?;
-        report.told.judge(&figures)?;
-        capture::judge(plan.ground.pcap.as_ref())
+        report.reporter.finish(&text)?;
+        report.reporter.judge(&figures)?;
+        capture::judge(plan.setup.pcap.as_ref())
     }
 }
 
 /// What was done, and what is left; and of several shards, what came in by the wrong queue.
-fn summary(plan: &Plan, ran: &Ran<Served>) -> String {
+fn summary(plan: &ServePlan, ran: &Ran<Served>) -> String {
     let Served { totals, replayed, .. } = &ran.outcome;
     let mut text = served(&totals.statistics);
     if let Some(log) = &plan.log {
         text += &self::log(log.finish());
     }
-    if plan.ground.shards > 1 {
+    if plan.setup.shards > 1 {
         let SteeringCounters { forwarded, dropped, .. } = ran.steering;
         text += &format!(
             "steering   {} frames passed on between shards, {} dropped there\n",
@@ -297,14 +297,14 @@ pub(super) fn states(totals: &Totals) -> String {
     if all.is_empty() { "none".into() } else { all.join(", ") }
 }
 
-fn opening(plan: &Plan, wire: &str) -> String {
+fn opening(plan: &ServePlan, wire: &str) -> String {
     let mut text = format!("whimbrel {}  stack up on {wire}\n", env!("CARGO_PKG_VERSION"));
     for at in &plan.listen {
         text += &format!("listening  {at}   backlog {}{}\n", plan.backlog, cookies(plan));
     }
     for at in plan.listen.iter().filter_map(|at| reachable(plan, *at)) {
         // The machine's own frames do not come back to a station on its interface.
-        let whence = match plan.ground.wire {
+        let whence = match plan.setup.wire {
             WireSpec::Packet(_) => "   (from another machine)",
             _ => "",
         };
@@ -314,17 +314,17 @@ fn opening(plan: &Plan, wire: &str) -> String {
 }
 
 /// When SYNs are answered by cookies; the kernel has its own rule.
-fn cookies(plan: &Plan) -> String {
+fn cookies(plan: &ServePlan) -> String {
     let name = "net.ipv4.tcp_syncookies";
     let rule =
-        plan.ground.rules.tunables.value_of(name).filter(|_| plan.ground.wire != WireSpec::Kernel);
+        plan.setup.rules.tunables.value_of(name).filter(|_| plan.setup.wire != WireSpec::Kernel);
     let group = if plan.group.is_some() { " of a group" } else { "" };
     rule.map_or_else(String::new, |rule| format!("   syncookies {rule}{group}"))
 }
 
 /// Where a client on this machine finds what listens at `at`, if that can be said.
-fn reachable(plan: &Plan, at: Endpoint) -> Option<Endpoint> {
-    match (at.addr.is_unspecified(), &plan.ground.wire) {
+fn reachable(plan: &ServePlan, at: Endpoint) -> Option<Endpoint> {
+    match (at.addr.is_unspecified(), &plan.setup.wire) {
         (_, WireSpec::Pcap(_)) => None,
         (false, _) => Some(at),
         (true, WireSpec::Kernel) if at.addr.is_v4() => {

@@ -7,7 +7,7 @@ use whimbrel_base::Instant;
 use super::access_log::AccessLog;
 use super::content::Content;
 use super::h2::H2Server;
-use super::plan::{ContentPlan, Plan, Protocol};
+use super::plan::{ContentPlan, Protocol, ServePlan};
 use crate::failure::Failure;
 
 /// One of the servers.
@@ -24,7 +24,7 @@ pub(crate) enum Server<T: Transport> {
 
 impl<T: Transport> Server<T> {
     /// The one that `plan` asks for, if what it serves can be read.
-    pub(crate) fn open(plan: &Plan) -> Result<Self, Failure> {
+    pub(crate) fn open(plan: &ServePlan) -> Result<Self, Failure> {
         Ok(match &plan.content {
             ContentPlan::Octets(role, parting) => {
                 let server = PeerServer::new(role.clone(), *parting);
@@ -34,14 +34,14 @@ impl<T: Transport> Server<T> {
                 Self::Iperf3(Box::new(iperf3::Server::new(settings.clone())))
             }
             ContentPlan::Web(site, Protocol::H2c) => Self::H2(Box::new(H2Server::new(
-                Content::open(site, plan.ground.shards.into())?,
+                Content::open(site, plan.setup.shards.into())?,
                 plan.limits,
                 plan.pace,
                 plan.log.as_ref().map(|log| [journal(log), journal(log)]),
             ))),
             ContentPlan::Web(site, Protocol::Http1) => {
                 let server =
-                    HttpServer::new(Content::open(site, plan.ground.shards.into())?, plan.limits);
+                    HttpServer::new(Content::open(site, plan.setup.shards.into())?, plan.limits);
                 let log = plan.log.as_ref().map(journal);
                 Self::Http(Box::new(server.with_pace(plan.pace).with_journal(log)))
             }

@@ -24,13 +24,13 @@ fn a_seed_that_fails_is_told_with_the_line_that_repeats_it() {
     let text = failure(&broken());
     assert!(text.starts_with("seed 17: FAILED\n"), "{text}");
     assert!(text.ends_with("leaked: one\nrepeat it: whimbrel sim run --seed 17\n"), "{text}");
-    let mut tally = Tally::default();
-    tally.count(broken());
-    tally.count(Outcome { failure: None, ..broken() });
-    let text = tally.summary(Duration::from_secs(1));
+    let mut counts = SeedCounts::default();
+    counts.count(broken());
+    counts.count(Outcome { failure: None, ..broken() });
+    let text = counts.summary(Duration::from_secs(1));
     assert!(text.starts_with("1 passed, 1 failed: 10 B verified in 18 steps, 6.00s"), "{text}");
     assert!(text.ends_with("\nfailed: whimbrel sim run --seed 17\n"), "{text}");
-    let document = tally.document(Duration::from_secs(1));
+    let document = counts.document(Duration::from_secs(1));
     assert_eq!(document["failed"][0]["repeat"], "whimbrel sim run --seed 17");
     assert_eq!(document["summary"]["passed"], 1);
 }

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use whimbrel_apps::http::{FixedBody, Limits};
 use whimbrel_apps::pace::Pace;
-use whimbrel_apps::transport::{Gauge, Opening, Standing, Unopened};
-use whimbrel_apps::{Happening, Model, Reading, Transport, Trouble};
+use whimbrel_apps::transport::{ConnectOptions, OpenError, SenderStats, StackUsage};
+use whimbrel_apps::{ConnError, Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
@@ -42,15 +42,20 @@ impl Transport for Peer {
         id
     }
 
-    fn connect(&mut self, _: Endpoint, _: &Opening, _: &mut Bytes) -> Result<u32, Unopened> {
-        Err(Trouble::Unreachable.into())
+    fn connect(
+        &mut self,
+        _: Endpoint,
+        _: &ConnectOptions,
+        _: &mut Bytes,
+    ) -> Result<u32, OpenError> {
+        Err(ConnError::Unreachable.into())
     }
 
     fn accept(&mut self, (): ()) -> Option<u32> {
         (!std::mem::replace(&mut self.accepted, true)).then_some(0)
     }
 
-    fn send(&mut self, _: u32, data: &mut Bytes) -> Result<usize, Trouble> {
+    fn send(&mut self, _: u32, data: &mut Bytes) -> Result<usize, ConnError> {
         let taken = data.split_to(data.len().min(self.takes)).len();
         self.takes -= taken;
         Ok(taken)
@@ -70,14 +75,14 @@ impl Transport for Peer {
         self.closed = true;
     }
 
-    fn poll_event(&mut self) -> Option<Happening<Self>> {
+    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
         if !self.accepted {
-            return Some(Happening::Accepted(()));
+            return Some(TransportEvent::Accepted(()));
         }
-        (std::mem::take(&mut self.news) && !self.closed).then_some(Happening::Readable(0))
+        (std::mem::take(&mut self.news) && !self.closed).then_some(TransportEvent::Readable(0))
     }
 
-    fn gauge(&self, _: u32) -> Option<Gauge> {
+    fn sender_stats(&self, _: u32) -> Option<SenderStats> {
         None
     }
 
@@ -85,7 +90,7 @@ impl Transport for Peer {
         None
     }
 
-    fn standing(&self) -> Option<Standing> {
+    fn stack_usage(&self) -> Option<StackUsage> {
         None
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant as WallInstant};
 
 use bytes::Bytes;
-use whimbrel_apps::{Happening, Reading, Transport};
+use whimbrel_apps::{Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_io::{
     Activity, Clock, Device, Port, Stop, UnixWire, Waker, WireSpec, Worker, entropy,
@@ -202,8 +202,8 @@ impl Port for Clients {
         if self.readers.len() < self.how_many.0 || self.tricklers.len() < self.how_many.1 {
             self.begin(shard);
         }
-        while let Some(happening) = Transport::poll_event(shard) {
-            if let Happening::Closed(id, _) = happening {
+        while let Some(event) = Transport::poll_event(shard) {
+            if let TransportEvent::Closed(id, _) = event {
                 assert!(!self.readers.contains(&id), "a reader was let go of");
             }
         }

@@ -4,9 +4,9 @@ const fn millis(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-fn gauge(cwnd: u64, rwnd: u64, sndbuf: u64) -> Gauge {
+fn sender_stats(cwnd: u64, rwnd: u64, sndbuf: u64) -> SenderStats {
     let limited = Limited { cwnd: millis(cwnd), rwnd: millis(rwnd), sndbuf: millis(sndbuf) };
-    Gauge { limited, ..Gauge::default() }
+    SenderStats { limited, ..SenderStats::default() }
 }
 
 fn times(shares: &Shares) -> [u64; 4] {
@@ -16,12 +16,17 @@ fn times(shares: &Shares) -> [u64; 4] {
 #[test]
 fn each_interval_has_what_was_counted_in_it() {
     let mut series = Series::keeping(usize::MAX);
-    let mut close = |until, gauge, idle, omitted| {
-        series.close_interval(millis(until), Totals::default(), (Some(gauge), idle), omitted);
+    let mut close = |until, sender_stats, idle, omitted| {
+        series.close_interval(
+            millis(until),
+            Totals::default(),
+            (Some(sender_stats), idle),
+            omitted,
+        );
     };
-    close(100, gauge(60, 40, 0), Duration::ZERO, true);
-    close(200, gauge(70, 60, 20), Duration::ZERO, false);
-    close(300, gauge(170, 60, 20), millis(80), false);
+    close(100, sender_stats(60, 40, 0), Duration::ZERO, true);
+    close(200, sender_stats(70, 60, 20), Duration::ZERO, false);
+    close(300, sender_stats(170, 60, 20), millis(80), false);
     let shares: Vec<_> = series.samples().iter().map(|sample| times(&sample.shares)).collect();
     // app, rwnd, cwnd, sndbuf
     assert_eq!(shares[0], [0, 40, 60, 0]);

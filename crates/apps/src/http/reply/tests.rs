@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Every response in `stream`, given `piece` octets at a time; then what the end of it makes.
-fn read(stream: &[u8], piece: usize, expected: Expected) -> (Vec<Reply>, Result<Reply, Trouble>) {
+fn read(stream: &[u8], piece: usize, expected: Expected) -> (Vec<Reply>, Result<Reply, ConnError>) {
     let mut reader = ReplyReader::new(expected);
     let mut replies = Vec::new();
     for octets in stream.chunks(piece.max(1)) {
@@ -12,14 +12,14 @@ fn read(stream: &[u8], piece: usize, expected: Expected) -> (Vec<Reply>, Result<
             match reader.read(&mut input) {
                 Ok(Some(reply)) => replies.push(reply),
                 Ok(None) => {}
-                Err(trouble) => return (replies, Err(trouble)),
+                Err(conn_error) => return (replies, Err(conn_error)),
             }
         }
     }
     (replies, reader.on_end())
 }
 
-fn one(text: &str) -> Result<Reply, Trouble> {
+fn one(text: &str) -> Result<Reply, ConnError> {
     let (replies, end) = read(text.as_bytes(), text.len(), Expected::Body);
     replies.first().copied().map_or(end, Ok)
 }
@@ -50,7 +50,7 @@ fn some_responses_have_no_body_whatever_their_head_says() {
 fn a_greeting_of_another_protocol_is_no_response_before_it_ends() {
     for text in ["SSH-2.0-OpenSSH_9.9\r\n", "220 mail ESMTP\r\n", "http/1.1 2", "HTTQ"] {
         let mut reader = ReplyReader::new(Expected::Body);
-        assert_eq!(reader.read(&mut Bytes::from(text)), Err(Trouble::BadAnswer), "{text}");
+        assert_eq!(reader.read(&mut Bytes::from(text)), Err(ConnError::BadAnswer), "{text}");
     }
     for text in ["", "H", "HTTP", "HTTP/", "\r\nHTTP/1.1 200 OK\r\n"] {
         let mut reader = ReplyReader::new(Expected::Body);
@@ -78,12 +78,12 @@ fn the_head_says_whether_the_connection_goes_on() {
 
 #[test]
 fn what_is_no_response_is_told_from_what_was_cut_short() {
-    assert_eq!(one("SSH-2.0-x\r\n\r\n"), Err(Trouble::BadAnswer));
-    assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), Err(Trouble::BadAnswer));
+    assert_eq!(one("SSH-2.0-x\r\n\r\n"), Err(ConnError::BadAnswer));
+    assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), Err(ConnError::BadAnswer));
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
-    assert_eq!(one(twice), Err(Trouble::BadAnswer));
-    assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), Err(Trouble::EndedEarly));
-    assert_eq!(one("HTTP/1.1 200"), Err(Trouble::EndedEarly));
+    assert_eq!(one(twice), Err(ConnError::BadAnswer));
+    assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), Err(ConnError::EndedEarly));
+    assert_eq!(one("HTTP/1.1 200"), Err(ConnError::EndedEarly));
 }
 
 proptest! {
@@ -95,7 +95,7 @@ proptest! {
         let (replies, end) = read(text.as_bytes(), piece, Expected::Body);
         let bodies: Vec<u64> = replies.iter().map(|reply| reply.body).collect();
         prop_assert_eq!(bodies, [5, 3].repeat(count));
-        prop_assert_eq!(end, Err(Trouble::EndedEarly));
+        prop_assert_eq!(end, Err(ConnError::EndedEarly));
     }
 
     #[test]

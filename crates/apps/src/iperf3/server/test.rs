@@ -12,7 +12,7 @@ use crate::bulk::{self, Bulk, Direction, Peer, Until};
 use crate::iperf3::{
     Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State, account,
 };
-use crate::transport::{Opening, Transport};
+use crate::transport::{ConnectOptions, Transport};
 
 /// One test.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl<T: Transport> Test<T> {
         let mut control = Control::new(id, rest);
         control.tell(State::ParamExchange);
         // Single bytes would wait for each other's acknowledgment, which the client delays.
-        net.adjust(id, &Opening { nagle: Nagle::Off, ..Opening::default() });
+        net.adjust(id, &ConnectOptions { nagle: Nagle::Off, ..ConnectOptions::default() });
         let from = net.remote(id);
         Self {
             bulk: Bulk::new(plan(None, settings)),
@@ -101,7 +101,7 @@ impl<T: Transport> Test<T> {
         let buffers = buffers.map(|octets| (octets, octets));
         let nagle = if parameters.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = parameters.congestion.clone();
-        net.adjust(id, &Opening { nagle, buffers, congestion, ..Opening::default() });
+        net.adjust(id, &ConnectOptions { nagle, buffers, congestion, ..ConnectOptions::default() });
         // Those that the client sends on come first.
         let place = self.bulk.streams().len();
         let direction = match parameters.direction {
@@ -251,8 +251,8 @@ impl<T: Transport> Test<T> {
 
     fn run(&mut self, net: &mut T, now: Instant) -> Result<Step, Fault> {
         let more = self.bulk.go_on(net, now);
-        if let Some(trouble) = self.bulk.trouble() {
-            return Err(Fault::Stream(trouble));
+        if let Some(conn_error) = self.bulk.conn_error() {
+            return Err(Fault::Stream(conn_error));
         }
         let moved = self.bulk.progress();
         if moved != self.moved.0 {
@@ -327,13 +327,13 @@ impl<T: Transport> Test<T> {
 }
 
 /// What this side does in a test with these parameters.
-fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::Plan {
+fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::TransferPlan {
     let direction = match parameters.map(|parameters| parameters.direction) {
         None | Some(Direction::Send) => Direction::Receive,
         Some(Direction::Receive) => Direction::Send,
         Some(Direction::Both) => Direction::Both,
     };
-    bulk::Plan {
+    bulk::TransferPlan {
         // It connects to nobody.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         direction,
@@ -344,7 +344,7 @@ fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::Plan {
         omit: parameters.map_or(Duration::ZERO, |parameters| parameters.omit),
         interval: Duration::from_secs(1),
         timeout: settings.timeout,
-        opening: Opening::default(),
+        options: ConnectOptions::default(),
         peer: Peer::Iperf3Client,
         effort: settings.effort,
     }

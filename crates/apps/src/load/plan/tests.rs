@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
     let second = Duration::from_secs(1);
-    let whole = Plan {
+    let whole = LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 80),
         exchange: Exchange { request: Bytes::new(), answer: Answer::Octets(1) },
         connections: 11,
@@ -20,7 +20,7 @@ fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
         fast_open: FastOpen::Off,
     };
     let parts: Vec<_> = (0..3).map(|number| whole.part(Part { number, of: 3 })).collect();
-    let of = |part: &Plan| {
+    let of = |part: &LoadPlan| {
         let millis = part.offset.as_secs_f64() * 1e3;
         (part.connections, part.until, part.rate, millis.round() as u64)
     };

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use super::ink::Ink;
 use super::panels;
-use super::view::{Connections, Message, Progress, Standing, View};
+use super::view::{Connections, LoadActivity, Message, Progress, View};
 use crate::quantity::{show, thousands};
 
 /// Draws `view` over all of `area`.
@@ -49,8 +49,8 @@ fn header(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
         Span::styled(format!(" {}", connections(view.connections)), ink.strong()),
         Span::raw(format!(", {}{}", title.ending, title.rate)),
     ]);
-    let standing = Line::from(vec![Span::raw(" "), standing(view, ink), Span::raw(" ")]);
-    both(row(area, 1), buffer, &how, &standing);
+    let activity = Line::from(vec![Span::raw(" "), activity(view, ink), Span::raw(" ")]);
+    both(row(area, 1), buffer, &how, &activity);
     progress(view, ink, row(area, 2), buffer);
 }
 
@@ -61,12 +61,12 @@ fn connections(connections: Connections) -> String {
     if typed == wanted { text } else { format!("{text} (begun with {})", thousands(typed.into())) }
 }
 
-fn standing(view: &View, ink: Ink) -> Span<'static> {
-    match view.standing {
-        Standing::Running => Span::styled("running", ink.good()),
-        Standing::Paused => Span::styled(" PAUSED ", ink.badge()),
-        Standing::WarmingUp => Span::styled("warming up", ink.warning()),
-        Standing::Between => Span::styled("between two runs", ink.dim()),
+fn activity(view: &View, ink: Ink) -> Span<'static> {
+    match view.activity {
+        LoadActivity::Running => Span::styled("running", ink.good()),
+        LoadActivity::Paused => Span::styled(" PAUSED ", ink.badge()),
+        LoadActivity::WarmingUp => Span::styled("warming up", ink.warning()),
+        LoadActivity::Between => Span::styled("between two runs", ink.dim()),
     }
 }
 
@@ -104,7 +104,7 @@ fn left(view: &View) -> String {
             let share = view.progress.share();
             let all = if share > 0.0 { elapsed.as_secs_f64() / share } else { f64::INFINITY };
             match Duration::try_from_secs_f64(all * (1.0 - share)) {
-                Ok(left) if view.standing == Standing::Running => {
+                Ok(left) if view.activity == LoadActivity::Running => {
                     format!("about {} left", clock(left))
                 }
                 _ => String::new(),
@@ -130,7 +130,7 @@ fn footer(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
 
 /// As many keys as there is room for.
 fn keys(view: &View, ink: Ink, room: u16) -> Line<'static> {
-    let pause = if view.standing == Standing::Paused { "go on" } else { "pause" };
+    let pause = if view.activity == LoadActivity::Paused { "go on" } else { "pause" };
     let keys = [("q", "quit"), ("p", pause), ("+/-", "connections"), ("s", "save as HTML")];
     let mut line = Line::default();
     for (key, what) in keys {
@@ -149,7 +149,7 @@ fn keys(view: &View, ink: Ink, room: u16) -> Line<'static> {
 fn short(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![
         Line::from(vec![
-            standing(view, ink),
+            activity(view, ink),
             Span::raw(format!(" {}  {}", done(view.progress), left(view))),
         ]),
         Line::styled(

@@ -21,11 +21,11 @@ pub(super) fn page(buffer: &Buffer, title: &str, caption: &str) -> String {
 fn lines(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in buffer.area.top()..buffer.area.bottom() {
-        let mut last: Option<Look> = None;
+        let mut last: Option<CellStyle> = None;
         let mut line = String::new();
         for x in buffer.area.left()..buffer.area.right() {
             let cell = &buffer[(x, y)];
-            let look = Look::of(cell);
+            let look = CellStyle::of(cell);
             if last.as_ref() != Some(&look) {
                 line += if last.is_some() { "</span>" } else { "" };
                 let _ = write!(line, "<span{look}>");
@@ -40,14 +40,14 @@ fn lines(buffer: &Buffer) -> String {
 
 /// How a cell looks.
 #[derive(PartialEq, Eq)]
-struct Look {
+struct CellStyle {
     classes: Vec<&'static str>,
     /// What is filled of a cell that holds a block: browsers leave gaps between the letters of such
     /// bars, and none between backgrounds.
     filled: Option<(&'static str, u8)>,
 }
 
-impl Look {
+impl CellStyle {
     fn of(cell: &Cell) -> Self {
         let colour = match cell.fg {
             Color::Cyan => Some("c"),
@@ -64,7 +64,7 @@ impl Look {
     }
 }
 
-impl std::fmt::Display for Look {
+impl std::fmt::Display for CellStyle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut classes = self.classes.clone();
         classes.extend(self.filled.map(|_| "f"));

@@ -11,7 +11,7 @@ use ratatui::crossterm::{event, style};
 use whimbrel_apps::load::{Correction, Motion, Until};
 use whimbrel_apps::record::per_second;
 
-use super::Board;
+use super::ScreenFeed;
 use super::draw::draw;
 use super::file::{self, Stamp};
 use super::html;
@@ -19,10 +19,10 @@ use super::ink::Ink;
 use super::keys::{self, Intent};
 use super::rates::{Moment, Sampler};
 use super::terminal::{Terminal, give_back};
-use super::view::{self, Connections, Message, Ports, Progress, Rates, Standing, Title, View};
-use crate::load::course::{Course, Life, Run};
-use crate::load::plan::Plan;
-use crate::load::reins::Reins;
+use super::view::{self, Connections, LoadActivity, Message, Ports, Progress, Rates, Title, View};
+use crate::load::control::LoadControl;
+use crate::load::plan::LoadRunPlan;
+use crate::load::progress::{LoadProgress, Run, RunState};
 use crate::load::summary::{ending, whom};
 use crate::output;
 
@@ -34,7 +34,7 @@ pub(super) struct Painter {
     /// How many addresses connections begin at.
     addresses: u64,
     has_warmup: bool,
-    reins: Arc<Reins>,
+    control: Arc<LoadControl>,
     ink: Ink,
     /// When the message goes.
     forget: Option<Instant>,
@@ -42,14 +42,14 @@ pub(super) struct Painter {
 
 impl Painter {
     /// Nothing is known yet.
-    pub(super) fn new(plan: &Plan, reins: Arc<Reins>) -> Self {
+    pub(super) fn new(plan: &LoadRunPlan, control: Arc<LoadControl>) -> Self {
         let load = &plan.load;
         let connections = Connections { typed: load.connections, wanted: load.connections };
         let view = View {
             title: title(plan),
-            standing: Standing::Running,
+            activity: LoadActivity::Running,
             connections,
-            progress: progress(load.until, 0, Duration::ZERO),
+            progress: bar(load.until, 0, Duration::ZERO),
             run: (1, plan.repeat.most),
             rates: Rates { unit: "req/s", ..Rates::default() },
             latency: Histogram::new(3).expect("three digits are allowed"),
@@ -65,18 +65,18 @@ impl Painter {
             until: load.until,
             addresses: load.local.len().max(1) as u64,
             has_warmup: !load.warmup.is_zero(),
-            reins,
+            control,
             ink: ink(),
             forget: None,
         }
     }
 
     /// Draws and listens until it is over.
-    pub(super) fn paint(mut self, mut terminal: Terminal, board: &Board) {
+    pub(super) fn paint(mut self, mut terminal: Terminal, feed: &ScreenFeed) {
         let mut next = Instant::now();
-        while !board.is_over() {
-            if let Some(course) = board.take() {
-                self.follow(course);
+        while !feed.is_over() {
+            if let Some(progress) = feed.take() {
+                self.follow(progress);
             }
             let now = Instant::now();
             if now >= next {
@@ -106,14 +106,14 @@ impl Painter {
     }
 
     fn heed(&mut self, intent: Intent, terminal: &mut Terminal) {
-        let connections = self.reins.connections();
+        let connections = self.control.connections();
         match intent {
             // It takes its time: from here on Ctrl-C is a signal again, which nothing keeps waiting.
-            Intent::Quit if self.reins.has_ended() => give_back(),
-            Intent::Quit => self.reins.end(),
-            Intent::Pause => self.reins.pause_or_go_on(),
-            Intent::More => self.reins.set_connections(keys::more(connections)),
-            Intent::Fewer => self.reins.set_connections(keys::fewer(connections)),
+            Intent::Quit if self.control.has_ended() => give_back(),
+            Intent::Quit => self.control.end(),
+            Intent::Pause => self.control.pause_or_go_on(),
+            Intent::More => self.control.set_connections(keys::more(connections)),
+            Intent::Fewer => self.control.set_connections(keys::fewer(connections)),
             Intent::Save => self.save(terminal),
             Intent::Redraw => {
                 let _ = terminal.clear();
@@ -140,25 +140,25 @@ impl Painter {
 
     /// What keys have changed.
     fn refresh(&mut self, now: Instant) {
-        self.view.connections.wanted = self.reins.connections();
+        self.view.connections.wanted = self.control.connections();
         if self.forget.is_some_and(|forget| now >= forget) {
             (self.view.message, self.forget) = (None, None);
         }
-        if self.reins.motion() == Motion::Paused {
-            self.view.standing = Standing::Paused;
+        if self.control.motion() == Motion::Paused {
+            self.view.activity = LoadActivity::Paused;
             self.view.rates.now = 0;
         }
     }
 
     /// The load is as far as this.
-    fn follow(&mut self, course: Course) {
-        let Some(run) = course.runs.last() else { return };
-        let number = course.runs.len();
+    fn follow(&mut self, progress: LoadProgress) {
+        let Some(run) = progress.runs.last() else { return };
+        let number = progress.runs.len();
         let moment = Moment { run: number, elapsed: run.elapsed, answered: run.answered };
         self.sampler.look(moment);
         self.view.run.0 = number;
-        self.view.standing = self.standing(run);
-        self.view.progress = progress(self.until, run.over, run.elapsed);
+        self.view.activity = self.activity(run);
+        self.view.progress = bar(self.until, run.over, run.elapsed);
         self.view.rates = Rates {
             unit: self.view.rates.unit,
             samples: self.sampler.samples(),
@@ -166,46 +166,51 @@ impl Painter {
             mean: per_second(run.answered, run.elapsed) as u64,
             max: self.sampler.max(),
         };
-        self.view.answers = course.answers.into_iter().collect();
-        self.view.errors =
-            course.troubles.into_iter().map(|(trouble, count)| (trouble.name(), count)).collect();
-        let states = course.states;
+        self.view.answers = progress.answers.into_iter().collect();
+        self.view.errors = progress
+            .conn_errors
+            .into_iter()
+            .map(|(conn_error, count)| (conn_error.name(), count))
+            .collect();
+        let states = progress.states;
         self.view.states = Some(view::States {
             syn_sent: states.opening,
             established: states.asking + states.idle,
             closing: states.closing,
-            time_wait: course.standing.map(|standing| standing.time_wait),
+            time_wait: progress.stack_usage.map(|usage| usage.time_wait),
         });
-        self.view.ports = course.standing.map(|standing| Ports {
-            all: standing.ports * self.addresses,
-            in_use: standing.ports_in_use,
+        self.view.ports = progress.stack_usage.map(|usage| Ports {
+            all: usage.ports * self.addresses,
+            in_use: usage.ports_in_use,
             waiting: states.starved,
         });
-        self.view.latency = course.latency;
+        self.view.latency = progress.latency;
     }
 
-    fn standing(&self, run: &Run) -> Standing {
-        match run.life {
-            Life::Over => Standing::Between,
-            Life::UnderWay if self.has_warmup && run.elapsed.is_zero() => Standing::WarmingUp,
-            Life::UnderWay => Standing::Running,
+    fn activity(&self, run: &Run) -> LoadActivity {
+        match run.state {
+            RunState::Over => LoadActivity::Between,
+            RunState::UnderWay if self.has_warmup && run.elapsed.is_zero() => {
+                LoadActivity::WarmingUp
+            }
+            RunState::UnderWay => LoadActivity::Running,
         }
     }
 }
 
-fn title(plan: &Plan) -> Title {
+fn title(plan: &LoadRunPlan) -> Title {
     let load = &plan.load;
     let is_corrected = load.rate.is_some() && load.correction == Correction::On;
     Title {
         whom: format!("{} {}", plan.method, whom(plan, None)),
-        wire: format!("{}{}", plan.ground.typed, output::on_shards(&plan.ground)),
+        wire: format!("{}{}", plan.setup.typed, output::on_shards(&plan.setup)),
         ending: ending(load.ending),
         rate: load.rate.map_or_else(String::new, |rate| format!(", {rate} requests/s")),
         latency: if is_corrected { " corrected " } else { "" },
     }
 }
 
-fn progress(until: Until, over: u64, elapsed: Duration) -> Progress {
+fn bar(until: Until, over: u64, elapsed: Duration) -> Progress {
     match until {
         Until::Exchanges(of) => Progress::Exchanges { done: over.min(of), of, elapsed },
         Until::Elapsed(of) => Progress::Elapsed { elapsed, of },

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 #[derive(Clone, Debug)]
 pub(super) struct View {
     pub(super) title: Title,
-    pub(super) standing: Standing,
+    pub(super) activity: LoadActivity,
     pub(super) connections: Connections,
     pub(super) progress: Progress,
     /// The run that is under way, and of how many.
@@ -45,7 +45,7 @@ pub(super) struct Title {
 
 /// Whether it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Standing {
+pub(super) enum LoadActivity {
     Running,
     Paused,
     /// It goes, and is not measured yet.

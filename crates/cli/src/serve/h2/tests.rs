@@ -1,5 +1,5 @@
-use whimbrel_apps::Trouble;
-use whimbrel_apps::transport::{Gauge, Opening, Standing, Unopened};
+use whimbrel_apps::ConnError;
+use whimbrel_apps::transport::{ConnectOptions, OpenError, SenderStats, StackUsage};
 
 use whimbrel_apps::http::FixedBody;
 
@@ -30,15 +30,20 @@ impl Transport for Peer {
         id
     }
 
-    fn connect(&mut self, _: Endpoint, _: &Opening, _: &mut Bytes) -> Result<u32, Unopened> {
-        Err(Trouble::Unreachable.into())
+    fn connect(
+        &mut self,
+        _: Endpoint,
+        _: &ConnectOptions,
+        _: &mut Bytes,
+    ) -> Result<u32, OpenError> {
+        Err(ConnError::Unreachable.into())
     }
 
     fn accept(&mut self, (): ()) -> Option<u32> {
         (!std::mem::replace(&mut self.accepted, true)).then_some(0)
     }
 
-    fn send(&mut self, _: u32, data: &mut Bytes) -> Result<usize, Trouble> {
+    fn send(&mut self, _: u32, data: &mut Bytes) -> Result<usize, ConnError> {
         self.heard.extend_from_slice(data);
         Ok(std::mem::take(data).len())
     }
@@ -57,14 +62,14 @@ impl Transport for Peer {
         self.closed = true;
     }
 
-    fn poll_event(&mut self) -> Option<Happening<Self>> {
+    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
         if !self.accepted {
-            return Some(Happening::Accepted(()));
+            return Some(TransportEvent::Accepted(()));
         }
-        (!self.said.is_empty() && !self.closed).then_some(Happening::Readable(0))
+        (!self.said.is_empty() && !self.closed).then_some(TransportEvent::Readable(0))
     }
 
-    fn gauge(&self, _: u32) -> Option<Gauge> {
+    fn sender_stats(&self, _: u32) -> Option<SenderStats> {
         None
     }
 
@@ -72,7 +77,7 @@ impl Transport for Peer {
         None
     }
 
-    fn standing(&self) -> Option<Standing> {
+    fn stack_usage(&self) -> Option<StackUsage> {
         None
     }
 

@@ -9,9 +9,9 @@ struct Typed {
     arguments: Arguments,
 }
 
-fn plan(words: &[&str]) -> Result<Plan, Failure> {
+fn plan(words: &[&str]) -> Result<ServePlan, Failure> {
     let words = std::iter::once("serve").chain(words.iter().copied());
-    Plan::new(&Typed::try_parse_from(words).unwrap().arguments)
+    ServePlan::new(&Typed::try_parse_from(words).unwrap().arguments)
 }
 
 fn usage_error(words: &[&str]) -> String {
@@ -52,16 +52,16 @@ fn a_wire_that_means_nothing_is_refused() {
 #[test]
 fn tunables_are_set_in_the_order_in_which_they_are_typed() {
     let typed = ["-S", "msl=5s", "--set", "TCP_MSL=2000", "-S", "ip_local_port_range=1024 2047"];
-    let tunables = plan(&typed).unwrap().ground.rules.tunables;
+    let tunables = plan(&typed).unwrap().setup.rules.tunables;
     assert_eq!(tunables.value_of("msl").as_deref(), Some("2s"));
     assert_eq!((tunables.port_first, tunables.port_last), (1_024, 2_047));
-    assert_eq!(plan(&[]).unwrap().ground.rules.tunables, Tunables::default());
+    assert_eq!(plan(&[]).unwrap().setup.rules.tunables, Tunables::default());
 }
 
 #[test]
 fn syncookies_prevail_over_the_tunable_that_they_are_short_for() {
     let rule = |words: &[&str]| {
-        let tunables = plan(words).unwrap().ground.rules.tunables;
+        let tunables = plan(words).unwrap().setup.rules.tunables;
         tunables.value_of("net.ipv4.tcp_syncookies").unwrap()
     };
     assert_eq!(rule(&[]), "auto");

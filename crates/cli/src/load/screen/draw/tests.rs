@@ -22,7 +22,7 @@ fn view() -> View {
             rate: String::new(),
             latency: "",
         },
-        standing: Standing::Running,
+        activity: LoadActivity::Running,
         connections: Connections { typed: 50, wanted: 50 },
         progress: Progress::Elapsed {
             elapsed: Duration::from_millis(4_240),
@@ -153,7 +153,7 @@ fn what_is_not_known_is_said_to_be_unknown() {
 #[test]
 fn a_pause_and_connections_changed_by_hand_show() {
     let connections = Connections { typed: 50, wanted: 1_200 };
-    let view = View { standing: Standing::Paused, connections, ..view() };
+    let view = View { activity: LoadActivity::Paused, connections, ..view() };
     let shown = text(&view, (80, 24));
     assert!(shown.contains("1,200 connections (begun with 50)"), "{shown}");
     assert!(shown.contains("PAUSED"), "{shown}");
@@ -163,7 +163,7 @@ fn a_pause_and_connections_changed_by_hand_show() {
 
 #[test]
 fn without_colours_no_cell_has_one_and_what_matters_is_bold_or_reversed() {
-    let view = View { standing: Standing::Paused, ..view() };
+    let view = View { activity: LoadActivity::Paused, ..view() };
     let cells = |ink| terminal(&view, ink, (80, 24)).backend().buffer().content.clone();
     let is_coloured = |cell: &ratatui::buffer::Cell| {
         cell.fg != ratatui::style::Color::Reset || cell.bg != ratatui::style::Color::Reset

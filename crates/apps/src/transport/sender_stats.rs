@@ -4,7 +4,7 @@ use core::time::Duration;
 
 /// What a connection's sender knows of its path at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Gauge {
+pub struct SenderStats {
     /// Segments sent again on this connection so far; `None` if they are not counted for each.
     pub retransmits: Option<u64>,
     /// Octets of text that the peer acknowledged so far.

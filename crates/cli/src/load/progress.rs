@@ -6,26 +6,26 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use whimbrel_apps::load::{Runs, States, Until};
 use whimbrel_apps::record::{Intervals, per_second};
-use whimbrel_apps::transport::Standing;
-use whimbrel_apps::{Model, Record, Transport, Trouble};
+use whimbrel_apps::transport::StackUsage;
+use whimbrel_apps::{ConnError, Model, Record, Transport};
 use whimbrel_base::Instant;
 
 use crate::{progress, quantity};
 
 /// The runs so far, the last of which may be under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Course {
+pub(crate) struct LoadProgress {
     pub(super) runs: Vec<Run>,
     /// Latencies of the last one, corrected.
     pub(super) latency: Histogram<u64>,
     /// Its answers by status.
     pub(super) answers: BTreeMap<u16, u64>,
     /// What failed of it, by the reason.
-    pub(super) troubles: BTreeMap<Trouble, u64>,
+    pub(super) conn_errors: BTreeMap<ConnError, u64>,
     /// What its connections do.
     pub(super) states: States,
     /// What the transport holds, if it tells.
-    pub(super) standing: Option<Standing>,
+    pub(super) stack_usage: Option<StackUsage>,
 }
 
 /// A run.
@@ -34,7 +34,7 @@ pub(super) struct Run {
     pub(super) intervals: Intervals,
     /// How long it lasted, or has lasted.
     pub(super) elapsed: Duration,
-    pub(super) life: Life,
+    pub(super) state: RunState,
     pub(super) answered: u64,
     failed: u64,
     /// Exchanges that are over, those of the warm-up included.
@@ -43,29 +43,29 @@ pub(super) struct Run {
 
 /// Whether a run is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Life {
+pub(super) enum RunState {
     UnderWay,
     Over,
 }
 
-impl Course {
+impl LoadProgress {
     /// Of one client at this moment, and of its transport.
     pub(crate) fn of<T: Transport>(runs: &Runs<T>, net: Option<&T>, now: Instant) -> Self {
         let current = runs.current();
         let record = current.record();
         let finished = runs.finished().iter().map(|run| {
             let over = run.record.answered() + run.record.failed();
-            Run::of(&run.record, run.record.elapsed(), Life::Over, over)
+            Run::of(&run.record, run.record.elapsed(), RunState::Over, over)
         });
         let under_way = (current.has_begun() && !current.is_done())
-            .then(|| Run::of(record, current.elapsed(now), Life::UnderWay, current.over()));
+            .then(|| Run::of(record, current.elapsed(now), RunState::UnderWay, current.over()));
         Self {
             runs: finished.chain(under_way).collect(),
             latency: record.corrected.clone(),
             answers: record.statuses.clone(),
-            troubles: record.troubles.clone(),
+            conn_errors: record.conn_errors.clone(),
             states: current.states(),
-            standing: net.and_then(T::standing),
+            stack_usage: net.and_then(T::stack_usage),
         }
     }
 
@@ -78,9 +78,9 @@ impl Course {
             sum.runs.iter_mut().zip(&part.runs).for_each(|(run, more)| run.add(more));
             sum.latency += &part.latency;
             add(&mut sum.answers, &part.answers);
-            add(&mut sum.troubles, &part.troubles);
+            add(&mut sum.conn_errors, &part.conn_errors);
             sum.states += part.states;
-            sum.standing = match (sum.standing, part.standing) {
+            sum.stack_usage = match (sum.stack_usage, part.stack_usage) {
                 (Some(mut all), Some(one)) => {
                     all += one;
                     Some(all)
@@ -122,11 +122,11 @@ impl Course {
 }
 
 impl Run {
-    fn of(record: &Record, elapsed: Duration, life: Life, over: u64) -> Self {
+    fn of(record: &Record, elapsed: Duration, state: RunState, over: u64) -> Self {
         Self {
             intervals: record.intervals.clone(),
             elapsed,
-            life,
+            state,
             answered: record.answered(),
             failed: record.failed(),
             over,
@@ -137,11 +137,13 @@ impl Run {
     /// that is not whole for it.
     fn add(&mut self, other: &Self) {
         self.intervals += &other.intervals;
-        (self.elapsed, self.life) = match (self.life, other.life) {
-            (Life::Over, Life::Over) => (self.elapsed.max(other.elapsed), Life::Over),
-            (Life::Over, Life::UnderWay) => (other.elapsed, Life::UnderWay),
-            (Life::UnderWay, Life::Over) => (self.elapsed, Life::UnderWay),
-            (Life::UnderWay, Life::UnderWay) => (self.elapsed.min(other.elapsed), Life::UnderWay),
+        (self.elapsed, self.state) = match (self.state, other.state) {
+            (RunState::Over, RunState::Over) => (self.elapsed.max(other.elapsed), RunState::Over),
+            (RunState::Over, RunState::UnderWay) => (other.elapsed, RunState::UnderWay),
+            (RunState::UnderWay, RunState::Over) => (self.elapsed, RunState::UnderWay),
+            (RunState::UnderWay, RunState::UnderWay) => {
+                (self.elapsed.min(other.elapsed), RunState::UnderWay)
+            }
         };
         self.answered += other.answered;
         self.failed += other.failed;
@@ -150,9 +152,9 @@ impl Run {
 
     /// How many intervals can be told of.
     pub(super) fn whole(&self) -> usize {
-        match self.life {
-            Life::Over => self.intervals.counts().len(),
-            Life::UnderWay => self.intervals.whole(self.elapsed),
+        match self.state {
+            RunState::Over => self.intervals.counts().len(),
+            RunState::UnderWay => self.intervals.whole(self.elapsed),
         }
     }
 }

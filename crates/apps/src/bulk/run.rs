@@ -6,13 +6,13 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 
 use super::{
-    Bulk, Direction, GRACE, Happening, Life, Peer, Reading, Stream, Totals, Transport, Trouble,
-    Unopened, Until,
+    Bulk, ConnError, Direction, GRACE, OpenError, Peer, Reading, Stream, Totals, TransferState,
+    Transport, TransportEvent, Until,
 };
 
 impl<T: Transport> Bulk<T> {
     pub(super) fn open(&mut self, net: &mut T, now: Instant) {
-        self.life = Life::Opening;
+        self.state = TransferState::Opening;
         self.began = now;
         self.until = now;
         if self.client.is_some() {
@@ -34,13 +34,13 @@ impl<T: Transport> Bulk<T> {
         prologue: Bytes,
         now: Instant,
     ) -> bool {
-        match net.connect(self.plan.target, &self.plan.opening, &mut Bytes::new()) {
+        match net.connect(self.plan.target, &self.plan.options, &mut Bytes::new()) {
             Ok(id) => {
                 self.streams.push(Stream { prologue, ..Stream::new(id, direction, usize::MAX) });
                 true
             }
             Err(unopened) => {
-                if let Unopened::Ports(shortage) = unopened {
+                if let OpenError::Ports(shortage) = unopened {
                     self.shortage = Some(shortage);
                 }
                 self.break_off(net, unopened.into(), now);
@@ -61,7 +61,7 @@ impl<T: Transport> Bulk<T> {
 
     /// Octets flow from now on.
     pub(crate) fn start(&mut self, now: Instant) {
-        self.life = Life::Running;
+        self.state = TransferState::Running;
         self.began = now;
         self.until = now;
         self.next_sample = now + self.first_interval();
@@ -76,26 +76,26 @@ impl<T: Transport> Bulk<T> {
     }
 
     /// Something went wrong: a transfer with a stream less would measure something else.
-    pub(crate) fn break_off(&mut self, net: &mut T, trouble: Trouble, now: Instant) {
-        self.trouble.get_or_insert(trouble);
+    pub(crate) fn break_off(&mut self, net: &mut T, conn_error: ConnError, now: Instant) {
+        self.conn_error.get_or_insert(conn_error);
         self.end(net, now);
     }
 
-    pub(super) fn on_happening(&mut self, net: &mut T, happening: Happening<T>, now: Instant) {
-        match happening {
-            Happening::Connected(id) => {
+    pub(super) fn on_event(&mut self, net: &mut T, event: TransportEvent<T>, now: Instant) {
+        match event {
+            TransportEvent::Connected(id) => {
                 self.on_control_open(id);
                 let stream = self.streams.iter_mut().find(|stream| stream.id == Some(id));
                 let Some(stream) = stream else { return };
                 stream.open = true;
                 (stream.local, stream.remote) = (net.local(id), net.remote(id));
                 let all = self.streams.iter().all(|stream| stream.open);
-                if all && self.life == Life::Opening && self.client.is_none() {
+                if all && self.state == TransferState::Opening && self.client.is_none() {
                     self.start(now);
                 }
             }
-            Happening::Closed(id, Some(trouble)) if self.is_opening(id) => {
-                self.break_off(net, trouble, now);
+            TransportEvent::Closed(id, Some(conn_error)) if self.is_opening(id) => {
+                self.break_off(net, conn_error, now);
             }
             // `pump` looks at every stream: there are few.
             _ => {}
@@ -104,7 +104,7 @@ impl<T: Transport> Bulk<T> {
 
     fn is_opening(&self, id: T::Id) -> bool {
         let is_stream = || self.streams.iter().any(|stream| stream.id == Some(id));
-        self.life == Life::Opening && (self.is_control(id) || is_stream())
+        self.state == TransferState::Opening && (self.is_control(id) || is_stream())
     }
 
     /// The omitted part is intervals of its own.
@@ -118,22 +118,22 @@ impl<T: Transport> Bulk<T> {
 
     /// What is due by the clock.
     pub(super) fn on_time(&mut self, net: &mut T, now: Instant) {
-        match self.life {
-            Life::Opening if now >= self.began + self.plan.timeout => {
+        match self.state {
+            TransferState::Opening if now >= self.began + self.plan.timeout => {
                 self.on_silence();
-                self.break_off(net, Trouble::ConnectTimeout, now);
+                self.break_off(net, ConnError::ConnectTimeout, now);
             }
-            Life::Ending { since } if now >= since + self.plan.timeout => {
+            TransferState::Ending { since } if now >= since + self.plan.timeout => {
                 self.on_silence();
-                self.trouble.get_or_insert(Trouble::ResponseTimeout);
+                self.conn_error.get_or_insert(ConnError::ResponseTimeout);
                 self.end(net, now);
             }
-            Life::Running if self.lost.is_some_and(|(_, since)| now >= since + GRACE) => {
-                let (trouble, _) = self.lost.unwrap_or((Trouble::EndedEarly, now));
-                self.break_off(net, trouble, now);
+            TransferState::Running if self.lost.is_some_and(|(_, since)| now >= since + GRACE) => {
+                let (conn_error, _) = self.lost.unwrap_or((ConnError::EndedEarly, now));
+                self.break_off(net, conn_error, now);
             }
-            Life::Running => {
-                while self.life == Life::Running && now >= self.next_sample {
+            TransferState::Running => {
+                while self.state == TransferState::Running && now >= self.next_sample {
                     let at = self.next_sample;
                     self.sample(net, at);
                     let omitted = self.began + self.plan.omit;
@@ -163,15 +163,15 @@ impl<T: Transport> Bulk<T> {
         let alone = self.streams.len() == 1;
         let together = net.retransmits();
         for stream in &mut self.streams {
-            let mut gauge = stream.id.and_then(|id| net.gauge(id));
-            if let Some(gauge) = &mut gauge {
-                stream.acknowledge(gauge);
+            let mut sender_stats = stream.id.and_then(|id| net.sender_stats(id));
+            if let Some(sender_stats) = &mut sender_stats {
+                stream.acknowledge(sender_stats);
                 // What all connections sent again is what the only one did.
-                gauge.retransmits = gauge.retransmits.or(together.filter(|_| alone));
+                sender_stats.retransmits = sender_stats.retransmits.or(together.filter(|_| alone));
             }
             let omitted = until <= self.plan.omit;
             let idle = stream.idle(at);
-            stream.series.close_interval(until, stream.totals, (gauge, idle), omitted);
+            stream.series.close_interval(until, stream.totals, (sender_stats, idle), omitted);
         }
     }
 
@@ -190,7 +190,7 @@ impl<T: Transport> Bulk<T> {
         if last.is_none_or(|last| last < whole) {
             self.sample(net, self.until);
         }
-        self.life = Life::Ending { since: now };
+        self.state = TransferState::Ending { since: now };
         for stream in &mut self.streams {
             stream.pending.clear();
             if let (Some(id), Peer::Plain, false) = (stream.id, &self.plan.peer, stream.shut) {
@@ -205,36 +205,36 @@ impl<T: Transport> Bulk<T> {
     pub(super) fn pump(&mut self, net: &mut T, now: Instant) -> bool {
         let mut more = false;
         for index in 0..self.streams.len() {
-            if !matches!(self.life, Life::Running | Life::Ending { .. }) {
+            if !matches!(self.state, TransferState::Running | TransferState::Ending { .. }) {
                 return false;
             }
             more |= self.feed(net, index, now);
             match self.drain(net, index) {
                 Ok(drained) => more |= drained,
-                Err(trouble) if matches!(self.plan.peer, Peer::Plain) => {
-                    self.break_off(net, trouble, now);
+                Err(conn_error) if matches!(self.plan.peer, Peer::Plain) => {
+                    self.break_off(net, conn_error, now);
                     return false;
                 }
-                Err(trouble) => self.lose(net, index, trouble, now),
+                Err(conn_error) => self.lose(net, index, conn_error, now),
             }
         }
-        if self.life == Life::Running && self.moved_all(net, now) {
+        if self.state == TransferState::Running && self.moved_all(net, now) {
             self.stop(net, now);
             return true;
         }
         let gone = || self.streams.iter().all(|stream| stream.id.is_none());
-        if matches!(self.life, Life::Ending { .. }) && self.client.is_none() && gone() {
-            self.life = Life::Over;
+        if matches!(self.state, TransferState::Ending { .. }) && self.client.is_none() && gone() {
+            self.state = TransferState::Over;
         }
         more
     }
 
     /// A stream is gone; why, the control connection may tell.
-    fn lose(&mut self, net: &mut T, index: usize, trouble: Trouble, now: Instant) {
-        self.lost.get_or_insert((trouble, now));
+    fn lose(&mut self, net: &mut T, index: usize, conn_error: ConnError, now: Instant) {
+        self.lost.get_or_insert((conn_error, now));
         let Some(stream) = self.streams.get_mut(index) else { return };
         if let Some(id) = stream.id.take() {
-            net.gauge(id).inspect(|gauge| stream.acknowledge(gauge));
+            net.sender_stats(id).inspect(|sender_stats| stream.acknowledge(sender_stats));
             net.abort(id);
         }
     }
@@ -243,7 +243,7 @@ impl<T: Transport> Bulk<T> {
     fn feed(&mut self, net: &mut T, index: usize, now: Instant) -> bool {
         for _ in 0..STEPS {
             let allowance = self.allowance(index, now);
-            let running = self.life == Life::Running;
+            let running = self.state == TransferState::Running;
             let Some(stream) = self.streams.get_mut(index) else { return false };
             let sends = stream.direction.sends() && !stream.shut && running;
             let Some(id) = stream.id.filter(|_| sends) else { return false };
@@ -305,8 +305,9 @@ impl<T: Transport> Bulk<T> {
     }
 
     /// Reads what came. Returns whether there may be more.
-    fn drain(&mut self, net: &mut T, index: usize) -> Result<bool, Trouble> {
-        let (running, plain) = (self.life == Life::Running, matches!(self.plan.peer, Peer::Plain));
+    fn drain(&mut self, net: &mut T, index: usize) -> Result<bool, ConnError> {
+        let (running, plain) =
+            (self.state == TransferState::Running, matches!(self.plan.peer, Peer::Plain));
         for _ in 0..STEPS {
             let Some(stream) = self.streams.get_mut(index) else { return Ok(false) };
             let Some(id) = stream.id else { return Ok(false) };
@@ -330,13 +331,13 @@ impl<T: Transport> Bulk<T> {
                     net.close(id);
                     stream.id = None;
                 }
-                Reading::End => return Err(Trouble::EndedEarly),
+                Reading::End => return Err(ConnError::EndedEarly),
                 // iperf3's server closes what it may not have read.
                 Reading::Failed(_) if !running && stream.shut && (receives || !plain) => {
                     net.abort(id);
                     stream.id = None;
                 }
-                Reading::Failed(trouble) => return Err(trouble),
+                Reading::Failed(conn_error) => return Err(conn_error),
             }
         }
         Ok(true)
@@ -356,7 +357,7 @@ impl<T: Transport> Bulk<T> {
     pub(crate) fn close_streams(&mut self, net: &mut T) {
         for stream in &mut self.streams {
             let Some(id) = stream.id.take() else { continue };
-            net.gauge(id).inspect(|gauge| stream.acknowledge(gauge));
+            net.sender_stats(id).inspect(|sender_stats| stream.acknowledge(sender_stats));
             while matches!(net.recv(id), Reading::Data(_)) {}
             net.close(id);
         }
@@ -375,8 +376,8 @@ impl<T: Transport> Bulk<T> {
         }
         let mut all = true;
         for stream in self.streams.iter_mut().filter(|stream| stream.direction.sends()) {
-            if let Some(gauge) = stream.id.and_then(|id| net.gauge(id)) {
-                stream.acknowledge(&gauge);
+            if let Some(sender_stats) = stream.id.and_then(|id| net.sender_stats(id)) {
+                stream.acknowledge(&sender_stats);
             }
             all &= stream.id.is_none() || stream.totals.sent >= each;
         }

@@ -16,8 +16,8 @@ use whimbrel_io::{Clock, Stop, Waker};
 use whimbrel_stack::Shard;
 
 use super::access_log::{AccessLog, LogLines};
-use super::board::{StackTotals, Totals};
 use super::report;
+use super::totals::{StackTotals, Totals};
 use crate::failure::Failure;
 use crate::pcap::Refusals;
 use crate::quantity::{of, thousands};
@@ -26,7 +26,7 @@ use crate::wrap::wrap;
 
 /// Where shards are asked, and answer.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ShardAnswers {
     /// How often they were.
     asked: AtomicU64,
     /// The last answer of each, and to which question.
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-impl Desk {
+impl ShardAnswers {
     /// For so many shards.
     pub(crate) fn new(shards: usize, log: Option<AccessLog>) -> Arc<Self> {
         Arc::new(Self {

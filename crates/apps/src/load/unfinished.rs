@@ -5,14 +5,14 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use super::slot::Stage;
-use super::{Correction, Life, Load, Until};
+use super::connection::ExchangeState;
+use super::{Correction, Load, LoadState, Until};
 use crate::Record;
 use crate::transport::Transport;
 
 /// What was left when a load ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Close {
+pub struct Unfinished {
     /// Exchanges on their way, given up.
     pub in_flight: u64,
     /// Those of them whose connection was not open yet.
@@ -22,7 +22,7 @@ pub struct Close {
 }
 
 /// Of several parts.
-impl AddAssign for Close {
+impl AddAssign for Unfinished {
     fn add_assign(&mut self, other: Self) {
         self.in_flight += other.in_flight;
         self.opening += other.opening;
@@ -33,11 +33,11 @@ impl AddAssign for Close {
 impl<T: Transport> Load<T> {
     /// Ends it now: what is on its way is given up, idle connections are closed.
     pub fn end(&mut self, net: &mut T, now: Instant) {
-        if self.life != Life::Running {
-            self.life = Life::Over;
+        if self.state != LoadState::Running {
+            self.state = LoadState::Over;
             return;
         }
-        self.life = Life::Over;
+        self.state = LoadState::Over;
         let at = self.watch.at(now);
         self.record.paused = self.watch.paused(now);
         self.record.until = match self.plan.until {
@@ -53,12 +53,12 @@ impl<T: Transport> Load<T> {
         }
         for slot in &mut self.slots {
             let Some(id) = slot.id.take() else { continue };
-            match slot.stage {
-                Stage::Idle => net.close(id),
-                Stage::Closing => net.abort(id),
-                Stage::Opening | Stage::Exchange => {
+            match slot.state {
+                ExchangeState::Idle => net.close(id),
+                ExchangeState::Closing => net.abort(id),
+                ExchangeState::Opening | ExchangeState::Exchange => {
                     self.close.in_flight += 1;
-                    self.close.opening += u64::from(slot.stage == Stage::Opening);
+                    self.close.opening += u64::from(slot.state == ExchangeState::Opening);
                     net.abort(id);
                 }
             }
@@ -81,7 +81,8 @@ impl<T: Transport> Load<T> {
         }
         let starved = self.starved.iter().filter_map(|place| self.slots.get(*place as usize));
         let under_way = self.slots.iter().filter(|slot| {
-            slot.id.is_some() && matches!(slot.stage, Stage::Opening | Stage::Exchange)
+            slot.id.is_some()
+                && matches!(slot.state, ExchangeState::Opening | ExchangeState::Exchange)
         });
         // What is under way has waited in a pause, too.
         let end = until + paused;

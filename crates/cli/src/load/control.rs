@@ -8,7 +8,7 @@ use whimbrel_apps::load::{Controls, Motion, Wanted};
 /// What is wanted of all parts of a load. They hear of it one by one: nothing else hangs on it, so
 /// that every order is relaxed.
 #[derive(Debug)]
-pub(crate) struct Reins {
+pub(crate) struct LoadControl {
     connections: AtomicU32,
     /// The fewest that there can be: one for each part.
     least: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Reins {
 }
 
 #[cfg_attr(not(any(feature = "tui", test)), expect(dead_code, reason = "there are no keys"))]
-impl Reins {
+impl LoadControl {
     /// So many connections, of so many parts.
     pub(crate) const fn new(connections: u32, parts: u32) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Reins {
     }
 }
 
-impl Controls for Reins {
+impl Controls for LoadControl {
     fn wanted(&self, part: Part) -> Wanted {
         let share = part.share(self.connections().into());
         Wanted { connections: u32::try_from(share).unwrap_or(u32::MAX), motion: self.motion() }

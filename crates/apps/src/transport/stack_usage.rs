@@ -4,7 +4,7 @@ use core::ops::AddAssign;
 
 /// What a transport holds at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct StackUsage {
     /// Connections in TIME-WAIT.
     pub time_wait: u64,
     /// Ports in use, those of TIME-WAIT included; `None` if they are not counted.
@@ -14,7 +14,7 @@ pub struct Standing {
 }
 
 /// That of another shard: all draw from one range.
-impl AddAssign for Standing {
+impl AddAssign for StackUsage {
     fn add_assign(&mut self, other: Self) {
         self.time_wait += other.time_wait;
         self.ports_in_use = self.ports_in_use.zip(other.ports_in_use).map(|(one, more)| one + more);

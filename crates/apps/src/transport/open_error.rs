@@ -3,28 +3,28 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::Trouble;
+use super::ConnError;
 
 /// Why no connection was begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unopened {
+pub enum OpenError {
     /// Every port towards the peer is taken: one may come free.
     Ports(PortShortage),
     /// Something that waiting does not mend.
-    Other(Trouble),
+    Other(ConnError),
 }
 
-impl From<Trouble> for Unopened {
-    fn from(trouble: Trouble) -> Self {
-        Self::Other(trouble)
+impl From<ConnError> for OpenError {
+    fn from(conn_error: ConnError) -> Self {
+        Self::Other(conn_error)
     }
 }
 
-impl From<Unopened> for Trouble {
-    fn from(unopened: Unopened) -> Self {
+impl From<OpenError> for ConnError {
+    fn from(unopened: OpenError) -> Self {
         match unopened {
-            Unopened::Ports(_) => Self::PortsExhausted,
-            Unopened::Other(trouble) => trouble,
+            OpenError::Ports(_) => Self::PortsExhausted,
+            OpenError::Other(conn_error) => conn_error,
         }
     }
 }

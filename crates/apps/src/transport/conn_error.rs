@@ -1,12 +1,12 @@
 //! Why an exchange failed, in classes that can be counted.
 
-macro_rules! troubles {
+macro_rules! conn_errors {
     ($($(#[doc = $doc:literal])* $name:ident = $text:literal, $remedy:literal;)*) => {
         /// Why an exchange failed.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Trouble { $($(#[doc = $doc])* $name,)* }
+        pub enum ConnError { $($(#[doc = $doc])* $name,)* }
 
-        impl Trouble {
+        impl ConnError {
             /// Every class.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -23,7 +23,7 @@ macro_rules! troubles {
     };
 }
 
-troubles! {
+conn_errors! {
     /// A reset answered the SYN.
     Refused = "connection refused",
         "is a server listening at that address and port?";
@@ -60,7 +60,7 @@ troubles! {
         "see the kernel's log";
 }
 
-impl core::fmt::Display for Trouble {
+impl core::fmt::Display for ConnError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.name())
     }

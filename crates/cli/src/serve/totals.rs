@@ -35,7 +35,7 @@ pub(crate) struct StackTotals {
 
 /// Where they are posted.
 #[derive(Debug)]
-pub(crate) struct Board(Vec<Mutex<Totals>>);
+pub(crate) struct ShardTotals(Vec<Mutex<Totals>>);
 
 impl Totals {
     /// Of a server on this stack.
@@ -95,7 +95,7 @@ impl AddAssign for Totals {
     }
 }
 
-impl Board {
+impl ShardTotals {
     /// Of so many shards that did nothing yet.
     pub(crate) fn new(shards: usize) -> Self {
         Self((0..shards).map(|_| Mutex::default()).collect())

@@ -46,14 +46,14 @@ fn the_table_has_states_queues_and_drops_and_fits_a_terminal() {
 
 #[test]
 fn only_answers_to_the_question_that_was_asked_are_told() {
-    let desk = Desk::new(2, None);
-    let number = desk.asked.fetch_add(1, Ordering::AcqRel) + 1;
-    desk.answer(0, number, answer(1));
-    desk.answer(1, number, answer(2));
+    let answers = ShardAnswers::new(2, None);
+    let number = answers.asked.fetch_add(1, Ordering::AcqRel) + 1;
+    answers.answer(0, number, answer(1));
+    answers.answer(1, number, answer(2));
     let open = |(answer, missing): (Answer, usize)| (answer.totals.statistics.open, missing);
-    let (both, _) = desk.collect(number);
+    let (both, _) = answers.collect(number);
     assert!(both.drops.to_string().starts_with("2 "), "{}", both.drops);
-    assert_eq!(open(desk.collect(number)), (3, 0));
-    desk.answer(1, number + 1, answer(3));
-    assert_eq!(open(desk.collect(number + 1)), (3, 1), "the other one is busy elsewhere");
+    assert_eq!(open(answers.collect(number)), (3, 0));
+    answers.answer(1, number + 1, answer(3));
+    assert_eq!(open(answers.collect(number + 1)), (3, 1), "the other one is busy elsewhere");
 }

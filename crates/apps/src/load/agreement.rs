@@ -9,15 +9,15 @@ use crate::Record;
 use crate::record::per_second;
 
 /// Where each part tells of its runs, and hears of those of all.
-pub trait Council: Debug + Send + Sync {
+pub trait RunAgreement: Debug + Send + Sync {
     /// The part numbered `part` made these runs so far. Returns the rates, of all parts together, of
     /// the runs that every part has told of.
-    fn tell(&self, part: u32, runs: &[Stretch]) -> Vec<f64>;
+    fn tell(&self, part: u32, runs: &[RunCount]) -> Vec<f64>;
 }
 
 /// What a rate is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stretch {
+pub struct RunCount {
     /// Exchanges answered
     pub answered: u64,
     /// from this moment
@@ -26,7 +26,7 @@ pub struct Stretch {
     pub until: Instant,
 }
 
-impl Stretch {
+impl RunCount {
     /// That of a run.
     pub fn of(record: &Record) -> Self {
         Self { answered: record.answered(), began: record.began, until: record.until }

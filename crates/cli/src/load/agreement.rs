@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use whimbrel_apps::load::{Council, Stretch};
+use whimbrel_apps::load::{RunAgreement, RunCount};
 
 /// What each of them has told so far.
 #[derive(Default, Debug)]
-pub(crate) struct Meeting(Mutex<Vec<Vec<Stretch>>>);
+pub(crate) struct ShardAgreement(Mutex<Vec<Vec<RunCount>>>);
 
-impl Meeting {
+impl ShardAgreement {
     /// So many are to come.
     pub(crate) fn expect(&self, parts: u32) {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -16,8 +16,8 @@ impl Meeting {
     }
 }
 
-impl Council for Meeting {
-    fn tell(&self, part: u32, runs: &[Stretch]) -> Vec<f64> {
+impl RunAgreement for ShardAgreement {
+    fn tell(&self, part: u32, runs: &[RunCount]) -> Vec<f64> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = told.get_mut(part as usize) {
             *place = runs.to_vec();

@@ -4,25 +4,25 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 
 use super::plan::{Answer, Exchange};
-use crate::Trouble;
+use crate::ConnError;
 use crate::http::reply::ReplyReader;
 
 /// The place of one connection.
 #[derive(Debug)]
-pub(crate) struct Slot<I> {
+pub(crate) struct LoadConnection<I> {
     pub(crate) id: Option<I>,
-    pub(crate) stage: Stage,
+    pub(crate) state: ExchangeState,
     /// What is still to be sent of the request.
     pub(crate) pending: Bytes,
     /// Whether the request began with the SYN.
     pub(crate) early: bool,
-    pub(crate) reader: Reader,
+    pub(crate) reader: AnswerReader,
     pub(crate) times: Times,
 }
 
 /// What a connection is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub(crate) enum ExchangeState {
     /// Nothing: it may be open or not.
     Idle,
     /// Our SYN is out.
@@ -54,33 +54,33 @@ pub(crate) struct Times {
 
 /// Reads an answer.
 #[derive(Debug)]
-pub(crate) enum Reader {
+pub(crate) enum AnswerReader {
     Http(ReplyReader),
     Octets { of: u64, left: u64 },
 }
 
 /// A complete answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Whole {
+pub(crate) struct CompleteAnswer {
     pub(crate) status: u16,
     pub(crate) body: u64,
     pub(crate) persistent: bool,
 }
 
-impl<I> Slot<I> {
+impl<I> LoadConnection<I> {
     pub(crate) fn new(exchange: &Exchange) -> Self {
         Self {
             id: None,
-            stage: Stage::Idle,
+            state: ExchangeState::Idle,
             pending: Bytes::new(),
             early: false,
-            reader: Reader::new(exchange.answer),
+            reader: AnswerReader::new(exchange.answer),
             times: Times::default(),
         }
     }
 }
 
-impl Reader {
+impl AnswerReader {
     pub(crate) const fn new(answer: Answer) -> Self {
         match answer {
             Answer::Http(expected) => Self::Http(ReplyReader::new(expected)),
@@ -94,11 +94,11 @@ impl Reader {
     }
 
     /// The answer, if these octets complete it.
-    pub(crate) fn read(&mut self, input: &mut Bytes) -> Result<Option<Whole>, Trouble> {
+    pub(crate) fn read(&mut self, input: &mut Bytes) -> Result<Option<CompleteAnswer>, ConnError> {
         match self {
             Self::Http(reader) => {
                 let reply = reader.read(input)?;
-                Ok(reply.map(|reply| Whole {
+                Ok(reply.map(|reply| CompleteAnswer {
                     status: reply.status,
                     body: reply.body,
                     persistent: reply.persistent,
@@ -112,18 +112,18 @@ impl Reader {
                     return Ok(None);
                 }
                 *left = *of;
-                Ok(Some(Whole { status: 0, body: *of, persistent: true }))
+                Ok(Some(CompleteAnswer { status: 0, body: *of, persistent: true }))
             }
         }
     }
 
-    pub(crate) fn on_end(&mut self) -> Result<Whole, Trouble> {
+    pub(crate) fn on_end(&mut self) -> Result<CompleteAnswer, ConnError> {
         match self {
             Self::Http(reader) => {
                 let reply = reader.on_end()?;
-                Ok(Whole { status: reply.status, body: reply.body, persistent: false })
+                Ok(CompleteAnswer { status: reply.status, body: reply.body, persistent: false })
             }
-            Self::Octets { .. } => Err(Trouble::EndedEarly),
+            Self::Octets { .. } => Err(ConnError::EndedEarly),
         }
     }
 }
