@@ -12,6 +12,16 @@ Examples:
   whimbrel serve -w kernel: -l 127.0.0.1:8080
       The same server on the kernel's sockets, to compare";
 
+/// Of `whimbrel link`.
+pub(crate) const LINK: &str = "\
+Examples:
+  sudo whimbrel link tun:a,addr=10.1.0.1/24 tun:b,addr=10.2.0.1/24 delay=20ms
+      A path of 40 ms there and back between two interfaces
+  sudo whimbrel link tun:a,netns=left tun:b,netns=right rate=45M queue=1bdp
+      Between two network namespaces, as of `ip netns add`
+  sudo whimbrel link tun:a tun:b delay=20ms drop=10+10/2 -z 30s --json
+      One that loses the tenth segment of each connection, and its first repair";
+
 /// Of `whimbrel load`.
 pub(crate) const LOAD: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
-use whimbrel_io::{KernelHostError, PacketError, PcapError, TunError, UnixError};
+use whimbrel_io::{BridgeError, KernelHostError, PacketError, PcapError, TunError, UnixError};
 use whimbrel_stack::link::AddressConflict;
 
 use crate::need::Need;
@@ -70,12 +70,16 @@ pub(crate) fn interrupted(done: u64, all: usize, of: &str) -> Failure {
 /// Says, while a stack goes on, that another station has one of its addresses.
 pub(crate) fn tell_conflict(conflict: AddressConflict) {
     let AddressConflict { addr, station } = conflict;
+    warn(&format!(
+        "{addr} is in use by the station {station}, too: what is sent to it may reach either; give one \
+         of both another address"
+    ));
+}
+
+/// Tells the user what a command goes on in spite of.
+pub(crate) fn warn(text: &str) {
     let style = AnsiColor::Yellow.on_default().bold();
-    let _ = writeln!(
-        anstream::stderr(),
-        "{style}warning:{style:#} {addr} is in use by the station {station}, too: what is sent to it may \
-         reach either; give one of both another address"
-    );
+    let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {text}");
 }
 
 impl From<TunError> for Failure {
@@ -85,6 +89,20 @@ impl From<TunError> for Failure {
             TunError::NoDevice(_) => Self::Missing { text, needs: &[Need::Tun] },
             TunError::Privilege { .. } => Self::Missing { text, needs: TUN },
             _ => Self::Run(text),
+        }
+    }
+}
+
+impl From<BridgeError> for Failure {
+    fn from(error: BridgeError) -> Self {
+        match error {
+            BridgeError::Tun(error) => error.into(),
+            BridgeError::Namespace { error: ref cause, .. }
+                if cause.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                Self::Missing { text: error.to_string(), needs: &[Need::Namespaces] }
+            }
+            _ => Self::Run(error.to_string()),
         }
     }
 }

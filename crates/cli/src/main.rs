@@ -18,6 +18,7 @@ mod drive;
 mod examples;
 mod failure;
 mod help;
+mod link;
 mod load;
 mod need;
 mod options;
@@ -97,6 +98,9 @@ enum Tool {
     /// Capture packets as pcapng, with the reason of each drop and each change of state.
     #[command(after_help = examples::PCAP)]
     Pcap(pcap::Arguments),
+    /// Join two TUN interfaces by a path with rate, delay, queue and losses, for any TCP.
+    #[command(after_help = examples::LINK)]
+    Link(link::Arguments),
     /// Run random networks in virtual time, and check every byte of every stream.
     #[command(subcommand)]
     Sim(sim::Command),
@@ -121,7 +125,11 @@ impl Tool {
             Self::Crr(arguments) => (&arguments.setup.rules, arguments.shorthands()),
             Self::Bulk(arguments) => (&arguments.setup.rules, arguments.shorthands()),
             Self::Pcap(arguments) => (&arguments.rules, Vec::new()),
-            Self::Sim(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => return None,
+            Self::Link(_)
+            | Self::Sim(_)
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man(_) => return None,
         })
     }
 }
@@ -174,6 +182,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
         Tool::Pcap(arguments) => pcap::run(arguments),
+        Tool::Link(arguments) => link::run(arguments),
         Tool::Sim(command) => sim::run(command),
         Tool::Doctor(arguments) => doctor::run(arguments),
         Tool::Completions(arguments) => pages::completions(arguments, Command::command()),

@@ -181,7 +181,8 @@ fn key(state: SocketState) -> String {
     state.to_string().to_lowercase().replace('-', "_")
 }
 
-fn link(counters: &LinkCounters) -> Value {
+/// One direction of a link.
+pub(crate) fn link(counters: &LinkCounters) -> Value {
     json!({
         "sent": counters.sent,
         "sent_octets": counters.sent_octets,

@@ -32,6 +32,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod bridge;
 pub mod clock;
 pub mod config;
 pub mod dad;
@@ -66,6 +67,7 @@ pub mod unix;
 pub mod waker;
 pub mod worker;
 
+pub use bridge::{Bridge, BridgeEnd, BridgeError};
 pub use clock::Clock;
 pub use config::ConfigError;
 pub use dad::{Dad, DadError};

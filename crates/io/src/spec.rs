@@ -313,7 +313,7 @@ fn once<T>(place: &mut Option<T>, key: &'static str, value: T) -> Result<(), Spe
     }
 }
 
-fn interface_address(value: &str) -> Option<InterfaceAddress> {
+pub(crate) fn interface_address(value: &str) -> Option<InterfaceAddress> {
     let (addr, prefix_len) = value.split_once('/')?;
     Some(InterfaceAddress { addr: address(addr)?, prefix_len: prefix_len.parse().ok()? })
 }

@@ -17,7 +17,6 @@ pub(crate) mod bpf;
 #[cfg(feature = "kernel")]
 pub(crate) mod epoll;
 pub(crate) mod limits;
-#[cfg(feature = "kernel")]
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod process;

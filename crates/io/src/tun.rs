@@ -101,12 +101,31 @@ impl Tun {
         if let Some(outcome) = self.counters.on_busy(&error) {
             return Ok(Some(outcome));
         }
-        match error.raw_os_error() {
-            Some(libc::EBADFD | libc::EBADF) => Err(error),
-            errno => {
+        if is_lost(&error) {
+            return Err(error);
+        }
+        self.counters.tx_dropped += 1;
+        self.counters.tx_last_error = error.raw_os_error();
+        Ok(None)
+    }
+
+    /// Hands one finished packet to the machine. Returns whether it was taken: it is not where memory is
+    /// short, or the interface is down. An error if the interface is gone.
+    pub fn send_packet(&mut self, packet: &[u8]) -> io::Result<bool> {
+        let vnet = VnetHeader::default().encode();
+        let sent =
+            (&mut self.file.file()).write_vectored(&[IoSlice::new(&vnet), IoSlice::new(packet)]);
+        match sent {
+            Ok(_) => {
+                self.counters.tx_frames += 1;
+                self.counters.tx_octets += packet.len() as u64;
+                Ok(true)
+            }
+            Err(error) if is_lost(&error) => Err(error),
+            Err(error) => {
                 self.counters.tx_dropped += 1;
-                self.counters.tx_last_error = errno;
-                Ok(None)
+                self.counters.tx_last_error = error.raw_os_error();
+                Ok(false)
             }
         }
     }
@@ -332,6 +351,11 @@ fn write_segment(mut tun: &File, vnet: &VnetHeader, segment: &TxSegment) -> io::
 /// describe by an offload header and threw away: the next may be better.
 fn ends_burst(error: &io::Error) -> bool {
     error.raw_os_error() != Some(libc::EINVAL)
+}
+
+/// Whether the interface is gone, not only what was to be sent.
+fn is_lost(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EBADFD | libc::EBADF))
 }
 
 /// An interrupted read loses nothing: the descriptor stays readable.

@@ -33,6 +33,8 @@ mod h2;
 #[cfg(test)]
 mod iperf3;
 #[cfg(test)]
+mod link;
+#[cfg(test)]
 mod linux;
 #[cfg(test)]
 mod load;

@@ -71,6 +71,11 @@ impl Net {
         self.run(&format!("ip link set {interface} netns {}", other.name));
     }
 
+    /// By which `ip netns` knows it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A folder of the test's own.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

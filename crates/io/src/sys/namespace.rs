@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::Path;
+#[cfg(feature = "kernel")]
 use std::thread;
 
 use super::check;
@@ -13,6 +15,7 @@ pub(crate) struct Namespace(File);
 
 impl Namespace {
     /// A fresh one, with nothing in it but a loopback interface that is down. Needs CAP_SYS_ADMIN.
+    #[cfg(feature = "kernel")]
     pub(crate) fn fresh() -> io::Result<Self> {
         // It is made around a thread, which may then go.
         let maker = thread::Builder::new().spawn(|| {
@@ -21,6 +24,11 @@ impl Namespace {
             Self::current()
         })?;
         maker.join().map_err(|_panic| io::Error::other("the maker of a namespace panicked"))?
+    }
+
+    /// The one that a file stands for, such as `/run/netns/NAME` or `/proc/PID/ns/net`.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        File::open(path).map(Self)
     }
 
     /// Does `work` with the calling thread in this namespace; afterwards it is back in its own,
@@ -54,6 +62,7 @@ impl Drop for Return {
 }
 
 /// The number by which `/proc` knows the calling thread.
+#[cfg(feature = "kernel")]
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { libc::gettid() }

@@ -68,6 +68,22 @@ impl TunConfig {
         Ok(config)
     }
 
+    /// An interface with no stack behind it: whatever its frames are for is up to who reads them. The
+    /// machine gets these addresses, and none if there are none. As [`TunConfig::new`] otherwise.
+    pub fn bare(name: &str, hosts: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {
+        hosts.iter().try_for_each(|host| check_address(*host))?;
+        Ok(Self {
+            name: interface_name(name)?,
+            layer: Layer::Ip,
+            addresses: Vec::new(),
+            hosts,
+            mtu: Self::DEFAULT_MTU,
+            queues: NonZeroU16::MIN,
+            offload: Offload::On,
+            dad: Dad::On,
+        })
+    }
+
     /// The machine's own addresses, each in the network of one of the stack's, from which it takes
     /// its prefix. A network that is given none keeps what was derived.
     pub fn with_hosts(mut self, hosts: &[Address]) -> Result<Self, ConfigError> {

@@ -1,0 +1,182 @@
+//! `whimbrel link`: a path of our making between two interfaces of the machine's, in real time.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+use whimbrel_io::bridge::{Lateness, Passage};
+use whimbrel_io::signals::Signals;
+use whimbrel_io::{Bridge, BridgeEnd, Stop, entropy};
+use whimbrel_link::LinkConfig;
+
+use crate::failure::{self, Failure};
+use crate::output;
+use crate::quantity::{self, thousands};
+
+/// What was typed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// One end, a TUN interface, which is made if there is none; it gets the address, if one is given:
+    /// tun:NAME[,netns=NAMESPACE][,addr=ADDRESS/PREFIX].
+    a: BridgeEnd,
+    /// The other end.
+    b: BridgeEnd,
+    /// What the path is like, in both directions, as in rate=45M,delay=35ms,loss=0.1%: every key of
+    /// -w mem:, in one word or in several.
+    ///
+    /// rate=RATE: bits per second. delay=TIME: one way. jitter=TIME: up to this much more, in order.
+    /// loss=PERCENT. burst-loss=ENTER:LEAVE[:LOSS]: of Gilbert and Elliott.
+    /// drop=N[/K][+N[/K]…]: the K-th transmission (the first, if not given) of the N-th full segment of
+    /// each connection. reorder=PERCENT[:TIME]. dup=PERCENT. corrupt=PERCENT. ecn=BYTES: mark from that
+    /// queue on. queue=100p, 256k or 1bdp (of rate x 2 x delay, at least 16 full packets). mtu=BYTES.
+    #[arg(value_name = "KEY=VALUE")]
+    path: Vec<String>,
+    /// What the way from B to A is like, if another.
+    #[arg(long, value_name = "KEY=VALUE[,…]")]
+    back: Option<LinkConfig>,
+    /// End after this time.
+    #[arg(short = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
+    duration: Option<Duration>,
+    /// Draw losses and the like from this number: the same packets at the same times meet the same
+    /// fate [default: from the system's entropy].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print one JSON document (whimbrel.link/1) at the end instead.
+    #[arg(long)]
+    json: bool,
+    /// Print only errors and the warning that packets were late.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+}
+
+/// Carries packets until it is told to end.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let typed = arguments.path.join(",");
+    let there: LinkConfig = typed.parse().map_err(|error| Failure::usage("KEY=VALUE", error))?;
+    let back = arguments.back.clone().unwrap_or_else(|| there.clone());
+    let seed = arguments.seed.map_or_else(entropy::seed, Ok).map_err(Failure::run)?;
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let ends = [arguments.a.clone(), arguments.b.clone()];
+    let mut bridge = Bridge::open(ends, [there, back], seed)?;
+    if !arguments.json && !arguments.quiet {
+        // Whoever waits for the path waits for this line.
+        output::print(&format!(
+            "whimbrel {}  {} <-> {}  {typed}\n",
+            env!("CARGO_PKG_VERSION"),
+            arguments.a.name(),
+            arguments.b.name(),
+        ))?;
+    }
+    let began = Instant::now();
+    let ran = bridge.run(&stop, arguments.duration);
+    let run =
+        Run { passages: bridge.passages(), lateness: bridge.lateness(), took: began.elapsed() };
+    match (arguments.json, arguments.quiet) {
+        (true, _) => output::print(&format!("{:#}\n", run.document(&typed, seed)))?,
+        (false, false) => output::print(&run.table())?,
+        (false, true) => {}
+    }
+    if run.is_late() {
+        failure::warn(&run.warning());
+    }
+    Ok(ran?)
+}
+
+/// What there is to say at the end.
+struct Run<'b> {
+    passages: [Passage; 2],
+    lateness: &'b Lateness,
+    took: Duration,
+}
+
+impl Run<'_> {
+    /// Whether the path was not what was asked for.
+    fn is_late(&self) -> bool {
+        self.lateness.percentile(99.0) > LATE
+    }
+
+    fn warning(&self) -> String {
+        let [p99, most] = [self.lateness.percentile(99.0), self.lateness.max()].map(micros);
+        format!(
+            "one packet of a hundred was handed over {p99} us late or more (at most {most} us), which is \
+             beyond {} us: the machine had no time for it, and what was measured over this path compares \
+             with nothing",
+            micros(LATE)
+        )
+    }
+
+    fn table(&self) -> String {
+        let mut table = String::new();
+        let heads = self.passages.each_ref().map(|it| format!("{} -> {}", it.from, it.to));
+        let mut row = |name: &str, [a, b]: [String; 2]| {
+            let line = format!("{name:<34}{a:>22}{b:>22}");
+            table.push_str(line.trim_end());
+            table.push('\n');
+        };
+        row(&format!("after {:.1} s", self.took.as_secs_f64()), heads);
+        for (name, figure, is_always_shown) in ROWS {
+            let figures = self.passages.each_ref().map(figure);
+            if is_always_shown || figures.iter().any(|figure| *figure != Some(0)) {
+                row(name, figures.map(|figure| figure.map_or_else(|| "-".into(), thousands)));
+            }
+        }
+        let [p50, p99, most] =
+            [self.lateness.percentile(50.0), self.lateness.percentile(99.0), self.lateness.max()]
+                .map(micros);
+        format!("{table}handed over late: p50 {p50} us, p99 {p99} us, at most {most} us\n")
+    }
+
+    fn document(&self, path: &str, seed: u64) -> Value {
+        let directions = self.passages.each_ref().map(|passage| {
+            let mut direction = output::link(&passage.link);
+            direction["from"] = passage.from.clone().into();
+            direction["to"] = passage.to.clone().into();
+            direction["on_the_way"] = passage.on_the_way.into();
+            direction["missed"] = passage.missed.into();
+            direction["refused"] = passage.refused.into();
+            direction
+        });
+        json!({
+            "schema": "whimbrel.link/1",
+            "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+            "path": path,
+            "seed": seed,
+            "seconds": self.took.as_secs_f64(),
+            "directions": directions,
+            "late_us": {
+                "p50": micros(self.lateness.percentile(50.0)),
+                "p99": micros(self.lateness.percentile(99.0)),
+                "max": micros(self.lateness.max()),
+            },
+            "is_late": self.is_late(),
+        })
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A name, the figure of a direction, and whether it is shown though it is 0.
+type Row = (&'static str, fn(&Passage) -> Option<u64>, bool);
+
+const ROWS: [Row; 14] = [
+    ("packets sent", |it| Some(it.link.sent), true),
+    ("bytes sent", |it| Some(it.link.sent_octets), true),
+    ("packets delivered", |it| Some(it.link.delivered), true),
+    ("still on the way", |it| Some(it.on_the_way), false),
+    ("lost: queue full", |it| Some(it.link.lost_queue), true),
+    ("lost: by chance", |it| Some(it.link.lost_random + it.link.lost_burst), true),
+    ("lost: by drop=", |it| Some(it.link.lost_targeted), false),
+    ("lost: longer than the MTU", |it| Some(it.link.lost_too_long), false),
+    ("marked", |it| Some(it.link.marked), false),
+    ("corrupted", |it| Some(it.link.corrupted), false),
+    ("duplicated", |it| Some(it.link.duplicated), false),
+    ("overtaken", |it| Some(it.link.reordered), false),
+    ("never read from the interface", |it| it.missed, true),
+    ("refused by the other interface", |it| Some(it.refused), false),
+];
+
+/// From here on the path is not the one that was asked for.
+const LATE: Duration = Duration::from_millis(1);

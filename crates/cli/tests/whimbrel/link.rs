@@ -1,0 +1,99 @@
+//! `whimbrel link`: two kernels at the ends of a path of our making.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::netns::Net;
+use crate::running::{Running, Signal, await_that, fail};
+
+const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
+
+/// A link from an interface of `client`, 10.1.0.1, to one of `server`, 10.1.0.2, once both are there.
+fn link(client: &Net, server: &Net, path: &str) -> Running {
+    let far = format!("tun:right,netns={},addr=10.1.0.2/24", server.name());
+    let mut command = client.command(WHIMBREL);
+    command.args(["link", "tun:left,addr=10.1.0.1/24", &far]).args(path.split_whitespace());
+    let link = Running::start(command.arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped()));
+    await_that("the path is there", || {
+        client.run("ip address").contains("10.1.0.1")
+            && server.run("ip address").contains("10.1.0.2")
+    });
+    link
+}
+
+/// What it tells once it is asked to end.
+fn end(link: Running) -> (Value, String) {
+    link.signal(Signal::TERM);
+    let ended = link.output();
+    let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.success(), "{}: {errors}", ended.status);
+    (serde_json::from_slice(&ended.stdout).unwrap(), errors)
+}
+
+#[test]
+fn kernels_meet_the_delay_and_the_loss_that_were_asked_for_and_nothing_else() {
+    let (Some(client), Some(server)) = (Net::new(), Net::new()) else { return };
+    let link = link(&client, &server, "rate=100M delay=10ms drop=3 queue=1bdp");
+    let serve = server.serve(&["-w", "kernel:", "-l", "10.1.0.2:8080", "--body", "64k"]);
+    let load = "load http://10.1.0.2:8080/ -w kernel: -c 1 -n 5 --json";
+    let told = client.run(&format!("{WHIMBREL} {load}"));
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["summary"]["success_rate"], 1.0, "{told}");
+    let fastest = told["latency"]["min"].as_f64().unwrap();
+    assert!((0.020..0.200).contains(&fastest), "{fastest} s for a round trip of 20 ms");
+    serve.end();
+    let (document, _) = end(link);
+    let [there, back] = [0, 1].map(|at| &document["directions"][at]);
+    assert_eq!((&there["from"], &there["to"]), (&"left".into(), &"right".into()));
+    // The response has a third segment, the requests have not.
+    assert_eq!((&there["lost"], &back["lost"]), (&0.into(), &1.into()), "{document}");
+    assert_eq!(back["lost_targeted"], 1);
+    for direction in [there, back] {
+        assert_eq!((&direction["missed"], &direction["refused"]), (&0.into(), &0.into()));
+        let packets = |key: &str| direction[key].as_u64().unwrap();
+        let told = packets("delivered") + packets("lost") + packets("on_the_way");
+        assert_eq!(packets("sent"), told, "{document}");
+    }
+    assert!(document["late_us"]["max"].as_u64() >= document["late_us"]["p50"].as_u64());
+}
+
+#[test]
+fn a_path_that_is_late_says_so_and_each_way_may_be_another() {
+    let (Some(client), Some(server)) = (Net::with(&["ping"]), Net::new()) else { return };
+    let link = link(&client, &server, "delay=1ms --back delay=40ms,ecn=0");
+    let told = client.run("ping -c 2 -i 0.2 -Q 2 10.1.0.2");
+    let trip = told.split("time=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(trip.parse::<f64>().unwrap() >= 41.0, "{told}");
+    let (document, errors) = end(link);
+    assert_eq!(document["directions"][0]["marked"], 0);
+    assert!(document["directions"][1]["marked"].as_u64() >= Some(2), "{document}");
+    assert_eq!(document["is_late"], !errors.is_empty(), "{document}\n{errors}");
+    assert_eq!(document["is_late"], document["late_us"]["p99"].as_u64() > Some(1_000));
+}
+
+#[test]
+fn an_end_that_cannot_be_had_is_named_and_what_was_made_goes_again() {
+    let Some(net) = Net::new() else { return };
+    let refused = |words: &str| fail(net.command(WHIMBREL).arg("link").args(words.split(' ')));
+    let (code, text) = refused("tun:left tun:right,netns=nowhere");
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("namespace /run/netns/nowhere") && text.contains("ip netns list"),
+        "{text}"
+    );
+    assert!(!net.run("ip link").contains("left"));
+    let mut link = net.command(WHIMBREL);
+    let link = Running::start(
+        link.args(["link", "tun:left", "tun:right"]).stdout(Stdio::null()).stderr(Stdio::piped()),
+    );
+    await_that("both are there", || net.run("ip link").contains("right"));
+    let (code, text) = refused("tun:left tun:other");
+    assert_eq!(code, 1);
+    assert!(text.contains("left is busy"), "{text}");
+    net.run("ip link delete right");
+    let ended = link.output();
+    let text = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert!(text.contains("the interface right is lost"), "{text}");
+}

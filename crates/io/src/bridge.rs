@@ -1,0 +1,215 @@
+//! Two TUN interfaces joined by an impaired link in each direction, in real time: a path of our making
+//! between any two hosts whose packets are routed there, the machine's own kernel among them.
+//!
+//! What a bridge adds of its own is told: packets that an interface's queue dropped because they were
+//! not read in time, and how much later than the link says packets were handed over.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_link::{Link, LinkConfig, LinkCounters};
+
+use crate::config::ConfigError;
+use crate::sys::{Interest, PollFd, ppoll};
+use crate::{Clock, Device, Stop, Tun, TunError};
+
+mod end;
+mod lateness;
+
+pub use end::{BridgeEnd, EndError};
+pub use lateness::Lateness;
+
+/// Two interfaces, and what lies between them.
+#[derive(Debug)]
+pub struct Bridge {
+    sides: [Side; 2],
+    clock: Clock,
+    lateness: Lateness,
+}
+
+/// One interface, and the link by which its packets leave.
+#[derive(Debug)]
+struct Side {
+    end: BridgeEnd,
+    tun: Tun,
+    link: Link,
+    /// Packets that the interface had dropped before there was a bridge.
+    dropped_before: u64,
+}
+
+/// What became of the packets of one direction.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    /// The interface that they came from.
+    pub from: String,
+    /// The interface that they were for.
+    pub to: String,
+    /// What the link did.
+    pub link: LinkCounters,
+    /// Packets that are on the link still.
+    pub on_the_way: u64,
+    /// Packets that the interface dropped because its queue was full: they never reached the link.
+    /// `None` if the machine does not tell.
+    pub missed: Option<u64>,
+    /// Packets that the other interface refused after the link.
+    pub refused: u64,
+}
+
+/// Why there is no bridge, or none any more.
+#[derive(Debug, thiserror::Error)]
+pub enum BridgeError {
+    /// An interface could not be had.
+    #[error(transparent)]
+    Tun(#[from] TunError),
+    /// An interface cannot be like this.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A network namespace could not be entered.
+    #[error("cannot enter the network namespace {path}: {error}{}", hint(error))]
+    Namespace {
+        /// The file that stands for it.
+        path: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// An interface is gone.
+    #[error("the interface {name} is lost: {error}. Was it removed? Bring it back and start again")]
+    Lost {
+        /// The interface.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The system would not let it wait.
+    #[error("cannot wait for the interfaces: {0}")]
+    Wait(io::Error),
+}
+
+impl Bridge {
+    /// Makes both interfaces, or attaches to them. `links` are the ways from the first to the second
+    /// and back; each interface gets the MTU of the link that it sends by. The same seed makes the
+    /// same choices.
+    pub fn open(
+        [a, b]: [BridgeEnd; 2],
+        [there, back]: [LinkConfig; 2],
+        seed: u64,
+    ) -> Result<Self, BridgeError> {
+        let side = |end: BridgeEnd, config: LinkConfig, seed| {
+            let tun = end.open(config.mtu)?;
+            let dropped_before = end.dropped().unwrap_or(0);
+            Ok::<_, BridgeError>(Side { end, tun, link: Link::new(config, seed), dropped_before })
+        };
+        let sides = [side(a, there, seed)?, side(b, back, seed.wrapping_add(1))?];
+        Ok(Self { sides, clock: Clock::start(), lateness: Lateness::default() })
+    }
+
+    /// Carries packets until `until` is set, or for that long.
+    pub fn run(&mut self, until: &Stop, lasts: Option<Duration>) -> Result<(), BridgeError> {
+        let end = lasts.map(|lasts| self.clock.now() + lasts);
+        while !until.is_set() && end.is_none_or(|end| self.clock.now() < end) {
+            self.take()?;
+            self.hand_over()?;
+            self.wait(until, end)?;
+        }
+        Ok(())
+    }
+
+    /// What became of each direction's packets.
+    pub fn passages(&self) -> [Passage; 2] {
+        let [a, b] = &self.sides;
+        [(a, b), (b, a)].map(|(from, to)| Passage {
+            from: from.end.name().into(),
+            to: to.end.name().into(),
+            link: *from.link.counters(),
+            on_the_way: from.link.in_flight() as u64,
+            missed: from.end.dropped().map(|dropped| dropped.saturating_sub(from.dropped_before)),
+            refused: to.tun.counters().tx_dropped,
+        })
+    }
+
+    /// How late packets were handed over.
+    pub const fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
+    /// Packets from the interfaces onto the links.
+    fn take(&mut self) -> Result<(), BridgeError> {
+        for Side { end, tun, link, .. } in &mut self.sides {
+            for _ in 0..BURSTS {
+                let now = self.clock.now();
+                let taken = tun.rx_burst(&mut |frames| {
+                    for frame in frames {
+                        link.push_frame(now, Bytes::copy_from_slice(frame.octets));
+                    }
+                });
+                if taken.map_err(|error| end.lost(error))? == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What has arrived on the links, to the other interfaces.
+    fn hand_over(&mut self) -> Result<(), BridgeError> {
+        let Self { sides: [a, b], clock, lateness } = self;
+        pass(&mut a.link, &b.end, &mut b.tun, clock, lateness)?;
+        pass(&mut b.link, &a.end, &mut a.tun, clock, lateness)
+    }
+
+    /// Sleeps until a packet is there, or one is due.
+    fn wait(&self, until: &Stop, end: Option<Instant>) -> Result<(), BridgeError> {
+        let [a, b] = &self.sides;
+        let due = [a.link.next_arrival(), b.link.next_arrival(), end].into_iter().flatten().min();
+        let timeout = due.map(|due| self.clock.until(due));
+        let mut fds = [
+            PollFd::new(&a.tun, Interest::Read),
+            PollFd::new(&b.tun, Interest::Read),
+            PollFd::new(until, Interest::Read),
+        ];
+        ppoll(&mut fds, timeout).map_err(BridgeError::Wait)?;
+        let broken = [a, b].into_iter().zip(fds).find(|(_, fd)| fd.is_broken());
+        match broken {
+            Some((side, _)) => Err(side.end.lost(io::ErrorKind::NotConnected.into())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What has arrived on `link`, to the interface at its end.
+fn pass(
+    link: &mut Link,
+    end: &BridgeEnd,
+    tun: &mut Tun,
+    clock: &Clock,
+    lateness: &mut Lateness,
+) -> Result<(), BridgeError> {
+    let mut now = clock.now();
+    for count in 1..=MOST_HANDED_OVER {
+        let Some((due, packet)) = link.next_arrival().zip(link.pop(now)) else { break };
+        lateness.note(now.since(due));
+        tun.send_packet(&packet).map_err(|error| end.lost(error))?;
+        if count % HANDED_OVER == 0 {
+            now = clock.now();
+        }
+    }
+    Ok(())
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            ". Give a name of `ip netns list`, or a path such as /proc/PID/ns/net"
+        }
+        _ => "",
+    }
+}
+
+/// Bursts of one interface in a turn, before the other has its turn: together they are what its queue
+/// holds.
+const BURSTS: usize = 64;
+/// Packets handed over before the clock is read again, and before the interfaces are read again.
+const HANDED_OVER: usize = 64;
+const MOST_HANDED_OVER: usize = 1024;

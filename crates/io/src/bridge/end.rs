@@ -1,0 +1,121 @@
+//! One end of a bridge: `tun:NAME[,netns=NAMESPACE][,addr=ADDRESS/PREFIX]`.
+//!
+//! ```
+//! use whimbrel_io::BridgeEnd;
+//!
+//! let end: BridgeEnd = "tun:left,netns=client,addr=10.1.0.1/24".parse().unwrap();
+//! assert_eq!(end.name(), "left");
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use whimbrel_stack::InterfaceAddress;
+
+use super::BridgeError;
+use crate::config::ConfigError;
+use crate::spec::interface_address;
+use crate::sys::namespace::Namespace;
+use crate::tun::{Offload, Tun, TunConfig};
+
+/// A TUN interface, and the network namespace that it is in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BridgeEnd {
+    name: String,
+    /// That of the process, if there is none.
+    namespace: Option<PathBuf>,
+    /// The machine's.
+    addresses: Vec<InterfaceAddress>,
+}
+
+/// Why what was typed is no end of a bridge.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EndError {
+    /// Another kind of wire, or none.
+    #[error("{0:?} is no TUN interface: give tun:NAME[,netns=NAMESPACE][,addr=ADDRESS/PREFIX]")]
+    Kind(String),
+    /// What stands behind the name.
+    #[error(
+        "{0:?}: give netns=NAMESPACE, as in netns=client, or addr=ADDRESS/PREFIX, as in addr=10.1.0.1/24"
+    )]
+    Key(String),
+    /// Values that are none.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl FromStr for BridgeEnd {
+    type Err = EndError;
+
+    fn from_str(text: &str) -> Result<Self, EndError> {
+        let rest = text.strip_prefix("tun:").ok_or_else(|| EndError::Kind(text.into()))?;
+        let mut parts = rest.split(',');
+        let name = parts.next().unwrap_or_default().to_owned();
+        let mut end = Self { name, namespace: None, addresses: Vec::new() };
+        for part in parts {
+            let refuse = || EndError::Key(part.into());
+            match part.split_once('=') {
+                Some(("netns", path)) if !path.is_empty() && end.namespace.is_none() => {
+                    // As ip(8) has it: a name is one of those.
+                    end.namespace = Some(Path::new("/run/netns").join(path));
+                }
+                Some(("addr", value)) => {
+                    end.addresses.push(interface_address(value).ok_or_else(refuse)?);
+                }
+                _ => return Err(refuse()),
+            }
+        }
+        end.config(TunConfig::DEFAULT_MTU)?;
+        Ok(end)
+    }
+}
+
+impl BridgeEnd {
+    /// The interface.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes the interface in its namespace, or attaches to it.
+    pub(super) fn open(&self, mtu: u16) -> Result<Tun, BridgeError> {
+        let config = self.config(mtu)?;
+        Ok(self.within(|| Tun::open(&config))??)
+    }
+
+    /// Packets that the interface dropped because nobody read them in time.
+    pub(super) fn dropped(&self) -> Option<u64> {
+        let text = self.within(|| fs::read_to_string("/proc/thread-self/net/dev")).ok()?.ok()?;
+        dropped_in(&text, &self.name)
+    }
+
+    pub(super) fn lost(&self, error: io::Error) -> BridgeError {
+        BridgeError::Lost { name: self.name.clone(), error }
+    }
+
+    /// Each packet as it would stand on a cable: what a link loses is a packet, and not a burst of them.
+    fn config(&self, mtu: u16) -> Result<TunConfig, ConfigError> {
+        let config = TunConfig::bare(&self.name, self.addresses.clone())?;
+        Ok(config.with_mtu(mtu)?.with_offload(Offload::Off))
+    }
+
+    /// Does `work` in its namespace.
+    fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, BridgeError> {
+        let Some(path) = &self.namespace else { return Ok(work()) };
+        let entered = Namespace::open(path).and_then(|namespace| namespace.within(work));
+        entered.map_err(|error| BridgeError::Namespace { path: path.display().to_string(), error })
+    }
+}
+
+/// The packets that the interface `name` dropped instead of sending, of the lines of `/proc/net/dev`.
+fn dropped_in(lines: &str, name: &str) -> Option<u64> {
+    let figures = lines.lines().find_map(|line| {
+        line.split_once(':').filter(|(first, _)| first.trim() == name).map(|(_, rest)| rest)
+    })?;
+    // Eight of what it received, then bytes, packets, errors and drops of what it sent.
+    figures.split_ascii_whitespace().nth(11)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;
