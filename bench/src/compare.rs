@@ -11,7 +11,7 @@ use crate::peers::{PEERS, Ready, last_line};
 use crate::report::grouped;
 
 /// What is to be compared.
-pub(crate) struct Plan {
+pub(crate) struct ComparisonPlan {
     /// Each case, in the order of the table.
     pub(crate) cases: Vec<Case>,
     /// What each call may take.
@@ -38,7 +38,7 @@ pub(crate) enum Cell {
     Without(String),
 }
 
-impl Plan {
+impl ComparisonPlan {
     /// Everything, or what takes a minute.
     pub(crate) fn new(quick: bool, rounds: Option<u32>) -> Self {
         // Filling all ports takes the slowest peer some seconds.

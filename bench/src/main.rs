@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use case::Case;
 use churn::{Churn, Options, Work};
-use compare::Plan;
+use compare::ComparisonPlan;
 
 /// What a benchmark can fail of, with what to do about it.
 type Failure = Box<dyn std::error::Error>;
@@ -106,7 +106,7 @@ fn compare(words: &[String]) -> Result<(), Failure> {
             _ => return Err(format!("{word}: not an option\n{USAGE}").into()),
         }
     }
-    let plan = Plan::new(quick, rounds);
+    let plan = ComparisonPlan::new(quick, rounds);
     let comparison = plan.run(&only)?;
     let command = [&["churn".to_owned()], words].concat().join(" ");
     let table = comparison.markdown(&plan, &command)?;

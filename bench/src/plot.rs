@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use crate::Failure;
 use crate::case::Kind;
-use crate::compare::{Comparison, Plan};
+use crate::compare::{Comparison, ComparisonPlan};
 use crate::report::grouped;
 
 /// The drawing.
-pub(crate) fn svg(plan: &Plan, comparison: &Comparison) -> Result<String, Failure> {
+pub(crate) fn svg(plan: &ComparisonPlan, comparison: &Comparison) -> Result<String, Failure> {
     let lines = lines(plan, comparison);
     let values = || lines.iter().flat_map(|line| line.points.iter().map(|(_, value)| *value));
     let most = values().fold(10.0_f64, f64::max).log10().ceil();
@@ -55,7 +55,7 @@ struct Line {
     points: Vec<(u64, f64)>,
 }
 
-fn lines(plan: &Plan, comparison: &Comparison) -> Vec<Line> {
+fn lines(plan: &ComparisonPlan, comparison: &Comparison) -> Vec<Line> {
     let line = |peer: &'static crate::peers::Peer| Line {
         title: peer.title,
         points: plan

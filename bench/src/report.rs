@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::Failure;
 use crate::case::{Case, Kind};
-use crate::compare::{Cell, Comparison, Plan};
+use crate::compare::{Cell, Comparison, ComparisonPlan};
 
 /// The figures of one cell.
 pub(crate) struct Figures {
@@ -34,10 +34,10 @@ impl Comparison {
     }
 
     /// A table with a column for each peer and a row for each case, and what it leaves unsaid.
-    pub(crate) fn markdown(&self, plan: &Plan, command: &str) -> Result<String, Failure> {
+    pub(crate) fn markdown(&self, plan: &ComparisonPlan, command: &str) -> Result<String, Failure> {
         let mut text = String::new();
         writeln!(text, "{}; {}; `{command}`.", machine()?, date()?)?;
-        let Plan { limits, rounds, .. } = plan;
+        let ComparisonPlan { limits, rounds, .. } = plan;
         writeln!(
             text,
             "Rounds: {rounds}, but one of what takes longer than 20 s; medians, with the least and the \

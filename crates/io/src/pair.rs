@@ -17,13 +17,13 @@ use whimbrel_tcp::SegMeta;
 
 use crate::device::MAX_BURST;
 use crate::mem::Line;
-use crate::steering::{SteeringCounters, Strays};
+use crate::steering::{MisroutedFrames, SteeringCounters};
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::worker::WorkerError;
 use crate::{Activity, Clock, Port, Stop, Tap, Waker};
-use way::Way;
+use link::PairLink;
 
-mod way;
+mod link;
 
 /// Two hosts, or a shard of each, with their applications, and a link in each direction.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ pub struct MemPair<A, B> {
     near: Host<A>,
     far: Host<B>,
     /// From the near host to the far one.
-    there: Way,
-    back: Way,
+    there: PairLink,
+    back: PairLink,
     time: MemTime,
     /// What wakes it, if there are others that may.
     waker: Option<Waker>,
@@ -54,7 +54,7 @@ struct Host<P> {
     port: P,
     tap: Option<Box<Tap>>,
     /// What came in by the wrong queue, if there are several.
-    strays: Option<Strays>,
+    misrouted: Option<MisroutedFrames>,
 }
 
 /// A shard and its application, of the near host and of the far one.
@@ -85,7 +85,7 @@ pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
 impl<A: Port, B: Port> MemPair<A, B> {
     /// A pair; chance on the links comes from `seed`.
     pub fn new(link: &LinkConfig, seed: u64, hosts: Hosts<A, B>, time: MemTime) -> Self {
-        let ways = (Way::own(link, seed ^ THERE), Way::own(link, seed ^ BACK));
+        let ways = (PairLink::own(link, seed ^ THERE), PairLink::own(link, seed ^ BACK));
         Self::between(hosts, (None, None), ways, time)
     }
 
@@ -106,15 +106,21 @@ impl<A: Port, B: Port> MemPair<A, B> {
         };
         let is_shared = link.rate.is_some() || link.burst_loss.is_some();
         let lines = is_shared.then(|| (shared(seed ^ THERE), shared(seed ^ BACK)));
-        let strays = Strays::join(&wakers).into_iter().zip(Strays::join(&wakers));
-        let pairs = (0..).zip(hosts).zip(strays).zip(&wakers);
-        let pair = |(((queue, hosts), strays), waker): (((u16, _), (Strays, Strays)), &Waker)| {
+        let misrouted =
+            MisroutedFrames::join(&wakers).into_iter().zip(MisroutedFrames::join(&wakers));
+        let pairs = (0..).zip(hosts).zip(misrouted).zip(&wakers);
+        let pair = |(((queue, hosts), misrouted), waker): (
+            ((u16, _), (MisroutedFrames, MisroutedFrames)),
+            &Waker,
+        )| {
             let own = seed ^ u64::from(queue) << 32;
             let ways = match &lines {
-                Some((there, back)) => (Way::shared(there, queue), Way::shared(back, queue)),
-                None => (Way::own(link, own ^ THERE), Way::own(link, own ^ BACK)),
+                Some((there, back)) => {
+                    (PairLink::shared(there, queue), PairLink::shared(back, queue))
+                }
+                None => (PairLink::own(link, own ^ THERE), PairLink::own(link, own ^ BACK)),
             };
-            let pair = Self::between(hosts, (Some(strays.0), Some(strays.1)), ways, time);
+            let pair = Self::between(hosts, (Some(misrouted.0), Some(misrouted.1)), ways, time);
             Self { waker: Some(waker.clone()), ..pair }
         };
         Ok(pairs.map(pair).collect())
@@ -122,13 +128,13 @@ impl<A: Port, B: Port> MemPair<A, B> {
 
     fn between(
         (near, far): Hosts<A, B>,
-        strays: (Option<Strays>, Option<Strays>),
-        (there, back): (Way, Way),
+        misrouted: (Option<MisroutedFrames>, Option<MisroutedFrames>),
+        (there, back): (PairLink, PairLink),
         time: MemTime,
     ) -> Self {
         Self {
-            near: Host { shard: near.0, port: near.1, tap: None, strays: strays.0 },
-            far: Host { shard: far.0, port: far.1, tap: None, strays: strays.1 },
+            near: Host { shard: near.0, port: near.1, tap: None, misrouted: misrouted.0 },
+            far: Host { shard: far.0, port: far.1, tap: None, misrouted: misrouted.1 },
             there,
             back,
             time,
@@ -208,8 +214,9 @@ impl<A: Port, B: Port> MemPair<A, B> {
 
     /// What came in by the wrong queue of the near host, and of the far one.
     pub fn steering(&self) -> [SteeringCounters; 2] {
-        [&self.near.strays, &self.far.strays]
-            .map(|strays| strays.as_ref().map_or_else(Default::default, |own| *own.counters()))
+        [&self.near.misrouted, &self.far.misrouted].map(|misrouted| {
+            misrouted.as_ref().map_or_else(Default::default, |own| *own.counters())
+        })
     }
 
     /// The near host and its application, to keep.
@@ -260,8 +267,8 @@ impl<P: Port> Host<P> {
     fn turn(
         &mut self,
         now: Instant,
-        inward: &mut Way,
-        outward: &mut Way,
+        inward: &mut PairLink,
+        outward: &mut PairLink,
         batch: &mut TxBatch,
     ) -> Activity {
         self.shard.tell_time(now);
@@ -292,27 +299,27 @@ impl<P: Port> Host<P> {
     }
 
     /// What others passed on, and one burst of what has arrived.
-    fn receive(&mut self, now: Instant, inward: &mut Way) -> bool {
-        let Self { shard, tap, strays, .. } = self;
+    fn receive(&mut self, now: Instant, inward: &mut PairLink) -> bool {
+        let Self { shard, tap, misrouted, .. } = self;
         let mut deliver = |burst: &[RxFrame<'_>]| match tap {
             None => shard.rx(now, burst),
             Some(tap) => tap.rx(now, shard, burst),
         };
-        let adopted = strays.as_mut().map_or(0, |strays| strays.adopt(&mut deliver));
+        let adopted = misrouted.as_mut().map_or(0, |misrouted| misrouted.adopt(&mut deliver));
         let frames = inward.pop(now);
         if !frames.is_empty() {
             let frame = |octets| RxFrame::new(octets, SegMeta::SINGLE);
             let burst: Vec<_> = frames.iter().map(|octets| frame(octets)).collect();
-            match strays {
+            match misrouted {
                 None => deliver(&burst),
-                Some(strays) => strays.sort(Medium::Ip, &burst, &mut deliver),
+                Some(misrouted) => misrouted.sort(Medium::Ip, &burst, &mut deliver),
             }
         }
         adopted > 0 || !frames.is_empty()
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        if self.strays.as_ref().is_some_and(Strays::are_waiting) {
+        if self.misrouted.as_ref().is_some_and(MisroutedFrames::are_waiting) {
             return Some(Instant::ZERO);
         }
         [self.shard.next_deadline(), self.port.next_deadline()].into_iter().flatten().min()

@@ -147,7 +147,7 @@ impl KernelHost {
             Err(error) => return Progress::Done(perform::failed(&error)),
         };
         self.under_way.insert(number, thread);
-        self.settle();
+        self.wait_until_asleep();
         match self.ended.remove(&number) {
             Some((_, returned)) => Progress::Done(returned),
             None => Progress::Blocked(number),
@@ -156,7 +156,7 @@ impl KernelHost {
 
     /// Takes what came, and waits until every call under way has ended or sleeps: what was set in
     /// motion is done, as in a host without threads.
-    fn settle(&mut self) {
+    fn wait_until_asleep(&mut self) {
         let begun = Instant::now();
         self.collect();
         let mut asleep = self.all_sleep();
@@ -201,7 +201,7 @@ impl ScriptHost for KernelHost {
         self.start_clock();
         // What the kernel refuses is lost, as on any wire.
         let _ = wire::send(&mut self.tun, packet);
-        self.settle();
+        self.wait_until_asleep();
     }
 
     fn call(&mut self, call: Call) -> Progress {
@@ -209,7 +209,7 @@ impl ScriptHost for KernelHost {
         match at_once::attempt(call, &self.machine) {
             AtOnce::Blocks(rest) => self.hand_over(rest),
             AtOnce::Done(returned) => {
-                self.settle();
+                self.wait_until_asleep();
                 Progress::Done(returned)
             }
         }

@@ -23,16 +23,16 @@ use whimbrel_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, IpHeader
 use crate::Waker;
 use crate::device::{Device, DeviceCounters, TxOutcome};
 
-pub(crate) use strays::Strays;
+pub(crate) use misrouted::MisroutedFrames;
 
+mod misrouted;
 pub mod program;
-mod strays;
 
 /// One queue of several: a device that keeps what belongs to its shard, and forwards the rest.
 #[derive(Debug)]
 pub struct Steered<D> {
     device: D,
-    strays: Strays,
+    misrouted: MisroutedFrames,
 }
 
 /// What came in by the wrong queue.
@@ -69,13 +69,13 @@ pub enum Home {
 impl<D: Device> Steered<D> {
     /// The queues of one device, in the kernel's order, each with what wakes its worker.
     pub fn join(devices: Vec<D>, wakers: &[Waker]) -> Vec<Self> {
-        let steered = |(device, strays)| Self { device, strays };
-        devices.into_iter().zip(Strays::join(wakers)).map(steered).collect()
+        let steered = |(device, misrouted)| Self { device, misrouted };
+        devices.into_iter().zip(MisroutedFrames::join(wakers)).map(steered).collect()
     }
 
     /// What came in by the wrong queue so far.
     pub fn steering(&self) -> &SteeringCounters {
-        self.strays.counters()
+        self.misrouted.counters()
     }
 
     /// The device itself.
@@ -86,14 +86,14 @@ impl<D: Device> Steered<D> {
 
 impl<D: Device> Device for Steered<D> {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { steering: self.strays.steering(), ..self.device.capabilities() }
+        Capabilities { steering: self.misrouted.steering(), ..self.device.capabilities() }
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
-        let Self { device, strays } = self;
-        let adopted = strays.adopt(deliver);
+        let Self { device, misrouted } = self;
+        let adopted = misrouted.adopt(deliver);
         let medium = device.capabilities().medium;
-        let taken = device.rx_burst(&mut |burst| strays.sort(medium, burst, deliver))?;
+        let taken = device.rx_burst(&mut |burst| misrouted.sort(medium, burst, deliver))?;
         Ok(adopted + taken)
     }
 
@@ -108,7 +108,7 @@ impl<D: Device> Device for Steered<D> {
     /// At once, if something was passed on. A worker asks this after it announced its sleep, so
     /// that nothing passed on before [`Waker::wake`] found it awake is slept upon.
     fn next_deadline(&self) -> Option<Instant> {
-        if self.strays.are_waiting() { Some(Instant::ZERO) } else { self.device.next_deadline() }
+        if self.misrouted.are_waiting() { Some(Instant::ZERO) } else { self.device.next_deadline() }
     }
 
     fn on_poll_error(&mut self) -> io::Result<()> {

@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, atomic};
 
 use crate::sys::EventFd;
-use bell::Bell;
+use sleep_flag::SleepFlag;
 
-mod bell;
+mod sleep_flag;
 
-/// Wakes one worker. Clones wake the same one. Why no wake-up is lost stands in `bell.rs`.
+/// Wakes one worker. Clones wake the same one. Why no wake-up is lost stands in `sleep_flag.rs`.
 #[derive(Clone, Debug)]
 pub struct Waker {
     shared: Arc<Shared>,
@@ -17,34 +17,34 @@ pub struct Waker {
 
 #[derive(Debug)]
 struct Shared {
-    bell: Bell,
+    sleep_flag: SleepFlag,
     event: EventFd,
 }
 
 impl Waker {
     /// For a worker not yet running.
     pub fn new() -> io::Result<Self> {
-        let shared = Shared { bell: Bell::new(), event: EventFd::new()? };
+        let shared = Shared { sleep_flag: SleepFlag::new(), event: EventFd::new()? };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Call it after putting something where the worker's port looks. A system call only if the
     /// worker sleeps, and then by one of many callers. After the worker's end it does nothing.
     pub fn wake(&self) {
-        if self.shared.bell.ring() {
+        if self.shared.sleep_flag.claim_wake_up() {
             self.shared.event.signal();
         }
     }
 
     /// The worker is about to sleep. It must look into its queue once more after this.
     pub(crate) fn announce(&self) {
-        self.shared.bell.announce();
+        self.shared.sleep_flag.announce();
     }
 
     /// The worker is awake. A task that was elected just before writes the descriptor all the
     /// same, which ends the next sleep early once.
     pub(crate) fn retract(&self) {
-        self.shared.bell.retract();
+        self.shared.sleep_flag.retract();
     }
 
     /// Makes the descriptor unreadable until the next wake-up.

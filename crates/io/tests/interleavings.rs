@@ -11,32 +11,36 @@ use std::collections::VecDeque;
 use loom::sync::{Arc, Mutex, Notify, atomic};
 use loom::thread;
 
-use bell::Bell;
+use sleep_flag::SleepFlag;
 
-#[path = "../src/waker/bell.rs"]
-mod bell;
+#[path = "../src/waker/sleep_flag.rs"]
+mod sleep_flag;
 
 /// What a worker and those who wake it share.
-struct Meeting {
+struct SleepingWorker {
     queue: Mutex<VecDeque<u32>>,
-    bell: Bell,
+    sleep_flag: SleepFlag,
     /// The descriptor: readable from a signal on, until somebody waited for that.
     event: Notify,
 }
 
-impl Meeting {
+impl SleepingWorker {
     fn new() -> Arc<Self> {
         Arc::new(Self::model())
     }
 
     fn model() -> Self {
-        Self { queue: Mutex::new(VecDeque::new()), bell: Bell::new(), event: Notify::new() }
+        Self {
+            queue: Mutex::new(VecDeque::new()),
+            sleep_flag: SleepFlag::new(),
+            event: Notify::new(),
+        }
     }
 
     /// What a task does.
     fn put(&self, item: u32) {
         self.queue.lock().unwrap().push_back(item);
-        if self.bell.ring() {
+        if self.sleep_flag.claim_wake_up() {
             self.event.notify();
         }
     }
@@ -54,11 +58,11 @@ impl Meeting {
             if self.drain(&mut taken) {
                 continue;
             }
-            self.bell.announce();
+            self.sleep_flag.announce();
             if !self.drain(&mut taken) {
                 self.event.wait();
             }
-            self.bell.retract();
+            self.sleep_flag.retract();
         }
         taken
     }
@@ -70,7 +74,7 @@ fn all_are_taken(tasks: u32, each: u32, interruptions: Option<usize>) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = interruptions;
     model.check(move || {
-        let meeting = Meeting::new();
+        let meeting = SleepingWorker::new();
         let tasks: Vec<_> = (0..tasks)
             .map(|task| {
                 let meeting = Arc::clone(&meeting);
@@ -99,26 +103,26 @@ fn a_worker_sleeps_on_nothing_that_two_tasks_put() {
 }
 
 /// Two shards, each with the lane that the other passes frames on by.
-struct Neighbours([Meeting; 2]);
+struct Neighbours([SleepingWorker; 2]);
 
 impl Neighbours {
     /// What a shard does: it passes a frame on, and works until it has the other's. Nothing but its
     /// lane tells it of that: after the announcement it asks whether something waits there.
     fn work(&self, own: usize) {
         self.0[1 - own].put(own as u32);
-        let Meeting { queue, bell, event } = &self.0[own];
+        let SleepingWorker { queue, sleep_flag, event } = &self.0[own];
         loop {
             let adopted = queue.lock().unwrap().pop_front();
             if let Some(frame) = adopted {
                 assert_eq!(frame, 1 - own as u32);
                 return;
             }
-            bell.announce();
+            sleep_flag.announce();
             let is_empty = queue.lock().unwrap().is_empty();
             if is_empty {
                 event.wait();
             }
-            bell.retract();
+            sleep_flag.retract();
         }
     }
 }
@@ -126,7 +130,7 @@ impl Neighbours {
 #[test]
 fn shards_that_pass_frames_on_to_each_other_both_get_them() {
     loom::model(|| {
-        let shards = Arc::new(Neighbours([Meeting::model(), Meeting::model()]));
+        let shards = Arc::new(Neighbours([SleepingWorker::model(), SleepingWorker::model()]));
         let other = {
             let shards = Arc::clone(&shards);
             thread::spawn(move || shards.work(1))

@@ -225,8 +225,8 @@ fn two_stations_share_an_interface_and_hear_their_own_frames_alone() {
         for (running, others) in [(first, "10.9.0.3"), (second, "10.9.0.2")] {
             let worker = running.stop();
             assert_eq!(worker.shard().link().unwrap().counters().conflicts, 0, "{others}");
-            let strays = worker.shard().ip_counters().dropped(FrameDrop::OtherStation);
-            assert_eq!(strays, 0, "{:?}", worker.shard().ip_counters());
+            let misrouted = worker.shard().ip_counters().dropped(FrameDrop::OtherStation);
+            assert_eq!(misrouted, 0, "{:?}", worker.shard().ip_counters());
         }
     });
 }

@@ -21,7 +21,7 @@ use crate::pair::Pair;
 use crate::world::{Checks, Limits, Stuck};
 
 pub use app::Oracle;
-pub use plan::Plan;
+pub use plan::StreamPlan;
 pub use scenario::Scenario;
 
 /// What became of a seed.

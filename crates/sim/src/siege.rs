@@ -10,13 +10,13 @@
 
 mod calls;
 mod flow;
+mod fuzzed_host;
 mod judge;
 mod link;
 mod packet;
 mod rules;
 mod script;
 mod segment;
-mod terrain;
 mod text;
 
 use std::collections::VecDeque;
@@ -33,17 +33,17 @@ use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol};
 pub use judge::Fault;
 
 use self::flow::{Flow, Granted};
+use self::fuzzed_host::{FuzzedHost, PORTS, ours, peer_end};
 use self::judge::{Answers, Reflection, Widest, judge};
 use self::script::Script;
 use self::segment::{Flaw, Forged};
-use self::terrain::{PORTS, Terrain, ours, peer_end};
 
 /// Plays a script: sets up the host, does what it says, lets go of everything and waits until
 /// nothing is left.
 pub fn play(octets: &[u8]) -> Result<(), Fault> {
     let mut script = Script::new(octets);
-    let Some(terrain) = Terrain::draw(&mut script) else { return Ok(()) };
-    let mut siege = Siege::new(terrain);
+    let Some(fuzzed_host) = FuzzedHost::draw(&mut script) else { return Ok(()) };
+    let mut siege = Siege::new(fuzzed_host);
     for step in 0..MOST_STEPS {
         if script.is_over() {
             break;
@@ -79,8 +79,8 @@ struct Siege {
 }
 
 impl Siege {
-    fn new(terrain: Terrain) -> Self {
-        let Terrain { shard, ethernet, mtu, offload, families } = terrain;
+    fn new(fuzzed_host: FuzzedHost) -> Self {
+        let FuzzedHost { shard, ethernet, mtu, offload, families } = fuzzed_host;
         let widest = Widest::new(shard.tunables());
         let flows = (0..6_u8).map(|at| {
             let family = families[usize::from(at) % families.len()];
@@ -362,7 +362,7 @@ impl Siege {
         }
         let (header, packet) = EthernetHeader::parse(frame)
             .map_err(|_| Fault(format!("sent no Ethernet frame: {frame:02x?}")))?;
-        judge(header.src == terrain::OUR_MAC, || format!("sent as another: {header:?}"))?;
+        judge(header.src == fuzzed_host::OUR_MAC, || format!("sent as another: {header:?}"))?;
         if header.ether_type == whimbrel_wire::EtherType::ARP {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::parse::{Defines, parse};
-use whimbrel_sim::script::report::{Report, Verdict};
+use whimbrel_sim::script::report::{ScriptReport, Verdict};
 use whimbrel_sim::script::run::{Settings, run};
 use whimbrel_sim::script::setup::Setup;
 use whimbrel_sim::script::shard_host::ShardHost;
@@ -48,7 +48,7 @@ fn play(profile: &str, dress: impl Fn(&str) -> Option<String>) {
         played += 1;
         let verdict = verdict(profile, &text);
         if !matches!(verdict, Verdict::Passed { .. }) {
-            failed.push(Report::new(&path.display().to_string(), &verdict).to_string());
+            failed.push(ScriptReport::new(&path.display().to_string(), &verdict).to_string());
         }
     }
     let (count, told) = (failed.len(), failed.join("\n"));

@@ -9,7 +9,7 @@ use crate::wheel::{TimerNode, TimerNodes};
 
 /// A connection in its place: four cache lines.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ConnectionSlot {
     pub(crate) connection: Connection,
     pub(crate) timer: TimerNode,
     /// When its timer has it attended to, [`Instant::NEVER`] if it is not armed.
@@ -26,7 +26,7 @@ pub(crate) struct Slot {
     pub(crate) linked: Option<Opener>,
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// The place of a connection that the peer opened.
     pub(crate) fn new(connection: Connection, hash: FlowHash) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Slot {
 
 /// The slab of connections, whose slots hold the wheel's nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Connections(pub(crate) Slab<Slot>);
+pub(crate) struct Connections(pub(crate) Slab<ConnectionSlot>);
 
 impl TimerNodes for Connections {
     fn node(&self, id: u32) -> &TimerNode {
@@ -73,4 +73,4 @@ impl TimerNodes for Connections {
     }
 }
 
-const _: () = assert!(size_of::<Slot>() <= 256);
+const _: () = assert!(size_of::<ConnectionSlot>() <= 256);

@@ -14,11 +14,11 @@ pub use addresses::{Addresses, PathClass};
 pub use counters::{FrameDrop, IpCounters};
 pub use fragmentation::Datagram;
 pub(crate) use fragmentation::Identifications;
-pub(crate) use icmp::{Answer, ErrorBudget, ErrorOut, Report};
-pub(crate) use input::{Arrival, Arrived, FlowKey, Refused};
+pub(crate) use icmp::{ErrorBudget, ErrorOut, IcmpReport, RefusalReply};
+pub(crate) use input::{Arrival, FlowKey, Input, Refused};
 pub(crate) use output::{PlainOut, TcpOut};
 pub(crate) use path_mtu::PathMtus;
-pub(crate) use reassembly::{Bounds, GivenUp, Reassembly};
+pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;
 
 use crate::Capabilities;

@@ -15,10 +15,10 @@ mod arp;
 mod counters;
 mod dad;
 mod gateways;
-mod hops;
 mod message;
 mod ndp;
 pub mod neighbours;
+mod next_hops;
 
 use alloc::collections::VecDeque;
 
@@ -27,7 +27,7 @@ use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::{Address, ArpPacket};
 
-use crate::ip::{Addresses, FrameDrop, Host, Report, Routes};
+use crate::ip::{Addresses, FrameDrop, Host, IcmpReport, Routes};
 use crate::shard::ConfigError;
 use crate::{Medium, TxBatch};
 
@@ -35,17 +35,17 @@ pub use counters::LinkCounters;
 use dad::Probing;
 pub use dad::{AddressCheck, AddressConflict};
 use gateways::Gateways;
-use hops::Hops;
 use message::LinkMessage;
-pub(crate) use ndp::Discovery;
-use neighbours::{Means, Neighbours, Told};
+pub(crate) use ndp::NeighbourDiscovery;
+use neighbours::{Advertised, Neighbours, ProbeContext};
+use next_hops::NextHopCache;
 
 /// A host's place on an Ethernet.
 #[derive(Debug)]
 pub struct Link {
     mac: MacAddress,
     neighbours: Neighbours,
-    hops: Hops,
+    hops: NextHopCache,
     gateways: Gateways,
     /// Messages of our own that wait to be sent.
     outbox: Outbox,
@@ -60,23 +60,23 @@ pub struct Link {
 
 /// What a frame turned out to be.
 #[derive(Debug)]
-pub(crate) enum Opened<'a> {
+pub(crate) enum Unframed<'a> {
     /// An IP packet, sent to this station.
     Packet(&'a [u8]),
     /// A neighbour speaks of itself.
-    Heard(Heard),
+    LinkControl(LinkControl),
 }
 
 /// What a neighbour said.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Heard {
-    Arp(ArpPacket, Cast),
-    Ndp(Discovery),
+pub(crate) enum LinkControl {
+    Arp(ArpPacket, FrameTarget),
+    Ndp(NeighbourDiscovery),
 }
 
 /// To whom a frame was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cast {
+pub(crate) enum FrameTarget {
     /// To this station.
     Own,
     /// To a group of stations.
@@ -97,7 +97,7 @@ impl Link {
         Ok(Some(Self {
             mac,
             neighbours: Neighbours::new(mac),
-            hops: Hops::default(),
+            hops: NextHopCache::default(),
             gateways: Gateways::default(),
             outbox,
             probing: None,
@@ -124,12 +124,12 @@ impl Link {
 
     /// Takes the header off a frame.
     #[inline(never)]
-    fn open<'a>(&self, frame: &'a [u8]) -> Result<Opened<'a>, FrameDrop> {
+    fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
         let (header, packet) = EthernetHeader::parse(frame).map_err(|_| FrameDrop::Header)?;
         let cast = if header.dst == self.mac {
-            Cast::Own
+            FrameTarget::Own
         } else if header.dst.is_multicast() {
-            Cast::Group
+            FrameTarget::Group
         } else {
             return Err(FrameDrop::OtherStation);
         };
@@ -139,7 +139,7 @@ impl Link {
         let version = match header.ether_type {
             EtherType::ARP => {
                 let arp = ArpPacket::parse(packet).map_err(|_| FrameDrop::Arp)?;
-                return Ok(Opened::Heard(Heard::Arp(arp, cast)));
+                return Ok(Unframed::LinkControl(LinkControl::Arp(arp, cast)));
             }
             EtherType::IPV4 => 4,
             EtherType::IPV6 => 6,
@@ -149,12 +149,17 @@ impl Link {
             return Err(FrameDrop::Header);
         }
         if ndp::is_discovery(packet) {
-            return ndp::read(packet, header.src).map(|said| Opened::Heard(Heard::Ndp(said)));
+            return ndp::read(packet, header.src)
+                .map(|said| Unframed::LinkControl(LinkControl::Ndp(said)));
         }
         if self.probing.is_some() {
             return Err(FrameDrop::Tentative);
         }
-        if cast == Cast::Group { Err(FrameDrop::LinkGroup) } else { Ok(Opened::Packet(packet)) }
+        if cast == FrameTarget::Group {
+            Err(FrameDrop::LinkGroup)
+        } else {
+            Ok(Unframed::Packet(packet))
+        }
     }
 
     /// Puts the header in front of a packet whose first [`EthernetHeader::LEN`] octets were left
@@ -181,7 +186,7 @@ impl Link {
 
     /// The way to `dst` does not seem to work: its neighbour has to confirm that it is there.
     fn doubt(&mut self, routes: &Routes, dst: &Address, now: Instant) {
-        let way = self.gateways.choose(routes.ways(dst));
+        let way = self.gateways.choose(routes.routes_to(dst));
         let hop = way.and_then(|way| way.gateway).unwrap_or(*dst);
         if let Some(index) = self.neighbours.find(&hop) {
             self.neighbours.doubt(index, now);
@@ -191,7 +196,7 @@ impl Link {
     /// The neighbour that takes packets to `dst`; sought if it is not known.
     fn next_hop(&mut self, routes: &Routes, dst: &Address, now: Instant) -> Option<u32> {
         if self.gateways.may_look(now) {
-            self.hops = Hops::default();
+            self.hops = NextHopCache::default();
         }
         if let Some(index) = self.hops.find(dst, |index, hop| self.neighbours.is_at(index, hop)) {
             return Some(index);
@@ -199,11 +204,11 @@ impl Link {
         if dst.is_multicast_or_broadcast() {
             return None;
         }
-        let ways = routes.ways(dst);
-        if let Some(better) = self.gateways.pop_due(ways, now) {
+        let candidates = routes.routes_to(dst);
+        if let Some(better) = self.gateways.pop_due(candidates, now) {
             self.find_or_seek(better, now);
         }
-        let hop = self.gateways.choose(ways)?.gateway.unwrap_or(*dst);
+        let hop = self.gateways.choose(candidates)?.gateway.unwrap_or(*dst);
         let index = self.find_or_seek(hop, now);
         self.hops.put(*dst, hop, index);
         Some(index)
@@ -234,7 +239,7 @@ impl Link {
     fn redirect_failed(&mut self, routes: &Routes, now: Instant) {
         for mut packet in self.neighbours.take_failed() {
             let way = destination(&packet)
-                .and_then(|(dst, _)| self.gateways.choose(routes.ways(&dst)))
+                .and_then(|(dst, _)| self.gateways.choose(routes.routes_to(&dst)))
                 .filter(|way| way.gateway.is_some() && !self.gateways.is_dead(way));
             if way.is_none() {
                 self.neighbours.give_up(packet);
@@ -249,7 +254,7 @@ impl Link {
         let neighbours = &self.neighbours;
         let known = |addr: &Address| neighbours.get(addr).is_some_and(|(_, mac)| mac.is_some());
         if !self.gateways.is_empty() && self.gateways.revive(known) {
-            self.hops = Hops::default();
+            self.hops = NextHopCache::default();
         }
     }
 }
@@ -257,15 +262,15 @@ impl Link {
 /// What ARP and Neighbour Discovery have in common.
 impl Link {
     /// A neighbour said where it is.
-    fn on_told(&mut self, addr: &Address, told: Told, now: Instant) {
-        let means = &mut Means { outbox: &mut self.outbox, counters: &mut self.counters };
-        self.neighbours.on_told(addr, told, now, means);
+    fn on_told(&mut self, addr: &Address, told: Advertised, now: Instant) {
+        let cx = &mut ProbeContext { outbox: &mut self.outbox, counters: &mut self.counters };
+        self.neighbours.on_told(addr, told, now, cx);
     }
 
     /// A neighbour asked for one of our addresses, and said where it is.
     fn on_asked(&mut self, sender: Address, mac: MacAddress, now: Instant) {
-        let means = &mut Means { outbox: &mut self.outbox, counters: &mut self.counters };
-        self.neighbours.on_asked(sender, mac, now, means);
+        let cx = &mut ProbeContext { outbox: &mut self.outbox, counters: &mut self.counters };
+        self.neighbours.on_asked(sender, mac, now, cx);
     }
 
     fn answer(&mut self, answer: LinkMessage) {
@@ -293,9 +298,9 @@ impl Host {
 
     /// What a frame carries.
     #[inline(always)]
-    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Opened<'a>, FrameDrop> {
+    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
         match &self.link {
-            None => Ok(Opened::Packet(frame)),
+            None => Ok(Unframed::Packet(frame)),
             Some(link) => link.open(frame),
         }
     }
@@ -318,18 +323,18 @@ impl Host {
     }
 
     /// Acts upon what a neighbour said.
-    pub(crate) fn hear(&mut self, heard: Heard, now: Instant) -> Result<(), FrameDrop> {
+    pub(crate) fn hear(&mut self, heard: LinkControl, now: Instant) -> Result<(), FrameDrop> {
         let Some(link) = &mut self.link else { return Err(FrameDrop::EtherType) };
         if link.probing.is_some() {
             match heard {
-                Heard::Arp(packet, _) => link.check_arp(&self.addresses, &packet),
-                Heard::Ndp(said) => link.check_ndp(&self.addresses, &said),
+                LinkControl::Arp(packet, _) => link.check_arp(&self.addresses, &packet),
+                LinkControl::Ndp(said) => link.check_ndp(&self.addresses, &said),
             }
             return Err(FrameDrop::Tentative);
         }
         let heard = match heard {
-            Heard::Arp(packet, cast) => link.hear_arp(&self.addresses, &packet, cast, now),
-            Heard::Ndp(said) => link.hear_ndp(&self.addresses, &said, now),
+            LinkControl::Arp(packet, cast) => link.hear_arp(&self.addresses, &packet, cast, now),
+            LinkControl::Ndp(said) => link.hear_ndp(&self.addresses, &said, now),
         };
         link.welcome_back();
         heard
@@ -384,7 +389,7 @@ impl Host {
 
     /// What is to be told of the next segment that could not leave because its neighbour did not
     /// answer.
-    pub(crate) fn pop_unreachable(&mut self) -> Option<Report> {
+    pub(crate) fn pop_unreachable(&mut self) -> Option<IcmpReport> {
         loop {
             let link = self.link.as_mut()?;
             let packet = link.neighbours.pop_failed()?;

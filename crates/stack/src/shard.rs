@@ -21,6 +21,7 @@ macro_rules! surroundings {
 }
 
 mod administer;
+mod after_change;
 mod budget;
 mod clock;
 mod closing;
@@ -37,7 +38,6 @@ mod opening;
 mod output;
 mod ports;
 mod settings;
-mod settle;
 
 use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::conn::{Connection, State};
@@ -48,9 +48,9 @@ use whimbrel_tcp::table::{
 use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
+use self::after_change::{EventSource, WorkLists};
 use self::ports::SourcePool;
-use self::settle::{Lists, Source};
-use crate::connections::Slot;
+use crate::connections::ConnectionSlot;
 use crate::ip::{
     Addresses, Bounds, ErrorBudget, Host, Identifications, IpCounters, PathMtus, Reassembly, Routes,
 };
@@ -90,7 +90,7 @@ pub struct Shard {
     markings: Markings,
     // What is to be done.
     timers: Timers,
-    lists: Lists,
+    lists: WorkLists,
     replies: Replies,
     pool: ColdPool,
     counters: Counters,
@@ -145,7 +145,7 @@ impl Shard {
             judged_peer: None,
             markings: Markings::default(),
             timers: Timers::new(),
-            lists: Lists::default(),
+            lists: WorkLists::default(),
             replies: Replies::default(),
             pool,
             counters,
@@ -225,7 +225,7 @@ impl Shard {
         }
     }
 
-    fn slot(&self, handle: Handle) -> Option<&Slot> {
+    fn slot(&self, handle: Handle) -> Option<&ConnectionSlot> {
         let slot = self.records.connections.0.get(handle.index)?;
         let current = self.records.connections.0.generation(handle.index) == handle.generation;
         (current && !slot.connection.is_orphan()).then_some(slot)
@@ -255,8 +255,8 @@ impl Shard {
     ) -> Option<T> {
         let slot = self.records.connections.0.get_mut(index)?;
         let done = act(&mut slot.connection, &mut surroundings!(self));
-        if let Some(deadline) = self.lists.settle(slot, index) {
-            self.settle_timer(index, deadline);
+        if let Some(deadline) = self.lists.update(slot, index) {
+            self.update_timer(index, deadline);
         }
         Some(done)
     }
@@ -272,8 +272,8 @@ impl Shard {
         let slot = self.records.connections.0.get_mut_of(index, generation);
         let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
         let done = act(&mut slot.connection, &mut surroundings!(self));
-        if let Some(deadline) = self.lists.settle(slot, index) {
-            self.settle_timer(index, deadline);
+        if let Some(deadline) = self.lists.update(slot, index) {
+            self.update_timer(index, deadline);
         }
         Some(done)
     }

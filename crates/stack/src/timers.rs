@@ -7,14 +7,14 @@
 //! time-outs are a queue: 16 octets and a few instructions to enter, nothing to leave, and while it
 //! stands there each deadline that lies behind that look is followed for nothing.
 //!
-//! Either way [`Slot::armed`] says when the connection is attended to, never later than its deadline.
+//! Either way [`ConnectionSlot::armed`] says when the connection is attended to, never later than its deadline.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use crate::connections::{Connections, Slot};
+use crate::connections::{ConnectionSlot, Connections};
 use crate::wheel::Wheel;
 
 /// The timers of a shard's connections, at most one each.
@@ -23,26 +23,26 @@ pub(crate) struct Timers {
     wheel: Wheel,
     /// Connections to be looked at, the first due in front. A place whose timer was disarmed or went
     /// into the wheel stays until its time.
-    looks: VecDeque<Look>,
+    checks: VecDeque<DeferredCheck>,
     /// How many of them are armed still.
-    looked_for: usize,
+    awaiting_check: usize,
 }
 
 /// When a connection is looked at.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct DeferredCheck {
     at: Instant,
     index: u32,
 }
 
 impl Timers {
     pub(crate) fn new() -> Self {
-        Self { wheel: Wheel::new(Instant::ZERO), looks: VecDeque::new(), looked_for: 0 }
+        Self { wheel: Wheel::new(Instant::ZERO), checks: VecDeque::new(), awaiting_check: 0 }
     }
 
     /// How many are armed.
     pub(crate) fn len(&self) -> usize {
-        self.wheel.len() + self.looked_for
+        self.wheel.len() + self.awaiting_check
     }
 
     /// Arms the timer of a connection for its `deadline`, which is earlier than what it was armed for,
@@ -56,14 +56,14 @@ impl Timers {
         now: Instant,
     ) {
         let Some(slot) = connections.0.get_mut(index) else { return };
-        let look = now + FIRST_LOOK;
-        if slot.armed == Instant::NEVER && deadline >= look {
-            slot.armed = look;
-            self.looks.push_back(Look { at: look, index });
-            self.looked_for += 1;
+        let check_at = now + FIRST_CHECK;
+        if slot.armed == Instant::NEVER && deadline >= check_at {
+            slot.armed = check_at;
+            self.checks.push_back(DeferredCheck { at: check_at, index });
+            self.awaiting_check += 1;
             return;
         }
-        self.looked_for -= usize::from(slot.is_looked_for());
+        self.awaiting_check -= usize::from(slot.awaits_check());
         slot.armed = deadline;
         self.wheel.arm(connections, index, deadline);
     }
@@ -72,8 +72,8 @@ impl Timers {
     #[inline]
     pub(crate) fn disarm(&mut self, connections: &mut Connections, index: u32) {
         let Some(slot) = connections.0.get_mut(index) else { return };
-        if slot.is_looked_for() {
-            self.looked_for -= 1;
+        if slot.awaits_check() {
+            self.awaiting_check -= 1;
         } else if slot.armed != Instant::NEVER {
             self.wheel.disarm(connections, index);
         }
@@ -90,25 +90,26 @@ impl Timers {
         now: Instant,
         budget: &mut usize,
     ) -> Option<u32> {
-        while let Some(look) = self.looks.front().copied().filter(|look| look.at <= now)
+        while let Some(check_at) =
+            self.checks.front().copied().filter(|check_at| check_at.at <= now)
             && let Some(left) = budget.checked_sub(1)
         {
             *budget = left;
-            self.looks.pop_front();
-            let slot = connections.0.get_mut(look.index);
-            let Some(slot) = slot.filter(|slot| slot.is_looked_for() && slot.armed == look.at)
+            self.checks.pop_front();
+            let slot = connections.0.get_mut(check_at.index);
+            let Some(slot) = slot.filter(|slot| slot.awaits_check() && slot.armed == check_at.at)
             else {
                 continue;
             };
-            self.looked_for -= 1;
+            self.awaiting_check -= 1;
             let deadline = slot.connection.next_deadline();
             if deadline <= now {
                 slot.armed = Instant::NEVER;
-                return Some(look.index);
+                return Some(check_at.index);
             }
             slot.armed = deadline;
             if deadline != Instant::NEVER {
-                self.wheel.arm(connections, look.index, deadline);
+                self.wheel.arm(connections, check_at.index, deadline);
             }
         }
         let index = self.wheel.pop_due(connections, now, budget)?;
@@ -120,14 +121,15 @@ impl Timers {
 
     /// When [`Timers::pop_due`] must be called at the latest; it may find nothing due then.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let look = self.looks.front().filter(|_| self.looked_for > 0).map(|look| look.at);
-        [look, self.wheel.next_deadline()].into_iter().flatten().min()
+        let check_at =
+            self.checks.front().filter(|_| self.awaiting_check > 0).map(|check_at| check_at.at);
+        [check_at, self.wheel.next_deadline()].into_iter().flatten().min()
     }
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// Whether its timer stands in the queue and not in the wheel.
-    fn is_looked_for(&self) -> bool {
+    fn awaits_check(&self) -> bool {
         self.armed != Instant::NEVER && !self.timer.is_armed()
     }
 }
@@ -135,4 +137,4 @@ impl Slot {
 /// Less than an acknowledgment is delayed, which is the shortest of what is armed in each connection:
 /// what comes behind it need not be armed earlier. Longer than short connections last on a near path;
 /// on a far one the look costs as much as it saves.
-const FIRST_LOOK: Duration = Duration::from_millis(32);
+const FIRST_CHECK: Duration = Duration::from_millis(32);

@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 use loom::sync::{Arc, Mutex, Notify, atomic};
 use loom::thread;
 
-use bell::Bell;
 use flags::Flags;
+use sleep_flag::SleepFlag;
 use worker_state::WorkerState;
 
-#[path = "../../io/src/waker/bell.rs"]
-mod bell;
 #[path = "../src/cell/flags.rs"]
 mod flags;
+#[path = "../../io/src/waker/sleep_flag.rs"]
+mod sleep_flag;
 #[path = "../src/mailbox/worker_state.rs"]
 mod worker_state;
 
@@ -27,7 +27,7 @@ mod worker_state;
 struct Mailbox {
     queue: Mutex<VecDeque<u32>>,
     worker_state: WorkerState,
-    bell: Bell,
+    sleep_flag: SleepFlag,
     /// The descriptor: readable from a signal on, until somebody waited for that.
     event: Notify,
     refused: Mutex<Vec<u32>>,
@@ -38,7 +38,7 @@ impl Mailbox {
         Self {
             queue: Mutex::new(VecDeque::new()),
             worker_state: WorkerState::new(),
-            bell: Bell::new(),
+            sleep_flag: SleepFlag::new(),
             event: Notify::new(),
             refused: Mutex::new(Vec::new()),
         }
@@ -47,7 +47,7 @@ impl Mailbox {
     /// What [`Mailbox::ask`] and [`Mailbox::post`] of the crate do.
     fn put(&self, item: u32) {
         self.queue.lock().unwrap().push_back(item);
-        if self.bell.ring() {
+        if self.sleep_flag.claim_wake_up() {
             self.event.notify();
         }
         if self.worker_state.has_ended_since() {
@@ -70,11 +70,11 @@ impl Mailbox {
         if look() {
             return;
         }
-        self.bell.announce();
+        self.sleep_flag.announce();
         if !look() {
             self.event.wait();
         }
-        self.bell.retract();
+        self.sleep_flag.retract();
     }
 
     fn end(&self) {

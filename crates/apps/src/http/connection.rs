@@ -19,7 +19,7 @@ use super::response::Persistence;
 use super::scan::HeadBuffer;
 use super::{
     Answer, Body, BodySource, CloseBy, Framing, KeepAlive, Limits, Method, Request, Response,
-    journal,
+    exchange_log,
 };
 use super::{Site, Status, Terms, Upload, Version};
 
@@ -36,8 +36,8 @@ pub struct Connection {
     /// The status of the last response begun.
     last_status: Option<Status>,
     /// What goes on, and what ended last, if somebody keeps a log.
-    under_way: Option<Box<journal::Exchange>>,
-    ended_last: Option<Box<journal::Exchange>>,
+    under_way: Option<Box<exchange_log::LoggedExchange>>,
+    ended_last: Option<Box<exchange_log::LoggedExchange>>,
 }
 
 /// What a driver does next.
@@ -153,12 +153,12 @@ impl Connection {
     }
 
     /// What a log is to tell of the exchange that goes on.
-    pub fn under_way(&mut self) -> Option<&mut journal::Exchange> {
+    pub fn under_way(&mut self) -> Option<&mut exchange_log::LoggedExchange> {
         self.under_way.as_deref_mut()
     }
 
     /// What a log is to tell of the exchange that ended since this was asked.
-    pub fn take_ended(&mut self) -> Option<Box<journal::Exchange>> {
+    pub fn take_ended(&mut self) -> Option<Box<exchange_log::LoggedExchange>> {
         self.ended_last.take()
     }
 
@@ -234,8 +234,8 @@ impl Connection {
         match self.head.take(&mut self.input, terms.limits.head) {
             Ok(None) => self.poll_end_between(terms),
             Ok(Some(head)) => {
-                if terms.keeps_journal {
-                    self.under_way = Some(Box::new(journal::Exchange::of(&head)));
+                if terms.keeps_log {
+                    self.under_way = Some(Box::new(exchange_log::LoggedExchange::of(&head)));
                 }
                 if let Err(fault) = self.begin(&head, site, terms) {
                     self.refuse(fault, terms);
@@ -411,7 +411,7 @@ impl Connection {
         self.last_status = Some(response.status);
         let mut head = Vec::with_capacity(HEAD_ROOM);
         response.write_head(persistence, terms.date.as_ref(), &mut head);
-        if terms.keeps_journal {
+        if terms.keeps_log {
             // Of what never became a request there is none yet.
             self.under_way.get_or_insert_default().status = response.status.code;
         }

@@ -83,5 +83,5 @@ pub struct Terms {
     /// server without a clock MUST NOT generate a Date header field").
     pub date: Option<HttpDate>,
     /// Whether somebody keeps a log: each connection then remembers what it was asked for.
-    pub keeps_journal: bool,
+    pub keeps_log: bool,
 }

@@ -5,7 +5,7 @@ use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
 
 use super::connection::{Connection, Step};
-use super::{HttpDate, Journal, Limits, Site, Status, Terms};
+use super::{ExchangeLog, HttpDate, Limits, Site, Status, Terms};
 use crate::idle::IdleList;
 use crate::pace::Pace;
 use crate::reception::{Parting, Reception, Server, Turn};
@@ -24,7 +24,7 @@ pub struct HttpServer<S, T: Transport = Shard> {
     /// Whose head has come in part, by when its first byte came.
     heads: IdleList,
     statistics: Statistics,
-    journal: Option<Box<dyn Journal + Send>>,
+    exchange_log: Option<Box<dyn ExchangeLog + Send>>,
 }
 
 /// What happened so far.
@@ -85,15 +85,15 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
             idle: IdleList::default(),
             heads: IdleList::default(),
             statistics: Statistics::default(),
-            journal: None,
+            exchange_log: None,
         }
     }
 
     /// The same with a log of what became of each request.
     #[must_use]
-    pub fn with_journal(mut self, journal: Option<Box<dyn Journal + Send>>) -> Self {
-        self.terms.keeps_journal = journal.is_some();
-        self.journal = journal;
+    pub fn with_log(mut self, exchange_log: Option<Box<dyn ExchangeLog + Send>>) -> Self {
+        self.terms.keeps_log = exchange_log.is_some();
+        self.exchange_log = exchange_log;
         self
     }
 
@@ -235,14 +235,14 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         }
         let before = slot.connection.responses();
         let step = slot.connection.poll(&mut self.site, &self.terms);
-        if let Some(journal) = &mut self.journal {
+        if let Some(exchange_log) = &mut self.exchange_log {
             if let Some(exchange) = slot.connection.under_way()
                 && exchange.peer.is_none()
             {
                 exchange.peer = net.remote(id);
             }
             if let Some(exchange) = slot.connection.take_ended() {
-                journal.note(&exchange);
+                exchange_log.note(&exchange);
             }
         }
         if slot.connection.is_within_head() {
@@ -314,11 +314,11 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
 
     fn release(&mut self, net: &mut T, id: T::Id, parting: Parting) {
         let Some(mut slot) = self.reception.dismiss(id) else { return };
-        if let Some(journal) = &mut self.journal
+        if let Some(exchange_log) = &mut self.exchange_log
             && let Some(exchange) = slot.connection.under_way().filter(|it| it.status > 0)
         {
             exchange.sent = exchange.sent.saturating_sub(slot.pending.len() as u64);
-            journal.note(exchange);
+            exchange_log.note(exchange);
         }
         let unfinished = !slot.pending.is_empty() || !slot.connection.is_over();
         if parting == Parting::Abort || unfinished && !slot.connection.is_idle() {

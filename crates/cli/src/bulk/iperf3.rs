@@ -19,10 +19,10 @@ use crate::proc;
 
 /// The document.
 pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
-    let ways: &[Way] = match plan.bulk.direction {
-        Direction::Send => &[Way::Send],
-        Direction::Receive => &[Way::Receive],
-        Direction::Both => &[Way::Send, Way::Receive],
+    let ways: &[Sending] = match plan.bulk.direction {
+        Direction::Send => &[Sending::Send],
+        Direction::Receive => &[Sending::Receive],
+        Direction::Both => &[Sending::Send, Sending::Receive],
     };
     let document = json!({
         "start": start(plan, ran, ways),
@@ -34,12 +34,12 @@ pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
 
 /// One direction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Sending {
     Send,
     Receive,
 }
 
-impl Way {
+impl Sending {
     /// The streams that go this way.
     fn streams(self, outcome: &Outcome) -> impl Iterator<Item = &StreamOutcome> + Clone {
         let direction = match self {
@@ -60,7 +60,7 @@ impl Way {
     }
 }
 
-fn start(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
+fn start(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     // A stream for each way, as with iperf3, though one connection carries both here.
     let streams = ways.iter().flat_map(|way| way.streams(&ran.outcome));
@@ -113,7 +113,7 @@ fn start(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
     })
 }
 
-fn intervals(outcome: &Outcome, ways: &[Way]) -> Value {
+fn intervals(outcome: &Outcome, ways: &[Sending]) -> Value {
     let count = outcome.streams.iter().map(|stream| stream.samples.len()).max().unwrap_or(0);
     let interval = |place: usize| {
         let mut streams = Vec::new();
@@ -146,11 +146,11 @@ fn in_interval(
     stream: &StreamOutcome,
     place: usize,
     sample: &Sample,
-    (way, socket): (Way, usize),
+    (way, socket): (Sending, usize),
 ) -> Value {
     let mut map = span(sample, way.of(sample.moved), way);
     map.insert("socket".into(), socket.into());
-    if let Some(stats) = sample.sender_stats.filter(|_| way == Way::Send) {
+    if let Some(stats) = sample.sender_stats.filter(|_| way == Sending::Send) {
         if let Some(again) = retransmits(stream, place) {
             map.insert("retransmits".into(), again.into());
         }
@@ -168,17 +168,17 @@ fn whole_interval(
     outcome: &Outcome,
     place: usize,
     sample: &Sample,
-    (way, octets): (Way, u64),
+    (way, octets): (Sending, u64),
 ) -> Value {
     let mut map = span(sample, octets, way);
     let again: Option<u64> = outcome.streams.iter().map(|stream| retransmits(stream, place)).sum();
-    if let Some(again) = again.filter(|_| way == Way::Send) {
+    if let Some(again) = again.filter(|_| way == Sending::Send) {
         map.insert("retransmits".into(), again.into());
     }
     map.into()
 }
 
-fn span(sample: &Sample, octets: u64, way: Way) -> Map<String, Value> {
+fn span(sample: &Sample, octets: u64, way: Sending) -> Map<String, Value> {
     let seconds = span_seconds(sample.from, sample.until);
     let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
     let mut map = Map::new();
@@ -188,7 +188,7 @@ fn span(sample: &Sample, octets: u64, way: Way) -> Map<String, Value> {
     map.insert("bytes".into(), octets.into());
     map.insert("bits_per_second".into(), rate.into());
     map.insert("omitted".into(), sample.omitted.into());
-    map.insert("sender".into(), (way == Way::Send).into());
+    map.insert("sender".into(), (way == Sending::Send).into());
     map
 }
 
@@ -199,7 +199,7 @@ fn retransmits(stream: &StreamOutcome, place: usize) -> Option<u64> {
     at(place).map(|count| count.saturating_sub(before))
 }
 
-fn end(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
+fn end(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
     let outcome = &ran.outcome;
     let mut streams = Vec::new();
     let mut map = Map::new();
@@ -216,7 +216,7 @@ fn end(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Way]) -> Value {
             _ => ("sum_sent_bidir_reverse", "sum_received_bidir_reverse"),
         };
         let mut sum = total(octets, *way);
-        if let Some(again) = outcome.retransmits.filter(|_| *way == Way::Send) {
+        if let Some(again) = outcome.retransmits.filter(|_| *way == Sending::Send) {
             sum.insert("retransmits".into(), again.into());
         }
         map.insert(sent.into(), sum.into());
@@ -268,7 +268,7 @@ fn congestion(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     }
 }
 
-fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize) -> Value {
+fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Sending, socket: usize) -> Value {
     let (sent, came) = ends(outcome, stream, way);
     let mut sender = total(sent, way);
     let mut receiver = total(came, way);
@@ -281,11 +281,12 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
     // How often another side sent again nobody tells; what follows is this side's of the connection
     // in either way, as with iperf3.
     if let Some(again) = sent_stats().next_back().and_then(|stats| stats.retransmits)
-        && way == Way::Send
+        && way == Sending::Send
     {
         sender.insert("retransmits".into(), again.into());
     }
-    if let (Way::Receive, Some(again)) = (way, stream.theirs.and_then(|theirs| theirs.retransmits))
+    if let (Sending::Receive, Some(again)) =
+        (way, stream.theirs.and_then(|theirs| theirs.retransmits))
     {
         sender.insert("retransmits".into(), again.into());
     }
@@ -298,7 +299,7 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Way, socket: usize
     json!({ "sender": sender, "receiver": receiver })
 }
 
-fn total(Counted { octets, seconds }: Counted, way: Way) -> Map<String, Value> {
+fn total(Counted { octets, seconds }: Counted, way: Sending) -> Map<String, Value> {
     let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
     let mut map = Map::new();
     map.insert("start".into(), 0.0.into());
@@ -306,7 +307,7 @@ fn total(Counted { octets, seconds }: Counted, way: Way) -> Map<String, Value> {
     map.insert("seconds".into(), seconds.into());
     map.insert("bytes".into(), octets.into());
     map.insert("bits_per_second".into(), rate.into());
-    map.insert("sender".into(), (way == Way::Send).into());
+    map.insert("sender".into(), (way == Sending::Send).into());
     map
 }
 
@@ -326,17 +327,17 @@ impl Counted {
 }
 
 /// What was sent, and what came, as far as each side told; else what this side counted.
-fn ends(outcome: &Outcome, stream: &StreamOutcome, way: Way) -> (Counted, Counted) {
+fn ends(outcome: &Outcome, stream: &StreamOutcome, way: Sending) -> (Counted, Counted) {
     let seconds = outcome.elapsed.as_secs_f64();
     let own = Counted { octets: way.of(stream.counted), seconds };
     let direction = match way {
-        Way::Send => Direction::Send,
-        Way::Receive => Direction::Receive,
+        Sending::Send => Direction::Send,
+        Sending::Receive => Direction::Receive,
     };
     let theirs = stream
         .counted_there(direction)
         .map_or(own, |(octets, there)| Counted { octets, seconds: there.unwrap_or(seconds) });
-    if way == Way::Send { (own, theirs) } else { (theirs, own) }
+    if way == Sending::Send { (own, theirs) } else { (theirs, own) }
 }
 
 fn micros(time: Duration) -> u64 {

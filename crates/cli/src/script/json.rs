@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use whimbrel_sim::script::packet::Mode;
-use whimbrel_sim::script::report::{Report, Verdict};
+use whimbrel_sim::script::report::{ScriptReport, Verdict};
 
 use super::plan::ScriptPlan;
 use super::work::{Done, ScriptCounts};
@@ -33,7 +33,7 @@ impl Document {
     }
 
     pub(super) fn add(&mut self, done: &Done) {
-        let report = Report::new(&done.path.to_string_lossy(), &done.verdict);
+        let report = ScriptReport::new(&done.path.to_string_lossy(), &done.verdict);
         self.files.push(json!({
             "path": report.name,
             "dialect": done.dialect.name(),

@@ -1,6 +1,6 @@
 //! What became of the scripts, for people and for programs.
 
-use whimbrel_sim::script::report::{Report, Verdict};
+use whimbrel_sim::script::report::{ScriptReport, Verdict};
 
 use super::json::Document;
 use super::plan::ScriptPlan;
@@ -31,7 +31,7 @@ impl Output {
             Self::Json(document) => document.add(&done),
             Self::Lines { quiet } => {
                 if !*quiet || matches!(done.verdict, Verdict::Failed(_)) {
-                    let report = Report::new(&done.path.to_string_lossy(), &done.verdict);
+                    let report = ScriptReport::new(&done.path.to_string_lossy(), &done.verdict);
                     print(format_args!("{report}"))?;
                 }
             }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use whimbrel_apps::http::{Exchange, HttpDate, Journal};
+use whimbrel_apps::http::{ExchangeLog, HttpDate, LoggedExchange};
 
 use crate::failure::Failure;
 
@@ -92,8 +92,8 @@ impl AccessLog {
     }
 }
 
-impl Journal for AccessLog {
-    fn note(&mut self, exchange: &Exchange) {
+impl ExchangeLog for AccessLog {
+    fn note(&mut self, exchange: &LoggedExchange) {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let line = line(exchange, since_epoch.as_secs());
         let mut state = self.0.lock();
@@ -164,8 +164,8 @@ impl Writer {
 
 /// A line in the combined format: `10.9.0.1 - - [23/Nov/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 128
 /// "-" "curl/8.5.0"`.
-fn line(exchange: &Exchange, seconds: u64) -> String {
-    let Exchange { peer, request, referer, agent, status, sent } = exchange;
+fn line(exchange: &LoggedExchange, seconds: u64) -> String {
+    let LoggedExchange { peer, request, referer, agent, status, sent } = exchange;
     let peer = peer.map_or_else(|| "-".into(), |peer| peer.addr.to_string());
     let mut line = format!("{peer} - - [{}] ", time(seconds));
     quote(Some(request).filter(|it| !it.is_empty()).map(Vec::as_slice), &mut line);

@@ -7,7 +7,7 @@
 //!
 //! Files are read on the shard's own thread, [`Limits::piece`](whimbrel_apps::http::Limits) at a
 //! time: a cold disk delays every connection by its latency. How many are open is bounded, however
-//! many peers read slowly ([`shelf`]); uploads, which must not be closed, are too.
+//! many peers read slowly ([`file_cache`]); uploads, which must not be closed, are too.
 
 use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
@@ -28,11 +28,11 @@ use whimbrel_io::descriptors;
 
 use super::plan::Uploads;
 
+mod file_cache;
 mod listing;
-mod shelf;
 mod upload;
 
-use shelf::{Identity, Reader, Shelf};
+use file_cache::{FileCache, Identity, Reader};
 use upload::FileUpload;
 
 /// Files below a directory.
@@ -40,7 +40,7 @@ pub(crate) struct FileRoot {
     /// Canonical.
     root: PathBuf,
     uploads: Uploads,
-    shelf: Shelf,
+    file_cache: FileCache,
     /// One for each upload that goes on, and this one.
     uploading: Arc<()>,
     /// How many may.
@@ -54,8 +54,8 @@ impl FileRoot {
         let root = root.canonicalize()?;
         // Fails if it is no directory, or may not be read.
         fs::read_dir(&root)?;
-        let (shelf, uploading) = (Shelf::new(files), Arc::default());
-        Ok(Self { root, uploads, shelf, uploading, most_uploads: files })
+        let (file_cache, uploading) = (FileCache::new(files), Arc::default());
+        Ok(Self { root, uploads, file_cache, uploading, most_uploads: files })
     }
 
     fn get(&self, path: &PathNames, request: &Request<'_>) -> Response {
@@ -85,7 +85,7 @@ impl FileRoot {
         self.resolve(path).is_some_and(|found| match fs::metadata(&found) {
             Ok(it) if it.is_dir() => fs::read_dir(&found).is_ok(),
             // A pipe would not be opened before somebody writes.
-            Ok(it) => it.is_file() && self.shelf.open(&found).is_ok(),
+            Ok(it) => it.is_file() && self.file_cache.open(&found).is_ok(),
             Err(_) => false,
         })
     }
@@ -151,7 +151,7 @@ impl FileRoot {
     /// The response that carries a file, or the part of it that is asked for.
     fn file(&self, path: &Path, request: &Request<'_>) -> io::Result<Response> {
         // What cannot be read is known before the response begins.
-        let file = self.shelf.open(path)?;
+        let file = self.file_cache.open(path)?;
         let metadata = file.metadata()?;
         let version = validators_of(&metadata, now());
         match validators::judge(request, Some(&version)) {
@@ -184,10 +184,11 @@ impl FileRoot {
     ) -> io::Result<Body> {
         let length = part.end - part.start;
         if length > AT_ONCE {
-            let source = FileSource { reader: self.shelf.reader(path, identity), at: part.start };
+            let source =
+                FileSource { reader: self.file_cache.reader(path, identity), at: part.start };
             return Ok(Body::Source { length, source: Box::new(source) });
         }
-        let octets = shelf::read_at(file, part.start, length)?;
+        let octets = file_cache::read_at(file, part.start, length)?;
         if octets.len() as u64 == length {
             Ok(Body::Bytes(octets))
         } else {

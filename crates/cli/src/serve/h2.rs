@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use hyper::server::conn::http2;
-use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Limits, Site, Statistics};
+use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Limits, Site, Statistics};
 use whimbrel_apps::idle::IdleList;
 use whimbrel_apps::pace::{Pace, Pacing};
 use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
@@ -21,17 +21,17 @@ use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
 use answer::{Answerer, Common, Shared};
-use bell::{Bell, Bells};
 use pipe::{Near, Pipe};
+use ready_queue::{ReadyQueue, ReadyWaker};
 use tasks::Tasks;
 
 // Named by their files, so that tests elsewhere find them, too.
 #[path = "h2/answer.rs"]
 mod answer;
-#[path = "h2/bell.rs"]
-mod bell;
 #[path = "h2/pipe.rs"]
 mod pipe;
+#[path = "h2/ready_queue.rs"]
+mod ready_queue;
 #[path = "h2/tasks.rs"]
 mod tasks;
 
@@ -44,7 +44,7 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
     /// By [`Transport::place`].
     slots: Vec<Option<Slot<S, T::Id>>>,
     /// Of connections whose future is to be polled.
-    bells: Arc<Bells>,
+    ready: Arc<ReadyQueue>,
     idle: IdleList,
     accepts: Pacing<T::Listener>,
     again: VecDeque<T::Listener>,
@@ -81,22 +81,22 @@ enum Parting {
 }
 
 /// Who keeps the logs of one server, if somebody does: that of each protocol its own.
-pub(crate) type Journals = Option<[Box<dyn Journal + Send>; 2]>;
+pub(crate) type ExchangeLogs = Option<[Box<dyn ExchangeLog + Send>; 2]>;
 
 impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     /// A server without connections.
-    pub(crate) fn new(site: S, limits: Limits, pace: Pace, journals: Journals) -> Self {
-        let [plain, fancy] = journals.map_or([None, None], |both| both.map(Some));
+    pub(crate) fn new(site: S, limits: Limits, pace: Pace, logs: ExchangeLogs) -> Self {
+        let [plain, fancy] = logs.map_or([None, None], |both| both.map(Some));
         let site = Common::new(site);
         // Connections are accepted here, at the pace that was asked for.
         let later = Pace { accept: std::time::Duration::ZERO, ..pace };
-        let plain = HttpServer::new(site.clone(), limits).with_pace(later).with_journal(plain);
+        let plain = HttpServer::new(site.clone(), limits).with_pace(later).with_log(plain);
         Self {
             shared: Rc::new(Shared::new(site, limits, pace.think, fancy)),
             limits,
             plain: plain.behind_another(),
             slots: Vec::new(),
-            bells: Arc::default(),
+            ready: Arc::default(),
             idle: IdleList::default(),
             accepts: Pacing::at(Pace { think: std::time::Duration::ZERO, ..pace }),
             again: VecDeque::new(),
@@ -165,7 +165,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             Reading::Pending => return,
         };
         if !is_settled {
-            return self.bells.ring(place);
+            return self.ready.ring(place);
         }
         let octets = std::mem::take(octets).freeze();
         if !octets.starts_with(PREFACE) {
@@ -200,7 +200,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             .max_local_error_reset_streams(Some(RESETS))
             .max_pending_accept_reset_streams(Some(RESETS))
             .serve_connection(far, Answerer { shared: Rc::clone(&self.shared), peer });
-        let waker = Waker::from(Arc::new(Bell::new(place, &self.bells)));
+        let waker = Waker::from(Arc::new(ReadyWaker::new(place, &self.ready)));
         let connection = Box::pin(connection);
         Speaker { id, connection, tasks, near, pending: Bytes::new(), waker, over: false }
     }
@@ -229,7 +229,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                 Step::Over(parting) => return self.release(net, place, parting),
             }
         }
-        self.bells.ring(place);
+        self.ready.ring(place);
     }
 
     fn release(&mut self, net: &mut T, place: u32, parting: Parting) {
@@ -367,7 +367,7 @@ impl<S: Site + 'static, T: Transport> Model<T> for H2Server<S, T> {
         for _ in 0..budget {
             if let Some(event) = net.poll_event() {
                 self.on_event(net, event, now);
-            } else if let Some(place) = self.bells.next() {
+            } else if let Some(place) = self.ready.next() {
                 self.drive(net, place, now);
             } else if let Some(listener) =
                 self.again.pop_front().or_else(|| self.accepts.next_accept(now))

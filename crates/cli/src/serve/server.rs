@@ -1,6 +1,6 @@
 //! What serves: the web, or octets.
 
-use whimbrel_apps::http::{HttpDate, HttpServer, Journal, Statistics};
+use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Statistics};
 use whimbrel_apps::{Model, PeerServer, Transport, iperf3};
 use whimbrel_base::Instant;
 
@@ -37,13 +37,13 @@ impl<T: Transport> Server<T> {
                 Content::open(site, plan.setup.shards.into())?,
                 plan.limits,
                 plan.pace,
-                plan.log.as_ref().map(|log| [journal(log), journal(log)]),
+                plan.log.as_ref().map(|log| [exchange_log(log), exchange_log(log)]),
             ))),
             ContentPlan::Web(site, Protocol::Http1) => {
                 let server =
                     HttpServer::new(Content::open(site, plan.setup.shards.into())?, plan.limits);
-                let log = plan.log.as_ref().map(journal);
-                Self::Http(Box::new(server.with_pace(plan.pace).with_journal(log)))
+                let log = plan.log.as_ref().map(exchange_log);
+                Self::Http(Box::new(server.with_pace(plan.pace).with_log(log)))
             }
         })
     }
@@ -118,7 +118,7 @@ impl<T: Transport> Server<T> {
 }
 
 /// A log as one server writes it.
-fn journal(log: &AccessLog) -> Box<dyn Journal + Send> {
+fn exchange_log(log: &AccessLog) -> Box<dyn ExchangeLog + Send> {
     Box::new(log.clone())
 }
 

@@ -91,7 +91,7 @@ fn restarted(reuse: i32) -> (World, Fd) {
     }
     assert_eq!(world.recv(Side::Client, client, 1), Ok(Vec::new()));
     assert_eq!(world.client.close(client), Outcome::Done(Ok(())));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.server.shard().census().time_wait, 1);
     let fd = stream(&mut world.server);
     (world, fd)
@@ -134,12 +134,12 @@ fn an_address_can_be_bound_and_its_port_left_to_connect() {
     let to = Endpoint::new(server_addr(), 81);
     // Nobody listens there: the port that was drawn goes, the address stays.
     assert!(!matches!(world.client.connect(fd, to), Outcome::Done(Ok(()))));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.client.connect(fd, to), Outcome::fail(Errno::ECONNREFUSED));
     assert_eq!(world.client.getsockname(fd), Ok(address));
     let to = Endpoint::new(server_addr(), 80);
     assert!(!matches!(world.client.connect(fd, to), Outcome::Done(Ok(()))));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.client.connect(fd, to), Outcome::Done(Ok(())));
     let local = world.client.getsockname(fd).expect("connected");
     assert!((32_768..=60_999).contains(&local.port) && local.addr == client_addr());

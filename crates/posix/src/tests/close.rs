@@ -15,7 +15,7 @@ fn shutting_down_writing_lets_the_peer_read_to_the_end_and_answer() {
     assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::EPIPE));
     assert_eq!(world.recv(Side::Server, server, 100), Ok(b"question".to_vec()));
     assert_eq!(world.recv(Side::Server, server, 100), Ok(Vec::new()));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.count(Side::Server, SocketState::CloseWait), 1);
     assert_eq!(world.count(Side::Client, SocketState::FinWait2), 1);
     send_now(&mut world.server, server, b"answer").expect("room");
@@ -33,10 +33,10 @@ fn shutting_down_reading_ends_the_stream_here_and_what_still_comes_can_be_read()
     world.client.shutdown(client, Shut::Read).expect("connected");
     assert_eq!(recv_now(&mut world.client, client, 9), Ok(Vec::new()));
     send_now(&mut world.server, server, b"late").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(recv_now(&mut world.client, client, 9), Ok(b"late".to_vec()));
     assert_eq!(send_now(&mut world.client, client, b"fine"), Ok(4));
-    world.settle();
+    world.run_until_quiet();
     world.end();
 }
 
@@ -44,7 +44,7 @@ fn shutting_down_reading_ends_the_stream_here_and_what_still_comes_can_be_read()
 fn closing_with_something_unread_resets() {
     let (mut world, _, client, server) = World::joined();
     send_now(&mut world.client, client, b"unread").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.server.close(server), Outcome::Done(Ok(())));
     assert_eq!(world.recv(Side::Client, client, 1), Err(Errno::ECONNRESET));
     world.end();
@@ -122,7 +122,7 @@ fn closing_a_listener_resets_who_was_not_accepted() {
     let listener = world.listen(8);
     let client = stream(&mut world.client);
     world.call(Side::Client, |it| it.connect(client, server_at())).expect("somebody listens");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.server.close(listener), Outcome::Done(Ok(())));
     assert_eq!(world.recv(Side::Client, client, 1), Err(Errno::ECONNRESET));
     world.end();

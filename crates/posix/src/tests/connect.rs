@@ -23,7 +23,7 @@ fn a_blocking_connect_waits_until_the_handshake_is_over() {
     assert_eq!(wait, Wait::Connected(fd));
     assert!(!world.client.may_go_on(&wait));
     assert_eq!(world.client.getpeername(fd), Err(Errno::ENOTCONN));
-    world.settle();
+    world.run_until_quiet();
     assert!(world.client.may_go_on(&wait));
     assert_eq!(world.client.connect(fd, server_at()), Outcome::Done(Ok(())));
     assert_eq!(world.client.connect(fd, server_at()), Outcome::fail(Errno::EISCONN));
@@ -49,7 +49,7 @@ fn a_non_blocking_connect_is_in_progress_then_already_then_connected() {
     assert_eq!(recv_now(&mut world.client, fd, 1), Err(Errno::EAGAIN));
     assert_eq!(send_now(&mut world.client, fd, b"x"), Err(Errno::EAGAIN));
     assert_eq!(world.count(Side::Client, SocketState::SynSent), 1);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(get(&mut world.client, fd, SocketOption::Error), 0);
     assert_eq!(world.client.connect(fd, server_at()), Outcome::Done(Ok(())));
     assert_eq!(world.client.connect(fd, server_at()), Outcome::fail(Errno::EISCONN));
@@ -62,13 +62,13 @@ fn a_refused_connect_tells_so_once_and_the_socket_can_try_again() {
     let fd = stream(&mut world.client);
     nonblocking(&mut world.client, fd);
     assert_eq!(world.client.connect(fd, server_at()), Outcome::fail(Errno::EINPROGRESS));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(get(&mut world.client, fd, SocketOption::Error), Errno::ECONNREFUSED.number());
     assert_eq!(get(&mut world.client, fd, SocketOption::Error), 0);
     assert_eq!(world.client.connect(fd, server_at()), Outcome::fail(Errno::ECONNABORTED));
     world.listen(8);
     assert_eq!(world.client.connect(fd, server_at()), Outcome::fail(Errno::EINPROGRESS));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.client.connect(fd, server_at()), Outcome::Done(Ok(())));
     world.end();
 }
@@ -129,7 +129,7 @@ fn accept_waits_or_says_that_nobody_came() {
     let accepting = world.server.accept(listener, SocketFlags::from_bits(1));
     assert_eq!(accepting, Outcome::fail(Errno::EINVAL));
     assert_eq!(world.client.connect(client, server_at()), Outcome::fail(Errno::EINPROGRESS));
-    world.settle();
+    world.run_until_quiet();
     assert!(world.server.may_go_on(&wait));
     let made = world.server.accept(listener, SocketFlags::SOCK_NONBLOCK).done().expect("somebody");
     let flags = world.server.fcntl(made.expect("somebody").fd, crate::Fcntl::GetFl);
@@ -190,7 +190,7 @@ fn disconnecting_resets_and_makes_the_socket_new() {
     let (mut world, listener, client, server) = World::joined();
     world.client.disconnect(client).expect("connected");
     assert_eq!(get(&mut world.client, client, SocketOption::Error), Errno::ECONNRESET.number());
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(recv_now(&mut world.server, server, 1), Err(Errno::ECONNRESET));
     world.call(Side::Client, |it| it.connect(client, server_at())).expect("again");
     assert!(world.call(Side::Server, |it| it.accept(listener, SocketFlags::NONE)).is_ok());

@@ -43,7 +43,7 @@ fn a_level_is_reported_as_long_as_it_is_so() {
     assert_eq!((timed_out, world.now), (Ok(Vec::new()), until));
     let other = stream(&mut world.client);
     let _ = world.client.connect(other, super::world::server_at());
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(reports(&mut world.server, epoll), [(IN, listener)]);
     world.end();
 }
@@ -55,7 +55,7 @@ fn an_edge_is_reported_once_for_each_arrival() {
     watch(&mut world.server, epoll, EpollOp::Add, server, IN | EpollEvents::EPOLLET);
     for _ in 0..2 {
         send_now(&mut world.client, client, b"text").expect("room");
-        world.settle();
+        world.run_until_quiet();
         assert_eq!(reports(&mut world.server, epoll), [(IN, server)]);
         assert_eq!(reports(&mut world.server, epoll), [], "nothing new");
     }
@@ -70,10 +70,10 @@ fn one_shot_is_silent_until_it_is_armed_again() {
     let once = IN | EpollEvents::EPOLLONESHOT;
     watch(&mut world.server, epoll, EpollOp::Add, server, once);
     send_now(&mut world.client, client, b"text").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(reports(&mut world.server, epoll), [(IN, server)]);
     send_now(&mut world.client, client, b"text").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(reports(&mut world.server, epoll), []);
     watch(&mut world.server, epoll, EpollOp::Mod, server, once);
     assert_eq!(reports(&mut world.server, epoll), [(IN, server)]);
@@ -90,7 +90,7 @@ fn room_is_reported_even_if_nobody_was_refused_any() {
     assert_eq!(reports(&mut world.client, epoll), [(OUT, client)]);
     send_now(&mut world.client, client, &[0; 8_000]).expect("room");
     assert_eq!(reports(&mut world.client, epoll), []);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(reports(&mut world.client, epoll), [(OUT, client)]);
     recv_now(&mut world.server, server, 9_000).expect("text");
     world.end();
@@ -112,7 +112,7 @@ fn a_connection_that_comes_through_and_one_that_ends_are_reported() {
     let server = accepted.expect("a connection").fd;
     watch(&mut world.client, epoll, EpollOp::Mod, fd, EpollEvents::EPOLLRDHUP);
     world.server.shutdown(server, Shut::Write).expect("connected");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(reports(&mut world.client, epoll), [(EpollEvents::EPOLLRDHUP, fd)]);
     world.end();
 }
@@ -134,7 +134,7 @@ fn what_is_closed_is_watched_no_more() {
     assert_eq!(ctl(EpollOp::Del, listener), Ok(()));
     assert_eq!(ctl(EpollOp::Del, listener), Err(Errno::ENOENT));
     send_now(&mut world.client, client, b"text").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let mut polled = [PollFd { fd: epoll, events: PollEvents::POLLIN, revents: PollEvents::NONE }];
     assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(1)));
     assert_eq!(world.server.close(server), Outcome::Done(Ok(())));

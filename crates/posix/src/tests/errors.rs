@@ -91,11 +91,11 @@ fn only_streams_exist() {
 fn a_reset_is_told_once_and_then_the_stream_is_at_its_end() {
     let (mut world, _, client, server) = World::joined();
     send_now(&mut world.server, server, b"last words").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let linger = OptionValue::Linger(Linger::Seconds(0));
     world.server.setsockopt(server, SocketOption::Linger, &linger).expect("it takes effect");
     assert_eq!(world.server.close(server), Outcome::Done(Ok(())));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(recv_now(&mut world.client, client, 4), Ok(b"last".to_vec()));
     assert_eq!(recv_now(&mut world.client, client, 100), Ok(b" words".to_vec()));
     assert_eq!(recv_now(&mut world.client, client, 1), Err(Errno::ECONNRESET));
@@ -110,7 +110,7 @@ fn a_reset_is_told_once_and_then_the_stream_is_at_its_end() {
 fn a_reset_met_by_send_is_told_there_and_then_it_is_a_broken_pipe() {
     let (mut world, _, client, server) = World::joined();
     set_abort(&mut world.server, server);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::ECONNRESET));
     assert_eq!(send_now(&mut world.client, client, b"x"), Err(Errno::EPIPE));
     world.end();
@@ -120,9 +120,9 @@ fn a_reset_met_by_send_is_told_there_and_then_it_is_a_broken_pipe() {
 fn a_reset_after_the_peers_end_is_a_broken_pipe() {
     let (mut world, _, client, server) = World::joined();
     world.server.shutdown(server, Shut::Write).expect("connected");
-    world.settle();
+    world.run_until_quiet();
     set_abort(&mut world.server, server);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(recv_now(&mut world.client, client, 1), Ok(Vec::new()), "the end comes first");
     assert_eq!(get(&mut world.client, client, SocketOption::Error), Errno::EPIPE.number());
     world.end();
@@ -132,11 +132,11 @@ fn a_reset_after_the_peers_end_is_a_broken_pipe() {
 fn a_reset_in_last_ack_is_told_and_the_end_stays_the_end() {
     let (mut world, _, client, server) = World::joined();
     world.server.shutdown(server, Shut::Write).expect("connected");
-    world.settle();
+    world.run_until_quiet();
     // The reset meets our FIN on its way.
     world.client.shutdown(client, Shut::Write).expect("connected");
     set_abort(&mut world.server, server);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(recv_now(&mut world.client, client, 1), Ok(Vec::new()), "the end comes first");
     assert_eq!(get(&mut world.client, client, SocketOption::Error), Errno::ECONNRESET.number());
     assert_eq!(get(&mut world.client, client, SocketOption::Error), 0, "once");

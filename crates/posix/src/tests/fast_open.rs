@@ -23,13 +23,13 @@ fn acquainted() -> (World, Fd) {
     let fd = stream(&mut world.client);
     nonblocking(&mut world.client, fd);
     assert_eq!(fast(&mut world, fd), Err(Errno::EINPROGRESS));
-    world.settle();
+    world.run_until_quiet();
     let accepted = accept(&mut world, listener);
     assert_eq!(recv_now(&mut world.server, accepted, 9), Err(Errno::EAGAIN));
     for (side, fd) in [(Side::Client, fd), (Side::Server, accepted)] {
         world.call(side, |it| it.close(fd)).expect("open");
     }
-    world.settle();
+    world.run_until_quiet();
     world.log.clear();
     (world, listener)
 }
@@ -92,7 +92,7 @@ fn a_blocking_one_waits_until_it_is_connected_and_sends_the_rest() {
     });
     assert_eq!(sent, Ok(3_000));
     assert_eq!(texts_of_syns(&world)[0].len(), 1_420);
-    world.settle();
+    world.run_until_quiet();
     let accepted = accept(&mut world, listener);
     assert_eq!(recv_now(&mut world.server, accepted, 9_999), Ok(vec![7; 3_000]));
     world.end();
@@ -124,10 +124,10 @@ fn a_deferred_connect_is_made_by_the_first_write() {
     assert_eq!(world.client.connect(fd, server_at()), Outcome::fail(Errno::EISCONN));
     let ready = events(&mut world, fd);
     assert_eq!(ready, PollEvents::POLLOUT | PollEvents::POLLWRNORM);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.sent_by(Side::Client).len(), 0, "nothing to bring yet");
     assert_eq!(send_now(&mut world.client, fd, TEXT), Ok(TEXT.len()));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(texts_of_syns(&world), [TEXT]);
     let accepted = accept(&mut world, listener);
     assert_eq!(recv_now(&mut world.server, accepted, 99).as_deref(), Ok(TEXT));
@@ -146,7 +146,7 @@ fn without_a_cookie_it_asks_for_one_and_is_not_deferred() {
         set(&mut world.client, fd, SocketOption::FastOpenConnect, 1);
         nonblocking(&mut world.client, fd);
         assert_eq!(world.client.connect(fd, server_at()), deferred);
-        world.settle();
+        world.run_until_quiet();
         if asked {
             accept(&mut world, listener);
         }
@@ -185,7 +185,7 @@ fn keys_are_one_or_two_of_sixteen_octets_and_hold_from_listen_on() {
         nonblocking(&mut world.client, fd);
         world.client.shard_mut().purge_paths();
         assert_eq!(fast(&mut world, fd), Err(Errno::EINPROGRESS));
-        world.settle();
+        world.run_until_quiet();
         accept(&mut world, early);
         let granted =
             world.sent_by(Side::Server).iter().rev().find_map(|it| it.tcp.options.fast_open);

@@ -19,7 +19,7 @@ fn segments_and_octets_are_counted_on_both_sides() {
     let fresh = client(&world, fd);
     assert_eq!((fresh.tcpi_segs_out, fresh.tcpi_segs_in, fresh.tcpi_delivered), (2, 1, 1));
     send_now(&mut world.client, fd, &[0; 3_000]).expect("room");
-    world.settle();
+    world.run_until_quiet();
     let (sent, arrived) = (client(&world, fd), server(&world, peer));
     assert_eq!((sent.tcpi_bytes_sent, sent.tcpi_bytes_acked), (3_000, 3_000));
     assert_eq!((sent.tcpi_data_segs_out, sent.tcpi_segs_out), (3, 5));
@@ -62,7 +62,7 @@ fn what_limits_the_sender_is_timed() {
     assert_eq!(client(&world, fd).tcpi_busy_time, 0);
     let much = std::vec![0; 1 << 20];
     let mut given = send_now(&mut world.client, fd, &much).expect("room");
-    world.settle();
+    world.run_until_quiet();
     given += send_now(&mut world.client, fd, &much).expect("room");
     assert_eq!(given, 512 << 10, "the peer's buffer is full, and so is ours");
     let before = client(&world, fd);
@@ -74,7 +74,7 @@ fn what_limits_the_sender_is_timed() {
     let mut read = 0;
     for _ in 0..100 {
         read += recv_now(&mut world.server, peer, 1 << 20).map_or(0, |text| text.len());
-        world.settle();
+        world.run_until_quiet();
     }
     assert_eq!(read, given);
     let idle = client(&world, fd);

@@ -102,7 +102,7 @@ fn sockets_are_counted_by_state_as_they_change_it() {
     world.run(std::time::Duration::from_micros(1_500));
     assert_eq!(world.count(Side::Client, SocketState::SynSent), 1);
     assert_eq!(world.count(Side::Server, SocketState::SynReceived), 1);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.count(Side::Server, SocketState::SynReceived), 0);
     assert_eq!(world.count(Side::Server, SocketState::Established), 1);
     let ports = |it: &whimbrel_stack::shard::SocketEntry| it.local.port == 80;

@@ -182,7 +182,7 @@ fn tcp_info_tells_what_is_so() {
     nonblocking(&mut world.client, fd);
     assert_eq!(world.client.connect(fd, server_at()), Outcome::fail(Errno::EINPROGRESS));
     assert_eq!(info(&world, fd).tcpi_state, number_of(whimbrel_tcp::conn::State::SynSent).into());
-    world.settle();
+    world.run_until_quiet();
     let connected = info(&world, fd);
     assert_eq!((connected.tcpi_state, connected.tcpi_options), (1, 7));
     assert_eq!((connected.tcpi_snd_mss, connected.tcpi_advmss), (1448, 1448));

@@ -35,7 +35,7 @@ fn every_segment_of_a_connection_says_what_was_set() {
     let reset = OptionValue::Linger(Linger::Seconds(0));
     world.client.setsockopt(fd, SocketOption::Linger, &reset).expect("known");
     world.call(Side::Client, |it| it.close(fd)).expect("open");
-    world.settle();
+    world.run_until_quiet();
     let sent = world.sent_by(Side::Client);
     assert!(sent.iter().filter(|sent| !sent.text.is_empty()).count() >= 2, "it was sent again");
     for flag in [TcpFlags::SYN, TcpFlags::RST] {
@@ -52,7 +52,7 @@ fn what_is_set_later_holds_for_what_is_sent_later() {
     set(&mut world.client, client, SocketOption::Ttl, 255);
     world.log.clear();
     send_now(&mut world.client, client, b"x").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(said(&world.sent_by(Side::Client)), [(255, 0)]);
     set(&mut world.client, client, SocketOption::Ttl, -1);
     assert_eq!(get(&mut world.client, client, SocketOption::Ttl), 64);
@@ -68,7 +68,7 @@ fn a_listener_hands_it_on_from_the_syn_ack_on() {
     let (client, server) = world.connected(listener);
     assert_eq!(get(&mut world.server, server, SocketOption::Ttl), 9);
     send_now(&mut world.client, client, b"x").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let sent = world.sent_by(Side::Server);
     assert!(sent[0].has(TcpFlags::SYN) && sent.len() > 1);
     assert_eq!(said(&sent), vec![(9, 0x10); sent.len()]);
@@ -97,7 +97,7 @@ fn both_families_have_their_own() {
         let accepted = world.call(Side::Server, |it| it.accept(listener, SocketFlags::NONE));
         let accepted = accepted.expect("a connection");
         send_now(&mut world.server, accepted.fd, b"x").expect("room");
-        world.settle();
+        world.run_until_quiet();
         let sent = world.sent_by(Side::Server);
         assert_eq!(said(&sent), vec![expected; sent.len()]);
     }

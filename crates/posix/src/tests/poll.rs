@@ -32,24 +32,24 @@ fn each_state_has_its_events() {
     assert_eq!(events(&mut world.server, listener), PollEvents::NONE);
     let _ = world.client.connect(client, server_at());
     assert_eq!(events(&mut world.client, client), PollEvents::NONE, "connecting");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(events(&mut world.client, client), OUT, "connected");
     assert_eq!(events(&mut world.server, listener), IN);
     let accepted = world.server.accept(listener, SocketFlags::NONE).done().expect("somebody");
     let server = accepted.expect("somebody").fd;
     assert_eq!(events(&mut world.server, listener), PollEvents::NONE);
     send_now(&mut world.client, client, b"text").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(events(&mut world.server, server), IN | OUT, "text");
     recv_now(&mut world.server, server, 9).expect("text");
     assert_eq!(events(&mut world.server, server), OUT);
     world.client.shutdown(client, Shut::Write).expect("connected");
     assert_eq!(events(&mut world.client, client), OUT, "our end");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(events(&mut world.server, server), IN | OUT | RDHUP, "the peer's end");
     world.server.shutdown(server, Shut::Write).expect("connected");
     assert_eq!(events(&mut world.server, server), IN | OUT | HUP | RDHUP, "both");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(events(&mut world.client, client), IN | OUT | HUP | RDHUP, "over");
     world.end();
 }
@@ -60,7 +60,7 @@ fn a_failed_connect_is_an_error_and_an_end() {
     let fd = stream(&mut world.client);
     nonblocking(&mut world.client, fd);
     let _ = world.client.connect(fd, server_at());
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(events(&mut world.client, fd), IN | OUT | ERR | HUP | RDHUP);
     assert_eq!(get(&mut world.client, fd, SocketOption::Error), Errno::ECONNREFUSED.number());
     assert_eq!(events(&mut world.client, fd), IN | OUT | HUP | RDHUP);
@@ -75,7 +75,7 @@ fn room_is_announced_when_a_third_is_free() {
     assert_eq!(events(&mut world.client, client), OUT);
     send_now(&mut world.client, client, &[0; 1_000]).expect("room");
     assert_eq!(events(&mut world.client, client), PollEvents::NONE);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(events(&mut world.client, client), OUT);
     recv_now(&mut world.server, server, 9_000).expect("text");
     world.end();

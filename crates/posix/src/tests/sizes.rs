@@ -32,7 +32,7 @@ fn the_mss_that_was_set_is_announced_and_used() {
     assert_eq!(syn(&world, Side::Client).tcp.options.mss.map(|mss| mss.get()), Some(700));
     assert_eq!(get(&mut world.client, fd, SocketOption::MaxSeg), 688, "less the timestamps");
     send_now(&mut world.client, fd, &[0; 5_000]).expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(longest(&world, Side::Client), 688);
     set(&mut world.client, fd, SocketOption::MaxSeg, 100);
     assert_eq!(get(&mut world.client, fd, SocketOption::MaxSeg), 688, "too late");
@@ -48,7 +48,7 @@ fn the_mss_of_a_listener_holds_for_what_it_accepts() {
     assert_eq!(syn(&world, Side::Server).tcp.options.mss.map(|mss| mss.get()), Some(500));
     send_now(&mut world.client, client, &[0; 5_000]).expect("room");
     send_now(&mut world.server, server, &[0; 5_000]).expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!((longest(&world, Side::Client), longest(&world, Side::Server)), (488, 488));
     for value in [87, 32_768] {
         let set = world.client.setsockopt(client, SocketOption::MaxSeg, &OptionValue::Int(value));
@@ -117,7 +117,7 @@ fn no_peer_makes_us_send_less_than_the_least() {
     set(&mut world.server, listener, SocketOption::MaxSeg, 100);
     let (client, _) = world.connected(listener);
     send_now(&mut world.client, client, &[0; 5_000]).expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(longest(&world, Side::Client), 288);
     world.end();
 }
@@ -161,7 +161,7 @@ fn no_more_than_the_low_water_mark_waits_unsent() {
     assert_eq!(world.client.tcp_info(client).expect("connected").tcpi_unacked, 7);
     assert_eq!(send_now(&mut world.client, client, &[0; 50_000]), Ok(10_000));
     nonblocking(&mut world.server, server);
-    world.settle();
+    world.run_until_quiet();
     let text = recv_now(&mut world.server, server, 1 << 20).map(|text| text.len());
     assert_eq!(text, Ok(20_000));
     world.end();
@@ -172,7 +172,7 @@ fn text_is_acknowledged_at_once_if_asked_to() {
     for (quick, acks) in [(0, 0), (1, 1)] {
         let (mut world, _, client, server) = World::joined();
         set(&mut world.server, server, SocketOption::QuickAck, quick);
-        world.settle();
+        world.run_until_quiet();
         world.log.clear();
         send_now(&mut world.client, client, b"one").expect("room");
         world.run(Duration::from_millis(5));
@@ -198,7 +198,7 @@ fn nagle_and_cork_are_inherited() {
     assert_eq!(world.sent_by(Side::Server).len(), 2);
     set(&mut world.server, listener, SocketOption::Cork, 1);
     let (_, corked) = world.connected(listener);
-    world.settle();
+    world.run_until_quiet();
     world.log.clear();
     send_now(&mut world.server, corked, b"tick").expect("room");
     world.run(Duration::from_millis(1));

@@ -72,7 +72,7 @@ fn a_listener_hands_on_its_keep_alive() {
     set(&mut world.server, listener, SocketOption::KeepIdle, 4);
     let (_, server) = world.connected(listener);
     assert_eq!(get(&mut world.server, server, SocketOption::KeepIdle), 4);
-    world.settle();
+    world.run_until_quiet();
     world.log.clear();
     world.run(Duration::from_secs(5));
     assert_eq!(world.sent_by(Side::Server).len(), 1, "a probe");
@@ -120,7 +120,7 @@ fn the_user_time_out_ends_what_waits_for_a_closed_window() {
     let mut given = 0;
     while let Ok(taken) = send_now(&mut world.client, client, &more) {
         given += taken;
-        world.settle();
+        world.run_until_quiet();
     }
     assert!(given > 256 << 10, "the peer's buffer is full, and ours");
     world.run(Duration::from_secs(18));
@@ -222,7 +222,7 @@ fn a_listener_that_waits_for_text_hands_out_nothing_before() {
     assert_eq!(accept(&mut world), Err(Errno::EAGAIN));
     assert_eq!(world.sent_by(Side::Server).len(), 1, "one SYN-ACK was enough");
     send_now(&mut world.client, client, b"hello").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let server = accept(&mut world).expect("text came");
     assert_eq!(recv_now(&mut world.server, server, 9), Ok(b"hello".to_vec()));
     world.end();

@@ -27,7 +27,7 @@ fn a_blocking_recv_waits_for_the_first_octets_and_takes_what_fits() {
 fn peeking_leaves_everything_unread_and_the_window_as_it_was() {
     let (mut world, _, client, server) = World::joined();
     world.send(Side::Client, client, b"question").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let before = world.server.tcp_info(server).expect("connected").tcpi_rcv_wnd;
     for _ in 0..2 {
         let peeked = recv_with(&mut world.server, server, 5, MsgFlags::MSG_PEEK);
@@ -45,7 +45,7 @@ fn peeking_leaves_everything_unread_and_the_window_as_it_was() {
 fn truncating_throws_away_and_tells_the_number() {
     let (mut world, _, client, server) = World::joined();
     world.send(Side::Client, client, b"question").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let mut into = Incoming::new(5);
     let read = world.server.recv(server, &mut into, MsgFlags::MSG_TRUNC);
     assert_eq!((read, into.to_vec()), (Outcome::Done(Ok(5)), Vec::new()));
@@ -58,7 +58,7 @@ fn waiting_for_all_goes_on_until_all_or_the_end_is_there() {
     let (mut world, _, client, server) = World::joined();
     let mut into = Incoming::new(6);
     send_now(&mut world.client, client, b"abc").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let wait = World::blocks(world.server.recv(server, &mut into, MsgFlags::MSG_WAITALL));
     assert_eq!((wait, into.len()), (Wait::Readable(server), 3));
     send_now(&mut world.client, client, b"defg").expect("room");
@@ -83,7 +83,7 @@ fn a_blocking_send_takes_all_of_it_and_a_non_blocking_one_what_there_is_room_for
     assert_eq!(send_now(&mut world.client, client, b"more"), Err(Errno::EAGAIN));
     let mut received = Vec::new();
     while received.len() < octets.len() {
-        world.settle();
+        world.run_until_quiet();
         received.extend(recv_now(&mut world.server, server, 3_000).expect("something came"));
         if world.client.may_go_on(&wait) && !out.rest().is_empty() {
             let _ = world.client.send(client, &mut out, MsgFlags::NONE);
@@ -102,7 +102,7 @@ fn what_is_unsent_and_unacknowledged_can_be_counted() {
     send_now(&mut world.client, client, &[1; 500]).expect("room");
     assert_eq!(world.client.ioctl(client, Ioctl::Outq), Ok(500));
     assert_eq!(world.client.ioctl(client, Ioctl::OutqUnsent), Ok(500));
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(world.client.ioctl(client, Ioctl::Outq), Ok(0));
     world.cut = true;
     world.client.shutdown(client, crate::Shut::Write).expect("connected");
@@ -120,7 +120,7 @@ fn more_holds_a_small_segment_back_until_the_next_call() {
     world.run(std::time::Duration::from_millis(50));
     assert_eq!(recv_now(&mut world.server, server, 100), Err(Errno::EAGAIN));
     send_now(&mut world.client, client, b"body").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"header body".to_vec()));
     world.end();
 }
@@ -135,7 +135,7 @@ fn a_cork_holds_small_segments_back_until_it_is_pulled_or_time_passes() {
     }
     assert_eq!(recv_now(&mut world.server, server, 100), Err(Errno::EAGAIN));
     set(&mut world.client, client, SocketOption::Cork, 0);
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(recv_now(&mut world.server, server, 100), Ok(b"drip drip drip ".to_vec()));
     set(&mut world.client, client, SocketOption::Cork, 1);
     send_now(&mut world.client, client, b"drop").expect("room");
@@ -169,7 +169,7 @@ fn reading_stops_in_front_of_the_urgent_octet() {
     let (mut world, _, client, server) = World::joined();
     world.urgent = Some(4);
     send_now(&mut world.client, client, b"stop and go").expect("room");
-    world.settle();
+    world.run_until_quiet();
     let mut polled =
         [PollFd { fd: server, events: PollEvents::POLLPRI, revents: PollEvents::NONE }];
     assert_eq!(world.server.poll(&mut polled, Instant::ZERO), Outcome::Done(Ok(1)));

@@ -42,10 +42,10 @@ fn the_pointer_points_behind_the_urgent_data_until_they_are_acknowledged() {
     send_now(&mut world.client, client, b" and go").expect("room");
     world.run(std::time::Duration::from_micros(1));
     assert_eq!(pointers(&world), [(18, 11)]);
-    world.settle();
+    world.run_until_quiet();
     world.log.clear();
     send_now(&mut world.client, client, b"x").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(pointers(&world), [(1, 0)]);
     recv_now(&mut world.server, server, 99).expect("text");
     world.end();
@@ -58,7 +58,7 @@ fn urgent_data_may_be_longer_than_the_field_reaches() {
     world.log.clear();
     let text = std::vec![7; 100_000];
     send_urgent(&mut world, client, &text);
-    world.settle();
+    world.run_until_quiet();
     let pointers = pointers(&world);
     let mut at = 0;
     for (len, pointer) in &pointers {
@@ -79,7 +79,7 @@ fn the_urgent_octet_is_read_apart_and_passed_over_in_the_stream() {
     assert_eq!(oob(&mut world, server), Err(Errno::EINVAL), "none was announced");
     send_urgent(&mut world, client, b"ab!");
     send_now(&mut world.client, client, b"cd").expect("room");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(poll(&mut world, server, PollEvents::POLLPRI), PollEvents::POLLPRI);
     let peeked = recv_with(&mut world.server, server, 1, MsgFlags::MSG_OOB | MsgFlags::MSG_PEEK);
     assert_eq!(peeked, Ok(b"!".to_vec()));
@@ -97,7 +97,7 @@ fn the_urgent_octet_is_read_apart_and_passed_over_in_the_stream() {
 fn the_urgent_octet_waits_when_the_stream_was_read_beyond_it() {
     let (mut world, _, client, server) = World::joined();
     send_urgent(&mut world, client, b"!");
-    world.settle();
+    world.run_until_quiet();
     let events = PollEvents::POLLIN | PollEvents::POLLPRI;
     assert_eq!(poll(&mut world, server, events), PollEvents::POLLPRI, "nothing else is there");
     assert_eq!(recv_now(&mut world.server, server, 99), Err(Errno::EAGAIN));
@@ -105,7 +105,7 @@ fn the_urgent_octet_waits_when_the_stream_was_read_beyond_it() {
     assert_eq!(oob(&mut world, server), Ok(b"!".to_vec()));
     assert_eq!(poll(&mut world, server, events), PollEvents::NONE);
     send_urgent(&mut world, client, b"?");
-    world.settle();
+    world.run_until_quiet();
     assert_eq!(oob(&mut world, server), Ok(b"?".to_vec()), "the next is another");
     assert_eq!(recv_now(&mut world.server, server, 99), Err(Errno::EAGAIN));
     assert_eq!(oob(&mut world, server), Err(Errno::EINVAL));

@@ -174,7 +174,7 @@ impl World {
         while self.step(end) {}
     }
 
-    pub(super) fn settle(&mut self) {
+    pub(super) fn run_until_quiet(&mut self) {
         self.run(Duration::from_millis(100));
     }
 

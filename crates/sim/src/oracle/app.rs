@@ -10,7 +10,7 @@ use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, Shard};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::plan::{End, Plan, mix};
+use super::plan::{End, StreamPlan, mix};
 use super::stream::Stream;
 use crate::host::Application;
 
@@ -18,7 +18,7 @@ use crate::host::Application;
 #[derive(Debug)]
 pub struct Oracle {
     end: End,
-    draw: Draw,
+    shared: SharedPlan,
     /// Connections to open, by time.
     calls: VecDeque<Call>,
     /// Where it listens, once it is woken for the first time.
@@ -49,33 +49,38 @@ struct Call {
 
 impl Oracle {
     /// The client: connections from ports [`FIRST_PORT`] on, begun at these times.
-    pub(super) fn client(draw: Draw, hosts: [Address; 2], starts: &[Instant]) -> Self {
-        let calls = draw.calls(starts).map(|(number, at, called)| Call {
+    pub(super) fn client(shared: SharedPlan, hosts: [Address; 2], starts: &[Instant]) -> Self {
+        let calls = shared.calls(starts).map(|(number, at, called)| Call {
             number,
             at,
-            local: Endpoint::new(hosts[0], FIRST_PORT + draw.slot(number)),
+            local: Endpoint::new(hosts[0], FIRST_PORT + shared.slot(number)),
             remote: Endpoint::new(hosts[1], called),
         });
-        Self::new(draw, End::Client, calls.collect(), None)
+        Self::new(shared, End::Client, calls.collect(), None)
     }
 
     /// The server: it listens, and calls back those clients that do not call its listener.
-    pub(super) fn server(draw: Draw, hosts: [Address; 2], starts: &[Instant]) -> Self {
-        let crossed = draw.calls(starts).filter(|(number, ..)| draw.is_crossed(*number));
+    pub(super) fn server(shared: SharedPlan, hosts: [Address; 2], starts: &[Instant]) -> Self {
+        let crossed = shared.calls(starts).filter(|(number, ..)| shared.is_crossed(*number));
         let calls = crossed.map(|(number, at, called)| Call {
             number,
             at,
             local: Endpoint::new(hosts[1], called),
-            remote: Endpoint::new(hosts[0], FIRST_PORT + draw.slot(number)),
+            remote: Endpoint::new(hosts[0], FIRST_PORT + shared.slot(number)),
         });
         let listens_at = Some(Endpoint::new(hosts[1], LISTENER_PORT));
-        Self::new(draw, End::Server, calls.collect(), listens_at)
+        Self::new(shared, End::Server, calls.collect(), listens_at)
     }
 
-    fn new(draw: Draw, end: End, calls: VecDeque<Call>, listens_at: Option<Endpoint>) -> Self {
+    fn new(
+        shared: SharedPlan,
+        end: End,
+        calls: VecDeque<Call>,
+        listens_at: Option<Endpoint>,
+    ) -> Self {
         Self {
             end,
-            draw,
+            shared,
             calls,
             listens_at,
             accepted: BTreeMap::new(),
@@ -119,7 +124,7 @@ impl Oracle {
     fn begin(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
         if let Some(at) = self.listens_at.take() {
             let listener = shard.listen(at, BACKLOG).map_err(|error| error.to_string())?;
-            if let Opening::Fast { pending } = self.draw.opening {
+            if let SynData::Fast { pending } = self.shared.syn_data {
                 shard.set_fast_open(listener, pending);
             }
         }
@@ -132,8 +137,8 @@ impl Oracle {
     /// The next connection to open: not before that which has its port is over.
     fn next_call(&self) -> Option<Call> {
         let call = *self.calls.front()?;
-        let slot = self.draw.slot(call.number);
-        let busy = self.streams.values().any(|stream| self.draw.slot(stream.number) == slot);
+        let slot = self.shared.slot(call.number);
+        let busy = self.streams.values().any(|stream| self.shared.slot(stream.number) == slot);
         (!busy).then_some(call)
     }
 
@@ -141,10 +146,10 @@ impl Oracle {
         let Call { number, local, remote, .. } = call;
         let plans = self.plans(number);
         let options = &plans[0].options;
-        let opened = match self.draw.opening {
-            Opening::Plain => shard.connect_with(remote, Some(local), options),
+        let opened = match self.shared.syn_data {
+            SynData::Plain => shard.connect_with(remote, Some(local), options),
             // The SYN brings what is written before it leaves.
-            Opening::Fast { .. } => {
+            SynData::Fast { .. } => {
                 shard.connect_fast(remote, Some(local), options, &mut Bytes::new())
             }
         };
@@ -154,7 +159,7 @@ impl Oracle {
                 self.enter(Stream::new(handle, number, plans), now);
                 Ok(())
             }
-            Err(ConnectError::InUse { .. }) if self.draw.slots < self.draw.connections => {
+            Err(ConnectError::InUse { .. }) if self.shared.slots < self.shared.connections => {
                 // The earlier connection of this port is in TIME-WAIT, or not quite over.
                 let later = now + Duration::from_millis(777);
                 self.calls.iter_mut().take(1).for_each(|call| call.at = later);
@@ -165,14 +170,14 @@ impl Oracle {
     }
 
     /// Our plan and the peer's.
-    fn plans(&self, number: u16) -> [Plan; 2] {
-        let [client, server] = self.draw.plans(number);
+    fn plans(&self, number: u16) -> [StreamPlan; 2] {
+        let [client, server] = self.shared.plans(number);
         if self.end == End::Client { [client, server] } else { [server, client] }
     }
 
     fn enter(&mut self, mut stream: Stream, now: Instant) {
         self.begun += 1;
-        stream.port_returns = self.draw.slots < self.draw.connections;
+        stream.port_returns = self.shared.slots < self.shared.connections;
         stream.on_event(now);
         self.streams.insert(stream.handle, stream);
     }
@@ -210,9 +215,9 @@ impl Oracle {
         let flow = shard.flow(handle).ok_or("an accepted connection has no flow")?;
         let slot = flow.remote.port.wrapping_sub(FIRST_PORT);
         let earlier = self.accepted.entry(slot).or_default();
-        let number = slot + *earlier * self.draw.slots;
+        let number = slot + *earlier * self.shared.slots;
         *earlier += 1;
-        if number >= self.draw.connections && self.draw.opening != Opening::Plain {
+        if number >= self.shared.connections && self.shared.syn_data != SynData::Plain {
             // RFC 7413 2.1: a SYN that the network repeated, after its connection was over.
             shard.abort(handle);
             return Ok(());
@@ -242,7 +247,7 @@ impl Application for Oracle {
     }
 
     fn is_done(&self) -> bool {
-        self.over == self.draw.undisturbed() && self.streams.is_empty()
+        self.over == self.shared.undisturbed() && self.streams.is_empty()
     }
 
     fn failure(&self) -> Option<String> {
@@ -250,7 +255,7 @@ impl Application for Oracle {
     }
 
     fn dump(&self) -> String {
-        let mut text = format!("  {} of {} connections over\n", self.over, self.draw.connections);
+        let mut text = format!("  {} of {} connections over\n", self.over, self.shared.connections);
         for stream in self.streams.values() {
             let _ = writeln!(text, "  {stream:?}");
         }
@@ -260,7 +265,7 @@ impl Application for Oracle {
 
 /// What both ends must agree on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Draw {
+pub(super) struct SharedPlan {
     pub(super) seed: u64,
     /// The most octets of a stream.
     pub(super) most_octets: u64,
@@ -268,13 +273,13 @@ pub(super) struct Draw {
     /// How many ports the client has: with fewer than connections, each serves several in turn.
     pub(super) slots: u16,
     pub(super) patience: Patience,
-    pub(super) crossing: Crossing,
-    pub(super) opening: Opening,
+    pub(super) simultaneous_open: SimultaneousOpen,
+    pub(super) syn_data: SynData,
 }
 
 /// Whether SYNs bring text (RFC 7413), and how many handshakes at once the server admits then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Opening {
+pub(super) enum SynData {
     Plain,
     Fast { pending: u32 },
 }
@@ -282,7 +287,7 @@ pub(super) enum Opening {
 /// Whether some connections are opened by both ends at once (RFC 9293 figure 7). Only where each
 /// has a port of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Crossing {
+pub(super) enum SimultaneousOpen {
     None,
     Some,
 }
@@ -295,24 +300,24 @@ pub(super) enum Patience {
     Short,
 }
 
-impl Draw {
+impl SharedPlan {
     /// The plans of the client and of the server.
-    fn plans(&self, number: u16) -> [Plan; 2] {
-        [End::Client, End::Server].map(|end| Plan::new(self, number, end))
+    fn plans(&self, number: u16) -> [StreamPlan; 2] {
+        [End::Client, End::Server].map(|end| StreamPlan::new(self, number, end))
     }
 
     /// Number, time, and the server's port of each connection.
     fn calls<'a>(&self, starts: &'a [Instant]) -> impl Iterator<Item = (u16, Instant, u16)> + 'a {
-        let draw = *self;
+        let shared = *self;
         (0..).zip(starts).map(move |(number, at)| {
-            let crossed = draw.is_crossed(number);
+            let crossed = shared.is_crossed(number);
             (number, *at, if crossed { CROSSED_PORT + number } else { LISTENER_PORT })
         })
     }
 
     /// Whether both ends open this connection.
     fn is_crossed(&self, number: u16) -> bool {
-        self.crossing == Crossing::Some
+        self.simultaneous_open == SimultaneousOpen::Some
             && mix(self.seed.rotate_left(31) ^ u64::from(number)).is_multiple_of(2)
     }
 
@@ -327,7 +332,7 @@ impl Draw {
 
     /// How many connections both ends see through.
     fn undisturbed(&self) -> usize {
-        let patient = |number: &u16| self.plans(*number).iter().all(Plan::is_patient);
+        let patient = |number: &u16| self.plans(*number).iter().all(StreamPlan::is_patient);
         (0..self.connections).filter(patient).count()
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use fastrand::Rng;
 use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, Particulars, SocketOptions};
 
-use super::app::{Draw, Patience};
+use super::app::{Patience, SharedPlan};
 
 /// What one end does on a connection. Both ends compute it for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct StreamPlan {
     /// From which the octets are computed.
     pub(super) key: u64,
     /// How many are sent before the end of the stream.
@@ -68,13 +68,13 @@ pub(super) enum End {
     Server,
 }
 
-impl Plan {
+impl StreamPlan {
     /// The plan of one end of connection `number`.
-    pub(super) fn new(draw: &Draw, number: u16, end: End) -> Self {
-        let key = mix(draw.seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
+    pub(super) fn new(shared: &SharedPlan, number: u16, end: End) -> Self {
+        let key = mix(shared.seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
         let mut chance = Rng::with_seed(key);
-        let most_octets = draw.most_octets;
-        let gives_up = draw.patience == Patience::Short && chance.u32(..3) == 0;
+        let most_octets = shared.most_octets;
+        let gives_up = shared.patience == Patience::Short && chance.u32(..3) == 0;
         let patience = if gives_up { Patience::Short } else { Patience::Endless };
         let pause = |chance: &mut Rng, most: u64| match chance.u32(..4) {
             0 => Duration::from_millis(chance.u64(1..=most)),
@@ -86,7 +86,7 @@ impl Plan {
             most: 1 << chance.u32(4..=16),
             write_pause: pause(&mut chance, 50),
             read_pause: pause(&mut chance, 400),
-            beginning: draw_beginning(draw, number, end),
+            beginning: draw_beginning(shared, number, end),
             urgent_every: if chance.u32(..6) == 0 { chance.u64(1..=30_000) } else { 0 },
             ending: if chance.bool() { Ending::LetGo } else { Ending::Wait },
             gives_up_at: gives_up.then(|| (chance.u64(0..=most_octets), draw_parting(&mut chance))),
@@ -119,8 +119,8 @@ impl Plan {
 }
 
 /// At most one end waits for the other. In one connection of four, one does.
-fn draw_beginning(draw: &Draw, number: u16, end: End) -> Beginning {
-    let waits = match mix(draw.seed.rotate_left(17) ^ u64::from(number)) % 8 {
+fn draw_beginning(shared: &SharedPlan, number: u16, end: End) -> Beginning {
+    let waits = match mix(shared.seed.rotate_left(17) ^ u64::from(number)) % 8 {
         0 => Some(End::Client),
         1 => Some(End::Server),
         _ => None,

@@ -10,7 +10,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::Family;
 
 use super::Oracle;
-use super::app::{Crossing, Draw, Opening, Patience};
+use super::app::{Patience, SharedPlan, SimultaneousOpen, SynData};
 use super::plan::mix;
 use crate::pair::{Offload, PairConfig, client_addr, server_at};
 use crate::world::Checks;
@@ -29,7 +29,7 @@ pub struct Scenario {
     pub outages: Vec<(Instant, Instant)>,
     /// When each connection begins.
     starts: Vec<Instant>,
-    draw: Draw,
+    shared: SharedPlan,
 }
 
 impl Scenario {
@@ -38,14 +38,14 @@ impl Scenario {
         let chance = &mut Rng::with_seed(mix(seed));
         let family = if chance.bool() { Family::V4 } else { Family::V6 };
         let mtu = [draw_mtu(chance, family), draw_mtu(chance, family)];
-        let draw = draw_connections(chance, seed);
+        let shared = draw_connections(chance, seed);
         let tunables = [draw_tunables(chance), draw_tunables(chance)];
         let links = mtu.map(|mtu| {
             let narrow = if chance.u32(..4) == 0 { draw_mtu(chance, family) } else { mtu };
             draw_link(chance, mtu.min(narrow))
         });
         let start = |chance: &mut Rng| Instant::from_millis(chance.u64(..500));
-        let mut starts: Vec<Instant> = (0..draw.connections).map(|_| start(chance)).collect();
+        let mut starts: Vec<Instant> = (0..shared.connections).map(|_| start(chance)).collect();
         starts.sort_unstable();
         let offload = |chance: &mut Rng| match chance.u32(..3) {
             0 => Offload::Full,
@@ -65,7 +65,7 @@ impl Scenario {
             links,
             outages: draw_outages(chance),
             starts,
-            draw,
+            shared,
         };
         if chance.u32(..6) == 0 {
             scenario.make_perfect();
@@ -76,7 +76,7 @@ impl Scenario {
     /// Takes away every reason to send anything twice.
     fn make_perfect(&mut self) {
         self.outages.clear();
-        self.draw.patience = Patience::Endless;
+        self.shared.patience = Patience::Endless;
         for (link, mtu) in self.links.iter_mut().zip(self.mtu) {
             let LinkConfig { delay, queue, .. } = *link;
             *link = LinkConfig { delay, mtu, queue, ..LinkConfig::default() };
@@ -89,18 +89,18 @@ impl Scenario {
     /// Both applications: the client's first.
     pub fn applications(&self) -> [Oracle; 2] {
         let hosts = [client_addr(self.family), server_at(self.family, 0).addr];
-        let (draw, starts) = (self.draw, &self.starts);
-        [Oracle::client(draw, hosts, starts), Oracle::server(draw, hosts, starts)]
+        let (shared, starts) = (self.shared, &self.starts);
+        [Oracle::client(shared, hosts, starts), Oracle::server(shared, hosts, starts)]
     }
 
     /// Whether connections are opened fast.
     pub(super) const fn opens_fast(&self) -> bool {
-        matches!(self.draw.opening, Opening::Fast { .. })
+        matches!(self.shared.syn_data, SynData::Fast { .. })
     }
 
     /// How many connections both ends open.
     pub(super) fn crossed(&self) -> usize {
-        self.draw.crossed()
+        self.shared.crossed()
     }
 
     /// Whether the links neither lose nor hold back anything, and nobody lets go early.
@@ -111,7 +111,7 @@ impl Scenario {
         };
         // With the longest round trip, 120 ms, this stays below the least time-out.
         let prompt = |rules: &Tunables| rules.delayed_ack <= Duration::from_millis(40);
-        let undisturbed = self.outages.is_empty() && self.draw.patience == Patience::Endless;
+        let undisturbed = self.outages.is_empty() && self.shared.patience == Patience::Endless;
         undisturbed
             && self.links.iter().zip(self.mtu).all(perfect)
             && self.tunables.iter().all(prompt)
@@ -133,11 +133,11 @@ impl Scenario {
 /// The lines that a person needs to know what was played.
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { family, offload, mtu, tunables, links, outages, draw, .. } = self;
-        let Draw { connections, slots, most_octets, patience, opening, .. } = draw;
+        let Self { family, offload, mtu, tunables, links, outages, shared, .. } = self;
+        let SharedPlan { connections, slots, most_octets, patience, syn_data, .. } = shared;
         let crossed = self.crossed();
         writeln!(f, "{family:?}, offload {offload:?}, MTU {mtu:?}")?;
-        write!(f, "{connections} connections ({crossed} from both ends), opening {opening:?}, ")?;
+        write!(f, "{connections} connections ({crossed} from both ends), opening {syn_data:?}, ")?;
         write!(f, "on {slots} ports of ")?;
         writeln!(f, "at most {most_octets} bytes, patience {patience:?}, outages {outages:?}")?;
         for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
@@ -153,19 +153,19 @@ impl fmt::Display for Scenario {
     }
 }
 
-fn draw_connections(chance: &mut Rng, seed: u64) -> Draw {
+fn draw_connections(chance: &mut Rng, seed: u64) -> SharedPlan {
     let connections = chance.u16(1..=8);
     let patience = if chance.u32(..4) == 0 { Patience::Short } else { Patience::Endless };
     let fewer = patience == Patience::Endless && chance.u32(..3) == 0;
     let slots = if fewer { chance.u16(1..=connections) } else { connections };
     let crossed = slots == connections && chance.u32(..3) == 0;
-    let crossing = if crossed { Crossing::Some } else { Crossing::None };
+    let simultaneous_open = if crossed { SimultaneousOpen::Some } else { SimultaneousOpen::None };
     // Where ports are used again nobody could tell a connection from the ghost of another.
     let fast = slots == connections && mix(seed.rotate_left(9)).is_multiple_of(3);
     let pending = 1 + mix(seed.rotate_left(11)) as u32 % 8;
-    let opening = if fast { Opening::Fast { pending } } else { Opening::Plain };
+    let syn_data = if fast { SynData::Fast { pending } } else { SynData::Plain };
     let most_octets = 1 << chance.u32(8..=19);
-    Draw { seed, most_octets, connections, slots, patience, crossing, opening }
+    SharedPlan { seed, most_octets, connections, slots, patience, simultaneous_open, syn_data }
 }
 
 /// IPv6 needs 1,280.

@@ -9,15 +9,15 @@ use whimbrel_stack::shard::SendError;
 use whimbrel_stack::{Handle, Recv, Shard};
 use whimbrel_tcp::CloseReason;
 
-use super::plan::{Beginning, Ending, Parting, Plan};
+use super::plan::{Beginning, Ending, Parting, StreamPlan};
 
 /// One end of a connection.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) handle: Handle,
     pub(super) number: u16,
-    own: Plan,
-    peer: Plan,
+    own: StreamPlan,
+    peer: StreamPlan,
     chance: Rng,
     /// What was taken up to be sent and found no room yet.
     pending: Bytes,
@@ -49,7 +49,7 @@ struct Phase {
 }
 
 impl Stream {
-    pub(super) fn new(handle: Handle, number: u16, [own, peer]: [Plan; 2]) -> Self {
+    pub(super) fn new(handle: Handle, number: u16, [own, peer]: [StreamPlan; 2]) -> Self {
         let undisturbed = own.is_patient() && peer.is_patient();
         Self {
             handle,

@@ -103,7 +103,7 @@ pub(super) fn seconds(time: Duration) -> String {
 
 /// What became of one file, with nothing left to look up: for a program to write down.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Report {
+pub struct ScriptReport {
     /// The file, as it was named.
     pub name: String,
     /// `ok`, `failed`, or `skipped`.
@@ -124,7 +124,7 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-impl Report {
+impl ScriptReport {
     /// The report on the file `name`.
     pub fn new(name: &str, verdict: &Verdict) -> Self {
         let report = Self { name: name.to_string(), ..Self::default() };
@@ -151,7 +151,7 @@ impl Report {
 }
 
 /// A line for the file; behind a failure, one for each of the last packets.
-impl fmt::Display for Report {
+impl fmt::Display for ScriptReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.name)?;
         match (self.line, &self.expected, &self.came) {

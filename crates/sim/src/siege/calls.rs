@@ -12,9 +12,9 @@ use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
 
 use super::Siege;
 use super::flow::Flow;
+use super::fuzzed_host::{self, PORTS};
 use super::judge::{Fault, judge};
 use super::script::Script;
-use super::terrain::{self, PORTS};
 use super::text::{self, Speaker};
 
 /// The most connections that applications hold at once, and listeners.
@@ -186,7 +186,7 @@ impl Siege {
             Family::V4 => Address::from_v4_octets([0; 4]),
             Family::V6 => Address::from(std::net::Ipv6Addr::UNSPECIFIED),
         };
-        let addr = if script.rarely(2) { any } else { terrain::ours(family, script.u8()) };
+        let addr = if script.rarely(2) { any } else { fuzzed_host::ours(family, script.u8()) };
         let at = Endpoint::new(addr, script.one_of(&PORTS));
         let families = script.one_of(&[Families::Own, Families::DualStack]);
         let backlog = u32::from(script.u8() % 4);
@@ -239,8 +239,8 @@ impl Siege {
 
     fn draw_ends(&self, script: &mut Script<'_>) -> (Endpoint, Option<Endpoint>, SocketOptions) {
         let family = script.one_of(self.families);
-        let remote = terrain::peer_end(family, script.u8(), 9_000 + u16::from(script.u8() % 2));
-        let bound = Endpoint::new(terrain::ours(family, script.u8()), 4_000);
+        let remote = fuzzed_host::peer_end(family, script.u8(), 9_000 + u16::from(script.u8() % 2));
+        let bound = Endpoint::new(fuzzed_host::ours(family, script.u8()), 4_000);
         let local = if script.rarely(4) { Some(bound) } else { None };
         let options = if script.rarely(3) { options(script) } else { SocketOptions::default() };
         (remote, local, options)
@@ -276,11 +276,11 @@ impl Siege {
             1 => self.shard.purge_paths(),
             2 => {
                 let pool: Vec<Address> =
-                    (0..script.u8() % 3).map(|which| terrain::ours(family, which)).collect();
+                    (0..script.u8() % 3).map(|which| fuzzed_host::ours(family, which)).collect();
                 let _ = self.shard.set_source_pool(&pool);
             }
             3 => {
-                let _ = self.shard.draw_port(&terrain::ours(family, 0), |port| port % 2 == 0);
+                let _ = self.shard.draw_port(&fuzzed_host::ours(family, 0), |port| port % 2 == 0);
             }
             4 => self.shard.join_group(Duration::from_secs(u64::from(script.u32()))),
             5 => {

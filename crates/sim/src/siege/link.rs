@@ -8,9 +8,9 @@ use whimbrel_wire::{
     Protocol,
 };
 
+use super::fuzzed_host::{self, OUR_MAC, PEER_MAC};
 use super::packet::{v6, wrap};
 use super::script::Script;
-use super::terrain::{self, OUR_MAC, PEER_MAC};
 
 /// The frame around an IP packet.
 pub(super) fn frame(packet: &[u8]) -> Vec<u8> {
@@ -68,7 +68,7 @@ pub(super) fn answer(asked: &[u8]) -> Option<Vec<u8>> {
 
 /// Whether somebody but the host has this address.
 fn is_somebody(addr: &Address) -> bool {
-    let own = |which| terrain::ours(addr.family(), which) == *addr;
+    let own = |which| fuzzed_host::ours(addr.family(), which) == *addr;
     !own(0) && !own(1)
 }
 
@@ -103,11 +103,11 @@ pub(super) fn rumour(families: &[Family], script: &mut Script<'_>) -> Vec<u8> {
 
 fn somebody(family: Family, script: &mut Script<'_>) -> Address {
     match script.below(6) {
-        0 => terrain::ours(family, 0),
-        1 => terrain::ours(family, 1),
-        2 => terrain::router(family, 0),
-        3 => terrain::router(family, 1),
-        4 => terrain::peer(family, 0),
+        0 => fuzzed_host::ours(family, 0),
+        1 => fuzzed_host::ours(family, 1),
+        2 => fuzzed_host::router(family, 0),
+        3 => fuzzed_host::router(family, 1),
+        4 => fuzzed_host::peer(family, 0),
         _ => match family {
             Family::V4 => Address::from_v4_octets([10, 0, 0, script.u8()]),
             Family::V6 => Address::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, script.u16())),
@@ -144,7 +144,7 @@ fn ndp_rumour(script: &mut Script<'_>) -> Vec<u8> {
         false => v6(&somebody(Family::V6, script)),
     };
     let link_layer = if script.rarely(3) { None } else { Some(station(script)) };
-    let own = v6(&terrain::ours(Family::V6, 0));
+    let own = v6(&fuzzed_host::ours(Family::V6, 0));
     match script.below(3) {
         0 => {
             let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, target.segments()[7]);

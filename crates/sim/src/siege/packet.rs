@@ -7,8 +7,8 @@ use whimbrel_wire::{
     Protocol, Sum, TrafficClass,
 };
 
+use super::fuzzed_host;
 use super::script::Script;
-use super::terrain;
 
 /// The packet around a payload.
 pub(super) fn wrap(src: Address, dst: Address, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
@@ -134,7 +134,7 @@ pub(super) fn error(about: &[u8], script: &mut Script<'_>) -> Option<Vec<u8>> {
     let family = ip.src.family();
     let from = match script.below(3) {
         0 => ip.dst,
-        which => terrain::router(family, which as u8),
+        which => fuzzed_host::router(family, which as u8),
     };
     Some(match family {
         Family::V4 => v4_error(from, ip.src, &quoted, script),

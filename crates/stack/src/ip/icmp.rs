@@ -15,13 +15,13 @@ use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Protocol, Sum, TrafficClass,
 };
 
-use super::input::{Arrived, Refused};
+use super::input::{Input, Refused};
 use super::output::{HOP_LIMIT, IpOut};
 use super::{Datagram, FrameDrop, Host};
 
 pub(crate) use budget::ErrorBudget;
-pub(crate) use errors::{Answer, ErrorOut};
-pub(crate) use reports::Report;
+pub(crate) use errors::{ErrorOut, RefusalReply};
+pub(crate) use reports::IcmpReport;
 
 /// A message to be sent.
 #[derive(Debug)]
@@ -44,16 +44,16 @@ impl Host {
         ip: &IpHeader,
         local_index: u16,
         payload: &[u8],
-    ) -> Result<Arrived<'a>, Refused> {
+    ) -> Result<Input<'a>, Refused> {
         match (ip.src.family(), ip.protocol) {
             (Family::V4, Protocol::ICMP) => {
                 let message = IcmpMessage::parse(payload).map_err(|_| FrameDrop::IcmpHeader)?;
                 if let IcmpMessage::EchoRequest { identifier, sequence, data } = message {
                     let mut octets = vec![0; payload.len()];
                     IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
-                    return Ok(Arrived::Echo(reply(ip, local_index, octets)));
+                    return Ok(Input::Echo(reply(ip, local_index, octets)));
                 }
-                Ok(Arrived::Report(self.read_v4_error(local_index, &message)?))
+                Ok(Input::IcmpReport(self.read_v4_error(local_index, &message)?))
             }
             (Family::V6, Protocol::ICMPV6) => {
                 let (src, dst) = (v6(&ip.src), v6(&ip.dst));
@@ -63,9 +63,9 @@ impl Host {
                     let mut octets = vec![0; payload.len()];
                     let echo = Icmpv6Message::EchoReply { identifier, sequence, data };
                     echo.emit(dst, src, &mut octets);
-                    return Ok(Arrived::Echo(reply(ip, local_index, octets)));
+                    return Ok(Input::Echo(reply(ip, local_index, octets)));
                 }
-                Ok(Arrived::Report(self.read_v6_error(local_index, &message)?))
+                Ok(Input::IcmpReport(self.read_v6_error(local_index, &message)?))
             }
             // ICMPv6 in an IPv4 packet, or the reverse.
             _ => Err(Refused::unknown_protocol(ip)),

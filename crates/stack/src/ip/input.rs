@@ -11,17 +11,17 @@ use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
 use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
 
-use super::{Answer, Datagram, FrameDrop, GivenUp, Host, Report};
+use super::{Abandoned, Datagram, FrameDrop, Host, IcmpReport, RefusalReply};
 use crate::RxFrame;
 
 /// A frame that asks something of this host.
 #[derive(Debug)]
-pub(crate) enum Arrived<'a> {
+pub(crate) enum Input<'a> {
     Segment(Arrival<'a>),
     /// An echo request, and the reply that is due.
     Echo(Datagram),
     /// An ICMP error about a segment of ours.
-    Report(Report),
+    IcmpReport(IcmpReport),
     /// A fragment that waits for others.
     Held,
     /// The last missing fragment: the whole packet, to be read by [`Host::read_whole`].
@@ -33,7 +33,7 @@ pub(crate) enum Arrived<'a> {
 pub(crate) struct Refused {
     pub(crate) reason: FrameDrop,
     /// The ICMP error that is due for it.
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<RefusalReply>,
 }
 
 impl From<FrameDrop> for Refused {
@@ -48,7 +48,7 @@ impl From<ParseError> for Refused {
             ParseError::BadChecksum => FrameDrop::Checksum.into(),
             ParseError::ParameterProblem { code, pointer, .. } => Self {
                 reason: FrameDrop::Header,
-                answer: Some(Answer::ParameterProblem { code, pointer }),
+                answer: Some(RefusalReply::ParameterProblem { code, pointer }),
             },
             _ => FrameDrop::Header.into(),
         }
@@ -61,7 +61,7 @@ impl Refused {
         let pointer = ip.protocol_pointer;
         // RFC 8200 4.7: nothing follows, and nothing was wanted.
         let nothing = !ip.src.is_v4() && ip.protocol == Protocol::NO_NEXT_HEADER;
-        let answer = (!nothing).then_some(Answer::ProtocolUnreachable { pointer });
+        let answer = (!nothing).then_some(RefusalReply::ProtocolUnreachable { pointer });
         Self { reason: FrameDrop::Protocol, answer }
     }
 }
@@ -153,7 +153,7 @@ impl Host {
         &mut self,
         now: Instant,
         frame: &RxFrame<'a>,
-    ) -> Result<Arrived<'a>, Refused> {
+    ) -> Result<Input<'a>, Refused> {
         let (ip, payload, local_index) = self.read_ip(frame.octets)?;
         if ip.fragment.is_some() {
             return self.reassemble(now, &ip, frame.octets);
@@ -162,7 +162,7 @@ impl Host {
     }
 
     /// Reads a packet that was made whole from fragments.
-    pub(crate) fn read_whole<'a>(&self, packet: &'a [u8]) -> Result<Arrived<'a>, Refused> {
+    pub(crate) fn read_whole<'a>(&self, packet: &'a [u8]) -> Result<Input<'a>, Refused> {
         let (ip, payload, local_index) = self.read_ip(packet)?;
         if ip.fragment.is_some() {
             return Err(FrameDrop::Fragment.into());
@@ -199,15 +199,15 @@ impl Host {
         local_index: u16,
         payload: &'a [u8],
         meta: SegMeta,
-    ) -> Result<Arrived<'a>, Refused> {
+    ) -> Result<Input<'a>, Refused> {
         match ip.protocol {
             Protocol::TCP => {
                 let segment = read_segment(&ip.src, &ip.dst, local_index, payload, meta)?;
-                Ok(Arrived::Segment(segment))
+                Ok(Input::Segment(segment))
             }
             Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, local_index, payload),
             Protocol::UDP => {
-                let answer = Some(Answer::PortUnreachable);
+                let answer = Some(RefusalReply::PortUnreachable);
                 Err(Refused { reason: FrameDrop::UdpPort, answer })
             }
             _ => Err(Refused::unknown_protocol(ip)),
@@ -220,25 +220,25 @@ impl Host {
         now: Instant,
         ip: &IpHeader,
         packet: &[u8],
-    ) -> Result<Arrived<'a>, Refused> {
+    ) -> Result<Input<'a>, Refused> {
         self.counters.reassembly_fragments += 1;
         if lacks_headers(ip) {
             // RFC 7112 5: such a packet is discarded, and its sender told by a Parameter Problem of
             // code 3 that points to its beginning.
-            let answer = Some(Answer::ParameterProblem { code: 3, pointer: 0 });
+            let answer = Some(RefusalReply::ParameterProblem { code: 3, pointer: 0 });
             return Err(Refused { reason: FrameDrop::FragmentHeaders, answer });
         }
         let taken = self.reassembly.take(now, ip, packet);
-        let GivenUp { refused, crowded, evicted } = self.reassembly.take_given_up();
+        let Abandoned { refused, crowded, evicted } = self.reassembly.take_given_up();
         self.counters.reassembly_failures += refused + crowded + evicted;
         self.counters.reassembly_crowded += crowded;
         self.counters.reassembly_evicted += evicted;
         match taken? {
             Some(whole) => {
                 self.counters.reassembled += 1;
-                Ok(Arrived::Whole(whole))
+                Ok(Input::Whole(whole))
             }
-            None => Ok(Arrived::Held),
+            None => Ok(Input::Held),
         }
     }
 }

@@ -80,12 +80,12 @@ pub(crate) struct Reassembly {
     sources: Sources,
     next_serial: u64,
     octets: usize,
-    given_up: GivenUp,
+    given_up: Abandoned,
 }
 
 /// How many datagrams were given up before their time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct GivenUp {
+pub(crate) struct Abandoned {
     /// Their own fragments contradicted each other, or were too many.
     pub(crate) refused: u64,
     /// Their source had too much here.
@@ -119,7 +119,7 @@ impl Reassembly {
             sources: Sources::default(),
             next_serial: 0,
             octets: 0,
-            given_up: GivenUp::default(),
+            given_up: Abandoned::default(),
         }
     }
 
@@ -134,7 +134,7 @@ impl Reassembly {
     }
 
     /// How many datagrams were given up before their time since this was last asked.
-    pub(crate) fn take_given_up(&mut self) -> GivenUp {
+    pub(crate) fn take_given_up(&mut self) -> Abandoned {
         core::mem::take(&mut self.given_up)
     }
 
@@ -145,7 +145,7 @@ impl Reassembly {
         ip: &IpHeader,
         packet: &[u8],
     ) -> Result<Option<Vec<u8>>, FrameDrop> {
-        let arrived = Arrived::judge(ip, packet)?;
+        let arrived = PossibleFragment::judge(ip, packet)?;
         let key = Key::of(ip, arrived.fragment);
         // Before there is room for it: what is refused pushes nobody out.
         if let Some(datagram) = self.datagrams.get(&key)
@@ -249,7 +249,7 @@ impl Key {
 }
 
 /// A fragment that could be part of something.
-struct Arrived<'a> {
+struct PossibleFragment<'a> {
     ip: &'a IpHeader,
     fragment: Fragment,
     /// The headers in front of its octets.
@@ -257,7 +257,7 @@ struct Arrived<'a> {
     octets: &'a [u8],
 }
 
-impl<'a> Arrived<'a> {
+impl<'a> PossibleFragment<'a> {
     fn judge(ip: &'a IpHeader, packet: &'a [u8]) -> Result<Self, FrameDrop> {
         let fragment = ip.fragment.ok_or(FrameDrop::Header)?;
         let split = packet.split_at_checked(usize::from(ip.header_len));
@@ -301,7 +301,7 @@ struct Datagram {
     /// Octets of the whole, once the last fragment is here.
     len: Option<u16>,
     /// What the first fragment says of the whole, once it is here.
-    first: Option<First>,
+    first: Option<FirstFragment>,
     /// The ECN fields seen, one bit each.
     ecn: u8,
 }
@@ -310,7 +310,7 @@ struct Datagram {
 type Piece = Box<[u8]>;
 
 #[derive(Debug)]
-struct First {
+struct FirstFragment {
     header: Box<[u8]>,
     protocol: Protocol,
     hop_limit: u8,
@@ -323,13 +323,13 @@ impl Datagram {
     }
 
     /// Takes a fragment that [`Datagram::judge`] let pass.
-    fn add(&mut self, arrived: &Arrived<'_>) {
+    fn add(&mut self, arrived: &PossibleFragment<'_>) {
         if !arrived.fragment.more {
             self.len = Some(arrived.end());
         }
         let ip = arrived.ip;
         if arrived.fragment.offset == 0 {
-            self.first = Some(First {
+            self.first = Some(FirstFragment {
                 header: arrived.header.into(),
                 protocol: ip.protocol,
                 hop_limit: ip.hop_limit,
@@ -343,7 +343,7 @@ impl Datagram {
 
     /// Whether a fragment fits between the others, of which there may be `most`. Any error but a
     /// duplicate ends the datagram.
-    fn judge(&self, arrived: &Arrived<'_>, most: usize) -> Result<(), FrameDrop> {
+    fn judge(&self, arrived: &PossibleFragment<'_>, most: usize) -> Result<(), FrameDrop> {
         let (offset, end) = (arrived.fragment.offset, arrived.end());
         let after = self.pieces.range(offset..).next();
         if after.is_some_and(|(at, octets)| *at == offset && **octets == *arrived.octets) {
@@ -415,7 +415,7 @@ impl Datagram {
     }
 }
 
-fn emit_v4(key: &Key, first: &First, class: TrafficClass, len: u16) -> Vec<u8> {
+fn emit_v4(key: &Key, first: &FirstFragment, class: TrafficClass, len: u16) -> Vec<u8> {
     let mut packet = vec![0; Ipv4Header::LEN];
     let header = Ipv4Header {
         src: key.src.v4_octets().into(),
@@ -434,7 +434,7 @@ fn emit_v4(key: &Key, first: &First, class: TrafficClass, len: u16) -> Vec<u8> {
     packet
 }
 
-fn emit_v6(key: &Key, first: &First, class: TrafficClass, len: u16) -> Vec<u8> {
+fn emit_v6(key: &Key, first: &FirstFragment, class: TrafficClass, len: u16) -> Vec<u8> {
     let mut packet = vec![0; Ipv6Header::LEN];
     let header = Ipv6Header {
         src: (*key.src.octets()).into(),

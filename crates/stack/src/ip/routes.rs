@@ -54,28 +54,31 @@ impl Routes {
             self.broadcast_ends |= end_bit(&broadcast);
         }
         self.gateways.extend(route.gateway);
-        let ways = self.networks.entry((len, network)).or_default();
-        ways.retain(|way| way.gateway != route.gateway || way.metric <= route.metric);
-        if ways.iter().all(|way| way.gateway != route.gateway) {
-            let place = ways.partition_point(|way| way.metric <= route.metric);
-            ways.insert(place, route);
+        let candidates = self.networks.entry((len, network)).or_default();
+        candidates.retain(|way| way.gateway != route.gateway || way.metric <= route.metric);
+        if candidates.iter().all(|way| way.gateway != route.gateway) {
+            let place = candidates.partition_point(|way| way.metric <= route.metric);
+            candidates.insert(place, route);
         }
         Ok(())
     }
 
     /// The best route to `remote`.
     pub fn find(&self, remote: &Address) -> Option<&Route> {
-        self.ways(remote).first()
+        self.routes_to(remote).first()
     }
 
     /// The routes to `remote` of the longest prefix that has some, the best first: those behind it
     /// are for when its gateway does not answer (RFC 1122 3.3.1.4).
-    pub fn ways(&self, remote: &Address) -> &[Route] {
+    pub fn routes_to(&self, remote: &Address) -> &[Route] {
         let own_bits = 128 - bits(remote.family());
         let found = self.lengths.iter().filter(|len| len.0 >= own_bits).find_map(|Reverse(len)| {
             let network = masked(remote, *len - own_bits);
-            let ways = self.networks.get(&(*len, network))?;
-            ways.first().is_some_and(|way| way.network.family() == remote.family()).then_some(ways)
+            let candidates = self.networks.get(&(*len, network))?;
+            candidates
+                .first()
+                .is_some_and(|way| way.network.family() == remote.family())
+                .then_some(candidates)
         });
         found.map_or(&[], Vec::as_slice)
     }

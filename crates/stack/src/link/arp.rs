@@ -6,8 +6,8 @@ use whimbrel_base::Instant;
 use whimbrel_wire::{Address, ArpOperation, ArpPacket, MacAddress};
 
 use super::message::LinkMessage;
-use super::neighbours::Told;
-use super::{AddressConflict, Cast, Link, is_station};
+use super::neighbours::Advertised;
+use super::{AddressConflict, FrameTarget, Link, is_station};
 use crate::ip::{Addresses, FrameDrop};
 
 impl Link {
@@ -18,7 +18,7 @@ impl Link {
         &mut self,
         addresses: &Addresses,
         packet: &ArpPacket,
-        cast: Cast,
+        cast: FrameTarget,
         now: Instant,
     ) -> Result<(), FrameDrop> {
         let sender = Address::from(packet.sender_ip);
@@ -41,9 +41,9 @@ impl Link {
                 Ok(())
             }
             (operation, target) => {
-                let reply = operation == ArpOperation::Reply && cast == Cast::Own;
+                let reply = operation == ArpOperation::Reply && cast == FrameTarget::Own;
                 let solicited = reply && target.is_some();
-                let told = Told { mac: Some(packet.sender_mac), solicited, overrides: true };
+                let told = Advertised { mac: Some(packet.sender_mac), solicited, overrides: true };
                 if let Some(sender) = known {
                     self.on_told(&sender, told, now);
                 }

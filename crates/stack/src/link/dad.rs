@@ -10,7 +10,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 use whimbrel_wire::{Address, ArpPacket, MacAddress};
 
-use super::ndp::Discovery;
+use super::ndp::NeighbourDiscovery;
 use super::{ANNOUNCED, Link, LinkMessage, is_station};
 use crate::ip::Addresses;
 
@@ -89,18 +89,18 @@ impl Link {
     pub(super) fn check_arp(&mut self, addresses: &Addresses, packet: &ArpPacket) {
         let sender = Address::from(packet.sender_ip);
         let claimed = if sender.is_unspecified() { packet.target_ip.into() } else { sender };
-        self.judge_claim(addresses, claimed, packet.sender_mac);
+        self.process_claim(addresses, claimed, packet.sender_mac);
     }
 
     /// RFC 4862 5.4.3, 5.4.4: "If the target address is tentative, the tentative address is not unique",
     /// for an advertisement, or a solicitation from the unspecified address.
-    pub(super) fn check_ndp(&mut self, addresses: &Addresses, heard: &Discovery) {
+    pub(super) fn check_ndp(&mut self, addresses: &Addresses, heard: &NeighbourDiscovery) {
         if heard.claims_target() {
-            self.judge_claim(addresses, heard.target().into(), heard.station());
+            self.process_claim(addresses, heard.target().into(), heard.station());
         }
     }
 
-    fn judge_claim(&mut self, addresses: &Addresses, addr: Address, station: MacAddress) {
+    fn process_claim(&mut self, addresses: &Addresses, addr: Address, station: MacAddress) {
         let theirs = is_station(station) && station != self.mac;
         if let Some(probing) = &mut self.probing
             && probing.conflict.is_none()

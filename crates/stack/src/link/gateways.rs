@@ -23,12 +23,12 @@ pub(super) struct Gateways {
 }
 
 impl Gateways {
-    /// The way to take of `ways`, the best first: the first whose gateway is not known to be dead;
+    /// The way to take of `candidates`, the best first: the first whose gateway is not known to be dead;
     /// if all are, the one that died first, so that each is tried in turn.
-    pub(super) fn choose<'a>(&self, ways: &'a [Route]) -> Option<&'a Route> {
+    pub(super) fn choose<'a>(&self, candidates: &'a [Route]) -> Option<&'a Route> {
         let died = |way: &&Route| way.gateway.and_then(|gateway| self.dead.get(&gateway));
-        let alive = ways.iter().find(|way| died(way).is_none());
-        alive.or_else(|| ways.iter().min_by_key(died))
+        let alive = candidates.iter().find(|way| died(way).is_none());
+        alive.or_else(|| candidates.iter().min_by_key(died))
     }
 
     /// Whether this is the gateway of `way`, and dead.
@@ -45,9 +45,9 @@ impl Gateways {
         due
     }
 
-    /// The first of `ways` in front of the one that is taken whose gateway is to be asked again.
-    pub(super) fn pop_due(&mut self, ways: &[Route], now: Instant) -> Option<Address> {
-        let better = ways.iter().take_while(|way| self.is_dead(way));
+    /// The first of `candidates` in front of the one that is taken whose gateway is to be asked again.
+    pub(super) fn pop_due(&mut self, candidates: &[Route], now: Instant) -> Option<Address> {
+        let better = candidates.iter().take_while(|way| self.is_dead(way));
         let mut gateways = better.filter_map(|way| way.gateway);
         let due = gateways.find(|it| self.dead.get(it).is_some_and(|until| *until <= now))?;
         self.dead.insert(due, now + PAUSE);

@@ -25,12 +25,12 @@ pub(super) enum LinkMessage {
 }
 
 /// An ARP packet or Neighbour Discovery message, and where it goes.
-struct Letter {
+struct LinkPacket {
     to: MacAddress,
-    text: Text,
+    text: LinkBody,
 }
 
-enum Text {
+enum LinkBody {
     Arp(ArpPacket),
     Ndp { src: Ipv6Addr, dst: Ipv6Addr, message: NdpMessage<'static> },
 }
@@ -49,14 +49,14 @@ impl LinkMessage {
             Self::Announce { local } => addresses.get(local).map(|local| announce(mac, local)),
             Self::Probe { local } => addresses.get(local).map(|local| probe(mac, local)),
         };
-        let Some(Letter { to, text }) = letter else { return false };
+        let Some(LinkPacket { to, text }) = letter else { return false };
         let len = match text {
-            Text::Arp(packet) => write_arp(&packet, tx),
-            Text::Ndp { src, dst, message } => write_ndp(src, dst, &message, tx),
+            LinkBody::Arp(packet) => write_arp(&packet, tx),
+            LinkBody::Ndp { src, dst, message } => write_ndp(src, dst, &message, tx),
         };
         let ether_type = match text {
-            Text::Arp(_) => EtherType::ARP,
-            Text::Ndp { .. } => EtherType::IPV6,
+            LinkBody::Arp(_) => EtherType::ARP,
+            LinkBody::Ndp { .. } => EtherType::IPV6,
         };
         let header = EthernetHeader { dst: to, src: mac, ether_type };
         tx.header_room()[..EthernetHeader::LEN].copy_from_slice(&header.emit());
@@ -65,11 +65,11 @@ impl LinkMessage {
     }
 }
 
-fn ask(mac: MacAddress, source: &Address, target: &Address, of: Option<MacAddress>) -> Letter {
+fn ask(mac: MacAddress, source: &Address, target: &Address, of: Option<MacAddress>) -> LinkPacket {
     match target.family() {
-        Family::V4 => Letter {
+        Family::V4 => LinkPacket {
             to: of.unwrap_or(MacAddress::BROADCAST),
-            text: Text::Arp(ArpPacket {
+            text: LinkBody::Arp(ArpPacket {
                 operation: ArpOperation::Request,
                 sender_mac: mac,
                 sender_ip: v4(source),
@@ -85,12 +85,12 @@ fn ask(mac: MacAddress, source: &Address, target: &Address, of: Option<MacAddres
             // solicitations and SHOULD be included in unicast solicitations".
             let message = NdpMessage::NeighborSolicitation { target, source_link_layer: Some(mac) };
             let to = of.unwrap_or(MacAddress::of_ipv6_multicast(group));
-            Letter { to, text: Text::Ndp { src: v6(source), dst, message } }
+            LinkPacket { to, text: LinkBody::Ndp { src: v6(source), dst, message } }
         }
     }
 }
 
-fn probe(mac: MacAddress, local: &Address) -> Letter {
+fn probe(mac: MacAddress, local: &Address) -> LinkPacket {
     match local.family() {
         Family::V4 => ask(mac, &Ipv4Addr::UNSPECIFIED.into(), local, None),
         Family::V6 => {
@@ -99,17 +99,17 @@ fn probe(mac: MacAddress, local: &Address) -> Letter {
             // RFC 4861 4.3: the option "MUST NOT be included when the source IP address is the
             // unspecified address."
             let message = NdpMessage::NeighborSolicitation { target, source_link_layer: None };
-            let text = Text::Ndp { src: Ipv6Addr::UNSPECIFIED, dst, message };
-            Letter { to: MacAddress::of_ipv6_multicast(dst), text }
+            let text = LinkBody::Ndp { src: Ipv6Addr::UNSPECIFIED, dst, message };
+            LinkPacket { to: MacAddress::of_ipv6_multicast(dst), text }
         }
     }
 }
 
-fn answer(mac: MacAddress, local: &Address, to: MacAddress, asker: &Address) -> Letter {
+fn answer(mac: MacAddress, local: &Address, to: MacAddress, asker: &Address) -> LinkPacket {
     match local.family() {
-        Family::V4 => Letter {
+        Family::V4 => LinkPacket {
             to,
-            text: Text::Arp(ArpPacket {
+            text: LinkBody::Arp(ArpPacket {
                 operation: ArpOperation::Reply,
                 sender_mac: mac,
                 sender_ip: v4(local),
@@ -123,17 +123,17 @@ fn answer(mac: MacAddress, local: &Address, to: MacAddress, asker: &Address) -> 
         Family::V6 if asker.is_unspecified() => announce(mac, local),
         Family::V6 => {
             let flags = NeighborFlags { router: false, solicited: true, overrides: true };
-            Letter { to, text: advertise(mac, local, v6(asker), flags) }
+            LinkPacket { to, text: advertise(mac, local, v6(asker), flags) }
         }
     }
 }
 
 /// RFC 5227 2.3 and RFC 4861 7.2.6.
-fn announce(mac: MacAddress, local: &Address) -> Letter {
+fn announce(mac: MacAddress, local: &Address) -> LinkPacket {
     match local.family() {
-        Family::V4 => Letter {
+        Family::V4 => LinkPacket {
             to: MacAddress::BROADCAST,
-            text: Text::Arp(ArpPacket {
+            text: LinkBody::Arp(ArpPacket {
                 operation: ArpOperation::Request,
                 sender_mac: mac,
                 sender_ip: v4(local),
@@ -144,15 +144,15 @@ fn announce(mac: MacAddress, local: &Address) -> Letter {
         Family::V6 => {
             let flags = NeighborFlags { router: false, solicited: false, overrides: true };
             let to = MacAddress::of_ipv6_multicast(ALL_NODES);
-            Letter { to, text: advertise(mac, local, ALL_NODES, flags) }
+            LinkPacket { to, text: advertise(mac, local, ALL_NODES, flags) }
         }
     }
 }
 
-fn advertise(mac: MacAddress, local: &Address, dst: Ipv6Addr, flags: NeighborFlags) -> Text {
+fn advertise(mac: MacAddress, local: &Address, dst: Ipv6Addr, flags: NeighborFlags) -> LinkBody {
     let target = v6(local);
     let message = NdpMessage::NeighborAdvertisement { target, flags, target_link_layer: Some(mac) };
-    Text::Ndp { src: target, dst, message }
+    LinkBody::Ndp { src: target, dst, message }
 }
 
 /// Writes the packet behind its link header; returns the octets of both.

@@ -8,31 +8,31 @@ use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
 use whimbrel_wire::{Address, Icmpv6Message, Ipv6Header, MacAddress, ParseError, Protocol};
 
 use super::message::{ALL_NODES, LinkMessage};
-use super::neighbours::Told;
+use super::neighbours::Advertised;
 use super::{Link, is_station};
 use crate::ip::{Addresses, FrameDrop};
 
 /// A valid message of a neighbour.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Discovery {
+pub(crate) struct NeighbourDiscovery {
     src: Ipv6Addr,
     dst: Ipv6Addr,
     /// The station that sent the frame.
     station: MacAddress,
     target: Ipv6Addr,
-    said: Said,
+    kind: DiscoveryKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Said {
+enum DiscoveryKind {
     Asks(Option<MacAddress>),
     Has(Option<MacAddress>, NeighborFlags),
 }
 
-impl Discovery {
+impl NeighbourDiscovery {
     /// Whether it says that its sender has the target, or is about to take it.
     pub(super) fn claims_target(&self) -> bool {
-        matches!(self.said, Said::Has(..)) || self.src.is_unspecified()
+        matches!(self.kind, DiscoveryKind::Has(..)) || self.src.is_unspecified()
     }
 
     pub(super) fn target(&self) -> Ipv6Addr {
@@ -41,8 +41,8 @@ impl Discovery {
 
     /// The station that speaks of itself.
     pub(super) fn station(&self) -> MacAddress {
-        match self.said {
-            Said::Has(Some(mac), _) => mac,
+        match self.kind {
+            DiscoveryKind::Has(Some(mac), _) => mac,
             _ => self.station,
         }
     }
@@ -58,30 +58,30 @@ pub(super) fn is_discovery(packet: &[u8]) -> bool {
 }
 
 /// Reads it, from a frame of `station`.
-pub(super) fn read(packet: &[u8], station: MacAddress) -> Result<Discovery, FrameDrop> {
+pub(super) fn read(packet: &[u8], station: MacAddress) -> Result<NeighbourDiscovery, FrameDrop> {
     let (ip, payload) = Ipv6Header::parse(packet).map_err(|_| FrameDrop::Header)?;
     let Icmpv6Message::NeighborDiscovery { message } =
         Icmpv6Message::parse(ip.src, ip.dst, payload).map_err(|_| FrameDrop::IcmpHeader)?
     else {
         return Err(FrameDrop::IcmpType);
     };
-    let (target, said) = match NdpMessage::parse(ip.src, ip.dst, ip.hop_limit, message) {
+    let (target, kind) = match NdpMessage::parse(ip.src, ip.dst, ip.hop_limit, message) {
         Ok(NdpMessage::NeighborSolicitation { target, source_link_layer }) => {
-            (target, Said::Asks(source_link_layer))
+            (target, DiscoveryKind::Asks(source_link_layer))
         }
         Ok(NdpMessage::NeighborAdvertisement { target, flags, target_link_layer }) => {
-            (target, Said::Has(target_link_layer, flags))
+            (target, DiscoveryKind::Has(target_link_layer, flags))
         }
         Ok(_) | Err(ParseError::UnknownType) => return Err(FrameDrop::IcmpType),
         Err(_) => return Err(FrameDrop::Discovery),
     };
-    let mac = match said {
-        Said::Asks(mac) | Said::Has(mac, _) => mac,
+    let mac = match kind {
+        DiscoveryKind::Asks(mac) | DiscoveryKind::Has(mac, _) => mac,
     };
     if mac.is_some_and(|mac| !is_station(mac)) || ip.src.is_multicast() {
         return Err(FrameDrop::Discovery);
     }
-    Ok(Discovery { src: ip.src, dst: ip.dst, station, target, said })
+    Ok(NeighbourDiscovery { src: ip.src, dst: ip.dst, station, target, kind })
 }
 
 impl Link {
@@ -89,7 +89,7 @@ impl Link {
     pub(super) fn hear_ndp(
         &mut self,
         addresses: &Addresses,
-        heard: &Discovery,
+        heard: &NeighbourDiscovery,
         now: Instant,
     ) -> Result<(), FrameDrop> {
         let ours = addresses.index_of(&heard.dst.into()).is_some();
@@ -100,24 +100,27 @@ impl Link {
             return Err(FrameDrop::OtherHost);
         }
         if let Some(local) = addresses.index_of(&heard.src.into()) {
-            match heard.said {
-                Said::Has(..) => self.on_conflict(local, heard.src.into(), heard.station(), now),
-                Said::Asks(_) => self.counters.conflicts += 1,
+            match heard.kind {
+                DiscoveryKind::Has(..) => {
+                    self.on_conflict(local, heard.src.into(), heard.station(), now);
+                }
+                DiscoveryKind::Asks(_) => self.counters.conflicts += 1,
             }
             return Err(FrameDrop::Martian);
         }
-        match (heard.said, target) {
-            (Said::Asks(mac), Some(local)) => {
+        match (heard.kind, target) {
+            (DiscoveryKind::Asks(mac), Some(local)) => {
                 self.on_solicitation(heard, mac, local, now);
                 Ok(())
             }
-            (Said::Asks(_), None) => Err(FrameDrop::OtherHost),
-            (Said::Has(..), Some(local)) => {
+            (DiscoveryKind::Asks(_), None) => Err(FrameDrop::OtherHost),
+            (DiscoveryKind::Has(..), Some(local)) => {
                 self.on_conflict(local, heard.target.into(), heard.station(), now);
                 Err(FrameDrop::Martian)
             }
-            (Said::Has(mac, flags), None) => {
-                let told = Told { mac, solicited: flags.solicited, overrides: flags.overrides };
+            (DiscoveryKind::Has(mac, flags), None) => {
+                let told =
+                    Advertised { mac, solicited: flags.solicited, overrides: flags.overrides };
                 self.on_told(&Address::from(heard.target), told, now);
                 Ok(())
             }
@@ -128,7 +131,7 @@ impl Link {
     /// that sent the frame: RFC 4861 would have it sought first, which the next packet does.
     fn on_solicitation(
         &mut self,
-        heard: &Discovery,
+        heard: &NeighbourDiscovery,
         mac: Option<MacAddress>,
         local: u16,
         now: Instant,

@@ -35,8 +35,8 @@
 //! the oldest giving way (RFC 4861 7.2.2), so [`MOST_WAITING`] x [`MOST_SOUGHT`] in all. Questions
 //! leave at [`ASKS_PER_SECOND`] at most.
 
-mod allowance;
 mod list;
+mod probe_budget;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
@@ -49,9 +49,9 @@ use whimbrel_wire::{Address, MacAddress};
 use super::message::LinkMessage;
 use super::{LinkCounters, Outbox, readdress};
 use crate::wheel::{TimerNode, TimerNodes, Wheel};
-use allowance::Allowance;
-pub use allowance::{ASKS_AT_ONCE, ASKS_PER_SECOND};
 use list::{Links, List};
+use probe_budget::ProbeBudget;
+pub use probe_budget::{ASKS_AT_ONCE, ASKS_PER_SECOND};
 
 /// The neighbours of a host.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub struct Neighbours {
     /// The others, the longest unused last.
     settled: List,
     wheel: Wheel,
-    allowance: Allowance,
+    allowance: ProbeBudget,
     /// Packets whose neighbour was found.
     ready: VecDeque<TxSegment>,
     /// Packets whose neighbour did not answer: not to be sent, but told of.
@@ -93,7 +93,7 @@ pub enum NeighbourState {
 
 /// What a neighbour told of itself without being answered for it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct Advertised {
     /// Its station; none if that is what it was.
     pub(super) mac: Option<MacAddress>,
     /// It answers a question of ours: it hears us.
@@ -103,7 +103,7 @@ pub(super) struct Told {
 }
 
 /// What is needed to ask.
-pub(super) struct Means<'a> {
+pub(super) struct ProbeContext<'a> {
     pub(super) outbox: &'a mut Outbox,
     pub(super) counters: &'a mut LinkCounters,
 }
@@ -149,7 +149,7 @@ impl Neighbours {
             sought: List::default(),
             settled: List::default(),
             wheel: Wheel::new(Instant::ZERO),
-            allowance: Allowance::full(),
+            allowance: ProbeBudget::full(),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
             silent: VecDeque::new(),
@@ -304,11 +304,11 @@ impl Neighbours {
         addr: Address,
         mac: MacAddress,
         now: Instant,
-        means: &mut Means<'_>,
+        cx: &mut ProbeContext<'_>,
     ) {
         let index = match self.find(&addr) {
             Some(index) => index,
-            None => self.insert(addr, mac, now, means.counters),
+            None => self.insert(addr, mac, now, cx.counters),
         };
         let is_defended = self.is_defended(index);
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
@@ -318,7 +318,7 @@ impl Neighbours {
         // STALE."
         if neighbour.mac != mac || neighbour.state == NeighbourState::Incomplete {
             if is_defended {
-                return self.on_claim(index, mac, now, means);
+                return self.on_claim(index, mac, now, cx);
             }
             neighbour.move_to(mac);
             self.enter(index, NeighbourState::Stale, now);
@@ -330,9 +330,9 @@ impl Neighbours {
     pub(super) fn on_told(
         &mut self,
         addr: &Address,
-        told: Told,
+        told: Advertised,
         now: Instant,
-        means: &mut Means<'_>,
+        cx: &mut ProbeContext<'_>,
     ) {
         let Some(index) = self.find(addr) else { return };
         let is_defended = self.is_defended(index);
@@ -354,7 +354,7 @@ impl Neighbours {
             _ if differs && !told.overrides => return,
             _ if differs && is_defended => {
                 let mac = told.mac.unwrap_or_default();
-                return self.on_claim(index, mac, now, means);
+                return self.on_claim(index, mac, now, cx);
             }
             _ if told.solicited => NeighbourState::Reachable,
             _ if differs => NeighbourState::Stale,
@@ -373,8 +373,8 @@ impl Neighbours {
     }
 
     /// The station `mac` says that it is this neighbour, which another was confirmed to be.
-    fn on_claim(&mut self, index: u32, mac: MacAddress, now: Instant, means: &mut Means<'_>) {
-        means.counters.claims += 1;
+    fn on_claim(&mut self, index: u32, mac: MacAddress, now: Instant, cx: &mut ProbeContext<'_>) {
+        cx.counters.claims += 1;
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
         match neighbour.state {
             NeighbourState::Probe => neighbour.rival = Some(mac),
@@ -386,7 +386,7 @@ impl Neighbours {
                 if let Some(neighbour) = self.slots.0.get_mut(index) {
                     neighbour.rival = Some(mac);
                 }
-                self.ask(index, now, means.outbox, means.counters);
+                self.ask(index, now, cx.outbox, cx.counters);
             }
         }
     }

@@ -111,7 +111,7 @@ impl Shard {
         if let Some(reset) = connection.drop_by_force(&mut cx) {
             self.replies.push_own(Pending::Reply(key, reset, marking));
         }
-        self.settle(index);
+        self.after_change(index);
     }
 
     /// Forgets what paths were found to carry, and the Fast Open cookies of servers (Linux'

@@ -8,8 +8,8 @@ use whimbrel_tcp::table::{Cookies, SynEntry, TimeWait};
 use whimbrel_wire::WindowSize;
 
 use super::Shard;
-use super::settle::Source;
-use crate::connections::Slot;
+use super::after_change::EventSource;
+use crate::connections::ConnectionSlot;
 use crate::replies::Pending;
 
 /// What a shard holds for its peers and applications.
@@ -65,8 +65,8 @@ impl Shard {
         let connections = records.connections.0.len();
         let waiting = host.link.as_ref().map_or(0, |link| link.neighbours().waiting());
         let lists = self.lists.dirty.capacity() * size_of::<u32>()
-            + self.lists.events.capacity() * size_of::<Source>();
-        let bytes = connections * size_of::<Slot>()
+            + self.lists.events.capacity() * size_of::<EventSource>();
+        let bytes = connections * size_of::<ConnectionSlot>()
             + lists
             + self.pool.memory(connections)
             + records.syns.len() * size_of::<SynEntry>()

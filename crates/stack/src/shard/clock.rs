@@ -65,7 +65,7 @@ impl Shard {
                 self.on_syn_unheard(&key);
             }
         }
-        self.settle(index);
+        self.after_change(index);
     }
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.

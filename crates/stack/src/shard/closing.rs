@@ -11,7 +11,7 @@ use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::input::Located;
+use super::input::FoundSegment;
 use super::opening::Opening;
 use crate::ip::{Arrival, FlowKey};
 use crate::replies::Pending;
@@ -38,8 +38,8 @@ impl Shard {
     }
 
     /// A segment for a flow in TIME-WAIT.
-    pub(super) fn on_waiting_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = located.arrival;
+    pub(super) fn on_waiting_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        let arrival = &found.arrival;
         let Some(wait) = self.records.waits.get(index).copied() else {
             return Verdict::Drop(DropReason::TimeWait);
         };
@@ -48,12 +48,12 @@ impl Shard {
             return self.on_reset_in_time_wait(index, &wait, header.seq);
         }
         if self.asks_to_open(header.flags) {
-            return self.on_syn_in_time_wait(index, &wait, located);
+            return self.on_syn_in_time_wait(index, &wait, found);
         }
         match wait.judge_segment(&arrival.segment, &self.tunables) {
             SegmentVerdict::AckAndRestart => {
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
-                self.restart_wait(index, located);
+                self.restart_wait(index, found);
                 let ack = self.wait_ack(&wait);
                 self.reply(Pending::Reply(arrival.key, ack, marking));
                 Verdict::Accepted
@@ -92,9 +92,9 @@ impl Shard {
         &mut self,
         index: u32,
         wait: &TimeWait,
-        located: &Located<'_>,
+        found: &FoundSegment<'_>,
     ) -> Verdict {
-        let arrival = located.arrival;
+        let arrival = &found.arrival;
         let header = &arrival.segment.header;
         let stamps = header.options.timestamps;
         let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {
@@ -111,7 +111,7 @@ impl Shard {
             return self.refuse_syn_in_time_wait(index, wait, arrival);
         };
         let opening = Opening { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
-        let verdict = self.on_syn(listener, located, opening);
+        let verdict = self.on_syn(listener, found, opening);
         if verdict == Verdict::Accepted {
             self.counters.time_wait_recycled += 1;
             match by {
@@ -155,9 +155,14 @@ impl Shard {
     }
 
     /// Acknowledges on behalf of a record, if it did not do so just now.
-    fn answer_from_wait(&mut self, index: u32, answer: Answer, reason: DropReason) -> Verdict {
+    fn answer_from_wait(
+        &mut self,
+        index: u32,
+        answer: AckAllowance,
+        reason: DropReason,
+    ) -> Verdict {
         match (answer, self.records.waits.get(index)) {
-            (Answer::Now, Some(wait)) => {
+            (AckAllowance::Now, Some(wait)) => {
                 let reply = self.wait_ack(wait);
                 self.counters.challenge_acks += 1;
                 Verdict::Reply(reply, reason)
@@ -177,15 +182,15 @@ impl Shard {
     }
 
     /// The peer repeated its FIN: 2 MSL begin again.
-    fn restart_wait(&mut self, index: u32, located: &Located<'_>) {
-        let tsval = located.arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
+    fn restart_wait(&mut self, index: u32, found: &FoundSegment<'_>) {
+        let tsval = found.arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
         let moved = self.records.waits.restart(index, self.tick, tsval);
         let Some(moved) = moved else { return };
         if let Some(wait) = self.records.waits.get(moved).copied() {
             self.on_wait_anew(&wait);
         }
         let (old, new) = (Record::new(Kind::TimeWait, index), Record::new(Kind::TimeWait, moved));
-        self.records.flows.replace(located.hash, old, new);
+        self.records.flows.replace(found.hash, old, new);
     }
 
     /// A record goes before its time.
@@ -276,12 +281,12 @@ impl Shard {
 
 /// Whether the limit on a record's acknowledgments admits one now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answer {
+enum AckAllowance {
     Now,
     NotYet,
 }
 
-impl From<bool> for Answer {
+impl From<bool> for AckAllowance {
     fn from(may: bool) -> Self {
         if may { Self::Now } else { Self::NotYet }
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use whimbrel_tcp::conn::{Connection, Marking, Read};
 use whimbrel_tcp::{Context, Reply};
 
-use super::{SendError, Shard, Source};
+use super::{EventSource, SendError, Shard};
 use crate::ip::FlowKey;
 use crate::replies::Pending;
 use crate::{Handle, ListenerId, Recv};
@@ -18,7 +18,7 @@ impl Shard {
         slot.unaccepted = false;
         if !slot.listed && !slot.connection.signals_mut().is_empty() {
             slot.listed = true;
-            self.lists.events.push_back(Source::Connection(index));
+            self.lists.events.push_back(EventSource::Connection(index));
         }
         Some(handle)
     }
@@ -75,23 +75,23 @@ impl Shard {
     /// received and not read, the peer is told by a reset instead (RFC 9293 3.6.1). The handle
     /// names nothing afterwards.
     pub fn close(&mut self, handle: Handle) {
-        let reset = self.touch_held(handle, |connection, cx| LettingGo::Close.act(connection, cx));
+        let reset = self.touch_held(handle, |connection, cx| ReleaseBy::Close.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 
     /// Resets the connection and lets go of it.
     pub fn abort(&mut self, handle: Handle) {
-        let reset = self.touch_held(handle, |connection, cx| LettingGo::Abort.act(connection, cx));
+        let reset = self.touch_held(handle, |connection, cx| ReleaseBy::Abort.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 
-    pub(super) fn let_go(&mut self, index: u32, how: LettingGo) {
+    pub(super) fn let_go(&mut self, index: u32, how: ReleaseBy) {
         let reset = self.touch(index, |connection, cx| how.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 
-    fn send_reset(&mut self, reset: Option<Reset>) {
-        if let Some(Reset(key, reply, marking)) = reset {
+    fn send_reset(&mut self, reset: Option<ResetToSend>) {
+        if let Some(ResetToSend(key, reply, marking)) = reset {
             self.replies.push_own(Pending::Reply(key, reply, marking));
         }
     }
@@ -104,20 +104,22 @@ impl Shard {
 
 /// How an application lets go of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LettingGo {
+pub(super) enum ReleaseBy {
     Close,
     Abort,
 }
 
 /// What the peer is told of it, if it has to be.
-struct Reset(FlowKey, Reply, Marking);
+struct ResetToSend(FlowKey, Reply, Marking);
 
-impl LettingGo {
-    fn act(self, connection: &mut Connection, cx: &mut Context<'_>) -> Option<Reset> {
+impl ReleaseBy {
+    fn act(self, connection: &mut Connection, cx: &mut Context<'_>) -> Option<ResetToSend> {
         let reply = match self {
             Self::Close => connection.close(cx),
             Self::Abort => connection.abort(cx),
         };
-        reply.map(|reply| Reset(FlowKey::of(connection), reply, connection.marking(cx.tunables)))
+        reply.map(|reply| {
+            ResetToSend(FlowKey::of(connection), reply, connection.marking(cx.tunables))
+        })
     }
 }

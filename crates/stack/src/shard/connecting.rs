@@ -4,10 +4,10 @@ use whimbrel_tcp::conn::{ActiveOpen, Attempt, Connection, SocketOptions};
 use whimbrel_tcp::table::{Kind, Opener, Record};
 use whimbrel_wire::Endpoint;
 
-use super::ports::OwnEnd;
+use super::ports::LocalEnd;
 use super::{ConnectError, Shard};
 use crate::Handle;
-use crate::connections::Slot;
+use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 
 /// Connecting.
@@ -40,12 +40,13 @@ impl Shard {
         local: Option<Endpoint>,
         options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
-        self.judge_peer(remote)?;
+        self.check_peer(remote)?;
         let limit = self.tunables.max_connections;
         if self.records.connections.0.len() >= limit as usize {
             return Err(ConnectError::TooMany { limit });
         }
-        let OwnEnd { local_index, local_port, hash, succeeds } = self.choose_end(remote, local)?;
+        let LocalEnd { local_index, local_port, hash, succeeds } =
+            self.choose_end(remote, local)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
         let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
@@ -67,11 +68,12 @@ impl Shard {
         if let Some(recent) = succeeds.and_then(|wait| wait.ts_recent()) {
             connection.succeed(&cx, recent);
         }
-        let slot = Slot { linked: Some(Opener::Us), ..Slot::new(connection, hash) };
+        let slot =
+            ConnectionSlot { linked: Some(Opener::Us), ..ConnectionSlot::new(connection, hash) };
         let index = self.records.connections.0.insert(slot);
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.tell_path_mtu(index);
-        self.settle(index);
+        self.after_change(index);
         Ok(self.handle(index))
     }
 
@@ -81,7 +83,7 @@ impl Shard {
     }
 
     /// Whether `remote` can be connected to.
-    fn judge_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
+    fn check_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
         let addr = &remote.addr;
         // Neither this host's addresses nor its routes change.
         if self.judged_peer.is_some_and(|(known, _)| known == *addr) && remote.port != 0 {

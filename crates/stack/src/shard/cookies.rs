@@ -12,13 +12,13 @@ use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 
 use super::Shard;
-use super::input::Located;
+use super::input::FoundSegment;
 use crate::ip::FlowKey;
 use crate::replies::Pending;
 
 /// What becomes of a SYN that gets no half-open entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unrecorded {
+pub(super) enum WithoutEntry {
     /// A cookie answers it.
     Cookie,
     /// Nobody does; this has been counted.
@@ -48,18 +48,18 @@ impl Shard {
 impl Shard {
     /// Whether a SYN goes without a half-open entry. If not, there is room for one: at the bound
     /// of the cache another was evicted for it.
-    pub(super) fn judge_cookie(&mut self, listener: u32, reuses: bool) -> Option<Unrecorded> {
+    pub(super) fn cookie_instead(&mut self, listener: u32, reuses: bool) -> Option<WithoutEntry> {
         let policy = self.tunables.syn_cookies;
         let always = policy == SynCookies::Always || self.pool.budget.is_full();
         if always && policy != SynCookies::Off && !reuses {
-            return Some(Unrecorded::Cookie);
+            return Some(WithoutEntry::Cookie);
         }
         if self.records.syns.judge_room(listener, &self.listeners).is_ok() {
             return None;
         }
         if policy != SynCookies::Off && !reuses {
             self.counters.syn_cache_cookies += 1;
-            return Some(Unrecorded::Cookie);
+            return Some(WithoutEntry::Cookie);
         }
         // Above a bound that was lowered, one more goes than comes.
         let mut evicted = 0;
@@ -77,17 +77,17 @@ impl Shard {
         self.listeners.on_syn_dropped(listener);
         self.counters.syn_cache_overflows += 1;
         self.counters.listen_drops += 1;
-        Some(Unrecorded::Drop)
+        Some(WithoutEntry::Drop)
     }
 
     /// Answers a SYN by a cookie.
     pub(super) fn send_cookie(
         &mut self,
         listener: u32,
-        located: &Located<'_>,
+        found: &FoundSegment<'_>,
         scale_limit: u32,
     ) -> Verdict {
-        let arrival = located.arrival;
+        let arrival = &found.arrival;
         let Some(flow) = self.flow_of(&arrival.key) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
@@ -138,13 +138,13 @@ impl Shard {
 
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
     /// built whole.
-    pub(super) fn on_cookie(&mut self, listener: u32, located: &Located<'_>) -> Verdict {
-        let arrival = located.arrival;
-        let Some(entry) = self.redeem(listener, located) else {
+    pub(super) fn on_cookie(&mut self, listener: u32, found: &FoundSegment<'_>) -> Verdict {
+        let arrival = &found.arrival;
+        let Some(entry) = self.redeem(listener, found) else {
             self.counters.cookies_failed += 1;
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::SynCookie);
         };
-        match self.judge_seat(listener) {
+        match self.make_room_for(listener) {
             Ok(()) => {}
             Err(DropReason::ListenOverflow) if self.tunables.abort_on_overflow => {
                 let reset = Reply::reset_for(&arrival.segment);
@@ -156,14 +156,14 @@ impl Shard {
         self.counters.cookies_received += 1;
         let tsecr = arrival.segment.header.options.timestamps.map(|stamps| stamps.ecr);
         let offset = self.offset_after(&entry, tsecr.unwrap_or_default());
-        let place = self.seat(&entry, offset, located.hash);
+        let place = self.seat(&entry, offset, found.hash);
         self.narrow_if_full(place, &entry);
-        self.records.flows.insert(located.hash, Record::new(Kind::Connection, place));
+        self.records.flows.insert(found.hash, Record::new(Kind::Connection, place));
         self.on_connection_segment(place, arrival)
     }
 
-    fn redeem(&self, listener: u32, located: &Located<'_>) -> Option<SynEntry> {
-        let arrival = located.arrival;
+    fn redeem(&self, listener: u32, found: &FoundSegment<'_>) -> Option<SynEntry> {
+        let arrival = &found.arrival;
         let header = &arrival.segment.header;
         let iss = header.ack - 1;
         let limit = self.listeners.get(listener)?.options().scale_limit(&self.tunables);

@@ -15,7 +15,7 @@ use whimbrel_tcp::{CloseReason, Verdict};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::input::Located;
+use super::input::FoundSegment;
 use super::opening::Opening;
 use super::{ConnectError, Shard};
 use crate::ip::Arrival;
@@ -69,10 +69,10 @@ impl Shard {
 
     /// What the Fast Open option of a SYN for a listener comes to, whose half-open entry there is room
     /// for.
-    pub(super) fn judge_fast_open(
+    pub(super) fn process_fast_open(
         &mut self,
         listener: u32,
-        located: &Located<'_>,
+        found: &FoundSegment<'_>,
         syn: &TcpHeader,
         opening: Opening,
     ) -> FastOpenStep {
@@ -86,7 +86,7 @@ impl Shard {
             self.counters.fast_open_listen_overflows += 1;
             return FastOpenStep::Ignore;
         }
-        let key = located.arrival.key;
+        let key = found.arrival.key;
         let Some(local) = self.host.addresses.get(key.local_index) else {
             return FastOpenStep::Ignore;
         };
@@ -103,7 +103,7 @@ impl Shard {
                 return FastOpenStep::Grant(option);
             }
         };
-        let defers = place.defers(0) && located.arrival.segment.payload.is_empty();
+        let defers = place.defers(0) && found.arrival.segment.payload.is_empty();
         // A SYN that its number alone shows to be new may still be an old duplicate (RFC 1122
         // 4.2.2.13 b): the handshake has to show it first.
         let doubtful = opening.replaces.is_some_and(|(_, by)| by == ReuseBy::Sequence);
@@ -122,35 +122,35 @@ impl Shard {
     pub(super) fn open_at_syn(
         &mut self,
         entry: &SynEntry,
-        located: &Located<'_>,
+        found: &FoundSegment<'_>,
         opening: Opening,
         renewed: Option<FastOpen>,
     ) -> Verdict {
         let handshake = self.handshake(entry, self.timestamp_offset(entry));
         let options = self.inherited_options(entry);
-        let syn = &located.arrival.segment;
+        let syn = &found.arrival.segment;
         let mut cx = self.context();
         let mut connection = Connection::from_syn(&mut cx, &handshake, syn, renewed);
         if let Some(options) = options {
             connection.inherit(&mut cx, &options);
         }
         connection.take_syn_text(&mut cx, syn);
-        let place = self.enqueue(connection, entry.listener(), located.hash);
+        let place = self.enqueue(connection, entry.listener(), found.hash);
         let record = Record::new(Kind::Connection, place);
         match opening.replaces {
             Some((wait, _)) => {
                 let waiting = Record::new(Kind::TimeWait, wait);
-                self.records.flows.replace(located.hash, waiting, record);
+                self.records.flows.replace(found.hash, waiting, record);
                 self.drop_displaced(wait);
             }
-            None => self.records.flows.insert(located.hash, record),
+            None => self.records.flows.insert(found.hash, record),
         }
         if let Some(id) = self.listeners.get(entry.listener()).map(|listener| listener.id()) {
             self.listeners.admit_fast_open(id);
             self.fast_opens.begin(place, Opened::ByPeer(id));
         }
         self.counters.fast_open_passive += 1;
-        self.settle(place);
+        self.after_change(place);
         Verdict::Accepted
     }
 
@@ -225,7 +225,7 @@ impl Shard {
         let taken = connection.write(&mut cx, &mut text).unwrap_or(0);
         let _ = data.split_to(taken);
         self.fast_opens.begin(index, Opened::ByUs(service));
-        self.settle(index);
+        self.after_change(index);
     }
 }
 

@@ -6,7 +6,7 @@ use whimbrel_wire::Address;
 
 use super::Shard;
 use crate::Handle;
-use crate::ip::{Answer, FrameDrop, Report};
+use crate::ip::{FrameDrop, IcmpReport, RefusalReply};
 use crate::replies::Pending;
 
 /// Getters.
@@ -37,7 +37,7 @@ impl Shard {
 
 impl Shard {
     /// An ICMP error about a segment of ours.
-    pub(super) fn on_report(&mut self, report: &Report) {
+    pub(super) fn on_report(&mut self, report: &IcmpReport) {
         let record = self.records.find(self.records.hash(&report.key), &report.key);
         match record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_report(index, report),
@@ -61,17 +61,17 @@ impl Shard {
         }
     }
 
-    fn on_connection_report(&mut self, index: u32, report: &Report) {
+    fn on_connection_report(&mut self, index: u32, report: &IcmpReport) {
         let Some((connection, mut cx)) = self.connection(index) else { return };
         let verdict = connection.on_icmp(&mut cx, report.seq, report.error);
         if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
             self.host.path_mtus.note(self.now, report.key.remote, mtu);
         }
-        self.settle(index);
+        self.after_change(index);
     }
 
     /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
-    fn on_half_open_report(&mut self, index: u32, report: &Report) {
+    fn on_half_open_report(&mut self, index: u32, report: &IcmpReport) {
         let Some(entry) = self.records.syns.get(index) else { return };
         if entry.iss() != report.seq {
             self.counters.icmp_out_of_window += 1;
@@ -103,7 +103,7 @@ impl Shard {
     }
 
     /// Answers a packet that was refused, if that is allowed.
-    pub(super) fn answer(&mut self, packet: &[u8], answer: Answer) {
+    pub(super) fn answer(&mut self, packet: &[u8], answer: RefusalReply) {
         if let Some(error) = self.host.answer(self.now, packet, answer) {
             self.reply(Pending::Error(error));
         }
@@ -118,7 +118,7 @@ impl Shard {
         // discarded and an ICMP Time Exceeded message sent to the source host (if fragment zero
         // has been received)."
         if let Some(first) = expired.first {
-            self.answer(&first, Answer::ReassemblyTimeOut);
+            self.answer(&first, RefusalReply::ReassemblyTimeOut);
         }
         true
     }

@@ -13,30 +13,23 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use super::opening::Opening;
 use crate::RxFrame;
-use crate::ip::{Arrival, Arrived, FlowKey, FrameDrop, Refused};
-use crate::link::Opened;
+use crate::ip::{Arrival, FlowKey, FrameDrop, Input, Refused};
+use crate::link::Unframed;
 use crate::records::Records;
 use crate::replies::Pending;
 
 /// The frames of one pass.
 const BURST: usize = 64;
 
-/// An arrived segment and where its record was found.
-pub(super) struct Located<'a> {
-    pub(super) arrival: &'a Arrival<'a>,
+/// An arrived segment, and where its record was found.
+pub(super) struct FoundSegment<'a> {
+    pub(super) arrival: Arrival<'a>,
     pub(super) hash: FlowHash,
     record: Option<Record>,
 }
 
-/// A segment of a burst, and where its record was found.
-struct Spot<'a> {
-    arrival: Arrival<'a>,
-    hash: FlowHash,
-    record: Option<Record>,
-}
-
-impl<'a> Spot<'a> {
-    // Always: it is made where it stands.
+impl<'a> FoundSegment<'a> {
+    /// A segment whose record is still to be found. Always inline: it is made where it stands.
     #[inline(always)]
     fn new(records: &Records, arrival: Arrival<'a>) -> Self {
         Self { hash: records.hash(&arrival.key), record: None, arrival }
@@ -60,12 +53,12 @@ impl Shard {
     /// make places for a burst would take longer than all the rest.
     fn rx_alone(&mut self, frame: &RxFrame<'_>) {
         if let Some((key, segment)) = self.read_plain(frame) {
-            self.meet(&Arrival::of_plain(key, &segment, frame.meta));
+            self.find_and_process(Arrival::of_plain(key, &segment, frame.meta));
             return;
         }
         let mut whole = Vec::new();
         if let Some(arrival) = self.read_frame(frame, &mut whole) {
-            self.meet(&arrival);
+            self.find_and_process(arrival);
         }
         for packet in whole {
             self.rx_whole(&packet);
@@ -73,39 +66,39 @@ impl Shard {
     }
 
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
-        // Each by itself: of a constant, whole spots would be copied.
-        let mut spots: [_; BURST] = core::array::from_fn(|_| None);
+        // Each by itself: of a constant, whole segments would be copied.
+        let mut burst: [_; BURST] = core::array::from_fn(|_| None);
         let mut count = 0;
         let mut whole = Vec::new();
         // Read all, hash all.
-        for (frame, spot) in frames.iter().zip(&mut spots) {
+        for (frame, place) in frames.iter().zip(&mut burst) {
             if let Some((key, segment)) = self.read_plain(frame) {
                 let arrival = Arrival::of_plain(key, &segment, frame.meta);
-                *spot = Some(Spot::new(&self.records, arrival));
+                *place = Some(FoundSegment::new(&self.records, arrival));
             } else if let Some(arrival) = self.read_frame(frame, &mut whole) {
-                *spot = Some(Spot::new(&self.records, arrival));
+                *place = Some(FoundSegment::new(&self.records, arrival));
             }
             count += 1;
         }
-        let spots = spots.get_mut(..count).unwrap_or_default();
+        let burst = burst.get_mut(..count).unwrap_or_default();
         // Touch slots, then records: independent loads, all under way at once.
-        for spot in spots.iter_mut().flatten() {
-            spot.record = self.records.flows.candidate(spot.hash);
+        for found in burst.iter_mut().flatten() {
+            found.record = self.records.flows.candidate(found.hash);
         }
-        for spot in spots.iter_mut().flatten() {
-            let key = &spot.arrival.key;
-            if spot.record.is_some_and(|record| !self.records.is_record_of(record, key)) {
-                spot.record = self.records.find(spot.hash, key);
+        for found in burst.iter_mut().flatten() {
+            let key = &found.arrival.key;
+            if found.record.is_some_and(|record| !self.records.is_record_of(record, key)) {
+                found.record = self.records.find(found.hash, key);
             }
         }
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
-        for Spot { arrival, hash, record } in spots.iter().flatten() {
-            let (hash, mut record) = (*hash, *record);
-            if self.records.flows.epoch() != epoch && !self.still_leads(record, &arrival.key) {
-                record = self.records.find(hash, &arrival.key);
+        for found in burst.iter_mut().flatten() {
+            let key = &found.arrival.key;
+            if self.records.flows.epoch() != epoch && !self.still_leads(found.record, key) {
+                found.record = self.records.find(found.hash, key);
             }
-            self.process(&Located { arrival, hash, record });
+            self.process(found);
         }
         for packet in whole {
             self.rx_whole(&packet);
@@ -125,21 +118,22 @@ impl Shard {
     fn rx_whole(&mut self, packet: &[u8]) {
         let read = self.host.read_whole(packet);
         if let Some(arrival) = self.on_read(read, packet, &mut Vec::new()) {
-            self.meet(&arrival);
+            self.find_and_process(arrival);
         }
     }
 
     /// A segment that is not of a burst: its record is found, and processes it.
-    fn meet(&mut self, arrival: &Arrival<'_>) {
-        let hash = self.records.hash(&arrival.key);
-        let record = self.records.find(hash, &arrival.key);
-        self.process(&Located { arrival, hash, record });
+    #[inline(always)]
+    fn find_and_process(&mut self, arrival: Arrival<'_>) {
+        let mut found = FoundSegment::new(&self.records, arrival);
+        found.record = self.records.find(found.hash, &found.arrival.key);
+        self.process(&found);
     }
 
     /// A frame that is what nearly every one is. What is not, [`Shard::read_frame`] reads.
     #[inline(always)]
     fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<(FlowKey, PlainSegment<'a>)> {
-        let Ok(Opened::Packet(packet)) = self.host.open(frame.octets) else { return None };
+        let Ok(Unframed::Packet(packet)) = self.host.open(frame.octets) else { return None };
         let plain = self.host.read_plain(packet, frame.meta)?;
         self.host.counters.in_receives += 1;
         self.host.counters.in_delivers += 1;
@@ -155,8 +149,8 @@ impl Shard {
     ) -> Option<Arrival<'a>> {
         self.host.counters.in_receives += 1;
         let octets = match self.host.open(frame.octets) {
-            Ok(Opened::Packet(packet)) => packet,
-            Ok(Opened::Heard(heard)) => {
+            Ok(Unframed::Packet(packet)) => packet,
+            Ok(Unframed::LinkControl(heard)) => {
                 let heard = self.host.hear(heard, self.now);
                 match heard {
                     Ok(()) => self.host.counters.in_delivers += 1,
@@ -175,25 +169,25 @@ impl Shard {
 
     fn on_read<'a>(
         &mut self,
-        read: Result<Arrived<'a>, Refused>,
+        read: Result<Input<'a>, Refused>,
         packet: &[u8],
         whole: &mut Vec<Vec<u8>>,
     ) -> Option<Arrival<'a>> {
         match read {
-            Ok(Arrived::Segment(arrival)) => {
+            Ok(Input::Segment(arrival)) => {
                 self.host.counters.in_delivers += 1;
                 return Some(arrival);
             }
-            Ok(Arrived::Echo(echo)) => {
+            Ok(Input::Echo(echo)) => {
                 if self.replies.push(Pending::Echo(echo)) {
                     self.host.counters.in_delivers += 1;
                 } else {
                     self.host.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }
-            Ok(Arrived::Report(report)) => self.on_report(&report),
-            Ok(Arrived::Held) => {}
-            Ok(Arrived::Whole(packet)) => whole.push(packet),
+            Ok(Input::IcmpReport(report)) => self.on_report(&report),
+            Ok(Input::Held) => {}
+            Ok(Input::Whole(packet)) => whole.push(packet),
             Err(Refused { reason, answer }) => {
                 match reason {
                     FrameDrop::TcpChecksum => self.counters.in_csum_errors += 1,
@@ -211,22 +205,22 @@ impl Shard {
 
     /// A segment meets its record, or nothing.
     #[inline(always)]
-    fn process(&mut self, located: &Located<'_>) {
-        let segs = u64::from(located.arrival.segment.meta.segs);
+    fn process(&mut self, found: &FoundSegment<'_>) {
+        let segs = u64::from(found.arrival.segment.meta.segs);
         self.counters.in_segs += segs;
-        let arrival = located.arrival;
-        let verdict = match located.record.map(|record| (record.kind(), record.index())) {
+        let arrival = &found.arrival;
+        let verdict = match found.record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_segment(index, arrival),
-            Some((Kind::SynEntry, index)) => self.on_half_open_segment(index, located),
-            Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, located),
-            None => self.on_stray_segment(located),
+            Some((Kind::SynEntry, index)) => self.on_half_open_segment(index, found),
+            Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, found),
+            None => self.on_stray_segment(found),
         };
         match verdict {
             Verdict::Accepted | Verdict::Closed(_) => self.counters.accepted_segs += segs,
             Verdict::Drop(reason) => self.counters.drop_segments(reason, segs),
             Verdict::Reply(reply, reason) => {
                 self.counters.drop_segments(reason, segs);
-                let marking = self.marking_of(located.record);
+                let marking = self.marking_of(found.record);
                 self.reply(Pending::Reply(arrival.key, reply, marking));
             }
         }
@@ -239,8 +233,8 @@ impl Shard {
         let connection = &mut slot.connection;
         let opens_fast = connection.is_fast_opening().then(|| connection.has_syn_data());
         let verdict = connection.on_segment(&mut surroundings!(self), &arrival.segment);
-        if let Some(deadline) = self.lists.settle(slot, index) {
-            self.settle_timer(index, deadline);
+        if let Some(deadline) = self.lists.update(slot, index) {
+            self.update_timer(index, deadline);
         }
         if let Some(text) = opens_fast {
             self.on_fast_opening(index, text, arrival);
@@ -252,8 +246,8 @@ impl Shard {
     }
 
     /// No record: a SYN may open one, everything else is refused (RFC 9293 3.10.7.1 and .2).
-    pub(super) fn on_stray_segment(&mut self, located: &Located<'_>) -> Verdict {
-        let arrival = located.arrival;
+    pub(super) fn on_stray_segment(&mut self, found: &FoundSegment<'_>) -> Verdict {
+        let arrival = &found.arrival;
         let flags = arrival.segment.header.flags;
         if flags.contains(TcpFlags::RST) {
             // RFC 9293 3.10.7.1: "An incoming segment containing a RST is discarded."
@@ -261,13 +255,13 @@ impl Shard {
         }
         match self.listener_for(&arrival.key) {
             Some(listener) if self.may_bring_cookie(listener, flags) => {
-                self.on_cookie(listener, located)
+                self.on_cookie(listener, found)
             }
             // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {
                 if self.asks_to_open(flags) {
-                    self.on_syn(listener, located, Opening::FRESH)
+                    self.on_syn(listener, found, Opening::FRESH)
                 } else {
                     Verdict::Drop(DropReason::Flags)
                 }

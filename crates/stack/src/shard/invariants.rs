@@ -8,13 +8,13 @@ use alloc::string::String;
 use whimbrel_base::Instant;
 use whimbrel_tcp::table::{Kind, Record, SynEntry};
 
-use super::{Shard, Source};
-use crate::connections::Slot;
+use super::{EventSource, Shard};
+use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 
 /// What was counted on the walk.
 #[derive(Default)]
-struct Tally {
+struct Walked {
     linked: usize,
     armed: usize,
     cold: usize,
@@ -29,10 +29,10 @@ impl Shard {
     pub fn check_invariants(&self) -> Result<(), String> {
         let dirty = count(self.lists.dirty.iter().copied());
         let listed = count(self.lists.events.iter().filter_map(|source| match source {
-            Source::Connection(index) => Some(*index),
-            Source::Listener(_) => None,
+            EventSource::Connection(index) => Some(*index),
+            EventSource::Listener(_) => None,
         }));
-        let mut tally = Tally::default();
+        let mut tally = Walked::default();
         let slab = &self.records.connections.0;
         for (index, slot) in walk(|index| slab.first_from(index)) {
             let places = [&dirty, &listed].map(|list| list.get(&index).copied().unwrap_or(0));
@@ -49,7 +49,7 @@ impl Shard {
     fn check_slot(
         &self,
         index: u32,
-        slot: &Slot,
+        slot: &ConnectionSlot,
         [dirty, listed]: [usize; 2],
     ) -> Result<(), &'static str> {
         let max_text = self.host.max_text();
@@ -89,7 +89,7 @@ impl Shard {
         wait.is_some_and(|wait| FlowKey::of_waiting(wait) == key)
     }
 
-    fn check_counts(&self, tally: &Tally, displaced: usize) -> Result<(), String> {
+    fn check_counts(&self, tally: &Walked, displaced: usize) -> Result<(), String> {
         let census = self.census();
         let flows = tally.linked + census.syn_entries + census.time_wait - displaced;
         let text = self.pool.budget.text();

@@ -10,13 +10,13 @@ use whimbrel_tcp::table::{
 use whimbrel_tcp::{DropReason, Reply, RxSegment, TxSegment, Verdict};
 use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 
-use super::commands::LettingGo;
-use super::cookies::Unrecorded;
+use super::commands::ReleaseBy;
+use super::cookies::WithoutEntry;
 use super::fast_open::FastOpenStep;
-use super::input::Located;
-use super::{ListenError, Shard, Source};
+use super::input::FoundSegment;
+use super::{EventSource, ListenError, Shard};
 use crate::ListenerId;
-use crate::connections::Slot;
+use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 use crate::replies::Pending;
 
@@ -71,7 +71,7 @@ impl Shard {
         for index in unaccepted {
             if let Some(slot) = self.records.connections.0.get_mut(index) {
                 slot.unaccepted = false;
-                self.let_go(index, LettingGo::Abort);
+                self.let_go(index, ReleaseBy::Abort);
             }
         }
     }
@@ -85,7 +85,7 @@ impl Shard {
     pub(super) fn on_syn(
         &mut self,
         listener: u32,
-        located: &Located<'_>,
+        found: &FoundSegment<'_>,
         opening: Opening,
     ) -> Verdict {
         let Some(place) = self.listeners.get_mut(listener) else {
@@ -101,13 +101,13 @@ impl Shard {
         }
         let scale_limit = place.options().scale_limit(&self.tunables);
         let takes_fast_open = place.fast_open_limit() > 0;
-        let (key, hash) = (located.arrival.key, located.hash);
+        let (key, hash) = (found.arrival.key, found.hash);
         // A cookie would say nothing of the record that has to come back if the handshake fails.
         let reuses = opening.replaces.is_some();
-        if let Some(verdict) = self.judge_cookie(listener, reuses) {
+        if let Some(verdict) = self.cookie_instead(listener, reuses) {
             return match verdict {
-                Unrecorded::Cookie => self.send_cookie(listener, located, scale_limit),
-                Unrecorded::Drop => Verdict::Drop(DropReason::SynCacheFull),
+                WithoutEntry::Cookie => self.send_cookie(listener, found, scale_limit),
+                WithoutEntry::Drop => Verdict::Drop(DropReason::SynCacheFull),
             };
         }
         let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
@@ -121,14 +121,14 @@ impl Shard {
             scale_limit,
             time_wait: opening.kept(),
         };
-        let syn = located.arrival.segment.header.whole();
+        let syn = found.arrival.segment.header.whole();
         let mut entry = SynEntry::from_syn(&syn, open, &self.tunables);
         if takes_fast_open {
-            match self.judge_fast_open(listener, located, &syn, opening) {
+            match self.process_fast_open(listener, found, &syn, opening) {
                 FastOpenStep::Ignore => {}
                 FastOpenStep::Grant(asked) => entry.grant_fast_open(&asked),
                 FastOpenStep::Open(renewed) => {
-                    return self.open_at_syn(&entry, located, opening, renewed);
+                    return self.open_at_syn(&entry, found, opening, renewed);
                 }
             }
         }
@@ -164,17 +164,17 @@ impl Shard {
     }
 
     /// A segment that hit a half-open entry.
-    pub(super) fn on_half_open_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = located.arrival;
+    pub(super) fn on_half_open_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        let arrival = &found.arrival;
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         let Some(listener) = self.listeners.get(entry.listener()) else {
-            return self.on_unheard_segment(index, located);
+            return self.on_unheard_segment(index, found);
         };
         let window = initial_window(listener.options().recv_limit(&self.tunables));
         match entry.judge(&arrival.segment, window, &self.tunables) {
-            SynStep::Complete => self.complete(index, located),
+            SynStep::Complete => self.complete(index, found),
             SynStep::Repeat => {
                 entry.on_repeated_syn(&arrival.segment.header.whole());
                 self.reply(Pending::SynAck(index));
@@ -211,13 +211,13 @@ impl Shard {
     /// A segment of a handshake whose listener closed since: the entry goes, and the segment meets
     /// what there is without it.
     #[cold]
-    fn on_unheard_segment(&mut self, index: u32, located: &Located<'_>) -> Verdict {
+    fn on_unheard_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
             self.on_orphaned(index, &entry);
         }
-        match self.records.find(located.hash, &located.arrival.key) {
-            Some(wait) => self.on_waiting_segment(wait.index(), located),
-            None => self.on_stray_segment(located),
+        match self.records.find(found.hash, &found.arrival.key) {
+            Some(wait) => self.on_waiting_segment(wait.index(), found),
+            None => self.on_stray_segment(found),
         }
     }
 
@@ -228,8 +228,8 @@ impl Shard {
 
     /// The third segment: the connection is built whole, enters its listener's accept queue, and
     /// only then sees the segment.
-    fn complete(&mut self, index: u32, located: &Located<'_>) -> Verdict {
-        let arrival = located.arrival;
+    fn complete(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        let arrival = &found.arrival;
         let Some(entry) = self.records.syns.get(index).copied() else {
             return Verdict::Drop(DropReason::Closed);
         };
@@ -243,7 +243,7 @@ impl Shard {
             }
             return Verdict::Drop(DropReason::AcceptDeferred);
         }
-        match self.judge_seat(entry.listener()) {
+        match self.make_room_for(entry.listener()) {
             Ok(()) => {}
             Err(DropReason::ListenOverflow) if self.tunables.abort_on_overflow => {
                 return self.refuse_overflow(index, &entry, &arrival.segment);
@@ -251,10 +251,10 @@ impl Shard {
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
             Err(reason) => return Verdict::Drop(reason),
         }
-        let place = self.seat(&entry, self.timestamp_offset(&entry), located.hash);
+        let place = self.seat(&entry, self.timestamp_offset(&entry), found.hash);
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
-        self.records.flows.replace(located.hash, half_open, whole);
+        self.records.flows.replace(found.hash, half_open, whole);
         self.records.syns.remove(index, &mut self.listeners);
         self.end_kept_wait(&entry);
         self.on_connection_segment(place, arrival)
@@ -262,7 +262,7 @@ impl Shard {
 
     /// Whether a listener takes one more complete connection. If not, the reason is counted, but
     /// for the drop.
-    pub(super) fn judge_seat(&mut self, listener: u32) -> Result<(), DropReason> {
+    pub(super) fn make_room_for(&mut self, listener: u32) -> Result<(), DropReason> {
         if self.records.connections.0.len() >= self.tunables.max_connections as usize {
             return Err(DropReason::ConnectionLimit);
         }
@@ -292,7 +292,7 @@ impl Shard {
     }
 
     /// The connection of a complete handshake, in its listener's accept queue, for which
-    /// [`Shard::judge_seat`] found room. The flow table does not lead to it yet.
+    /// [`Shard::make_room_for`] found room. The flow table does not lead to it yet.
     pub(super) fn seat(&mut self, entry: &SynEntry, timestamp_offset: u32, hash: FlowHash) -> u32 {
         let connection = self.build(entry, timestamp_offset);
         self.enqueue(connection, entry.listener(), hash)
@@ -300,14 +300,14 @@ impl Shard {
 
     #[inline(always)]
     pub(super) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
-        let mut slot = Slot::new(connection, hash);
+        let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
         if let Some(listener) = self.listeners.get_mut(listener) {
             let first = listener.waiting() == 0;
             let _ = listener.push_accepted(place);
             if first && listener.tells() {
-                self.lists.events.push_back(Source::Listener(listener.id()));
+                self.lists.events.push_back(EventSource::Listener(listener.id()));
             }
         }
         place

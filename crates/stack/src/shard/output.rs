@@ -5,7 +5,7 @@ use whimbrel_tcp::{Reply, TxSegment};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::settle::Lists;
+use super::after_change::WorkLists;
 use crate::TxBatch;
 use crate::ip::{Datagram, FlowKey, PlainOut, TcpOut};
 use crate::link::AddressCheck;
@@ -70,14 +70,14 @@ impl Shard {
         let outgoing =
             connection.poll_transmit(&mut surroundings!(self), max_text, &mut tx.payload);
         let Some(outgoing) = outgoing else {
-            if let Some(deadline) = Lists::judge_timer(slot) {
-                self.settle_timer(index, deadline);
+            if let Some(deadline) = WorkLists::timer_update(slot) {
+                self.update_timer(index, deadline);
             }
             return false;
         };
         let (key, marking) = (FlowKey::of(connection), connection.marking(&self.tunables));
-        if let Some(deadline) = self.lists.settle(slot, index) {
-            self.settle_timer(index, deadline);
+        if let Some(deadline) = self.lists.update(slot, index) {
+            self.update_timer(index, deadline);
         }
         self.write_outgoing(&key, &outgoing, marking, tx)
     }

@@ -21,7 +21,7 @@ use crate::records::Records;
 
 /// This side of a connection that begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OwnEnd {
+pub(super) struct LocalEnd {
     pub(super) local_index: u16,
     pub(super) local_port: u16,
     /// The hash of the whole flow.
@@ -33,20 +33,20 @@ pub(super) struct OwnEnd {
 /// Addresses that connections speak from in turn.
 #[derive(Debug, Default)]
 pub(super) struct SourcePool {
-    v4: Turns,
-    v6: Turns,
+    v4: RoundRobin,
+    v6: RoundRobin,
 }
 
 /// Those of one family.
 #[derive(Debug, Default)]
-struct Turns {
+struct RoundRobin {
     pool: Vec<u16>,
     next: usize,
 }
 
 /// Why nothing was found, and what would be first.
 #[derive(Clone, Copy, Default, Debug)]
-struct Shortage {
+struct PortShortage {
     in_use: u32,
     waiting: u32,
     /// A 4-tuple that can be taken over now.
@@ -84,17 +84,17 @@ impl Shard {
         &mut self,
         remote: Endpoint,
         local: Option<Endpoint>,
-    ) -> Result<OwnEnd, ConnectError> {
+    ) -> Result<LocalEnd, ConnectError> {
         let only = self.only_source(remote, local)?;
         let fixed = local.map(|local| local.port).filter(|port| *port != 0);
         let count = if only.is_some() { 1 } else { self.sources.of(remote.addr.family()).len() };
-        let mut shortage = Shortage::default();
+        let mut shortage = PortShortage::default();
         for _ in 0..count {
             let next = || self.sources.of_mut(remote.addr.family()).take_turn();
             let local_index = only.or_else(next).ok_or(ConnectError::NoSource(remote))?;
             match self.find_port(local_index, remote, fixed) {
                 Ok((local_port, hash)) => {
-                    return Ok(OwnEnd { local_index, local_port, hash, succeeds: None });
+                    return Ok(LocalEnd { local_index, local_port, hash, succeeds: None });
                 }
                 Err(found) => shortage.add(&found),
             }
@@ -102,7 +102,7 @@ impl Shard {
         if let Some((local_index, local_port)) = shortage.safe {
             let hash = self.records.hash(&key_of(local_index, local_port, remote));
             let succeeds = self.take_over(local_index, local_port, remote);
-            return Ok(OwnEnd { local_index, local_port, hash, succeeds });
+            return Ok(LocalEnd { local_index, local_port, hash, succeeds });
         }
         self.counters.ports_exhausted += u64::from(fixed.is_none());
         Err(self.exhausted(remote, local, &shortage))
@@ -136,9 +136,9 @@ impl Shard {
         local_index: u16,
         remote: Endpoint,
         fixed: Option<u16>,
-    ) -> Result<(u16, FlowHash), Shortage> {
+    ) -> Result<(u16, FlowHash), PortShortage> {
         let Some(local) = self.host.addresses.get(local_index).copied() else {
-            return Err(Shortage::default());
+            return Err(PortShortage::default());
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
@@ -161,10 +161,10 @@ impl Shard {
             // The port that was looked up last is the one that was found free.
             return chosen.map(|port| (port, hash)).map_err(|exhausted| {
                 let taken = exhausted.taken;
-                let all = Shortage {
+                let all = PortShortage {
                     in_use: taken.in_use,
                     waiting: taken.waiting,
-                    ..Shortage::default()
+                    ..PortShortage::default()
                 };
                 let longest = taken.longest.into_iter().flatten();
                 longest.fold(all, |all, port| self.judge_wait(all, &key(port)))
@@ -175,13 +175,13 @@ impl Shard {
                 self.ports.claim(&towards, port, &mut self.counters);
                 Ok((port, hash))
             }
-            PortUse::Waiting { .. } => Err(self.judge_wait(Shortage::default(), &key(port))),
-            PortUse::Ours | PortUse::Foreign | PortUse::Elsewhere => Err(Shortage::default()),
+            PortUse::Waiting { .. } => Err(self.judge_wait(PortShortage::default(), &key(port))),
+            PortUse::Ours | PortUse::Foreign | PortUse::Elsewhere => Err(PortShortage::default()),
         }
     }
 
     /// Adds to a shortage when this 4-tuple, in TIME-WAIT, could be taken over, or will be free.
-    fn judge_wait(&self, shortage: Shortage, key: &FlowKey) -> Shortage {
+    fn judge_wait(&self, shortage: PortShortage, key: &FlowKey) -> PortShortage {
         let found = self.records.find(self.records.hash(key), key);
         let index = found.filter(|record| record.kind() == Kind::TimeWait).map(Record::index);
         let Some(wait) = index.and_then(|index| self.records.waits.get(index)) else {
@@ -194,10 +194,12 @@ impl Shard {
         let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));
         match self.reuse_delay(class).map(|delay| wait.judge_take_over(now, delay)) {
             Some(TakeOver::Safe) => {
-                Shortage { safe: Some((key.local_index, key.local_port)), ..shortage }
+                PortShortage { safe: Some((key.local_index, key.local_port)), ..shortage }
             }
-            Some(TakeOver::After(millis)) => Shortage { next: next(millis.min(left)), ..shortage },
-            Some(TakeOver::Never) | None => Shortage { next: next(left), ..shortage },
+            Some(TakeOver::After(millis)) => {
+                PortShortage { next: next(millis.min(left)), ..shortage }
+            }
+            Some(TakeOver::Never) | None => PortShortage { next: next(left), ..shortage },
         }
     }
 
@@ -237,7 +239,7 @@ impl Shard {
         &self,
         remote: Endpoint,
         local: Option<Endpoint>,
-        shortage: &Shortage,
+        shortage: &PortShortage,
     ) -> ConnectError {
         if let Some(local) = local.filter(|local| local.port != 0) {
             return ConnectError::InUse { local, remote };
@@ -325,7 +327,7 @@ impl SourcePool {
         }
     }
 
-    fn of_mut(&mut self, family: Family) -> &mut Turns {
+    fn of_mut(&mut self, family: Family) -> &mut RoundRobin {
         match family {
             Family::V4 => &mut self.v4,
             Family::V6 => &mut self.v6,
@@ -333,7 +335,7 @@ impl SourcePool {
     }
 }
 
-impl Turns {
+impl RoundRobin {
     fn take_turn(&mut self) -> Option<u16> {
         let index = self.pool.get(self.next % self.pool.len().max(1)).copied();
         self.next = self.next.wrapping_add(1);
@@ -341,7 +343,7 @@ impl Turns {
     }
 }
 
-impl Shortage {
+impl PortShortage {
     fn add(&mut self, other: &Self) {
         self.in_use += other.in_use;
         self.waiting += other.waiting;

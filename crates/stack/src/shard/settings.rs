@@ -56,6 +56,6 @@ impl Shard {
         if let Some((connection, mut cx)) = self.connection(index) {
             set(connection, &mut cx);
         }
-        self.settle(index);
+        self.after_change(index);
     }
 }

@@ -9,9 +9,9 @@ mod world;
 
 use std::time::Duration;
 
-use world::{First, Plan, ROUND_TRIP, World};
+use world::{ChurnPlan, First, ROUND_TRIP, World};
 
-const SERVER_FIRST: Plan = Plan { first: First::Server, upload: 0 };
+const SERVER_FIRST: ChurnPlan = ChurnPlan { first: First::Server, upload: 0 };
 const FEW_PORTS: (&str, &str) = ("net.ipv4.ip_local_port_range", "40000 41999");
 const RATES: [u64; 6] = [250, 300, 500, 1_000, 10_000, 100_000];
 /// A timer is up to a tick late.
@@ -54,7 +54,7 @@ fn a_million_connections_from_one_address_to_one_port() {
 
 /// The client closes first: as many connections as ports by reuse delay, at `ports` a second.
 fn client_closes_first(ports: u64, seconds: u64, settings: &[(&str, &str)]) {
-    let mut world = World::new(Plan { first: First::Client, upload: 0 }, settings);
+    let mut world = World::new(ChurnPlan { first: First::Client, upload: 0 }, settings);
     // A connection holds its port for a little longer than it waits.
     let rate = ports * 98 / 100;
     world.play(rate * seconds, rate);
@@ -79,7 +79,11 @@ fn a_client_that_closes_first_gets_28_232_connections_a_second() {
 
 /// The load of the report on illumos: a fixed rate, ports at random, the server closes first.
 /// Returns how many connections were delayed, and the longest by how much.
-fn ports_at_random(plan: Plan, load: (u64, u64), settings: &[(&str, &str)]) -> (u64, Duration) {
+fn ports_at_random(
+    plan: ChurnPlan,
+    load: (u64, u64),
+    settings: &[(&str, &str)],
+) -> (u64, Duration) {
     let (count, rate) = load;
     let settings: Vec<_> = [("ports", "random")].iter().chain(settings).copied().collect();
     let mut world = World::new(plan, &settings);
@@ -112,7 +116,7 @@ fn nobody_is_delayed(load: (u64, u64), settings: &[(&str, &str)]) {
 /// Clients send more than the ISN clock runs on until their port comes back, some of them: with
 /// timestamps nobody is delayed, without those alone, and by two round trips.
 fn who_outran_the_clock_is_delayed(load: (u64, u64), settings: &[(&str, &str)]) {
-    let plan = Plan { upload: 128 << 10, ..SERVER_FIRST };
+    let plan = ChurnPlan { upload: 128 << 10, ..SERVER_FIRST };
     let (delayed, _) = ports_at_random(plan, load, settings);
     assert_eq!(delayed, 0, "{load:?}, timestamps");
     let without: Vec<_> = [WITHOUT_TIMESTAMPS].iter().chain(settings).copied().collect();

@@ -23,7 +23,7 @@ pub(crate) enum First {
 
 /// What each connection is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ChurnPlan {
     pub(crate) first: First,
     /// Octets that each client sends, and that the server reads before it closes.
     pub(crate) upload: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
 /// Two hosts, and what became of their connections.
 pub(crate) struct World {
     pub(crate) hosts: [Shard; 2],
-    plan: Plan,
+    plan: ChurnPlan,
     now: Instant,
     /// Bursts under way to each, and when they arrive.
     under_way: [VecDeque<(Instant, Vec<Vec<u8>>)>; 2],
@@ -85,7 +85,7 @@ fn host(addr: Address, seed: u64, tunables: &Tunables) -> Shard {
 }
 
 impl World {
-    pub(crate) fn new(plan: Plan, settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(plan: ChurnPlan, settings: &[(&str, &str)]) -> Self {
         let mut tunables = Tunables::default();
         // The class of a link: as long as a remote path's.
         for (name, value) in [("msl", "60s")].iter().chain(settings) {

@@ -23,7 +23,7 @@ async fn soon<T>(future: impl Future<Output = io::Result<T>>) -> Result<T, Error
 }
 
 /// What is on its way arrives.
-async fn settle() {
+async fn let_tasks_run() {
     sleep(Duration::from_millis(30)).await;
 }
 
@@ -138,7 +138,7 @@ macro_rules! program {
                 let read_closed = Ready::READABLE | Ready::READ_CLOSED;
                 let (mut server, mut client) = net.pair().await;
                 server.shutdown().await.unwrap();
-                settle().await;
+                let_tasks_run().await;
                 assert_eq!(soon(client.ready(both)).await, Ok(read_closed | Ready::WRITABLE));
                 let urgent = soon(client.ready(Interest::PRIORITY)).await.unwrap();
                 assert!(urgent.is_read_closed(), "{urgent:?}");
@@ -147,7 +147,7 @@ macro_rules! program {
                 client.shutdown().await.unwrap();
                 assert_eq!(soon(client.write(b"x")).await, Err(ErrorKind::BrokenPipe));
                 assert_eq!(soon(client.write(b"")).await, Err(ErrorKind::BrokenPipe));
-                settle().await;
+                let_tasks_run().await;
                 let closed = read_closed | Ready::WRITABLE | Ready::WRITE_CLOSED;
                 assert_eq!(soon(client.ready(both)).await, Ok(closed));
                 assert!(client.take_error().unwrap().is_none());
@@ -155,7 +155,7 @@ macro_rules! program {
 
                 let (_server, mut client) = net.pair().await;
                 client.shutdown().await.unwrap();
-                settle().await;
+                let_tasks_run().await;
                 // The other direction goes on: it is not over.
                 let writable = soon(client.ready(Interest::WRITABLE)).await;
                 assert_eq!(writable, Ok(Ready::WRITABLE));
@@ -190,7 +190,7 @@ macro_rules! program {
                     let (server, mut client) = net.pair().await;
                     server.set_zero_linger().unwrap();
                     drop(server);
-                    settle().await;
+                    let_tasks_run().await;
                     assert_eq!(told(&mut client, steps).await, expected, "{steps}");
                 }
             }
@@ -204,10 +204,10 @@ macro_rules! program {
                 ] {
                     let (server, mut client) = net.pair().await;
                     drop(server);
-                    settle().await;
+                    let_tasks_run().await;
                     // What nobody takes any more is what the reset is for.
                     client.write_all(b"x").await.unwrap();
-                    settle().await;
+                    let_tasks_run().await;
                     assert_eq!(told(&mut client, steps).await, expected, "{steps}");
                 }
             }
@@ -222,7 +222,7 @@ macro_rules! program {
                 }
                 server.set_zero_linger().unwrap();
                 drop(server);
-                settle().await;
+                let_tasks_run().await;
                 assert_eq!(soon(client.read(&mut [0; 256])).await, Ok(64));
                 assert_eq!(soon(client.read(&mut [0; 8])).await, Err(ErrorKind::ConnectionReset));
             }
@@ -247,7 +247,7 @@ macro_rules! program {
                 while full < 3 {
                     full = client.try_write(&[0; 1 << 16]).map_or(full + 1, |_| 0);
                     if full > 0 {
-                        settle().await;
+                        let_tasks_run().await;
                     }
                 }
                 assert_eq!(soon(client.writable()).await, Err(ErrorKind::WouldBlock));
@@ -327,7 +327,7 @@ macro_rules! program {
             async fn a_busy_stream_lets_others_run(net: &Net) {
                 let (mut server, mut client) = net.pair().await;
                 server.write_all(&[7; 50_000]).await.unwrap();
-                settle().await;
+                let_tasks_run().await;
                 let reading = tokio::spawn(async move {
                     for _ in 0..50_000 {
                         client.read_u8().await.unwrap();

@@ -4,8 +4,8 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
 
-fn exchange() -> Exchange {
-    Exchange {
+fn exchange() -> LoggedExchange {
+    LoggedExchange {
         peer: Some(Endpoint::new(Address::from_v4_octets([10, 9, 0, 1]), 4711)),
         request: b"GET /a HTTP/1.1".to_vec(),
         referer: None,
@@ -21,13 +21,13 @@ fn a_line_is_as_tools_of_logs_read_it() {
         line(&exchange(), 1_795_392_000),
         "10.9.0.1 - - [23/Nov/2026:00:00:00 +0000] \"GET /a HTTP/1.1\" 200 128 \"-\" \"curl/8.5.0\"\n"
     );
-    let nothing = Exchange { status: 408, ..Exchange::default() };
+    let nothing = LoggedExchange { status: 408, ..LoggedExchange::default() };
     assert_eq!(line(&nothing, 0), "- - - [01/Jan/1970:00:00:00 +0000] \"-\" 408 - \"-\" \"-\"\n");
 }
 
 #[test]
 fn what_a_peer_sends_ends_no_line_and_no_quotes() {
-    let hostile = Exchange {
+    let hostile = LoggedExchange {
         request: b"GET /\"\\\x1b[2J\xff HTTP/1.1".to_vec(),
         agent: Some(b"a\nb".to_vec()),
         ..exchange()

@@ -284,12 +284,16 @@ fn a_response_that_nobody_reads_keeps_no_file_open() {
         connection.on_octets(Bytes::from(request));
         let Step::Send(head) = connection.poll(&mut site, &Terms::default()) else { panic!() };
         assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
-        assert_eq!(site.shelf.open_files(), usize::from(number.min(4)), "opened when it is sent");
+        assert_eq!(
+            site.file_cache.open_files(),
+            usize::from(number.min(4)),
+            "opened when it is sent"
+        );
         // The first piece leaves, and the peer reads no more.
         let Step::Send(_) = connection.poll(&mut site, &Terms::default()) else { panic!() };
         stalled.push((number, connection));
     }
-    assert_eq!(site.shelf.open_files(), 4);
+    assert_eq!(site.file_cache.open_files(), 4);
     assert_eq!(get(&mut site, "/big.bin").split_once("\r\n\r\n").unwrap().1.len(), 200_000);
     // Whoever reads on gets the rest, though its file was closed meanwhile.
     for (number, mut connection) in stalled {
@@ -299,5 +303,5 @@ fn a_response_that_nobody_reads_keeps_no_file_open() {
         }
         assert!(rest == vec![number; 300_000 - Terms::default().limits.piece], "{number}");
     }
-    assert_eq!(site.shelf.open_files(), 0);
+    assert_eq!(site.file_cache.open_files(), 0);
 }

@@ -15,7 +15,9 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, Head
 use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode};
 use whimbrel_apps::http::fault::Fault;
-use whimbrel_apps::http::{self, Answer, Exchange, Journal, Limits, Site, SourceError, Upload};
+use whimbrel_apps::http::{
+    self, Answer, ExchangeLog, Limits, LoggedExchange, Site, SourceError, Upload,
+};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
@@ -34,7 +36,7 @@ pub(super) struct Shared<S> {
     next_thought: Cell<u64>,
     /// Requests answered, and those among them refused.
     answered: Cell<(u64, u64)>,
-    journal: Option<RefCell<Box<dyn Journal + Send>>>,
+    exchange_log: Option<RefCell<Box<dyn ExchangeLog + Send>>>,
 }
 
 /// Answers the requests of one connection.
@@ -52,7 +54,7 @@ pub(super) struct Reply<S> {
     /// reset the stream.
     _unread: Incoming,
     /// For the log, if there is one.
-    entry: Option<(Rc<Shared<S>>, Exchange)>,
+    entry: Option<(Rc<Shared<S>>, LoggedExchange)>,
 }
 
 impl<S> Common<S> {
@@ -78,7 +80,7 @@ impl<S> Shared<S> {
         site: Common<S>,
         limits: Limits,
         think: Duration,
-        journal: Option<Box<dyn Journal + Send>>,
+        exchange_log: Option<Box<dyn ExchangeLog + Send>>,
     ) -> Self {
         Self {
             site,
@@ -88,7 +90,7 @@ impl<S> Shared<S> {
             thoughts: RefCell::default(),
             next_thought: Cell::default(),
             answered: Cell::default(),
-            journal: journal.map(RefCell::new),
+            exchange_log: exchange_log.map(RefCell::new),
         }
     }
 
@@ -175,14 +177,14 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
         let (shared, peer) = (Rc::clone(&self.shared), self.peer);
         Box::pin(async move {
             let bodiless = request.method() == Method::HEAD;
-            let exchange = shared.journal.is_some().then(|| exchange(&request, peer));
+            let exchange = shared.exchange_log.is_some().then(|| exchange(&request, peer));
             let (response, unread) = shared.respond(request).await;
             if !shared.think.is_zero() {
                 Thought { shared: &shared, place: None }.await;
             }
             let status = response.status.code;
             shared.count(status);
-            let entry = exchange.map(|it| (Rc::clone(&shared), Exchange { status, ..it }));
+            let entry = exchange.map(|it| (Rc::clone(&shared), LoggedExchange { status, ..it }));
             Ok(translated(response, bodiless).map(|body| {
                 let piece = shared.limits.piece.min(PIECE);
                 Reply { body, piece, _unread: unread, entry }
@@ -192,8 +194,8 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
 }
 
 /// What a log tells of a request.
-fn exchange(request: &Request<Incoming>, peer: Option<Endpoint>) -> Exchange {
-    let mut exchange = Exchange { peer, ..Exchange::of(&head(request)) };
+fn exchange(request: &Request<Incoming>, peer: Option<Endpoint>) -> LoggedExchange {
+    let mut exchange = LoggedExchange { peer, ..LoggedExchange::of(&head(request)) };
     let line = exchange.request.strip_suffix(b"1.1").unwrap_or_default();
     exchange.request = [line, b"2.0"].concat();
     exchange
@@ -329,9 +331,9 @@ impl<S> Drop for Thought<'_, S> {
 impl<S> Drop for Reply<S> {
     fn drop(&mut self) {
         if let Some((shared, exchange)) = &self.entry
-            && let Some(journal) = &shared.journal
+            && let Some(exchange_log) = &shared.exchange_log
         {
-            journal.borrow_mut().note(exchange);
+            exchange_log.borrow_mut().note(exchange);
         }
     }
 }

@@ -13,7 +13,7 @@ fn failure() -> Failure {
 
 #[test]
 fn a_line_for_each_verdict() {
-    let line = |verdict| Report::new("a.pkt", &verdict).to_string();
+    let line = |verdict| ScriptReport::new("a.pkt", &verdict).to_string();
     let passed = |rules: Rules| Verdict::Passed { rules, warnings: Vec::new() };
     assert_eq!(line(passed(Rules::new())), "a.pkt: ok");
     assert_eq!(
@@ -33,7 +33,7 @@ fn a_line_for_each_verdict() {
 
 #[test]
 fn a_structure_for_programs() {
-    let report = Report::new("a.pkt", &Verdict::Failed(failure()));
+    let report = ScriptReport::new("a.pkt", &Verdict::Failed(failure()));
     assert_eq!((report.outcome, report.line), ("failed", Some(12)));
     assert_eq!(report.came.as_deref(), Some("9"));
     assert_eq!(report.packets, ["1.000100 > . 1:1(0) ack 1 win 9"]);

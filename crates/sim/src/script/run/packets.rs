@@ -24,12 +24,12 @@ use super::{Played, Run, Stop};
 #[derive(Clone, Debug)]
 pub(super) struct Arrival {
     pub(super) at: Duration,
-    pub(super) body: Came,
+    pub(super) body: Emitted,
 }
 
 /// What came out.
 #[derive(Clone, Debug)]
-pub(super) enum Came {
+pub(super) enum Emitted {
     /// A segment, and the index of its connection.
     Segment(usize, Segment),
     /// Another protocol.
@@ -42,11 +42,11 @@ impl Arrival {
     /// In the language of scripts.
     pub(super) fn text(&self, flows: &Flows) -> String {
         match &self.body {
-            Came::Segment(flow, segment) => {
+            Emitted::Segment(flow, segment) => {
                 notation::segment(segment, Direction::Out, flows.at(*flow))
             }
-            Came::Other(packet) => other(packet),
-            Came::Broken(what) => (*what).into(),
+            Emitted::Other(packet) => other(packet),
+            Emitted::Broken(what) => (*what).into(),
         }
     }
 }
@@ -67,11 +67,11 @@ impl<H: ScriptHost> Run<'_, H> {
     /// A packet came out.
     pub(super) fn on_packet(&mut self, at: Duration, packet: Vec<u8>) -> Played {
         let body = match Segment::parse(&packet) {
-            Ok(segment) => Came::Segment(self.flows.sending(segment.flow()), segment),
+            Ok(segment) => Emitted::Segment(self.flows.sending(segment.flow()), segment),
             Err(NotASegment::Protocol(_)) if is_housekeeping(&packet) => return Ok(()),
-            Err(NotASegment::Protocol(_)) => Came::Other(packet),
-            Err(NotASegment::Broken) => Came::Broken("a packet with a broken header"),
-            Err(NotASegment::Checksum) => Came::Broken("a segment with a wrong checksum"),
+            Err(NotASegment::Protocol(_)) => Emitted::Other(packet),
+            Err(NotASegment::Broken) => Emitted::Broken("a packet with a broken header"),
+            Err(NotASegment::Checksum) => Emitted::Broken("a segment with a wrong checksum"),
         };
         let arrival = Arrival { at, body };
         self.log(at, Direction::Out, arrival.text(&self.flows));
@@ -161,7 +161,7 @@ impl<H: ScriptHost> Run<'_, H> {
             return Err(self.nothing_came(line, &format!("icmp {}", body.kind), moment));
         };
         let judged = match &arrival.body {
-            Came::Other(packet) => {
+            Emitted::Other(packet) => {
                 icmp::judge(body, packet, self.flows.current().map(|index| self.flows.at(index)))
             }
             _ => Err((format!("icmp {}", body.kind), arrival.text(&self.flows))),
@@ -196,7 +196,7 @@ impl<H: ScriptHost> Run<'_, H> {
                         Fit::Whole => return Ok(arrival.at),
                         Fit::Part(rest) => body = rest,
                         Fit::More(rest) => {
-                            let body = Came::Segment(index, rest);
+                            let body = Emitted::Segment(index, rest);
                             self.queue.push_front(Arrival { at: arrival.at, body });
                             return Ok(arrival.at);
                         }
@@ -223,7 +223,7 @@ impl<H: ScriptHost> Run<'_, H> {
         wanted: &Wanted<'_>,
     ) -> Played {
         self.judge_time(wanted.line, arrival, wanted.moment, self.slack(body))?;
-        let Came::Segment(_, segment) = &arrival.body else { return Ok(()) };
+        let Emitted::Segment(_, segment) = &arrival.body else { return Ok(()) };
         self.flows.go_on_with(index);
         let flow = self.flows.at_mut(index);
         if let Some(ends) = wanted.packet.ends {
@@ -242,9 +242,9 @@ impl<H: ScriptHost> Run<'_, H> {
         arrival: &Arrival,
     ) -> Result<(usize, Fit, Rules), Mismatch> {
         let (index, segment) = match &arrival.body {
-            Came::Segment(index, segment) => (*index, segment),
-            Came::Broken(what) => return Err(mismatch("packet", "a correct segment", what)),
-            Came::Other(_) => {
+            Emitted::Segment(index, segment) => (*index, segment),
+            Emitted::Broken(what) => return Err(mismatch("packet", "a correct segment", what)),
+            Emitted::Other(_) => {
                 return Err(mismatch("packet", written(body), arrival.text(&self.flows)));
             }
         };
@@ -377,7 +377,7 @@ fn is_housekeeping(packet: &[u8]) -> bool {
 
 /// Whether a packet answers a question of ICMP's that the peer asked, for itself alone.
 pub(super) fn is_reply(arrival: &Arrival) -> bool {
-    let Came::Other(packet) = &arrival.body else { return false };
+    let Emitted::Other(packet) = &arrival.body else { return false };
     match IpHeader::parse(packet) {
         Ok((ip, [icmp_type, ..])) => {
             const ECHO_REPLY: [(Protocol, u8); 2] = [(Protocol::ICMP, 0), (Protocol::ICMPV6, 129)];

@@ -43,7 +43,7 @@ fn passes(text: &str) {
             assert!(rules.is_empty(), "no rule was needed: {rules:?}");
             assert!(warnings.is_empty(), "nothing to warn of: {warnings:?}");
         }
-        other => panic!("{}", super::super::report::Report::new("script", &other)),
+        other => panic!("{}", super::super::report::ScriptReport::new("script", &other)),
     }
 }
 

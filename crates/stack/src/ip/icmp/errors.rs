@@ -15,7 +15,7 @@ use crate::ip::Host;
 
 /// What a packet that was refused is answered with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum RefusalReply {
     /// Nobody here speaks its protocol; the octet that named it stands here.
     ProtocolUnreachable { pointer: u16 },
     /// Nobody here uses its port.
@@ -26,7 +26,7 @@ pub(crate) enum Answer {
     ReassemblyTimeOut,
 }
 
-impl Answer {
+impl RefusalReply {
     /// Type, code, and the word behind the checksum.
     fn layout(self, family: Family) -> (u8, u8, u32) {
         match (self, family) {
@@ -52,7 +52,7 @@ impl Answer {
 pub(crate) struct ErrorOut {
     local_index: u16,
     remote: Address,
-    answer: Answer,
+    answer: RefusalReply,
     quoted: Bytes,
 }
 
@@ -64,7 +64,7 @@ impl ErrorOut {
 }
 
 /// Whom a refused packet was from and for.
-struct Ends {
+struct PacketEnds {
     src: Address,
     dst: Address,
 }
@@ -75,9 +75,9 @@ impl Host {
         &mut self,
         now: Instant,
         packet: &[u8],
-        answer: Answer,
+        answer: RefusalReply,
     ) -> Option<ErrorOut> {
-        let ends = Ends::of(packet)?;
+        let ends = PacketEnds::of(packet)?;
         let local_index = self.addresses.index_of(&ends.dst)?;
         if !self.may_be_answered(&ends, packet) {
             return None;
@@ -102,7 +102,7 @@ impl Host {
 
     /// RFC 1122 3.2.2, RFC 4443 2.4 (e): no error in answer to an error, to a packet for many, to
     /// a fragment other than the first, or to a source that is not one host.
-    fn may_be_answered(&self, ends: &Ends, packet: &[u8]) -> bool {
+    fn may_be_answered(&self, ends: &PacketEnds, packet: &[u8]) -> bool {
         let one_host = !self.is_martian(&ends.src);
         // Whoever cannot be read to the end (a bad option in front of it) is taken for no error:
         // errors of hosts that mean well have no extension headers.
@@ -119,7 +119,7 @@ impl Host {
     }
 }
 
-impl Ends {
+impl PacketEnds {
     /// The addresses of a packet whose headers may be wrong in any other way.
     fn of(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {

@@ -8,7 +8,7 @@ use crate::ip::{FlowKey, FrameDrop, Host};
 
 /// What somebody on the path says of a segment of ours.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Report {
+pub(crate) struct IcmpReport {
     /// The segment's flow.
     pub(crate) key: FlowKey,
     /// The segment's number.
@@ -22,7 +22,7 @@ impl Host {
         &self,
         local_index: u16,
         message: &IcmpMessage<'_>,
-    ) -> Result<Report, FrameDrop> {
+    ) -> Result<IcmpReport, FrameDrop> {
         let (error, quoted) = match *message {
             IcmpMessage::DestinationUnreachable { code, quoted } => (judge_v4(code)?, quoted),
             IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted } => {
@@ -45,7 +45,7 @@ impl Host {
         &self,
         local_index: u16,
         message: &Icmpv6Message<'_>,
-    ) -> Result<Report, FrameDrop> {
+    ) -> Result<IcmpReport, FrameDrop> {
         let (error, quoted) = match *message {
             Icmpv6Message::DestinationUnreachable { code, quoted } => (judge_v6(code)?, quoted),
             Icmpv6Message::PacketTooBig { mtu, quoted } => (judge_v6_mtu(mtu, quoted)?, quoted),
@@ -63,7 +63,7 @@ impl Host {
     /// What this host itself says of a segment of its own that never left (RFC 4861 7.2.2: "The
     /// sender MUST return ICMP destination unreachable indications with code 3 (Address
     /// Unreachable) for each packet queued awaiting address resolution").
-    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<Report> {
+    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<IcmpReport> {
         let local_index = self.addresses.index_of(&QuotedSegment::parse(packet).ok()?.src)?;
         self.report(local_index, soft(SoftError::HostUnreachable), packet).ok()
     }
@@ -74,7 +74,7 @@ impl Host {
         local_index: u16,
         error: IcmpError,
         quoted: &[u8],
-    ) -> Result<Report, FrameDrop> {
+    ) -> Result<IcmpReport, FrameDrop> {
         let quoted = QuotedSegment::parse(quoted).map_err(|_| FrameDrop::IcmpQuote)?;
         // What was sent from another address would have been reported to that.
         if self.addresses.index_of(&quoted.src) != Some(local_index) {
@@ -90,7 +90,7 @@ impl Host {
             local_port: quoted.src_port,
             local_index,
         };
-        Ok(Report { key, seq, error })
+        Ok(IcmpReport { key, seq, error })
     }
 }
 

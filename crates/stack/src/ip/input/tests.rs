@@ -12,7 +12,7 @@ use whimbrel_tcp::{Payload, SegMeta};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Family, Protocol, SeqNum};
 
-use super::{Arrival, Arrived, FlowKey};
+use super::{Arrival, FlowKey, Input};
 use crate::RxFrame;
 use crate::ip::addresses::tests::addr;
 use crate::ip::output::tests::{host, peer, write};
@@ -64,13 +64,13 @@ fn read(
         assert_eq!(format!("{read:?}"), format!("Ok(Segment({plain}))"));
     }
     match read? {
-        Arrived::Segment(arrival) => {
+        Input::Segment(arrival) => {
             assert_ne!(arrival.segment.meta.checksum, RxChecksum::Unknown);
             let Payload::Borrowed(text) = arrival.segment.payload else { panic!("not borrowed") };
             Ok((arrival.key, text.to_vec()))
         }
-        Arrived::Echo(_) | Arrived::Report(_) => Err(FrameDrop::IcmpType),
-        Arrived::Held | Arrived::Whole(_) => Err(FrameDrop::Fragment),
+        Input::Echo(_) | Input::IcmpReport(_) => Err(FrameDrop::IcmpType),
+        Input::Held | Input::Whole(_) => Err(FrameDrop::Fragment),
     }
 }
 

@@ -48,7 +48,7 @@ fn take(
 
 /// Datagrams refused, crowded and evicted since this was last asked.
 fn given_up(reassembly: &mut Reassembly) -> (u64, u64, u64) {
-    let GivenUp { refused, crowded, evicted } = reassembly.take_given_up();
+    let Abandoned { refused, crowded, evicted } = reassembly.take_given_up();
     (refused, crowded, evicted)
 }
 

@@ -45,17 +45,17 @@ fn the_ways_to_a_network_stand_by_metric_and_each_gateway_once() {
         route("10.1.0.0", 16, Some("10.0.0.5"), 9),
     ];
     let routes = Routes::new(&[], &given).expect("valid routes");
-    let ways = |to| -> Vec<_> {
+    let candidates = |to| -> Vec<_> {
         routes
-            .ways(&addr(to))
+            .routes_to(&addr(to))
             .iter()
             .map(|way| (way.gateway.expect("a gateway"), way.metric))
             .collect()
     };
     let by = |last: u8| addr(&std::format!("10.0.0.{last}"));
-    assert_eq!(ways("8.8.8.8"), [(by(4), 0), (by(1), 5), (by(2), 5), (by(3), 7)]);
-    assert_eq!(ways("10.1.2.3"), [(by(5), 9)], "the longest prefix alone");
-    assert_eq!(ways("fd00::1"), []);
+    assert_eq!(candidates("8.8.8.8"), [(by(4), 0), (by(1), 5), (by(2), 5), (by(3), 7)]);
+    assert_eq!(candidates("10.1.2.3"), [(by(5), 9)], "the longest prefix alone");
+    assert_eq!(candidates("fd00::1"), []);
     assert!(routes.is_gateway(&by(3)) && !routes.is_gateway(&by(6)));
 }
 

@@ -31,9 +31,9 @@ fn a_shorter_msl_ends_records_that_wait_already() {
     let listener = hosts.listen(Over::V4, 8);
     let (client, server) = hosts.connected(Over::V4, listener);
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(hosts.client.census().time_wait, 1);
     hosts.client.set_tunable("msl", "500ms").expect("it can change");
     hosts.run(Duration::from_secs(2));
@@ -89,7 +89,7 @@ fn a_connection_is_dropped_by_its_ends_and_both_applications_hear_of_it() {
         let flow = hosts.client.flow(client).expect("a connection");
         assert!(hosts.client.abort_flow(&flow));
         assert!(!hosts.client.abort_flow(&flow), "it is gone");
-        hosts.settle();
+        hosts.run_until_quiet();
         let closed = |handle, reason| [Event::Closed(handle, reason)];
         assert_eq!(events(&mut hosts.client), closed(client, CloseReason::Aborted));
         assert_eq!(events(&mut hosts.server), closed(server, CloseReason::Reset));
@@ -107,9 +107,9 @@ fn records_of_every_kind_can_be_dropped() {
     let (client, server) = hosts.connected(Over::V4, listener);
     let flow = hosts.client.flow(client).expect("a connection");
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert!(hosts.client.abort_flow(&flow));
     assert_eq!(hosts.client.census().time_wait, 0);
 
@@ -120,7 +120,7 @@ fn records_of_every_kind_can_be_dropped() {
     assert!(hosts.client.abort_flow(&Flow { local: from, remote: server_at(Over::V4) }));
     assert_eq!(hosts.client.state(second), Some(State::Closed));
     hosts.client.close(second);
-    hosts.settle();
+    hosts.run_until_quiet();
 
     let nobody = Flow { local: from, remote: Endpoint::new(server_addr(Over::V4), 9) };
     assert!(!hosts.client.abort_flow(&nobody));
@@ -134,14 +134,14 @@ fn all_that_are_in_a_state_are_dropped_and_no_others() {
     let (one, its) = hosts.connected(Over::V4, listener);
     let (other, others) = hosts.connected(Over::V4, listener);
     hosts.client.shutdown(other);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(hosts.client.state(other), Some(State::FinWait2));
     assert_eq!(hosts.client.abort_state(SocketState::Listen), 0);
     assert_eq!(hosts.client.abort_state(SocketState::Established), 1);
     assert_eq!(hosts.client.state(one), Some(State::Closed));
     assert_eq!(hosts.client.state(other), Some(State::FinWait2));
     assert_eq!(hosts.client.abort_state(SocketState::FinWait2), 1);
-    hosts.settle();
+    hosts.run_until_quiet();
     for (client, server) in [(one, its), (other, others)] {
         hosts.client.close(client);
         hosts.server.close(server);
@@ -169,10 +169,10 @@ fn a_connection_that_nobody_accepted_can_be_dropped_too() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
     let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     let flow = hosts.client.flow(client).expect("connected");
     assert!(hosts.server.abort_flow(&Flow { local: flow.remote, remote: flow.local }));
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("it waits all the same");
     assert_eq!(hosts.server.recv(server), Recv::Closed(CloseReason::Aborted));
     assert_eq!(hosts.client.state(client), Some(State::Closed));
@@ -190,7 +190,7 @@ fn what_was_dropped_had_nothing_left_to_send() {
     let flow = hosts.client.flow(client).expect("a connection");
     assert!(hosts.client.abort_flow(&flow));
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.close(server);
     hosts.assert_no_leaks();
 }

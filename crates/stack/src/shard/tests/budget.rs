@@ -46,7 +46,7 @@ impl Short {
         for part in parts.filter(|part| *part > 0) {
             let (client, server) = self.hosts.connected(Over::V4, self.listener);
             assert_eq!(send(&mut self.hosts.client, client, &vec![7; part]), part);
-            self.hosts.settle();
+            self.hosts.run_until_quiet();
             self.unread.push((server, part));
         }
         self
@@ -63,7 +63,7 @@ impl Short {
             }
             assert_eq!(read, octets);
         }
-        self.hosts.settle();
+        self.hosts.run_until_quiet();
     }
 
     fn pressure(&self) -> Pressure {
@@ -94,7 +94,7 @@ impl Short {
         {
             shard.close(handle);
         }
-        self.hosts.settle();
+        self.hosts.run_until_quiet();
     }
 }
 
@@ -179,10 +179,10 @@ fn a_full_server_gives_new_connections_four_segments_and_goes_on_serving_them() 
     short.read_all();
     assert_eq!((short.pressure(), short.server().memory().text), (Pressure::None, 0));
     send(&mut short.hosts.client, client, &[1; 100]);
-    short.hosts.settle();
+    short.hosts.run_until_quiet();
     drain(short.server(), server);
     send(&mut short.hosts.client, client, &[1; 100]);
-    short.hosts.settle();
+    short.hosts.run_until_quiet();
     let told = short.hosts.client.snapshot(client).expect("open").snd.wnd.get();
     assert!(told > 60_000, "{told}");
     assert_eq!(send(short.server(), server, &vec![2; 100_000]), 100_000);
@@ -225,9 +225,9 @@ fn on_a_full_server_a_record_in_time_wait_goes_for_each_that_comes() {
         for _ in 0..times {
             let (client, server) = short.hosts.connected(Over::V4, short.listener);
             short.server().close(server);
-            short.hosts.settle();
+            short.hosts.run_until_quiet();
             short.hosts.client.close(client);
-            short.hosts.settle();
+            short.hosts.run_until_quiet();
         }
     };
     close(&mut short, 5);
@@ -254,7 +254,7 @@ fn text_to_be_sent_counts_until_it_is_acknowledged() {
         short.hosts.run(Duration::from_millis(20));
         heard += drain(&mut short.hosts.client, client).0.len();
     }
-    short.hosts.settle();
+    short.hosts.run_until_quiet();
     assert_eq!((short.pressure(), short.server().memory().text), (Pressure::None, 0));
 }
 

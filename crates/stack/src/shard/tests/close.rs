@@ -20,9 +20,9 @@ fn time_wait_lasts_twice_the_msl_of_its_path() {
     let listener = hosts.listen(Over::V4, 8);
     let (client, server) = hosts.connected(Over::V4, listener);
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.run(Duration::from_millis(19_500));
     assert_eq!(hosts.server.census().time_wait, 1, "2 x 10 s on a link");
     hosts.run(Duration::from_secs(1));
@@ -65,9 +65,9 @@ fn each_socket_is_counted_once_in_the_state_it_is_in() {
     hosts.client.shutdown(half);
     let (over, held) = hosts.connected(Over::V4, listener);
     hosts.client.close(over);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.shutdown(held);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(states(&hosts.client), "ESTABLISHED 1, FIN-WAIT-2 1, TIME-WAIT 1");
     // What is over counts no more, though its application has not let go.
     assert_eq!(states(&hosts.server), "LISTEN 1, ESTABLISHED 1, CLOSE-WAIT 1");
@@ -83,7 +83,7 @@ fn both_sides_closing_at_once_both_wait() {
     let (client, server) = hosts.connected(Over::V4, listener);
     hosts.client.close(client);
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!((hosts.client.census().time_wait, hosts.server.census().time_wait), (1, 1));
     hosts.assert_no_leaks();
 }
@@ -94,10 +94,10 @@ fn what_was_received_can_be_read_after_the_connection_is_over() {
     let listener = hosts.listen(Over::V4, 8);
     let (client, server) = hosts.connected(Over::V4, listener);
     send(&mut hosts.client, client, b"last words");
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.shutdown(server);
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(hosts.server.state(server), Some(State::TimeWait));
     assert_eq!(drain(&mut hosts.server, server), (b"last words".to_vec(), Recv::End));
     hosts.server.close(server);
@@ -111,7 +111,7 @@ fn a_reset_reaches_the_application_with_its_reason() {
     let (client, server) = hosts.connected(Over::V4, listener);
     events(&mut hosts.client);
     hosts.server.abort(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Reset)]);
     assert_eq!(hosts.client.recv(client), Recv::Closed(CloseReason::Reset));
     let sent = hosts.client.send(client, &mut Bytes::from_static(b"more"));
@@ -128,12 +128,12 @@ fn a_reset_behind_both_ends_is_told_and_nothing_is_missing() {
     let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
     for orphan in [false, true] {
         let client = hosts.client.connect(server_at(Over::V4), bound).expect("a free port");
-        hosts.settle();
+        hosts.run_until_quiet();
         let server = hosts.server.accept(listener).expect("a connection");
         send(&mut hosts.client, client, b"last words");
-        hosts.settle();
+        hosts.run_until_quiet();
         hosts.client.shutdown(client);
-        hosts.settle();
+        hosts.run_until_quiet();
         events(&mut hosts.server);
         let heard = drain(&mut hosts.server, server);
         assert_eq!(heard, (b"last words".to_vec(), Recv::End));
@@ -155,7 +155,7 @@ fn a_reset_behind_both_ends_is_told_and_nothing_is_missing() {
         assert!(events(&mut hosts.server).is_empty());
         assert_eq!(hosts.server.counters().estab_resets, 0);
         hosts.client.abort(client);
-        hosts.settle();
+        hosts.run_until_quiet();
     }
     hosts.assert_no_leaks();
 }
@@ -194,13 +194,13 @@ fn waiting(tunables: &Tunables) -> (Hosts, SeqNum) {
     let listener = hosts.listen(Over::V4, 8);
     let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
     let client = hosts.client.connect(server_at(Over::V4), bound).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("a connection");
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     let end = hosts.client.snapshot(client).expect("it is there").snd.max + 1;
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(hosts.server.census().time_wait, 1);
     (hosts, end)
 }

@@ -99,7 +99,7 @@ fn with_cookies_always_a_connection_has_all_its_options_and_no_record_before_its
         assert!(here.scales.is_some() && here.sack && here.timestamps);
         send(&mut hosts.client, client, b"question");
         send(&mut hosts.server, server, b"answer");
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(drain(&mut hosts.server, server).0, b"question");
         assert_eq!(drain(&mut hosts.client, client).0, b"answer");
         let counters = hosts.server.counters();
@@ -183,14 +183,14 @@ fn above_a_lower_bound_a_flow_in_time_wait_is_opened_again_and_the_entries_becom
         let (client, server) = hosts.connected(Over::V4, listener);
         let port = hosts.client.flow(client).expect("it is there").local;
         hosts.server.close(server);
-        hosts.settle();
+        hosts.run_until_quiet();
         hosts.client.close(client);
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(hosts.server.census().time_wait, 1);
         flood(&mut hosts.server, hosts.now, 60);
         lower(&mut hosts.server, listener);
         let again = hosts.client.connect(server_at(Over::V4), Some(port)).expect("it is free");
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(hosts.client.state(again), Some(State::Established));
         let counters = hosts.server.counters();
         assert_eq!((counters.syn_evictions, counters.listen_drops), (2, 0));
@@ -314,15 +314,15 @@ fn a_flow_in_time_wait_is_opened_again_by_a_half_open_entry_and_never_by_a_cooki
     let listener = hosts.listen(Over::V4, 8);
     let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
     let client = hosts.client.connect(server_at(Over::V4), bound).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("a complete connection");
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(hosts.server.census().time_wait, 1);
     let again = hosts.client.connect(server_at(Over::V4), bound).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("a complete connection");
     let counters = hosts.server.counters();
     assert_eq!((counters.cookies_sent, counters.syn_received), (1, 1));
@@ -337,13 +337,13 @@ fn a_cookie_that_finds_the_accept_queue_full_is_dropped_and_comes_again_with_the
     let listener = hosts.listen(Over::V4, 1);
     let first = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
     let second = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     // Both SYN-ACKs had left before either third segment came.
     assert_eq!(hosts.client.state(second), Some(State::Established));
     assert_eq!(hosts.server.counters().dropped(DropReason::ListenOverflow), 1);
     let accepted = hosts.server.accept(listener).expect("the first");
     send(&mut hosts.client, second, b"request");
-    hosts.settle();
+    hosts.run_until_quiet();
     let then = hosts.server.accept(listener).expect("the second");
     assert_eq!(drain(&mut hosts.server, then).0, b"request");
     for handle in [first, second] {

@@ -31,10 +31,10 @@ fn acquaint(mut hosts: Hosts, over: Over) -> (Hosts, ListenerId) {
     assert!(hosts.server.set_fast_open(listener, 8));
     let (client, rest) = fast(&mut hosts, over, REQUEST);
     assert_eq!(rest, REQUEST.len(), "without a cookie nothing is taken");
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("a complete connection");
     hosts.client.abort(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.close(server);
     events(&mut hosts.client);
     events(&mut hosts.server);
@@ -311,7 +311,7 @@ fn a_cookie_of_the_key_before_is_good_and_replaced() {
     for alt in [1, 1] {
         let (client, rest) = fast(&mut hosts, Over::V4, REQUEST);
         assert_eq!(rest, 0);
-        hosts.settle();
+        hosts.run_until_quiet();
         let server = hosts.server.accept(listener).expect("open at once");
         assert_eq!(drain(&mut hosts.server, server), (REQUEST.to_vec(), Recv::Pending));
         // The second brings what the first was given.
@@ -365,7 +365,7 @@ fn a_cookie_that_expired_costs_a_round_trip_and_no_text() {
         assert_eq!(counts(hosts.client.counters()), expected);
         hosts.client.abort(client);
         hosts.server.abort(server);
-        hosts.settle();
+        hosts.run_until_quiet();
     }
     assert_eq!(hosts.client.counters().fast_open_blackholes, 0);
 }
@@ -418,7 +418,7 @@ fn a_server_that_stopped_to_take_text_is_not_asked_again_soon() {
         if rest > 0 {
             send(&mut hosts.client, client, REQUEST);
         }
-        hosts.settle();
+        hosts.run_until_quiet();
         let server = hosts.server.accept(listener).expect("a complete connection");
         assert_eq!(drain(&mut hosts.server, server), (REQUEST.to_vec(), Recv::Pending));
         hosts.client.abort(client);
@@ -442,7 +442,7 @@ fn a_syn_holds_no_more_than_the_server_announced() {
     let packets = sent(&mut hosts.client);
     assert_eq!((packets.len(), packets[0].len()), (1, 1_492));
     hosts.server.rx(hosts.now, &[RxFrame::new(&packets[0], SegMeta::SINGLE)]);
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("open at once");
     assert_eq!(drain(&mut hosts.server, server).0, [7; 5_000]);
     hosts.client.abort(client);
@@ -568,9 +568,9 @@ fn syns_with_text_that_cross_open_one_connection_and_lose_nothing() {
     let options = SocketOptions::default();
     let none = &mut Bytes::new();
     let handle = hosts.server.connect_fast(client_at, None, &options, none).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.abort(handle);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.client.close_listener(listener);
     let ends =
         [client_addr(Over::V4), server_addr(Over::V4)].map(|addr| Endpoint::new(addr, 7_000));
@@ -581,7 +581,7 @@ fn syns_with_text_that_cross_open_one_connection_and_lose_nothing() {
         assert!(text.is_empty());
         opened.expect("a free port")
     });
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(drain(&mut hosts.server, server), (REQUEST.to_vec(), Recv::Pending));
     assert_eq!(drain(&mut hosts.client, client), (ANSWER.to_vec(), Recv::Pending));
     for (shard, handle) in [(&hosts.client, client), (&hosts.server, server)] {
@@ -655,7 +655,7 @@ fn a_client_that_lets_go_during_the_handshake_leaves_nothing() {
     let (client, _) = fast(&mut hosts, Over::V4, REQUEST);
     hosts.run(DELAY);
     hosts.client.abort(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("open at once");
     assert_eq!(drain(&mut hosts.server, server).1, Recv::Closed(CloseReason::Reset));
     hosts.server.close(server);

@@ -179,7 +179,7 @@ impl Hosts {
         self.now = end;
     }
 
-    pub(super) fn settle(&mut self) {
+    pub(super) fn run_until_quiet(&mut self) {
         self.run(Duration::from_millis(200));
     }
 
@@ -248,7 +248,7 @@ impl Hosts {
     /// An established connection: the client's handle and the server's.
     pub(super) fn connected(&mut self, over: Over, listener: ListenerId) -> (Handle, Handle) {
         let client = self.client.connect(server_at(over), None).expect("a free port");
-        self.settle();
+        self.run_until_quiet();
         let server = self.server.accept(listener).expect("a complete connection");
         (client, server)
     }

@@ -313,7 +313,7 @@ fn a_path_narrower_than_the_link_is_found_out_without_a_time_out() {
         let (second, then) = hosts.connected(over, listener);
         let before = hosts.client.counters().retrans_segs;
         send(&mut hosts.client, second, &text[..50_000]);
-        hosts.settle();
+        hosts.run_until_quiet();
         assert!(drain(&mut hosts.server, then).0 == text[..50_000]);
         assert_eq!(hosts.client.counters().retrans_segs, before);
 
@@ -338,7 +338,7 @@ fn a_host_remembers_a_narrow_path_only_once_a_time_out_bears_it_out() {
         let (client, server) = hosts.connected(over, listener);
         let text = [5; 20_000];
         send(&mut hosts.client, client, &text);
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(drain(&mut hosts.server, server).0, text);
         for forged in [true, false] {
             send(&mut hosts.client, client, &text[..1_300]);
@@ -452,7 +452,7 @@ fn what_paths_carry_can_be_forgotten() {
     let listener = hosts.listen(Over::V4, 8);
     let (client, server) = hosts.connected(Over::V4, listener);
     send(&mut hosts.client, client, &[0; 5_000]);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(drain(&mut hosts.server, server).0.len(), 5_000);
     assert_eq!(hosts.client.path_mtu(&server_addr(Over::V4)), Some(1_400));
     hosts.client.purge_paths();

@@ -2,7 +2,7 @@
 
 use std::vec::Vec;
 
-use super::super::commands::LettingGo;
+use super::super::commands::ReleaseBy;
 use crate::shard::Census;
 use crate::{Shard, TxBatch};
 
@@ -20,7 +20,7 @@ impl Drop for Shard {
         while let Some(found) = self.records.connections.0.first_from(at) {
             at = match found {
                 Ok((index, _)) => {
-                    self.let_go(index, LettingGo::Abort);
+                    self.let_go(index, ReleaseBy::Abort);
                     index + 1
                 }
                 Err(next) => next,

@@ -33,7 +33,7 @@ fn connections_that_go_while_no_application_looks_are_not_listed_for_ever() {
         // It was not asked what is new.
         hosts.server.abort(server);
         hosts.client.abort(client);
-        hosts.settle();
+        hosts.run_until_quiet();
         for shard in [&hosts.client, &hosts.server] {
             let listed = shard.lists.events.len();
             assert!(listed <= SPARE + 1 + 2 * shard.census().connections, "{listed} listed");

@@ -23,22 +23,22 @@ fn a_connection_opens_carries_data_both_ways_and_closes_without_a_trace() {
         let mut hosts = Hosts::new();
         let listener = hosts.listen(over, 8);
         let client = hosts.client.connect(server_at(over), None).expect("a free port");
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(events(&mut hosts.client), [Event::Connected(client)]);
         assert_eq!(events(&mut hosts.server), [Event::Accepted(listener)]);
         let server = hosts.server.accept(listener).expect("a complete connection");
         assert_eq!(hosts.server.state(server), Some(State::Established));
 
         send(&mut hosts.client, client, b"question");
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(events(&mut hosts.server), [Event::Readable(server)]);
         assert_eq!(drain(&mut hosts.server, server), (b"question".to_vec(), Recv::Pending));
         send(&mut hosts.server, server, b"answer");
         hosts.server.close(server);
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(drain(&mut hosts.client, client), (b"answer".to_vec(), Recv::End));
         hosts.client.close(client);
-        hosts.settle();
+        hosts.run_until_quiet();
 
         // The server closed first: it waits, and the client holds nothing.
         assert_eq!(hosts.server.census().time_wait, 1);
@@ -55,10 +55,10 @@ fn a_thousand_connections_in_sequence_leave_nothing_behind() {
         let (client, server) = hosts.connected(Over::V4, listener);
         send(&mut hosts.client, client, b"ping");
         hosts.client.shutdown(client);
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(drain(&mut hosts.server, server), (b"ping".to_vec(), Recv::End));
         hosts.server.close(server);
-        hosts.settle();
+        hosts.run_until_quiet();
         hosts.client.close(client);
     }
     assert_eq!(hosts.client.counters().retrans_segs + hosts.server.counters().retrans_segs, 0);
@@ -73,11 +73,11 @@ fn a_hundred_connections_at_once_each_keep_their_data() {
     let clients: Vec<_> = (0..100)
         .map(|_| hosts.client.connect(server_at(Over::V6), None).expect("a free port"))
         .collect();
-    hosts.settle();
+    hosts.run_until_quiet();
     for (number, client) in clients.iter().enumerate() {
         send(&mut hosts.client, *client, number.to_string().as_bytes());
     }
-    hosts.settle();
+    hosts.run_until_quiet();
     let mut numbers: Vec<usize> = Vec::new();
     while let Some(server) = hosts.server.accept(listener) {
         let (text, _) = drain(&mut hosts.server, server);
@@ -86,7 +86,7 @@ fn a_hundred_connections_at_once_each_keep_their_data() {
     }
     numbers.sort_unstable();
     assert_eq!(numbers, (0..100).collect::<Vec<_>>());
-    hosts.settle();
+    hosts.run_until_quiet();
     clients.into_iter().for_each(|client| hosts.client.close(client));
     hosts.assert_no_leaks();
 }
@@ -95,7 +95,7 @@ fn a_hundred_connections_at_once_each_keep_their_data() {
 fn nobody_listening_refuses_at_once() {
     let mut hosts = Hosts::new();
     let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Refused)]);
     assert_eq!(hosts.server.counters().dropped(DropReason::NoSocket), 1);
     let attempt = hosts.client.attempt(client).expect("it is held");
@@ -166,7 +166,7 @@ fn handshakes_survive_the_loss_of_each_of_their_segments() {
         let server = hosts.server.accept(listener).expect("a complete connection");
         assert_eq!(drain(&mut hosts.server, server).0, b"early");
         hosts.server.close(server);
-        hosts.settle();
+        hosts.run_until_quiet();
         hosts.client.close(client);
         hosts.assert_no_leaks();
     }
@@ -177,9 +177,9 @@ fn a_full_accept_queue_holds_the_next_connection_back_until_there_is_room() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 1);
     let first = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     let second = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     assert!(hosts.server.counters().listen_overflows > 0);
     let accepted = hosts.server.accept(listener).expect("the first");
     hosts.run(Duration::from_secs(4));
@@ -198,10 +198,10 @@ fn a_listener_that_closes_resets_who_was_not_accepted() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
     let client = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     events(&mut hosts.client);
     hosts.server.close_listener(listener);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Reset)]);
     assert_eq!(hosts.server.census().connections, 0);
     hosts.client.close(client);
@@ -217,11 +217,11 @@ fn a_listener_that_closes_resets_however_many_were_not_accepted() {
     for number in 1..=1_500 {
         clients.push(hosts.client.connect(server_at(Over::V4), None).expect("a free port"));
         if number % 500 == 0 {
-            hosts.settle();
+            hosts.run_until_quiet();
         }
     }
     hosts.server.close_listener(listener);
-    hosts.settle();
+    hosts.run_until_quiet();
     let counters = hosts.server.counters();
     assert_eq!((counters.out_rsts, counters.replies_refused), (1_500, 0));
     for client in clients {
@@ -332,7 +332,7 @@ fn one_can_listen_on_a_port_while_a_connection_opens_from_it() {
     let listener = hosts.client.listen(here, 8).expect("nobody listens there");
     assert_eq!(hosts.client.state(opening), Some(State::SynSent));
     let incoming = hosts.server.connect(here, None).expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     let accepted = hosts.client.accept(listener).expect("a complete connection");
     for handle in [opening, accepted] {
         assert_eq!(hosts.client.state(handle), Some(State::Established));
@@ -355,22 +355,22 @@ fn of_several_addresses_a_connection_keeps_the_one_it_began_with() {
         let listener = hosts.listen(over, 8);
         let from_second = Some(Endpoint::new(second(over), 0));
         let client = hosts.client.connect(server_at(over), from_second).expect("a free port");
-        hosts.settle();
+        hosts.run_until_quiet();
         let server = hosts.server.accept(listener).expect("a complete connection");
         send(&mut hosts.client, client, b"question");
-        hosts.settle();
+        hosts.run_until_quiet();
         send(&mut hosts.server, server, b"answer");
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(drain(&mut hosts.server, server).0, b"question");
         assert_eq!(drain(&mut hosts.client, client).0, b"answer");
         // And the one that somebody else chose.
         let there = Endpoint::new(second(over), 81);
         let listener = hosts.client.listen(there, 8).expect("the port is free");
         let caller = hosts.server.connect(there, None).expect("a free port");
-        hosts.settle();
+        hosts.run_until_quiet();
         let called = hosts.client.accept(listener).expect("a complete connection");
         send(&mut hosts.client, called, b"welcome");
-        hosts.settle();
+        hosts.run_until_quiet();
         assert_eq!(drain(&mut hosts.server, caller).0, b"welcome");
         for handle in [client, called] {
             hosts.client.close(handle);
@@ -378,7 +378,7 @@ fn of_several_addresses_a_connection_keeps_the_one_it_began_with() {
         for handle in [server, caller] {
             hosts.server.close(handle);
         }
-        hosts.settle();
+        hosts.run_until_quiet();
         for shard in [&hosts.client, &hosts.server] {
             assert_eq!(shard.counters().dropped(DropReason::NoSocket), 0, "a stranger's address");
         }
@@ -418,7 +418,7 @@ fn the_least_segment_and_the_most_attempts_that_can_be_asked_for_are_taken_with_
     assert!(hosts.server.set_listener_options(listener, &options));
     let client = hosts.client.connect_with(server_at(Over::V4), None, &options);
     let client = client.expect("a free port");
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("a complete connection");
     let least = Tunables::default().least_mss;
     for (shard, handle) in [(&hosts.client, client), (&hosts.server, server)] {
@@ -426,7 +426,7 @@ fn the_least_segment_and_the_most_attempts_that_can_be_asked_for_are_taken_with_
         assert_eq!(told, Some(least));
     }
     send(&mut hosts.client, client, &[7; 500]);
-    hosts.settle();
+    hosts.run_until_quiet();
     assert_eq!(drain(&mut hosts.server, server), (vec![7; 500], Recv::Pending));
     // Nobody hears the rest, and nobody waits for ever.
     hosts.lose = |_| true;

@@ -56,9 +56,9 @@ fn connects_after(hosts: &mut Hosts, listener: ListenerId) -> Option<u64> {
         let connected = events(&mut hosts.client).contains(&Event::Connected(client));
         waited = connected.then(|| (hosts.now.as_nanos() - begin.as_nanos()) / 1_000_000);
     }
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.client.abort(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     while let Some(server) = hosts.server.accept(listener) {
         hosts.server.close(server);
     }

@@ -88,7 +88,7 @@ fn a_client_that_closes_first_gets_as_many_connections_as_ports_by_reuse_delay()
 fn at_exhaustion_the_answer_says_when_the_next_port_comes() {
     let (mut hosts, listener) = hosts(&[("tw.reuse_delay", "300ms")]);
     let kept: Vec<_> = (0..5).map(|_| connect(&mut hosts, None).expect("a free port")).collect();
-    hosts.settle();
+    hosts.run_until_quiet();
     let accepted: Vec<_> = core::iter::from_fn(|| hosts.server.accept(listener)).collect();
     for _ in 0..15 {
         talk(&mut hosts, listener, None).expect("a free port");
@@ -228,18 +228,18 @@ fn a_successor_begins_beyond_all_that_its_predecessor_sent() {
     let (mut hosts, listener) = hosts(&[("isn.tick", "1ms")]);
     let client = connect(&mut hosts, from(4_000)).expect("free");
     let iss = hosts.client.snapshot(client).expect("held").snd.una;
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("complete");
     let mut left = bytes::Bytes::from(vec![7; 100_000]);
     while !left.is_empty() {
         hosts.client.send(client, &mut left).expect("open");
-        hosts.settle();
+        hosts.run_until_quiet();
         while let crate::Recv::Data(_) = hosts.server.recv(server) {}
     }
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     let before = connect(&mut hosts, from(4_000));
     let in_use =
         ConnectError::InUse { local: from(4_000).expect("some"), remote: server_at(Over::V4) };
@@ -352,12 +352,12 @@ fn a_server_that_challenges_is_known_to_refuse() {
     let refusing = [("tw.syn", "never"), ("tw.rst", "ignore")];
     let (mut hosts, listener) = hosts(&refusing);
     let client = connect(&mut hosts, from(50_003)).expect("free");
-    hosts.settle();
+    hosts.run_until_quiet();
     let server = hosts.server.accept(listener).expect("complete");
     hosts.server.close(server);
-    hosts.settle();
+    hosts.run_until_quiet();
     hosts.client.close(client);
-    hosts.settle();
+    hosts.run_until_quiet();
     let client = connect(&mut hosts, from(50_003)).expect("it does not wait here");
     hosts.run(Duration::from_millis(100));
     assert_eq!(hosts.client.state(client), Some(State::SynSent));
@@ -369,7 +369,7 @@ fn a_server_that_challenges_is_known_to_refuse() {
     for handle in opened {
         hosts.client.abort(handle);
     }
-    hosts.settle();
+    hosts.run_until_quiet();
     let census = hosts.client.census();
     assert_eq!((census.connections, census.destinations), (0, 0));
 }
@@ -381,7 +381,7 @@ fn a_port_is_free_again_when_its_connection_ends_without_waiting() {
     for _ in 0..3 {
         let opened: Vec<_> =
             (0..20).map(|_| hosts.client.connect(nobody, None).expect("a free port")).collect();
-        hosts.settle();
+        hosts.run_until_quiet();
         let refused = |it: &Event| matches!(it, Event::Closed(_, CloseReason::Refused));
         assert!(events(&mut hosts.client).iter().all(refused));
         for handle in opened {

@@ -75,11 +75,11 @@ fn across(moment: Instant) {
     for handle in [client, idle] {
         hosts.client.close(handle);
     }
-    hosts.settle();
+    hosts.run_until_quiet();
     for handle in [server, idle_there] {
         hosts.server.close(handle);
     }
-    hosts.settle();
+    hosts.run_until_quiet();
     events(&mut hosts.client);
     hosts.assert_no_leaks();
 }

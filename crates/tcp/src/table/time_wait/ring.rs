@@ -88,7 +88,7 @@ impl Ring {
         self.len += 1;
         self.tail = (number + 1) & NUMBER_MASK;
         if offset_in_chunk(self.tail) == 0 {
-            self.settle(number);
+            self.free_unused(number);
         }
         number
     }
@@ -147,7 +147,7 @@ impl Ring {
 
     /// A record was taken out: its memory may go, and the head on.
     fn on_taken(&mut self, number: u32) {
-        self.settle(number);
+        self.free_unused(number);
         if number == self.head {
             self.advance();
         }
@@ -189,7 +189,7 @@ impl Ring {
     }
 
     /// Gives back what memory a chunk, complete or thinned out by now, no longer needs.
-    fn settle(&mut self, number: u32) {
+    fn free_unused(&mut self, number: u32) {
         let is_tail = |bits: u32| number >> bits == self.tail >> bits;
         let (in_tail_chunk, in_tail_block) = (is_tail(CHUNK_BITS), is_tail(BLOCK_BITS));
         // The head's chunk goes soon, and goes from one end: thinning it would be work for nothing.

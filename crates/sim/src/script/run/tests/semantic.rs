@@ -14,7 +14,7 @@ fn passes_by(text: &str, expected: &[Rule]) {
         Verdict::Passed { rules, .. } => {
             assert_eq!(rules.into_iter().collect::<Vec<_>>(), expected);
         }
-        other => panic!("{}", super::super::super::report::Report::new("script", &other)),
+        other => panic!("{}", super::super::super::report::ScriptReport::new("script", &other)),
     }
 }
 

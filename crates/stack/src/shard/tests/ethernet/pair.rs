@@ -52,7 +52,7 @@ fn a_connection_needs_one_question_and_carries_a_megabyte() {
 fn a_connection_opens_although_the_first_question_is_lost() {
     for over in BOTH {
         let mut hosts = hosts();
-        hosts.settle();
+        hosts.run_until_quiet();
         let listener = hosts.listen(over, 8);
         // Four announcements were carried.
         hosts.lose = |number| number == 5;

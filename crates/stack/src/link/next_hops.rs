@@ -11,7 +11,7 @@ use whimbrel_wire::Address;
 
 /// A direct-mapped cache.
 #[derive(Debug)]
-pub(super) struct Hops(Box<[Hop; PLACES]>);
+pub(super) struct NextHopCache(Box<[Hop; PLACES]>);
 
 #[derive(Clone, Copy, Debug)]
 struct Hop {
@@ -21,7 +21,7 @@ struct Hop {
     neighbour: u32,
 }
 
-impl Hops {
+impl NextHopCache {
     /// The neighbour last used for `dst`, if `is_at` says that it still is who it was.
     pub(super) fn find(
         &self,
@@ -41,7 +41,7 @@ impl Hops {
     }
 }
 
-impl Default for Hops {
+impl Default for NextHopCache {
     fn default() -> Self {
         let nobody = Address::from_octets([0; 16]);
         Self(Box::new([Hop { dst: nobody, hop: nobody, neighbour: u32::MAX }; PLACES]))

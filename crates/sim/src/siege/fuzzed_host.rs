@@ -13,7 +13,7 @@ use super::rules;
 use super::script::Script;
 
 /// The host, and what the besieger has to know of it.
-pub(super) struct Terrain {
+pub(super) struct FuzzedHost {
     pub(super) shard: Shard,
     pub(super) ethernet: bool,
     pub(super) mtu: u16,
@@ -29,7 +29,7 @@ pub(super) const PEER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 /// Where the host listens, as a rule.
 pub(super) const PORTS: [u16; 3] = [80, 81, 82];
 
-impl Terrain {
+impl FuzzedHost {
     /// What the beginning of a script stands for; `None` if no host can be configured so.
     pub(super) fn draw(script: &mut Script<'_>) -> Option<Self> {
         let ethernet = script.rarely(4);

@@ -19,7 +19,7 @@ use whimbrel_io::descriptors;
 
 /// The open files of a server.
 #[derive(Clone)]
-pub(super) struct Shelf(Arc<Mutex<Files>>);
+pub(super) struct FileCache(Arc<Mutex<Files>>);
 
 /// What tells a file from the one that takes its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,12 +48,12 @@ struct ReadFile {
 
 /// A reader's place on the shelf. It goes with it.
 pub(super) struct Reader {
-    shelf: Shelf,
+    file_cache: FileCache,
     identity: Identity,
     path: Box<Path>,
 }
 
-impl Shelf {
+impl FileCache {
     /// A shelf for up to `most` open files, one at least.
     pub(super) fn new(most: usize) -> Self {
         let files =
@@ -71,7 +71,7 @@ impl Shelf {
     pub(super) fn reader(&self, path: &Path, identity: Identity) -> Reader {
         let none = ReadFile { readers: 0, open: None };
         self.lock().read.entry(identity).or_insert(none).readers += 1;
-        Reader { shelf: self.clone(), identity, path: path.into() }
+        Reader { file_cache: self.clone(), identity, path: path.into() }
     }
 
     /// How many files are open.
@@ -88,7 +88,7 @@ impl Shelf {
 impl Reader {
     /// Up to `at_most` bytes from place `from` on; none at the end.
     pub(super) fn read(&self, from: u64, at_most: usize) -> io::Result<Bytes> {
-        let mut files = self.shelf.lock();
+        let mut files = self.file_cache.lock();
         let file = files.at(self.identity, &self.path)?;
         read_at(file, from, at_most as u64)
     }
@@ -100,7 +100,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut files = self.shelf.lock();
+        let mut files = self.file_cache.lock();
         let Some(file) = files.read.get_mut(&self.identity) else { return };
         file.readers -= 1;
         if file.readers == 0 {

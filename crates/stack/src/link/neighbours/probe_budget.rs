@@ -4,12 +4,12 @@ use whimbrel_base::Instant;
 
 /// How many questions may be asked now.
 #[derive(Debug)]
-pub(super) struct Allowance {
+pub(super) struct ProbeBudget {
     left: u32,
     counted: Instant,
 }
 
-impl Allowance {
+impl ProbeBudget {
     /// A full bucket, at the shard's start.
     pub(super) const fn full() -> Self {
         Self { left: ASKS_AT_ONCE, counted: Instant::ZERO }

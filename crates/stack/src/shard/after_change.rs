@@ -8,7 +8,7 @@ use whimbrel_tcp::table::{Kind, Opener, Record, TimeWait};
 
 use super::Shard;
 use super::closing::ended;
-use crate::connections::{Connections, Slot};
+use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::FlowKey;
 use crate::markings::Markings;
 use crate::replies::Pending;
@@ -16,37 +16,37 @@ use crate::{Event, ListenerId};
 
 /// What connections are to be asked: by the device what they send, by the application what is new.
 #[derive(Debug, Default)]
-pub(super) struct Lists {
+pub(super) struct WorkLists {
     pub(super) dirty: VecDeque<u32>,
-    pub(super) events: VecDeque<Source>,
+    pub(super) events: VecDeque<EventSource>,
 }
 
 /// Whoever has something to tell an application.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
+pub(super) enum EventSource {
     Connection(u32),
     Listener(ListenerId),
 }
 
-impl Lists {
+impl WorkLists {
     /// Brings the lists in line with the connection: this follows each call. Returns its deadline if
     /// the timer has to follow, too, which is rarely so.
     #[inline(always)]
-    pub(super) fn settle(&mut self, slot: &mut Slot, index: u32) -> Option<Instant> {
+    pub(super) fn update(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
         if !slot.dirty && slot.connection.may_transmit() {
             slot.dirty = true;
             self.dirty.push_back(index);
         }
         if !slot.listed && slot.has_news() {
             slot.listed = true;
-            self.events.push_back(Source::Connection(index));
+            self.events.push_back(EventSource::Connection(index));
         }
-        Self::judge_timer(slot)
+        Self::timer_update(slot)
     }
 
     /// The connection's deadline, if its timer has to follow.
     #[inline(always)]
-    pub(super) fn judge_timer(slot: &Slot) -> Option<Instant> {
+    pub(super) fn timer_update(slot: &ConnectionSlot) -> Option<Instant> {
         let deadline = slot.connection.next_deadline();
         // A deadline that moved away leaves the timer where it is: it fires early, finds nothing due
         // and is armed again, which is cheaper than moving it with every acknowledgment. Nor is it
@@ -66,9 +66,9 @@ impl Lists {
             Self::keep_once(&mut self.dirty, connections, |it| Some(*it), |slot| &mut slot.dirty);
         }
         if self.events.len() > most {
-            let index = |source: &Source| match source {
-                Source::Connection(index) => Some(*index),
-                Source::Listener(_) => None,
+            let index = |source: &EventSource| match source {
+                EventSource::Connection(index) => Some(*index),
+                EventSource::Listener(_) => None,
             };
             Self::keep_once(&mut self.events, connections, index, |slot| &mut slot.listed);
         }
@@ -79,7 +79,7 @@ impl Lists {
         list: &mut VecDeque<T>,
         connections: &mut Connections,
         index_of: impl Fn(&T) -> Option<u32>,
-        mark: impl Fn(&mut Slot) -> &mut bool,
+        mark: impl Fn(&mut ConnectionSlot) -> &mut bool,
     ) {
         list.retain(|it| {
             let Some(index) = index_of(it) else { return true };
@@ -98,14 +98,14 @@ impl Lists {
 
 impl Shard {
     /// Brings lists, timers and table in line with the connection.
-    pub(super) fn settle(&mut self, index: u32) {
+    pub(super) fn after_change(&mut self, index: u32) {
         self.touch(index, |_, _| ());
     }
 
     /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
     /// over.
     #[inline(never)]
-    pub(super) fn settle_timer(&mut self, index: u32, deadline: Instant) {
+    pub(super) fn update_timer(&mut self, index: u32, deadline: Instant) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         let state = slot.connection.state();
         if matches!(state, State::TimeWait | State::Closed) {
@@ -179,13 +179,13 @@ impl Shard {
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(source) = self.lists.events.pop_front() {
             match source {
-                Source::Listener(id) => {
+                EventSource::Listener(id) => {
                     if let Some(listener) = self.listeners.resolve_mut(id) {
                         listener.told();
                     }
                     return Some(Event::Accepted(id));
                 }
-                Source::Connection(index) => {
+                EventSource::Connection(index) => {
                     if let Some(event) = self.poll_connection_event(index) {
                         return Some(event);
                     }
@@ -222,7 +222,7 @@ impl Shard {
         let more = !slot.connection.signals_mut().is_empty();
         slot.listed = more;
         if more {
-            self.lists.events.push_front(Source::Connection(index));
+            self.lists.events.push_front(EventSource::Connection(index));
         }
         event
     }

@@ -23,18 +23,18 @@ use super::atomic::{AtomicBool, Ordering, fence};
 
 /// Whether a worker sleeps.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct SleepFlag {
     sleeping: AtomicBool,
 }
 
-impl Bell {
+impl SleepFlag {
     /// Of a worker that is awake.
     pub(super) fn new() -> Self {
         Self { sleeping: AtomicBool::new(false) }
     }
 
     /// Something was put where the worker looks. Returns whether the caller is to wake it.
-    pub(super) fn ring(&self) -> bool {
+    pub(super) fn claim_wake_up(&self) -> bool {
         fence(Ordering::SeqCst);
         // The load keeps the line shared while the worker runs; the exchange elects one.
         let (won, lost) = (Ordering::AcqRel, Ordering::Relaxed);

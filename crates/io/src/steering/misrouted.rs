@@ -13,7 +13,7 @@ use crate::device::MAX_BURST;
 /// What one shard does about them: it passes on what belongs to others, and takes what others pass
 /// on. A frame that was passed on is not looked at again.
 #[derive(Debug)]
-pub(crate) struct Strays {
+pub(crate) struct MisroutedFrames {
     queue: u16,
     lanes: Arc<[Lane]>,
     counters: SteeringCounters,
@@ -26,16 +26,16 @@ struct Lane {
     waker: Waker,
 }
 
-impl Strays {
+impl MisroutedFrames {
     /// Of the shards of one host, in the order of their queues, each with what wakes its worker.
     pub(crate) fn join(wakers: &[Waker]) -> Vec<Self> {
         let lane = |waker: &Waker| Lane { frames: ArrayQueue::new(LANE), waker: waker.clone() };
         let lanes: Arc<[Lane]> = wakers.iter().map(lane).collect();
-        let strays = |queue| {
+        let misrouted = |queue| {
             let counters = SteeringCounters::default();
             Self { queue, lanes: Arc::clone(&lanes), counters }
         };
-        (0..lanes.len() as u16).map(strays).collect()
+        (0..lanes.len() as u16).map(misrouted).collect()
     }
 
     /// Which ports come home to this shard.

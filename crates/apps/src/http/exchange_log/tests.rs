@@ -4,7 +4,7 @@ use super::*;
 fn an_exchange_begins_with_what_a_log_tells_of_its_request() {
     let head =
         b"\r\nGET /a?b HTTP/1.1\r\nHost: x\r\nuser-agent: curl/8 \r\nReferer:http://a/\r\n\r\n";
-    let exchange = Exchange::of(head);
+    let exchange = LoggedExchange::of(head);
     assert_eq!(exchange.request, b"GET /a?b HTTP/1.1");
     assert_eq!(exchange.agent.as_deref(), Some(&b"curl/8"[..]));
     assert_eq!(exchange.referer.as_deref(), Some(&b"http://a/"[..]));
@@ -13,6 +13,6 @@ fn an_exchange_begins_with_what_a_log_tells_of_its_request() {
 
 #[test]
 fn what_is_no_request_has_an_exchange_all_the_same() {
-    assert_eq!(Exchange::of(b"\x16\x03\x01").request, b"\x16\x03\x01");
-    assert_eq!(Exchange::of(b""), Exchange::default());
+    assert_eq!(LoggedExchange::of(b"\x16\x03\x01").request, b"\x16\x03\x01");
+    assert_eq!(LoggedExchange::of(b""), LoggedExchange::default());
 }

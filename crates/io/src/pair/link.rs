@@ -12,12 +12,12 @@ use crate::mem::Line;
 
 /// A link of its own, or its part of one that all share.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum PairLink {
     Own(Box<Link>),
     Shared { line: Arc<Line>, queue: u16 },
 }
 
-impl Way {
+impl PairLink {
     pub(super) fn own(link: &LinkConfig, seed: u64) -> Self {
         Self::Own(Box::new(Link::new(link.clone(), seed)))
     }

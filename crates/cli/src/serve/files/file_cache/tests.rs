@@ -23,9 +23,9 @@ impl Folder {
         self.0.join(number.to_string())
     }
 
-    fn reader(&self, shelf: &Shelf, number: u8) -> Reader {
+    fn reader(&self, file_cache: &FileCache, number: u8) -> Reader {
         let path = self.path(number);
-        shelf.reader(&path, Identity::of(&fs::metadata(&path).unwrap()))
+        file_cache.reader(&path, Identity::of(&fs::metadata(&path).unwrap()))
     }
 }
 
@@ -37,43 +37,43 @@ impl Drop for Folder {
 
 #[test]
 fn readers_of_more_files_than_may_be_open_each_read_their_own() {
-    let (folder, shelf) = (Folder::new(5), Shelf::new(2));
-    let readers: Vec<_> = (0..5).map(|number| folder.reader(&shelf, number)).collect();
-    assert_eq!(shelf.open_files(), 0);
+    let (folder, file_cache) = (Folder::new(5), FileCache::new(2));
+    let readers: Vec<_> = (0..5).map(|number| folder.reader(&file_cache, number)).collect();
+    assert_eq!(file_cache.open_files(), 0);
     for from in (0..100).step_by(10) {
         for (number, reader) in (0..).zip(&readers) {
             assert_eq!(reader.read(from, 10).unwrap(), [number; 10][..]);
-            assert!(shelf.open_files() <= 2);
+            assert!(file_cache.open_files() <= 2);
         }
     }
     assert!(readers[0].read(100, 10).unwrap().is_empty(), "the end");
     drop(readers);
-    assert_eq!(shelf.open_files(), 0);
-    assert!(shelf.lock().read.is_empty());
+    assert_eq!(file_cache.open_files(), 0);
+    assert!(file_cache.lock().read.is_empty());
 }
 
 #[test]
 fn readers_of_one_file_have_one_descriptor_together() {
-    let (folder, shelf) = (Folder::new(1), Shelf::new(9));
-    let readers: Vec<_> = (0..5).map(|_| folder.reader(&shelf, 0)).collect();
+    let (folder, file_cache) = (Folder::new(1), FileCache::new(9));
+    let readers: Vec<_> = (0..5).map(|_| folder.reader(&file_cache, 0)).collect();
     readers.iter().for_each(|reader| assert_eq!(reader.read(90, 90).unwrap().len(), 10));
-    assert_eq!(shelf.open_files(), 1);
+    assert_eq!(file_cache.open_files(), 1);
     let mut readers = readers.into_iter();
     readers.by_ref().take(4).for_each(drop);
-    assert_eq!(shelf.open_files(), 1, "the last still reads");
+    assert_eq!(file_cache.open_files(), 1, "the last still reads");
     drop(readers);
-    assert_eq!(shelf.open_files(), 0);
+    assert_eq!(file_cache.open_files(), 0);
 }
 
 #[test]
 fn a_file_that_took_the_place_of_another_is_not_taken_for_it() {
-    let (folder, shelf) = (Folder::new(2), Shelf::new(1));
-    let reader = folder.reader(&shelf, 0);
+    let (folder, file_cache) = (Folder::new(2), FileCache::new(1));
+    let reader = folder.reader(&file_cache, 0);
     assert_eq!(reader.read(0, 10).unwrap(), [0; 10][..]);
     fs::rename(folder.path(1), folder.path(0)).unwrap();
     assert_eq!(reader.read(10, 10).unwrap(), [0; 10][..], "it is open still");
     fs::write(folder.path(1), [7; 100]).unwrap();
-    assert_eq!(folder.reader(&shelf, 1).read(0, 10).unwrap(), [7; 10][..]);
+    assert_eq!(folder.reader(&file_cache, 1).read(0, 10).unwrap(), [7; 10][..]);
     let error = reader.read(20, 10).unwrap_err();
     assert_eq!(error.to_string(), "was changed while it was sent");
 }

@@ -6,7 +6,7 @@ use whimbrel_wire::Endpoint;
 
 /// An exchange that is over, or was broken off after its response began.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Exchange {
+pub struct LoggedExchange {
     /// Who asked, if the transport knows.
     pub peer: Option<Endpoint>,
     /// The request line as it came, without its end; empty if none came whole.
@@ -22,12 +22,12 @@ pub struct Exchange {
 }
 
 /// Told of every exchange of an HTTP server, to keep an access log.
-pub trait Journal {
+pub trait ExchangeLog {
     /// An exchange is over. Called on the thread of the server, which waits meanwhile.
-    fn note(&mut self, exchange: &Exchange);
+    fn note(&mut self, exchange: &LoggedExchange);
 }
 
-impl Exchange {
+impl LoggedExchange {
     /// That of a request with this head, which need not be one that can be parsed.
     pub fn of(head: &[u8]) -> Self {
         let mut lines = head.split(|octet| *octet == b'\n').map(<[u8]>::trim_ascii);
