@@ -78,7 +78,7 @@ macro_rules! drop_reasons {
                 match self { $(Self::$variant => $crate::counters::Origin::$origin,)* }
             }
 
-            /// What it means.
+            /// What it counts, in one line.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }
             }

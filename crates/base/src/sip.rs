@@ -83,7 +83,7 @@ fn round([a, b, c, d]: &mut [u64; 4]) {
     *c = c.rotate_left(32);
 }
 
-/// "somepseudorandomlygeneratedbytes".
+/// The state before the key enters: "somepseudorandomlygeneratedbytes".
 const INITIAL: [u64; 4] =
     [0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d, 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573];
 

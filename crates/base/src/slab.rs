@@ -270,7 +270,7 @@ const fn place_of(index: u32) -> usize {
 
 const PLACE_BITS: u32 = 8;
 const PLACES: usize = 1 << PLACE_BITS;
-/// No chunk.
+/// The number that stands for no chunk.
 const NONE: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Place>() == 4);

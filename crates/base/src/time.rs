@@ -9,7 +9,7 @@ use core::time::Duration;
 pub struct Instant(u64);
 
 impl Instant {
-    /// The shard's start.
+    /// The moment at which the shard's clock began.
     pub const ZERO: Self = Self(0);
     /// Later than anything that happens (584 years): as a deadline, "never".
     pub const NEVER: Self = Self(u64::MAX);
@@ -76,7 +76,7 @@ impl Add<Duration> for Instant {
 pub struct Micros(u32);
 
 impl Micros {
-    /// So many.
+    /// A duration of so many microseconds.
     #[inline]
     pub const fn new(micros: u32) -> Self {
         Self(micros)
@@ -88,7 +88,7 @@ impl Micros {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// How many.
+    /// The number of microseconds.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
@@ -127,7 +127,7 @@ impl Tick {
         Self(millis)
     }
 
-    /// Milliseconds modulo 2^32.
+    /// The number of milliseconds, modulo 2^32.
     #[inline]
     pub const fn raw(self) -> u32 {
         self.0

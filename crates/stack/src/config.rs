@@ -16,7 +16,7 @@ pub struct ShardConfig {
     pub secrets: Secrets,
     /// What the device can do.
     pub capabilities: Capabilities,
-    /// This host's addresses.
+    /// The addresses of this host, each with the length of its prefix.
     pub addresses: Vec<InterfaceAddress>,
     /// Routes beyond those that the addresses' own networks imply.
     pub routes: Vec<Route>,
@@ -106,7 +106,7 @@ pub const fn queue_between(one: u16, other: u16, queues: u16) -> u16 {
 /// One of this host's addresses, and the network it lies in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterfaceAddress {
-    /// The address.
+    /// An address of this host.
     pub addr: Address,
     /// The length of the network's prefix (0 ..= 32 for IPv4, 0 ..= 128 for IPv6).
     pub prefix_len: u8,

@@ -29,9 +29,9 @@ use crate::link::Link;
 pub struct Host {
     /// What the device can do.
     pub capabilities: Capabilities,
-    /// This host's addresses.
+    /// The addresses of this host, numbered.
     pub addresses: Addresses,
-    /// Where packets go.
+    /// To which gateway packets go, by longest prefix.
     pub routes: Routes,
     /// What happened to packets that never became segments.
     pub counters: IpCounters,

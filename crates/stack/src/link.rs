@@ -77,7 +77,7 @@ pub(crate) enum LinkControl {
 /// To whom a frame was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FrameTarget {
-    /// To this station.
+    /// To this station's own address.
     Own,
     /// To a group of stations.
     Group,
@@ -107,12 +107,12 @@ impl Link {
         }))
     }
 
-    /// This host's station.
+    /// The Ethernet address of this host.
     pub fn mac(&self) -> MacAddress {
         self.mac
     }
 
-    /// Who is where.
+    /// The neighbours and their Ethernet addresses, as far as they are known.
     pub fn neighbours(&self) -> &Neighbours {
         &self.neighbours
     }
@@ -413,7 +413,7 @@ impl Host {
 struct Outbox(VecDeque<LinkMessage>);
 
 impl Outbox {
-    /// Four bursts' worth.
+    /// As many messages as four bursts have frames.
     const MOST: usize = 256;
 
     /// Queues it; returns whether there was room.

@@ -11,13 +11,13 @@ use whimbrel_tcp::Tunables;
 pub struct Profile {
     /// As it is typed.
     pub name: &'static str,
-    /// Whom it imitates.
+    /// Which stack it imitates, in a line for people.
     pub help: &'static str,
     /// What differs from the defaults: names and values.
     pub settings: &'static [(&'static str, &'static str)],
 }
 
-/// Every profile.
+/// Every profile, the default one first.
 pub const PROFILES: &[Profile] = &[WHIMBREL, LINUX, FREEBSD];
 
 impl Profile {

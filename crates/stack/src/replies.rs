@@ -11,7 +11,7 @@ use crate::ip::{Datagram, ErrorOut, FlowKey};
 /// What waits to be sent beside the connections' segments.
 #[derive(Debug)]
 pub(crate) enum Pending {
-    /// A stateless segment.
+    /// A segment that no connection sends: a reset or an acknowledgment.
     Reply(FlowKey, Reply, Marking),
     /// The SYN-ACK of a half-open entry.
     SynAck(u32),
@@ -19,7 +19,7 @@ pub(crate) enum Pending {
     SynCookie(SynEntry),
     /// An answer to an echo request, or what did not leave of it yet.
     Echo(Datagram),
-    /// An ICMP error.
+    /// An ICMP error about a packet that was refused.
     Error(ErrorOut),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    /// Sixteen bursts' worth.
+    /// As many replies as sixteen bursts have frames.
     const MOST: usize = 1_024;
     /// While the device takes nothing, 1,024 echoes of the largest packets would be 64 MiB.
     const MOST_OCTETS: usize = 1 << 20;

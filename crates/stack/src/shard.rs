@@ -176,7 +176,7 @@ impl Shard {
         self.host.link.as_ref()
     }
 
-    /// This host's addresses.
+    /// The addresses of this host, numbered.
     pub fn addresses(&self) -> &Addresses {
         &self.host.addresses
     }
@@ -284,14 +284,14 @@ impl Shard {
 pub struct Census {
     /// Connections, closed ones that their application still holds included.
     pub connections: usize,
-    /// Half-open entries.
+    /// Half-open entries in the SYN cache.
     pub syn_entries: usize,
-    /// TIME-WAIT records.
+    /// Records of connections in TIME-WAIT.
     pub time_wait: usize,
     /// Pairs of an own address and a peer's end towards which connections of ours have ports in
     /// use.
     pub destinations: usize,
-    /// Listeners.
+    /// Listeners that are open.
     pub listeners: usize,
     /// Connections in a handshake that Fast Open began.
     pub fast_opens: usize,
@@ -300,7 +300,7 @@ pub struct Census {
     /// Records in the flow table: connections that are not closed, half-open entries and
     /// TIME-WAIT records.
     pub flows: usize,
-    /// Timers armed.
+    /// Timers of connections that are armed.
     pub timers: usize,
     /// Stateless replies not yet sent.
     pub replies: usize,

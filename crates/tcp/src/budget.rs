@@ -10,7 +10,7 @@ use crate::Counters;
 /// How near a shard is to its budget.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Pressure {
-    /// Below 75 %.
+    /// Less than 75 % of the budget is held.
     #[default]
     None,
     /// From 75 % on: counted.

@@ -21,9 +21,9 @@ pub const MAX_HEADER: usize = 128;
 /// An arrived segment: its header as values, its payload where the device left it.
 #[derive(Debug)]
 pub struct RxSegment<'a> {
-    /// The parsed header.
+    /// The header, parsed; its options are read when asked for.
     pub header: TcpView<'a>,
-    /// What follows it.
+    /// The text that follows the header.
     pub payload: Payload<'a>,
     /// What is known of how it came.
     pub meta: SegMeta,
@@ -122,14 +122,14 @@ pub struct TxSegment {
     /// If the text exceeds this, the device (or the stack, if it cannot) cuts it into segments of
     /// this many octets. 0: never cut.
     pub gso_size: u16,
-    /// The text.
+    /// The text, in slices of the application's own memory.
     pub payload: Slices,
 }
 
 /// What remains to be done about an outgoing checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TxChecksum {
-    /// It is complete.
+    /// The checksum is complete.
     Done,
     /// The field holds the pseudo-header's sum; the device completes it. The field lies this many
     /// octets behind [`TxSegment::transport_offset`].
@@ -158,7 +158,7 @@ impl TxSegment {
         self.payload.clear();
     }
 
-    /// The headers.
+    /// The headers, as they go in front of the text.
     pub fn header(&self) -> &[u8] {
         self.header.get(..usize::from(self.header_len)).unwrap_or_default()
     }
@@ -210,7 +210,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// No slices.
+    /// A text of no slices.
     pub const fn new() -> Self {
         Self { items: [const { Bytes::new() }; MAX_SLICES], len: 0, octets: 0 }
     }
@@ -233,7 +233,7 @@ impl Slices {
         usize::from(self.len) == MAX_SLICES
     }
 
-    /// The slices.
+    /// The slices, in the order of the text.
     pub fn as_slice(&self) -> &[Bytes] {
         self.items.get(..usize::from(self.len)).unwrap_or_default()
     }

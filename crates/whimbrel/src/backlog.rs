@@ -30,7 +30,7 @@ pub(crate) struct ListenOptions {
 /// The shared half of a listener.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    /// Where it listens.
+    /// The address and port where it listens.
     pub(crate) at: Endpoint,
     /// Whose connections it takes.
     pub(crate) families: Families,

@@ -57,9 +57,9 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// With nobody.
+    /// The end is shared with nobody.
     pub(crate) const NONE: Self = Self { address: false, port: false };
-    /// As tokio's listeners.
+    /// With `SO_REUSEADDR`, as tokio's listeners have it.
     pub(crate) const ADDRESS: Self = Self { address: true, port: false };
 }
 
@@ -133,7 +133,7 @@ impl BindTable {
 }
 
 impl ReservedAddr {
-    /// What is taken.
+    /// The address and port that are taken.
     pub(crate) fn at(&self) -> Endpoint {
         self.at
     }

@@ -90,7 +90,7 @@ pub enum BuildError {
     /// A number of shards that no stack has.
     #[error("{shards} shards: give 1 to {most}")]
     Shards {
-        /// What was given.
+        /// How many shards were asked for.
         shards: u16,
         /// The most there can be.
         most: u16,
@@ -137,7 +137,7 @@ pub enum BuildError {
     /// A tunable that may not have its value.
     #[error(transparent)]
     Tunable(#[from] TunableError),
-    /// No keys.
+    /// The system gave no random octets for keys.
     #[error(transparent)]
     Entropy(#[from] entropy::EntropyError),
     /// No thread, or no descriptor.
@@ -184,7 +184,7 @@ impl StackBuilder {
         self
     }
 
-    /// Replaces all rules.
+    /// Replaces all rules, those of a profile included.
     pub fn tunables(mut self, tunables: Tunables) -> Self {
         self.tunables = tunables;
         self
@@ -392,7 +392,7 @@ fn run<D: Device>(mut worker: Worker<D, StackPort>, shutdown: &Shutdown) {
 }
 
 impl Stack {
-    /// Configures a stack.
+    /// Begins to configure a stack, by default without a wire.
     pub fn builder() -> StackBuilder {
         StackBuilder::new()
     }

@@ -44,9 +44,9 @@ pub(crate) struct StreamState {
     pub(crate) unread: u32,
     /// Octets on their way inward.
     pub(crate) unsent: u32,
-    /// What was set.
+    /// The socket options that the task has set.
     pub(crate) settings: Settings,
-    /// This side's port.
+    /// The port at this side, once it is known.
     pub(crate) local_port: u16,
     /// This side's address, as an index into the stack's.
     pub(crate) local_index: u16,
@@ -62,11 +62,11 @@ struct StreamQueues {
 /// What a task finds when it reads.
 #[derive(Debug)]
 pub(crate) enum Readable {
-    /// Some octets.
+    /// There are octets to read.
     Octets,
     /// The end of the stream: there is nothing, and nothing will come.
     End,
-    /// Nothing yet.
+    /// There is nothing to read yet.
     Pending,
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Readable {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum PostAction {
-    /// Nothing.
+    /// There is nothing to do.
     None,
     /// Post this handle: the shard is to look.
     Post(Handle),
@@ -253,7 +253,7 @@ impl StreamState {
 
 /// The shard's side of the crossing.
 impl StreamState {
-    /// Appends what arrived.
+    /// Appends octets that arrived to what the task will read.
     pub(crate) fn push_outward(&mut self, chunk: Bytes) {
         self.unread += chunk.len() as u32;
         self.queues.get_or_insert_default().outward.push_back(chunk);

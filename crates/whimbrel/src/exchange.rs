@@ -13,7 +13,7 @@ use crate::fault;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum CellDisposition {
-    /// It does.
+    /// The shard keeps the cell.
     Kept,
     /// As long as what was sent is on its way out; then the connection is reset.
     Resetting,

@@ -158,7 +158,7 @@ impl fmt::Debug for ConnectFailure {
     }
 }
 
-/// Why nothing listens.
+/// The error of a listener that could not be opened.
 pub(crate) fn listen(error: ListenError) -> io::Error {
     let kind = match &error {
         ListenError::InUse(_) => ErrorKind::AddrInUse,

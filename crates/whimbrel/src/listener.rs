@@ -111,7 +111,7 @@ impl TcpListener {
         Incoming { listener: self }
     }
 
-    /// Where it listens.
+    /// The address and port where it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.reserved.at().into())
     }
@@ -248,5 +248,5 @@ impl Drop for Accept<'_> {
     }
 }
 
-/// Tokio's.
+/// The backlog of a listener that was bound without one, as tokio's.
 const BACKLOG: u32 = 1_024;

@@ -34,9 +34,9 @@ pub(crate) struct Mailbox {
 
 /// What is asked of a shard.
 pub(crate) enum Request {
-    /// Open a connection.
+    /// Open a connection for a cell.
     Connect(Box<Connect>),
-    /// Listen.
+    /// Listen where this backlog says.
     Listen(Arc<Backlog>),
     /// Look at a listener: it has room again, or other settings, or is gone.
     Backlog(Arc<Backlog>),
@@ -62,9 +62,9 @@ pub(crate) struct Connect {
 /// How many streams and listeners of a shard tasks hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Held {
-    /// Cells.
+    /// Streams: one cell for each.
     pub(crate) streams: usize,
-    /// Backlogs.
+    /// Listeners: one backlog for each.
     pub(crate) listeners: usize,
 }
 
@@ -141,7 +141,7 @@ impl Mailbox {
         self.requests.pop()
     }
 
-    /// Whether something waits.
+    /// Whether neither a stream nor a request waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.streams.is_empty() && self.requests.is_empty()
     }

@@ -43,7 +43,7 @@ impl Shutdown {
         self.stop.set();
     }
 
-    /// Why it ended.
+    /// Why the stack ended, in words for its users.
     pub(crate) fn why(&self) -> String {
         self.why.get().cloned().unwrap_or_else(|| "nobody held it any more".into())
     }

@@ -224,12 +224,12 @@ impl TcpSocket {
         Ok(self.lock().settings.linger())
     }
 
-    /// As [`TcpStream::set_linger`].
+    /// What [`TcpStream::set_linger`] does, for the connection to come.
     pub fn set_linger(&self, dur: Option<Duration>) -> io::Result<()> {
         self.set(|settings| settings.set_linger(dur))
     }
 
-    /// As [`TcpStream::set_zero_linger`].
+    /// What [`TcpStream::set_zero_linger`] does, for the connection to come.
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.set_linger(Some(Duration::ZERO))
     }

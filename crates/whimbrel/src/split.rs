@@ -68,12 +68,12 @@ macro_rules! read_half {
                 self.$field.try_read_buf(buf)
             }
 
-            /// The peer's end.
+            /// The address and port of the peer.
             pub fn peer_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.peer_addr()
             }
 
-            /// This side's end.
+            /// The address and port of this side.
             pub fn local_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.local_addr()
             }
@@ -121,12 +121,12 @@ macro_rules! write_half {
                 self.$field.try_write_vectored(bufs)
             }
 
-            /// The peer's end.
+            /// The address and port of the peer.
             pub fn peer_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.peer_addr()
             }
 
-            /// This side's end.
+            /// The address and port of this side.
             pub fn local_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.local_addr()
             }

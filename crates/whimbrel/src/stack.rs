@@ -62,7 +62,7 @@ impl Stack {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Its addresses.
+    /// The addresses of this host, each with the length of its prefix.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.inner.addresses
     }

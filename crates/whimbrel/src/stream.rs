@@ -164,7 +164,7 @@ impl TcpStream {
 
 /// What it is, and what is set.
 impl TcpStream {
-    /// This side's end.
+    /// The address and port of this side.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.local)
     }

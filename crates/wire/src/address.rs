@@ -13,12 +13,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[repr(transparent)]
 pub struct Address([u8; 16]);
 
-/// An IP version.
+/// The IP version that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Family {
-    /// IPv4 (RFC 791).
+    /// IP version 4 (RFC 791).
     V4,
-    /// IPv6 (RFC 8200).
+    /// IP version 6 (RFC 8200).
     V6,
 }
 
@@ -43,7 +43,7 @@ impl Address {
         &self.0
     }
 
-    /// The IP version.
+    /// The IP version: 4 for an address that is IPv4-mapped.
     #[inline]
     pub fn family(&self) -> Family {
         if self.is_v4() { Family::V4 } else { Family::V6 }

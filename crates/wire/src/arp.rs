@@ -17,7 +17,7 @@ pub enum ArpOperation {
 /// An ARP packet, which maps an IPv4 address to a MAC address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArpPacket {
-    /// Request or reply.
+    /// `ar$op`: whether it asks or answers.
     pub operation: ArpOperation,
     /// The sender's link-layer address.
     pub sender_mac: MacAddress,
@@ -59,7 +59,7 @@ impl ArpPacket {
         })
     }
 
-    /// The packet's octets.
+    /// The packet as it goes behind an Ethernet header.
     pub fn emit(&self) -> [u8; Self::LEN] {
         let mut octets = [0; Self::LEN];
         let mut fields = Writer(&mut octets);

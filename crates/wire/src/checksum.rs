@@ -20,7 +20,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// The empty sum.
+    /// The sum of no octets.
     #[inline]
     pub const fn new() -> Self {
         Self { sum: 0, odd: false }

@@ -52,13 +52,13 @@ impl fmt::Debug for MacAddress {
 pub struct EtherType(pub u16);
 
 impl EtherType {
-    /// IPv4 (RFC 894).
+    /// An IPv4 packet follows (RFC 894).
     pub const IPV4: Self = Self(0x0800);
-    /// ARP (RFC 826).
+    /// An ARP packet follows (RFC 826).
     pub const ARP: Self = Self(0x0806);
     /// An IEEE 802.1Q tag.
     pub const VLAN: Self = Self(0x8100);
-    /// IPv6 (RFC 2464).
+    /// An IPv6 packet follows (RFC 2464).
     pub const IPV6: Self = Self(0x86dd);
 }
 
@@ -67,7 +67,7 @@ impl EtherType {
 pub struct EthernetHeader {
     /// The receiving station or group.
     pub dst: MacAddress,
-    /// The sending station.
+    /// The station that sent the frame.
     pub src: MacAddress,
     /// What the payload is.
     pub ether_type: EtherType,

@@ -8,14 +8,14 @@ use crate::Address;
 /// An address and a port: one end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// The address.
+    /// The host's IP address.
     pub addr: Address,
     /// The port, 0 only where a docstring allows it.
     pub port: u16,
 }
 
 impl Endpoint {
-    /// The endpoint `addr`:`port`.
+    /// The endpoint with this address and this TCP port.
     pub const fn new(addr: Address, port: u16) -> Self {
         Self { addr, port }
     }
@@ -48,9 +48,9 @@ impl fmt::Debug for Endpoint {
 /// The 4-tuple that names a connection, seen from this host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Flow {
-    /// This host's end.
+    /// The endpoint at this host.
     pub local: Endpoint,
-    /// The peer's end.
+    /// The endpoint at the peer.
     pub remote: Endpoint,
 }
 

@@ -13,9 +13,9 @@ pub enum IcmpMessage<'a> {
     EchoReply {
         /// Names the sender's session.
         identifier: u16,
-        /// Counts requests.
+        /// Sequence number: one more with each request.
         sequence: u16,
-        /// What to repeat.
+        /// Octets that the reply repeats.
         data: &'a [u8],
     },
     /// Type 3, any code but 4.
@@ -50,19 +50,19 @@ pub enum IcmpMessage<'a> {
     EchoRequest {
         /// Names the sender's session.
         identifier: u16,
-        /// Counts requests.
+        /// Sequence number: one more with each request.
         sequence: u16,
-        /// What to repeat.
+        /// Octets that the reply repeats.
         data: &'a [u8],
     },
-    /// Type 11.
+    /// Type 11: the hop limit, or the time for reassembly, ran out.
     TimeExceeded {
         /// 0 time to live, 1 fragment reassembly.
         code: u8,
         /// The packet at fault.
         quoted: &'a [u8],
     },
-    /// Type 12.
+    /// Type 12: a field of the packet's header is wrong.
     ParameterProblem {
         /// 0 the pointer indicates the error, 1 a missing option, 2 a bad length.
         code: u8,
@@ -73,9 +73,9 @@ pub enum IcmpMessage<'a> {
     },
     /// A type that has no variant of its own; emitted without a body.
     Other {
-        /// The type.
+        /// The type, which is none of those above.
         icmp_type: u8,
-        /// Its code.
+        /// The code, whose meaning the type decides.
         code: u8,
     },
 }

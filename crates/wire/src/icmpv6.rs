@@ -10,7 +10,7 @@ use crate::{ParseError, Protocol, Sum};
 /// [`QuotedSegment::parse`](crate::QuotedSegment::parse).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icmpv6Message<'a> {
-    /// Type 1.
+    /// Type 1: the packet could not be delivered.
     DestinationUnreachable {
         /// 0 no route, 1 prohibited, 2 beyond scope, 3 address, 4 port, 5 source policy, 6 reject.
         code: u8,
@@ -24,14 +24,14 @@ pub enum Icmpv6Message<'a> {
         /// The packet at fault.
         quoted: &'a [u8],
     },
-    /// Type 3.
+    /// Type 3: the hop limit, or the time for reassembly, ran out.
     TimeExceeded {
         /// 0 hop limit, 1 fragment reassembly.
         code: u8,
         /// The packet at fault.
         quoted: &'a [u8],
     },
-    /// Type 4.
+    /// Type 4: a field or an extension header cannot be processed.
     ParameterProblem {
         /// 0 erroneous field, 1 unrecognised next header, 2 unrecognised option.
         code: u8,
@@ -44,18 +44,18 @@ pub enum Icmpv6Message<'a> {
     EchoRequest {
         /// Names the sender's session.
         identifier: u16,
-        /// Counts requests.
+        /// Sequence number: one more with each request.
         sequence: u16,
-        /// What to repeat.
+        /// Octets that the reply repeats.
         data: &'a [u8],
     },
     /// Type 129: answers a request with its identifier, sequence and data.
     EchoReply {
         /// Names the sender's session.
         identifier: u16,
-        /// Counts requests.
+        /// Sequence number: one more with each request.
         sequence: u16,
-        /// What to repeat.
+        /// Octets that the reply repeats.
         data: &'a [u8],
     },
     /// Types 133 ..= 137: Neighbour Discovery, for
@@ -68,7 +68,7 @@ pub enum Icmpv6Message<'a> {
     Other {
         /// The type. RFC 4443 2.4: below 128 an error, else informational.
         icmp_type: u8,
-        /// Its code.
+        /// The code, whose meaning the type decides.
         code: u8,
     },
 }

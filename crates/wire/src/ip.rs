@@ -10,11 +10,11 @@ pub struct Protocol(pub u8);
 impl Protocol {
     /// IPv6 hop-by-hop options (RFC 8200 4.3).
     pub const HOP_BY_HOP: Self = Self(0);
-    /// ICMP (RFC 792).
+    /// ICMP of IPv4 (RFC 792).
     pub const ICMP: Self = Self(1);
-    /// TCP (RFC 9293).
+    /// Transmission Control Protocol (RFC 9293).
     pub const TCP: Self = Self(6);
-    /// UDP (RFC 768).
+    /// User Datagram Protocol (RFC 768).
     pub const UDP: Self = Self(17);
     /// IPv6 routing header (RFC 8200 4.4).
     pub const ROUTING: Self = Self(43);
@@ -22,7 +22,7 @@ impl Protocol {
     pub const FRAGMENT: Self = Self(44);
     /// Authentication header (RFC 4302).
     pub const AUTHENTICATION: Self = Self(51);
-    /// ICMPv6 (RFC 4443).
+    /// ICMP of IPv6 (RFC 4443).
     pub const ICMPV6: Self = Self(58);
     /// IPv6: nothing follows (RFC 8200 4.7).
     pub const NO_NEXT_HEADER: Self = Self(59);
@@ -39,9 +39,9 @@ pub enum Ecn {
     NotEct = 0,
     /// Capable, codepoint ECT(1): low latency, low loss (RFC 9331).
     Ect1 = 1,
-    /// Capable, codepoint ECT(0).
+    /// ECN-capable transport, codepoint ECT(0) (RFC 3168).
     Ect0 = 2,
-    /// Congestion experienced.
+    /// Congestion experienced: a router marked it (RFC 3168).
     Ce = 3,
 }
 
@@ -62,7 +62,7 @@ impl TrafficClass {
         self.0 >> 2
     }
 
-    /// The ECN field.
+    /// The ECN field, its two low bits.
     #[inline]
     pub const fn ecn(self) -> Ecn {
         match self.0 & 3 {
@@ -114,7 +114,7 @@ impl Fragment {
 /// A received header of either family, as the layers above read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpHeader {
-    /// The sender.
+    /// Source address: the sender's.
     pub src: Address,
     /// The receiver; of the same family.
     pub dst: Address,
@@ -123,7 +123,7 @@ pub struct IpHeader {
     pub protocol: Protocol,
     /// IPv4's time to live.
     pub hop_limit: u8,
-    /// DSCP and ECN.
+    /// Traffic class: DSCP (6 bits) and ECN (2 bits).
     pub traffic_class: TrafficClass,
     /// Octets after the headers, 0 ..= 65,535.
     pub payload_len: u16,

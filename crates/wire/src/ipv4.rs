@@ -5,12 +5,12 @@ use core::net::Ipv4Addr;
 use crate::cursor::{Reader, Writer};
 use crate::{Fragment, ParseError, Protocol, Sum, TrafficClass};
 
-/// An IPv4 header.
+/// The fields of an IPv4 header (RFC 791).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4Header {
-    /// The sender.
+    /// Source address: the sender's.
     pub src: Ipv4Addr,
-    /// The receiver.
+    /// Destination address: the receiver's.
     pub dst: Ipv4Addr,
     /// What the payload is.
     pub protocol: Protocol,

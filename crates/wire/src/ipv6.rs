@@ -18,16 +18,16 @@ pub const MAX_EXTENSION_OCTETS: usize = 512;
 /// An IPv6 header, with what its extension headers said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6Header {
-    /// The sender.
+    /// Source address: the sender's.
     pub src: Ipv6Addr,
-    /// The receiver.
+    /// Destination address: the receiver's.
     pub dst: Ipv6Addr,
     /// What the payload is: the last Next Header of the chain. In a fragment, what the fragmentable
     /// part begins with, which may be an extension header.
     pub protocol: Protocol,
     /// Routers it may still cross.
     pub hop_limit: u8,
-    /// DSCP and ECN.
+    /// Traffic class: DSCP (6 bits) and ECN (2 bits).
     pub traffic_class: TrafficClass,
     /// The flow label (RFC 6437), 0 ..= 0xf_ffff.
     pub flow_label: u32,

@@ -87,11 +87,11 @@ pub struct PrefixInformation {
 /// An option of a Neighbour Discovery message (RFC 4861 4.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdpOption {
-    /// Type 1.
+    /// Type 1: the Ethernet address of the message's sender.
     SourceLinkLayer(MacAddress),
-    /// Type 2.
+    /// Type 2: the Ethernet address of the target.
     TargetLinkLayer(MacAddress),
-    /// Type 3.
+    /// Type 3: a prefix of addresses on this link.
     Prefix(PrefixInformation),
     /// Type 5, in octets.
     Mtu(u32),

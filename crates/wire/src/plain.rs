@@ -66,14 +66,14 @@ impl<'a> PlainSegment<'a> {
         Some(Self { head, rest, options_len })
     }
 
-    /// The sender.
+    /// Source address: the sender's.
     #[inline]
     pub fn src(&self) -> Address {
         let [_, _, _, src, ..] = words(self.head);
         Address::from_v4_octets(src.to_ne_bytes())
     }
 
-    /// The receiver.
+    /// Destination address: the receiver's.
     #[inline]
     pub fn dst(&self) -> Address {
         let [_, _, _, _, dst, ..] = words(self.head);
@@ -117,32 +117,32 @@ pub struct PlainHeaders {
     pub src: Address,
     /// The receiver; an IPv4 address.
     pub dst: Address,
-    /// Type of service.
+    /// Type of service: DSCP and ECN.
     pub class: TrafficClass,
-    /// Time to live.
+    /// Time to live: routers that it may still pass.
     pub hop_limit: u8,
-    /// The sender's port.
+    /// Source port: the sender's.
     pub src_port: u16,
-    /// The receiver's port.
+    /// Destination port: the receiver's.
     pub dst_port: u16,
-    /// SEG.SEQ.
+    /// SEG.SEQ: the number of the first octet.
     pub seq: SeqNum,
-    /// SEG.ACK.
+    /// SEG.ACK: the next number that the sender expects, if ACK is set.
     pub ack: SeqNum,
-    /// The control bits.
+    /// The control bits (SYN, ACK, FIN, …).
     pub flags: TcpFlags,
-    /// SEG.WND, unscaled.
+    /// SEG.WND as it stands in the header, unscaled.
     pub window: RawWindow,
-    /// SEG.UP.
+    /// SEG.UP: the urgent pointer, if URG is set.
     pub urgent: u16,
-    /// The options.
+    /// The options, of those that a plain segment has.
     pub options: PlainOptions,
 }
 
 /// The options that nearly all segments have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlainOptions {
-    /// None.
+    /// No options at all.
     None,
     /// Timestamps behind two NOPs.
     Timestamps(Timestamps),

@@ -15,7 +15,7 @@ pub struct QuotedSegment {
     pub src: Address,
     /// Where it was going.
     pub dst: Address,
-    /// What it carried.
+    /// The protocol that the quoted packet carried.
     pub protocol: Protocol,
     /// The source port of TCP or UDP: the first two octets of the payload whatever its protocol.
     pub src_port: u16,

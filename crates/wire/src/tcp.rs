@@ -23,21 +23,21 @@ use crate::{ParseError, RawWindow, SeqNum};
 /// A TCP header with its options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpHeader {
-    /// The sender's port.
+    /// Source port: the sender's.
     pub src_port: u16,
-    /// The receiver's port.
+    /// Destination port: the receiver's.
     pub dst_port: u16,
     /// SEG.SEQ: the number of the SYN if there is one, else of the first octet of text.
     pub seq: SeqNum,
     /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
     pub ack: SeqNum,
-    /// The control bits.
+    /// The control bits (SYN, ACK, FIN, …).
     pub flags: TcpFlags,
-    /// SEG.WND, unscaled.
+    /// SEG.WND as it stands in the header, unscaled.
     pub window: RawWindow,
     /// SEG.UP: octets from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
     pub urgent: u16,
-    /// The options.
+    /// The options that this stack knows, read.
     pub options: TcpOptions,
 }
 

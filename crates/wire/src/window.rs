@@ -18,7 +18,7 @@ impl Mss {
         Self(octets)
     }
 
-    /// Octets.
+    /// The size as a number of octets.
     #[inline]
     pub const fn get(self) -> u16 {
         self.0
@@ -31,13 +31,13 @@ impl Mss {
 pub struct RawWindow(u16);
 
 impl RawWindow {
-    /// The field's value.
+    /// A window field with this value, yet to be scaled.
     #[inline]
     pub const fn new(raw: u16) -> Self {
         Self(raw)
     }
 
-    /// The field's value.
+    /// The value of the field, yet to be scaled.
     #[inline]
     pub const fn get(self) -> u16 {
         self.0
@@ -65,7 +65,7 @@ impl WindowSize {
         Self(if octets > Self::MAX.0 { Self::MAX.0 } else { octets })
     }
 
-    /// Octets.
+    /// The window as a number of octets.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
@@ -85,7 +85,7 @@ impl WindowSize {
 pub struct WindowScale(u8);
 
 impl WindowScale {
-    /// No scaling.
+    /// A shift of 0: windows are as their fields say.
     pub const ZERO: Self = Self(0);
     /// RFC 7323 2.2: "The maximum scale exponent is limited to 14".
     pub const MAX: Self = Self(14);
@@ -97,7 +97,7 @@ impl WindowScale {
         Self(if shift > 14 { 14 } else { shift })
     }
 
-    /// The shift count.
+    /// By how many bits a window field is shifted (0 ..= 14).
     #[inline]
     pub const fn get(self) -> u8 {
         self.0

@@ -13,13 +13,13 @@ impl PortRange {
         if first == 0 || first > last { None } else { Some(Self { first, last }) }
     }
 
-    /// The first.
+    /// The first port of the range.
     #[inline]
     pub const fn first(self) -> u16 {
         self.first
     }
 
-    /// The last.
+    /// The last port of the range, itself included.
     #[inline]
     pub const fn last(self) -> u16 {
         self.last
@@ -83,11 +83,11 @@ impl PortRange {
 /// Every `stride`-th port from `from` on, below `to`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lane {
-    /// The first port.
+    /// The first port that is drawn.
     pub from: u32,
     /// The end, which is no port of the lane.
     pub to: u32,
-    /// 1 or 2.
+    /// From one port to the next: 1, or 2 for every other port.
     pub stride: u32,
 }
 

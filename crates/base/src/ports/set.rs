@@ -16,7 +16,7 @@ impl ReservedPorts {
     /// The most stretches that there may be.
     pub const MOST: usize = 16;
 
-    /// None.
+    /// The set of no ports.
     pub const NONE: Self = Self { stretches: [(0, 0); Self::MOST], len: 0 };
 
     /// These stretches; `None` if there are more than 16, or one ends before it begins.

@@ -15,7 +15,7 @@ pub enum TunableError {
     /// No tunable has the name.
     #[error("no tunable is named {name:?}{}", Near(.near))]
     Unknown {
-        /// What was typed.
+        /// The name that was typed.
         name: String,
         /// Names like it, the nearest first.
         near: Vec<&'static str>,

@@ -17,7 +17,7 @@ pub struct TunableInfo<T> {
     pub aliases: &'static [Name],
     /// What its values mean.
     pub unit: Unit,
-    /// What it rules.
+    /// What the tunable rules, in a line for people.
     pub help: &'static str,
     /// Where it comes from, or empty.
     pub rfc: &'static str,
@@ -57,7 +57,7 @@ pub struct Limits<T> {
     pub place: fn(&T) -> Ordering,
     /// Prints the least value, as it would be typed.
     pub least: fn() -> String,
-    /// Prints the greatest.
+    /// Prints the greatest value that is taken.
     pub most: fn() -> String,
 }
 
@@ -95,7 +95,7 @@ pub enum Reading {
     Micros,
     /// Twice the tunable, and a number without a unit counts milliseconds.
     TwiceMillis,
-    /// Twice the tunable.
+    /// The value is twice what the tunable says.
     Twice,
     /// These words, beside the tunable's own values, mean those values.
     Words(&'static [(&'static str, &'static str)]),
@@ -120,13 +120,13 @@ pub enum Unit {
     Nanos,
     /// A number of what is named.
     Count(&'static str),
-    /// A port.
+    /// A TCP port, 0 to 65,535.
     Port,
     /// Ports and stretches of ports: `8080,9000-9010`; or `none`.
     Ports,
     /// `on` or `off`; `1`, `0`, `true`, `false`, `yes`, `no` mean the same.
     Switch,
-    /// One of these.
+    /// One of these words.
     Choice(&'static [Choice]),
     /// When something is repeated: by a factor, or by a list of times.
     Schedule,
@@ -137,6 +137,6 @@ pub enum Unit {
 pub struct Choice {
     /// As it is typed.
     pub name: &'static str,
-    /// What it does.
+    /// What the choice does, in a line for people.
     pub help: &'static str,
 }

@@ -12,13 +12,13 @@ use super::info::{Name, Reading, TunableInfo};
 /// where Whimbrel has several.
 #[derive(Debug)]
 pub struct TunableGroup {
-    /// Its names.
+    /// The names by which it can be set.
     pub names: &'static [Name],
     /// The fields of its tunables.
     pub fields: &'static [&'static str],
     /// How a value is shared out.
     pub sharing: Sharing,
-    /// What it is.
+    /// What it is for, in a line for people.
     pub help: &'static str,
 }
 

@@ -24,7 +24,7 @@ macro_rules! policies {
         }
 
         impl $policy {
-            /// Every value.
+            /// Every value, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$value,)+];
             /// What its values mean, for those who set it by name.
             pub const UNIT: $crate::tunables::Unit = $crate::tunables::Unit::Choice(&[

@@ -94,7 +94,7 @@ frame_drops! {
 /// The counters of the internet layer.
 #[derive(Clone, Debug, Default)]
 pub struct IpCounters {
-    /// Frames received.
+    /// Frames received, those with errors included.
     pub in_receives: u64,
     /// Frames that were handed to a protocol.
     pub in_delivers: u64,
@@ -105,13 +105,13 @@ pub struct IpCounters {
     pub fragmented: u64,
     /// The fragments that they left in (`IpFragCreates`).
     pub fragments_created: u64,
-    /// Echo requests answered.
+    /// Echo requests that were answered.
     pub echo_replies: u64,
-    /// ICMP errors sent.
+    /// ICMP errors that were sent.
     pub icmp_errors_sent: u64,
     /// ICMP errors not sent because too many were (RFC 4443 2.4 (f)).
     pub icmp_errors_limited: u64,
-    /// Fragments received (`IpReasmReqds`).
+    /// Fragments that were received (`IpReasmReqds`).
     pub reassembly_fragments: u64,
     /// Packets made whole from fragments (`IpReasmOKs`).
     pub reassembled: u64,

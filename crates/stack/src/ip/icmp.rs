@@ -33,7 +33,7 @@ struct IcmpOut {
     code: u8,
     /// The four octets behind the checksum.
     word: u32,
-    /// What follows them.
+    /// What follows the first eight octets of the message.
     data: Bytes,
 }
 

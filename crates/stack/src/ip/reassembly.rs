@@ -123,7 +123,7 @@ impl Reassembly {
         }
     }
 
-    /// Datagrams that wait.
+    /// How many datagrams wait for fragments.
     pub(crate) fn len(&self) -> usize {
         self.datagrams.len()
     }

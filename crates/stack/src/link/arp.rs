@@ -72,5 +72,5 @@ impl Link {
     }
 }
 
-/// RFC 5227 1.1.
+/// How long an address that was defended is not defended again (RFC 5227 1.1).
 const DEFEND_INTERVAL: Duration = Duration::from_secs(10);

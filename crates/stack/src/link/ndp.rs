@@ -85,7 +85,7 @@ pub(super) fn read(packet: &[u8], station: MacAddress) -> Result<NeighbourDiscov
 }
 
 impl Link {
-    /// A message arrived.
+    /// Processes a Neighbor Discovery message that was found valid.
     pub(super) fn hear_ndp(
         &mut self,
         addresses: &Addresses,

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 
 use whimbrel_wire::Address;
 
-/// A direct-mapped cache.
+/// To which neighbour destinations were sent last: a direct-mapped cache.
 #[derive(Debug)]
 pub(super) struct NextHopCache(Box<[Hop; PLACES]>);
 

@@ -13,7 +13,7 @@ pub enum ConfigError {
     /// A prefix longer than its address.
     #[error("prefix length {len} exceeds the {bits} bits of the address: give 0 to {bits}")]
     PrefixLength {
-        /// What was given.
+        /// The length that was given.
         len: u8,
         /// What the family has.
         bits: u8,
@@ -31,7 +31,7 @@ pub enum ConfigError {
         "an MTU of {mtu} bytes: with these addresses every link carries {least}; give that or more"
     )]
     Mtu {
-        /// What was given.
+        /// The MTU that was given, in octets.
         mtu: u16,
         /// 68 for IPv4 (RFC 791 3.1), 1,280 for IPv6 (RFC 8200 5).
         least: u16,
@@ -65,7 +65,7 @@ pub enum RetuneError {
     /// It holds from the beginning of a host to its end.
     #[error("{name} cannot be changed while the host runs: give it in the configuration")]
     Fixed {
-        /// The tunable.
+        /// The name of the tunable.
         name: &'static str,
     },
 }
@@ -91,7 +91,7 @@ pub enum ListenError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// No route.
+    /// There is no route to this endpoint.
     #[error("no route to {0}: add one, or an address in its network")]
     NoRoute(Endpoint),
     /// This host has no address of the peer's family.
@@ -111,7 +111,7 @@ pub enum ConnectError {
     InUse {
         /// The end that was asked for.
         local: Endpoint,
-        /// The peer.
+        /// The endpoint to connect to.
         remote: Endpoint,
     },
     /// Every ephemeral port towards this peer is taken.
@@ -120,7 +120,7 @@ pub enum ConnectError {
          wait in TIME-WAIT{}; widen net.ipv4.ip_local_port_range or add source addresses", Next(.next)
     )]
     PortsExhausted {
-        /// The peer.
+        /// The endpoint to connect to.
         remote: Endpoint,
         /// The first ephemeral port.
         first: u16,
@@ -137,7 +137,7 @@ pub enum ConnectError {
     /// The host has as many connections as it may.
     #[error("too many connections: the limit is {limit}; raise max_connections or close some")]
     TooMany {
-        /// The limit.
+        /// The value of the limit, which is reached.
         limit: u32,
     },
 }

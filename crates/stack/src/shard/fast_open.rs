@@ -24,7 +24,7 @@ use crate::{Handle, ListenerId};
 /// What a SYN's Fast Open option comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FastOpenStep {
-    /// Nothing.
+    /// The SYN is treated as one without the option.
     Ignore,
     /// An ordinary handshake, whose SYN-ACK answers the option by a cookie.
     Grant(FastOpen),

@@ -38,7 +38,7 @@ impl<'a> FoundSegment<'a> {
 
 /// What happened.
 impl Shard {
-    /// Frames arrived.
+    /// Takes in frames that arrived, in the order of their arrival, and does what follows at once.
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
         self.tell_time(now);
         for frames in burst.chunks(BURST) {

@@ -14,13 +14,13 @@ use crate::{Handle, ListenerId};
 /// The states of RFC 9293 3.3.2 that a socket of a shard can be in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SocketState {
-    /// A listener.
+    /// LISTEN: a listener that awaits SYNs.
     Listen,
     /// Our SYN is out.
     SynSent,
     /// The peer's SYN was answered, and our own is not acknowledged.
     SynReceived,
-    /// Data flows.
+    /// ESTABLISHED: data flows both ways.
     Established,
     /// We closed; our FIN is not acknowledged.
     FinWait1,
@@ -102,7 +102,7 @@ impl AddAssign for StateCounts {
 /// One line of `ss`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SocketEntry {
-    /// Its state.
+    /// The state that it is in (RFC 9293 3.3.2).
     pub state: SocketState,
     /// This side's end; a listener's address may be unspecified.
     pub local: Endpoint,

@@ -30,7 +30,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// Nothing.
+    /// No earlier connection had this flow, as far as is known.
     pub(super) const FRESH: Self = Self { iss_floor: None, replaces: None };
 
     /// The TIME-WAIT record that comes back if the handshake fails: a SYN accepted by its number

@@ -196,7 +196,7 @@ impl Carried {
     }
 }
 
-/// What is hashed.
+/// What a cookie's hash is computed of.
 struct Input {
     octets: [u8; MOST_INPUT],
     len: usize,

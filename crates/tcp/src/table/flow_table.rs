@@ -266,7 +266,7 @@ impl Migration {
         self.old.home(hash) < self.cursor
     }
 
-    /// Moves one group.
+    /// Moves one group to the new array.
     fn step(&mut self, new: &mut Array) {
         let (group, segment) = self.old.take_group(self.cursor);
         if segment.is_some() {
@@ -301,7 +301,7 @@ impl Record {
     /// The greatest index that a slot can hold.
     pub const MAX_INDEX: u32 = (1 << INDEX_BITS) - 1;
 
-    /// Its kind.
+    /// Which kind of record it is.
     #[inline]
     pub const fn kind(self) -> Kind {
         match self.0.get() >> INDEX_BITS {

@@ -26,7 +26,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Nobody listens.
+    /// A table in which nobody listens.
     pub const fn new() -> Self {
         Self { listeners: Slab::new(), places: BTreeMap::new(), generation: 0 }
     }
@@ -120,7 +120,7 @@ impl Listeners {
         }
     }
 
-    /// One less.
+    /// One handshake of Fast Open less is under way.
     pub fn release_fast_open(&mut self, id: ListenerId) {
         if let Some(listener) = self.resolve_mut(id) {
             debug_assert!(listener.fast_open.pending > 0, "more fast opens ended than began");
@@ -190,7 +190,7 @@ impl Listeners {
     }
 }
 
-/// One listener.
+/// A listener with its accept queue and its options.
 #[derive(Debug)]
 pub struct Listener {
     id: ListenerId,
@@ -204,7 +204,7 @@ pub struct Listener {
     /// When the last SYN cookie was sent.
     cookie_sent: Option<Instant>,
     options: SocketOptions,
-    /// Nothing was set.
+    /// No option was set: its connections begin as the tunables say.
     is_usual: bool,
     /// Its application is being told that somebody waits.
     telling: bool,
@@ -216,7 +216,7 @@ pub struct Listener {
 struct FastOpenQueue {
     /// 0: FastOpenEnabled is off.
     limit: u32,
-    /// PendingFastOpenRequests.
+    /// Handshakes of Fast Open under way (RFC 7413 4.2: PendingFastOpenRequests).
     pending: u32,
     /// Few have their own.
     keys: Option<Box<FastOpenKeys>>,
@@ -250,7 +250,7 @@ impl Listener {
         self.id
     }
 
-    /// Where it listens.
+    /// The address and port where it listens.
     pub const fn at(&self) -> Endpoint {
         self.at
     }
@@ -431,7 +431,7 @@ pub struct EndpointInUse {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("accept queue full: {backlog} connections wait; accept faster or raise the backlog")]
 pub struct AcceptQueueFull {
-    /// The bound.
+    /// The most connections that may wait.
     pub backlog: u32,
 }
 
@@ -448,7 +448,7 @@ fn places_of(at: Endpoint, families: Families) -> [Option<(u16, Address)>; 2] {
     [Some((at.port, at.addr)), dual.then_some((at.port, unspecified(Family::V4)))]
 }
 
-/// `0.0.0.0` or `::`.
+/// The unspecified address, `0.0.0.0` or `::`.
 const fn unspecified(family: Family) -> Address {
     match family {
         Family::V4 => Address::from_v4_octets([0; 4]),

@@ -68,13 +68,13 @@ pub struct Ports {
 /// What the flow table says of a local port towards a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortUse {
-    /// Nothing has it.
+    /// No connection and no TIME-WAIT has the port.
     Free,
     /// A connection that this side opened.
     Ours,
     /// What remains of one, in TIME-WAIT.
     Waiting {
-        /// Since then.
+        /// When the connection entered TIME-WAIT.
         entered: Tick,
         /// When it last sent anything; as it entered, unless it answered something since.
         spoke: Tick,

@@ -90,7 +90,7 @@ impl SynCache {
         self.entries.is_empty()
     }
 
-    /// Octets held.
+    /// Octets of memory that the cache holds.
     pub fn memory(&self) -> usize {
         size_of::<Self>() - size_of::<Slab<SynEntry>>() + self.entries.memory()
     }
@@ -272,7 +272,7 @@ impl SynCache {
     }
 }
 
-/// What is due.
+/// What is due for a half-open entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
     /// The SYN-ACK of the entry with this index is to be sent again.
@@ -289,13 +289,13 @@ pub enum SynCacheFull {
     /// The bound on all entries.
     #[error("SYN cache full: {limit} half-open connections in all; raise max_syn_entries")]
     InAll {
-        /// The bound.
+        /// The most entries, which are there.
         limit: u32,
     },
     /// The bound on one listener's entries.
     #[error("SYN cache full: {limit} half-open connections of one listener; raise its backlog")]
     Listener {
-        /// The bound.
+        /// The most entries, which are there.
         limit: u32,
     },
 }
@@ -318,7 +318,7 @@ impl Level {
 struct Rules {
     max_entries: u32,
     retries: u8,
-    /// Milliseconds.
+    /// The first retransmission time-out, in milliseconds.
     initial_rto: u32,
     /// Milliseconds; at least `initial_rto`.
     max_rto: u32,

@@ -22,7 +22,7 @@ use crate::conn::{FirstTrip, Opening, Outgoing, RareOptions};
 use crate::tunables::{MissingTimestamps, RstInWindow};
 use crate::{DropReason, Reply, RxSegment, Tunables};
 
-/// A half-open connection.
+/// A half-open connection: passive SYN-RECEIVED.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SynEntry {
     remote: Address,
@@ -58,7 +58,7 @@ pub struct SynEntry {
 /// What the shard knows about a SYN beside its header.
 #[derive(Clone, Copy, Debug)]
 pub struct PassiveOpen {
-    /// Who sent it.
+    /// The address that the SYN came from.
     pub remote: Address,
     /// The number of the local address it was sent to.
     pub local_index: u16,
@@ -86,7 +86,7 @@ pub struct Announced {
 /// The form of a Fast Open option: an answer has that of its question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FastOpenForm {
-    /// Kind 34.
+    /// The option of kind 34 (RFC 7413).
     Plain,
     /// Kind 254 and 0xF989.
     Experimental,
@@ -408,7 +408,7 @@ impl SynEntry {
 
 /// Getters.
 impl SynEntry {
-    /// The peer's end.
+    /// The address and port of the peer.
     pub const fn remote(&self) -> Endpoint {
         Endpoint::new(self.remote, self.remote_port)
     }
@@ -418,7 +418,7 @@ impl SynEntry {
         self.local_index
     }
 
-    /// The local port.
+    /// The port at this side.
     pub const fn local_port(&self) -> u16 {
         self.local_port
     }
@@ -531,7 +531,7 @@ impl Negotiated {
     const WINDOW_SCALE: Self = Self(1 << 0);
     const TIMESTAMPS: Self = Self(1 << 1);
     const SACK: Self = Self(1 << 2);
-    /// [`SynEntry::challenged`] means something.
+    /// What [`SynEntry::challenged`] says means something.
     const CHALLENGED: Self = Self(1 << 3);
     /// Our SYN was acknowledged, and its listener waits for text.
     const ACKNOWLEDGED: Self = Self(1 << 4);
@@ -588,7 +588,7 @@ const fn is_older(val: u32, recent: u32) -> bool {
     val.wrapping_sub(recent).cast_signed() < 0
 }
 
-/// No record.
+/// The number that stands for no record.
 pub(super) const NONE: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<SynEntry>() == 64 && size_of::<Option<SynEntry>>() == 64);

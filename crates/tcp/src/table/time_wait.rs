@@ -31,11 +31,11 @@ pub use self::judge::{
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum PathClass {
-    /// Beyond a router.
+    /// The peer is beyond a router.
     Remote = 0,
     /// On a directly connected network.
     Link = 1,
-    /// This host.
+    /// The peer is this host itself.
     Loopback = 2,
 }
 
@@ -73,11 +73,11 @@ pub enum Opener {
 /// A connection as it ends, for [`TimeWait::new`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// The peer's address.
+    /// The IP address of the peer.
     pub remote: Address,
-    /// The peer's port.
+    /// The TCP port of the peer.
     pub remote_port: u16,
-    /// This side's port.
+    /// The TCP port at this side.
     pub local_port: u16,
     /// Which of this host's addresses it used.
     pub local_index: u16,
@@ -89,7 +89,7 @@ pub struct Ended {
     pub rcv_nxt: SeqNum,
     /// The window last announced.
     pub window: RawWindow,
-    /// Its unit.
+    /// The shift by which that window is scaled.
     pub scale: WindowScale,
     /// TS.Recent, if timestamps were negotiated.
     pub ts_recent: Option<u32>,

@@ -21,7 +21,7 @@ impl Flags {
     pub(crate) const SHUT_TOLD: Self = Self(1 << 6);
     /// The connection is over.
     pub(crate) const OVER: Self = Self(1 << 7);
-    /// A setting changed.
+    /// A setting changed that the shard has not applied yet.
     pub(crate) const SETTINGS: Self = Self(1 << 8);
     /// The peer ended its direction, and all of it is here.
     pub(crate) const FIN: Self = Self(1 << 9);
@@ -41,7 +41,7 @@ impl Flags {
         self.0 & flag.0 == flag.0
     }
 
-    /// Adds `flag`.
+    /// Sets `flag`, and leaves the others.
     pub(crate) const fn set(&mut self, flag: Self) {
         self.0 |= flag.0;
     }

@@ -10,9 +10,9 @@ use whimbrel_wire::TrafficClass;
 /// Settings of a stream, 14 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Settings {
-    /// The send buffer.
+    /// The size of the send buffer.
     send_size: Size,
-    /// The receive buffer.
+    /// The size of the receive buffer.
     recv_size: Size,
     /// `SO_LINGER`, seconds; [`Settings::NO_LINGER`] if off.
     linger: u16,
@@ -20,7 +20,7 @@ pub(crate) struct Settings {
     hop_limit: u8,
     /// Type of service (IPv4).
     tos: TrafficClass,
-    /// Traffic class (IPv6).
+    /// Traffic class of the packets of IPv6.
     traffic_class: TrafficClass,
     switches: u8,
 }

@@ -24,7 +24,7 @@ use super::atomic::{AtomicU8, Ordering, fence};
 pub(super) struct WorkerState(AtomicU8);
 
 impl WorkerState {
-    /// It serves.
+    /// The state of a worker that serves.
     pub(super) fn new() -> Self {
         Self(AtomicU8::new(RUNNING))
     }
@@ -48,7 +48,7 @@ impl WorkerState {
         let _ = self.0.compare_exchange(RUNNING, CLOSING, won, lost);
     }
 
-    /// Whether nobody does.
+    /// Whether nobody holds the stack any more, and the worker has not ended yet.
     pub(super) fn is_closing(&self) -> bool {
         self.0.load(Ordering::Relaxed) == CLOSING
     }

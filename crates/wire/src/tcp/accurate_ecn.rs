@@ -33,7 +33,7 @@ impl AccurateEcn {
         option
     }
 
-    /// The counters' order.
+    /// In which order the option has its counters.
     pub const fn order(&self) -> AccurateEcnOrder {
         self.order
     }

@@ -5,7 +5,7 @@ use core::fmt;
 /// A cookie of 4 ..= 16 octets, or the empty request for one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FastOpen {
-    /// Zero beyond `len`.
+    /// The cookie in the first `len` octets, zeros behind it.
     octets: [u8; Self::MAX_COOKIE],
     len: u8,
     experimental: bool,

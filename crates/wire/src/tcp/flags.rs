@@ -9,15 +9,15 @@ use core::ops::{BitOr, BitOrAssign};
 pub struct TcpFlags(u16);
 
 impl TcpFlags {
-    /// No bit.
+    /// No control bit is set.
     pub const NONE: Self = Self(0);
     /// No more data from the sender.
     pub const FIN: Self = Self(1 << 0);
-    /// Synchronise sequence numbers.
+    /// SYN: the segment number is the sender's initial one.
     pub const SYN: Self = Self(1 << 1);
-    /// Reset the connection.
+    /// RST: the connection is reset.
     pub const RST: Self = Self(1 << 2);
-    /// Push.
+    /// PSH: the receiver should not wait for more before it delivers.
     pub const PSH: Self = Self(1 << 3);
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(1 << 4);

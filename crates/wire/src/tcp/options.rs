@@ -72,7 +72,7 @@ impl UserTimeout {
         Self(bits)
     }
 
-    /// The field.
+    /// The field as it stands in the option: granularity and 15 bits.
     pub const fn bits(self) -> u16 {
         self.0
     }

@@ -25,11 +25,11 @@ impl SackBlocks {
     /// What 40 octets of options have room for; 3 beside timestamps.
     pub const MAX: usize = 4;
 
-    /// No block.
+    /// An option without any block.
     pub const NONE: Self =
         Self { blocks: [SackBlock { left: SeqNum::new(0), right: SeqNum::new(0) }; 4], len: 0 };
 
-    /// The blocks.
+    /// The blocks, in the order of the option.
     #[inline]
     pub fn as_slice(&self) -> &[SackBlock] {
         self.blocks.get(..usize::from(self.len)).unwrap_or(&self.blocks)

@@ -12,21 +12,21 @@ use crate::{ParseError, RawWindow, SeqNum};
 /// A TCP header that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpView<'a> {
-    /// The sender's port.
+    /// Source port: the sender's.
     pub src_port: u16,
-    /// The receiver's port.
+    /// Destination port: the receiver's.
     pub dst_port: u16,
     /// SEG.SEQ: the number of the SYN if there is one, else of the first octet of text.
     pub seq: SeqNum,
     /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
     pub ack: SeqNum,
-    /// The control bits.
+    /// The control bits (SYN, ACK, FIN, …).
     pub flags: TcpFlags,
-    /// SEG.WND, unscaled.
+    /// SEG.WND as it stands in the header, unscaled.
     pub window: RawWindow,
     /// SEG.UP: octets from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
     pub urgent: u16,
-    /// The options.
+    /// The options, each read when it is asked for.
     pub options: OptionsView<'a>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> OptionsView<'a> {
         self.sacks.then(|| self.whole().sack)
     }
 
-    /// Every option, read.
+    /// Reads every option that this stack knows.
     pub fn whole(&self) -> TcpOptions {
         TcpOptions { timestamps: self.timestamps, ..TcpOptions::parse(self.octets) }
     }

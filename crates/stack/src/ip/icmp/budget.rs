@@ -22,7 +22,7 @@ impl ErrorBudget {
 
     const COST: u64 = 1_000_000_000 / Self::PER_SECOND;
 
-    /// A full bucket.
+    /// A bucket that is full: a burst of errors may leave at once.
     pub(crate) const fn new() -> Self {
         Self { saved: Self::BURST * Self::COST, last: Instant::ZERO }
     }

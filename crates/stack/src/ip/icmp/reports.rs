@@ -9,9 +9,9 @@ use crate::ip::{FlowKey, FrameDrop, Host};
 /// What somebody on the path says of a segment of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IcmpReport {
-    /// The segment's flow.
+    /// The flow of the quoted segment.
     pub(crate) key: FlowKey,
-    /// The segment's number.
+    /// SEG.SEQ of the quoted segment.
     pub(crate) seq: SeqNum,
     /// What is wrong with it.
     pub(crate) error: IcmpError,
@@ -108,7 +108,7 @@ fn judge_v4(code: u8) -> Result<IcmpError, FrameDrop> {
     }
 }
 
-/// RFC 4443 3.1.
+/// What a destination unreachable of ICMPv6 means for a connection (RFC 4443 3.1).
 fn judge_v6(code: u8) -> Result<IcmpError, FrameDrop> {
     match code {
         0 => Ok(soft(SoftError::NetworkUnreachable)),

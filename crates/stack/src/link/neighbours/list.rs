@@ -34,7 +34,7 @@ impl List {
         self.len
     }
 
-    /// The last.
+    /// Whoever stands last in the list.
     pub(super) fn back(&self) -> Option<u32> {
         (self.back != NONE).then_some(self.back)
     }

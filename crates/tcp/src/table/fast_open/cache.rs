@@ -20,9 +20,9 @@ pub struct FastOpenCache {
 /// may fail at one port alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Service {
-    /// Our address.
+    /// This host's address towards the server.
     pub local: Address,
-    /// The server.
+    /// The address and port of the server.
     pub remote: Endpoint,
 }
 
@@ -39,12 +39,12 @@ pub struct KnownServer {
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     since: Instant,
-    /// In a row.
+    /// How often in a row it happened.
     times: u32,
 }
 
 impl FastOpenCache {
-    /// Nothing is known.
+    /// A cache in which nothing is known.
     pub const fn new() -> Self {
         Self { servers: Aged::new(), failures: Aged::new() }
     }
@@ -87,7 +87,7 @@ impl FastOpenCache {
         now.since(failure.since) < pause
     }
 
-    /// Forgets everything.
+    /// Forgets every cookie and every failure.
     pub fn clear(&mut self) {
         self.servers.clear();
         self.failures.clear();
@@ -108,7 +108,7 @@ impl Service {
 
 /// The most servers, and the most failures; 150 octets each.
 const MOST: usize = 4_096;
-/// As Linux' `tcp_fastopen_blackhole_timeout_sec`.
+/// How often the time-out doubles, as Linux' `tcp_fastopen_blackhole_timeout_sec`.
 const MOST_DOUBLINGS: u32 = 6;
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl FastOpens {
         self.under_way.len()
     }
 
-    /// Whether none is.
+    /// Whether no handshake is under way.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()

@@ -74,7 +74,7 @@ impl Group {
         self.records[usize::from(lane) % LANES] = Some(record);
     }
 
-    /// Its taken slots.
+    /// The slots of this group that are taken.
     pub(super) fn slots(&self) -> impl Iterator<Item = (FlowHash, Record)> {
         let tags = self.tags.into_iter().map(FlowHash);
         tags.zip(self.records).map_while(|(hash, record)| Some((hash, record?)))

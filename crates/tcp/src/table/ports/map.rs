@@ -10,9 +10,9 @@ use super::{PortUse, Taken};
 /// One pair of this host's address and a peer's end: what a local port must be unique for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Destination {
-    /// This host's address.
+    /// The address at this host.
     pub local: Address,
-    /// The peer's end.
+    /// The address and port of the peer.
     pub remote: Endpoint,
 }
 
@@ -245,9 +245,9 @@ impl Words for Blocked<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Stamped {
-    /// It did.
+    /// The connection used timestamps.
     Yes = 0,
-    /// It did not.
+    /// The connection used no timestamps.
     No = 1,
 }
 

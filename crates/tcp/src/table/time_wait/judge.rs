@@ -40,7 +40,7 @@ pub enum SynAnswer {
     ChallengeAck,
     /// A reset, as for a flow without a record.
     Reset,
-    /// Nothing.
+    /// The segment is not answered.
     Silence,
 }
 
@@ -83,7 +83,7 @@ pub enum RstVerdict {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum TakeOver {
-    /// Now.
+    /// The port can be taken now.
     Safe,
     /// If nothing comes, in as many ms.
     After(u32),
@@ -100,7 +100,7 @@ pub enum SegmentVerdict {
     AckAndRestart,
     /// Not what both sides end with: acknowledge it, if [`TimeWait::on_reply`] allows, and drop it.
     Ack(DropReason),
-    /// Drop it.
+    /// The segment is dropped for this reason.
     Drop(DropReason),
 }
 
@@ -285,7 +285,7 @@ impl TimeWait {
         (!acceptable).then_some(reason)
     }
 
-    /// RCV.WND, octets.
+    /// RCV.WND as it was announced last, in octets.
     fn window(&self) -> u32 {
         self.window.scaled(self.scale()).get()
     }
@@ -341,7 +341,7 @@ impl Stamp {
     }
 }
 
-/// Milliseconds.
+/// A day in milliseconds.
 const DAY: u128 = 86_400_000;
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ struct Chunk {
 enum Next {
     /// Under the next number, in the same chunk.
     Live,
-    /// Anywhere else.
+    /// The next record is anywhere else.
     Elsewhere,
 }
 
@@ -106,7 +106,7 @@ impl Ring {
         block.chunks[chunk_in_block(number)].get_mut(offset_in_chunk(number))
     }
 
-    /// The first record.
+    /// The record that entered first, with its number.
     #[inline]
     pub(super) fn front(&self) -> Option<(u32, &TimeWait)> {
         Some((self.head, self.get(self.head)?))
