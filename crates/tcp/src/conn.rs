@@ -35,7 +35,7 @@ use crate::Context;
 use crate::cc::NewReno;
 use crate::context::ColdPool;
 use crate::recovery::Recovery;
-use crate::recv::{RecvBuffer, RecvSequence};
+use crate::recv::{Receiver, RecvBuffer, RecvSequence, WindowBounds};
 use crate::send::{RttEstimator, SendBuffer, SendSequence};
 use crate::verdict::CloseReason;
 
@@ -123,15 +123,12 @@ pub struct Connection {
     state: State,
     signals: Signals,
     flags: Flags,
-    recv_scale: WindowScale,
     send_scale: WindowScale,
     snd: SendSequence,
-    rcv: RecvSequence,
+    receiver: Receiver,
     stamps: Stamps,
     /// Octets of text in a full segment: the peer's MSS or the path's, less our options.
     mss: u16,
-    /// The MSS that we announce.
-    advertised_mss: u16,
     /// The most text that one acknowledgment took, up to a full segment: at least as much arrived
     /// in one (RFC 5927 7.2's maxsizeacked, without headers).
     acked_size: u16,
@@ -141,10 +138,6 @@ pub struct Connection {
     rtt: RttEstimator,
     /// One past the last segment that was smaller than `mss` (Minshall).
     small_end: SeqNum,
-    /// Acknowledgments to be sent now: more than one only where duplicates must be counted.
-    acks_owed: u8,
-    /// Segments received and not acknowledged.
-    unacked_segs: u16,
     /// How often the retransmission timer ran out in a row: retransmissions without progress, or
     /// unanswered probes of a closed window.
     attempts: u8,
@@ -154,7 +147,6 @@ pub struct Connection {
     /// What routers last reported, unless data was acknowledged since.
     soft_error: Option<SoftError>,
     send_size: u32,
-    recv_size: u32,
     /// When text was last sent.
     text_sent: Tick,
     /// When as many challenge acknowledgments as ever may go out at once.
@@ -241,12 +233,8 @@ impl Flags {
     const KEEP_ALIVE_NOW: Self = Self(1 << 11);
     /// Our SYN is not acknowledged; it is to be sent while SND.NXT stands on it.
     const SYN: Self = Self(1 << 12);
-    /// The peer's FIN was taken: RCV.NXT is beyond it.
-    const FIN_RECEIVED: Self = Self(1 << 13);
     /// The retransmission timer probes a closed window rather than resending.
     const PERSIST: Self = Self(1 << 14);
-    /// The receive buffer became smaller than what had been announced.
-    const OVERPROMISED: Self = Self(1 << 15);
     /// The retransmission timer sends the SYN again without a loss: our reset went ahead of it.
     const ASK_AGAIN: Self = Self(1 << 16);
     /// TS.Recent is a former connection's, of the same 4-tuple.
@@ -375,7 +363,7 @@ impl Connection {
 
     /// The receive sequence variables.
     pub const fn recv_sequence(&self) -> &RecvSequence {
-        &self.rcv
+        self.receiver.seq()
     }
 
     /// The round-trip estimate.
@@ -401,6 +389,17 @@ impl Connection {
     /// Octets that can be read.
     pub fn unread(&self) -> u32 {
         self.cold.as_ref().map_or(0, |cold| cold.recv.unread())
+    }
+
+    /// What bounds the window beside the size of the receive buffer.
+    #[inline]
+    fn window_bounds(&self) -> WindowBounds {
+        WindowBounds {
+            unread: self.unread(),
+            clamp: self.window_clamp(),
+            pinched: self.is_pinched().then(|| self.pinched_window()),
+            mss: u32::from(self.mss),
+        }
     }
 }
 

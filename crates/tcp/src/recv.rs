@@ -1,12 +1,14 @@
-//! The receiving half of a connection: its sequence space and its buffer.
+//! The receiving half of a connection, its sequence space and its buffer.
 
 mod buffer;
 mod chunks;
 mod log;
 mod out_of_order;
 mod part;
+mod receiver;
 mod sequence;
 
 pub use buffer::{Held, RecvBuffer, Text};
 pub use chunks::ChunkQueue;
+pub use receiver::{Receiver, WindowBounds};
 pub use sequence::RecvSequence;

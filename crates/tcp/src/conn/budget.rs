@@ -53,7 +53,7 @@ impl Connection {
     /// Memory is short, and our SYN-ACK announced no more than this.
     pub fn narrow(&mut self, window: WindowSize) {
         self.flags.set(Flags::PINCHED);
-        self.rcv.edge = self.rcv.nxt + window.get();
+        self.receiver.set_first_window(window);
     }
 
     /// Whether memory was short when it was last looked at, and it gets little.
@@ -99,7 +99,7 @@ impl Connection {
         if ahead > 0 {
             // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
             // order segment arrives."
-            self.owe_duplicate();
+            self.receiver.owe_duplicate();
             return Done(Verdict::Drop(DropReason::MemoryBudget));
         }
         if cx.pool.budget.pressure() < Pressure::Full {

@@ -119,7 +119,7 @@ impl Connection {
             | State::FinWait2
             | State::CloseWait => Some(Reply {
                 seq: self.bare_number(),
-                ack: self.rcv.nxt,
+                ack: self.receiver.nxt(),
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),
                 timestamps: self.own_timestamps(cx),
@@ -183,7 +183,7 @@ impl Connection {
         self.closed = Some(reason);
         self.timers.stop_all();
         self.signals.raise(Signals::CLOSED);
-        self.acks_owed = 0;
+        self.receiver.owe_nothing();
         for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::FIN_QUEUED] {
             self.flags.clear(flag);
         }
@@ -198,16 +198,16 @@ impl Connection {
 
     /// Whether something arrived in order that no segment of ours acknowledged.
     pub fn owes_ack(&self) -> bool {
-        self.rcv.last_ack != self.rcv.nxt
+        self.receiver.is_behind()
     }
 
     /// What a TIME-WAIT record keeps of this connection.
     pub fn remains(&self) -> Remains {
         Remains {
             snd_nxt: self.snd.max,
-            rcv_nxt: self.rcv.nxt,
-            window: self.rcv.raw_window(self.recv_scale),
-            scale: self.recv_scale,
+            rcv_nxt: self.receiver.nxt(),
+            window: self.receiver.raw_window(),
+            scale: self.receiver.scale(),
             ts_recent: self.flags.has(Flags::TIMESTAMPS).then_some(self.stamps.recent),
         }
     }

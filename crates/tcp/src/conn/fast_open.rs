@@ -16,7 +16,6 @@ use whimbrel_wire::{Mss, WindowScale};
 
 use super::{Connection, Flags, Handshake, KeepAlive, Signals, State};
 use crate::recovery::Recovery;
-use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::{Context, RxSegment, Slices};
 
@@ -112,7 +111,7 @@ impl Connection {
         connection.snd.wnd = syn.header.window.scaled(WindowScale::ZERO);
         connection.snd.max_wnd = connection.snd.wnd;
         let window = super::initial_window(cx.tunables.recv_buffer);
-        connection.rcv = RecvSequence::new(irs + 1, window);
+        connection.receiver.begin(irs, window);
         connection.recovery = Recovery::new(iss);
         connection.agree(cx, handshake);
         if let Some(option) = renewed {
@@ -125,10 +124,10 @@ impl Connection {
     /// The text of the SYN, as much of it as there is room for: the application can read it.
     pub fn take_syn_text(&mut self, cx: &mut Context<'_>, syn: &RxSegment<'_>) {
         self.ledger.tally.on_segment(syn, cx.tick);
-        let take = syn.payload.len().min(self.rcv.wnd());
+        let take = syn.payload.len().min(self.receiver.seq().wnd());
         if take > 0 {
             let advance = self.cold(cx).recv.append(syn.payload, 0, take);
-            self.rcv.nxt += advance;
+            self.receiver.advance(advance);
             self.ledger.tally.bytes_received += u64::from(advance);
             self.flags.set(Flags::SYN_DATA);
             self.signals.raise(Signals::READABLE);
@@ -157,9 +156,8 @@ impl Connection {
             self.flags.clear(Flags::SACK);
         }
         if options.window_scale.is_none() {
-            (self.send_scale, self.recv_scale) = (WindowScale::ZERO, WindowScale::ZERO);
-            // A window that was rounded up to a unit of the scale may be beyond the buffer by less.
-            self.flags.set(Flags::OVERPROMISED);
+            self.send_scale = WindowScale::ZERO;
+            self.receiver.withdraw_scale();
         }
         self.flags.set(Flags::RETRANSMIT);
     }

@@ -4,7 +4,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
 use crate::send::AckPlace;
-use crate::tunables::{MissingTimestamps, ReceiveWindow, RstInCloseWait, RstInWindow, SynInWindow};
+use crate::tunables::{MissingTimestamps, RstInCloseWait, RstInWindow, SynInWindow};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -72,19 +72,7 @@ impl Connection {
     /// First, continued: does any of it lie in the window?
     fn check_sequence(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         let (seq, len) = (seg.header.seq, seg.len());
-        let (nxt, edge) = (self.rcv.nxt, self.rcv.edge);
-        let acceptable = if len == 0 {
-            seq == nxt || seq.in_window(nxt, self.rcv.wnd()) || self.is_late_ack(seg)
-        } else if nxt == edge {
-            // RFC 9293 3.10.7.4: "If the RCV.WND is zero, no segments will be acceptable, but
-            // special allowance should be made to accept valid ACKs, URGs, and RSTs." The text
-            // is refused where it would be taken.
-            seq == nxt
-        } else {
-            // The table of 3.10.7.4 asks whether the first or last number lies in the window; a
-            // segment that spans all of it overlaps it as well.
-            seq.before(edge) && (seq + len).after(nxt)
-        };
+        let acceptable = self.receiver.accepts(seq, len) || len == 0 && self.is_late_ack(seg);
         if acceptable || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
         }
@@ -111,6 +99,7 @@ impl Connection {
         // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should
         // be sent in reply"
         self.acknowledge_refused(cx, seg);
+        let nxt = self.receiver.nxt();
         let old = seq.before(nxt) && (seq + len).at_or_before(nxt);
         if old {
             self.note_duplicate(cx, seg.text_seq(), seg.text_seq() + seg.payload.len());
@@ -125,8 +114,8 @@ impl Connection {
     fn is_late_ack(&self, seg: &RxSegment<'_>) -> bool {
         let seq = seg.header.seq;
         seg.header.flags.intersection(TcpFlags::RST | TcpFlags::ACK) == TcpFlags::ACK
-            && seq.at_or_after(self.rcv.last_ack)
-            && seq.before(self.rcv.nxt)
+            && seq.at_or_after(self.receiver.seq().last_ack)
+            && seq.before(self.receiver.nxt())
     }
 
     /// A new acknowledgment from before RCV.NXT: what a peer sends who believes that the window ended
@@ -135,9 +124,9 @@ impl Connection {
     /// no farther back than rounding may hide, or a probe reaches.
     fn is_behind_rounding(&self, seg: &RxSegment<'_>) -> bool {
         let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
-        let unit = 1 << self.recv_scale.get();
+        let unit = 1 << self.receiver.scale().get();
         let hidden = if self.flags.has(Flags::PERSIST) { unit } else { unit - 1 };
-        bare && seg.header.seq.in_window(self.rcv.nxt - hidden, hidden)
+        bare && seg.header.seq.in_window(self.receiver.nxt() - hidden, hidden)
             && seg.header.flags.contains(TcpFlags::ACK)
             && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
@@ -149,7 +138,7 @@ impl Connection {
         let judged = TcpFlags::SYN | TcpFlags::RST | TcpFlags::ACK | TcpFlags::FIN;
         matches!(self.state, State::Closing | State::LastAck)
             && header.flags.intersection(judged) == TcpFlags::FIN | TcpFlags::ACK
-            && header.seq + seg.len() == self.rcv.nxt
+            && header.seq + seg.len() == self.receiver.nxt()
             && matches!(self.snd.judge_ack(header.ack), AckPlace::New(_))
     }
 
@@ -159,7 +148,7 @@ impl Connection {
     /// this stream, either.
     #[cold]
     fn on_fin_again(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
-        self.owe_ack();
+        self.receiver.owe_ack();
         let step = self.check_ack(cx, seg);
         if !matches!(self.state, State::TimeWait | State::Closed) {
             return step;
@@ -167,9 +156,9 @@ impl Connection {
         // The record is over, and somebody else is to answer for it.
         let ack = Reply {
             seq: self.snd.max,
-            ack: self.rcv.nxt,
+            ack: self.receiver.nxt(),
             flags: TcpFlags::ACK,
-            window: self.rcv.raw_window(self.recv_scale),
+            window: self.receiver.raw_window(),
             timestamps: self.own_timestamps(cx),
         };
         Done(Verdict::Reply(ack, DropReason::OldData))
@@ -180,7 +169,7 @@ impl Connection {
     fn is_simultaneous_syn_ack(&self, seg: &RxSegment<'_>) -> bool {
         self.state == State::SynReceived
             && seg.header.flags.contains(TcpFlags::SYN | TcpFlags::ACK)
-            && seg.header.seq + 1 == self.rcv.nxt
+            && seg.header.seq + 1 == self.receiver.nxt()
             // What our SYN brought beside itself was not taken.
             && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
     }
@@ -190,13 +179,13 @@ impl Connection {
         if !seg.header.flags.contains(TcpFlags::RST) {
             return Continue(());
         }
-        if seg.header.seq.before(self.rcv.nxt) {
+        if seg.header.seq.before(self.receiver.nxt()) {
             // Some of its text lies in the window. RFC 5961 3.2: "If the RST bit is set and the
             // sequence number is outside the current receive window, silently drop the segment."
             return Done(Verdict::Drop(DropReason::ResetOutsideWindow));
         }
         let any = cx.tunables.rst_in_window == RstInWindow::Any;
-        if seg.header.seq != self.rcv.nxt && !any {
+        if seg.header.seq != self.receiver.nxt() && !any {
             // RFC 5961 3.2: "If the RST bit is set and the sequence number does not exactly match
             // the next expected sequence value, yet is within the current receive window
             // (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an acknowledgment (challenge
@@ -268,17 +257,14 @@ impl Connection {
     }
 
     fn judge_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
-        if seg.header.flags.contains(TcpFlags::FIN) && !self.flags.has(Flags::FIN_RECEIVED) {
-            let end = seg.header.seq + (seg.len() - 1);
-            // A FIN beyond the window goes with the text in front of it: it will come again.
-            if end.at_or_after(self.rcv.nxt) && end.at_or_before(self.rcv.edge) {
-                let ahead = end.offset_from(self.rcv.nxt);
-                self.cold(cx).recv.note_fin(ahead);
-                if ahead > 0 && seg.payload.is_empty() {
-                    // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
-                    // out-of-order segment arrives." With text, the text was answered.
-                    self.owe_duplicate();
-                }
+        if seg.header.flags.contains(TcpFlags::FIN)
+            && let Some(ahead) = self.receiver.place_of_fin(seg.header.seq + (seg.len() - 1))
+        {
+            self.cold(cx).recv.note_fin(ahead);
+            if ahead > 0 && seg.payload.is_empty() {
+                // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
+                // out-of-order segment arrives." With text, the text was answered.
+                self.receiver.owe_duplicate();
             }
         }
         let due = self.cold.as_mut().is_some_and(|cold| cold.recv.take_fin());
@@ -289,16 +275,8 @@ impl Connection {
 
     /// The peer's FIN is the next number in sequence.
     fn on_fin(&mut self, cx: &mut Context<'_>) {
-        // RFC 9293 3.10.7.4: "advance RCV.NXT over the FIN, and send an acknowledgment for the
-        // FIN"
-        self.rcv.nxt += 1;
-        self.rcv.edge = self.rcv.edge.later(self.rcv.nxt);
-        if cx.tunables.recv_window == ReceiveWindow::FullSegments {
-            // The FIN takes no room: the window is as large as before, and so is that of TIME-WAIT.
-            self.rcv.edge = self.judge_whole_edge(cx.tunables);
-        }
-        self.flags.set(Flags::FIN_RECEIVED);
-        self.owe_ack();
+        let bounds = self.window_bounds();
+        self.receiver.on_fin(&bounds, cx.tunables);
         self.signals.raise(Signals::READABLE);
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
@@ -317,7 +295,7 @@ impl Connection {
         if seg.is_empty() || syn || !self.may_come_again(seg) {
             self.challenge(cx);
         } else {
-            self.owe_ack();
+            self.receiver.owe_ack();
         }
     }
 
@@ -327,10 +305,10 @@ impl Connection {
     fn may_come_again(&self, seg: &RxSegment<'_>) -> bool {
         let fin = 1;
         let received = self.ledger.tally.bytes_received + fin;
-        let window = self.most_window().max(UNSCALED);
+        let window = self.receiver.most_window(&self.window_bounds()).max(UNSCALED);
         let reach = u64::from(window).min(received);
-        u64::from(self.rcv.nxt.offset_from(seg.header.seq)) <= reach
-            || seg.header.seq.in_window(self.rcv.nxt, self.rcv.wnd() + window)
+        u64::from(self.receiver.nxt().offset_from(seg.header.seq)) <= reach
+            || seg.header.seq.in_window(self.receiver.nxt(), self.receiver.seq().wnd() + window)
     }
 
     /// Sends a challenge acknowledgment, unless too many went out: several in quick succession, so
@@ -343,7 +321,7 @@ impl Connection {
             cx.counters.challenge_acks_skipped += 1;
             return;
         }
-        self.owe_ack();
+        self.receiver.owe_ack();
         cx.counters.challenge_acks += 1;
     }
 
@@ -364,7 +342,7 @@ impl Connection {
             // SEG.TSval is copied to TS.Recent; otherwise, it is ignored."
             let newer = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() >= 0;
             let idle = cx.tick.millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS;
-            if (newer || idle) && seg.header.seq.at_or_before(self.rcv.last_ack) {
+            if (newer || idle) && seg.header.seq.at_or_before(self.receiver.seq().last_ack) {
                 self.stamps.recent = stamps.val;
                 self.stamps.recent_at = cx.tick;
             }

@@ -39,17 +39,18 @@ impl Connection {
         if self.state == State::SynSent {
             return Ok(());
         }
-        if self.rcv.nxt.after(self.rcv.edge) {
+        let (receiver, rcv) = (&self.receiver, self.receiver.seq());
+        if rcv.nxt.after(rcv.edge) {
             return Err("RCV.NXT lies beyond the announced edge");
         }
-        if self.rcv.last_ack.after(self.rcv.nxt) {
+        if rcv.last_ack.after(rcv.nxt) {
             return Err("what was acknowledged lies beyond RCV.NXT");
         }
-        let buffer = u64::from(self.recv_size.max(self.most_window()));
+        let buffer = u64::from(receiver.size().max(receiver.most_window(&self.window_bounds())));
         // The peer's FIN takes a number and no room, and a window may be rounded up.
-        let most = buffer + u64::from(self.recv_unit());
-        let promised = self.flags.has(Flags::OVERPROMISED);
-        if !promised && u64::from(self.rcv.wnd()) + u64::from(self.unread()) > most {
+        let most = buffer + u64::from(receiver.unit());
+        let promised = receiver.is_overpromised();
+        if !promised && u64::from(rcv.wnd()) + u64::from(self.unread()) > most {
             return Err("window and unread text exceed the receive buffer");
         }
         Ok(())

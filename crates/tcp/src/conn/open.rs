@@ -8,7 +8,7 @@ use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 use super::{Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
 use crate::cc::NewReno;
 use crate::recovery::Recovery;
-use crate::recv::RecvSequence;
+use crate::recv::Receiver;
 use crate::send::{AckPlace, RttEstimator, SendSequence};
 use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
@@ -69,7 +69,7 @@ impl Connection {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.flags.set(Flags::SYN);
         let scale_limit = SocketOptions::default().scale_limit(cx.tunables);
-        connection.recv_scale = recv_scale(cx.tunables, scale_limit);
+        connection.receiver.set_scale(recv_scale(cx.tunables, scale_limit));
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
@@ -84,7 +84,7 @@ impl Connection {
         let mut connection = Self::build(cx, &handshake.open, State::Established);
         let (irs, iss) = (handshake.irs, handshake.open.iss);
         connection.snd = SendSequence::new(iss + 1, irs);
-        connection.rcv = RecvSequence::new(irs + 1, initial_window(cx.tunables.recv_buffer));
+        connection.receiver.begin(irs, initial_window(cx.tunables.recv_buffer));
         connection.recovery = Recovery::new(iss);
         connection.agree(cx, handshake);
         match handshake.round_trip {
@@ -104,7 +104,7 @@ impl Connection {
     pub(super) fn agree(&mut self, cx: &Context<'_>, handshake: &Handshake) {
         if let Some((send_scale, recv_scale)) = handshake.scales {
             self.send_scale = send_scale;
-            self.recv_scale = recv_scale;
+            self.receiver.set_scale(recv_scale);
         }
         if let Some(recent) = handshake.ts_recent {
             self.flags.set(Flags::TIMESTAMPS);
@@ -119,7 +119,7 @@ impl Connection {
 
     /// Takes what was set on its listener, the window that the SYN-ACK announced included.
     pub fn inherit(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
-        self.rcv.edge = self.rcv.nxt + initial_window(options.recv_limit(cx.tunables)).get();
+        self.receiver.set_first_window(initial_window(options.recv_limit(cx.tunables)));
         self.set_options(cx, options);
     }
 
@@ -150,26 +150,21 @@ impl Connection {
             state,
             signals: Signals::default(),
             flags: Flags::default(),
-            recv_scale: WindowScale::ZERO,
             send_scale: WindowScale::ZERO,
             snd: SendSequence::new(open.iss, SeqNum::new(0)),
-            rcv: RecvSequence::new(SeqNum::new(0), WindowSize::default()),
+            receiver: Receiver::new(cx.tunables.recv_buffer, open.mss.get()),
             stamps: Stamps { offset: open.timestamp_offset, ..Stamps::default() },
             mss: open.mss.get(),
-            advertised_mss: open.mss.get(),
             acked_size: 0,
             cc: NewReno::new(u32::from(open.mss.get())),
             recovery: Recovery::new(open.iss),
             rtt: RttEstimator::new(cx.tunables),
             small_end: open.iss,
-            acks_owed: 0,
-            unacked_segs: 0,
             attempts: 0,
             keep_alive_probes: 0,
             closed: None,
             soft_error: None,
             send_size: cx.tunables.send_buffer,
-            recv_size: cx.tunables.recv_buffer,
             text_sent: cx.tick,
             challenges: cx.tick,
             timers: Timers::default(),
@@ -234,7 +229,7 @@ impl Connection {
     #[cold]
     fn queue_with_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         let len = seg.payload.len();
-        let text = self.clip(seg, len);
+        let text = self.receiver.clip(seg, len);
         let limit = usize::from(cx.tunables.max_out_of_order);
         let recv = &mut self.cold(cx).recv;
         if text.take > 0 {
@@ -250,10 +245,10 @@ impl Connection {
     pub(super) fn take_queued(&mut self) {
         let Some(cold) = self.cold.as_mut().filter(|cold| cold.recv.has_held()) else { return };
         let advance = cold.recv.append(Payload::Borrowed(&[]), 0, 0);
-        self.rcv.nxt += advance;
+        self.receiver.advance(advance);
         self.ledger.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
-        self.owe_ack();
+        self.receiver.owe_ack();
     }
 
     /// Our SYN is acknowledged: RFC 9293 3.10.7.3, "If SND.UNA > ISS (our SYN has been ACKed),
@@ -263,7 +258,7 @@ impl Connection {
         self.establish();
         let delay = cx.tunables.handshake_ack_delay;
         if delay.is_zero() || self.acks_at_once() {
-            self.owe_ack();
+            self.receiver.owe_ack();
         } else {
             self.timers.delay_ack(cx.now, delay);
         }
@@ -280,7 +275,7 @@ impl Connection {
     fn take_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         let header = &seg.header;
         let irs = header.seq;
-        self.rcv = RecvSequence::new(irs + 1, self.unscaled_window());
+        self.receiver.begin(irs, self.unscaled_window());
         self.snd.wl1 = irs;
         self.snd.wl2 = self.snd.una;
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
@@ -299,7 +294,7 @@ impl Connection {
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
         match options.window_scale.filter(|_| cx.tunables.window_scaling) {
             Some(scale) => self.send_scale = scale,
-            None => self.recv_scale = WindowScale::ZERO,
+            None => self.receiver.set_scale(WindowScale::ZERO),
         }
         match options.timestamps.filter(|_| self.flags.has(Flags::TIMESTAMPS)) {
             Some(stamps) => {
@@ -324,7 +319,7 @@ impl Connection {
         let mss = full.saturating_sub(options).max(1);
         self.mss = mss;
         self.cc = NewReno::new(u32::from(mss));
-        self.recv_size = self.in_full_segments(self.recv_size, tunables);
+        self.receiver.round_size(self.in_full_segments(self.receiver.size(), tunables));
     }
 
     /// A receive buffer of `octets`, rounded up to whole segments if that is the rule, and it holds

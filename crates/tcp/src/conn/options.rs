@@ -143,7 +143,7 @@ impl Connection {
         self.set_send_size(options.send_size.unwrap_or(cx.tunables.send_buffer));
         self.set_recv_size(cx, options.recv_size(cx.tunables));
         if self.is_before_syn() {
-            self.recv_scale = recv_scale(cx.tunables, options.scale_limit(cx.tunables));
+            self.receiver.set_scale(recv_scale(cx.tunables, options.scale_limit(cx.tunables)));
         }
         if options.keep_alive != self.keep_alive() {
             self.set_keep_alive(cx, options.keep_alive);
@@ -152,7 +152,7 @@ impl Connection {
         }
         self.set_cork(cx, options.cork);
         if self.acks_at_once() && self.timers.delays_ack() {
-            self.owe_ack();
+            self.receiver.owe_ack();
         }
     }
 
@@ -164,7 +164,7 @@ impl Connection {
     fn limit_mss(&mut self, most: Option<u16>, least: u16) {
         if let Some(most) = most.map(|most| most.max(least)) {
             self.mss = self.mss.min(most);
-            self.advertised_mss = self.advertised_mss.min(most);
+            self.receiver.limit_mss(most);
         }
     }
 
@@ -245,10 +245,15 @@ impl Connection {
         self.particulars()?.unsent_low_water
     }
 
-    /// The most octets that are announced at once.
+    /// The most octets that are announced at once; `u32::MAX` if the application did not say.
+    #[inline]
+    pub(super) fn window_clamp(&self) -> u32 {
+        self.particulars().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
+    }
+
+    /// The most octets that buffer and application let us announce at once.
     pub(super) fn recv_limit(&self) -> u32 {
-        let clamp = self.particulars().and_then(|set| set.window_clamp);
-        self.recv_size.min(clamp.unwrap_or(u32::MAX))
+        self.receiver.limit(self.window_clamp())
     }
 
     pub(super) fn acks_at_once(&self) -> bool {

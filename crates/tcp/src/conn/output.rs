@@ -145,7 +145,7 @@ impl Connection {
     #[inline]
     pub fn may_transmit(&self) -> bool {
         !matches!(self.state, State::Closed | State::TimeWait)
-            && (self.acks_owed > 0
+            && (self.receiver.owes_ack()
                 || self.flags.has_any(Flags::DUE)
                 || self.has_unsent()
                 || self.owes_window_update())
@@ -248,7 +248,7 @@ impl Connection {
         if self.flags.has(Flags::KEEP_ALIVE_NOW) {
             return Some(Plan::KeepAlive);
         }
-        (self.acks_owed > 0 || self.owes_window_update()).then_some(Plan::Ack)
+        (self.receiver.owes_ack() || self.owes_window_update()).then_some(Plan::Ack)
     }
 
     /// What goes behind a SYN-ACK that is not acknowledged, as long as it was not lost. Afterwards it
@@ -363,7 +363,7 @@ impl Connection {
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
         outgoing.window = if answers {
-            WindowSize::new(self.rcv.wnd()).to_raw(WindowScale::ZERO)
+            WindowSize::new(self.receiver.seq().wnd()).to_raw(WindowScale::ZERO)
         } else {
             outgoing.ack = SeqNum::new(0);
             self.unscaled_window().to_raw(WindowScale::ZERO)
@@ -392,8 +392,8 @@ impl Connection {
             (cx.tunables.window_scaling, cx.tunables.sack)
         };
         Opening {
-            mss: Mss::new(self.advertised_mss),
-            window_scale: scaling.then_some(self.recv_scale),
+            mss: Mss::new(self.receiver.advertised_mss()),
+            window_scale: scaling.then_some(self.receiver.scale()),
             sack_permitted,
             fast_open: None,
         }
@@ -478,20 +478,17 @@ impl Connection {
     fn make_header(&mut self, cx: &Context<'_>, head: Head, sack: Option<SackBlocks>) -> Outgoing {
         let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
-        self.unacked_segs = 0;
         if self.state != State::SynSent {
-            self.rcv.edge = self.announced_edge(cx.tunables);
-            self.rcv.last_ack = self.rcv.nxt;
+            let bounds = self.window_bounds();
+            self.receiver.announce(&bounds, cx.tunables);
         }
-        if sack.is_none_or(|blocks| !blocks.is_empty()) {
-            self.acks_owed = self.acks_owed.saturating_sub(1);
-        }
+        self.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
         let urgent = self.urgent_pointer(seq);
         Outgoing {
             seq,
-            ack: self.rcv.nxt,
+            ack: self.receiver.nxt(),
             flags: if urgent > 0 { flags | TcpFlags::URG } else { flags },
-            window: self.rcv.raw_window(self.recv_scale),
+            window: self.receiver.raw_window(),
             urgent,
             gso_size,
             timestamps: self.own_timestamps(cx),
@@ -522,24 +519,10 @@ impl Connection {
             if let Some(duplicate) = cold.duplicate.take() {
                 blocks.push(duplicate);
             }
-            cold.recv.sack_blocks(self.rcv.nxt, fitting as usize, &mut blocks);
+            cold.recv.sack_blocks(self.receiver.nxt(), fitting as usize, &mut blocks);
         }
         // Without text there is never more room: nothing is left to be told of it.
         (text > 0 || !blocks.is_empty()).then_some(blocks)
-    }
-}
-
-/// Acknowledgments to send.
-impl Connection {
-    /// What was received is to be acknowledged now; one acknowledgment serves for all of a burst.
-    pub(super) fn owe_ack(&mut self) {
-        self.acks_owed = self.acks_owed.max(1);
-    }
-
-    /// Text out of order is acknowledged segment by segment: the sender counts the duplicates
-    /// (RFC 5681 3.2), and a burst that was merged into one would hide a loss from it.
-    pub(super) fn owe_duplicate(&mut self) {
-        self.acks_owed = self.acks_owed.saturating_add(1);
     }
 }
 
@@ -595,7 +578,7 @@ impl Connection {
 
     /// Window scaling was negotiated (only asked while opening).
     pub(super) fn scaling(&self) -> bool {
-        self.recv_scale != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
+        self.receiver.scale() != WindowScale::ZERO || self.send_scale != WindowScale::ZERO
     }
 }
 

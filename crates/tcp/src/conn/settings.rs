@@ -75,23 +75,18 @@ impl Connection {
         self.tell_room();
     }
 
-    /// Octets that may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A window that was announced is not taken back; before the
-    /// SYN was sent, the window scale follows. What was rounded up to full segments when their size
-    /// became known stays so; another size is taken as it is.
+    /// Octets that may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A window
+    /// that was announced is not taken back; before the SYN was sent, the window scale follows. What was
+    /// rounded up to full segments when their size became known stays so; another size is taken as it is.
     pub fn set_recv_size(&mut self, cx: &Context<'_>, octets: u32) {
         let octets = octets.min(1 << 30);
         let is_known = self.state != State::SynSent;
-        if is_known && self.in_full_segments(octets, cx.tunables) == self.recv_size {
+        if is_known && self.in_full_segments(octets, cx.tunables) == self.receiver.size() {
             return;
         }
-        if octets < self.recv_size {
-            // RFC 9293 3.8.6: "A TCP receiver SHOULD NOT shrink the window, i.e., move the right
-            // window edge to the left (SHLD-14)": what it admits is taken, beyond the new size.
-            self.flags.set(Flags::OVERPROMISED);
-        }
-        self.recv_size = octets;
+        self.receiver.set_size(octets);
         if self.is_before_syn() {
-            self.recv_scale = super::open::recv_scale(cx.tunables, self.recv_limit());
+            self.receiver.set_scale(super::open::recv_scale(cx.tunables, self.recv_limit()));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Sixth and seventh: urgent data and the segment's text (RFC 9293 3.10.7.4).
 
+use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
-use whimbrel_wire::{RawWindow, SeqNum};
 
 use super::{Connection, Flags, Read, Signals, State};
 use crate::budget::Pressure;
 use crate::context::ColdPool;
 use crate::recv::{Held, Text};
-use crate::tunables::{ReceiveWindow, TextAfterShutdown};
+use crate::tunables::TextAfterShutdown;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, Payload, RxSegment, Tunables};
 
@@ -28,7 +28,7 @@ impl Connection {
         let end = seg.header.seq + u32::from(seg.header.urgent);
         // RFC 9293 3.10.7.4: "RCV.UP <- max(RCV.UP,SEG.UP), and signal the user that the remote
         // side has urgent data if the urgent pointer (RCV.UP) is in advance of the data consumed".
-        let consumed = self.rcv.nxt - self.unread();
+        let consumed = self.receiver.nxt() - self.unread();
         if end.after(consumed) {
             let ahead = end.offset_from(consumed);
             if self.cold(cx).recv.note_urgent(ahead) {
@@ -55,11 +55,11 @@ impl Connection {
             // remote side. Ignore the segment text."
             _ => return Continue(()),
         }
-        let (seq, text) = (seg.text_seq(), self.clip(seg, len));
+        let (seq, text) = (seg.text_seq(), self.receiver.clip(seg, len));
         if text.take == 0 {
             // A probe of a closed window, or text before it.
             self.note_duplicate(cx, seq, seq + text.skip);
-            self.owe_ack();
+            self.receiver.owe_ack();
             return Continue(());
         }
         if self.flags.has_any(Flags::UNHEARD)
@@ -73,11 +73,11 @@ impl Connection {
             return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
         }
         // RFC 2883 4.2: "the first D-SACK block reports the first duplicate sub-segment."
-        let ahead = (seq + text.skip).offset_from(self.rcv.nxt);
+        let ahead = (seq + text.skip).offset_from(self.receiver.nxt());
         if text.skip > 0 {
             self.note_duplicate(cx, seq, seq + text.skip);
         } else if let Some((from, to)) = self.overlap(ahead, text) {
-            self.note_duplicate(cx, self.rcv.nxt + from, self.rcv.nxt + to);
+            self.note_duplicate(cx, self.receiver.nxt() + from, self.receiver.nxt() + to);
         }
         if cx.pool.budget.pressure() >= Pressure::Tight {
             self.judge_memory(cx, text, ahead)?;
@@ -101,17 +101,6 @@ impl Connection {
         (resets && self.state != State::Established).then_some(CloseReason::Reset)
     }
 
-    /// The part of the text that lies in the window: from RCV.NXT to the right edge.
-    pub(super) fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
-        let seq = seg.text_seq();
-        let skip = if seq.before(self.rcv.nxt) { self.rcv.nxt.offset_from(seq) } else { 0 };
-        if skip >= len {
-            return Text { skip: len, take: 0 };
-        }
-        let room = self.rcv.edge.offset_from(seq + skip);
-        Text { skip, take: (len - skip).min(room) }
-    }
-
     fn take_in_order(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, text: Text) {
         let cold = self.cold(cx);
         let had_held = cold.recv.has_held();
@@ -123,18 +112,18 @@ impl Connection {
             }
             _ => cold.recv.append(seg.payload, text.skip, text.take),
         };
-        self.rcv.nxt += advance;
+        self.receiver.advance(advance);
         self.ledger.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
-        self.unacked_segs = self.unacked_segs.saturating_add(seg.meta.segs);
+        let unacked = self.receiver.count_segs(seg.meta.segs);
         // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
         // fills in all or part of a gap in the sequence space." Text that did not fit is
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
         let (every, delay) = (u16::from(cx.tunables.ack_every), cx.tunables.delayed_ack);
         let at_once = self.acks_at_once() || delay.is_zero();
-        if had_held || clipped || self.unacked_segs >= every || at_once {
-            self.owe_ack();
+        if had_held || clipped || unacked >= every || at_once {
+            self.receiver.owe_ack();
         } else {
             self.timers.delay_ack(cx.now, delay);
         }
@@ -155,7 +144,7 @@ impl Connection {
         }
         // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
         // order segment arrives."
-        self.owe_duplicate();
+        self.receiver.owe_duplicate();
         match held {
             Held::Kept => {
                 cx.counters.out_of_order += 1;
@@ -186,7 +175,7 @@ impl Connection {
         }
         match self.closed {
             // The peer's stream is complete, whatever ended the connection.
-            _ if self.flags.has(Flags::FIN_RECEIVED) => Read::End,
+            _ if self.receiver.fin_received() => Read::End,
             Some(reason) => Read::Closed(reason),
             None => Read::Pending,
         }
@@ -213,90 +202,16 @@ impl Connection {
         }
     }
 
-    /// The right edge to announce now, if it moves by `least` octets.
-    pub(super) fn judge_edge(&self, least: u32) -> SeqNum {
-        self.rcv.judge_edge(self.recv_room(), self.most_window(), least)
-    }
-
-    /// The right edge that the next segment announces.
-    #[inline(always)]
-    pub(super) fn announced_edge(&self, tunables: &Tunables) -> SeqNum {
-        match tunables.recv_window {
-            ReceiveWindow::FullSegments => self.judge_whole_edge(tunables),
-            ReceiveWindow::Rfc9293 => self.judge_edge(self.least_step(tunables)),
-        }
-    }
-
-    /// The edge, moved so that the window is all that is free of the buffer, rounded up to the unit of
-    /// the field that tells of it: each octet less would be a unit less in the field. What the field
-    /// cannot tell of is taken all the same.
-    #[cold]
-    pub(super) fn judge_whole_edge(&self, tunables: &Tunables) -> SeqNum {
-        let edge = self.judge_edge(self.least_step(tunables));
-        let unit = self.recv_unit();
-        let room = self.recv_room();
-        let free = match room == self.most_window() && !self.is_pinched() {
-            true => self.recv_limit().saturating_sub(self.unread()).max(room),
-            false => room,
-        };
-        let whole = self.rcv.nxt + free.next_multiple_of(unit);
-        let is_moving = edge.at_or_after(self.rcv.nxt + room);
-        if is_moving && whole.after(edge) { whole } else { edge }
-    }
-
-    /// The octets that one in the window field stands for.
-    pub(super) fn recv_unit(&self) -> u32 {
-        RawWindow::new(1).scaled(self.recv_scale).get()
-    }
-
-    /// The octets that the peer may be told are free.
-    fn recv_room(&self) -> u32 {
-        let most = self.most_window();
-        let size = if self.is_pinched() { most } else { self.recv_size.max(most) };
-        size.saturating_sub(self.unread()).min(most)
-    }
-
-    /// The largest window that may be announced: what buffer and application admit, and no more than
-    /// the field can tell of (RFC 7323 2.3), because an edge beyond it would never be announced, and
-    /// forever be news. At least two of the field's units: a buffer that is smaller, because the
-    /// scale was chosen for one that it may come to be, would otherwise be announced as closed.
-    pub(super) fn most_window(&self) -> u32 {
-        let [unit, field] =
-            [1, u16::MAX].map(|raw| RawWindow::new(raw).scaled(self.recv_scale).get());
-        let limit = if self.is_pinched() { self.pinched_window() } else { u32::MAX };
-        field.min(self.recv_limit()).min(limit).max(2 * unit)
-    }
-
-    /// By how much the window grows at least when an acknowledgment can carry the news.
-    fn least_step(&self, tunables: &Tunables) -> u32 {
-        let mss = u32::from(self.mss);
-        match tunables.recv_window {
-            ReceiveWindow::FullSegments if self.recv_room() >= mss.min(self.recv_size / 4) => 1,
-            ReceiveWindow::FullSegments | ReceiveWindow::Rfc9293 => mss,
-        }
-    }
-
     /// Whether reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
     #[inline]
     pub(super) fn owes_window_update(&self) -> bool {
-        // While plenty is announced, the acknowledgment of what the peer sends next will carry
-        // the update; below half of the buffer it might be waiting for it. Half of what a SYN can
-        // announce is plenty, too, else each handshake would end with an update: unless the peer's
-        // segments are longer, and it waits until it can send a whole one.
-        let announced = self.rcv.wnd();
-        announced < PLENTY.max(u32::from(self.advertised_mss)) && self.judge_update(announced)
+        self.receiver.may_owe_update() && self.judge_update()
     }
 
-    fn judge_update(&self, announced: u32) -> bool {
-        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
-            return false;
-        }
-        let mss = u32::from(self.mss);
-        let edge = self.judge_edge(mss);
-        let half = self.most_window() / 2;
-        let step = edge.offset_from(self.rcv.edge);
-        step > 0 && announced < half && (step >= 2 * mss || step >= half)
+    fn judge_update(&self) -> bool {
+        matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
+            && self.receiver.owes_update(&self.window_bounds())
     }
 }
 
@@ -308,6 +223,3 @@ fn short<'a>(payload: &Payload<'a>, text: Text) -> Option<&'a [u8]> {
     let octets = octets.get(from..from + text.take as usize)?;
     (octets.len() <= ColdPool::SHORT).then_some(octets)
 }
-
-/// Octets: half of the window that every SYN can announce.
-const PLENTY: u32 = 32_768;

@@ -75,7 +75,7 @@ impl Connection {
     pub fn on_deadline(&mut self, cx: &mut Context<'_>) {
         if self.timers.ack <= cx.now {
             self.timers.stop_ack();
-            self.owe_ack();
+            self.receiver.owe_ack();
             cx.counters.delayed_acks += 1;
         }
         if self.timers.retransmission <= cx.now {

@@ -113,10 +113,10 @@ fn without_window_scaling_no_window_beyond_its_field_is_kept_or_told_of() {
     let mut pair = Pair::established(&tunables);
     for which in [Which::Client, Which::Server] {
         assert!(pair.poll(which).is_none(), "{which:?} has nothing to say");
-        assert_eq!(pair.side(which).connection.rcv.wnd(), 65_535);
+        assert_eq!(pair.side(which).connection.recv_sequence().wnd(), 65_535);
     }
     pair.write(Which::Client, &pattern(100));
     pair.run_until_quiet();
     assert_eq!(pair.server.received.len(), 100);
-    assert!(pair.server.connection.rcv.wnd() <= 65_535);
+    assert!(pair.server.connection.recv_sequence().wnd() <= 65_535);
 }

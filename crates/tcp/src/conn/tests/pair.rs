@@ -220,7 +220,7 @@ impl Pair {
     pub(super) fn bare(&mut self, which: Which) -> Flying {
         let now = self.now;
         let header = self.side(which).with(now, |connection, cx| {
-            connection.owe_ack();
+            connection.receiver.owe_ack();
             let outgoing = connection.poll_transmit(cx, 0, &mut Slices::new());
             let (local, remote) = (connection.local_port(), connection.remote_port());
             outgoing.expect("an acknowledgment").header(local, remote)

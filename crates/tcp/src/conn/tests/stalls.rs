@@ -18,9 +18,7 @@ fn skip_a_gigabyte(pair: &mut Pair) {
         *number += FAR;
     }
     client.snd.wl2 += FAR;
-    for number in [&mut server.rcv.nxt, &mut server.rcv.edge, &mut server.rcv.last_ack] {
-        *number += FAR;
-    }
+    server.receiver.skip(FAR);
     server.snd.wl1 += FAR;
 }
 
@@ -231,10 +229,9 @@ fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
 fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_room_for() {
     // In units of 8 octets the server's last 7 octets of window look like none.
     let mut pair = Pair::established(&Tunables::default());
-    let edge = pair.server.connection.rcv.nxt + 7;
     pair.write(Which::Client, b"seven..");
     let lost = pair.poll(Which::Client).expect("text");
-    pair.server.connection.rcv.edge = edge;
+    pair.server.connection.receiver.set_first_window(WindowSize::new(7));
     answer_with_a_window_of(&mut pair, 0, Duration::from_secs(2));
     let probe = pair.poll(Which::Client).expect("a probe");
     assert_eq!((probe.header.seq, &probe.text), (lost.header.seq, &lost.text));

@@ -9,10 +9,14 @@ use crate::tunables::ReceiveWindow;
 fn a_large_buffer_is_not_announced_before_anything_came() {
     let mut pair = Pair::established(&Tunables::default());
     assert_eq!(pair.server.counters.out_segs, 0, "the handshake is played, and nothing follows");
-    assert_eq!(pair.server.connection.rcv.wnd(), 65_535);
+    assert_eq!(pair.server.connection.recv_sequence().wnd(), 65_535);
     pair.write(Which::Client, &[7; 3_000]);
     pair.run_until_quiet();
-    assert_eq!(pair.server.connection.rcv.wnd(), 256 << 10, "the acknowledgment announces it");
+    assert_eq!(
+        pair.server.connection.recv_sequence().wnd(),
+        256 << 10,
+        "the acknowledgment announces it"
+    );
 }
 
 #[test]
@@ -20,11 +24,11 @@ fn a_window_of_full_segments_is_rounded_up_and_follows_each_octet() {
     let recv_window = ReceiveWindow::FullSegments;
     let tunables = Tunables { recv_buffer: 65_536, recv_window, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
-    assert_eq!(pair.client.connection.recv_size, 45 * 1_460);
-    assert_eq!(pair.server.connection.recv_size, 45 * 1_460);
+    assert_eq!(pair.client.connection.receiver.size(), 45 * 1_460);
+    assert_eq!(pair.server.connection.receiver.size(), 45 * 1_460);
     pair.write(Which::Client, b"one");
     pair.run_until_quiet();
-    let acked = &pair.server.connection.rcv;
+    let acked = pair.server.connection.recv_sequence();
     let in_units = (45_u32 * 1_460).next_multiple_of(8);
     assert_eq!(acked.wnd(), in_units, "169 octets more than the SYN-ACK said");
 }
@@ -37,7 +41,7 @@ fn a_window_of_full_segments_stays_so_whatever_else_is_set() {
     let now = pair.now;
     let options = SocketOptions { nagle: Nagle::Off, ..SocketOptions::default() };
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
-    assert_eq!(pair.server.connection.recv_size, 45 * 1_460);
+    assert_eq!(pair.server.connection.receiver.size(), 45 * 1_460);
 }
 
 #[test]
@@ -48,10 +52,10 @@ fn a_size_that_is_set_when_segments_are_known_is_not_rounded_up() {
     let now = pair.now;
     let mut options = SocketOptions { recv_size: Some(100_000), ..SocketOptions::default() };
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
-    assert_eq!(pair.server.connection.recv_size, 100_000);
+    assert_eq!(pair.server.connection.receiver.size(), 100_000);
     options.nagle = Nagle::Off;
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
-    assert_eq!(pair.server.connection.recv_size, 100_000);
+    assert_eq!(pair.server.connection.receiver.size(), 100_000);
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn a_buffer_is_rounded_up_to_what_any_may_have_and_not_if_it_holds_no_segment() 
     for (recv_buffer, expected) in [(1_460, 1_460), (1_461, 2_920), (1_000, 1_000)] {
         let tunables = Tunables { recv_buffer, recv_window, ..Tunables::default() };
         let pair = Pair::established(&tunables);
-        assert_eq!(pair.server.connection.recv_size, expected);
+        assert_eq!(pair.server.connection.receiver.size(), expected);
     }
     let tunables = Tunables {
         recv_buffer: 65_536,
@@ -68,7 +72,7 @@ fn a_buffer_is_rounded_up_to_what_any_may_have_and_not_if_it_holds_no_segment() 
         recv_window,
         ..Tunables::default()
     };
-    assert_eq!(Pair::established(&tunables).server.connection.recv_size, 65_600);
+    assert_eq!(Pair::established(&tunables).server.connection.receiver.size(), 65_600);
 }
 
 #[test]
@@ -83,10 +87,10 @@ fn a_window_of_full_segments_is_rounded_up_to_its_unit_and_shrinks_by_what_is_no
         pair.write(Which::Client, b"x");
         pair.run_until_quiet();
         let server = &pair.server.connection;
-        let field = u32::from(server.rcv.raw_window(server.recv_scale).get());
+        let field = u32::from(server.receiver.raw_window().get());
         assert_eq!(field, (45 * 1_460 - sent).div_ceil(64), "{sent} octets are there");
         // The edge never lies a whole unit beyond what the buffer admits.
-        assert!(server.rcv.wnd() < 45 * 1_460 - sent + 64, "{sent} octets are there");
+        assert!(server.recv_sequence().wnd() < 45 * 1_460 - sent + 64, "{sent} octets are there");
     }
 }
 
@@ -96,8 +100,8 @@ fn by_the_rfc_a_window_does_not_grow_by_less_than_a_segment() {
     let mut pair = Pair::established(&tunables);
     pair.write(Which::Client, b"one");
     pair.run_until_quiet();
-    let acked = &pair.server.connection.rcv;
-    assert_eq!((acked.wnd(), pair.server.connection.recv_size), (65_535 - 3, 65_536));
+    let acked = pair.server.connection.recv_sequence();
+    assert_eq!((acked.wnd(), pair.server.connection.receiver.size()), (65_535 - 3, 65_536));
 }
 
 #[test]
@@ -106,24 +110,27 @@ fn a_buffer_made_smaller_takes_what_was_announced_and_then_announces_less() {
     pair.server.reads = false;
     let (now, most) = (pair.now, 4_096);
     pair.server.with(now, |connection, cx| connection.set_recv_size(cx, most));
-    let edge = pair.server.connection.rcv.edge;
+    let edge = pair.server.connection.recv_sequence().edge;
     let octets = pattern(60_000);
     assert_eq!(pair.write(Which::Client, &octets), octets.len());
     pair.run_until_quiet();
     assert_eq!(pair.server.connection.unread(), 60_000, "RFC 9293 3.8.6: nothing was taken back");
-    assert_eq!(pair.server.connection.rcv.edge, edge);
+    assert_eq!(pair.server.connection.recv_sequence().edge, edge);
     let now = pair.now;
     pair.server.drain(now);
     pair.server.reads = true;
     pair.write(Which::Client, &octets);
     for _ in 0..1_000 {
         pair.run_for(std::time::Duration::from_millis(100));
-        let window = pair.server.connection.rcv.wnd();
-        assert!(window <= most.max(edge.offset_from(pair.server.connection.rcv.nxt)), "{window}");
+        let window = pair.server.connection.recv_sequence().wnd();
+        assert!(
+            window <= most.max(edge.offset_from(pair.server.connection.recv_sequence().nxt)),
+            "{window}"
+        );
         if pair.server.received.len() == 120_000 {
             break;
         }
     }
     assert!(pair.server.received[60_000..] == octets);
-    assert!(pair.server.connection.rcv.wnd() <= most);
+    assert!(pair.server.connection.recv_sequence().wnd() <= most);
 }
