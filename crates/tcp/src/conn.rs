@@ -23,34 +23,36 @@ mod snapshot;
 mod tally;
 mod text;
 mod timers;
-mod urgent;
+mod write;
 
 use alloc::boxed::Box;
 
 use whimbrel_base::Tick;
+use whimbrel_wire::Address;
 use whimbrel_wire::tcp::SackBlock;
-use whimbrel_wire::{Address, SeqNum, WindowScale};
 
 use crate::Context;
-use crate::cc::NewReno;
 use crate::context::ColdPool;
-use crate::recovery::Recovery;
+use crate::flags::flags;
 use crate::recv::{Receiver, RecvBuffer, RecvSequence, WindowBounds};
-use crate::send::{RttEstimator, SendBuffer, SendSequence};
+use crate::send::{RttEstimator, SendBounds, SendBuffer, SendSequence, Sender};
 use crate::verdict::CloseReason;
 
 pub use attempt::Attempt;
-pub use close::{Remains, WriteClosed};
+pub use close::Remains;
 pub use fast_open::FastSyn;
 use icmp::TooBig;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, Particulars, SocketOptions};
 pub use output::{Opening, Outgoing, RareOptions};
-pub use settings::{Cork, KeepAlive, Nagle};
+pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
 pub use tally::{Ledger, Limit, Tally};
 pub use timers::Timers;
+pub use write::WriteClosed;
+
+pub use crate::send::{Cork, Nagle};
 
 /// The states of RFC 9293 3.3.2 that a connection can be in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -123,32 +125,14 @@ pub struct Connection {
     state: State,
     signals: Signals,
     flags: Flags,
-    send_scale: WindowScale,
-    snd: SendSequence,
+    sender: Sender,
     receiver: Receiver,
     stamps: Stamps,
-    /// Octets of text in a full segment: the peer's MSS or the path's, less our options.
-    mss: u16,
-    /// The most text that one acknowledgment took, up to a full segment: at least as much arrived
-    /// in one (RFC 5927 7.2's maxsizeacked, without headers).
-    acked_size: u16,
-    // Sent by.
-    cc: NewReno,
-    recovery: Recovery,
-    rtt: RttEstimator,
-    /// One past the last segment that was smaller than `mss` (Minshall).
-    small_end: SeqNum,
-    /// How often the retransmission timer ran out in a row: retransmissions without progress, or
-    /// unanswered probes of a closed window.
-    attempts: u8,
     /// Unanswered keep-alive probes in a row.
     keep_alive_probes: u8,
     closed: Option<CloseReason>,
     /// What routers last reported, unless data was acknowledged since.
     soft_error: Option<SoftError>,
-    send_size: u32,
-    /// When text was last sent.
-    text_sent: Tick,
     /// When as many challenge acknowledgments as ever may go out at once.
     challenges: Tick,
     timers: Timers,
@@ -157,7 +141,9 @@ pub struct Connection {
 }
 
 /// The half of a connection that exists while something is buffered.
+// In this order: a pointer to it is one to its send buffer, which is asked for at each step.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Cold {
     send: SendBuffer,
     recv: RecvBuffer,
@@ -201,92 +187,38 @@ struct Stamps {
     recent_at: Tick,
 }
 
-/// Facts about a connection, one bit each.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Flags(u32);
+flags! {
+    /// Facts about a connection.
+    Flags {
+        /// Timestamps were negotiated.
+        TIMESTAMPS = 0,
+        /// SACK was negotiated.
+        SACK = 1,
+        /// The application let go: nobody will read.
+        ORPHAN = 2,
+        /// The application said that it will read no more, and holds the connection.
+        DEAF = 3,
+        /// The connection is probed when it is silent.
+        KEEP_ALIVE = 4,
+        /// TS.Recent is a former connection's, of the same 4-tuple.
+        SUCCEEDS = 6,
+        /// Our SYN asks for a Fast Open cookie or brings one, and was not answered.
+        FAST_OPEN = 7,
+        /// The connection began with the peer's SYN, whose Fast Open cookie was valid, and our own is not
+        /// acknowledged.
+        EARLY = 8,
+        /// A SYN brought text: ours, once it is sent and unless it is refused, or the peer's.
+        SYN_DATA = 9,
+        /// Memory was short when the connection began, or when text came last: it gets little room.
+        PINCHED = 10,
+    }
+}
 
 impl Flags {
-    /// Segments that are not full wait, whatever Nagle's algorithm says.
-    const CORK: Self = Self(1);
-    /// Timestamps were negotiated.
-    const TIMESTAMPS: Self = Self(1 << 1);
-    /// SACK was negotiated.
-    const SACK: Self = Self(1 << 2);
-    /// Nagle's algorithm is off.
-    const NO_DELAY: Self = Self(1 << 3);
-    /// The application closed its direction: FIN follows the last octet, and is not
-    /// acknowledged.
-    const FIN_QUEUED: Self = Self(1 << 4);
-    /// Our FIN was sent at least once.
-    const FIN_SENT: Self = Self(1 << 5);
-    /// The application let go: nobody will read.
-    const ORPHAN: Self = Self(1 << 6);
-    /// The segment at SND.UNA is to be sent again.
-    const RETRANSMIT: Self = Self(1 << 7);
-    /// The peer's closed window is to be probed.
-    const PROBE: Self = Self(1 << 8);
-    /// The application was refused room and waits for it.
-    const WANTS_ROOM: Self = Self(1 << 9);
-    /// The connection is probed when it is silent.
-    const KEEP_ALIVE: Self = Self(1 << 10);
-    /// A keep-alive probe is to be sent.
-    const KEEP_ALIVE_NOW: Self = Self(1 << 11);
-    /// Our SYN is not acknowledged; it is to be sent while SND.NXT stands on it.
-    const SYN: Self = Self(1 << 12);
-    /// The retransmission timer probes a closed window rather than resending.
-    const PERSIST: Self = Self(1 << 14);
-    /// The retransmission timer sends the SYN again without a loss: our reset went ahead of it.
-    const ASK_AGAIN: Self = Self(1 << 16);
-    /// TS.Recent is a former connection's, of the same 4-tuple.
-    const SUCCEEDS: Self = Self(1 << 17);
-    /// Our SYN asks for a Fast Open cookie or brings one, and was not answered.
-    const FAST_OPEN: Self = Self(1 << 18);
-    /// The connection began with the peer's SYN, whose Fast Open cookie was valid, and our own is not
-    /// acknowledged.
-    const EARLY: Self = Self(1 << 19);
-    /// A SYN brought text: ours, once it is sent and unless it is refused, or the peer's.
-    const SYN_DATA: Self = Self(1 << 20);
-    /// FIN does not ride on text.
-    const FIN_APART: Self = Self(1 << 21);
-    /// Memory was short when the connection began, or when text came last: it gets little room.
-    const PINCHED: Self = Self(1 << 22);
-
-    /// The application said that it will read no more, and holds the connection.
-    const DEAF: Self = Self(1 << 23);
-
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
     /// Those with which nobody will read what comes.
     const UNHEARD: Self = Self(Self::ORPHAN.0 | Self::DEAF.0);
-    /// Those that ask for a segment.
-    const DUE: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::KEEP_ALIVE_NOW.0);
-
-    #[inline]
-    const fn has(self, flag: Self) -> bool {
-        self.0 & flag.0 != 0
-    }
-
-    #[inline]
-    const fn has_any(self, flags: Self) -> bool {
-        self.0 & flags.0 != 0
-    }
-
-    #[inline]
-    const fn set(&mut self, flag: Self) {
-        self.0 |= flag.0;
-    }
-
-    #[inline]
-    fn clear(&mut self, flag: Self) {
-        self.0 &= !flag.0;
-    }
-
-    #[inline]
-    fn take(&mut self, flag: Self) -> bool {
-        let had = self.has(flag);
-        self.clear(flag);
-        had
-    }
 }
 
 /// What the application reads next.
@@ -358,7 +290,7 @@ impl Connection {
 
     /// The send sequence variables.
     pub const fn send_sequence(&self) -> &SendSequence {
-        &self.snd
+        self.sender.seq()
     }
 
     /// The receive sequence variables.
@@ -368,17 +300,17 @@ impl Connection {
 
     /// The round-trip estimate.
     pub const fn rtt(&self) -> &RttEstimator {
-        &self.rtt
+        self.sender.rtt()
     }
 
     /// cwnd, octets.
     pub const fn cwnd(&self) -> u32 {
-        self.cc.cwnd
+        self.sender.cwnd()
     }
 
     /// Octets of text in a full segment.
     pub const fn mss(&self) -> u16 {
-        self.mss
+        self.sender.mss()
     }
 
     /// Octets in the send buffer, acknowledged ones excluded.
@@ -391,14 +323,28 @@ impl Connection {
         self.cold.as_ref().map_or(0, |cold| cold.recv.unread())
     }
 
+    /// What waits to be acknowledged, if anything does.
+    #[inline]
+    fn text(&self) -> Option<&SendBuffer> {
+        self.cold.as_deref().map(|cold| &cold.send)
+    }
+
+    /// What bounds the text that waits beside the size of the send buffer.
+    #[inline]
+    fn send_bounds(&self) -> SendBounds {
+        let is_pinched = self.is_pinched();
+        SendBounds { is_pinched, unsent_low_water: self.unsent_low_water() }
+    }
+
     /// What bounds the window beside the size of the receive buffer.
     #[inline]
     fn window_bounds(&self) -> WindowBounds {
+        let (clamp, is_pinched) = (self.window_clamp(), self.is_pinched());
         WindowBounds {
             unread: self.unread(),
-            clamp: self.window_clamp(),
-            pinched: self.is_pinched().then(|| self.pinched_window()),
-            mss: u32::from(self.mss),
+            most: if is_pinched { clamp.min(self.pinched_window()) } else { clamp },
+            is_pinched,
+            mss: u32::from(self.sender.mss()),
         }
     }
 }

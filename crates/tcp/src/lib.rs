@@ -18,6 +18,7 @@ pub mod cc;
 pub mod conn;
 pub mod context;
 pub mod counters;
+mod flags;
 pub mod recovery;
 pub mod recv;
 pub mod segment;

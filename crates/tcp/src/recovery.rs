@@ -25,7 +25,7 @@ enum Phase {
 
 /// What a duplicate or partial acknowledgment calls for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Remedy {
+pub enum RecoveryAction {
     /// Nothing.
     Wait,
     /// Send the segment at SND.UNA again.
@@ -88,26 +88,32 @@ impl Recovery {
     }
 
     /// A duplicate acknowledgment of `una` arrived, `max` being the highest number sent.
-    pub fn on_duplicate(&mut self, cc: &mut NewReno, una: SeqNum, at: Flight) -> Remedy {
+    pub fn on_duplicate(&mut self, cc: &mut NewReno, una: SeqNum, at: Flight) -> RecoveryAction {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
             Phase::FastRecovery => {
                 // RFC 5681 3.2 step 4: "For each additional duplicate ACK received (after the third),
                 // cwnd MUST be incremented by SMSS."
                 cc.cwnd = cc.cwnd.saturating_add(at.mss);
-                Remedy::Wait
+                RecoveryAction::Wait
             }
             // RFC 6582 3.2 step 2: "the Cumulative Acknowledgment field covers more than recover"
             Phase::Open if u32::from(self.dup_acks) == DUP_THRESH && una.after(self.recover) => {
                 self.enter(cc, at)
             }
-            Phase::Open | Phase::AfterTimeout => Remedy::Wait,
+            Phase::Open | Phase::AfterTimeout => RecoveryAction::Wait,
         }
     }
 
     /// An acknowledgment of `una` names `sacked` octets beyond it as held: what several duplicates
     /// would have told may have come in this one (some were lost, or merged by a device).
-    pub fn on_sacked(&mut self, cc: &mut NewReno, una: SeqNum, sacked: u32, at: Flight) -> Remedy {
+    pub fn on_sacked(
+        &mut self,
+        cc: &mut NewReno,
+        una: SeqNum,
+        sacked: u32,
+        at: Flight,
+    ) -> RecoveryAction {
         self.sacked =
             self.sacked.max(sacked.div_ceil(at.mss.max(1)).min(u32::from(u16::MAX)) as u16);
         // RFC 6675 4, IsLost: true when "more than (DupThresh - 1) * SMSS bytes with sequence
@@ -115,21 +121,27 @@ impl Recovery {
         let lost = sacked > (DUP_THRESH - 1) * at.mss;
         // RFC 6675 5.1: after a time-out no recovery begins until what was out then is acknowledged.
         if self.phase != Phase::Open || !lost || una.before(self.recover) {
-            return Remedy::Wait;
+            return RecoveryAction::Wait;
         }
         self.enter(cc, at)
     }
 
-    fn enter(&mut self, cc: &mut NewReno, at: Flight) -> Remedy {
+    fn enter(&mut self, cc: &mut NewReno, at: Flight) -> RecoveryAction {
         self.phase = Phase::FastRecovery;
         self.recover = at.max;
         let ssthresh = cc.on_loss(at.octets, at.mss);
         cc.cwnd = ssthresh + DUP_THRESH * at.mss;
-        Remedy::Retransmit
+        RecoveryAction::Retransmit
     }
 
     /// New data up to `ack` was acknowledged, `acked` octets of it; afterwards `at` is in flight.
-    pub fn on_new_ack(&mut self, cc: &mut NewReno, ack: SeqNum, acked: u32, at: Flight) -> Remedy {
+    pub fn on_new_ack(
+        &mut self,
+        cc: &mut NewReno,
+        ack: SeqNum,
+        acked: u32,
+        at: Flight,
+    ) -> RecoveryAction {
         (self.dup_acks, self.sacked) = (0, 0);
         match self.phase {
             Phase::Open => {
@@ -162,10 +174,10 @@ impl Recovery {
                 if acked >= at.mss {
                     cc.cwnd += at.mss;
                 }
-                return Remedy::Retransmit;
+                return RecoveryAction::Retransmit;
             }
         }
-        Remedy::Wait
+        RecoveryAction::Wait
     }
 
     /// The retransmission timer ran out; `first` if it did so for the first time for this data.

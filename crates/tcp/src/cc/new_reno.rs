@@ -1,5 +1,7 @@
 //! Slow start and congestion avoidance (RFC 5681), the initial window of RFC 6928.
 
+use super::initial_cwnd;
+
 /// The congestion window and its threshold, octets.
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno {
@@ -12,10 +14,8 @@ pub struct NewReno {
 impl NewReno {
     /// The window of a fresh connection.
     pub fn new(mss: u32) -> Self {
-        // RFC 6928 2: "min (10*MSS, max (2*MSS, 14600))"
-        let cwnd = (10 * mss).min((2 * mss).max(14_600));
         // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
-        Self { cwnd, ssthresh: u32::MAX }
+        Self { cwnd: initial_cwnd(mss), ssthresh: u32::MAX }
     }
 
     /// `acked` octets of new data were acknowledged outside recovery.

@@ -73,21 +73,7 @@ impl Connection {
     /// What such a connection may announce, bytes: enough for a sender to hear of losses by
     /// duplicate acknowledgments.
     pub(super) fn pinched_window(&self) -> u32 {
-        Budget::PINCHED_SEGMENTS * u32::from(self.mss)
-    }
-
-    /// What may wait to be acknowledged, bytes; little while memory is short.
-    #[inline]
-    pub(super) fn send_limit(&self) -> u32 {
-        if self.is_pinched() { self.pinched_send() } else { self.send_size }
-    }
-
-    #[cold]
-    fn pinched_send(&self) -> u32 {
-        // RFC 6928 2: "the upper bound for the initial window will be min (10*MSS, max (2*MSS,
-        // 14600))".
-        let mss = u32::from(self.mss);
-        self.send_size.min((10 * mss).min((2 * mss).max(14_600)))
+        Budget::PINCHED_SEGMENTS * u32::from(self.sender.mss())
     }
 
     /// Text arrives `ahead` octets beyond RCV.NXT while memory is short. What is held stays, named or

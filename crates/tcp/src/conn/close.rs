@@ -1,6 +1,5 @@
 //! How a connection ends: by FIN in both directions, by reset, or because nobody answers.
 
-use bytes::Bytes;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{RawWindow, SeqNum, WindowScale};
 
@@ -8,42 +7,8 @@ use super::{Connection, Flags, Signals, State};
 use crate::Context;
 use crate::verdict::{CloseReason, Reply};
 
-/// Why nothing can be written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WriteClosed;
-
 /// What the application does.
 impl Connection {
-    /// Takes from the front of `data` what there is room for. Less than all of it: a
-    /// [`Signals::WRITABLE`] follows.
-    pub fn write(&mut self, cx: &mut Context<'_>, data: &mut Bytes) -> Result<usize, WriteClosed> {
-        let open = matches!(
-            self.state,
-            State::SynSent | State::SynReceived | State::Established | State::CloseWait
-        );
-        if !open || self.flags.has(Flags::FIN_QUEUED) {
-            return Err(WriteClosed);
-        }
-        self.judge_pinch(cx);
-        let room = self.send_room() as usize;
-        let take = room.min(data.len());
-        if take < data.len() {
-            self.flags.set(Flags::WANTS_ROOM);
-        }
-        if take > 0 {
-            if self.snd.max == self.snd.una && self.send_queued() == 0 {
-                self.restart_after_idle(cx);
-            }
-            let piece = data.split_to(take);
-            self.cold(cx).send.push(piece);
-            self.watch_for_stall(cx);
-            if let Some(cold) = self.cold.as_mut().filter(|cold| cold.may_differ()) {
-                cold.account(cx);
-            }
-        }
-        Ok(take)
-    }
-
     /// Sends FIN after what was written; reading goes on (RFC 9293 3.10.4).
     pub fn shutdown(&mut self, cx: &mut Context<'_>) {
         match self.state {
@@ -53,10 +18,7 @@ impl Connection {
             State::CloseWait => self.state = State::LastAck,
             _ => return,
         }
-        self.flags.set(Flags::FIN_QUEUED);
-        if !cx.tunables.fin_with_text {
-            self.flags.set(Flags::FIN_APART);
-        }
+        self.sender.queue_fin(cx.tunables);
         self.watch_for_stall(cx);
     }
 
@@ -118,44 +80,13 @@ impl Connection {
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait => Some(Reply {
-                seq: self.bare_number(),
+                seq: self.sender.bare_number(),
                 ack: self.receiver.nxt(),
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 window: RawWindow::new(0),
                 timestamps: self.own_timestamps(cx),
             }),
             _ => None,
-        }
-    }
-
-    /// Octets of send buffer that are free.
-    pub fn send_room(&self) -> u32 {
-        let free = self.send_limit().saturating_sub(self.send_queued());
-        match self.unsent_low_water() {
-            Some(most) => free.min(most.saturating_sub(self.unsent())),
-            None => free,
-        }
-    }
-
-    /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
-    /// none was sent for long.
-    pub(super) fn restart_after_idle(&mut self, cx: &Context<'_>) {
-        let idle = cx.tick.millis_since(self.text_sent);
-        // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
-        // the TCP has not sent data in an interval exceeding the retransmission timeout."
-        if idle > 0
-            && cx.tunables.slow_start_after_idle
-            && u64::from(idle) * 1_000 > self.rtt.rto_micros(cx.tunables)
-        {
-            self.cc.restart(u32::from(self.mss));
-        }
-    }
-
-    /// With nothing in flight only the persist timer finds out that a window opened.
-    pub(super) fn watch_for_stall(&mut self, cx: &Context<'_>) {
-        let watched = self.flags.has(Flags::PERSIST) || self.is_stalled();
-        if watched && self.snd.max == self.snd.una && !self.flags.has(Flags::SYN) {
-            self.rearm_retransmission(cx);
         }
     }
 }
@@ -184,9 +115,7 @@ impl Connection {
         self.timers.stop_all();
         self.signals.raise(Signals::CLOSED);
         self.receiver.owe_nothing();
-        for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::FIN_QUEUED] {
-            self.flags.clear(flag);
-        }
+        self.sender.finish();
         if let Some(cold) = self.cold.as_mut() {
             cold.send.clear();
             cold.recv.end();
@@ -204,7 +133,7 @@ impl Connection {
     /// What a TIME-WAIT record keeps of this connection.
     pub fn remains(&self) -> Remains {
         Remains {
-            snd_nxt: self.snd.max,
+            snd_nxt: self.sender.seq().max,
             rcv_nxt: self.receiver.nxt(),
             window: self.receiver.raw_window(),
             scale: self.receiver.scale(),

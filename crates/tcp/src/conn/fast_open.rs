@@ -15,8 +15,6 @@ use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpOptions};
 use whimbrel_wire::{Mss, WindowScale};
 
 use super::{Connection, Flags, Handshake, KeepAlive, Signals, State};
-use crate::recovery::Recovery;
-use crate::send::SendSequence;
 use crate::{Context, RxSegment, Slices};
 
 /// What a SYN brings of Fast Open.
@@ -46,19 +44,14 @@ impl Connection {
             return 0;
         };
         // As Linux: whatever the options take, there is room for them.
-        u32::from(syn.mss.get().min(self.mss)).saturating_sub(TcpOptions::MAX_LEN as u32)
+        u32::from(syn.mss.get().min(self.sender.mss())).saturating_sub(TcpOptions::MAX_LEN as u32)
     }
 
     /// The option of the SYN that is made, and its text. The first SYN alone has either: a middlebox
     /// may have swallowed it for that (RFC 7413 4.2.2).
     #[cold]
-    pub(super) fn take_fast_syn(
-        &mut self,
-        cx: &Context<'_>,
-        syn: FastSyn,
-        slices: &mut Slices,
-    ) -> Option<FastOpen> {
-        let first = self.snd.max == self.snd.una;
+    pub(super) fn take_fast_syn(&mut self, syn: FastSyn, slices: &mut Slices) -> Option<FastOpen> {
+        let first = self.sender.is_idle();
         let room = self.syn_room();
         let cold = self.cold.as_mut()?;
         cold.fast_syn = None;
@@ -71,8 +64,6 @@ impl Connection {
         }
         if slices.octets() > 0 {
             self.flags.set(Flags::SYN_DATA);
-            self.small_end = self.snd.una + 1 + slices.octets();
-            self.text_sent = cx.tick;
         }
         Some(syn.option)
     }
@@ -81,11 +72,9 @@ impl Connection {
     // RFC 7413 4.2.2: the client should send unacknowledged data again with the handshake's last
     // segment. It says nothing of congestion.
     pub(super) fn on_syn_text_judged(&mut self) {
-        if self.snd.una != self.snd.max {
+        if !self.sender.is_idle() {
             self.flags.clear(Flags::SYN_DATA);
-            self.snd.nxt = self.snd.una;
-            self.small_end = self.snd.una;
-            self.rtt.stop_timing();
+            self.sender.on_syn_text_refused();
         }
     }
 }
@@ -102,17 +91,12 @@ impl Connection {
         renewed: Option<FastOpen>,
     ) -> Self {
         let mut connection = Self::build(cx, &handshake.open, State::SynReceived);
-        let (irs, iss) = (handshake.irs, handshake.open.iss);
-        connection.flags.set(Flags::SYN);
+        let irs = handshake.irs;
         connection.flags.set(Flags::EARLY);
-        connection.snd = SendSequence::new(iss, irs);
-        // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
-        // be scaled."
-        connection.snd.wnd = syn.header.window.scaled(WindowScale::ZERO);
-        connection.snd.max_wnd = connection.snd.wnd;
+        connection.sender.queue_syn();
+        connection.sender.on_syn(irs, syn.header.window);
         let window = super::initial_window(cx.tunables.recv_buffer);
         connection.receiver.begin(irs, window);
-        connection.recovery = Recovery::new(iss);
         connection.agree(cx, handshake);
         if let Some(option) = renewed {
             let mss = handshake.peer_mss;
@@ -142,7 +126,7 @@ impl Connection {
         self.flags.has(Flags::EARLY)
             && flags.is_syn()
             && !flags.intersects(others)
-            && seg.header.seq == self.snd.wl1
+            && seg.header.seq == self.sender.seq().wl1
     }
 
     /// It did: the SYN-ACK was lost or is late. Options that the SYN no longer has are withdrawn, as
@@ -156,10 +140,10 @@ impl Connection {
             self.flags.clear(Flags::SACK);
         }
         if options.window_scale.is_none() {
-            self.send_scale = WindowScale::ZERO;
+            self.sender.set_scale(WindowScale::ZERO);
             self.receiver.withdraw_scale();
         }
-        self.flags.set(Flags::RETRANSMIT);
+        self.sender.retransmit();
     }
 
     /// Our SYN is acknowledged.
@@ -177,7 +161,7 @@ impl Connection {
     /// Whether a handshake of Fast Open is under way.
     #[inline]
     pub const fn is_fast_opening(&self) -> bool {
-        self.flags.has_any(Flags::FAST_OPENING)
+        self.flags.has(Flags::FAST_OPENING)
     }
 
     /// Whether text of a SYN arrived: of the peer's, or of ours, which is on its way until somebody

@@ -96,8 +96,8 @@ impl Connection {
         // message is within the range SND.UNA =< SEG.SEQ < SND.NXT". SND.NXT may have gone back:
         // SND.MAX it is. A bare acknowledgment stands at SND.MAX itself, and may be undeliverable,
         // but neither too big nor refused by whoever is to have sent no SYN yet.
-        let beyond = seq.offset_from(self.snd.una);
-        let sent = self.snd.max.offset_from(self.snd.una);
+        let beyond = seq.offset_from(self.sender.seq().una);
+        let sent = self.sender.flight().octets;
         let bare = self.is_synchronized() && !matches!(error, IcmpError::TooBig { .. });
         if beyond > sent || beyond == sent && !bare {
             cx.counters.icmp_out_of_window += 1;
@@ -162,13 +162,15 @@ impl Connection {
         // RFC 5927 7.2: "the ICMP error message cannot be legitimate if it claims to have been
         // triggered by a packet larger than the largest packet we have so far sent for this
         // connection." What is in flight is at least as much as any segment of it.
-        if mss >= self.mss || self.flight().octets <= u32::from(mss) {
+        if mss >= self.sender.mss() || self.sender.flight().octets <= u32::from(mss) {
             return IcmpVerdict::Ignored;
         }
         // RFC 5927 7.2: "If claimedmtu is equal to or larger than maxsizeacked, TCP is supposed to be
         // at the Initial Path-MTU Discovery stage, and thus the ICMP 'Packet Too Big' error message
         // is honored immediately." And "if nsegrto is greater than or equal to MAXSEGRTO", which is 1.
-        if mss >= self.acked_size || (self.attempts > 0 && self.stands_first(&said)) {
+        if mss >= self.sender.acked_size()
+            || (self.sender.attempts() > 0 && self.stands_first(&said))
+        {
             return self.on_path_mtu(cx, said.mtu);
         }
         let Some(cold) = self.cold.as_mut() else { return IcmpVerdict::Ignored };
@@ -185,7 +187,7 @@ impl Connection {
 
     /// Whether the segment quoted is the one that waits for its acknowledgment the longest.
     fn stands_first(&self, said: &TooBig) -> bool {
-        said.seq.offset_from(self.snd.una) < u32::from(self.mss)
+        said.seq.offset_from(self.sender.seq().una) < u32::from(self.sender.mss())
     }
 
     /// What the path is said to carry and not believed to, octets of an IP packet.
@@ -215,9 +217,8 @@ impl Connection {
             cold.too_big = None;
         }
         let mss = self.mss_for_mtu(said.mtu, cx.tunables);
-        if mss < self.mss {
-            self.mss = mss;
-            self.acked_size = self.acked_size.min(mss);
+        if mss < self.sender.mss() {
+            self.sender.lower_mss(mss);
             cx.counters.path_mtu_lowered += 1;
         }
     }
@@ -242,8 +243,7 @@ impl Connection {
 
     fn is_synchronized(&self) -> bool {
         // RFC 9293 3.10.4 calls it FIN-WAIT-1 once our FIN is sent.
-        !matches!(self.state, State::SynSent | State::SynReceived)
-            || self.flags.has(Flags::FIN_SENT)
+        !matches!(self.state, State::SynSent | State::SynReceived) || self.sender.fin_sent()
     }
 
     fn note_soft_error(&mut self, cx: &mut Context<'_>, error: SoftError) -> IcmpVerdict {
@@ -260,25 +260,13 @@ impl Connection {
     /// brings one, and a second of the same size changes nothing here.
     pub fn on_path_mtu(&mut self, cx: &mut Context<'_>, mtu: u16) -> IcmpVerdict {
         let mss = self.mss_for_mtu(mtu, cx.tunables);
-        if mss >= self.mss || matches!(self.state, State::Closed | State::TimeWait) {
+        if mss >= self.sender.mss() || matches!(self.state, State::Closed | State::TimeWait) {
             return IcmpVerdict::Ignored;
         }
-        self.mss = mss;
         cx.counters.path_mtu_lowered += 1;
-        let flight = self.flight();
-        // Segments that together fit the new size were not too big.
-        if flight.octets > u32::from(mss) && !self.flags.has(Flags::SYN) {
-            // The loss says nothing of congestion: cwnd stays.
-            self.recovery.on_path_mtu(flight);
-            self.rtt.stop_timing();
-            self.snd.nxt = self.snd.una;
-            // The small segment that Nagle's algorithm would wait for is among the lost.
-            self.small_end = self.snd.una;
-            self.flags.set(Flags::RETRANSMIT);
-        }
-        if flight.octets > u32::from(mss) && self.state == State::SynSent {
+        if self.sender.on_path_mtu(mss) && self.state == State::SynSent {
             // It was the SYN, for its text (RFC 7413): it goes again at once, without.
-            self.snd.nxt = self.snd.una;
+            self.sender.go_back();
         }
         IcmpVerdict::Lowered
     }

@@ -4,7 +4,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
 use crate::send::AckPlace;
-use crate::tunables::{MissingTimestamps, RstInCloseWait, RstInWindow, SynInWindow};
+use crate::tunables::{MissingTimestamps, ReceiveWindow, RstInCloseWait, RstInWindow, SynInWindow};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -125,10 +125,10 @@ impl Connection {
     fn is_behind_rounding(&self, seg: &RxSegment<'_>) -> bool {
         let bare = seg.is_empty() && seg.header.flags.intersection(TcpFlags::RST) == TcpFlags::NONE;
         let unit = 1 << self.receiver.scale().get();
-        let hidden = if self.flags.has(Flags::PERSIST) { unit } else { unit - 1 };
+        let hidden = if self.sender.is_persisting() { unit } else { unit - 1 };
         bare && seg.header.seq.in_window(self.receiver.nxt() - hidden, hidden)
             && seg.header.flags.contains(TcpFlags::ACK)
-            && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
+            && matches!(self.sender.seq().judge_ack(seg.header.ack), AckPlace::New(_))
     }
 
     /// Both sides have closed, and the peer's FIN comes again with a new acknowledgment: that is how
@@ -139,7 +139,7 @@ impl Connection {
         matches!(self.state, State::Closing | State::LastAck)
             && header.flags.intersection(judged) == TcpFlags::FIN | TcpFlags::ACK
             && header.seq + seg.len() == self.receiver.nxt()
-            && matches!(self.snd.judge_ack(header.ack), AckPlace::New(_))
+            && matches!(self.sender.seq().judge_ack(header.ack), AckPlace::New(_))
     }
 
     /// It lies before the window: RFC 9293 3.10.7.4 would have it answered and not looked at, so that
@@ -155,7 +155,7 @@ impl Connection {
         }
         // The record is over, and somebody else is to answer for it.
         let ack = Reply {
-            seq: self.snd.max,
+            seq: self.sender.seq().max,
             ack: self.receiver.nxt(),
             flags: TcpFlags::ACK,
             window: self.receiver.raw_window(),
@@ -171,7 +171,7 @@ impl Connection {
             && seg.header.flags.contains(TcpFlags::SYN | TcpFlags::ACK)
             && seg.header.seq + 1 == self.receiver.nxt()
             // What our SYN brought beside itself was not taken.
-            && matches!(self.snd.judge_ack(seg.header.ack), AckPlace::New(_))
+            && matches!(self.sender.seq().judge_ack(seg.header.ack), AckPlace::New(_))
     }
 
     /// Second: RST (RFC 5961 3.2).
@@ -275,8 +275,12 @@ impl Connection {
 
     /// The peer's FIN is the next number in sequence.
     fn on_fin(&mut self, cx: &mut Context<'_>) {
-        let bounds = self.window_bounds();
-        self.receiver.on_fin(&bounds, cx.tunables);
+        self.receiver.on_fin();
+        if cx.tunables.recv_window == ReceiveWindow::FullSegments {
+            // The FIN takes no room: the window is as large as before, and so is that of TIME-WAIT.
+            let bounds = self.window_bounds();
+            self.receiver.open_whole(&bounds, cx.tunables);
+        }
         self.signals.raise(Signals::READABLE);
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,

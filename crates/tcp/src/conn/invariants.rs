@@ -3,7 +3,7 @@
 
 use whimbrel_base::Instant;
 
-use super::{Connection, Flags, State};
+use super::{Connection, State};
 
 impl Connection {
     /// Whether everything that must hold does; if not, what does not. `max_text` is that of
@@ -23,13 +23,13 @@ impl Connection {
     }
 
     fn check_send_space(&self) -> Result<(), &'static str> {
-        let snd = &self.snd;
+        let snd = self.sender.seq();
         if snd.una.after(snd.nxt) || snd.nxt.after(snd.max) {
             return Err("SND.UNA =< SND.NXT =< SND.MAX does not hold");
         }
         let over = matches!(self.state, State::Closed | State::TimeWait);
-        let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
-        if !over && snd.max.after(self.text_end() + fin) {
+        let fin = u32::from(self.sender.fin_queued());
+        if !over && snd.max.after(self.sender.text_end(self.text()) + fin) {
             return Err("SND.MAX lies beyond what there is to send");
         }
         Ok(())
@@ -71,13 +71,13 @@ impl Connection {
         if self.closed.is_some() {
             return Err("a reason to be over without being over");
         }
-        if self.timers.asks_again() || self.wants_transmit(max_text) {
+        if self.timers.rto_is_armed() || self.wants_transmit(max_text) {
             return Ok(());
         }
-        if self.snd.una != self.snd.max {
+        if !self.sender.is_idle() {
             return Err("something is unacknowledged and no timer will send it again");
         }
-        if self.has_unsent() {
+        if self.sender.has_unsent(self.text()) {
             return Err("something is unsent and nothing will send it");
         }
         Ok(())

@@ -6,10 +6,8 @@ use whimbrel_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
-use crate::cc::NewReno;
-use crate::recovery::Recovery;
 use crate::recv::Receiver;
-use crate::send::{AckPlace, RttEstimator, SendSequence};
+use crate::send::{AckPlace, Sender};
 use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
 use crate::{Context, Payload, RxSegment, Tunables};
@@ -67,7 +65,7 @@ impl Connection {
     /// Opens actively: the SYN is the first thing it wants to transmit.
     pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
-        connection.flags.set(Flags::SYN);
+        connection.sender.queue_syn();
         let scale_limit = SocketOptions::default().scale_limit(cx.tunables);
         connection.receiver.set_scale(recv_scale(cx.tunables, scale_limit));
         if cx.tunables.timestamps {
@@ -82,18 +80,16 @@ impl Connection {
     /// handed to [`Connection::on_segment`] like any other.
     pub fn from_handshake(cx: &mut Context<'_>, handshake: &Handshake) -> Self {
         let mut connection = Self::build(cx, &handshake.open, State::Established);
-        let (irs, iss) = (handshake.irs, handshake.open.iss);
-        connection.snd = SendSequence::new(iss + 1, irs);
+        let irs = handshake.irs;
+        connection.sender.begin_acknowledged(irs);
         connection.receiver.begin(irs, initial_window(cx.tunables.recv_buffer));
-        connection.recovery = Recovery::new(iss);
         connection.agree(cx, handshake);
         match handshake.round_trip {
-            FirstTrip::Took(rtt) => connection.rtt.on_sample(rtt.into(), cx.tunables),
-            FirstTrip::Unknown => {}
-            FirstTrip::Repeated => {
-                connection.cc.collapse(u32::from(connection.mss));
-                connection.rtt.restart_after_lost_syn();
+            FirstTrip::Took(rtt) => {
+                connection.sender.on_first_round_trip(rtt.into(), cx.tunables);
             }
+            FirstTrip::Unknown => {}
+            FirstTrip::Repeated => connection.sender.begin_after_lost_syn(),
         }
         connection.begin_pinched(cx);
         cx.counters.passive_opens += 1;
@@ -103,7 +99,7 @@ impl Connection {
     /// What both SYNs agreed upon.
     pub(super) fn agree(&mut self, cx: &Context<'_>, handshake: &Handshake) {
         if let Some((send_scale, recv_scale)) = handshake.scales {
-            self.send_scale = send_scale;
+            self.sender.set_scale(send_scale);
             self.receiver.set_scale(recv_scale);
         }
         if let Some(recent) = handshake.ts_recent {
@@ -150,22 +146,12 @@ impl Connection {
             state,
             signals: Signals::default(),
             flags: Flags::default(),
-            send_scale: WindowScale::ZERO,
-            snd: SendSequence::new(open.iss, SeqNum::new(0)),
+            sender: Sender::new(cx, open.iss, open.mss.get()),
             receiver: Receiver::new(cx.tunables.recv_buffer, open.mss.get()),
             stamps: Stamps { offset: open.timestamp_offset, ..Stamps::default() },
-            mss: open.mss.get(),
-            acked_size: 0,
-            cc: NewReno::new(u32::from(open.mss.get())),
-            recovery: Recovery::new(open.iss),
-            rtt: RttEstimator::new(cx.tunables),
-            small_end: open.iss,
-            attempts: 0,
             keep_alive_probes: 0,
             closed: None,
             soft_error: None,
-            send_size: cx.tunables.send_buffer,
-            text_sent: cx.tick,
             challenges: cx.tick,
             timers: Timers::default(),
             ledger,
@@ -179,7 +165,7 @@ impl Connection {
         let has_ack = header.flags.contains(TcpFlags::ACK);
         // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
         // RST bit is set, if so drop the segment and return)"
-        if has_ack && !matches!(self.snd.judge_ack(header.ack), AckPlace::New(_)) {
+        if has_ack && !matches!(self.sender.seq().judge_ack(header.ack), AckPlace::New(_)) {
             if header.flags.contains(TcpFlags::RST) {
                 return Done(Verdict::Drop(DropReason::UnacceptableAck));
             }
@@ -211,10 +197,9 @@ impl Connection {
             // RFC 9293 3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
             // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
             self.state = State::SynReceived;
-            self.snd.nxt = self.snd.una;
+            self.sender.go_back();
             // Text of ours in the SYN goes again: RFC 7413 4.2.2 leaves SYNs that cross to RFC 9293.
             self.flags.clear(Flags::SYN_DATA);
-            self.small_end = self.snd.una;
             if seg.len() > 1 {
                 self.queue_with_syn(cx, seg);
             }
@@ -276,12 +261,7 @@ impl Connection {
         let header = &seg.header;
         let irs = header.seq;
         self.receiver.begin(irs, self.unscaled_window());
-        self.snd.wl1 = irs;
-        self.snd.wl2 = self.snd.una;
-        // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
-        // be scaled."
-        self.snd.wnd = header.window.scaled(WindowScale::ZERO);
-        self.snd.max_wnd = self.snd.wnd;
+        self.sender.on_syn(irs, header.window);
         self.negotiate(cx, &header.options.whole());
     }
 
@@ -293,7 +273,7 @@ impl Connection {
 
     fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
         match options.window_scale.filter(|_| cx.tunables.window_scaling) {
-            Some(scale) => self.send_scale = scale,
+            Some(scale) => self.sender.set_scale(scale),
             None => self.receiver.set_scale(WindowScale::ZERO),
         }
         match options.timestamps.filter(|_| self.flags.has(Flags::TIMESTAMPS)) {
@@ -313,12 +293,7 @@ impl Connection {
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
     fn settle_mss(&mut self, peer: Mss, tunables: &Tunables) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
-        // Until here `mss` is what the link carries, and no packet may exceed that, however little
-        // it is.
-        let full = peer.get().max(tunables.least_mss).min(self.mss).max(1);
-        let mss = full.saturating_sub(options).max(1);
-        self.mss = mss;
-        self.cc = NewReno::new(u32::from(mss));
+        self.sender.agree_mss(peer, tunables.least_mss, options);
         self.receiver.round_size(self.in_full_segments(self.receiver.size(), tunables));
     }
 
@@ -326,7 +301,7 @@ impl Connection {
     /// more than one. No buffer becomes larger by that than any may be.
     pub(super) fn in_full_segments(&self, octets: u32, tunables: &Tunables) -> u32 {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
-        let full = u32::from(self.mss) + u32::from(options);
+        let full = u32::from(self.sender.mss()) + u32::from(options);
         if tunables.recv_window != ReceiveWindow::FullSegments || octets <= full {
             return octets;
         }
@@ -336,22 +311,13 @@ impl Connection {
 
     /// Both SYNs are acknowledged.
     pub(super) fn establish(&mut self) {
-        self.state =
-            if self.flags.has(Flags::FIN_QUEUED) { State::FinWait1 } else { State::Established };
+        self.state = if self.sender.fin_queued() { State::FinWait1 } else { State::Established };
         if !self.is_early() {
             self.signals.raise(Signals::CONNECTED);
         }
         self.flags.clear(Flags::FAST_OPEN);
-        self.timers.stop_retransmission();
-        self.flags.clear(Flags::ASK_AGAIN);
-        if core::mem::take(&mut self.attempts) > 0 {
-            // Of the two rules the careful one (RFC 6928 2 would forgive the first loss).
-            // RFC 5681 3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender
-            // after a correctly transmitted SYN MUST be one segment consisting of at most SMSS
-            // bytes."
-            self.cc.collapse(u32::from(self.mss));
-            self.rtt.restart_after_lost_syn();
-        }
+        self.timers.stop_sender();
+        self.sender.on_established();
     }
 }
 

@@ -158,12 +158,12 @@ impl Connection {
 
     /// Whether nothing was announced to the peer yet.
     pub(super) fn is_before_syn(&self) -> bool {
-        self.state == State::SynSent && self.snd.max == self.snd.una
+        self.state == State::SynSent && self.sender.is_idle()
     }
 
     fn limit_mss(&mut self, most: Option<u16>, least: u16) {
         if let Some(most) = most.map(|most| most.max(least)) {
-            self.mss = self.mss.min(most);
+            self.sender.limit_mss(most);
             self.receiver.limit_mss(most);
         }
     }

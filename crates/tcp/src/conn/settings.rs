@@ -1,28 +1,7 @@
 //! What an application can set on a connection, at any time.
 
-use super::{Connection, Flags, State};
+use super::{Connection, Cork, Flags, Nagle, State};
 use crate::Context;
-
-/// Whether small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Nagle {
-    /// They wait.
-    #[default]
-    On,
-    /// They do not (`TCP_NODELAY`).
-    Off,
-}
-
-/// Whether segments that are not full wait for more text.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Cork {
-    /// They wait (`TCP_CORK`, `MSG_MORE`): until more comes, FIN is due, or, with nothing in
-    /// flight, one retransmission time-out passed.
-    On,
-    /// They go as Nagle's algorithm says.
-    #[default]
-    Off,
-}
 
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -37,18 +16,12 @@ pub enum KeepAlive {
 impl Connection {
     /// Switches Nagle's algorithm off or on.
     pub fn set_nodelay(&mut self, nagle: Nagle) {
-        match nagle {
-            Nagle::On => self.flags.clear(Flags::NO_DELAY),
-            Nagle::Off => self.flags.set(Flags::NO_DELAY),
-        }
+        self.sender.set_nagle(nagle);
     }
 
     /// Holds back segments that are not full, or lets them go.
     pub fn set_cork(&mut self, cx: &Context<'_>, cork: Cork) {
-        match cork {
-            Cork::On => self.flags.set(Flags::CORK),
-            Cork::Off => self.flags.clear(Flags::CORK),
-        }
+        self.sender.set_cork(cork);
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.watch_for_stall(cx);
         }
@@ -60,7 +33,7 @@ impl Connection {
             KeepAlive::On => self.start_keep_alive(cx),
             KeepAlive::Off => {
                 self.flags.clear(Flags::KEEP_ALIVE);
-                self.flags.clear(Flags::KEEP_ALIVE_NOW);
+                self.sender.set_keep_alive(false);
                 self.keep_alive_probes = 0;
                 if self.may_be_probed() {
                     self.timers.stop_life();
@@ -71,7 +44,7 @@ impl Connection {
 
     /// Octets that may wait to be acknowledged. What is there beyond a lesser size stays.
     pub fn set_send_size(&mut self, octets: u32) {
-        self.send_size = octets;
+        self.sender.set_size(octets);
         self.tell_room();
     }
 

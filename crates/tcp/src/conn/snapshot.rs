@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, SoftError, State, Tally};
+use super::{Connection, Flags, Nagle, SoftError, State, Tally};
 use crate::Tunables;
 use crate::recovery::CaState;
 use crate::recv::RecvSequence;
@@ -111,42 +111,43 @@ impl Snapshot {
 impl Connection {
     /// Its variables `now`.
     pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
-        let lost = self.recovery.lost(self.snd.una, self.flight());
-        let again = self.flags.has(Flags::RETRANSMIT);
+        let lost = self.sender.recovery().lost(self.sender.seq().una, self.sender.flight());
+        let sender = &self.sender;
+        let again = sender.retransmits();
         Snapshot {
             state: self.state,
             closed: self.closed,
             fin_received: self.receiver.fin_received(),
-            fin_unacked: self.flags.has(Flags::FIN_QUEUED),
-            snd: self.snd,
+            fin_unacked: sender.fin_queued(),
+            snd: *sender.seq(),
             rcv: *self.receiver.seq(),
-            scales: self.scaling().then_some((self.send_scale, self.receiver.scale())),
+            scales: self.scaling().then_some((sender.scale(), self.receiver.scale())),
             timestamps: self.flags.has(Flags::TIMESTAMPS),
             sack: self.flags.has(Flags::SACK),
             early: self.is_early(),
             syn_data: self.has_syn_data(),
-            no_delay: self.flags.has(Flags::NO_DELAY),
+            no_delay: sender.nagle() == Nagle::Off,
             keep_alive: self.flags.has(Flags::KEEP_ALIVE),
-            persist: self.flags.has(Flags::PERSIST),
-            mss: self.mss,
+            persist: sender.is_persisting(),
+            mss: sender.mss(),
             advertised_mss: self.receiver.advertised_mss(),
-            cwnd: self.cc.cwnd,
-            ssthresh: self.cc.ssthresh,
-            ca_state: self.recovery.ca_state(),
+            cwnd: sender.cwnd(),
+            ssthresh: sender.ssthresh(),
+            ca_state: sender.recovery().ca_state(),
             lost,
-            sacked: self.recovery.sacked(),
-            sent_again: if again { 0 } else { self.snd.in_flight().min(lost) },
-            srtt: self.rtt.srtt(),
-            rttvar: self.rtt.rttvar(),
-            rto: self.rtt.rto(tunables),
-            backoff: self.rtt.back_offs(),
-            attempts: self.attempts,
+            sacked: sender.recovery().sacked(),
+            sent_again: if again { 0 } else { sender.seq().in_flight().min(lost) },
+            srtt: sender.rtt().srtt(),
+            rttvar: sender.rtt().rttvar(),
+            rto: sender.rtt().rto(tunables),
+            backoff: sender.rtt().back_offs(),
+            attempts: sender.attempts(),
             keep_alive_probes: self.keep_alive_probes,
             soft_error: self.soft_error,
             unread: self.unread(),
             send_queued: self.send_queued(),
-            unsent: self.unsent(),
-            send_size: self.send_size,
+            unsent: sender.unsent(self.text()),
+            send_size: sender.size(),
             recv_size: self.receiver.size(),
             recv_limit: self.recv_limit(),
             unsent_low_water: self.unsent_low_water(),

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros, Tick};
 
-use super::{Connection, Flags, Particulars};
+use super::{Connection, Particulars};
 use crate::{Context, RxSegment};
 
 /// What a connection keeps beside its hot record.
@@ -185,13 +185,13 @@ impl Connection {
         if queued == 0 {
             return Limit::Application;
         }
-        let unsent = self.unsent();
+        let unsent = self.sender.unsent(self.text());
         if unsent == 0 {
-            let refused = self.flags.has(Flags::WANTS_ROOM);
+            let refused = self.sender.wants_room();
             return if refused { Limit::Buffer } else { Limit::Network };
         }
-        let (usable, mss) = (self.snd.usable(), u32::from(self.mss));
-        let admitted = self.cc.cwnd.saturating_sub(self.snd.in_flight());
+        let (usable, mss) = (self.sender.seq().usable(), u32::from(self.sender.mss()));
+        let admitted = self.sender.cwnd().saturating_sub(self.sender.seq().in_flight());
         let window = usable < unsent.min(mss) && usable < admitted;
         if window { Limit::Window } else { Limit::Network }
     }

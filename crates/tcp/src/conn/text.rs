@@ -62,7 +62,7 @@ impl Connection {
             self.receiver.owe_ack();
             return Continue(());
         }
-        if self.flags.has_any(Flags::UNHEARD)
+        if self.flags.has(Flags::UNHEARD)
             && let Some(reason) = self.judge_unheard(cx.tunables)
         {
             // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP

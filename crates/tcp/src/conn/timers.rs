@@ -1,27 +1,51 @@
 //! The timers of a connection, and what happens when one runs out.
 //!
-//! Three deadlines serve every purpose, because each of them excludes the others that share it:
-//! retransmission and window probing; delayed acknowledgment; keep-alive and FIN-WAIT-2.
+//! Three deadlines serve every purpose, because those that share one exclude each other:
+//!
+//! | deadline | purpose | while | when it runs out |
+//! |---|---|---|---|
+//! | sender | `Retransmission` | something is not acknowledged | go back to SND.UNA, and send its segment again |
+//! | | `Persist` | the peer's window keeps text back | send a probe |
+//! | | `SynAgain` | our SYN was answered for an old connection, which our reset ends | send the SYN again |
+//! | acknowledgment | `DelayedAck` | text was received and not acknowledged | send an acknowledgment |
+//! | life | `KeepAlive` | the application asked for it, and nobody closed but the peer | send a probe |
+//! | | `FinWait2` | FIN-WAIT-2, and the application let go | end |
+//!
+//! Whoever tried in vain too often or too long ends the connection; see [`Connection::gives_up`].
 
 use core::time::Duration;
 
 use whimbrel_base::Instant;
 
 use super::{Connection, Flags, State};
+use crate::send::SendTimer;
 use crate::verdict::CloseReason;
 use crate::{Context, Tunables};
 
 /// Three deadlines, [`Instant::NEVER`] while they do not run.
 #[derive(Clone, Copy, Debug)]
 pub struct Timers {
-    retransmission: Instant,
+    sender: Instant,
     ack: Instant,
     life: Instant,
 }
 
+/// What a deadline is for, when it runs out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    /// The peer did not answer what was sent.
+    Sender(SendTimer),
+    /// What was received is to be acknowledged (RFC 9293 3.8.6.3).
+    DelayedAck,
+    /// The peer was silent for long (RFC 9293 3.8.4).
+    KeepAlive,
+    /// Nobody waits for the FIN that the peer does not send.
+    FinWait2,
+}
+
 impl Default for Timers {
     fn default() -> Self {
-        Self { retransmission: Instant::NEVER, ack: Instant::NEVER, life: Instant::NEVER }
+        Self { sender: Instant::NEVER, ack: Instant::NEVER, life: Instant::NEVER }
     }
 }
 
@@ -29,12 +53,12 @@ impl Timers {
     /// The earliest.
     #[inline]
     pub fn next(&self) -> Instant {
-        self.retransmission.min(self.ack).min(self.life)
+        self.sender.min(self.ack).min(self.life)
     }
 
     /// Whether retransmission or window probing is on its way.
-    pub(super) fn asks_again(&self) -> bool {
-        self.retransmission != Instant::NEVER
+    pub(super) fn rto_is_armed(&self) -> bool {
+        self.sender != Instant::NEVER
     }
 
     /// An acknowledgment is due at the latest after `delay`.
@@ -51,8 +75,8 @@ impl Timers {
         self.ack = Instant::NEVER;
     }
 
-    pub(super) fn stop_retransmission(&mut self) {
-        self.retransmission = Instant::NEVER;
+    pub(super) fn stop_sender(&mut self) {
+        self.sender = Instant::NEVER;
     }
 
     pub(super) fn stop_life(&mut self) {
@@ -64,6 +88,15 @@ impl Timers {
     }
 }
 
+/// Whether the deadline `at` ran out; it is then stopped.
+fn take_due(at: &mut Instant, now: Instant) -> bool {
+    let due = *at <= now;
+    if due {
+        *at = Instant::NEVER;
+    }
+    due
+}
+
 impl Connection {
     /// When [`Connection::on_deadline`] must be called, [`Instant::NEVER`] if nothing runs.
     #[inline]
@@ -73,58 +106,90 @@ impl Connection {
 
     /// Time passed: whatever is due happens.
     pub fn on_deadline(&mut self, cx: &mut Context<'_>) {
-        if self.timers.ack <= cx.now {
-            self.timers.stop_ack();
-            self.receiver.owe_ack();
-            cx.counters.delayed_acks += 1;
+        if take_due(&mut self.timers.ack, cx.now) {
+            self.on_timer(cx, Purpose::DelayedAck);
         }
-        if self.timers.retransmission <= cx.now {
-            self.timers.stop_retransmission();
-            if self.flags.take(Flags::ASK_AGAIN) {
-                self.snd.nxt = self.snd.una;
-            } else {
-                self.on_retransmission_timeout(cx);
-            }
+        if take_due(&mut self.timers.sender, cx.now) {
+            self.on_timer(cx, Purpose::Sender(self.sender.timer()));
         }
-        if self.timers.life <= cx.now {
-            self.timers.life = Instant::NEVER;
-            self.on_life_timeout(cx);
+        if take_due(&mut self.timers.life, cx.now)
+            && let Some(purpose) = self.purpose_of_life()
+        {
+            self.on_timer(cx, purpose);
         }
         self.note_limit(cx);
         self.settle(cx);
     }
 
+    /// The table's last column.
+    fn on_timer(&mut self, cx: &mut Context<'_>, purpose: Purpose) {
+        match purpose {
+            Purpose::DelayedAck => {
+                cx.counters.delayed_acks += 1;
+                self.receiver.owe_ack();
+            }
+            Purpose::Sender(SendTimer::Retransmission) => {
+                if self.counts_as_attempt(cx) {
+                    cx.counters.timeouts += 1;
+                    self.believe_too_big(cx);
+                    self.sender.on_retransmission_timeout();
+                }
+            }
+            Purpose::Sender(SendTimer::Persist) => {
+                if self.counts_as_attempt(cx) {
+                    self.sender.on_persist_timeout();
+                }
+            }
+            Purpose::Sender(SendTimer::SynAgain) => self.sender.on_syn_again(),
+            Purpose::KeepAlive => self.probe_liveness(cx),
+            Purpose::FinWait2 => {
+                cx.counters.abort_on_linger += 1;
+                self.end(cx, CloseReason::TimedOut);
+            }
+        }
+    }
+
+    /// What the last deadline is for, in the state that the connection is in by now.
+    fn purpose_of_life(&self) -> Option<Purpose> {
+        match self.state {
+            State::FinWait2 if self.flags.has(Flags::ORPHAN) => Some(Purpose::FinWait2),
+            _ if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() => {
+                Some(Purpose::KeepAlive)
+            }
+            _ => None,
+        }
+    }
+
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
-        if self.is_stalled() {
+        if self.sender.is_stalled(self.text()) {
             let due = self.retransmission_due(cx);
-            if self.flags.has(Flags::PERSIST) {
+            if self.sender.is_persisting() {
                 // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
-                self.timers.retransmission = self.timers.retransmission.min(due);
+                self.timers.sender = self.timers.sender.min(due);
             } else {
                 // RFC 9293 3.8.6.1: the first probe goes "when a zero window has existed for the
                 // retransmission timeout period (SHLD-29)", not when what was acknowledged would
                 // have been sent again.
-                self.flags.set(Flags::PERSIST);
+                self.sender.start_persist();
                 self.ledger.tally.waits_since = cx.tick;
-                self.timers.retransmission = due;
+                self.timers.sender = due;
             }
             return;
         }
-        self.timers.retransmission =
-            if self.snd.una == self.snd.max { Instant::NEVER } else { self.retransmission_due(cx) };
-        self.flags.clear(Flags::PERSIST);
-        self.flags.clear(Flags::PROBE);
+        self.timers.sender =
+            if self.sender.is_idle() { Instant::NEVER } else { self.retransmission_due(cx) };
+        self.sender.stop_persist();
     }
 
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
-        if self.timers.retransmission == Instant::NEVER {
-            if self.attempts == 0 {
+        if !self.timers.rto_is_armed() {
+            if self.sender.attempts() == 0 {
                 self.ledger.tally.waits_since = cx.tick;
             }
-            self.timers.retransmission = self.retransmission_due(cx);
+            self.timers.sender = self.retransmission_due(cx);
         }
     }
 
@@ -135,7 +200,7 @@ impl Connection {
         if opening || self.particulars().is_some() {
             return cx.now + self.retransmission_wait(cx);
         }
-        self.rtt.due(cx.now, cx.tunables)
+        self.sender.rtt().due(cx.now, cx.tunables)
     }
 
     /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
@@ -145,19 +210,19 @@ impl Connection {
         let wait = match self.state {
             State::SynReceived if self.is_early() => {
                 // As the SYN cache does: the schedule of a tunable is for SYNs alone.
-                let doubled = cx.tunables.initial_rto * (1 << self.attempts.min(16));
+                let doubled = cx.tunables.initial_rto * (1 << self.sender.attempts().min(16));
                 doubled.min(cx.tunables.max_rto.into())
             }
             State::SynSent | State::SynReceived => {
-                cx.tunables.syn_retry.wait(self.attempts, cx.tunables)
+                cx.tunables.syn_retry.wait(self.sender.attempts(), cx.tunables)
             }
-            _ => self.rtt.rto(cx.tunables),
+            _ => self.sender.rtt().rto(cx.tunables),
         };
         match self.user_timeout(cx.tunables) {
             // So that it is noticed when it is over, not up to a minute later.
             Some(limit)
-                if self.attempts > 0
-                    || self.flags.has(Flags::PERSIST)
+                if self.sender.attempts() > 0
+                    || self.sender.is_persisting()
                     || self.limits_first_syn(cx.tunables) =>
             {
                 wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
@@ -175,15 +240,15 @@ impl Connection {
         let challenges = &mut self.ledger.tally.challenges;
         let first = *challenges == 0;
         *challenges = challenges.saturating_add(1);
-        if !first || !self.timers.asks_again() || !cx.tunables.syn_after_challenge {
+        if !first || !self.timers.rto_is_armed() || !cx.tunables.syn_after_challenge {
             return;
         }
-        let due = self.timers.retransmission;
+        let due = self.timers.sender;
         let trip = self.retransmission_wait(cx).saturating_sub(due.since(cx.now));
         let again = cx.now + trip.max(LEAST_WAIT);
         if again < due {
-            self.timers.retransmission = again;
-            self.flags.set(Flags::ASK_AGAIN);
+            self.timers.sender = again;
+            self.sender.plan_syn_again();
         }
     }
 
@@ -193,56 +258,34 @@ impl Connection {
         Duration::from_millis(u64::from(millis))
     }
 
-    fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>) {
-        self.attempts = self.attempts.saturating_add(1);
-        if self.gives_up(cx) || self.is_abandoned_stall(cx) {
+    /// The sender's timer ran out, and nobody answered. Returns whether it is to try again: otherwise the
+    /// connection is over.
+    fn counts_as_attempt(&mut self, cx: &mut Context<'_>) -> bool {
+        self.sender.count_attempt();
+        let over = self.gives_up(cx) || self.is_abandoned_stall(cx);
+        if over {
             cx.counters.abort_on_timeout += 1;
             self.end(cx, CloseReason::TimedOut);
-            return;
         }
-        self.rtt.back_off();
-        if self.flags.has(Flags::PERSIST) {
-            self.flags.set(Flags::PROBE);
-            return;
-        }
-        cx.counters.timeouts += 1;
-        self.believe_too_big(cx);
-        let flight = self.flight();
-        self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
-        self.snd.nxt = self.snd.una;
-        // The small segment that Nagle's algorithm would wait for counts as lost, too.
-        self.small_end = self.snd.una;
-        if self.attempts > 1 && self.snd.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
-            // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
-            // in the standard way (described below) (MUST-35)." What was in flight counts as
-            // unsent until the window opens; of it the probe is made. The first time it is sent
-            // again all the same (RFC 7323 2.4).
-            self.flags.set(Flags::PERSIST);
-            self.flags.set(Flags::PROBE);
-            return;
-        }
-        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
-        // TCP receiver". What follows it is sent again as the windows admit.
-        self.flags.set(Flags::RETRANSMIT);
+        !over
     }
 
     /// Whether RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
     pub fn doubts_path(&self, tunables: &Tunables) -> bool {
-        let due = self.flags.has(Flags::RETRANSMIT) || self.flags.has(Flags::SYN);
-        due && self.attempts == tunables.doubt_after
+        self.sender.is_due_after(tunables.doubt_after)
     }
 
     /// RFC 9293 3.8.3's R2: a number of attempts, or the time that the application set instead
     /// (RFC 5482 3). The first time-out never ends a connection that is there.
     fn gives_up(&self, cx: &Context<'_>) -> bool {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let asked = self.attempts > 1
-            || self.flags.has(Flags::PERSIST)
+        let asked = self.sender.attempts() > 1
+            || self.sender.is_persisting()
             || self.limits_first_syn(cx.tunables);
         match self.user_timeout(cx.tunables) {
             Some(limit) if asked && self.waited(cx) >= limit => true,
             Some(_) if !opening => false,
-            _ => self.attempts > self.attempt_limit(cx),
+            _ => self.sender.attempts() > self.attempt_limit(cx),
         }
     }
 
@@ -252,9 +295,9 @@ impl Connection {
     /// their interval does not grow any more.
     fn is_abandoned_stall(&self, cx: &Context<'_>) -> bool {
         self.flags.has(Flags::ORPHAN)
-            && self.flags.has(Flags::PERSIST)
-            && self.rtt.back_offs() >= cx.tunables.orphan_retries
-            && self.rtt.rto_micros(cx.tunables) >= u64::from(cx.tunables.max_rto.get())
+            && self.sender.is_persisting()
+            && self.sender.rtt().back_offs() >= cx.tunables.orphan_retries
+            && self.sender.rtt().rto_micros(cx.tunables) >= u64::from(cx.tunables.max_rto.get())
     }
 
     fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
@@ -271,10 +314,7 @@ impl Connection {
 
     /// Something arrived from the peer: it lives.
     pub(super) fn heard(&mut self, cx: &Context<'_>) {
-        if self.flags.has(Flags::PERSIST) {
-            // The peer answers probes; only silence counts against it (RFC 9293 3.8.6.1).
-            self.attempts = 0;
-        }
+        self.sender.on_heard();
         if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() {
             self.keep_alive_probes = 0;
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
@@ -309,22 +349,9 @@ impl Connection {
         }
     }
 
-    fn on_life_timeout(&mut self, cx: &mut Context<'_>) {
-        match self.state {
-            State::FinWait2 if self.flags.has(Flags::ORPHAN) => {
-                cx.counters.abort_on_linger += 1;
-                self.end(cx, CloseReason::TimedOut);
-            }
-            _ if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() => {
-                self.probe_liveness(cx);
-            }
-            _ => {}
-        }
-    }
-
     /// RFC 9293 3.8.4: a segment that the peer must answer.
     fn probe_liveness(&mut self, cx: &mut Context<'_>) {
-        if self.timers.asks_again() {
+        if self.timers.rto_is_armed() {
             // Retransmission or window probing is already asking.
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
             return;
@@ -339,7 +366,7 @@ impl Connection {
             return;
         }
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
-        self.flags.set(Flags::KEEP_ALIVE_NOW);
+        self.sender.set_keep_alive(true);
         cx.counters.keep_alives += 1;
         self.timers.life = cx.now + self.keepalive_interval(cx.tunables);
     }

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use whimbrel_wire::SeqNum;
 
-use super::{Flight, Recovery, Remedy};
+use super::{Flight, Recovery, RecoveryAction};
 use crate::cc::NewReno;
 
 const MSS: u32 = 1_000;
@@ -31,17 +31,17 @@ impl Sender {
         Flight { octets: self.max.offset_from(self.una), max: self.max, mss: MSS }
     }
 
-    fn duplicate(&mut self) -> Remedy {
+    fn duplicate(&mut self) -> RecoveryAction {
         let flight = self.flight();
         self.recovery.on_duplicate(&mut self.cc, self.una, flight)
     }
 
-    fn sacked(&mut self, octets: u32) -> Remedy {
+    fn sacked(&mut self, octets: u32) -> RecoveryAction {
         let flight = self.flight();
         self.recovery.on_sacked(&mut self.cc, self.una, octets, flight)
     }
 
-    fn acknowledge(&mut self, octets: u32) -> Remedy {
+    fn acknowledge(&mut self, octets: u32) -> RecoveryAction {
         self.una += octets;
         let flight = self.flight();
         self.recovery.on_new_ack(&mut self.cc, self.una, octets, flight)
@@ -60,11 +60,11 @@ impl Sender {
 #[test]
 fn the_first_two_duplicates_send_new_segments_the_third_the_lost_one() {
     let mut sender = Sender::with(10);
-    assert_eq!((sender.duplicate(), sender.extra()), (Remedy::Wait, MSS));
-    assert_eq!((sender.duplicate(), sender.extra()), (Remedy::Wait, 2 * MSS));
-    assert_eq!((sender.duplicate(), sender.extra()), (Remedy::Retransmit, 0));
+    assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Wait, MSS));
+    assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Wait, 2 * MSS));
+    assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Retransmit, 0));
     assert_eq!((sender.cc.ssthresh, sender.cc.cwnd), (5 * MSS, 8 * MSS));
-    assert_eq!(sender.duplicate(), Remedy::Wait);
+    assert_eq!(sender.duplicate(), RecoveryAction::Wait);
     assert_eq!(sender.cc.cwnd, 9 * MSS, "each further one inflates the window");
 }
 
@@ -72,8 +72,11 @@ fn the_first_two_duplicates_send_new_segments_the_third_the_lost_one() {
 fn new_data_between_duplicates_begins_the_count_again() {
     let mut sender = Sender::with(10);
     for _ in 0..5 {
-        assert_eq!((sender.duplicate(), sender.duplicate()), (Remedy::Wait, Remedy::Wait));
-        assert_eq!((sender.acknowledge(MSS), sender.extra()), (Remedy::Wait, 0));
+        assert_eq!(
+            (sender.duplicate(), sender.duplicate()),
+            (RecoveryAction::Wait, RecoveryAction::Wait)
+        );
+        assert_eq!((sender.acknowledge(MSS), sender.extra()), (RecoveryAction::Wait, 0));
     }
 }
 
@@ -83,11 +86,11 @@ fn a_partial_acknowledgment_sends_the_next_hole_at_once_and_a_full_one_ends_it()
     for _ in 0..3 {
         let _ = sender.duplicate();
     }
-    assert_eq!(sender.acknowledge(4 * MSS), Remedy::Retransmit);
+    assert_eq!(sender.acknowledge(4 * MSS), RecoveryAction::Retransmit);
     assert_eq!(sender.cc.cwnd, 5 * MSS, "8 - 4 + 1");
-    assert_eq!(sender.acknowledge(MSS / 2), Remedy::Retransmit);
+    assert_eq!(sender.acknowledge(MSS / 2), RecoveryAction::Retransmit);
     assert_eq!(sender.cc.cwnd, 4_500, "less than a segment adds none back");
-    assert_eq!(sender.acknowledge(5_500), Remedy::Wait);
+    assert_eq!(sender.acknowledge(5_500), RecoveryAction::Wait);
     assert_eq!(sender.cc.cwnd, 2 * MSS, "max (FlightSize, SMSS) + SMSS, below ssthresh");
 }
 
@@ -98,13 +101,17 @@ fn duplicates_of_the_window_that_was_recovered_begin_nothing() {
         let _ = sender.duplicate();
     }
     sender.max += 5 * MSS;
-    assert_eq!(sender.acknowledge(10 * MSS), Remedy::Wait);
+    assert_eq!(sender.acknowledge(10 * MSS), RecoveryAction::Wait);
     for _ in 0..5 {
-        assert_eq!(sender.duplicate(), Remedy::Wait, "SEG.ACK does not cover more than recover");
+        assert_eq!(
+            sender.duplicate(),
+            RecoveryAction::Wait,
+            "SEG.ACK does not cover more than recover"
+        );
     }
-    assert_eq!(sender.acknowledge(MSS), Remedy::Wait);
+    assert_eq!(sender.acknowledge(MSS), RecoveryAction::Wait);
     let remedies = [sender.duplicate(), sender.duplicate(), sender.duplicate()];
-    assert_eq!(remedies, [Remedy::Wait, Remedy::Wait, Remedy::Retransmit]);
+    assert_eq!(remedies, [RecoveryAction::Wait, RecoveryAction::Wait, RecoveryAction::Retransmit]);
 }
 
 #[test]
@@ -115,7 +122,7 @@ fn after_a_timeout_duplicates_wait_until_all_that_was_sent_is_acknowledged() {
     sender.time_out(2);
     assert_eq!(sender.cc.ssthresh, 5 * MSS, "what was sent by RTO before halves nothing again");
     for _ in 0..4 {
-        assert_eq!((sender.duplicate(), sender.extra()), (Remedy::Wait, 0));
+        assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Wait, 0));
     }
     let _ = sender.acknowledge(5 * MSS);
     assert_eq!(sender.cc.cwnd, 2 * MSS, "one segment an acknowledgment");
@@ -123,21 +130,25 @@ fn after_a_timeout_duplicates_wait_until_all_that_was_sent_is_acknowledged() {
     sender.max += 10 * MSS;
     let _ = sender.acknowledge(MSS);
     let remedies = [sender.duplicate(), sender.duplicate(), sender.duplicate()];
-    assert_eq!(remedies, [Remedy::Wait, Remedy::Wait, Remedy::Retransmit]);
+    assert_eq!(remedies, [RecoveryAction::Wait, RecoveryAction::Wait, RecoveryAction::Retransmit]);
 }
 
 #[test]
 fn more_than_two_segments_held_beyond_a_hole_tell_of_a_loss_at_once() {
     let mut sender = Sender::with(10);
-    assert_eq!(sender.sacked(2 * MSS), Remedy::Wait);
-    assert_eq!(sender.sacked(2 * MSS + 1), Remedy::Retransmit);
+    assert_eq!(sender.sacked(2 * MSS), RecoveryAction::Wait);
+    assert_eq!(sender.sacked(2 * MSS + 1), RecoveryAction::Retransmit);
     assert_eq!((sender.cc.ssthresh, sender.cc.cwnd), (5 * MSS, 8 * MSS));
-    assert_eq!(sender.sacked(9 * MSS), Remedy::Wait, "once");
+    assert_eq!(sender.sacked(9 * MSS), RecoveryAction::Wait, "once");
     sender.max += 5 * MSS;
-    assert_eq!(sender.acknowledge(10 * MSS), Remedy::Wait);
-    assert_eq!(sender.sacked(4 * MSS), Remedy::Retransmit, "the next window");
+    assert_eq!(sender.acknowledge(10 * MSS), RecoveryAction::Wait);
+    assert_eq!(sender.sacked(4 * MSS), RecoveryAction::Retransmit, "the next window");
     sender.time_out(1);
-    assert_eq!(sender.sacked(4 * MSS), Remedy::Wait, "what was out then is sent again anyway");
+    assert_eq!(
+        sender.sacked(4 * MSS),
+        RecoveryAction::Wait,
+        "what was out then is sent again anyway"
+    );
 }
 
 #[test]
@@ -148,12 +159,12 @@ fn a_loss_after_gigabytes_without_one_is_mended_as_fast_as_the_first() {
         let _ = sender.acknowledge(1 << 30);
         sender.max += 10 * MSS;
         let remedies = [sender.duplicate(), sender.duplicate()];
-        assert_eq!(remedies, [Remedy::Wait, Remedy::Wait]);
+        assert_eq!(remedies, [RecoveryAction::Wait, RecoveryAction::Wait]);
         let _ = sender.acknowledge(10 * MSS);
     }
     sender.max += 10 * MSS;
     let remedies = [sender.duplicate(), sender.duplicate(), sender.duplicate()];
-    assert_eq!(remedies, [Remedy::Wait, Remedy::Wait, Remedy::Retransmit]);
+    assert_eq!(remedies, [RecoveryAction::Wait, RecoveryAction::Wait, RecoveryAction::Retransmit]);
 }
 
 proptest! {

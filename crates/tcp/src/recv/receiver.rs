@@ -33,10 +33,10 @@ pub struct Receiver {
 pub struct WindowBounds {
     /// Octets in order that nobody read yet.
     pub unread: u32,
-    /// The most octets that the application wants announced; `u32::MAX` if it did not say.
-    pub clamp: u32,
-    /// The most octets that may be announced while memory is short, as it is if this is there.
-    pub pinched: Option<u32>,
+    /// The most octets that application and memory let us announce; `u32::MAX` without a limit.
+    pub most: u32,
+    /// Whether memory is short, and this connection gets little.
+    pub is_pinched: bool,
     /// Octets of text in a full segment.
     pub mss: u32,
 }
@@ -142,10 +142,10 @@ impl Receiver {
         self.size
     }
 
-    /// The most octets that buffer and application let us announce at once.
+    /// The most octets that the buffer lets us announce at once, and `most`.
     #[inline]
-    pub fn limit(&self, clamp: u32) -> u32 {
-        self.size.min(clamp)
+    pub fn limit(&self, most: u32) -> u32 {
+        self.size.min(most)
     }
 
     /// Whether the peer's FIN was taken: the stream has an end.
@@ -212,15 +212,11 @@ impl Receiver {
     }
 
     /// The peer's FIN is the next number in sequence.
-    pub fn on_fin(&mut self, bounds: &WindowBounds, tunables: &Tunables) {
+    pub fn on_fin(&mut self) {
         // RFC 9293 3.10.7.4: "advance RCV.NXT over the FIN, and send an acknowledgment for the
         // FIN"
         self.seq.nxt += 1;
         self.seq.edge = self.seq.edge.later(self.seq.nxt);
-        if tunables.recv_window == ReceiveWindow::FullSegments {
-            // The FIN takes no room: the window is as large as before, and so is that of TIME-WAIT.
-            self.seq.edge = self.judge_whole_edge(bounds, tunables);
-        }
         self.fin_received = true;
         self.owe_ack();
     }
@@ -266,6 +262,12 @@ impl Receiver {
         }
     }
 
+    /// The window is all that the bounds allow, by [`ReceiveWindow::FullSegments`].
+    #[cold]
+    pub fn open_whole(&mut self, bounds: &WindowBounds, tunables: &Tunables) {
+        self.seq.edge = self.judge_whole_edge(bounds, tunables);
+    }
+
     /// The segment that is made announces the window that the bounds allow, and has RCV.NXT as SEG.ACK.
     #[inline(always)]
     pub fn announce(&mut self, bounds: &WindowBounds, tunables: &Tunables) {
@@ -297,8 +299,8 @@ impl Receiver {
     fn judge_whole_edge(&self, bounds: &WindowBounds, tunables: &Tunables) -> SeqNum {
         let edge = self.judge_edge(bounds, self.least_step(bounds, tunables));
         let room = self.room(bounds);
-        let free = match room == self.most_window(bounds) && bounds.pinched.is_none() {
-            true => self.limit(bounds.clamp).saturating_sub(bounds.unread).max(room),
+        let free = match room == self.most_window(bounds) && !bounds.is_pinched {
+            true => self.limit(bounds.most).saturating_sub(bounds.unread).max(room),
             false => room,
         };
         let whole = self.seq.nxt + free.next_multiple_of(self.unit());
@@ -309,7 +311,7 @@ impl Receiver {
     /// The octets that the peer may be told are free.
     fn room(&self, bounds: &WindowBounds) -> u32 {
         let most = self.most_window(bounds);
-        let size = if bounds.pinched.is_some() { most } else { self.size.max(most) };
+        let size = if bounds.is_pinched { most } else { self.size.max(most) };
         size.saturating_sub(bounds.unread).min(most)
     }
 
@@ -319,8 +321,7 @@ impl Receiver {
     /// scale was chosen for one that it may come to be, would otherwise be announced as closed.
     pub fn most_window(&self, bounds: &WindowBounds) -> u32 {
         let field = RawWindow::new(u16::MAX).scaled(self.scale).get();
-        let pinched = bounds.pinched.unwrap_or(u32::MAX);
-        field.min(self.limit(bounds.clamp)).min(pinched).max(2 * self.unit())
+        field.min(self.limit(bounds.most)).max(2 * self.unit())
     }
 
     /// By how much the window grows at least when an acknowledgment can carry the news.

@@ -80,6 +80,14 @@ impl SendBuffer {
         Some((end - self.start) as u32)
     }
 
+    /// Drops the first `most` octets, or all: they were acknowledged. Returns how many that was.
+    #[inline]
+    pub fn acknowledge_up_to(&mut self, most: u32) -> u32 {
+        let len = most.min(self.len());
+        self.acknowledge(len);
+        len
+    }
+
     /// Drops the first `len` octets: they were acknowledged.
     pub fn acknowledge(&mut self, len: u32) {
         debug_assert!(len <= self.len());

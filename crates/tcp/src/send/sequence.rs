@@ -67,6 +67,12 @@ impl SendSequence {
         }
     }
 
+    /// The peer's SYN has the number `irs`, and announces `wnd`.
+    pub const fn begin_window(&mut self, irs: SeqNum, wnd: WindowSize) {
+        (self.wl1, self.wl2) = (irs, self.una);
+        (self.wnd, self.max_wnd) = (wnd, wnd);
+    }
+
     /// Numbers sent since SND.UNA and not sent again from there: SND.NXT - SND.UNA.
     #[inline]
     pub fn in_flight(&self) -> u32 {

@@ -14,12 +14,9 @@ use crate::{CloseReason, Counters, DropReason, Tunables, Verdict};
 fn skip_a_gigabyte(pair: &mut Pair) {
     const FAR: u32 = 1 << 30;
     let (client, server) = (&mut pair.client.connection, &mut pair.server.connection);
-    for number in [&mut client.snd.una, &mut client.snd.nxt, &mut client.snd.max] {
-        *number += FAR;
-    }
-    client.snd.wl2 += FAR;
+    client.sender.skip(FAR, 0);
     server.receiver.skip(FAR);
-    server.snd.wl1 += FAR;
+    server.sender.skip(0, FAR);
 }
 
 /// The client sends gigabytes in full segments.
@@ -173,7 +170,8 @@ fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
     while pair.now < end {
         while pair.poll(Which::Client).is_some() {
             let mut answer = pair.bare(Which::Server);
-            answer.header.window = WindowSize::new(wnd).to_raw(pair.client.connection.send_scale);
+            answer.header.window =
+                WindowSize::new(wnd).to_raw(pair.client.connection.sender.scale());
             let now = pair.now;
             assert_eq!(pair.client.take(now, &answer), Verdict::Accepted);
         }

@@ -1,0 +1,101 @@
+//! What the application writes, urgent data included (RFC 9293 3.8.5, RFC 6093). What arrives is looked
+//! at in `text.rs`.
+
+use bytes::Bytes;
+use whimbrel_wire::SeqNum;
+
+use super::{Connection, Signals, State};
+use crate::Context;
+
+/// Why nothing can be written: the application closed its direction, or the connection is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteClosed;
+
+impl Connection {
+    /// Takes from the front of `data` what there is room for. Less than all of it: a
+    /// [`Signals::WRITABLE`] follows.
+    pub fn write(&mut self, cx: &mut Context<'_>, data: &mut Bytes) -> Result<usize, WriteClosed> {
+        let open = matches!(
+            self.state,
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        if !open || self.sender.fin_queued() {
+            return Err(WriteClosed);
+        }
+        self.judge_pinch(cx);
+        let bounds = self.send_bounds();
+        let text = self.cold.as_deref().map(|cold| &cold.send);
+        let take = self.sender.admit(cx, text, &bounds, data.len());
+        if take > 0 {
+            let piece = data.split_to(take);
+            self.cold(cx).send.push(piece);
+            self.watch_for_stall(cx);
+            if let Some(cold) = self.cold.as_mut().filter(|cold| cold.may_differ()) {
+                cold.account(cx);
+            }
+        }
+        Ok(take)
+    }
+
+    /// Octets of send buffer that are free.
+    pub fn send_room(&self) -> u32 {
+        self.sender.room(self.text(), &self.send_bounds())
+    }
+
+    /// Tells a waiting application that there is room again.
+    #[inline]
+    pub(super) fn tell_room(&mut self) {
+        if self.sender.wants_room() {
+            self.judge_room();
+        }
+    }
+
+    fn judge_room(&mut self) {
+        let bounds = self.send_bounds();
+        let text = self.cold.as_deref().map(|cold| &cold.send);
+        if self.sender.take_room(text, &bounds) {
+            self.signals.raise(Signals::WRITABLE);
+        }
+    }
+
+    /// With nothing in flight only the persist timer finds out that a window opened.
+    pub(super) fn watch_for_stall(&mut self, cx: &Context<'_>) {
+        let sender = &self.sender;
+        let watched = sender.is_persisting() || sender.is_stalled(self.text());
+        if watched && sender.is_idle() && !sender.has_syn() {
+            self.rearm_retransmission(cx);
+        }
+    }
+
+    /// Takes from the front of `data` what there is room for, as [`Connection::write`] does, and
+    /// marks the stream up to its end as urgent. It stays in the stream: segments announce where
+    /// it ends until the peer has acknowledged all of it.
+    pub fn write_urgent(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &mut Bytes,
+    ) -> Result<usize, WriteClosed> {
+        let taken = self.write(cx, data)?;
+        if let Some(cold) = self.cold.as_mut().filter(|_| taken > 0) {
+            cold.send.note_urgent();
+        }
+        Ok(taken)
+    }
+
+    /// The urgent pointer of a segment at `seq`; 0 if it is to have none.
+    pub(super) fn urgent_pointer(&self, seq: SeqNum) -> u16 {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        // SYNs have none; text that Fast Open lets go before our SYN is acknowledged does.
+        if opening && (!self.is_early() || seq == self.sender.seq().una) {
+            return 0;
+        }
+        // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
+        // following the urgent data (MUST-62)."
+        match self.sender.urgent_end(self.text()) {
+            // What lies beyond the field's reach is announced as far as it reaches: the peer hears
+            // of it early, and of its end in time.
+            Some(up) if up.after(seq) => up.offset_from(seq).min(u32::from(u16::MAX)) as u16,
+            _ => 0,
+        }
+    }
+}

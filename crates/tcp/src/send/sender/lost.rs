@@ -1,0 +1,128 @@
+//! Silence and loss: what the sender does when its timer runs out, and when the path carries less than
+//! was thought.
+
+use super::{Flags, SendBuffer, SendTimer, Sender};
+
+impl Sender {
+    /// Nobody answered what was sent or probed until the timer ran out.
+    pub const fn count_attempt(&mut self) {
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// The peer was heard. While its window is closed, only silence counts against it
+    /// (RFC 9293 3.8.6.1).
+    #[inline]
+    pub fn on_heard(&mut self) {
+        if self.is_persisting() {
+            self.attempts = 0;
+        }
+    }
+
+    /// [`SendTimer::Retransmission`] ran out.
+    pub fn on_retransmission_timeout(&mut self) {
+        self.rtt.back_off();
+        let flight = self.flight();
+        self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
+        self.go_back();
+        if self.attempts > 1 && self.seq.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
+            // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
+            // in the standard way (described below) (MUST-35)." What was in flight counts as
+            // unsent until the window opens; of it the probe is made. The first time it is sent
+            // again all the same (RFC 7323 2.4).
+            self.timer = SendTimer::Persist;
+            self.flags.set(Flags::PROBE);
+            return;
+        }
+        // RFC 6298 5.4: "Retransmit the earliest segment that has not been acknowledged by the
+        // TCP receiver". What follows it is sent again as the windows admit.
+        self.flags.set(Flags::RETRANSMIT);
+    }
+
+    /// [`SendTimer::Persist`] ran out.
+    pub fn on_persist_timeout(&mut self) {
+        self.rtt.back_off();
+        self.flags.set(Flags::PROBE);
+    }
+
+    /// [`SendTimer::SynAgain`] ran out.
+    pub fn on_syn_again(&mut self) {
+        self.timer = SendTimer::Retransmission;
+        self.go_back();
+    }
+
+    /// The peer's closed window is to be probed when the timer runs out.
+    pub const fn start_persist(&mut self) {
+        self.timer = SendTimer::Persist;
+    }
+
+    /// Our SYN is acknowledged, and the peer's window is not what keeps anything from being sent.
+    pub const fn stop_persist(&mut self) {
+        self.timer = SendTimer::Retransmission;
+        self.flags.clear(Flags::PROBE);
+    }
+
+    /// The SYN is to go again when the timer runs out, without a loss.
+    pub const fn plan_syn_again(&mut self) {
+        self.timer = SendTimer::SynAgain;
+    }
+
+    /// The segment at SND.UNA is to be sent again.
+    pub const fn retransmit(&mut self) {
+        self.flags.set(Flags::RETRANSMIT);
+    }
+
+    /// Everything in flight counts as unsent, and goes again from SND.UNA on (go-back-N). The small
+    /// segment that Nagle's algorithm would wait for is part of it.
+    pub const fn go_back(&mut self) {
+        self.seq.nxt = self.seq.una;
+        self.small_end = self.seq.una;
+    }
+
+    /// Text that our SYN brought did not arrive. It goes again, and says nothing of congestion.
+    pub fn on_syn_text_refused(&mut self) {
+        self.go_back();
+        self.rtt.stop_timing();
+    }
+
+    /// From now on segments have at most `mss` octets of text, which is less than they had.
+    pub fn lower_mss(&mut self, mss: u16) {
+        self.mss = mss;
+        self.acked_size = self.acked_size.min(mss);
+    }
+
+    /// The path carries at most `mss` octets of text in a segment. What exceeds that never arrived.
+    /// Returns whether there may be such: segments that together fit were not too big.
+    pub fn on_path_mtu(&mut self, mss: u16) -> bool {
+        self.lower_mss(mss);
+        let flight = self.flight();
+        let is_too_big = flight.octets > u32::from(mss);
+        if is_too_big && !self.flags.has(Flags::SYN) {
+            // The loss says nothing of congestion: cwnd stays.
+            self.recovery.on_path_mtu(flight);
+            self.rtt.stop_timing();
+            self.go_back();
+            self.flags.set(Flags::RETRANSMIT);
+        }
+        is_too_big
+    }
+
+    /// Whether what is sent next is sent after so many attempts, be it our SYN or text.
+    pub const fn is_due_after(&self, attempts: u8) -> bool {
+        (self.flags.has(Flags::RETRANSMIT) || self.flags.has(Flags::SYN))
+            && self.attempts == attempts
+    }
+
+    /// Whether only the peer's window keeps what is unsent from being sent.
+    #[inline]
+    pub fn is_stalled(&self, text: Option<&SendBuffer>) -> bool {
+        if !self.is_persisting() {
+            // What is in flight will be acknowledged; a full segment that is admitted with nothing in
+            // flight, or what there is of it, waits for nothing but a cork.
+            let admitted = self.seq.usable() >= u32::from(self.mss) && !self.flags.has(Flags::CORK);
+            if !self.is_idle() || admitted {
+                return false;
+            }
+        }
+        self.has_unsent(text) && self.judge_text(text, u32::from(self.mss)).is_none()
+    }
+}

@@ -1,0 +1,316 @@
+//! What the sender would send next, judged without changing anything; then made.
+
+use whimbrel_wire::SeqNum;
+use whimbrel_wire::tcp::TcpFlags;
+
+use super::{Flags, SendBuffer, SendTimer, Sender, queued};
+use crate::{Context, Slices};
+
+/// A piece of the send sequence space that is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// The number of its first octet, or of FIN.
+    pub seq: SeqNum,
+    /// Octets of text.
+    pub len: u32,
+    /// Whether FIN follows them.
+    pub fin: bool,
+    /// Whether it is as much as must be sent to learn if a closed window has opened.
+    pub is_probe: bool,
+}
+
+/// What distinguishes a segment's header from that of others that the connection could send now.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    /// SEG.SEQ.
+    pub seq: SeqNum,
+    /// The control bits, URG aside.
+    pub flags: TcpFlags,
+    /// Octets of text of each segment that the device cuts this one into; 0: it is not to be cut.
+    pub gso_size: u16,
+}
+
+impl Head {
+    /// An acknowledgment's, its number aside.
+    pub const ACK: Self = Self { seq: SeqNum::new(0), flags: TcpFlags::ACK, gso_size: 0 };
+}
+
+/// What is next.
+impl Sender {
+    /// Whether our SYN is to be sent, for the first time or again.
+    #[inline]
+    pub fn syn_is_due(&self) -> bool {
+        self.flags.has(Flags::SYN)
+            && (self.seq.nxt == self.seq.una || self.flags.has(Flags::RETRANSMIT))
+    }
+
+    /// Whether something may be due, by a few comparisons: [`Sender::judge_due`] finds nothing that this
+    /// does not.
+    #[inline]
+    pub fn may_be_due(&self, text: Option<&SendBuffer>) -> bool {
+        self.flags.has(Flags::DUE) || self.has_unsent(text)
+    }
+
+    /// What goes next, our SYN being acknowledged: text in segments of at most `max_text` octets or a
+    /// full one.
+    #[inline(always)]
+    pub fn judge_due(&self, text: Option<&SendBuffer>, max_text: u32) -> Option<Piece> {
+        if self.flags.has(Flags::AGAIN) {
+            return Some(self.judge_again(text));
+        }
+        if !self.has_unsent(text) {
+            return None;
+        }
+        self.judge_text(text, max_text)
+    }
+
+    /// What goes again from SND.UNA, or as a probe.
+    #[cold]
+    fn judge_again(&self, text: Option<&SendBuffer>) -> Piece {
+        if self.flags.has(Flags::RETRANSMIT) {
+            return self.oldest_piece(text, self.room_again());
+        }
+        // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
+        // the override time-out, and is text like any other.
+        match self.seq.wnd.get() {
+            0 => Piece { is_probe: true, ..self.oldest_piece(text, self.blurred().max(1)) },
+            admitted => self.oldest_piece(text, admitted),
+        }
+    }
+
+    /// What goes behind a SYN-ACK of ours that was not lost, before it is acknowledged: of Fast Open
+    /// (`early`) text.
+    #[cold]
+    pub fn judge_behind_syn(
+        &self,
+        text: Option<&SendBuffer>,
+        max_text: u32,
+        early: bool,
+    ) -> Option<Piece> {
+        // After a loss the SYN-ACK alone is repeated, as in Linux, until somebody answers.
+        if self.attempts > 0 || !self.has_unsent(text) {
+            return None;
+        }
+        if early {
+            // The FIN waits until our SYN is acknowledged.
+            let piece = self.judge_text(text, max_text).filter(|piece| piece.len > 0)?;
+            return Some(Piece { fin: false, ..piece });
+        }
+        // RFC 9293 3.10.4, SYN-RECEIVED: "If no SENDs have been issued and there is no pending data to
+        // send, then form a FIN segment and send it (...); otherwise, queue for processing after
+        // entering ESTABLISHED state."
+        let fin = self.flags.has(Flags::FIN_QUEUED) && queued(text) == 0;
+        fin.then_some(Piece { seq: self.seq.nxt, len: 0, fin, is_probe: false })
+    }
+
+    /// The number of a segment without text, where the peer takes it. A window that came with a SYN
+    /// lies behind our own SYN, which needs no room in it. Text beyond an open window by less than its
+    /// unit was sent when the window said so, and taken; beyond a closed one lies a probe.
+    pub fn bare_number(&self) -> SeqNum {
+        let (sent, acceptable) = (self.seq.max, self.seq.acceptable());
+        if acceptable == sent {
+            return sent;
+        }
+        let by_rounding = self.seq.wnd.get() > 0 && acceptable + self.blurred() == sent;
+        if by_rounding || self.flags.has(Flags::SYN) { sent } else { acceptable }
+    }
+
+    /// The next piece of what is unsent that windows and Nagle's algorithm admit.
+    pub(super) fn judge_text(&self, text: Option<&SendBuffer>, max_text: u32) -> Option<Piece> {
+        debug_assert!(self.has_unsent(text));
+        if self.is_persisting() && self.seq.wnd.get() == 0 {
+            return None;
+        }
+        let mss = u32::from(self.mss);
+        let in_flight = self.seq.in_flight();
+        let cwnd = self.cc.cwnd.saturating_add(self.recovery.limited_transmit(mss));
+        let room = self.seq.usable().min(cwnd.saturating_sub(in_flight));
+        let seq = self.seq.nxt;
+        let waiting = self.text_end(text).offset_from(seq).min(queued(text));
+        let urgent = self.urgent_end(text).is_some();
+        // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
+        let most = if urgent { mss } else { max_text.max(mss) };
+        let len = self.judge_len(waiting, room, most, urgent);
+        let fin = len == waiting && room > len && self.fin_goes_with(len);
+        (len > 0 || fin).then_some(Piece { seq, len, fin, is_probe: false })
+    }
+
+    /// How much of `waiting` octets to send in one (super-)segment, when `room` is admitted.
+    fn judge_len(&self, waiting: u32, room: u32, max_text: u32, urgent: bool) -> u32 {
+        let mss = u32::from(self.mss);
+        let len = waiting.min(room).min(max_text);
+        let odd = odd_part(len, mss);
+        if odd == 0 {
+            return len;
+        }
+        let all = len == waiting;
+        let send_odd = if all {
+            // Nagle in Minshall's form: a small segment waits only for an earlier small one
+            // (RFC 9293 3.7.4 waits for any; that form stalls a large write's last segment).
+            self.flags.has(Flags::FIN_QUEUED)
+                || !self.flags.has(Flags::CORK)
+                    && (self.flags.has(Flags::NO_DELAY)
+                        || urgent
+                        || self.small_end.at_or_before(self.seq.una))
+        } else {
+            // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
+            // filling. Otherwise whole segments only: the rest of the window will come.
+            len == room
+                && room == self.seq.usable()
+                && len < mss
+                && len >= self.seq.max_wnd.get() / 2
+        };
+        if send_odd { len } else { len - odd }
+    }
+
+    /// How many numbers from SND.UNA on may be sent again. What was not sent yet may fill the
+    /// segment up only as far as the window admits.
+    fn room_again(&self) -> u32 {
+        let (sent, admitted) = (self.seq.max.offset_from(self.seq.una), self.seq.wnd.get());
+        // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the old
+        // unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". RFC 7323 2.4: the
+        // first time whatever the window says now, as it was in the window when it was sent.
+        if self.attempts <= 1 { sent.max(admitted) } else { admitted + self.blurred() }.max(1)
+    }
+
+    /// How many of the numbers that were sent beyond the window may lie in it all the same: the
+    /// peer's window field counts in units, and RFC 7323 2.4 disregards less than one.
+    fn blurred(&self) -> u32 {
+        let sent = self.seq.max.offset_from(self.seq.una);
+        let unit = 1 << self.scale.get();
+        sent.saturating_sub(self.seq.wnd.get()).min(unit - 1)
+    }
+
+    /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
+    fn oldest_piece(&self, text: Option<&SendBuffer>, room: u32) -> Piece {
+        let queued = queued(text);
+        let len = room.min(u32::from(self.mss)).min(queued);
+        let fin = len == queued && room > len && self.fin_goes_with(len);
+        Piece { seq: self.seq.una, len, fin, is_probe: false }
+    }
+
+    /// Whether FIN goes with the last `len` octets of text.
+    #[inline]
+    fn fin_goes_with(&self, len: u32) -> bool {
+        self.flags.has(Flags::FIN_QUEUED) && (len == 0 || !self.flags.has(Flags::FIN_APART))
+    }
+}
+
+/// What is made.
+impl Sender {
+    /// Our SYN is made, with so many octets of text. Returns whether it was sent before.
+    #[inline]
+    pub fn on_syn_made(&mut self, cx: &Context<'_>, octets: u32) -> bool {
+        self.flags.clear(Flags::RETRANSMIT);
+        let again = !self.is_idle();
+        let first = self.seq.una + 1;
+        if octets > 0 {
+            self.small_end = first + octets;
+            self.text_sent = cx.tick;
+        }
+        // What was sent behind it is under way still, if it is only this that is sent again.
+        self.seq.sent_to(self.seq.nxt.later(first + octets));
+        if again {
+            self.rtt.stop_timing();
+        } else {
+            self.rtt.start_timing(first, cx.now);
+        }
+        again
+    }
+
+    /// Makes a segment of the piece; its text goes to `slices`. Returns how many of its numbers were
+    /// sent before.
+    #[inline]
+    pub fn make_text(
+        &mut self,
+        cx: &Context<'_>,
+        piece: Piece,
+        text: Option<&mut SendBuffer>,
+        slices: &mut Slices,
+    ) -> (Head, u32) {
+        self.flags.clear(Flags::AGAIN);
+        if self.is_persisting() {
+            self.timer = SendTimer::Retransmission;
+        }
+        let (mut head, end) = self.take_piece(&piece, text, slices);
+        let (len, mss) = (slices.octets(), u32::from(self.mss));
+        if len > mss {
+            head.gso_size = self.mss;
+        }
+        // Only what was sent before counts as sent again: behind a window probe's octet the
+        // rest of a super-segment is new.
+        let again = self.seq.max.earlier(end).distance_from(piece.seq).max(0).unsigned_abs();
+        if again > 0 {
+            self.rtt.stop_timing();
+        } else {
+            self.rtt.start_timing(end, cx.now);
+        }
+        if odd_part(len, mss) != 0 {
+            self.small_end = end;
+        }
+        self.text_sent = cx.tick;
+        self.seq.sent_to(self.seq.nxt.later(end));
+        (head, again)
+    }
+
+    /// Makes a probe of the piece. It leaves SND.NXT where it is: if the window stays closed, the probe
+    /// was not sent.
+    #[cold]
+    pub fn make_probe(
+        &mut self,
+        piece: Piece,
+        text: Option<&mut SendBuffer>,
+        slices: &mut Slices,
+    ) -> Head {
+        self.flags.clear(Flags::PROBE);
+        let (head, end) = self.take_piece(&piece, text, slices);
+        self.rtt.stop_timing();
+        self.seq.max = self.seq.max.later(end);
+        head
+    }
+
+    /// Collects the piece's text. Returns the head of its segment, and where it ends, FIN included.
+    // Always: nearly each segment with text is made by this, and its head stays in registers.
+    #[inline(always)]
+    fn take_piece(
+        &mut self,
+        piece: &Piece,
+        text: Option<&mut SendBuffer>,
+        slices: &mut Slices,
+    ) -> (Head, SeqNum) {
+        // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
+        // is no more queued data to be sent) (MUST-61)".
+        let is_last = piece.len > 0 && piece.seq + piece.len == self.text_end(text.as_deref());
+        if let Some(text) = text.filter(|_| piece.len > 0) {
+            text.slice(piece.seq.offset_from(self.text_start()), piece.len, slices);
+        }
+        let mss = u32::from(self.mss);
+        if slices.octets() < piece.len && slices.octets() > mss {
+            // The places ran out in the middle: end on a full segment.
+            slices.truncate(slices.octets() - slices.octets() % mss);
+        }
+        let len = slices.octets();
+        let is_whole = len == piece.len;
+        let mut flags = TcpFlags::ACK;
+        if is_whole && is_last {
+            flags |= TcpFlags::PSH;
+        }
+        let fin = is_whole && piece.fin;
+        if fin {
+            self.flags.set(Flags::FIN_SENT);
+            flags |= TcpFlags::FIN;
+        }
+        (Head { seq: piece.seq, flags, gso_size: 0 }, piece.seq + len + u32::from(fin))
+    }
+}
+
+/// What remains of `octets` beside full segments: without a division where there is none.
+#[inline]
+const fn odd_part(octets: u32, mss: u32) -> u32 {
+    if octets < mss { octets } else { octets % mss }
+}
+
+/// How many segments a device makes of `octets` of text.
+pub fn segments(octets: u32, gso_size: u16) -> u64 {
+    if gso_size == 0 { 1 } else { u64::from(octets.div_ceil(u32::from(gso_size)).max(1)) }
+}
