@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod counters;
+pub mod pair_hasher;
 pub mod ports;
 pub mod secrets;
 pub mod sip;
@@ -16,6 +17,7 @@ pub mod slab;
 pub mod time;
 pub mod tunables;
 
+pub use pair_hasher::PairHasher;
 pub use ports::{PortRange, ReservedPorts};
 pub use secrets::{Key, Secrets};
 pub use sip::SipHasher24;

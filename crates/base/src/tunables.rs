@@ -45,6 +45,15 @@ pub fn check_ranges<T: Table>(table: &T) -> Result<(), InvalidTunable> {
     Ok(())
 }
 
+/// Two tunables contradict each other: `value` of the one named `name` is not `accepted`.
+pub fn contradiction<T: Table>(name: &str, value: String, accepted: String) -> InvalidTunable {
+    let example = match find_one::<T>(name) {
+        Some(info) => alloc::format!("{name}={}", info.value(&T::default())),
+        None => String::new(),
+    };
+    InvalidTunable { name: name.into(), value, accepted, example, consequence: Consequence("") }
+}
+
 /// Sets the tunable, or the group, that has this name, alias or field name, to what `value`
 /// means: `60s`, `200ms`, `64k`, `on`, a policy's value. If it fails, nothing is changed.
 pub fn set_by_name<T: Table>(table: &mut T, name: &str, value: &str) -> Result<(), TunableError> {

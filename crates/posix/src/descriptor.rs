@@ -3,22 +3,9 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use crate::Errno;
 use crate::epoll::Epoll;
 use crate::socket::Socket;
-
-/// A descriptor as C knows it; any number, open or not.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Fd(pub i32);
-
-impl Fd {
-    /// The first that is given out: 0 to 2 are taken everywhere.
-    pub const FIRST: Self = Self(3);
-    /// Below every other: where a walk begins.
-    pub(crate) const LEAST: Self = Self(i32::MIN);
-    /// Above every other: where a walk ends.
-    pub(crate) const GREATEST: Self = Self(i32::MAX);
-}
+use crate::{Errno, Fd};
 
 /// What a descriptor stands for.
 #[derive(Debug)]

@@ -20,6 +20,7 @@ pub mod descriptor;
 pub mod domain;
 mod epoll;
 pub mod errno;
+mod fd;
 pub mod flags;
 pub mod option;
 pub mod outcome;
@@ -29,9 +30,9 @@ pub mod state;
 pub mod tcp_info;
 pub mod transfer;
 
-pub use descriptor::Fd;
 pub use domain::{Domain, Protocol, SocketType};
 pub use errno::Errno;
+pub use fd::Fd;
 pub use flags::{EpollEvents, FileFlags, MsgFlags, PollEvents, SocketFlags};
 pub use option::{Linger, OptionValue, SocketOption};
 pub use outcome::{Outcome, Wait};

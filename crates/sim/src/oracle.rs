@@ -8,6 +8,7 @@
 mod app;
 mod plan;
 mod scenario;
+mod shared_plan;
 mod stream;
 
 use std::fmt;

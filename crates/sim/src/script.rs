@@ -17,6 +17,7 @@ pub mod dialect;
 pub mod host;
 pub mod judge_call;
 pub mod lower;
+mod lower_error;
 pub mod names;
 pub mod packet;
 pub mod parse;

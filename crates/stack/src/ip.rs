@@ -1,7 +1,10 @@
 //! The internet layer of one host: its addresses and routes, packets in, headers out.
 
 mod addresses;
+mod arrival;
 mod counters;
+mod datagram;
+mod flow_key;
 mod fragmentation;
 mod icmp;
 mod input;
@@ -11,22 +14,24 @@ mod reassembly;
 mod routes;
 
 pub use addresses::{Addresses, PathClass};
+pub(crate) use arrival::{Arrival, IcmpReport, Input, RefusalReply, Refused};
 pub use counters::{FrameDrop, IpCounters};
-pub use fragmentation::Datagram;
+pub use datagram::Datagram;
+pub(crate) use flow_key::FlowKey;
 pub(crate) use fragmentation::Identifications;
-pub(crate) use icmp::{ErrorBudget, ErrorOut, IcmpReport, RefusalReply};
-pub(crate) use input::{Arrival, FlowKey, Input, Refused};
+pub(crate) use icmp::{ErrorBudget, ErrorOut};
 pub(crate) use output::{PlainOut, TcpOut};
 pub(crate) use path_mtu::PathMtus;
 pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;
 
-use crate::Capabilities;
-use crate::link::Link;
+use whimbrel_wire::EthernetHeader;
+
+use crate::{Capabilities, Medium};
 
 /// What a host is to its networks.
 #[derive(Debug)]
-pub struct Host {
+pub struct IpLayer {
     /// What the device can do.
     pub capabilities: Capabilities,
     /// The addresses of this host, numbered.
@@ -43,6 +48,14 @@ pub struct Host {
     pub(crate) path_mtus: PathMtus,
     /// How many ICMP errors may still be sent.
     pub(crate) error_budget: ErrorBudget,
-    /// Its Ethernet, if the device has one.
-    pub(crate) link: Option<Link>,
+}
+
+impl IpLayer {
+    /// Octets in front of each IP header that leaves, for the link.
+    pub(crate) fn link_header_len(&self) -> usize {
+        match self.capabilities.medium {
+            Medium::Ip => 0,
+            Medium::Ethernet { .. } => EthernetHeader::LEN,
+        }
+    }
 }

@@ -27,8 +27,8 @@ use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::{Address, ArpPacket};
 
-use crate::ip::{Addresses, FrameDrop, Host, IcmpReport, Routes};
-use crate::shard::ConfigError;
+use crate::error::ConfigError;
+use crate::ip::{Addresses, FrameDrop, Routes};
 use crate::{Medium, TxBatch};
 
 pub use counters::LinkCounters;
@@ -124,7 +124,7 @@ impl Link {
 
     /// Takes the header off a frame.
     #[inline(never)]
-    fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
+    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
         let (header, packet) = EthernetHeader::parse(frame).map_err(|_| FrameDrop::Header)?;
         let cast = if header.dst == self.mac {
             FrameTarget::Own
@@ -164,7 +164,7 @@ impl Link {
 
     /// Puts the header in front of a packet whose first [`EthernetHeader::LEN`] octets were left
     /// free. `false` if it waits for its neighbour, or was dropped.
-    fn depart(&mut self, routes: &Routes, tx: &mut TxSegment, now: Instant) -> bool {
+    pub(crate) fn depart(&mut self, routes: &Routes, tx: &mut TxSegment, now: Instant) -> bool {
         let Some((dst, ether_type)) = destination(tx) else { return false };
         let header = EthernetHeader { dst: MacAddress::default(), src: self.mac, ether_type };
         tx.header_room()[..EthernetHeader::LEN].copy_from_slice(&header.emit());
@@ -185,7 +185,7 @@ impl Link {
     }
 
     /// The way to `dst` does not seem to work: its neighbour has to confirm that it is there.
-    fn doubt(&mut self, routes: &Routes, dst: &Address, now: Instant) {
+    pub(crate) fn doubt(&mut self, routes: &Routes, dst: &Address, now: Instant) {
         let way = self.gateways.choose(routes.routes_to(dst));
         let hop = way.and_then(|way| way.gateway).unwrap_or(*dst);
         if let Some(index) = self.neighbours.find(&hop) {
@@ -282,129 +282,84 @@ impl Link {
     }
 }
 
-/// The link layer, if this host has one.
-impl Host {
+/// What its host calls.
+impl Link {
     /// From now on it goes by these rules.
-    pub(crate) fn set_link_rules(&mut self, tunables: &Tunables) {
-        if let Some(link) = &mut self.link {
-            link.neighbours.set_claims(tunables.neighbour_claims);
-        }
-    }
-
-    /// Octets in front of each IP header that leaves.
-    pub(crate) fn link_header_len(&self) -> usize {
-        if self.link.is_some() { EthernetHeader::LEN } else { 0 }
-    }
-
-    /// What a frame carries.
-    #[inline(always)]
-    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
-        match &self.link {
-            None => Ok(Unframed::Packet(frame)),
-            Some(link) => link.open(frame),
-        }
-    }
-
-    /// Begins to ask whether our addresses are free, where there is somebody to ask.
-    pub(crate) fn begin_check(&mut self, now: Instant) {
-        if let Some(link) = &mut self.link {
-            link.begin_check(now);
-        }
-    }
-
-    /// Whether our addresses may be used.
-    pub(crate) fn address_check(&self) -> AddressCheck {
-        self.link.as_ref().map_or(AddressCheck::Done, Link::address_check)
+    pub(crate) fn set_rules(&mut self, tunables: &Tunables) {
+        self.neighbours.set_claims(tunables.neighbour_claims);
     }
 
     /// Another station that turned out to have an address of ours, once.
     pub(crate) fn take_conflict(&mut self) -> Option<AddressConflict> {
-        self.link.as_mut()?.conflict.take()
+        self.conflict.take()
     }
 
     /// Acts upon what a neighbour said.
-    pub(crate) fn hear(&mut self, heard: LinkControl, now: Instant) -> Result<(), FrameDrop> {
-        let Some(link) = &mut self.link else { return Err(FrameDrop::EtherType) };
-        if link.probing.is_some() {
+    pub(crate) fn hear(
+        &mut self,
+        addresses: &Addresses,
+        heard: LinkControl,
+        now: Instant,
+    ) -> Result<(), FrameDrop> {
+        if self.probing.is_some() {
             match heard {
-                LinkControl::Arp(packet, _) => link.check_arp(&self.addresses, &packet),
-                LinkControl::Ndp(said) => link.check_ndp(&self.addresses, &said),
+                LinkControl::Arp(packet, _) => self.check_arp(addresses, &packet),
+                LinkControl::Ndp(said) => self.check_ndp(addresses, &said),
             }
             return Err(FrameDrop::Tentative);
         }
         let heard = match heard {
-            LinkControl::Arp(packet, cast) => link.hear_arp(&self.addresses, &packet, cast, now),
-            LinkControl::Ndp(said) => link.hear_ndp(&self.addresses, &said, now),
+            LinkControl::Arp(packet, cast) => self.hear_arp(addresses, &packet, cast, now),
+            LinkControl::Ndp(said) => self.hear_ndp(addresses, &said, now),
         };
-        link.welcome_back();
+        self.welcome_back();
         heard
-    }
-
-    /// Addresses a packet. `false` if it does not leave now.
-    pub(crate) fn depart(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
-        match &mut self.link {
-            None => true,
-            Some(link) => link.depart(&self.routes, tx, now),
-        }
-    }
-
-    /// Nothing comes back from `dst` (RFC 9293 3.8.3, R1).
-    pub(crate) fn doubt_path(&mut self, dst: &Address, now: Instant) {
-        if let Some(link) = self.link.as_mut() {
-            link.doubt(&self.routes, dst, now);
-        }
     }
 
     /// Fills `batch` with what the link itself has to send: packets whose neighbour was found, then
     /// questions and answers.
-    pub(crate) fn tx_link(&mut self, batch: &mut TxBatch) {
-        let Some(link) = &mut self.link else { return };
+    pub(crate) fn tx(&mut self, addresses: &Addresses, batch: &mut TxBatch) {
         while !batch.is_full() {
-            let Some(packet) = link.neighbours.pop_ready() else { break };
+            let Some(packet) = self.neighbours.pop_ready() else { break };
             batch.fill(|tx| {
                 *tx = packet;
                 true
             });
         }
         while !batch.is_full() {
-            let Some(message) = link.outbox.0.pop_front() else { break };
-            batch.fill(|tx| message.write(link.mac, &self.addresses, tx));
+            let Some(message) = self.outbox.0.pop_front() else { break };
+            batch.fill(|tx| message.write(self.mac, addresses, tx));
         }
     }
 
-    /// Whether [`Host::tx_link`] has something to send.
-    pub(crate) fn link_waits(&self) -> bool {
-        let waits = |link: &Link| link.neighbours.has_ready() || !link.outbox.0.is_empty();
-        self.link.as_ref().is_some_and(waits)
+    /// Whether [`Link::tx`] has something to send.
+    pub(crate) fn waits(&self) -> bool {
+        self.neighbours.has_ready() || !self.outbox.0.is_empty()
     }
 
     /// Does up to `left` of what is due, and takes it from `left`.
-    pub(crate) fn advance_link(&mut self, now: Instant, left: &mut usize) {
-        if let Some(link) = &mut self.link {
-            link.advance_check(&self.addresses, now);
-            link.neighbours.advance(now, left, &mut link.outbox, &mut link.counters);
-            link.pass_over_silent(&self.routes, now);
-        }
+    pub(crate) fn advance(
+        &mut self,
+        addresses: &Addresses,
+        routes: &Routes,
+        now: Instant,
+        left: &mut usize,
+    ) {
+        self.advance_check(addresses, now);
+        self.neighbours.advance(now, left, &mut self.outbox, &mut self.counters);
+        self.pass_over_silent(routes, now);
     }
 
-    /// What is to be told of the next segment that could not leave because its neighbour did not
-    /// answer.
-    pub(crate) fn pop_unreachable(&mut self) -> Option<IcmpReport> {
-        loop {
-            let link = self.link.as_mut()?;
-            let packet = link.neighbours.pop_failed()?;
-            link.counters.out_neighbour_failed += 1;
-            let packet = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();
-            if let Some(report) = self.report_unsent(packet) {
-                return Some(report);
-            }
-        }
+    /// The next packet that could not leave because its neighbour did not answer.
+    pub(crate) fn pop_failed(&mut self) -> Option<TxSegment> {
+        let packet = self.neighbours.pop_failed()?;
+        self.counters.out_neighbour_failed += 1;
+        Some(packet)
     }
 
-    /// When [`Host::advance_link`] must be called at the latest.
-    pub(crate) fn next_link_deadline(&self) -> Option<Instant> {
-        let link = self.link.as_ref()?;
-        [link.neighbours.next_deadline(), link.check_deadline()].into_iter().flatten().min()
+    /// When [`Link::advance`] must be called at the latest.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        [self.neighbours.next_deadline(), self.check_deadline()].into_iter().flatten().min()
     }
 }
 

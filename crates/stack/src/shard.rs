@@ -28,8 +28,8 @@ mod closing;
 mod commands;
 mod connecting;
 mod cookies;
-mod error;
 mod fast_open;
+mod found;
 mod icmp;
 mod input;
 mod inspect;
@@ -51,8 +51,10 @@ use whimbrel_wire::{Address, Endpoint, Flow};
 use self::after_change::{EventSource, WorkLists};
 use self::ports::SourcePool;
 use crate::connections::ConnectionSlot;
+use crate::host::Host;
 use crate::ip::{
-    Addresses, Bounds, ErrorBudget, Host, Identifications, IpCounters, PathMtus, Reassembly, Routes,
+    Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, PathMtus, Reassembly,
+    Routes,
 };
 use crate::link::Link;
 use crate::markings::Markings;
@@ -64,7 +66,7 @@ use crate::{Handle, ShardConfig};
 pub use budget::Memory;
 pub use inspect::{SocketEntry, SocketState, StateCounts};
 
-pub use error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, SendError};
+pub use crate::error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, SendError};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
@@ -116,17 +118,18 @@ impl Shard {
         let routes = Routes::new(&addresses, &routes)?;
         let addresses = Addresses::new(&addresses)?;
         check_mtu(capabilities.mtu, &addresses)?;
-        let mut host = Host {
-            link: Link::new(capabilities.medium, &addresses)?,
+        let link = Link::new(capabilities.medium, &addresses)?;
+        let ip = IpLayer {
             capabilities,
             addresses,
             routes,
             counters: IpCounters::default(),
             reassembly: Reassembly::new(Bounds::DEFAULT),
-            identifications: Identifications::default(),
+            identifications: Identifications::new(&secrets.timestamps),
             path_mtus: PathMtus::default(),
             error_budget: ErrorBudget::new(),
         };
+        let mut host = Host { ip, link };
         host.set_link_rules(&tunables);
         let (mut pool, mut counters) = (ColdPool::default(), Counters::default());
         pool.budget.set_bytes(tunables.mem_budget, &mut counters);
@@ -168,7 +171,7 @@ impl Shard {
 
     /// What happened to packets that never became segments.
     pub fn ip_counters(&self) -> &IpCounters {
-        &self.host.counters
+        &self.host.ip.counters
     }
 
     /// Its Ethernet: neighbours and counters. `None` where frames begin with their IP header.
@@ -178,7 +181,7 @@ impl Shard {
 
     /// The addresses of this host, numbered.
     pub fn addresses(&self) -> &Addresses {
-        &self.host.addresses
+        &self.host.ip.addresses
     }
 
     /// The rules in force.
@@ -189,7 +192,7 @@ impl Shard {
     /// The ends of a connection.
     pub fn flow(&self, handle: Handle) -> Option<Flow> {
         let connection = &self.slot(handle)?.connection;
-        let local = *self.host.addresses.get(connection.local_index())?;
+        let local = *self.host.ip.addresses.get(connection.local_index())?;
         Some(Flow {
             local: Endpoint::new(local, connection.local_port()),
             remote: Endpoint::new(*connection.remote(), connection.remote_port()),
@@ -220,8 +223,8 @@ impl Shard {
             flows: self.records.flows.len(),
             timers: self.timers.len(),
             replies: self.replies.len(),
-            fragmented: self.host.reassembly.len(),
-            fragment_octets: self.host.reassembly.octets(),
+            fragmented: self.host.ip.reassembly.len(),
+            fragment_octets: self.host.ip.reassembly.octets(),
         }
     }
 

@@ -19,6 +19,7 @@ pub mod conn;
 pub mod context;
 pub mod counters;
 mod flags;
+pub mod identity;
 pub mod recovery;
 pub mod recv;
 pub mod segment;
@@ -29,6 +30,7 @@ pub mod verdict;
 
 pub use context::Context;
 pub use counters::Counters;
+pub use identity::Identity;
 pub use segment::{Payload, RxSegment, SegMeta, Slices, TxSegment};
 pub use tunables::{TUNABLES, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};

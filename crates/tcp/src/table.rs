@@ -3,20 +3,19 @@
 
 pub mod cookies;
 pub mod fast_open;
+mod fast_opens;
 pub mod flow_table;
-pub mod identity;
 pub mod listeners;
 pub mod ports;
 pub mod syn_cache;
 pub mod syn_entry;
 pub mod time_wait;
 
+pub use crate::identity::Identity;
 pub use cookies::{Carried, CookieTerms, Cookies, Membership};
-pub use fast_open::{
-    CookieVerdict, FastOpenCache, FastOpenKeys, FastOpens, KnownServer, Opened, Service,
-};
+pub use fast_open::{CookieVerdict, FastOpenCache, FastOpenKeys, KnownServer, Service};
+pub use fast_opens::{FastOpens, Opened};
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
-pub use identity::Identity;
 pub use listeners::{
     AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
 };

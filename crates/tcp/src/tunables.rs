@@ -41,7 +41,7 @@ impl Tunables {
             let least = print_time(least_rto);
             let accepted = format!("at least {least}, as initial_rto and tcp_rto_min_us have it");
             let value = print_time(max_rto);
-            return Err(InvalidTunable::against::<Self>(
+            return Err(tunables::contradiction::<Self>(
                 "net.ipv4.tcp_rto_max_ms",
                 value,
                 accepted,
@@ -56,7 +56,7 @@ impl Tunables {
         PortRange::new(first, last).ok_or_else(|| {
             let least = first.max(1);
             let accepted = format!("a port from {least}, with ports.first={first}, to 65535");
-            InvalidTunable::against::<Self>("ports.last", last.to_string(), accepted)
+            tunables::contradiction::<Self>("ports.last", last.to_string(), accepted)
         })
     }
 

@@ -4,6 +4,7 @@
 mod accurate_ecn;
 mod fast_open;
 mod flags;
+mod kinds;
 mod option_order;
 mod options;
 mod sack;

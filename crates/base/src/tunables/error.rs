@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 
+use super::Table;
 use super::info::{TunableInfo, Unit};
-use super::{Table, find_one};
 
 /// Why a tunable could not be set.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -64,15 +64,6 @@ impl InvalidTunable {
                 Ordering::Greater => info.too_high,
             }),
         }
-    }
-
-    /// Two tunables of `T` that contradict each other: `value` of `name` is not `accepted`.
-    pub fn against<T: Table>(name: &str, value: String, accepted: String) -> Self {
-        let example = match find_one::<T>(name) {
-            Some(info) => alloc::format!("{name}={}", info.value(&T::default())),
-            None => String::new(),
-        };
-        Self { name: name.into(), value, accepted, example, consequence: Consequence("") }
     }
 }
 

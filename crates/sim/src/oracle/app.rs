@@ -10,7 +10,8 @@ use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, Shard};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::plan::{End, StreamPlan, mix};
+use super::plan::{End, StreamPlan};
+use super::shared_plan::{LISTENER_PORT, SharedPlan, SynData};
 use super::stream::Stream;
 use crate::host::Application;
 
@@ -263,82 +264,6 @@ impl Application for Oracle {
     }
 }
 
-/// What both ends must agree on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SharedPlan {
-    pub(super) seed: u64,
-    /// The most octets of a stream.
-    pub(super) most_octets: u64,
-    pub(super) connections: u16,
-    /// How many ports the client has: with fewer than connections, each serves several in turn.
-    pub(super) slots: u16,
-    pub(super) patience: Patience,
-    pub(super) simultaneous_open: SimultaneousOpen,
-    pub(super) syn_data: SynData,
-}
-
-/// Whether SYNs bring text (RFC 7413), and how many handshakes at once the server admits then.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SynData {
-    Plain,
-    Fast { pending: u32 },
-}
-
-/// Whether some connections are opened by both ends at once (RFC 9293 figure 7). Only where each
-/// has a port of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SimultaneousOpen {
-    None,
-    Some,
-}
-
-/// Whether some applications let go before the streams end. Not where ports are used again: the
-/// server counts a port's connections, and one that was given up early it may never have seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Patience {
-    Endless,
-    Short,
-}
-
-impl SharedPlan {
-    /// The plans of the client and of the server.
-    fn plans(&self, number: u16) -> [StreamPlan; 2] {
-        [End::Client, End::Server].map(|end| StreamPlan::new(self, number, end))
-    }
-
-    /// Number, time, and the server's port of each connection.
-    fn calls<'a>(&self, starts: &'a [Instant]) -> impl Iterator<Item = (u16, Instant, u16)> + 'a {
-        let shared = *self;
-        (0..).zip(starts).map(move |(number, at)| {
-            let crossed = shared.is_crossed(number);
-            (number, *at, if crossed { CROSSED_PORT + number } else { LISTENER_PORT })
-        })
-    }
-
-    /// Whether both ends open this connection.
-    fn is_crossed(&self, number: u16) -> bool {
-        self.simultaneous_open == SimultaneousOpen::Some
-            && mix(self.seed.rotate_left(31) ^ u64::from(number)).is_multiple_of(2)
-    }
-
-    /// How many connections both ends open.
-    pub(super) fn crossed(&self) -> usize {
-        (0..self.connections).filter(|number| self.is_crossed(*number)).count()
-    }
-
-    fn slot(&self, number: u16) -> u16 {
-        number % self.slots
-    }
-
-    /// How many connections both ends see through.
-    fn undisturbed(&self) -> usize {
-        let patient = |number: &u16| self.plans(*number).iter().all(StreamPlan::is_patient);
-        (0..self.connections).filter(patient).count()
-    }
-}
-
 /// The client's port tells the server which connection it is.
 const FIRST_PORT: u16 = 10_000;
-const LISTENER_PORT: u16 = 80;
-const CROSSED_PORT: u16 = 20_000;
 const BACKLOG: u32 = 64;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, Particulars, SocketOptions};
 
-use super::app::{Patience, SharedPlan};
+use super::shared_plan::{Patience, SharedPlan, mix};
 
 /// What one end does on a connection. Both ends compute it for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,6 +118,20 @@ impl StreamPlan {
     }
 }
 
+/// What both ends do.
+impl SharedPlan {
+    /// The plans of the client and of the server.
+    pub(super) fn plans(&self, number: u16) -> [StreamPlan; 2] {
+        [End::Client, End::Server].map(|end| StreamPlan::new(self, number, end))
+    }
+
+    /// How many connections both ends see through.
+    pub(super) fn undisturbed(&self) -> usize {
+        let patient = |number: &u16| self.plans(*number).iter().all(StreamPlan::is_patient);
+        (0..self.connections).filter(patient).count()
+    }
+}
+
 /// At most one end waits for the other. In one connection of four, one does.
 fn draw_beginning(shared: &SharedPlan, number: u16, end: End) -> Beginning {
     let waits = match mix(shared.seed.rotate_left(17) ^ u64::from(number)) % 8 {
@@ -164,12 +178,4 @@ fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
         },
         ..SocketOptions::default()
     }
-}
-
-/// SplitMix64's output function: every bit of the result depends on every bit of `seed`.
-pub(super) fn mix(seed: u64) -> u64 {
-    let mut word = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }

@@ -10,8 +10,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::Family;
 
 use super::Oracle;
-use super::app::{Patience, SharedPlan, SimultaneousOpen, SynData};
-use super::plan::mix;
+use super::shared_plan::{Patience, SharedPlan, SimultaneousOpen, SynData, mix};
 use crate::pair::{Offload, PairConfig, client_addr, server_at};
 use crate::world::Checks;
 

@@ -12,25 +12,16 @@ pub(super) use option::value as option_value;
 pub(super) use wait::{expected_events, read_event};
 
 use alloc::format;
-use alloc::string::String;
 
 use whimbrel_posix::{Errno, FileFlags, Ioctl, Protocol, Shut, SocketFlags, SocketType};
 
 use super::ast::{Arg, CallStep};
 use super::call::Call;
+use super::lower_error::{invalid, unsupported};
 use super::names::Names;
-use super::value::{bits, describe, domain, endpoint, int, invalid, number, only, unsupported};
+use super::value::{bits, describe, domain, endpoint, int, number, only};
 
-/// Why a call cannot be made.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum LowerError {
-    /// It has something that no host of ours has: the script is skipped.
-    #[error("{0} is not supported")]
-    Unsupported(String),
-    /// It makes no sense: the script is wrong.
-    #[error("{0}")]
-    Invalid(String),
-}
+pub use super::lower_error::LowerError;
 
 /// The call that a step makes.
 pub fn lower(step: &CallStep, names: &Names) -> Result<Call, LowerError> {

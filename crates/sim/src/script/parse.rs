@@ -16,6 +16,7 @@ mod lexer;
 mod macros;
 mod options;
 mod packet;
+mod parts;
 mod snippet;
 mod time;
 mod tokens;

@@ -9,7 +9,7 @@ use whimbrel_posix::{Domain, constants};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::ast::{Arg, Field};
-use super::lower::LowerError;
+use super::lower_error::{LowerError, invalid, unsupported};
 
 /// A number: written as such, by the names of constants, or converted by `htons` and its like.
 pub(super) fn number(arg: &Arg) -> Result<i64, LowerError> {
@@ -152,14 +152,6 @@ pub(super) fn describe(arg: &Arg) -> String {
         Arg::List(_) => "a list".to_string(),
         Arg::Struct(_) => "a struct".to_string(),
     }
-}
-
-pub(super) fn unsupported(what: &str) -> LowerError {
-    LowerError::Unsupported(what.to_string())
-}
-
-pub(super) fn invalid(what: &str) -> LowerError {
-    LowerError::Invalid(what.to_string())
 }
 
 const CONVERSIONS: &[&str] = &["htons", "htonl", "ntohs", "ntohl"];

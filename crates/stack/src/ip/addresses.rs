@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use whimbrel_wire::{Address, Family};
 
 use crate::InterfaceAddress;
-use crate::shard::ConfigError;
+use crate::error::ConfigError;
 
 pub use whimbrel_tcp::table::PathClass;
 

@@ -8,67 +8,83 @@
 
 use alloc::boxed::Box;
 
-use bytes::Bytes;
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, Key, PairHasher};
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
-use whimbrel_tcp::table::Identity;
-use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header, Protocol, TrafficClass};
+use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header};
 
-use super::Host;
+use super::IpLayer;
+use super::datagram::Datagram;
 use super::output::{HOP_LIMIT, IpOut};
 
-/// A message with its transport header, and how much of it left already.
-#[derive(Clone, Debug)]
-pub struct Datagram {
-    pub(super) local_index: u16,
-    pub(super) remote: Address,
-    pub(super) protocol: Protocol,
-    pub(super) class: TrafficClass,
-    /// What did not leave yet.
-    pub(super) payload: Bytes,
-    /// The fragment to come, once the first of them left.
-    pub(super) next: Option<Fragment>,
+/// Chooses identifications: where they begin for each pair of hosts, and counters for many.
+#[derive(Debug)]
+pub(crate) struct Identifications {
+    hasher: PairHasher,
+    /// Made when the first packet leaves in fragments.
+    counters: Option<Box<[u32]>>,
 }
-
-impl Datagram {
-    /// Whether all of it left.
-    pub(crate) fn is_done(&self) -> bool {
-        self.payload.is_empty()
-    }
-
-    /// Octets that did not leave yet.
-    pub(crate) fn octets(&self) -> usize {
-        self.payload.len()
-    }
-}
-
-/// The counters of fragmented packets, made when the first is.
-#[derive(Debug, Default)]
-pub(crate) struct Identifications(Option<Box<[u32]>>);
 
 impl Identifications {
     /// RFC 7739 5.3: "System-wide array of 32-bit counters (e.g. with 8K elements or more)": 32 KiB.
     const COUNTERS: u16 = 8_192;
 
+    /// Those of a host with this key.
+    pub(crate) fn new(key: &Key) -> Self {
+        Self { hasher: PairHasher::new(key), counters: None }
+    }
+
     /// The next one of packets from `local` to `remote`.
-    fn next(&mut self, identity: &Identity, shard: u16, local: &Address, remote: &Address) -> u32 {
+    fn next(&mut self, shard: u16, local: &Address, remote: &Address) -> u32 {
+        let Self { hasher, counters } = self;
         // "Each counter should be initialized to a pseudo-random value".
-        let start = || (0..Self::COUNTERS).map(|it| identity.fragment_start(shard, it)).collect();
-        let counters = self.0.get_or_insert_with(start);
-        let place = identity.fragment_counter(local, remote) % u32::from(Self::COUNTERS);
+        let start = || (0..Self::COUNTERS).map(|it| start(hasher, shard, it)).collect();
+        let counters = counters.get_or_insert_with(start);
+        let place = counter(hasher, local, remote) % u32::from(Self::COUNTERS);
         let Some(counter) = counters.get_mut(place as usize) else { return 0 };
         *counter = counter.wrapping_add(1);
-        identity.fragment_offset(local, remote).wrapping_add(*counter)
+        offset(hasher, local, remote).wrapping_add(*counter)
     }
 }
 
-impl Host {
+/// Where the identifications of fragments towards one host begin (RFC 7739 5.3's F): nobody
+/// else can guess them, and spoil packets by fragments of his own.
+fn offset(hasher: &PairHasher, local: &Address, remote: &Address) -> u32 {
+    // The other half of the hash, so that what a peer sees of TCP's timestamps tells nothing of this.
+    (hasher.hash(local, remote) >> 32) as u32
+}
+
+/// Which of many counters counts the fragmented packets towards one network (RFC 7739 5.3's
+/// G): all 32 bits are to be used, by a remainder.
+///
+/// "the 'Destination Prefix' (rather than Destination Address) is used, such that the ability of
+/// an attacker of searching the 'increments' space by using multiple addresses of the same
+/// subnet is reduced": 64 bits of an IPv6 address, 24 of an IPv4 address.
+fn counter(hasher: &PairHasher, local: &Address, remote: &Address) -> u32 {
+    // Lengths that nothing else has under this key: its other hashes tell nothing of this one.
+    if local.is_v4() {
+        let ([a, b, c, d], [e, f, g, _]) = (local.v4_octets(), remote.v4_octets());
+        return hasher.prf().hash(&[a, b, c, d, e, f, g]) as u32;
+    }
+    let mut octets = [0; 24];
+    let (front, back) = octets.split_at_mut(16);
+    front.copy_from_slice(local.octets());
+    back.copy_from_slice(&remote.octets()[..8]);
+    hasher.prf().hash(&octets) as u32
+}
+
+/// What a counter of fragmented packets starts from. Shards of one host share their keys, and
+/// each starts elsewhere.
+fn start(hasher: &PairHasher, shard: u16, counter: u16) -> u32 {
+    let ([a, b], [c, d]) = (shard.to_be_bytes(), counter.to_be_bytes());
+    hasher.prf().hash(&[a, b, c, d]) as u32
+}
+
+impl IpLayer {
     /// Writes the next packet of `datagram`, and takes it off. `false` if there is none.
     pub(crate) fn write_datagram(
         &mut self,
         datagram: &mut Datagram,
-        identity: &Identity,
         now: Instant,
         tx: &mut TxSegment,
     ) -> bool {
@@ -82,7 +98,7 @@ impl Host {
         if datagram.next.is_none() && datagram.payload.len() > whole {
             self.counters.fragmented += 1;
             let shard = self.capabilities.steering.queue();
-            let identification = self.identifications.next(identity, shard, &local, &remote);
+            let identification = self.identifications.next(shard, &local, &remote);
             datagram.next = Some(Fragment { identification, offset: 0, more: true });
         }
         let fragment = datagram.next.as_mut().map(|next| {

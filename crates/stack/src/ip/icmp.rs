@@ -15,13 +15,12 @@ use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Protocol, Sum, TrafficClass,
 };
 
-use super::input::{Input, Refused};
+use super::arrival::{Input, Refused};
 use super::output::{HOP_LIMIT, IpOut};
-use super::{Datagram, FrameDrop, Host};
+use super::{Datagram, FrameDrop, IpLayer};
 
 pub(crate) use budget::ErrorBudget;
-pub(crate) use errors::{ErrorOut, RefusalReply};
-pub(crate) use reports::IcmpReport;
+pub(crate) use errors::ErrorOut;
 
 /// A message to be sent.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ struct IcmpOut {
     data: Bytes,
 }
 
-impl Host {
+impl IpLayer {
     /// Reads an ICMP or ICMPv6 message for the address with this index.
     pub(super) fn read_icmp<'a>(
         &self,

@@ -1,124 +1,19 @@
 //! From a frame to a segment: whatever does not become one is dropped here, with a reason.
 
-use alloc::vec::Vec;
-
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::table::{Ended, SynEntry, TimeWait};
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
-use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, Sum};
+use whimbrel_wire::{Address, IpHeader, Protocol, Sum};
 
-use super::{Abandoned, Datagram, FrameDrop, Host, IcmpReport, RefusalReply};
+use super::arrival::{Arrival, Input, RefusalReply, Refused};
+use super::{Abandoned, FlowKey, FrameDrop, IpLayer};
 use crate::RxFrame;
 
-/// A frame that asks something of this host.
-#[derive(Debug)]
-pub(crate) enum Input<'a> {
-    Segment(Arrival<'a>),
-    /// An echo request, and the reply that is due.
-    Echo(Datagram),
-    /// An ICMP error about a segment of ours.
-    IcmpReport(IcmpReport),
-    /// A fragment that waits for others.
-    Held,
-    /// The last missing fragment: the whole packet, to be read by [`Host::read_whole`].
-    Whole(Vec<u8>),
-}
-
-/// A frame that is dropped.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Refused {
-    pub(crate) reason: FrameDrop,
-    /// The ICMP error that is due for it.
-    pub(crate) answer: Option<RefusalReply>,
-}
-
-impl From<FrameDrop> for Refused {
-    fn from(reason: FrameDrop) -> Self {
-        Self { reason, answer: None }
-    }
-}
-
-impl From<ParseError> for Refused {
-    fn from(error: ParseError) -> Self {
-        match error {
-            ParseError::BadChecksum => FrameDrop::Checksum.into(),
-            ParseError::ParameterProblem { code, pointer, .. } => Self {
-                reason: FrameDrop::Header,
-                answer: Some(RefusalReply::ParameterProblem { code, pointer }),
-            },
-            _ => FrameDrop::Header.into(),
-        }
-    }
-}
-
-impl Refused {
-    /// Nobody here speaks the packet's protocol.
-    pub(super) fn unknown_protocol(ip: &IpHeader) -> Self {
-        let pointer = ip.protocol_pointer;
-        // RFC 8200 4.7: nothing follows, and nothing was wanted.
-        let nothing = !ip.src.is_v4() && ip.protocol == Protocol::NO_NEXT_HEADER;
-        let answer = (!nothing).then_some(RefusalReply::ProtocolUnreachable { pointer });
-        Self { reason: FrameDrop::Protocol, answer }
-    }
-}
-
-/// A segment, and the flow it belongs to.
-#[derive(Debug)]
-pub(crate) struct Arrival<'a> {
-    pub(crate) key: FlowKey,
-    pub(crate) segment: RxSegment<'a>,
-}
-
-impl<'a> Arrival<'a> {
-    /// A segment in plain IPv4, read with this `meta`.
-    #[inline(always)]
-    pub(crate) fn of_plain(key: FlowKey, segment: &PlainSegment<'a>, mut meta: SegMeta) -> Self {
-        if meta.checksum == RxChecksum::Unknown {
-            meta.checksum = RxChecksum::Verified;
-        }
-        let (header, text) = segment.view();
-        Self { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } }
-    }
-}
-
-/// A 4-tuple in 22 octets: what every record of a flow holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FlowKey {
-    pub(crate) remote: Address,
-    pub(crate) remote_port: u16,
-    pub(crate) local_port: u16,
-    pub(crate) local_index: u16,
-}
-
-impl FlowKey {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        Self {
-            remote: *connection.remote(),
-            remote_port: connection.remote_port(),
-            local_port: connection.local_port(),
-            local_index: connection.local_index(),
-        }
-    }
-
-    pub(crate) fn of_half_open(entry: &SynEntry) -> Self {
-        let Endpoint { addr: remote, port: remote_port } = entry.remote();
-        let (local_port, local_index) = (entry.local_port(), entry.local_index());
-        Self { remote, remote_port, local_port, local_index }
-    }
-
-    pub(crate) fn of_waiting(wait: &TimeWait) -> Self {
-        let Ended { remote, remote_port, local_port, local_index, .. } = wait.ended();
-        Self { remote, remote_port, local_port, local_index }
-    }
-}
-
-impl Host {
+impl IpLayer {
     /// Reads what nearly every packet is: a segment in plain IPv4, from somewhere and for this host.
-    /// `None` if it is, or may be, anything else: [`Host::read`] finds out, and says what is wrong.
+    /// `None` if it is, or may be, anything else: [`IpLayer::read`] finds out, and says what is wrong.
     #[inline(always)]
     pub(crate) fn read_plain<'a>(
         &self,
@@ -139,7 +34,7 @@ impl Host {
     }
 
     /// Whether the sender's address may be one that nobody sends from: of what
-    /// [`Host::is_martian`] finds, nothing is missed.
+    /// [`IpLayer::is_martian`] finds, nothing is missed.
     #[inline]
     fn may_be_martian(&self, src: &Address) -> bool {
         let [network, ..] = src.v4_octets();

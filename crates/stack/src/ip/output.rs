@@ -10,7 +10,7 @@ use whimbrel_wire::{
     Address, Family, Fragment, Ipv4Header, Ipv6Header, Mss, Protocol, Sum, TrafficClass,
 };
 
-use super::{FlowKey, Host};
+use super::{FlowKey, IpLayer};
 
 /// A TCP segment whose text already stands in a [`TxSegment`].
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) struct IpOut<'a> {
     pub(super) fragment: Option<Fragment>,
 }
 
-impl Host {
+impl IpLayer {
     /// Writes IP and TCP headers in front of the text in `tx`.
     pub(crate) fn write_tcp(&mut self, out: &TcpOut<'_>, tx: &mut TxSegment) -> bool {
         let Some(local) = self.addresses.get(out.local_index).copied() else { return false };
@@ -107,7 +107,7 @@ impl Host {
     }
 
     /// Writes an IP header for `len` octets of payload behind the room for a link header, which
-    /// [`Host::depart`] fills; returns where the payload's header goes.
+    /// [`IpLayer::depart`] fills; returns where the payload's header goes.
     pub(super) fn write_ip(&mut self, ip: &IpOut<'_>, len: usize, tx: &mut TxSegment) -> usize {
         let first = ip.fragment.is_none_or(|fragment| fragment.offset == 0);
         self.counters.out_requests += u64::from(first);

@@ -7,7 +7,7 @@ use core::cmp::Reverse;
 use whimbrel_wire::Address;
 
 use super::addresses::{bits, check_prefix, masked};
-use crate::shard::ConfigError;
+use crate::error::ConfigError;
 use crate::{InterfaceAddress, Route};
 
 /// The routing table. A look-up costs one search for each prefix length in use.

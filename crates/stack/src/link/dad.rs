@@ -44,13 +44,13 @@ pub(super) struct Probing {
 
 impl Link {
     /// Begins to ask whether our addresses are free; they are not used until that is decided.
-    pub(super) fn begin_check(&mut self, now: Instant) {
+    pub(crate) fn begin_check(&mut self, now: Instant) {
         // They are announced when they are known to be ours.
         self.outbox.0.clear();
         self.probing = Some(Probing { asked: 0, next: now, conflict: None });
     }
 
-    pub(super) fn address_check(&self) -> AddressCheck {
+    pub(crate) fn address_check(&self) -> AddressCheck {
         match &self.probing {
             None => AddressCheck::Done,
             Some(Probing { conflict: None, .. }) => AddressCheck::UnderWay,

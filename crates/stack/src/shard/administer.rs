@@ -69,7 +69,7 @@ impl Shard {
     /// application told that it was aborted, a half-open entry and a record in TIME-WAIT go in
     /// silence. Returns whether there was one.
     pub fn abort_flow(&mut self, flow: &Flow) -> bool {
-        let Some(local_index) = self.host.addresses.index_of(&flow.local.addr) else {
+        let Some(local_index) = self.host.ip.addresses.index_of(&flow.local.addr) else {
             return false;
         };
         let key = FlowKey {
@@ -118,7 +118,7 @@ impl Shard {
     /// `ip tcp_metrics flush`, FreeBSD's `hostcache.purgenow`): connections that begin from now on find
     /// out anew.
     pub fn purge_paths(&mut self) {
-        self.host.path_mtus.clear();
+        self.host.ip.path_mtus.clear();
         self.fast_open_cache.clear();
     }
 }

@@ -3,11 +3,10 @@
 use alloc::collections::VecDeque;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::{Marking, Signals, State};
-use whimbrel_tcp::table::{Kind, Opener, Record, TimeWait};
+use whimbrel_tcp::conn::{Connection, Marking, Signals, State};
+use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
 
 use super::Shard;
-use super::closing::ended;
 use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::FlowKey;
 use crate::markings::Markings;
@@ -225,5 +224,24 @@ impl Shard {
             self.lists.events.push_front(EventSource::Connection(index));
         }
         event
+    }
+}
+
+/// What a TIME-WAIT record keeps of a connection.
+fn ended(connection: &Connection, generation: u16, opener: Opener, marking: u8) -> Ended {
+    let remains = connection.remains();
+    Ended {
+        remote: *connection.remote(),
+        remote_port: connection.remote_port(),
+        local_port: connection.local_port(),
+        local_index: connection.local_index(),
+        generation,
+        snd_nxt: remains.snd_nxt,
+        rcv_nxt: remains.rcv_nxt,
+        window: remains.window,
+        scale: remains.scale,
+        ts_recent: remains.ts_recent,
+        opener,
+        marking,
     }
 }

@@ -72,7 +72,7 @@ impl Shard {
             + records.syns.len() * size_of::<SynEntry>()
             + records.waits.len() * size_of::<TimeWait>()
             + records.flows.memory()
-            + host.reassembly.octets()
+            + host.ip.reassembly.octets()
             + self.replies.len() * size_of::<Pending>()
             + waiting * size_of::<TxSegment>();
         bytes as u64

@@ -59,7 +59,7 @@ impl Shard {
             }
             // What a router said holds for others to the same host, too.
             if let Some(mtu) = believed {
-                self.host.path_mtus.note(self.now, key.remote, mtu);
+                self.host.ip.path_mtus.note(self.now, key.remote, mtu);
             }
             if unheard {
                 self.on_syn_unheard(&key);
@@ -74,7 +74,7 @@ impl Shard {
             self.timers.next_deadline(),
             self.records.syns.next_deadline(),
             self.next_wait_expiry(),
-            self.host.reassembly.next_deadline(),
+            self.host.ip.reassembly.next_deadline(),
             self.host.next_link_deadline(),
         ];
         deadlines.into_iter().flatten().min()

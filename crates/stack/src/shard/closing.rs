@@ -1,18 +1,16 @@
 //! TIME-WAIT: how records begin, what segments do to them, how they end.
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{
-    Ended, Identity, Kind, Lifetimes, Opener, Record, RefusalReason, ReuseBy, RstVerdict,
-    SegmentVerdict, SynAnswer, SynEntry, SynVerdict, TimeWait,
+    Identity, Kind, Lifetimes, Record, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict,
+    SynAnswer, SynEntry, SynVerdict, TimeWait,
 };
 use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::input::FoundSegment;
-use super::opening::Opening;
+use super::found::{FoundSegment, Opening};
 use crate::ip::{Arrival, FlowKey};
 use crate::replies::Pending;
 
@@ -31,7 +29,7 @@ impl Shard {
         if self.pool.budget.is_full() {
             self.recycle_wait();
         }
-        let class = self.host.addresses.path_class(&key.remote);
+        let class = self.host.ip.addresses.path_class(&key.remote);
         self.on_own_wait(&wait);
         let index = self.records.waits.enter(class, wait);
         Record::new(Kind::TimeWait, index)
@@ -176,7 +174,7 @@ impl Shard {
 
     fn wait_ack(&self, wait: &TimeWait) -> Reply {
         let ended = wait.ended();
-        let local = self.host.addresses.get(ended.local_index);
+        let local = self.host.ip.addresses.get(ended.local_index);
         let offset = local.map(|local| self.identity.timestamp_offset(local, &ended.remote));
         wait.ack_reply(offset.map(|offset| Identity::tsval(self.tick, offset)))
     }
@@ -289,29 +287,5 @@ enum AckAllowance {
 impl From<bool> for AckAllowance {
     fn from(may: bool) -> Self {
         if may { Self::Now } else { Self::NotYet }
-    }
-}
-
-/// What a TIME-WAIT record keeps of a connection.
-pub(super) fn ended(
-    connection: &Connection,
-    generation: u16,
-    opener: Opener,
-    marking: u8,
-) -> Ended {
-    let remains = connection.remains();
-    Ended {
-        remote: *connection.remote(),
-        remote_port: connection.remote_port(),
-        local_port: connection.local_port(),
-        local_index: connection.local_index(),
-        generation,
-        snd_nxt: remains.snd_nxt,
-        rcv_nxt: remains.rcv_nxt,
-        window: remains.window,
-        scale: remains.scale,
-        ts_recent: remains.ts_recent,
-        opener,
-        marking,
     }
 }

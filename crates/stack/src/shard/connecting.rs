@@ -49,7 +49,8 @@ impl Shard {
             self.choose_end(remote, local)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
-        let addr = *self.host.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
+        let addr =
+            *self.host.ip.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
         let floor = succeeds.map(|wait| wait.iss_floor());
         let open = ActiveOpen {
             remote: remote.addr,
@@ -58,7 +59,7 @@ impl Shard {
             local_index,
             iss: self.choose_iss(&key, floor).ok_or(ConnectError::NoSource(remote))?,
             timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
-            mss: self.host.mss(remote.addr.family()),
+            mss: self.host.ip.mss(remote.addr.family()),
         };
         let mut cx = self.context();
         let mut connection = Connection::connect(&mut cx, open);
@@ -91,17 +92,17 @@ impl Shard {
         }
         let no_host = addr.is_unspecified()
             || addr.is_multicast_or_broadcast()
-            || self.host.routes.is_broadcast(addr);
+            || self.host.ip.routes.is_broadcast(addr);
         // RFC 9293 3.9.1.1: "A TCP implementation MUST reject as an error a local OPEN call for an
         // invalid remote IP address (e.g., a broadcast or multicast address) (MUST-46)."
         if remote.port == 0 || no_host {
             return Err(ConnectError::NotAPeer(remote));
         }
-        if self.host.addresses.index_of(addr).is_some() {
+        if self.host.ip.addresses.index_of(addr).is_some() {
             return Err(ConnectError::Loopback(remote));
         }
-        self.host.routes.find(addr).ok_or(ConnectError::NoRoute(remote))?;
-        self.judged_peer = Some((*addr, self.host.addresses.source_for(addr)));
+        self.host.ip.routes.find(addr).ok_or(ConnectError::NoRoute(remote))?;
+        self.judged_peer = Some((*addr, self.host.ip.addresses.source_for(addr)));
         Ok(())
     }
 }

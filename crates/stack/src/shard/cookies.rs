@@ -12,7 +12,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 
 use super::Shard;
-use super::input::FoundSegment;
+use super::found::FoundSegment;
 use crate::ip::FlowKey;
 use crate::replies::Pending;
 
@@ -200,7 +200,7 @@ impl Shard {
     }
 
     fn flow_of(&self, key: &FlowKey) -> Option<Flow> {
-        let local = Endpoint::new(*self.host.addresses.get(key.local_index)?, key.local_port);
+        let local = Endpoint::new(*self.host.ip.addresses.get(key.local_index)?, key.local_port);
         Some(Flow { local, remote: Endpoint::new(key.remote, key.remote_port) })
     }
 }

@@ -15,8 +15,7 @@ use whimbrel_tcp::{CloseReason, Verdict};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::input::FoundSegment;
-use super::opening::Opening;
+use super::found::{FoundSegment, Opening};
 use super::{ConnectError, Shard};
 use crate::ip::Arrival;
 use crate::{Handle, ListenerId};
@@ -87,7 +86,7 @@ impl Shard {
             return FastOpenStep::Ignore;
         }
         let key = found.arrival.key;
-        let Some(local) = self.host.addresses.get(key.local_index) else {
+        let Some(local) = self.host.ip.addresses.get(key.local_index) else {
             return FastOpenStep::Ignore;
         };
         if option.is_request() {
@@ -157,7 +156,7 @@ impl Shard {
     /// The cookie that the SYN-ACK of a half-open entry brings, if it does.
     pub(super) fn granted(&self, entry: &SynEntry) -> Option<FastOpen> {
         let form = entry.fast_open()?;
-        let local = self.host.addresses.get(entry.local_index())?;
+        let local = self.host.ip.addresses.get(entry.local_index())?;
         let own = self.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
         let cookie = own.unwrap_or(&self.fast_open_keys).grant(local, &entry.remote().addr);
         Some(match form {
@@ -195,7 +194,7 @@ impl Shard {
     /// Whether a SYN from `local`, or from where the route says, to `remote` would bring text: a
     /// cookie is known, and nothing failed lately.
     pub fn knows_fast_open_cookie(&self, local: Option<Address>, remote: &Endpoint) -> bool {
-        let addresses = &self.host.addresses;
+        let addresses = &self.host.ip.addresses;
         let usual = || addresses.get(addresses.source_for(&remote.addr)?).copied();
         let local = local.filter(|addr| !addr.is_unspecified()).or_else(usual);
         local.is_some_and(|local| {

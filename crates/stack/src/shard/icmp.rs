@@ -25,13 +25,13 @@ impl Shard {
 
     /// The largest IP packet that the link carries, octets.
     pub fn mtu(&self) -> u16 {
-        self.host.capabilities.mtu
+        self.host.ip.capabilities.mtu
     }
 
     /// The largest IP packet that the path to `remote` carries, octets, if it was found to be
     /// less than the link does within the last ten minutes.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
-        self.host.path_mtus.find(self.now, remote)
+        self.host.ip.path_mtus.find(self.now, remote)
     }
 }
 
@@ -44,11 +44,11 @@ impl Shard {
             Some((Kind::SynEntry, index)) => self.on_half_open_report(index, report),
             // A record in TIME-WAIT has nothing to lose.
             Some((Kind::TimeWait, _)) | None => {
-                self.host.counters.drop_frame(FrameDrop::IcmpNoSocket);
+                self.host.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);
                 return;
             }
         }
-        self.host.counters.in_delivers += 1;
+        self.host.ip.counters.in_delivers += 1;
     }
 
     /// Segments that could not leave: their connections learn of it.
@@ -65,7 +65,7 @@ impl Shard {
         let Some((connection, mut cx)) = self.connection(index) else { return };
         let verdict = connection.on_icmp(&mut cx, report.seq, report.error);
         if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
-            self.host.path_mtus.note(self.now, report.key.remote, mtu);
+            self.host.ip.path_mtus.note(self.now, report.key.remote, mtu);
         }
         self.after_change(index);
     }
@@ -104,16 +104,16 @@ impl Shard {
 
     /// Answers a packet that was refused, if that is allowed.
     pub(super) fn answer(&mut self, packet: &[u8], answer: RefusalReply) {
-        if let Some(error) = self.host.answer(self.now, packet, answer) {
+        if let Some(error) = self.host.ip.answer(self.now, packet, answer) {
             self.reply(Pending::Error(error));
         }
     }
 
     /// The next datagram whose fragments did not all come in time; returns whether there was one.
     pub(super) fn advance_reassembly(&mut self) -> bool {
-        let Some(expired) = self.host.reassembly.pop_expired(self.now) else { return false };
-        self.host.counters.reassembly_timeouts += 1;
-        self.host.counters.reassembly_failures += 1;
+        let Some(expired) = self.host.ip.reassembly.pop_expired(self.now) else { return false };
+        self.host.ip.counters.reassembly_timeouts += 1;
+        self.host.ip.counters.reassembly_failures += 1;
         // RFC 1122 3.3.2: "If this timeout expires, the partially-reassembled datagram MUST be
         // discarded and an ICMP Time Exceeded message sent to the source host (if fragment zero
         // has been received)."

@@ -5,36 +5,20 @@ use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Marking;
-use whimbrel_tcp::table::{FlowHash, Kind, Record};
+use whimbrel_tcp::table::{Kind, Record};
 use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::opening::Opening;
+use super::found::{FoundSegment, Opening};
 use crate::RxFrame;
 use crate::ip::{Arrival, FlowKey, FrameDrop, Input, Refused};
 use crate::link::Unframed;
-use crate::records::Records;
 use crate::replies::Pending;
 
 /// The frames of one pass.
 const BURST: usize = 64;
-
-/// An arrived segment, and where its record was found.
-pub(super) struct FoundSegment<'a> {
-    pub(super) arrival: Arrival<'a>,
-    pub(super) hash: FlowHash,
-    record: Option<Record>,
-}
-
-impl<'a> FoundSegment<'a> {
-    /// A segment whose record is still to be found. Always inline: it is made where it stands.
-    #[inline(always)]
-    fn new(records: &Records, arrival: Arrival<'a>) -> Self {
-        Self { hash: records.hash(&arrival.key), record: None, arrival }
-    }
-}
 
 /// What happened.
 impl Shard {
@@ -116,7 +100,7 @@ impl Shard {
 
     /// A packet whose last fragment came: it goes alone, behind its burst.
     fn rx_whole(&mut self, packet: &[u8]) {
-        let read = self.host.read_whole(packet);
+        let read = self.host.ip.read_whole(packet);
         if let Some(arrival) = self.on_read(read, packet, &mut Vec::new()) {
             self.find_and_process(arrival);
         }
@@ -134,9 +118,9 @@ impl Shard {
     #[inline(always)]
     fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<(FlowKey, PlainSegment<'a>)> {
         let Ok(Unframed::Packet(packet)) = self.host.open(frame.octets) else { return None };
-        let plain = self.host.read_plain(packet, frame.meta)?;
-        self.host.counters.in_receives += 1;
-        self.host.counters.in_delivers += 1;
+        let plain = self.host.ip.read_plain(packet, frame.meta)?;
+        self.host.ip.counters.in_receives += 1;
+        self.host.ip.counters.in_delivers += 1;
         Some(plain)
     }
 
@@ -147,23 +131,23 @@ impl Shard {
         frame: &RxFrame<'a>,
         whole: &mut Vec<Vec<u8>>,
     ) -> Option<Arrival<'a>> {
-        self.host.counters.in_receives += 1;
+        self.host.ip.counters.in_receives += 1;
         let octets = match self.host.open(frame.octets) {
             Ok(Unframed::Packet(packet)) => packet,
             Ok(Unframed::LinkControl(heard)) => {
                 let heard = self.host.hear(heard, self.now);
                 match heard {
-                    Ok(()) => self.host.counters.in_delivers += 1,
-                    Err(reason) => self.host.counters.drop_frame(reason),
+                    Ok(()) => self.host.ip.counters.in_delivers += 1,
+                    Err(reason) => self.host.ip.counters.drop_frame(reason),
                 }
                 return None;
             }
             Err(reason) => {
-                self.host.counters.drop_frame(reason);
+                self.host.ip.counters.drop_frame(reason);
                 return None;
             }
         };
-        let read = self.host.read(self.now, &RxFrame { octets, ..*frame });
+        let read = self.host.ip.read(self.now, &RxFrame { octets, ..*frame });
         self.on_read(read, octets, whole)
     }
 
@@ -175,14 +159,14 @@ impl Shard {
     ) -> Option<Arrival<'a>> {
         match read {
             Ok(Input::Segment(arrival)) => {
-                self.host.counters.in_delivers += 1;
+                self.host.ip.counters.in_delivers += 1;
                 return Some(arrival);
             }
             Ok(Input::Echo(echo)) => {
                 if self.replies.push(Pending::Echo(echo)) {
-                    self.host.counters.in_delivers += 1;
+                    self.host.ip.counters.in_delivers += 1;
                 } else {
-                    self.host.counters.drop_frame(FrameDrop::ReplyLimit);
+                    self.host.ip.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }
             Ok(Input::IcmpReport(report)) => self.on_report(&report),
@@ -194,7 +178,7 @@ impl Shard {
                     FrameDrop::TcpHeader | FrameDrop::TcpPort => self.counters.in_errs += 1,
                     _ => {}
                 }
-                self.host.counters.drop_frame(reason);
+                self.host.ip.counters.drop_frame(reason);
                 if let Some(answer) = answer {
                     self.answer(packet, answer);
                 }

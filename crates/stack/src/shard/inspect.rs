@@ -166,7 +166,7 @@ impl Shard {
             remote: flow.remote.addr,
             remote_port: flow.remote.port,
             local_port: flow.local.port,
-            local_index: self.host.addresses.index_of(&flow.local.addr)?,
+            local_index: self.host.ip.addresses.index_of(&flow.local.addr)?,
         };
         let record = self.records.find(self.records.hash(&key), &key)?;
         self.entry(record).map(|entry| entry.state)
@@ -192,7 +192,7 @@ impl Shard {
                 (SocketState::TimeWait, ended.local_index, ended.local_port, remote)
             }
         };
-        let local: Address = *self.host.addresses.get(local_index)?;
+        let local: Address = *self.host.ip.addresses.get(local_index)?;
         Some(SocketEntry { state, local: Endpoint::new(local, local_port), remote: Some(remote) })
     }
 }

@@ -13,33 +13,12 @@ use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 use super::commands::ReleaseBy;
 use super::cookies::WithoutEntry;
 use super::fast_open::FastOpenStep;
-use super::input::FoundSegment;
+use super::found::{FoundSegment, Opening};
 use super::{EventSource, ListenError, Shard};
 use crate::ListenerId;
 use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 use crate::replies::Pending;
-
-/// What a SYN's flow leaves behind from an earlier connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Opening {
-    /// Our ISS must lie at or beyond this.
-    pub(super) iss_floor: Option<SeqNum>,
-    /// The TIME-WAIT record whose place it takes, and what showed that the SYN is new.
-    pub(super) replaces: Option<(u32, ReuseBy)>,
-}
-
-impl Opening {
-    /// No earlier connection had this flow, as far as is known.
-    pub(super) const FRESH: Self = Self { iss_floor: None, replaces: None };
-
-    /// The TIME-WAIT record that comes back if the handshake fails: a SYN accepted by its number
-    /// alone may still be an old duplicate (RFC 1122 4.2.2.13 b), one with a newer timestamp has
-    /// proved itself.
-    fn kept(&self) -> Option<u32> {
-        self.replaces.filter(|(_, by)| *by == ReuseBy::Sequence).map(|(wait, _)| wait)
-    }
-}
 
 /// Listening.
 impl Shard {
@@ -59,7 +38,7 @@ impl Shard {
         if at.port == 0 {
             return Err(ListenError::PortZero);
         }
-        if !at.addr.is_unspecified() && self.host.addresses.index_of(&at.addr).is_none() {
+        if !at.addr.is_unspecified() && self.host.ip.addresses.index_of(&at.addr).is_none() {
             return Err(ListenError::NotLocal(at));
         }
         self.listeners.add(at, families, backlog).map_err(|taken| ListenError::InUse(taken.at))
@@ -77,7 +56,7 @@ impl Shard {
     }
 
     pub(super) fn listener_for(&self, key: &FlowKey) -> Option<u32> {
-        let addr = *self.host.addresses.get(key.local_index)?;
+        let addr = *self.host.ip.addresses.get(key.local_index)?;
         self.listeners.find(&Endpoint::new(addr, key.local_port))
     }
 
@@ -157,7 +136,7 @@ impl Shard {
     /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
     /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
     pub(super) fn choose_iss(&mut self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
-        let local = Endpoint::new(*self.host.addresses.get(key.local_index)?, key.local_port);
+        let local = Endpoint::new(*self.host.ip.addresses.get(key.local_index)?, key.local_port);
         let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
         let iss = self.identity.isn(&flow, self.now);
         Some(floor.map_or(iss, |floor| iss.later(floor)))
@@ -345,7 +324,7 @@ impl Shard {
                 mss: self.own_mss(entry),
             },
             irs: entry.irs(),
-            peer_mss: self.host.path_mss(self.now, entry.mss(), &entry.remote().addr),
+            peer_mss: self.host.ip.path_mss(self.now, entry.mss(), &entry.remote().addr),
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
@@ -381,7 +360,7 @@ impl Shard {
 
     /// The MSS to announce.
     pub(super) fn own_mss(&self, entry: &SynEntry) -> Mss {
-        let fitting = self.host.mss(entry.remote().addr.family());
+        let fitting = self.host.ip.mss(entry.remote().addr.family());
         let most = self.inherited(entry).and_then(|options| options.particulars.max_seg);
         let least = self.tunables.least_mss;
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
@@ -397,7 +376,7 @@ impl Shard {
     }
 
     pub(super) fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
-        let local = self.host.addresses.get(entry.local_index());
+        let local = self.host.ip.addresses.get(entry.local_index());
         local.map_or(0, |local| self.identity.timestamp_offset(local, &entry.remote().addr))
     }
 

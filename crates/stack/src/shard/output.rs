@@ -43,15 +43,15 @@ impl Shard {
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
-            Pending::Error(error) => self.host.write_error(error, tx),
+            Pending::Error(error) => self.host.ip.write_error(error, tx),
         }
     }
 
     /// An echo reply, or the next fragment of it.
     fn write_echo(&mut self, mut echo: Datagram, tx: &mut TxSegment) -> bool {
-        let written = self.host.write_datagram(&mut echo, &self.identity, self.now, tx);
+        let written = self.host.ip.write_datagram(&mut echo, self.now, tx);
         if echo.is_done() {
-            self.host.counters.echo_replies += u64::from(written);
+            self.host.ip.counters.echo_replies += u64::from(written);
         } else {
             self.replies.put_back(Pending::Echo(echo));
         }
@@ -65,7 +65,7 @@ impl Shard {
         let Some(slot) = slot else { return false };
         slot.dirty = false;
         let connection = &mut slot.connection;
-        let max_text = self.host.max_text();
+        let max_text = self.host.ip.max_text();
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
         let outgoing =
             connection.poll_transmit(&mut surroundings!(self), max_text, &mut tx.payload);
@@ -95,12 +95,12 @@ impl Shard {
         let order = self.tunables.option_order;
         let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
         if let Some(options) = options {
-            return self.host.write_plain(&PlainOut { key, outgoing, options, marking }, tx);
+            return self.host.ip.write_plain(&PlainOut { key, outgoing, options, marking }, tx);
         }
         let header = &outgoing.header(key.local_port, key.remote_port);
         let (local_index, remote) = (key.local_index, &key.remote);
         tx.gso_size = outgoing.gso_size;
-        self.host.write_tcp(&TcpOut { local_index, remote, header, marking, order }, tx)
+        self.host.ip.write_tcp(&TcpOut { local_index, remote, header, marking, order }, tx)
     }
 
     fn write_reply(

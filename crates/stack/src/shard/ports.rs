@@ -63,7 +63,7 @@ impl Shard {
     pub fn set_source_pool(&mut self, pool: &[Address]) -> Result<(), NotLocal> {
         let mut sources = SourcePool::default();
         for addr in pool {
-            let index = self.host.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
+            let index = self.host.ip.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
             sources.of_mut(addr.family()).pool.push(index);
         }
         self.sources = sources;
@@ -114,7 +114,7 @@ impl Shard {
         remote: Endpoint,
         local: Option<Endpoint>,
     ) -> Result<Option<u16>, ConnectError> {
-        let (addresses, addr) = (&self.host.addresses, &remote.addr);
+        let (addresses, addr) = (&self.host.ip.addresses, &remote.addr);
         match local.filter(|local| !local.addr.is_unspecified()) {
             Some(local) => addresses
                 .index_of(&local.addr)
@@ -137,7 +137,7 @@ impl Shard {
         remote: Endpoint,
         fixed: Option<u16>,
     ) -> Result<(u16, FlowHash), PortShortage> {
-        let Some(local) = self.host.addresses.get(local_index).copied() else {
+        let Some(local) = self.host.ip.addresses.get(local_index).copied() else {
             return Err(PortShortage::default());
         };
         let towards = Destination { local, remote };
@@ -152,7 +152,7 @@ impl Shard {
         };
         let Some(port) = fixed else {
             // What a port comes home to is this shard's queue, where that can be computed.
-            let steering = self.host.capabilities.steering;
+            let steering = self.host.ip.capabilities.steering;
             let look_home = |port| match steering.comes_home(port, remote.port) {
                 true => look(port),
                 false => PortUse::Elsewhere,
@@ -187,7 +187,7 @@ impl Shard {
         let Some(wait) = index.and_then(|index| self.records.waits.get(index)) else {
             return shortage;
         };
-        let class = self.host.addresses.path_class(&key.remote);
+        let class = self.host.ip.addresses.path_class(&key.remote);
         let now = self.tick;
         let lasts = Lifetimes::new(&self.tunables).millis(class) + 1;
         let left = lasts.saturating_sub(now.millis_since(wait.entered()));
@@ -314,7 +314,7 @@ impl Shard {
     }
 
     fn destination(&self, key: &FlowKey) -> Option<Destination> {
-        let local = *self.host.addresses.get(key.local_index)?;
+        let local = *self.host.ip.addresses.get(key.local_index)?;
         Some(Destination { local, remote: Endpoint::new(key.remote, key.remote_port) })
     }
 }

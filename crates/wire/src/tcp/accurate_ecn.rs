@@ -1,6 +1,6 @@
 //! The Accurate ECN option (RFC 9768 3.2.3).
 
-use super::options::{ACCURATE_ECN_0, ACCURATE_ECN_1};
+use super::kinds::{ACCURATE_ECN_0, ACCURATE_ECN_1};
 
 /// Up to three counters of octets that arrived, by their ECN codepoint; modulo 2^24.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,9 +1,10 @@
-//! The order in which options are written, which receivers never need and fingerprints show.
+//! How options are written, and in which order, which receivers never need and fingerprints show.
 
-use super::options::{
-    END_OF_LIST, EXPERIMENT, FAST_OPEN, MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, TcpOptions,
-    USER_TIMEOUT, WINDOW_SCALE,
+use super::kinds::{
+    END_OF_LIST, EXPERIMENT, FAST_OPEN, MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, USER_TIMEOUT,
+    WINDOW_SCALE,
 };
+use super::options::{TcpOptions, Timestamps};
 use crate::cursor::Writer;
 use crate::{Mss, WindowScale};
 
@@ -18,11 +19,69 @@ pub enum OptionOrder {
     FreeBsd,
 }
 
+impl TcpOptions {
+    /// Octets that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
+    #[inline]
+    pub fn encoded_len(&self, order: OptionOrder) -> usize {
+        match self.shape() {
+            Shape::Empty => 0,
+            Shape::TimestampsOnly(_) => TIMESTAMPS_ONLY_LEN,
+            Shape::Mixed => encode(self, order).1,
+        }
+    }
+
+    /// Writes the options to the front of `buf`, padded to a multiple of 4; returns the octets.
+    ///
+    /// They are placed as `order` says; then Fast Open, user time-out, accurate ECN. SACK blocks
+    /// take what is left of the 40 octets. An option that does not fit any more is left out.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`TcpOptions::encoded_len`].
+    #[inline]
+    pub fn encode(&self, order: OptionOrder, buf: &mut [u8]) -> usize {
+        match self.shape() {
+            Shape::Empty => 0,
+            Shape::TimestampsOnly(timestamps) => {
+                let [a, b, c, d, e, f, g, h] = timestamps.to_octets();
+                let octets = [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h];
+                Writer(buf).bytes(&octets);
+                TIMESTAMPS_ONLY_LEN
+            }
+            Shape::Mixed => {
+                let (octets, len) = encode(self, order);
+                let encoded = octets.get(..len).unwrap_or(&octets);
+                Writer(buf).bytes(encoded);
+                len
+            }
+        }
+    }
+
+    #[inline]
+    fn shape(&self) -> Shape {
+        let rare = self.mss.is_some()
+            || self.window_scale.is_some()
+            || self.sack_permitted
+            || !self.sack.is_empty()
+            || self.fast_open.is_some()
+            || self.user_timeout.is_some()
+            || self.accurate_ecn.is_some();
+        match self.timestamps {
+            _ if rare => Shape::Mixed,
+            Some(timestamps) => Shape::TimestampsOnly(timestamps),
+            None => Shape::Empty,
+        }
+    }
+}
+
+/// What is to be encoded: most segments need no thought about order.
+enum Shape {
+    Empty,
+    TimestampsOnly(Timestamps),
+    Mixed,
+}
+
 /// The encoded options and their length, a multiple of 4.
-pub(super) fn encode(
-    options: &TcpOptions,
-    order: OptionOrder,
-) -> ([u8; TcpOptions::MAX_LEN], usize) {
+fn encode(options: &TcpOptions, order: OptionOrder) -> ([u8; TcpOptions::MAX_LEN], usize) {
     let mut list = OptionList { octets: [0; TcpOptions::MAX_LEN], len: 0 };
     match order {
         OptionOrder::Linux => list.put_as_linux(options),
@@ -158,6 +217,8 @@ impl OptionList {
         }
     }
 }
+
+const TIMESTAMPS_ONLY_LEN: usize = 12;
 
 #[cfg(test)]
 pub(super) mod tests;

@@ -2,7 +2,10 @@
 
 use super::accurate_ecn::AccurateEcn;
 use super::fast_open::FastOpen;
-use super::option_order::{self, OptionOrder};
+use super::kinds::{
+    ACCURATE_ECN_0, ACCURATE_ECN_1, AO, END_OF_LIST, EXPERIMENT, FAST_OPEN, MD5, MSS, NOP, SACK,
+    SACK_PERMITTED, TIMESTAMPS, USER_TIMEOUT, WINDOW_SCALE,
+};
 use super::sack::SackBlocks;
 use crate::{Mss, WindowScale};
 
@@ -116,42 +119,6 @@ impl TcpOptions {
         })
     }
 
-    /// Octets that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
-    #[inline]
-    pub fn encoded_len(&self, order: OptionOrder) -> usize {
-        match self.shape() {
-            Shape::Empty => 0,
-            Shape::TimestampsOnly(_) => TIMESTAMPS_ONLY_LEN,
-            Shape::Mixed => option_order::encode(self, order).1,
-        }
-    }
-
-    /// Writes the options to the front of `buf`, padded to a multiple of 4; returns the octets.
-    ///
-    /// They are placed as `order` says; then Fast Open, user time-out, accurate ECN. SACK blocks
-    /// take what is left of the 40 octets. An option that does not fit any more is left out.
-    ///
-    /// # Panics
-    /// If `buf` is shorter than [`TcpOptions::encoded_len`].
-    #[inline]
-    pub fn encode(&self, order: OptionOrder, buf: &mut [u8]) -> usize {
-        match self.shape() {
-            Shape::Empty => 0,
-            Shape::TimestampsOnly(timestamps) => {
-                let [a, b, c, d, e, f, g, h] = timestamps.to_octets();
-                let octets = [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h];
-                crate::cursor::Writer(buf).bytes(&octets);
-                TIMESTAMPS_ONLY_LEN
-            }
-            Shape::Mixed => {
-                let (octets, len) = option_order::encode(self, order);
-                let encoded = octets.get(..len).unwrap_or(&octets);
-                crate::cursor::Writer(buf).bytes(encoded);
-                len
-            }
-        }
-    }
-
     fn read_list(&mut self, mut octets: &[u8]) {
         while let [kind, rest @ ..] = octets {
             match *kind {
@@ -199,29 +166,6 @@ impl TcpOptions {
             _ => {}
         }
     }
-
-    #[inline]
-    fn shape(&self) -> Shape {
-        let rare = self.mss.is_some()
-            || self.window_scale.is_some()
-            || self.sack_permitted
-            || !self.sack.is_empty()
-            || self.fast_open.is_some()
-            || self.user_timeout.is_some()
-            || self.accurate_ecn.is_some();
-        match self.timestamps {
-            _ if rare => Shape::Mixed,
-            Some(timestamps) => Shape::TimestampsOnly(timestamps),
-            None => Shape::Empty,
-        }
-    }
-}
-
-/// What is to be encoded: most segments need no thought about order.
-enum Shape {
-    Empty,
-    TimestampsOnly(Timestamps),
-    Mixed,
 }
 
 impl Timestamps {
@@ -250,23 +194,6 @@ fn split_body(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = rest.split_first()?;
     rest.split_at_checked(usize::from(len.checked_sub(2)?))
 }
-
-const TIMESTAMPS_ONLY_LEN: usize = 12;
-
-pub(super) const END_OF_LIST: u8 = 0;
-pub(super) const NOP: u8 = 1;
-pub(super) const MSS: u8 = 2;
-pub(super) const WINDOW_SCALE: u8 = 3;
-pub(super) const SACK_PERMITTED: u8 = 4;
-pub(super) const SACK: u8 = 5;
-pub(super) const TIMESTAMPS: u8 = 8;
-const MD5: u8 = 19;
-pub(super) const USER_TIMEOUT: u8 = 28;
-const AO: u8 = 29;
-pub(super) const FAST_OPEN: u8 = 34;
-pub(super) const ACCURATE_ECN_0: u8 = 172;
-pub(super) const ACCURATE_ECN_1: u8 = 174;
-pub(super) const EXPERIMENT: u8 = 254;
 
 const _: () = assert!(size_of::<TcpOptions>() <= 96);
 

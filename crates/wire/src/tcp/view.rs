@@ -4,7 +4,8 @@
 //! whoever asks for them: values of all that may be there are 96 octets, and a burst of headers is
 //! handed on by value.
 
-use super::options::{NOP, TIMESTAMPS, TcpOptions, Timestamps};
+use super::kinds::{NOP, TIMESTAMPS};
+use super::options::{TcpOptions, Timestamps};
 use super::{SackBlocks, TcpFlags, TcpHeader};
 use crate::cursor::Reader;
 use crate::{ParseError, RawWindow, SeqNum};

@@ -9,10 +9,9 @@ use whimbrel_posix::{Linger, OptionValue, SocketOption};
 use super::{LowerError, args, host_fd};
 use crate::script::ast::{Arg, CallStep, Field};
 use crate::script::call::Call;
+use crate::script::lower_error::{invalid, unsupported};
 use crate::script::names::Names;
-use crate::script::value::{
-    bits, check_fields, describe, field, int, invalid, number, only, unsupported,
-};
+use crate::script::value::{bits, check_fields, describe, field, int, number, only};
 
 pub(super) fn read(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let [fd, level, option, value, len] = args(step)?;

@@ -9,10 +9,9 @@ use whimbrel_posix::MsgFlags;
 use super::{LowerError, args, check_address_len, host_fd};
 use crate::script::ast::{Arg, CallStep};
 use crate::script::call::{Call, ReadCall, Reading, WriteCall, Writing};
+use crate::script::lower_error::{invalid, unsupported};
 use crate::script::names::Names;
-use crate::script::value::{
-    bits, check_fields, describe, endpoint, field, fields, invalid, number, only, unsupported,
-};
+use crate::script::value::{bits, check_fields, describe, endpoint, field, fields, number, only};
 
 pub(super) fn receive(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let (fd, call, sizes, flags) = match step.name.as_str() {

@@ -9,8 +9,9 @@ use whimbrel_posix::{EpollEvents, EpollOp, PollEvents};
 use super::{LowerError, args, host_fd};
 use crate::script::ast::{Arg, CallStep};
 use crate::script::call::{Call, Polled, TimeOut};
+use crate::script::lower_error::{invalid, unsupported};
 use crate::script::names::Names;
-use crate::script::value::{bits, check_fields, field, fields, int, invalid, number, unsupported};
+use crate::script::value::{bits, check_fields, field, fields, int, number};
 
 pub(super) fn lower(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     match step.name.as_str() {

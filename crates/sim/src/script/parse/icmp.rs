@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use super::lexer::Cursor;
-use super::{ParseError, packet};
+use super::{ParseError, parts};
 use crate::script::ast::{IcmpPacket, Quoted};
 
 /// Reads from `icmp` on; `quoted` is what was quoted in front of it.
@@ -53,13 +53,13 @@ fn read_code(cursor: &mut Cursor<'_>) -> Option<String> {
 pub(super) fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Quoted, ParseError> {
     cursor.expect("[", "[ and a quoted segment")?;
     cursor.eat_word("tcp");
-    let ends = packet::read_ends(cursor)?;
+    let ends = parts::read_ends(cursor)?;
     let mut ahead = cursor.clone();
-    let flags = match packet::read_seq(&mut ahead) {
+    let flags = match parts::read_seq(&mut ahead) {
         Ok(_) => None,
-        Err(_) => Some(packet::read_flags(cursor)?),
+        Err(_) => Some(parts::read_flags(cursor)?),
     };
-    let (seq, len) = packet::read_seq(cursor)?;
+    let (seq, len) = parts::read_seq(cursor)?;
     let first = match cursor.eat_word("first") {
         true => Some(cursor.number("the octets that are quoted of the segment")?),
         false => None,

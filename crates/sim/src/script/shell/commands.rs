@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::words::{self, Line};
+use super::words::{Line, is_flag};
 use super::{ShellAct, count, sysctl};
 use crate::script::host::{Administration, SocketFilter};
 
@@ -140,17 +140,4 @@ fn without_sudo(words: &[String]) -> &[String] {
         Some((sudo, rest)) if sudo == "sudo" => rest,
         _ => words,
     }
-}
-
-/// Whether `word` is a group of one-letter options with this one.
-pub(super) fn is_flag(word: &str, letter: char) -> bool {
-    word.strip_prefix('-').is_some_and(|it| !it.starts_with('-') && it.contains(letter))
-}
-
-/// The line within `$(…)`, if that is what a word is.
-pub(super) fn substitution(word: &str) -> Option<Line> {
-    let inner = word.strip_prefix("$(")?.strip_suffix(')')?;
-    let mut lines = words::lines(inner).ok()?;
-    let line = lines.pop()?;
-    lines.is_empty().then_some(line)
 }

@@ -7,8 +7,7 @@ use alloc::vec::Vec;
 use whimbrel_posix::state;
 use whimbrel_stack::shard::SocketState;
 
-use super::commands::{is_flag, substitution};
-use super::words::Line;
+use super::words::{Line, is_flag, substitution};
 use super::{HowMany, ShellAct};
 use crate::script::host::SocketFilter;
 

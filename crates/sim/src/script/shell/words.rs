@@ -134,6 +134,19 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Whether `word` is a group of one-letter options with this one.
+pub(super) fn is_flag(word: &str, letter: char) -> bool {
+    word.strip_prefix('-').is_some_and(|it| !it.starts_with('-') && it.contains(letter))
+}
+
+/// The line within `$(…)`, if that is what a word is.
+pub(super) fn substitution(word: &str) -> Option<Line> {
+    let inner = word.strip_prefix("$(")?.strip_suffix(')')?;
+    let mut lines = lines(inner).ok()?;
+    let line = lines.pop()?;
+    lines.is_empty().then_some(line)
+}
+
 /// Where a word ends: quotes and `$(…)` keep blanks within.
 fn word_end(text: &str) -> Option<usize> {
     let mut quote = None;

@@ -4,20 +4,15 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use whimbrel_base::{Instant, Secrets};
-use whimbrel_tcp::table::Identity;
-use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_base::{Instant, PairHasher, Secrets};
+use whimbrel_tcp::TxSegment;
 use whimbrel_wire::{Address, Family, IpHeader, Ipv4Header, Protocol, TrafficClass};
 
-use super::Datagram;
+use super::{Datagram, counter, offset, start};
 use crate::Steering;
-use crate::ip::Host;
+use crate::ip::IpLayer;
 use crate::ip::addresses::tests::addr;
 use crate::ip::output::tests::{host, peer};
-
-fn identity() -> Identity {
-    Identity::new(&Secrets::from_seed(1), &Tunables::default())
-}
 
 fn datagram(family: Family, len: usize) -> Datagram {
     Datagram {
@@ -31,12 +26,11 @@ fn datagram(family: Family, len: usize) -> Datagram {
 }
 
 /// The packets that a message leaves in.
-fn packets(host: &mut Host, mut datagram: Datagram) -> Vec<Vec<u8>> {
-    let identity = identity();
+fn packets(host: &mut IpLayer, mut datagram: Datagram) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     while !datagram.is_done() {
         let mut tx = TxSegment::new();
-        assert!(host.write_datagram(&mut datagram, &identity, Instant::ZERO, &mut tx));
+        assert!(host.write_datagram(&mut datagram, Instant::ZERO, &mut tx));
         packets.push(tx.to_vec());
     }
     packets
@@ -95,8 +89,39 @@ fn two_messages_to_one_host_have_different_identifications() {
     }
 }
 
+fn hasher(seed: u64) -> PairHasher {
+    PairHasher::new(&Secrets::from_seed(seed).timestamps)
+}
+
+#[test]
+fn fragments_begin_elsewhere_for_each_pair_of_hosts_and_apart_from_timestamps() {
+    let (hasher, host, peer) = (hasher(1), addr("192.0.2.1"), addr("198.51.100.7"));
+    let there = offset(&hasher, &host, &peer);
+    assert_ne!(there, offset(&hasher, &peer, &host));
+    // TCP shows the other half of the hash.
+    assert_ne!(there, hasher.hash(&host, &peer) as u32);
+    assert_ne!(there, offset(&self::hasher(2), &host, &peer));
+}
+
+#[test]
+fn hosts_of_one_network_share_a_counter_of_fragments_and_other_networks_have_others() {
+    let hasher = hasher(1);
+    let hosts = [
+        ["192.0.2.1", "198.51.100.7", "198.51.100.99", "198.51.101.7"],
+        ["fd00::1", "2001:db8::7", "2001:db8::9:9", "2001:db8:0:1::7"],
+    ];
+    for [own, peer, neighbour, other] in hosts.map(|hosts| hosts.map(addr)) {
+        let shared = counter(&hasher, &own, &peer);
+        assert_eq!(shared, counter(&hasher, &own, &neighbour));
+        assert_ne!(shared, counter(&hasher, &own, &other));
+        assert_ne!(shared, counter(&hasher, &neighbour, &peer));
+    }
+    assert_ne!(start(&hasher, 0, 7), start(&hasher, 1, 7));
+    assert_ne!(start(&hasher, 0, 7), start(&hasher, 0, 8));
+}
+
 /// The identification of a message that leaves in pieces to `remote`.
-fn identification(host: &mut Host, remote: Address) -> u32 {
+fn identification(host: &mut IpLayer, remote: Address) -> u32 {
     let family = remote.family();
     joined(&packets(host, Datagram { remote, ..datagram(family, 3_000) })).1
 }
@@ -151,7 +176,7 @@ fn a_path_known_to_be_narrow_is_cut_for() {
 fn without_its_address_nothing_is_left_to_send() {
     let mut datagram = Datagram { local_index: 9, ..datagram(Family::V4, 3_000) };
     let mut tx = TxSegment::new();
-    assert!(!host(false).write_datagram(&mut datagram, &identity(), Instant::ZERO, &mut tx));
+    assert!(!host(false).write_datagram(&mut datagram, Instant::ZERO, &mut tx));
     assert!(datagram.is_done());
 }
 

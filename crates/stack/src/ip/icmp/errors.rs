@@ -11,20 +11,7 @@ use whimbrel_wire::{
 };
 
 use super::IcmpOut;
-use crate::ip::Host;
-
-/// What a packet that was refused is answered with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RefusalReply {
-    /// Nobody here speaks its protocol; the octet that named it stands here.
-    ProtocolUnreachable { pointer: u16 },
-    /// Nobody here uses its port.
-    PortUnreachable,
-    /// IPv6: a field was wrong.
-    ParameterProblem { code: u8, pointer: u16 },
-    /// Its fragments did not become whole in time.
-    ReassemblyTimeOut,
-}
+use crate::ip::{IpLayer, RefusalReply};
 
 impl RefusalReply {
     /// Type, code, and the word behind the checksum.
@@ -69,7 +56,7 @@ struct PacketEnds {
     dst: Address,
 }
 
-impl Host {
+impl IpLayer {
     /// The error that answers `packet`, if one may be sent.
     pub(crate) fn answer(
         &mut self,

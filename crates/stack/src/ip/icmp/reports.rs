@@ -2,22 +2,11 @@
 //! RFC 5461, RFC 5927).
 
 use whimbrel_tcp::conn::{IcmpError, SoftError};
-use whimbrel_wire::{IcmpMessage, Icmpv6Message, Ipv6Header, Protocol, QuotedSegment, SeqNum};
+use whimbrel_wire::{IcmpMessage, Icmpv6Message, Ipv6Header, Protocol, QuotedSegment};
 
-use crate::ip::{FlowKey, FrameDrop, Host};
+use crate::ip::{FlowKey, FrameDrop, IcmpReport, IpLayer};
 
-/// What somebody on the path says of a segment of ours.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IcmpReport {
-    /// The flow of the quoted segment.
-    pub(crate) key: FlowKey,
-    /// SEG.SEQ of the quoted segment.
-    pub(crate) seq: SeqNum,
-    /// What is wrong with it.
-    pub(crate) error: IcmpError,
-}
-
-impl Host {
+impl IpLayer {
     pub(super) fn read_v4_error(
         &self,
         local_index: u16,

@@ -16,7 +16,7 @@ use super::{Arrival, FlowKey, Input};
 use crate::RxFrame;
 use crate::ip::addresses::tests::addr;
 use crate::ip::output::tests::{host, peer, write};
-use crate::ip::{FrameDrop, Host};
+use crate::ip::{FrameDrop, IpLayer};
 
 const BOTH: [Family; 2] = [Family::V4, Family::V6];
 
@@ -51,7 +51,7 @@ fn packet(family: Family, header: &TcpHeader, text: &[u8]) -> Vec<u8> {
 
 /// The fate of a frame: the drop, or the flow and the text of a segment.
 fn read(
-    host: &mut Host,
+    host: &mut IpLayer,
     octets: &[u8],
     checksum: RxChecksum,
 ) -> Result<(FlowKey, Vec<u8>), FrameDrop> {

@@ -5,6 +5,7 @@ use std::vec::Vec;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use whimbrel_base::Secrets;
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::segment::TxChecksum;
@@ -16,18 +17,19 @@ use whimbrel_wire::{
 use super::TcpOut;
 use crate::ip::addresses::tests::addr;
 use crate::ip::{
-    Addresses, Bounds, ErrorBudget, Host, Identifications, IpCounters, PathMtus, Reassembly, Routes,
+    Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, PathMtus, Reassembly,
+    Routes,
 };
 use crate::{Capabilities, InterfaceAddress, Medium, Steering};
 
 const MARKING: Marking = Marking { hop_limit: 64, class: TrafficClass(0) };
 
-pub(in crate::ip) fn host(tx_checksum: bool) -> Host {
+pub(in crate::ip) fn host(tx_checksum: bool) -> IpLayer {
     let own = [
         InterfaceAddress { addr: addr("10.0.0.1"), prefix_len: 24 },
         InterfaceAddress { addr: addr("fd00::1"), prefix_len: 64 },
     ];
-    Host {
+    IpLayer {
         capabilities: Capabilities {
             medium: Medium::Ip,
             mtu: 1_500,
@@ -39,10 +41,9 @@ pub(in crate::ip) fn host(tx_checksum: bool) -> Host {
         routes: Routes::new(&own, &[]).expect("valid routes"),
         counters: IpCounters::default(),
         reassembly: Reassembly::new(Bounds::DEFAULT),
-        identifications: Identifications::default(),
+        identifications: Identifications::new(&Secrets::from_seed(1).timestamps),
         path_mtus: PathMtus::default(),
         error_budget: ErrorBudget::new(),
-        link: None,
     }
 }
 
@@ -68,7 +69,7 @@ fn header(options: TcpOptions) -> TcpHeader {
 
 /// A segment with this text, as it is handed to the device.
 pub(in crate::ip) fn write(
-    host: &mut Host,
+    host: &mut IpLayer,
     family: Family,
     header: &TcpHeader,
     text: &[Vec<u8>],

@@ -189,7 +189,8 @@ impl Hosts {
             loop {
                 let shard = if over_there { &mut self.server } else { &mut self.client };
                 let more = shard.tx(&mut batch);
-                let mtu = usize::from(shard.host.capabilities.mtu) + shard.host.link_header_len();
+                let mtu =
+                    usize::from(shard.host.ip.capabilities.mtu) + shard.host.ip.link_header_len();
                 for segment in batch.pending() {
                     assert!(segment.gso_size > 0 || segment.len() <= mtu, "beyond the MTU");
                     self.carry_packet(over_there, segment.to_vec());

@@ -4,9 +4,7 @@
 //! another's (RFC 6528 2, RFC 7323 5.4), yet for one flow they only grow, which is what lets a
 //! new connection of the same ports be told from the old one's duplicates.
 
-use core::cell::Cell;
-
-use whimbrel_base::{Instant, Secrets, SipHasher24, Tick};
+use whimbrel_base::{Instant, PairHasher, Secrets, SipHasher24, Tick};
 use whimbrel_wire::{Address, Flow, SeqNum};
 
 use crate::Tunables;
@@ -16,10 +14,7 @@ use crate::tunables::Isn;
 #[derive(Clone)]
 pub struct Identity {
     isn: SipHasher24,
-    timestamps: SipHasher24,
-    /// The hosts that were hashed last, and their hash: who connects once connects again, and a
-    /// handshake asks twice.
-    last_hosts: Cell<Option<(Address, Address, u64)>>,
+    timestamps: PairHasher,
     policy: Isn,
     isn_tick_nanos: u64,
     isn_step: u32,
@@ -32,8 +27,7 @@ impl Identity {
     pub fn new(secrets: &Secrets, tunables: &Tunables) -> Self {
         Self {
             isn: secrets.isn.prf(),
-            timestamps: secrets.timestamps.prf(),
-            last_hosts: Cell::new(None),
+            timestamps: PairHasher::new(&secrets.timestamps),
             policy: tunables.isn,
             isn_tick_nanos: u64::from(tunables.isn_tick_nanos.max(1)),
             isn_step: tunables.isn_step,
@@ -80,65 +74,7 @@ impl Identity {
     /// at once (RFC 6191 2).
     #[inline]
     pub fn timestamp_offset(&self, local: &Address, remote: &Address) -> u32 {
-        self.hash_hosts(local, remote) as u32
-    }
-
-    /// Where the identifications of fragments towards one host begin (RFC 7739 5.3's F): nobody
-    /// else can guess them, and spoil packets by fragments of his own.
-    pub fn fragment_offset(&self, local: &Address, remote: &Address) -> u32 {
-        // The other half of the hash, so that what a peer sees of one tells nothing of the other.
-        (self.hash_hosts(local, remote) >> 32) as u32
-    }
-
-    /// Which of many counters counts the fragmented packets towards one network (RFC 7739 5.3's
-    /// G): all 32 bits are to be used, by a remainder.
-    ///
-    /// "the 'Destination Prefix' (rather than Destination Address) is used, such that the ability of
-    /// an attacker of searching the 'increments' space by using multiple addresses of the same
-    /// subnet is reduced": 64 bits of an IPv6 address, 24 of an IPv4 address.
-    pub fn fragment_counter(&self, local: &Address, remote: &Address) -> u32 {
-        // Lengths that nothing else has under this key: its other hashes tell nothing of this one.
-        if local.is_v4() {
-            let ([a, b, c, d], [e, f, g, _]) = (local.v4_octets(), remote.v4_octets());
-            return self.timestamps.hash(&[a, b, c, d, e, f, g]) as u32;
-        }
-        let mut octets = [0; 24];
-        let (front, back) = octets.split_at_mut(16);
-        front.copy_from_slice(local.octets());
-        back.copy_from_slice(&remote.octets()[..8]);
-        self.timestamps.hash(&octets) as u32
-    }
-
-    /// What a counter of fragmented packets starts from. Shards of one host share their keys, and
-    /// each starts elsewhere.
-    pub fn fragment_start(&self, shard: u16, counter: u16) -> u32 {
-        let ([a, b], [c, d]) = (shard.to_be_bytes(), counter.to_be_bytes());
-        self.timestamps.hash(&[a, b, c, d]) as u32
-    }
-
-    fn hash_hosts(&self, local: &Address, remote: &Address) -> u64 {
-        if let Some((last_local, last_remote, hash)) = self.last_hosts.get()
-            && last_remote == *remote
-            && last_local == *local
-        {
-            return hash;
-        }
-        let hash = self.hash_others(local, remote);
-        self.last_hosts.set(Some((*local, *remote, hash)));
-        hash
-    }
-
-    #[inline(never)]
-    fn hash_others(&self, local: &Address, remote: &Address) -> u64 {
-        if local.is_v4() {
-            let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.v4_octets());
-            return self.timestamps.hash(&[a, b, c, d, e, f, g, h]);
-        }
-        let mut octets = [0; 32];
-        let (front, back) = octets.split_at_mut(16);
-        front.copy_from_slice(local.octets());
-        back.copy_from_slice(remote.octets());
-        self.timestamps.hash(&octets)
+        self.timestamps.hash(local, remote) as u32
     }
 
     /// TSval `now`, towards a peer with this [`Identity::timestamp_offset`].

@@ -126,35 +126,6 @@ fn debug_output_prints_no_key() {
     assert_eq!(format!("{:?}", identity()), "Identity { policy: Rfc6528, .. }");
 }
 
-#[test]
-fn fragments_begin_elsewhere_for_each_pair_of_hosts_and_apart_from_timestamps() {
-    let identity = identity();
-    let there = identity.fragment_offset(&HOST, &PEER);
-    assert_ne!(there, identity.fragment_offset(&PEER, &HOST));
-    assert_ne!(there, identity.timestamp_offset(&HOST, &PEER));
-    let other = Identity::new(&Secrets::from_seed(2), &Tunables::default());
-    assert_ne!(there, other.fragment_offset(&HOST, &PEER));
-}
-
-#[test]
-fn hosts_of_one_network_share_a_counter_of_fragments_and_other_networks_have_others() {
-    let identity = identity();
-    let v6 = |end: &str| -> Address { end.parse::<core::net::Ipv6Addr>().expect("one").into() };
-    let hosts = [
-        [HOST, PEER, Address::from_v4_octets([198, 51, 100, 99])],
-        [v6("fd00::1"), v6("2001:db8::7"), v6("2001:db8::9:9")],
-    ];
-    let others = [Address::from_v4_octets([198, 51, 101, 7]), v6("2001:db8:0:1::7")];
-    for ([own, peer, neighbour], other) in hosts.into_iter().zip(others) {
-        let counter = identity.fragment_counter(&own, &peer);
-        assert_eq!(counter, identity.fragment_counter(&own, &neighbour));
-        assert_ne!(counter, identity.fragment_counter(&own, &other));
-        assert_ne!(counter, identity.fragment_counter(&neighbour, &peer));
-    }
-    assert_ne!(identity.fragment_start(0, 7), identity.fragment_start(1, 7));
-    assert_ne!(identity.fragment_start(0, 7), identity.fragment_start(0, 8));
-}
-
 proptest! {
     #[test]
     fn a_later_connection_of_the_same_hosts_never_shows_an_earlier_tsval(

@@ -9,8 +9,7 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use super::super::{ListenerId, Listeners};
-use super::Service;
+use super::{ListenerId, Listeners, Service};
 
 /// Which connections of a shard are in a handshake of Fast Open.
 #[derive(Debug, Default)]

@@ -1,0 +1,108 @@
+//! What a frame turned out to be, and why another is refused.
+
+use alloc::vec::Vec;
+
+use whimbrel_tcp::conn::IcmpError;
+use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::{Payload, RxSegment, SegMeta};
+use whimbrel_wire::plain::PlainSegment;
+use whimbrel_wire::{IpHeader, ParseError, Protocol, SeqNum};
+
+use super::counters::FrameDrop;
+use super::datagram::Datagram;
+use super::flow_key::FlowKey;
+
+/// A frame that asks something of this host.
+#[derive(Debug)]
+pub(crate) enum Input<'a> {
+    Segment(Arrival<'a>),
+    /// An echo request, and the reply that is due.
+    Echo(Datagram),
+    /// An ICMP error about a segment of ours.
+    IcmpReport(IcmpReport),
+    /// A fragment that waits for others.
+    Held,
+    /// The last missing fragment: the whole packet, to be read by [`IpLayer::read_whole`](super::IpLayer::read_whole).
+    Whole(Vec<u8>),
+}
+
+/// A frame that is dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    pub(crate) reason: FrameDrop,
+    /// The ICMP error that is due for it.
+    pub(crate) answer: Option<RefusalReply>,
+}
+
+impl From<FrameDrop> for Refused {
+    fn from(reason: FrameDrop) -> Self {
+        Self { reason, answer: None }
+    }
+}
+
+impl From<ParseError> for Refused {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::BadChecksum => FrameDrop::Checksum.into(),
+            ParseError::ParameterProblem { code, pointer, .. } => Self {
+                reason: FrameDrop::Header,
+                answer: Some(RefusalReply::ParameterProblem { code, pointer }),
+            },
+            _ => FrameDrop::Header.into(),
+        }
+    }
+}
+
+impl Refused {
+    /// Nobody here speaks the packet's protocol.
+    pub(in crate::ip) fn unknown_protocol(ip: &IpHeader) -> Self {
+        let pointer = ip.protocol_pointer;
+        // RFC 8200 4.7: nothing follows, and nothing was wanted.
+        let nothing = !ip.src.is_v4() && ip.protocol == Protocol::NO_NEXT_HEADER;
+        let answer = (!nothing).then_some(RefusalReply::ProtocolUnreachable { pointer });
+        Self { reason: FrameDrop::Protocol, answer }
+    }
+}
+
+/// A segment, and the flow it belongs to.
+#[derive(Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) key: FlowKey,
+    pub(crate) segment: RxSegment<'a>,
+}
+
+impl<'a> Arrival<'a> {
+    /// A segment in plain IPv4, read with this `meta`.
+    #[inline(always)]
+    pub(crate) fn of_plain(key: FlowKey, segment: &PlainSegment<'a>, mut meta: SegMeta) -> Self {
+        if meta.checksum == RxChecksum::Unknown {
+            meta.checksum = RxChecksum::Verified;
+        }
+        let (header, text) = segment.view();
+        Self { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } }
+    }
+}
+
+/// What somebody on the path says of a segment of ours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IcmpReport {
+    /// The flow of the quoted segment.
+    pub(crate) key: FlowKey,
+    /// SEG.SEQ of the quoted segment.
+    pub(crate) seq: SeqNum,
+    /// What is wrong with it.
+    pub(crate) error: IcmpError,
+}
+
+/// What a packet that was refused is answered with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RefusalReply {
+    /// Nobody here speaks its protocol; the octet that named it stands here.
+    ProtocolUnreachable { pointer: u16 },
+    /// Nobody here uses its port.
+    PortUnreachable,
+    /// IPv6: a field was wrong.
+    ParameterProblem { code: u8, pointer: u16 },
+    /// Its fragments did not become whole in time.
+    ReassemblyTimeOut,
+}
