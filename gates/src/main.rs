@@ -1,6 +1,7 @@
 //! The gates: what rustfmt and clippy cannot say about the house style of Whimbrel.
 //!
-//! `whimbrel-gates tree` judges the tracked files of the repository it is run in,
+//! `whimbrel-gates tree` judges the tracked files of the repository it is run in (and with
+//! `WHIMBREL_BLESS=1` first writes the lists of scripts in `docs/rfc` anew),
 //! `whimbrel-gates wasm FILE` a linked module. Each finding says where, the limit, the value and
 //! the remedy. Exit code 1: there are findings; 2: the gates could not run.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ mod links;
 mod purity;
 mod requirements;
 mod rooms;
+mod signatures;
 mod tree;
 mod wasm;
 mod weight;
@@ -57,7 +59,13 @@ fn report(findings: &[Finding]) -> ExitCode {
 }
 
 fn judge_tree() -> Result<Vec<Finding>, Failure> {
-    let tree = Tree::read()?;
+    let mut tree = Tree::read()?;
+    if std::env::var_os("WHIMBREL_BLESS").is_some() {
+        for (name, text) in requirements::rewritten(&tree) {
+            std::fs::write(name, text)?;
+        }
+        tree = Tree::read()?;
+    }
     let packages = rooms::read_packages("Cargo.toml")?;
     let mut findings = rooms::judge(&packages);
     findings.extend(purity::judge_crates(&packages, &tree));
@@ -65,6 +73,7 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(purity::judge_clippy_settings(&packages, &tree));
     findings.extend(circles::judge(&packages, &tree));
     findings.extend(weight::judge()?);
+    findings.extend(signatures::judge(&tree));
     findings.extend(hosts::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));

@@ -13,9 +13,11 @@ use crate::tree::Tree;
 
 mod counts;
 mod reference;
+mod scripts;
 
 use counts::Counts;
 use reference::Kind;
+use scripts::Cited;
 
 /// One file of `docs/rfc`.
 #[derive(Debug, Deserialize)]
@@ -84,12 +86,14 @@ enum Status {
 pub(crate) fn judge(tree: &Tree) -> (Vec<Counts>, Vec<Finding>) {
     let mut findings = Vec::new();
     let mut counts = Vec::new();
+    let cited = scripts::cited(tree);
     let tables = tree.files_ending(".toml").filter(|(name, _)| name.starts_with(FOLDER));
     for (name, text) in tables {
         match toml::from_str::<Table>(text) {
             Ok(table) => {
                 counts.push(Counts::of(name, &table.requirement));
                 findings.extend(judge_table(name, text, &table, tree));
+                findings.extend(judge_scripts(name, text, &table, &cited));
             }
             Err(error) => findings.push(unreadable(name, text, &error)),
         }
@@ -109,11 +113,43 @@ fn judge_table(name: &str, text: &str, table: &Table, tree: &Tree) -> Vec<Findin
         }
         messages.extend(reference::judge_all(Kind::Code, &requirement.code, tree));
         messages.extend(reference::judge_all(Kind::Test, &requirement.tests, tree));
-        messages.extend(reference::judge_all(Kind::Script, &requirement.scripts, tree));
         let place = |(message, remedy)| Finding::at(name, line, format!("{id}: {message}"), remedy);
         findings.extend(messages.into_iter().map(place));
     }
     findings
+}
+
+/// Lists of scripts that are not what the scripts say.
+fn judge_scripts(name: &str, text: &str, table: &Table, cited: &Cited) -> Vec<Finding> {
+    let rfc = rfc_of(name);
+    let mut findings = Vec::new();
+    for requirement in &table.requirement {
+        let id = requirement.id.get_ref();
+        let expected = cited.get(&(rfc.to_owned(), id.clone())).cloned().unwrap_or_default();
+        let listed: BTreeSet<_> = requirement.scripts.iter().cloned().collect();
+        if let Some(script) = listed.symmetric_difference(&expected).next() {
+            let message = format!(
+                "{id}: its scripts are those whose first line cites `RFC {rfc} {id}`, and with \
+                 `{script}` it is otherwise"
+            );
+            let line = line_at(text, requirement.id.span().start);
+            findings.push(Finding::at(name, line, message, BLESS));
+        }
+    }
+    findings
+}
+
+/// Each table whose lists of scripts are not what the scripts say, as it should be.
+pub(crate) fn rewritten(tree: &Tree) -> Vec<(&str, String)> {
+    let cited = scripts::cited(tree);
+    let tables = tree.files_ending(".toml").filter(|(name, _)| name.starts_with(FOLDER));
+    let written =
+        tables.map(|(name, text)| (name, text, scripts::rewritten(text, rfc_of(name), &cited)));
+    written.filter(|(_, text, anew)| text != anew).map(|(name, _, anew)| (name, anew)).collect()
+}
+
+fn rfc_of(name: &str) -> &str {
+    name.trim_start_matches(FOLDER).trim_end_matches(".toml")
 }
 
 /// What a requirement lacks, with the remedy.
@@ -149,6 +185,8 @@ fn line_at(text: &str, offset: usize) -> usize {
 }
 
 const FOLDER: &str = "docs/rfc/";
+const BLESS: &str =
+    "cite it there, or not, and write the lists by `WHIMBREL_BLESS=1` in front of this command";
 const RENAME: &str = "give each requirement an id of its own";
 const FILL_IN: &str = "fill it in";
 const NAME: &str = "name it, or call the requirement open and say what is missing";

@@ -1,4 +1,4 @@
-//! What a requirement refers to: `path#identifier`, or a packet script.
+//! What a requirement refers to: `path#identifier`.
 
 use crate::tree::Tree;
 
@@ -9,8 +9,6 @@ pub(super) enum Kind {
     Code,
     /// A function that is a test.
     Test,
-    /// A packet script, or a folder of them: its path ends with `/`.
-    Script,
 }
 
 /// What is wrong with the references, with the remedy.
@@ -23,21 +21,6 @@ pub(super) fn judge_all(
 }
 
 fn judge(kind: Kind, reference: &str, tree: &Tree) -> Option<String> {
-    match kind {
-        Kind::Script => judge_script(reference, tree),
-        Kind::Code | Kind::Test => judge_name(kind, reference, tree),
-    }
-}
-
-fn judge_script(reference: &str, tree: &Tree) -> Option<String> {
-    let is_meant =
-        |path: &str| path == reference || (reference.ends_with('/') && path.starts_with(reference));
-    let mut scripts = tree.files_ending(".pkt").filter(|(path, _)| path.starts_with(SCRIPTS));
-    let found = scripts.any(|(path, _)| is_meant(path));
-    (!found).then(|| format!("`{reference}` is no script of `{SCRIPTS}`, and no folder of them"))
-}
-
-fn judge_name(kind: Kind, reference: &str, tree: &Tree) -> Option<String> {
     let Some((path, identifier)) = reference.split_once('#').filter(|(_, it)| !it.is_empty())
     else {
         return Some(format!("a reference is `path#identifier`, not `{reference}`"));
@@ -48,8 +31,8 @@ fn judge_name(kind: Kind, reference: &str, tree: &Tree) -> Option<String> {
     match kind {
         Kind::Test if defines(text, identifier) => None,
         Kind::Test => Some(format!("`{path}` has no `fn {identifier}`")),
-        _ if words(text).any(|word| word == identifier) => None,
-        _ => Some(format!("`{path}` does not contain `{identifier}`")),
+        Kind::Code if words(text).any(|word| word == identifier) => None,
+        Kind::Code => Some(format!("`{path}` does not contain `{identifier}`")),
     }
 }
 
@@ -64,5 +47,4 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
 
-const SCRIPTS: &str = "tests/scripts/";
 const MEND: &str = "follow the code to where it went";

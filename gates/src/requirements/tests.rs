@@ -1,4 +1,4 @@
-use super::judge;
+use super::{judge, rewritten};
 use crate::tree::Tree;
 
 const CODE: &str = "fn check_sequence() {}\n// fn told_of_only() {}\n";
@@ -74,22 +74,48 @@ fn a_test_is_a_function_and_not_talk_of_one() {
     assert_found(&test("tests = [\"src/a.rs#told_of_only"), 3, "has no `fn told_of_only`");
 }
 
+/// A table whose one requirement has `scripts`, beside a script that begins with `first`.
+fn with_script(scripts: &str, first: &str) -> Tree {
+    let table = DONE.replace("tests = [\"src/a.rs#check_sequence\"]\n", scripts);
+    Tree::of(&[("docs/rfc/1.toml", &table), ("src/a.rs", CODE), (SCRIPT, first)])
+}
+
+const SCRIPT: &str = "tests/scripts/close/fin.pkt";
+const LISTED: &str = "scripts = [\"tests/scripts/close/fin.pkt\"]\n";
+
 #[test]
-fn a_script_is_a_test_if_it_is_there() {
-    let script = |to: &str| DONE.replace("tests = [\"src/a.rs#check_sequence", to);
-    let files = [("tests/scripts/close/fin.pkt", ""), ("docs/fin.pkt", "")];
-    let found = |reference: &str| {
-        let table = script(&format!("scripts = [\"{reference}"));
-        let tree = [("docs/rfc/1.toml", table.as_str()), ("src/a.rs", CODE), files[0], files[1]];
-        judge(&Tree::of(&tree)).1.into_iter().map(|it| it.message).collect::<Vec<_>>()
+fn a_script_is_a_test_if_its_first_line_cites_the_requirement() {
+    let found = |scripts: &str, first: &str| {
+        let findings = judge(&with_script(scripts, first)).1;
+        findings.into_iter().map(|it| it.message).collect::<Vec<_>>()
     };
-    assert_eq!(found("tests/scripts/close/fin.pkt"), Vec::<String>::new());
-    assert_eq!(found("tests/scripts/close/"), Vec::<String>::new());
-    for wrong in ["tests/scripts/close/rst.pkt", "tests/scripts/clo", "docs/fin.pkt", "docs/", ""] {
-        let expected =
-            format!("MUST-1: `{wrong}` is no script of `tests/scripts/`, and no folder of them");
-        assert_eq!(found(wrong), [expected]);
+    for first in ["// It. RFC 1 MUST-1.\n", "// RFC 2 3.1; RFC 1 3.1, MUST-1; 3.2.\n"] {
+        assert_eq!(found(LISTED, first), [""; 0], "{first}");
     }
+    let otherwise = format!(
+        "MUST-1: its scripts are those whose first line cites `RFC 1 MUST-1`, and with `{SCRIPT}` it \
+         is otherwise"
+    );
+    // Another RFC's, another requirement, words of prose, another line.
+    for first in
+        ["// RFC 2 MUST-1.", "// RFC 1 MUST-10.", "// RFC 1 says MUST-1.", "//\n// RFC 1 MUST-1"]
+    {
+        assert_eq!(found(LISTED, first), [otherwise.as_str()], "{first}");
+    }
+    // Cited and not listed, and so without a test in the table.
+    assert_eq!(found("", "// RFC 1 MUST-1.")[1], otherwise);
+}
+
+#[test]
+fn lists_of_scripts_are_written_anew_by_what_scripts_cite() {
+    let unlisted = with_script("", "// RFC 1 MUST-1.");
+    let [(name, text)] = &rewritten(&unlisted)[..] else { panic!("one table differs") };
+    assert_eq!((*name, text.ends_with(LISTED)), ("docs/rfc/1.toml", true), "{text}");
+    assert_eq!(judge(&with_script(LISTED, "// RFC 1 MUST-1.")).1, []);
+    assert_eq!(rewritten(&with_script(LISTED, "// RFC 1 MUST-1.")), []);
+    let uncited = with_script(LISTED, "//");
+    let [(_, text)] = &rewritten(&uncited)[..] else { panic!("one table differs") };
+    assert!(!text.contains("scripts"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,134 @@
+//! A function takes one thing by each argument.
+//!
+//! A tuple that its own signature takes apart is two arguments that pass for one: the rule that there
+//! are five at most sees one, and a caller names neither. Functions of traits that stand elsewhere
+//! have the arguments that the trait gives them.
+
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+use crate::finding::Finding;
+use crate::tree::Tree;
+
+/// Signatures with a tuple as a pattern.
+pub(crate) fn judge(tree: &Tree) -> Vec<Finding> {
+    judge_with(tree, EXCEPTIONS)
+}
+
+fn judge_with(tree: &Tree, exceptions: &[(&str, usize)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, text) in tree.files_ending(".rs") {
+        let found = if text.contains("): ") { judge_text(name, text) } else { Vec::new() };
+        let tolerated = exceptions.iter().find(|(file, _)| *file == name).map_or(0, |it| it.1);
+        match found.len() {
+            count if count > tolerated => findings.extend(found),
+            count if count < tolerated => findings.push(fewer(name, count, tolerated)),
+            _ => {}
+        }
+    }
+    let is_gone = |file: &str| tree.text(file).is_none();
+    let gone = exceptions.iter().filter(|(file, _)| is_gone(file));
+    findings.extend(gone.map(|(file, tolerated)| fewer(file, 0, *tolerated)));
+    findings
+}
+
+fn fewer(file: &str, count: usize, tolerated: usize) -> Finding {
+    let message =
+        format!("{tolerated} tuples in signatures are excepted here, and there are {count}");
+    Finding::of_file(file, message, "say so in EXCEPTIONS of gates/src/signatures.rs")
+}
+
+fn judge_text(name: &str, text: &str) -> Vec<Finding> {
+    let Ok(parsed) = syn::parse_file(text) else { return Vec::new() };
+    let mut signatures = Signatures { file: name, found: Vec::new() };
+    signatures.visit_file(&parsed);
+    signatures.found
+}
+
+struct Signatures<'a> {
+    file: &'a str,
+    found: Vec<Finding>,
+}
+
+impl<'ast> Visit<'ast> for Signatures<'_> {
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        for argument in &signature.inputs {
+            let syn::FnArg::Typed(argument) = argument else { continue };
+            if is_tuple(&argument.pat) {
+                let name = &signature.ident;
+                let message = format!(
+                    "an argument is one thing, and `{name}` takes apart a tuple of several"
+                );
+                let line = argument.span().start().line;
+                self.found.push(Finding::at(self.file, line, message, REMEDY));
+            }
+        }
+        visit::visit_signature(self, signature);
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if item.trait_.is_none() {
+            visit::visit_item_impl(self, item);
+        }
+    }
+}
+
+fn is_tuple(pattern: &syn::Pat) -> bool {
+    match pattern {
+        syn::Pat::Tuple(_) => true,
+        syn::Pat::Reference(reference) => is_tuple(&reference.pat),
+        _ => false,
+    }
+}
+
+const REMEDY: &str = "give each its own argument, or all of them a struct with a name";
+
+/// Files with so many of them still. The list only ever gets shorter.
+const EXCEPTIONS: &[(&str, usize)] = &[
+    ("bench/src/hostile.rs", 1),
+    ("crates/apps/src/bulk/series.rs", 1),
+    ("crates/apps/src/iperf3/account.rs", 3),
+    ("crates/apps/src/iperf3/server.rs", 1),
+    ("crates/apps/src/iperf3/server/test.rs", 1),
+    ("crates/cli/src/bulk/iperf3.rs", 2),
+    ("crates/cli/src/crr.rs", 2),
+    ("crates/cli/src/drive/device.rs", 2),
+    ("crates/cli/src/drive/mem.rs", 2),
+    ("crates/cli/src/drive/port.rs", 1),
+    ("crates/cli/src/load/job.rs", 1),
+    ("crates/cli/src/load/screen.rs", 1),
+    ("crates/cli/src/load/screen/draw/tests.rs", 1),
+    ("crates/cli/src/serve.rs", 3),
+    ("crates/cli/src/serve/answers.rs", 1),
+    ("crates/cli/src/serve/plan.rs", 1),
+    ("crates/cli/src/serve/port.rs", 1),
+    ("crates/cli/tests/whimbrel/long/hostile.rs", 1),
+    ("crates/cli/tests/whimbrel/pty.rs", 1),
+    ("crates/io/examples/answer.rs", 1),
+    ("crates/io/examples/replay.rs", 1),
+    ("crates/io/src/netlink/diag.rs", 1),
+    ("crates/io/src/packet/filter.rs", 1),
+    ("crates/io/src/pair.rs", 2),
+    ("crates/io/src/script/calls.rs", 1),
+    ("crates/io/src/script/perform.rs", 1),
+    ("crates/io/src/sys/ring/tests.rs", 1),
+    ("crates/io/src/sys/stream.rs", 1),
+    ("crates/io/src/unix.rs", 1),
+    ("crates/io/tests/tun.rs", 1),
+    ("crates/posix/src/sockets/receive.rs", 2),
+    ("crates/sim/src/script/judge_call/filled.rs", 1),
+    ("crates/sim/src/script/packet/flow/late.rs", 1),
+    ("crates/sim/src/script/packet/icmp.rs", 2),
+    ("crates/sim/src/script/packet/judge/tests.rs", 2),
+    ("crates/sim/src/script/shard_host/blocked.rs", 1),
+    ("crates/sim/src/script/shard_host/immediate.rs", 1),
+    ("crates/sim/src/script/shard_host/tests/peer.rs", 1),
+    ("crates/sim/src/script/snippet.rs", 1),
+    ("crates/stack/src/shard/tests/ethernet/station.rs", 1),
+    ("crates/tcp/src/conn/icmp.rs", 1),
+    ("crates/tcp/src/recv/out_of_order.rs", 2),
+    ("crates/whimbrel/tests/tokio_types/world.rs", 1),
+];
+
+#[cfg(test)]
+mod tests;
