@@ -166,6 +166,7 @@ impl<T: Transport> Model<T> for Load<T> {
             self.state = LoadState::Running;
             let at = self.watch.at(now);
             self.arrivals = Arrivals::new(self.plan.rate, at + self.plan.offset);
+            // What was measured before the end of the warm-up does not count.
             self.record.begin(at + self.plan.warmup);
         }
         let mut left = budget;
@@ -183,6 +184,7 @@ impl<T: Transport> Model<T> for Load<T> {
             self.drive(net, place, now);
             left -= 1;
         }
+        // Behind the events: an answer that is there in time is no time-out.
         self.expire(net, now);
         // Events and beginnings have a budget each: neither keeps the other waiting.
         let more =
@@ -232,6 +234,7 @@ impl<T: Transport> Load<T> {
         else {
             return;
         };
+        // An event may be older than the place's present connection.
         let Some(place) = self.place_of(id) else { return };
         let opening =
             self.slots.get(place as usize).is_some_and(|s| s.state == ExchangeState::Opening);
@@ -279,6 +282,7 @@ impl<T: Transport> Load<T> {
                 return;
             }
         }
+        // The others first: one whose answer never ends must not starve them.
         self.again.push_back(place);
     }
 
@@ -298,6 +302,7 @@ impl<T: Transport> Load<T> {
             }
             ExchangeState::Exchange => self.turn_exchange(net, place, now),
             ExchangeState::Closing => match net.recv(id) {
+                // Read and thrown away: unread, it would turn our close into a reset.
                 Reading::Data(_) => Turn::More,
                 Reading::Pending => Turn::Wait,
                 Reading::End => self.on_closed(net, place, now),

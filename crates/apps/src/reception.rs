@@ -60,9 +60,11 @@ pub(crate) trait Server<T: Transport> {
         for _ in 0..self.reception().pacing.accepts_at_once(ACCEPTS) {
             let Some(id) = self.reception().admit(net, listener) else { return };
             self.on_accepted(id, now);
+            // The request may have come with the handshake, and no event would follow.
             self.drive(net, id, now);
         }
         let reception = self.reception();
+        // There may be more than one pass takes; an event comes only for those that arrive later.
         if reception.pacing.may_accept(listener, now) {
             reception.again.push_back(Task::Accept(listener));
         }
@@ -77,6 +79,7 @@ pub(crate) trait Server<T: Transport> {
                 Turn::Over(parting) => return self.release(net, id, parting),
             }
         }
+        // The others first: one that always has more must not starve them.
         self.reception().again.push_back(Task::Drive(id));
     }
 }

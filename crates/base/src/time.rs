@@ -1,4 +1,7 @@
 //! Time as an argument: instants and ticks that somebody else reads from a clock.
+//!
+//! An [`Instant`] (8 octets, nanoseconds) is for deadlines, a [`Tick`] (4 octets, milliseconds on a circle)
+//! for what small records remember.
 
 use core::ops::Add;
 use core::time::Duration;

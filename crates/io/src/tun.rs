@@ -172,7 +172,7 @@ impl Tun {
             }
             burst.taken += 1;
             // Length zero stands for the frame that could not be handed over.
-            let place = self.judge(start, read.unwrap_or(0));
+            let place = self.take_frame(start, read.unwrap_or(0));
             if let Some((place, free)) = place.zip(places.get_mut(burst.good)) {
                 *free = place;
                 burst.good += 1;
@@ -183,7 +183,7 @@ impl Tun {
     }
 
     /// Whether what was read is a frame, and what is known of it.
-    fn judge(&mut self, start: usize, len: usize) -> Option<Place> {
+    fn take_frame(&mut self, start: usize, len: usize) -> Option<Place> {
         if len == SLOT {
             self.counters.rx_oversized += 1;
             return None;

@@ -100,7 +100,7 @@ impl Reader {
     /// Reads the next block, with which `rest` begins. Where `rest` is not all that is left of the file,
     /// [`Fault::Cut`] says how many octets more it takes at least: ask again with those.
     pub fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, ReadError> {
-        let read = self.judge(rest).and_then(|format| match format {
+        let read = self.format_of(rest).and_then(|format| match format {
             Format::Pcap(pcap) => pcap.block(rest),
             Format::Pcapng(pcapng) => pcapng.block(rest),
         });
@@ -112,7 +112,7 @@ impl Reader {
     }
 
     /// The format of the file, which its first octets say.
-    fn judge(&mut self, first: &[u8]) -> Result<&mut Format, Fault> {
+    fn format_of(&mut self, first: &[u8]) -> Result<&mut Format, Fault> {
         if self.format.is_none() {
             let magic = Octets::new(first, Order::Little).u32_at(0).ok_or(Fault::Magic)?;
             self.format = Some(match magic {

@@ -64,8 +64,8 @@ impl Watch {
             return Ok(());
         }
         let broken = |what| Broken { flow, what };
-        own.judge_numbers(&header, text, &peer).map_err(broken)?;
-        own.judge_window(&header, &peer).map_err(broken)
+        own.process_numbers(&header, text, &peer).map_err(broken)?;
+        own.process_window(&header, &peer).map_err(broken)
     }
 }
 
@@ -81,7 +81,12 @@ impl Promises {
 
     /// Nothing is sent beyond the announced window, but for a probe of one number and a FIN, and
     /// nothing acknowledged that was not sent.
-    fn judge_numbers(&mut self, header: &TcpHeader, text: u32, peer: &Self) -> Result<(), String> {
+    fn process_numbers(
+        &mut self,
+        header: &TcpHeader,
+        text: u32,
+        peer: &Self,
+    ) -> Result<(), String> {
         let end = header.seq + text + header.flags.sequence_len();
         if let Some(edge) = peer.edge.filter(|_| text > 0) {
             let over = (header.seq + text).distance_from(edge);
@@ -99,7 +104,7 @@ impl Promises {
 
     /// RFC 9293 3.8.6: "A TCP receiver SHOULD NOT shrink the window". Rounding may take less than
     /// one unit of it (RFC 7323 2.4).
-    fn judge_window(&mut self, header: &TcpHeader, peer: &Self) -> Result<(), String> {
+    fn process_window(&mut self, header: &TcpHeader, peer: &Self) -> Result<(), String> {
         if !header.flags.contains(TcpFlags::ACK) {
             return Ok(());
         }

@@ -209,7 +209,7 @@ impl<A: Application> World<A> {
             if !self.step()? {
                 return Err(self.stuck("nothing is due and not everybody is done"));
             }
-            self.judge_progress(limits)?;
+            self.check_progress(limits)?;
         }
         Ok(())
     }
@@ -218,7 +218,7 @@ impl<A: Application> World<A> {
     pub fn run_to_silence(&mut self, limits: &Limits) -> Result<(), Stuck> {
         self.progress.1 = self.now;
         while self.step()? {
-            self.judge_progress(limits)?;
+            self.check_progress(limits)?;
         }
         Ok(())
     }
@@ -336,7 +336,7 @@ impl<A: Application> World<A> {
         Ok(())
     }
 
-    fn judge_progress(&mut self, limits: &Limits) -> Result<(), Stuck> {
+    fn check_progress(&mut self, limits: &Limits) -> Result<(), Stuck> {
         let progress = self.hosts.iter().map(|host| host.application.progress()).sum();
         if progress > self.progress.0 {
             self.progress = (progress, self.now);

@@ -90,26 +90,27 @@ impl Timers {
         now: Instant,
         budget: &mut usize,
     ) -> Option<u32> {
-        while let Some(check_at) =
-            self.checks.front().copied().filter(|check_at| check_at.at <= now)
+        while let Some(check) = self.checks.front().copied().filter(|check| check.at <= now)
             && let Some(left) = budget.checked_sub(1)
         {
             *budget = left;
             self.checks.pop_front();
-            let slot = connections.0.get_mut(check_at.index);
-            let Some(slot) = slot.filter(|slot| slot.awaits_check() && slot.armed == check_at.at)
+            // Its timer may have been disarmed since, or the place may be another connection's.
+            let slot = connections.0.get_mut(check.index);
+            let Some(slot) = slot.filter(|slot| slot.awaits_check() && slot.armed == check.at)
             else {
                 continue;
             };
             self.awaiting_check -= 1;
+            // Only now is the deadline asked for: all that it was meanwhile cost nothing.
             let deadline = slot.connection.next_deadline();
             if deadline <= now {
                 slot.armed = Instant::NEVER;
-                return Some(check_at.index);
+                return Some(check.index);
             }
             slot.armed = deadline;
             if deadline != Instant::NEVER {
-                self.wheel.arm(connections, check_at.index, deadline);
+                self.wheel.arm(connections, check.index, deadline);
             }
         }
         let index = self.wheel.pop_due(connections, now, budget)?;
@@ -121,9 +122,8 @@ impl Timers {
 
     /// When [`Timers::pop_due`] must be called at the latest; it may find nothing due then.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let check_at =
-            self.checks.front().filter(|_| self.awaiting_check > 0).map(|check_at| check_at.at);
-        [check_at, self.wheel.next_deadline()].into_iter().flatten().min()
+        let check = self.checks.front().filter(|_| self.awaiting_check > 0).map(|check| check.at);
+        [check, self.wheel.next_deadline()].into_iter().flatten().min()
     }
 }
 

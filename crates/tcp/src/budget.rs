@@ -53,7 +53,7 @@ impl Budget {
     /// From now on so many bytes may be held.
     pub fn set_bytes(&mut self, bytes: u64, counters: &mut Counters) {
         self.bytes = bytes;
-        self.judge(counters);
+        self.update_pressure(counters);
     }
 
     /// What is held, bytes.
@@ -81,13 +81,13 @@ impl Budget {
     /// So many bytes of records are held.
     pub fn note_records(&mut self, bytes: u64, counters: &mut Counters) {
         self.records = bytes;
-        self.judge(counters);
+        self.update_pressure(counters);
     }
 
     /// A connection that held `before` bytes of text holds `after`.
     pub(crate) fn move_text(&mut self, before: u32, after: u32, counters: &mut Counters) {
         self.text = self.text + u64::from(after) - u64::from(before);
-        self.judge(counters);
+        self.update_pressure(counters);
     }
 
     /// A connection holds these bytes no longer. Pressure falls when the account is looked at next.
@@ -97,7 +97,7 @@ impl Budget {
     }
 
     #[inline]
-    fn judge(&mut self, counters: &mut Counters) {
+    fn update_pressure(&mut self, counters: &mut Counters) {
         let reached = self.reached(self.held());
         if reached != self.pressure {
             self.turn(reached, counters);

@@ -37,7 +37,7 @@ impl StreamState {
             self.settings.apply(shard, handle);
         }
         if self.flags.has(Flags::DROPPED) {
-            return self.part(shard, handle, out);
+            return self.release(shard, handle, out);
         }
         self.push(shard, handle, out);
         self.pull(shard, handle, out);
@@ -77,6 +77,7 @@ impl StreamState {
             self.flags.set(Flags::SHUT_TOLD);
             shard.shutdown(handle);
         }
+        // At half, so that a writer is not woken for each acknowledgment.
         if self.unsent < before && self.unsent <= self.send_credit() / 2 {
             self.writers.take_all(out);
         }
@@ -102,6 +103,7 @@ impl StreamState {
         if self.flags.has(Flags::READ_END) || !self.flags.has(Flags::OPEN) {
             return;
         }
+        // Set again below if credit ends before text does.
         self.flags.take(Flags::STARVED);
         let before = self.unread;
         let mut room = self.recv_room();
@@ -161,7 +163,7 @@ impl StreamState {
     }
 
     /// The task let go: what it sent is delivered, then FIN, unless it is to be reset.
-    fn part(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> CellDisposition {
+    fn release(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> CellDisposition {
         if self.settings.linger().is_some_and(|it| it.is_zero()) {
             shard.abort(handle);
             return CellDisposition::Parted;

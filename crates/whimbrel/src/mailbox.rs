@@ -87,6 +87,7 @@ impl Mailbox {
         if self.worker_state.has_ended() {
             return;
         }
+        // The waker after the queue: a worker that is about to sleep looks once more.
         self.streams.push(handle);
         self.waker.wake();
     }

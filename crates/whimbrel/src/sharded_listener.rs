@@ -80,6 +80,7 @@ impl ShardedListener {
                     return Ok(Some((accepted, Arc::clone(&shard.mailbox))));
                 }
                 Ok(None) => {}
+                // One shard's end is no error while another has connections.
                 Err(error) => lost = Some(error),
             }
         }

@@ -209,6 +209,7 @@ impl Stack {
         let shards = self.inner.mailboxes.len();
         let which = match local {
             Some(local) => queue_between(local, remote, shards as u16).into(),
+            // Relaxed: if two take the same turn, only the balance suffers.
             None => self.inner.next.fetch_add(1, Ordering::Relaxed) % shards.max(1),
         };
         self.inner.mailboxes.get(which).ok_or_else(|| io::ErrorKind::NotConnected.into())

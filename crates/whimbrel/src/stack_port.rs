@@ -110,6 +110,7 @@ impl StackPort {
         let Some(cell) = slot else { return };
         let disposition = {
             let mut state = cell.lock();
+            // The place may be a later connection's: handles differ by their generation, places do not.
             if state.handle != Some(handle) {
                 return;
             }
@@ -146,6 +147,7 @@ impl StackPort {
         let Connect { cell, remote, local, fast } = connect;
         let handle = {
             let mut state = cell.lock();
+            // The future was dropped before the shard heard of it: no SYN leaves.
             if state.flags.has(Flags::DROPPED) {
                 return;
             }
@@ -202,6 +204,7 @@ impl StackPort {
         }
         self.listeners.remove(&id);
         shard.close_listener(id);
+        // As by close(2) of a listening socket: what nobody accepted is reset.
         let ready = backlog.lock().take_ready();
         for Accepted { cell, .. } in ready {
             let handle = cell.lock().handle;
@@ -296,6 +299,7 @@ impl StackPort {
     /// Who waits until dropped streams are delivered is told in the next turn, if no connection is left but
     /// those of streams that are held.
     fn defer_drained(&mut self, shard: &Shard) {
+        // A stream that was dropped may stand in the mailbox still.
         if self.draining.is_empty() || !self.mailbox.is_empty() {
             return;
         }
@@ -368,6 +372,7 @@ impl Port for StackPort {
         wake_all(&mut self.woken);
         self.release_if_unheld(now, shard);
         self.defer_drained(shard);
+        // Between this turn and the next the worker sends, and that is what they wait for.
         self.now = std::mem::take(&mut self.later);
         let more = !self.now.resets.is_empty() || !self.now.drained.is_empty();
         Activity::busy_if(left == 0 || more)

@@ -247,7 +247,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
             let before = self.host.now();
             self.host.run_until(goal);
             let progress = self.collect()? || self.host.now() > before;
-            self.judge_deadlines()?;
+            self.check_deadlines()?;
             idle = if progress { 0 } else { idle + 1 };
             if enough(self) || self.host.now() >= until || idle > IDLE_ROUNDS {
                 return Ok(());
@@ -270,10 +270,10 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         self.calls.deadline().into_iter().chain(self.forgiven.deadline()).min()
     }
 
-    fn judge_deadlines(&mut self) -> Played {
+    fn check_deadlines(&mut self) -> Played {
         let now = self.host.now();
-        self.calls.judge_deadlines(now)?;
-        self.forgiven.judge_deadlines(now)?;
+        self.calls.check_deadlines(now)?;
+        self.forgiven.check_deadlines(now)?;
         self.settle_early(now)
     }
 

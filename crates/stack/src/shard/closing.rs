@@ -26,6 +26,7 @@ impl Shard {
                 self.recycle_wait();
             }
         }
+        // Memory for this one, from the one that has waited longest.
         if self.pool.budget.is_full() {
             self.recycle_wait();
         }
@@ -38,6 +39,7 @@ impl Shard {
     /// A segment for a flow in TIME-WAIT.
     pub(super) fn on_waiting_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
+        // A copy: what follows changes the ring that it lies in.
         let Some(wait) = self.records.waits.get(index).copied() else {
             return Verdict::Drop(DropReason::TimeWait);
         };
@@ -50,6 +52,7 @@ impl Shard {
         }
         match wait.judge_segment(&arrival.segment, &self.tunables) {
             SegmentVerdict::AckAndRestart => {
+                // Before the restart, which gives the record another number.
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
                 self.restart_wait(index, found);
                 let ack = self.wait_ack(&wait);

@@ -102,6 +102,7 @@ impl Shard {
         };
         let syn = found.arrival.segment.header.whole();
         let mut entry = SynEntry::from_syn(&syn, open, &self.tunables);
+        // Only now that there is room for an entry: without a good cookie it opens as any other SYN.
         if takes_fast_open {
             match self.process_fast_open(listener, found, &syn, opening) {
                 FastOpenStep::Ignore => {}
@@ -129,6 +130,7 @@ impl Shard {
             }
             None => self.records.flows.insert(hash, record),
         }
+        // Queued by index: it is written when it is its turn, of the entry as it is then.
         self.reply(Pending::SynAck(index));
         Verdict::Accepted
     }

@@ -15,10 +15,13 @@ use crate::replies::Pending;
 impl Shard {
     /// Fills `batch` with what is to be sent. Returns whether more waits.
     pub fn tx(&mut self, batch: &mut TxBatch) -> bool {
+        // ARP and NDP first: packets may be waiting for what they ask.
         self.host.tx_link(batch);
+        // Until our addresses are known to be free, nothing but the questions whether they are is sent.
         if self.host.address_check() != AddressCheck::Done {
             return self.host.link_waits();
         }
+        // Replies hold up other hosts' handshakes, and a list of connections may be long.
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
             batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.now));
@@ -53,6 +56,7 @@ impl Shard {
         if echo.is_done() {
             self.host.ip.counters.echo_replies += u64::from(written);
         } else {
+            // More fragments follow: to the front, so that they leave together.
             self.replies.put_back(Pending::Echo(echo));
         }
         written
@@ -94,6 +98,7 @@ impl Shard {
     ) -> bool {
         let order = self.tunables.option_order;
         let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
+        // IPv4 with timestamps or nothing: both headers in one pass.
         if let Some(options) = options {
             return self.host.ip.write_plain(&PlainOut { key, outgoing, options, marking }, tx);
         }
@@ -110,6 +115,7 @@ impl Shard {
         marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
+        // What a connection sends, the connection counts; a reply has none.
         self.counters.out_segs += 1;
         if reply.flags.contains(TcpFlags::RST) {
             self.counters.out_rsts += 1;

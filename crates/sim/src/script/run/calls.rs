@@ -66,7 +66,7 @@ impl Calls {
         self.under_way.iter().map(|(_, made)| made.deadline()).min()
     }
 
-    pub(super) fn judge_deadlines(&self, now: Duration) -> Played {
+    pub(super) fn check_deadlines(&self, now: Duration) -> Played {
         match self.under_way.iter().find(|(_, made)| made.deadline() <= now) {
             Some((_, made)) => {
                 let expected = format!("{} to end at {}", made.step.name, seconds(made.end));

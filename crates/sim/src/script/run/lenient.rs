@@ -49,7 +49,7 @@ impl Forgiven {
         self.owed.iter().map(|debt| debt.deadline).min()
     }
 
-    pub(super) fn judge_deadlines(&self, now: Duration) -> Played {
+    pub(super) fn check_deadlines(&self, now: Duration) -> Played {
         match self.owed.iter().find(|debt| debt.deadline <= now) {
             Some(debt) => {
                 let expected = alloc::format!("> {}", written(&debt.body));

@@ -167,7 +167,7 @@ impl<H: ScriptHost> Run<'_, H> {
             _ => Err((format!("icmp {}", body.kind), arrival.text(&self.flows))),
         };
         judged.map_err(|(expected, came)| Fault::new(line, expected, came))?;
-        self.judge_time(line, &arrival, moment, Duration::ZERO)?;
+        self.check_time(line, &arrival, moment, Duration::ZERO)?;
         Ok(arrival.at)
     }
 
@@ -222,7 +222,7 @@ impl<H: ScriptHost> Run<'_, H> {
         arrival: &Arrival,
         wanted: &Wanted<'_>,
     ) -> Played {
-        self.judge_time(wanted.line, arrival, wanted.moment, self.slack(body))?;
+        self.check_time(wanted.line, arrival, wanted.moment, self.slack(body))?;
         let Emitted::Segment(_, segment) = &arrival.body else { return Ok(()) };
         self.flows.go_on_with(index);
         let flow = self.flows.at_mut(index);
@@ -288,7 +288,7 @@ impl<H: ScriptHost> Run<'_, H> {
         if self.queue.is_empty() { self.pump(until, |run| !run.queue.is_empty()) } else { Ok(()) }
     }
 
-    fn judge_time(
+    fn check_time(
         &mut self,
         line: u32,
         arrival: &Arrival,
