@@ -8,7 +8,6 @@ use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::iperf3::{self as protocol, Fault, Results, Settings, StreamResult};
 use whimbrel_apps::transport::{ConnectOptions, PortShortage};
 use whimbrel_apps::{ConnError, Pace};
-use whimbrel_io::WireSpec;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Endpoint, Family};
 
@@ -304,9 +303,9 @@ impl Arguments {
     /// What is set on each connection.
     fn options(&self, setup: &StackSetup) -> Result<ConnectOptions, Failure> {
         if let Some(name) = &self.congestion {
-            let (whose, known) = match setup.wire {
-                WireSpec::Kernel => ("the kernel", proc::congestion_controls()),
-                _ => ("this stack", RENO.into()),
+            let (whose, known) = match setup.wire.is_kernel() {
+                true => ("the kernel", proc::congestion_controls()),
+                false => ("this stack", RENO.into()),
             };
             if !known.split(' ').any(|known| known == name) {
                 let text = format!("{whose} has no {name:?}: give one of {known}");
@@ -316,7 +315,7 @@ impl Arguments {
         let nagle = if self.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = self.congestion.clone();
         let narrow = |(send, recv)| Some((u32::try_from(send).ok()?, u32::try_from(recv).ok()?));
-        let window = self.window.filter(|_| setup.wire == WireSpec::Kernel);
+        let window = self.window.filter(|_| setup.wire.is_kernel());
         let buffers = window.map(|window| {
             let refused = || Failure::usage("--window", "give at most 2G");
             narrow(window)
@@ -351,9 +350,9 @@ impl Arguments {
                 "the streams of an iperf3 test are one shard's work: give 1, or --peer plain";
             return Err(Failure::usage("--shards", text));
         }
-        let congestion = self.congestion.clone().unwrap_or_else(|| match setup.wire {
-            WireSpec::Kernel => proc::congestion_control(),
-            _ => RENO.into(),
+        let congestion = self.congestion.clone().unwrap_or_else(|| match setup.wire.is_kernel() {
+            true => proc::congestion_control(),
+            false => RENO.into(),
         });
         let mut cookie = [0; protocol::COOKIE];
         let seed = setup.seed.map_or_else(whimbrel_io::entropy::seed, Ok).map_err(Failure::run)?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use whimbrel_io::tap::{Rotation, Tap, TapConfig, Witness};
-use whimbrel_io::{Clock, WireSpec};
+use whimbrel_io::{Clock, Device, StackShard, Stop, WireSpec};
 use whimbrel_link::filter::Filter;
 use whimbrel_stack::Medium;
 
@@ -28,14 +28,12 @@ pub(crate) struct CaptureOption {
 impl CaptureOption {
     /// What is meant on this wire.
     pub(crate) fn pcap(&self, wire: &WireSpec) -> Result<Option<CapturePlan>, Failure> {
-        match (&self.pcap, wire) {
-            (Some(_), WireSpec::Kernel) => {
-                let text = "the kernel's sockets show no frames: capture with tcpdump, or give \
-                            another wire";
-                Err(Failure::usage("--pcap", text))
-            }
-            (pcap, _) => Ok(pcap.clone()),
+        if self.pcap.is_some() && wire.is_kernel() {
+            let text = "the kernel's sockets show no frames: capture with tcpdump, or give \
+                        another wire";
+            return Err(Failure::usage("--pcap", text));
         }
+        Ok(self.pcap.clone())
     }
 }
 
@@ -145,6 +143,23 @@ impl CapturePlan {
     pub(crate) fn new(place: Place) -> Self {
         let (most, option, outcome) = (u64::MAX, PCAP, CaptureOutcome::default());
         Self { place, snap: WHOLE, rotate: None, filter: None, most, option, outcome }
+    }
+
+    /// Begins it, of all these shards; `enough` is set once all frames that there may be are written.
+    pub(crate) fn tap(
+        &self,
+        mut shards: Vec<StackShard>,
+        wire: &str,
+        enough: Option<&Stop>,
+    ) -> Result<Vec<StackShard>, Failure> {
+        let Some(first) = shards.first() else { return Ok(shards) };
+        let mut tap = self.open(wire, first.device.capabilities().medium, Some(first.clock))?;
+        if let Some(stop) = enough {
+            tap = tap.until(stop.clone());
+        }
+        let taps = spread(Some(tap), shards.len());
+        shards.iter_mut().zip(taps).for_each(|(shard, tap)| shard.tap = tap);
+        Ok(shards)
     }
 
     /// Begins it. Without a clock time is virtual, and begins in 1970.

@@ -11,7 +11,7 @@ use whimbrel_base::Instant;
 use whimbrel_io::process::{CpuTime, cpu_time};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::steering::SteeringCounters;
-use whimbrel_io::{Clock, Stop, WireSpec};
+use whimbrel_io::{Clock, Stop};
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::shard::{Census, StateCounts};
 use whimbrel_stack::{Capabilities, Shard};
@@ -23,12 +23,11 @@ use crate::options::StackSetup;
 use crate::proc;
 
 mod device;
-pub(crate) mod kernel;
+mod kernel;
 pub(crate) mod mem;
 mod net;
 mod port;
 
-pub(crate) use device::SteeringOf;
 pub(crate) use net::KernelNet;
 
 /// A client to run, and the server that it needs if nobody else is there. On a stack of several shards
@@ -52,6 +51,11 @@ pub(crate) trait Job {
     /// How many handshakes of Fast Open the server in this process admits at a time.
     fn fast_opens(&self) -> u32 {
         0
+    }
+
+    /// How many threads share the work over the kernel's sockets.
+    fn kernel_threads(&self) -> u32 {
+        1
     }
 
     /// Whether anybody is told how the clients go.
@@ -111,7 +115,7 @@ impl<O> Ran<O> {
         self.client.is_none() && self.server.is_none()
     }
 
-    /// A run over the kernel's sockets, of whose stack nothing is known here.
+    /// A run of whose stack nothing is known: it was over the kernel's sockets.
     pub(crate) fn over_the_kernel(outcome: O, target: Endpoint) -> Self {
         Self {
             outcome,
@@ -182,14 +186,21 @@ pub(crate) fn run<J: Job>(
 where
     J::Client<Shard>: Send,
     J::Server<Shard>: Send,
+    J::Client<KernelNet>: Send,
+    J::Server<KernelNet>: Send,
 {
     target.map_or(Ok(()), |target| setup.check_target(target))?;
-    measure(|stop| match (&setup.wire, target) {
-        (WireSpec::Mem(link), _) => mem::run(job, setup, link, stop),
-        (WireSpec::Kernel, target) => kernel::run(job, target, stop),
-        (_, Some(target)) => device::run(job, setup, target, stop),
-        (_, None) => Err(Failure::usage("--wire", "give the address of the other side")),
+    measure(|stop| match (setup.wire.mem_link(), target) {
+        (Some(link), _) => mem::run(job, setup, link, stop),
+        (None, target) if setup.wire.is_kernel() => kernel::run(job, target, stop),
+        (None, Some(target)) => device::run(job, setup, target, stop),
+        (None, None) => Err(Failure::usage("--wire", "give the address of the other side")),
     })
+}
+
+/// So many clients, each with its part.
+fn clients<J: Job, T: Transport>(job: &J, of: u32, target: Endpoint) -> Vec<J::Client<T>> {
+    (0..of).map(|number| job.client(target, Part { number, of })).collect()
 }
 
 /// Runs what is ended by signals, too, and says what processors did meanwhile.

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
-use whimbrel_io::{BridgeError, KernelHostError, PacketError, PcapError, TunError, UnixError};
+use whimbrel_io::{
+    BridgeError, KernelHostError, PacketError, ThreadError, TunError, WireError, WorkerError,
+};
 use whimbrel_stack::link::AddressConflict;
 
 use crate::need::Need;
@@ -82,21 +84,28 @@ pub(crate) fn warn(text: &str) {
     let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {text}");
 }
 
-impl From<TunError> for Failure {
-    fn from(error: TunError) -> Self {
-        let text = error.to_string();
-        match error {
-            TunError::NoDevice(_) => Self::Missing { text, needs: &[Need::Tun] },
-            TunError::Privilege { .. } => Self::Missing { text, needs: TUN },
-            _ => Self::Run(text),
-        }
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        let needs: &[Need] = match &error {
+            WireError::Tun(TunError::NoDevice(_)) => &[Need::Tun],
+            WireError::Tun(TunError::Privilege { .. }) => TUN,
+            WireError::Packet(PacketError::Privilege { .. }) => &[Need::NetRaw],
+            WireError::Packet(PacketError::NoFamily(_)) => &[Need::Packet],
+            WireError::Packet(PacketError::MachinesAddress(_)) => {
+                return Self::Run(error.to_string() + &lines(&[Need::KernelAddresses]));
+            }
+            WireError::Unix(error) if error.is_privilege() => &[Need::UnixSockets],
+            WireError::NoDevice => return Self::usage("--wire", error),
+            _ => return Self::run(error),
+        };
+        Self::Missing { text: error.to_string(), needs }
     }
 }
 
 impl From<BridgeError> for Failure {
     fn from(error: BridgeError) -> Self {
         match error {
-            BridgeError::Tun(error) => error.into(),
+            BridgeError::Tun(error) => WireError::Tun(error).into(),
             BridgeError::Namespace { error: ref cause, .. }
                 if cause.kind() == std::io::ErrorKind::PermissionDenied =>
             {
@@ -107,20 +116,14 @@ impl From<BridgeError> for Failure {
     }
 }
 
-impl From<PacketError> for Failure {
-    fn from(error: PacketError) -> Self {
-        let text = error.to_string();
-        match error {
-            PacketError::Privilege { .. } => Self::Missing { text, needs: &[Need::NetRaw] },
-            PacketError::NoFamily(_) => Self::Missing { text, needs: &[Need::Packet] },
-            PacketError::MachinesAddress(_) => Self::Run(text + &lines(&[Need::KernelAddresses])),
-            _ => Self::Run(text),
-        }
+impl From<WorkerError> for Failure {
+    fn from(error: WorkerError) -> Self {
+        Self::run(error)
     }
 }
 
-impl From<PcapError> for Failure {
-    fn from(error: PcapError) -> Self {
+impl From<ThreadError> for Failure {
+    fn from(error: ThreadError) -> Self {
         Self::run(error)
     }
 }
@@ -128,23 +131,12 @@ impl From<PcapError> for Failure {
 impl From<KernelHostError> for Failure {
     fn from(error: KernelHostError) -> Self {
         match error {
-            KernelHostError::Tun(error) => error.into(),
+            KernelHostError::Tun(error) => WireError::Tun(error).into(),
             KernelHostError::Privilege { .. } => Self::Missing {
                 text: error.to_string(),
                 needs: &[Need::Namespaces, Need::NetAdmin],
             },
             _ => Self::Run(error.to_string()),
-        }
-    }
-}
-
-impl From<UnixError> for Failure {
-    fn from(error: UnixError) -> Self {
-        let text = error.to_string();
-        if error.is_privilege() {
-            Self::Missing { text, needs: &[Need::UnixSockets] }
-        } else {
-            Self::Run(text)
         }
     }
 }

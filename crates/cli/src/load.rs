@@ -26,7 +26,6 @@ mod progress;
 #[cfg_attr(not(feature = "tui"), path = "load/no_screen.rs")]
 mod screen;
 mod summary;
-mod threads;
 mod url;
 
 use control::LoadControl;
@@ -200,10 +199,7 @@ fn carry_out(
         agreement: Arc::default(),
         control,
     };
-    match plan.threads {
-        1 => drive::run(&mut job, &plan.setup, plan.target),
-        _ => threads::run(&mut job, plan),
-    }
+    drive::run(&mut job, &plan.setup, plan.target)
 }
 
 /// A load of which nothing was answered measured nothing.

@@ -10,8 +10,10 @@ use whimbrel_apps::condition::Measure;
 use whimbrel_apps::{Condition, Pace};
 use whimbrel_base::Secrets;
 use whimbrel_io::rules::Rules;
-use whimbrel_io::shards::ShardPlan;
-use whimbrel_io::{WireSpec, entropy};
+use whimbrel_io::{
+    Clock, GroupKey, ShardPlan, ShardThreads, StackConfig, StackShard, Stop, WireSpec, entropy,
+    stack,
+};
 use whimbrel_link::Probability;
 use whimbrel_wire::{Address, Endpoint};
 
@@ -174,19 +176,19 @@ impl StackSetup {
         for ip in local {
             let address = Address::from(*ip);
             let has = self.wire.addresses().iter().any(|own| own.addr == address);
-            let refused = match &self.wire {
-                WireSpec::Mem(_) if wires::may_be_clients(*ip) => {
+            let refused = match (self.wire.mem_link(), self.wire.is_kernel()) {
+                (Some(_), _) if wires::may_be_clients(*ip) => {
                     self.more.push(address);
                     None
                 }
-                WireSpec::Mem(_) => Some(
+                (Some(_), _) => Some(
                     "over mem: give addresses of 10.0.0.0/24, where the server has 10.0.0.2"
                         .to_owned(),
                 ),
-                WireSpec::Kernel => UdpSocket::bind((*ip, 0)).err().map(|error| {
+                (None, true) => UdpSocket::bind((*ip, 0)).err().map(|error| {
                     format!("{error}; give addresses of this machine's (`ip address` lists them)")
                 }),
-                _ => (!has).then(|| {
+                (None, false) => (!has).then(|| {
                     format!("this stack has it only if the wire says addr={ip}/… as well")
                 }),
             };
@@ -202,7 +204,7 @@ impl StackSetup {
     /// The run ends after a time, and nothing in it waits but for the link: in virtual time one that
     /// takes none would never end.
     pub(crate) fn check_that_time_passes(&self) -> Result<(), Failure> {
-        let WireSpec::Mem(link) = &self.wire else { return Ok(()) };
+        let Some(link) = self.wire.mem_link() else { return Ok(()) };
         // Of what is lost, and of nothing else, retransmissions are waited for.
         let takes_time = link.rate.is_some()
             || !(link.delay + link.jitter).is_zero()
@@ -217,16 +219,11 @@ impl StackSetup {
 
     /// Says whose TCP it is, where that was left out and is not this stack's.
     pub(crate) fn announce(&self, options: &OutputOptions) {
-        if self.by_default && self.wire == WireSpec::Kernel && !options.quiet {
+        if self.by_default && self.wire.is_kernel() && !options.quiet {
             let text = "note: over the kernel's sockets, since there is no -w; -w tun:… takes \
                         this stack";
             let _ = writeln!(anstream::stderr(), "{text}");
         }
-    }
-
-    /// The same, with chance from this seed.
-    pub(crate) fn with_seed(self, seed: Option<u64>) -> Self {
-        Self { seed, ..self }
     }
 
     /// The keys of the stack: from the seed, if one was given, else from the system's entropy.
@@ -235,6 +232,27 @@ impl StackSetup {
             Some(seed) => Ok(Secrets::from_seed(seed)),
             None => entropy::secrets().map_err(Failure::run),
         }
+    }
+
+    /// The stack, up on its wire, and captured if it is to be.
+    pub(crate) fn open(
+        &self,
+        clock: Clock,
+        done: &Stop,
+        group: Option<GroupKey>,
+    ) -> Result<Vec<StackShard>, Failure> {
+        let tunables = self.rules.tunables.clone();
+        let config = StackConfig::new(&self.wire, tunables, self.secrets()?);
+        let shards = stack::open(&self.wire, StackConfig { group, ..config }, clock, done)?;
+        match &self.pcap {
+            Some(plan) => plan.tap(shards, &self.typed, None),
+            None => Ok(shards),
+        }
+    }
+
+    /// The threads that its shards run on.
+    pub(crate) fn threads<'s>(&'s self, stop: &'s Stop) -> ShardThreads<'s> {
+        ShardThreads { stop, processors: &self.processors }
     }
 
     /// The target must be somebody else: a stack does not talk to itself.
@@ -270,28 +288,19 @@ impl StackOptions {
             }
             (None, Some(_)) => (KERNEL.into(), true),
         };
-        let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
-        self.check(&wire, target)?;
-        let rules = match wire {
-            WireSpec::Kernel => self.rules.none_for_the_kernel(shorthands)?,
-            _ => self.rules.rules(shorthands)?,
-        };
-        let pcap = self.capture.pcap(&wire)?;
-        let (seed, clock, more) = (self.seed, self.clock, Vec::new());
-        let ShardPlan { wire, shards } = self.shards.plan(wire, Some(work))?;
-        let processors = self.shards.processors()?;
-        Ok(StackSetup {
-            rules,
-            typed,
-            by_default,
-            seed,
-            clock,
-            pcap,
-            wire,
-            more,
-            shards,
-            processors,
-        })
+        let parts = self.parts(&typed, shorthands);
+        let setup = parts.setup(Some(work), |wire| self.check(wire, target))?;
+        Ok(StackSetup { by_default, clock: self.clock, ..setup })
+    }
+
+    /// The same on this wire.
+    pub(crate) fn parts<'a>(
+        &'a self,
+        wire: &'a str,
+        shorthands: &'a [Shorthand],
+    ) -> SetupParts<'a> {
+        let Self { seed, rules, shards, capture, .. } = self;
+        SetupParts { wire, seed: *seed, rules, shorthands, shards, capture }
     }
 
     /// The wire that was typed, if one was.
@@ -310,16 +319,16 @@ impl StackOptions {
     }
 
     fn check(&self, wire: &WireSpec, target: Option<&str>) -> Result<(), Failure> {
-        let in_memory = matches!(wire, WireSpec::Mem(_));
-        match (wire, target) {
-            (WireSpec::Mem(_), Some(target)) => {
+        let in_memory = wire.mem_link().is_some();
+        match target {
+            Some(target) if in_memory => {
                 let text = format!(
                     "nobody but this process is on a mem: wire: leave {target} out, or give \
                      -w kernel: or -w tun:…"
                 );
                 return Err(Failure::usage("--wire", text));
             }
-            (wire, None) if !in_memory && *wire != WireSpec::Kernel => {
+            None if !in_memory && !wire.is_kernel() => {
                 let text = "on this wire the other side is another program: give its address";
                 return Err(Failure::usage("--wire", text));
             }
@@ -329,16 +338,48 @@ impl StackOptions {
             let text = "only a mem: wire can live in virtual time: leave it out, or give -w mem:";
             return Err(Failure::usage("--clock", text));
         }
-        seed_over(self.seed, wire).map(|_| ())
+        Ok(())
     }
 }
 
-/// The seed, which not every wire takes.
-pub(crate) fn seed_over(seed: Option<u64>, wire: &WireSpec) -> Result<Option<u64>, Failure> {
-    if seed.is_some() && *wire == WireSpec::Kernel {
-        return Err(Failure::usage("--seed", "the kernel takes no seed: leave it out"));
+/// What says where frames go, and by which rules.
+pub(crate) struct SetupParts<'a> {
+    pub(crate) wire: &'a str,
+    pub(crate) seed: Option<u64>,
+    pub(crate) rules: &'a RuleOptions,
+    pub(crate) shorthands: &'a [Shorthand],
+    pub(crate) shards: &'a ShardOptions,
+    pub(crate) capture: &'a CaptureOption,
+}
+
+impl SetupParts<'_> {
+    /// What they mean together, for so much work, if `check` likes the wire.
+    pub(crate) fn setup(
+        self,
+        work: Option<Work>,
+        check: impl FnOnce(&WireSpec) -> Result<(), Failure>,
+    ) -> Result<StackSetup, Failure> {
+        let wire: WireSpec = self.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
+        check(&wire)?;
+        if self.seed.is_some() && wire.is_kernel() {
+            return Err(Failure::usage("--seed", "the kernel takes no seed: leave it out"));
+        }
+        let rules = self.rules.rules_on(&wire, self.shorthands)?;
+        let pcap = self.capture.pcap(&wire)?;
+        let ShardPlan { wire, shards } = self.shards.plan(wire, work)?;
+        Ok(StackSetup {
+            wire,
+            typed: self.wire.to_owned(),
+            by_default: false,
+            rules,
+            seed: self.seed,
+            clock: ClockKind::Real,
+            pcap,
+            more: Vec::new(),
+            shards,
+            processors: self.shards.processors()?,
+        })
     }
-    Ok(seed)
 }
 
 impl OutputOptions {

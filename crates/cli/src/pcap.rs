@@ -7,7 +7,6 @@ use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::ops::AddAssign;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,16 +14,15 @@ use whimbrel_base::Instant;
 use whimbrel_io::rules::Rules;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
-    Activity, Clock, Device, PacketWire, PcapWire, Port, Steered, Stop, Tap, Tun, UnixWire, Waker,
-    WireSpec, Worker, entropy,
+    Activity, Clock, Dad, Port, ShardThreads, StackConfig, StackShard, StackWorker, Stop, Tap,
+    WireSpec, Worker, entropy, stack,
 };
-use whimbrel_stack::{Medium, Shard, ShardConfig};
+use whimbrel_stack::Shard;
 
 use crate::capture::{self, CapturePlan, Place, Rotate};
 use crate::failure::Failure;
 use crate::quantity::{self, thousands};
 use crate::rules::RuleOptions;
-use crate::shards::{self, EndsAll};
 use crate::wires;
 use crate::wrap::wrap;
 
@@ -76,21 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let plan = plan(arguments)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
-    let clock = Clock::start();
-    let summary = match &plan.wire {
-        WireSpec::Tun(config) | WireSpec::Tap(config) => {
-            watch_queues(&plan, Tun::open_queues(config)?, clock, &stop)
-        }
-        WireSpec::Packet(config) => {
-            watch_queues(&plan, PacketWire::open_fanout(config)?, clock, &stop)
-        }
-        WireSpec::Unix(config) => watch_queues(&plan, vec![UnixWire::open(config)?], clock, &stop),
-        WireSpec::Pcap(config) => {
-            let wire = PcapWire::open(config, clock, stop.clone())?;
-            watch_queues(&plan, vec![wire], clock, &stop)
-        }
-        _ => Err(Failure::usage("--wire", wires::NOTHING_TO_CAPTURE)),
-    }?;
+    let summary = watch(&plan, &stop)?;
     if !arguments.quiet {
         // Nobody may be there to read it: the capture is whole all the same.
         let _ = writeln!(std::io::stderr(), "{}", wrap(&summary, 4));
@@ -100,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
     let wire: WireSpec = arguments.wire.parse().map_err(|it| Failure::usage("--wire", it))?;
-    if matches!(wire, WireSpec::Mem(_) | WireSpec::Kernel) {
+    if wire.is_kernel() || wire.mem_link().is_some() {
         return Err(Failure::usage("--wire", wires::NOTHING_TO_CAPTURE));
     }
     if wire.queues() > 1 && arguments.count.is_some() {
@@ -137,60 +121,24 @@ fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
     })
 }
 
-/// Drives a host of so many shards over these queues.
-fn watch_queues<D: Device + Send>(
-    plan: &PcapPlan,
-    devices: Vec<D>,
-    clock: Clock,
-    stop: &Stop,
-) -> Result<String, Failure> {
-    let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
-    let wakers = wakers.map_err(Failure::run)?;
-    match devices.len() {
-        1 => watch(plan, devices.into_iter().zip(wakers).collect(), clock, stop),
-        _ => {
-            let devices = Steered::join(devices, &wakers);
-            watch(plan, devices.into_iter().zip(wakers).collect(), clock, stop)
-        }
-    }
-}
-
-/// Drives a shard of a host over each of these devices, on a thread of its own, until `stop` is set.
-/// Returns what there is to say of it.
-fn watch<D: Device + Send>(
-    plan: &PcapPlan,
-    devices: Vec<(D, Waker)>,
-    clock: Clock,
-    stop: &Stop,
-) -> Result<String, Failure> {
-    let medium = devices.first().map_or(Medium::Ip, |(device, _)| device.capabilities().medium);
-    let tap = plan.capture.open(&plan.typed, medium, Some(clock))?.until(stop.clone());
-    let taps = capture::spread(Some(tap), devices.len());
-    let secrets = entropy::secrets().map_err(Failure::run)?;
-    let mut workers = Vec::new();
-    for ((device, waker), tap) in devices.into_iter().zip(taps) {
-        let shard = Shard::new(ShardConfig {
-            tunables: plan.rules.tunables.clone(),
-            secrets,
-            capabilities: device.capabilities(),
-            addresses: plan.wire.addresses().to_vec(),
-            routes: plan.wire.routes(),
-        })
-        .map_err(Failure::run)?;
-        let until = plan.lasts.map(|lasts| clock.now() + lasts);
-        let port = Onlooker { until, stop: stop.clone() };
-        workers.push(Worker::new(device, shard, port, clock, waker).with_tap(tap));
-    }
-    let run = |worker: &mut Worker<D, Onlooker>| {
-        let _whatever_happens = EndsAll(stop);
-        worker.run(stop).map_err(Failure::run)
+/// Drives a shard of a host at each queue of the wire, until `stop` is set. Returns what there is to say
+/// of it.
+fn watch(plan: &PcapPlan, stop: &Stop) -> Result<String, Failure> {
+    let (clock, secrets) = (Clock::start(), entropy::secrets().map_err(Failure::run)?);
+    let config = StackConfig::new(&plan.wire, plan.rules.tunables.clone(), secrets);
+    // It is no host that others are to reach: it looks on.
+    let config = StackConfig { dad: Dad::Off, ..config };
+    let shards = stack::open(&plan.wire, config, clock, stop)?;
+    let shards = plan.capture.tap(shards, &plan.typed, Some(stop))?;
+    let until = plan.lasts.map(|lasts| clock.now() + lasts);
+    let worker = |shard: StackShard| shard.worker(Onlooker { until, stop: stop.clone() });
+    let workers = shards.into_iter().map(worker);
+    let run = |mut worker: StackWorker<Onlooker>| {
+        worker.run(stop)?;
+        Ok::<_, Failure>(worker)
     };
-    let run = &run;
-    thread::scope(|scope| {
-        let threads: Vec<_> =
-            workers.iter_mut().map(|worker| scope.spawn(move || run(worker))).collect();
-        threads.into_iter().map(shards::join).collect::<Result<Vec<_>, _>>()
-    })?;
+    let threads = ShardThreads { stop, processors: &[] };
+    let mut workers = threads.run(workers, run, || stop.wait().map_err(Failure::run))?;
     // What a broken one has of them nobody knows.
     let frames = workers.iter_mut().filter_map(Worker::take_tap).map(Tap::finish);
     let frames = frames.sum::<std::io::Result<u64>>().map(thousands);
@@ -245,10 +193,6 @@ struct Onlooker {
 }
 
 impl Port for Onlooker {
-    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
-        Activity::Idle
-    }
-
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         while shard.poll_event().is_some() {}
         if self.until.is_some_and(|until| now >= until) {

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+pub(crate) use whimbrel_io::text::thousands;
+
 /// A parser of whole numbers in `range`.
 pub(crate) fn whole<N: TryFrom<u64>>(
     range: RangeInclusive<u64>,
@@ -81,19 +83,6 @@ pub(crate) fn show(time: Duration) -> String {
         _ if seconds < 1.0 => format!("{:.0}ms", seconds * 1e3),
         _ => format!("{seconds:.2}s"),
     }
-}
-
-/// A count with its thousands apart: `612,034`.
-pub(crate) fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// So many of something: `1 connection`, `2 connections`.

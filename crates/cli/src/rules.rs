@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whimbrel_base::tunables::TunableError;
+use whimbrel_io::WireSpec;
 use whimbrel_io::rules::{Origin, Rules, RulesError, Sources, Variables, profile};
 use whimbrel_stack::Profile;
 use whimbrel_tcp::TUNABLES;
@@ -58,8 +59,20 @@ impl RuleOptions {
         self.rules_in(Variables::of_process()?, shorthands)
     }
 
+    /// The same for a stack on this wire, which may be the kernel's.
+    pub(crate) fn rules_on(
+        &self,
+        wire: &WireSpec,
+        shorthands: &[Shorthand],
+    ) -> Result<Rules, Failure> {
+        match wire.is_kernel() {
+            true => self.none_for_the_kernel(shorthands),
+            false => self.rules(shorthands),
+        }
+    }
+
     /// The rules of this stack for one whose stack is the kernel's: there is nothing to set.
-    pub(crate) fn none_for_the_kernel(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
+    fn none_for_the_kernel(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
         let text = "the kernel's sockets go by the kernel's rules: use sysctl, or give this stack a \
                     wire by -w";
         let set = self.set_option().or(self.profile.map(|_| "--profile"));

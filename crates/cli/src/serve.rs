@@ -1,27 +1,22 @@
 //! `whimbrel serve`: an HTTP/1.1 server, or one of bytes, on the stack.
 
 use std::sync::Arc;
-use std::thread;
 
 use clap::Args;
-use whimbrel_base::Secrets;
 use whimbrel_io::signals::Question;
 use whimbrel_io::steering::SteeringCounters;
-use whimbrel_io::{
-    Clock, Device, KeySource, PacketConfig, PacketWire, PcapConfig, PcapWire, Steered, Stop, Tap,
-    Tun, TunConfig, UnixWire, Waker, WireSpec, Worker,
-};
-use whimbrel_stack::{Capabilities, ListenerId, Medium, Shard, ShardConfig};
+use whimbrel_io::{Clock, Device, KeySource, StackShard, Steered, Stop};
+use whimbrel_stack::{ListenerId, Shard};
 
-use crate::capture::{self, CaptureOption, CapturePlan};
-use crate::drive::{self, Ran, StackState, SteeringOf};
+use crate::capture::{self, CaptureOption};
+use crate::drive::{self, Ran, StackState};
 use crate::failure::Failure;
 use crate::load::Switch;
 use crate::options::{OutputOptions, PaceOptions};
 use crate::pcap::refusals;
 use crate::quantity::{self, thousands};
 use crate::rules::{RuleOptions, Shorthand};
-use crate::shards::{self, EndsAll, ShardOptions};
+use crate::shards::ShardOptions;
 use crate::{size, wires};
 
 mod access_log;
@@ -224,163 +219,94 @@ fn serve_wire(
     report: ServeReporter,
     (stop, question): (&Stop, &Question),
 ) -> Result<Ran<Served>, Failure> {
-    let clock = Clock::start();
-    let reporter = ServeControl { report, stop, clock, question };
-    match &plan.setup.wire {
-        WireSpec::Kernel => kernel::serve(plan, reporter),
-        WireSpec::Tun(config) | WireSpec::Tap(config) => {
-            let tuns = Tun::open_queues(config)?;
-            let headline =
-                tuns.first().map_or_else(String::new, |tun| about_interface(config, tun));
-            serve_queues(plan, tuns, reporter, &headline)
-        }
-        WireSpec::Packet(config) => {
-            let wires = PacketWire::open_fanout(config)?;
-            let headline = wires.first().map_or_else(String::new, |wire| about_place(config, wire));
-            serve_queues(plan, wires, reporter, &headline)
-        }
-        WireSpec::Unix(config) => {
-            let wire = UnixWire::open(config)?;
-            let whom = if wire.is_joined() { "joined" } else { "waiting for its other end" };
-            let headline =
-                format!("unix:{} ({whom}; mtu {})", config.path().display(), config.mtu());
-            serve_queues(plan, vec![wire], reporter, &headline)
-        }
-        WireSpec::Pcap(config) => {
-            let wire = PcapWire::open(config, clock, stop.clone())?;
-            let headline = about_capture(config, &wire);
-            serve_queues(plan, vec![wire], reporter, &headline)
-        }
-        _ => Err(Failure::usage("--wire", "nobody can be served there")),
+    let reporter = ServeControl { report, stop, clock: Clock::start(), question };
+    match plan.setup.wire.is_kernel() {
+        true => kernel::serve(plan, reporter),
+        false => serve(plan, reporter),
     }
 }
 
-/// Serves at each of these queues, a shard each.
-fn serve_queues<D: Device + Send>(
-    plan: &ServePlan,
-    mut devices: Vec<D>,
-    reporter: ServeControl<'_>,
-    headline: &str,
-) -> Result<Ran<Served>, Failure> {
-    let wire = &plan.setup.wire;
-    wire.dad().check(&mut devices, wire.addresses()).map_err(Failure::run)?;
-    let wakers = devices.iter().map(|_| Waker::new()).collect::<Result<Vec<_>, _>>();
-    let wakers = wakers.map_err(Failure::run)?;
-    match devices.len() {
-        1 => serve(plan, (devices, |_| SteeringCounters::default()), wakers, (reporter, headline)),
-        shards => {
-            let headline = format!("{headline}  shards={shards}");
-            let devices = Steered::join(devices, &wakers);
-            serve(plan, (devices, |device| *device.steering()), wakers, (reporter, &headline))
-        }
-    }
-}
-
-/// Serves over these devices until it is stopped, then lets everything go; `steering` is what came in
-/// by the wrong one.
-fn serve<D: Device + Send>(
-    plan: &ServePlan,
-    (devices, steering): (Vec<D>, SteeringOf<D>),
-    wakers: Vec<Waker>,
-    (reporter, headline): (ServeControl<'_>, &str),
-) -> Result<Ran<Served>, Failure> {
+/// Serves at each queue of the wire until it is stopped, then lets everything go.
+fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Failure> {
     let ServeControl { mut report, stop, clock, question } = reporter;
-    let shard_totals = Arc::new(ShardTotals::new(devices.len()));
-    let answers = ShardAnswers::new(devices.len(), plan.log.clone());
-    let mut secrets = plan.setup.secrets()?;
-    if let Some(key) = plan.group {
-        key.share(&mut secrets);
-    }
-    let offloads = devices.first().map(Device::capabilities);
-    let taps = capture::spread(open_tap(plan, &devices, clock)?, devices.len());
+    let stack = plan.setup.open(clock, stop, plan.group)?;
+    let shard_totals = Arc::new(ShardTotals::new(stack.len()));
+    let answers = ShardAnswers::new(stack.len(), plan.log.clone());
+    let awake: Vec<_> = stack.iter().map(|shard| shard.waker.clone()).collect();
+    let offloads = stack.first().map(|first| first.device.capabilities());
+    let headline = headline(&stack);
+    let place = |number| Place::new(number, (Arc::clone(&shard_totals), Arc::clone(&answers)));
     let mut shards = Vec::new();
-    let awake = wakers.clone();
-    for (((number, device), waker), tap) in devices.into_iter().enumerate().zip(wakers).zip(taps) {
-        let (shard, listeners) = open_shard(plan, &device, &secrets)?;
-        let place = Place::new(number, (Arc::clone(&shard_totals), Arc::clone(&answers)));
-        shards.push(ServedShard { device, shard, listeners, waker, place, tap });
+    for mut shard in stack {
+        let listeners = listen(plan, &mut shard.shard)?;
+        shards.push(ServedShard { place: place(shard.number), shard, listeners });
     }
-    report.begin(plan, headline);
+    report.begin(plan, &headline);
     if let Some(first) = shards.first_mut() {
         first.place.report = Some(report);
     }
-    let ended = thread::scope(|scope| {
-        let threads: Vec<_> = shards
-            .into_iter()
-            .map(|shard| {
-                scope.spawn(move || {
-                    let _whatever_happens = EndsAll(stop);
-                    shard.serve(plan, clock, stop)
-                })
-            })
-            .collect();
-        let asked = scope.spawn(|| answers.stay(question, stop, (&awake, clock)));
-        let ended: Vec<_> = threads.into_iter().map(shards::join).collect();
-        let ended = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
-        shards::join(asked)?;
-        Ok::<_, Failure>(ended)
-    })?;
-    let states = ended.iter().map(|shard| StackState::of(&shard.shard));
-    let mut strays = SteeringCounters::default();
-    ended.iter().for_each(|shard| strays += steering(&shard.device));
-    let replays = matches!(plan.setup.wire, WireSpec::Pcap(_));
-    let replayed = ended.first().filter(|_| replays).map(|only| {
+    let threads = plan.setup.threads(stop);
+    let ended = threads.run(
+        shards,
+        |shard| shard.serve(plan, stop),
+        || answers.stay(question, stop, (&awake, clock)),
+    )?;
+    let mut steering = SteeringCounters::default();
+    ended.iter().for_each(|shard| steering += shard.device.steering());
+    let replayed = ended.first().filter(|_| plan.setup.wire.is_capture()).map(|only| {
         let frames = thousands(only.device.counters().rx_frames);
         format!("{frames} frames; {}", refusals([&only.shard]))
     });
-    let server = StackState::sum(states);
+    let server = StackState::sum(ended.iter().map(|shard| StackState::of(&shard.shard)));
     let report = ended.into_iter().find_map(|shard| shard.report);
-    Ok(Ran {
-        outcome: Served { report, totals: shard_totals.total(), replayed },
-        client: None,
-        server,
-        links: None,
-        steering: strays,
-        target: plan.target(),
-        seed: plan.setup.seed,
-        offloads,
-        effort: None,
-    })
+    let served = Served { report, totals: shard_totals.total(), replayed };
+    let ran = Ran::over_the_kernel(served, plan.target());
+    Ok(Ran { server, steering, seed: plan.setup.seed, offloads, ..ran })
+}
+
+/// The wire, for people, and how many shards are on it if there are several.
+fn headline(stack: &[StackShard]) -> String {
+    let wire = stack.first().map(|first| first.device.about()).unwrap_or_default();
+    match stack.len() {
+        1 => wire,
+        shards => format!("{wire}  shards={shards}"),
+    }
 }
 
 /// A shard that serves, with all that it needs.
-struct ServedShard<D> {
-    device: D,
-    shard: Shard,
+struct ServedShard {
+    shard: StackShard,
     listeners: Vec<ListenerId>,
-    waker: Waker,
     place: Place,
-    tap: Option<Tap>,
 }
 
 /// What is left of it.
-struct Ended<D> {
+struct Ended {
     /// What is to print the summary, if it has it.
     report: Option<ServeReporter>,
     shard: Shard,
     /// Its queue stays until all have ended: without it the kernel would deal its flows to the others.
-    device: D,
+    device: Steered,
 }
 
-impl<D: Device> ServedShard<D> {
+impl ServedShard {
     /// Serves on this thread until it is stopped, then lets everything go.
-    fn serve(self, plan: &ServePlan, clock: Clock, stop: &Stop) -> Result<Ended<D>, Failure> {
-        let Self { device, shard, listeners, waker, place, tap } = self;
-        shards::pin(&plan.setup.processors, place.shard)?;
-        let port = ServePort::new(Server::open(plan)?, listeners.clone(), place);
-        let mut worker = Worker::new(device, shard, port, clock, waker.clone()).with_tap(tap);
-        worker.run(stop).map_err(Failure::run)?;
+    fn serve(self, plan: &ServePlan, stop: &Stop) -> Result<Ended, Failure> {
+        let Self { shard, listeners, place } = self;
+        let (clock, port) =
+            (shard.clock, ServePort::new(Server::open(plan)?, listeners.clone(), place));
+        let mut worker = shard.worker(port);
+        worker.run(stop)?;
 
-        let tap = worker.take_tap();
-        let (device, mut shard, mut port) = worker.into_parts();
-        for listener in listeners {
-            shard.close_listener(listener);
-        }
-        port.shut_down(&mut shard);
         let released = Stop::new().map_err(Failure::run)?;
-        let closing = Closing::new(port, clock.now(), released.clone());
-        let mut worker = Worker::new(device, shard, closing, clock, waker).with_tap(tap);
-        worker.run(&released).map_err(Failure::run)?;
+        let mut worker = worker.with_port(|shard, mut port| {
+            for listener in listeners {
+                shard.close_listener(listener);
+            }
+            port.shut_down(shard);
+            Closing::new(port, clock.now(), released.clone())
+        });
+        worker.run(&released)?;
         capture::finish(worker.take_tap());
         let (device, shard, closing) = worker.into_parts();
         let report = closing.served.finish(&shard);
@@ -388,80 +314,13 @@ impl<D: Device> ServedShard<D> {
     }
 }
 
-/// The capture, if there is to be one: of what all these devices have.
-fn open_tap<D: Device>(
-    plan: &ServePlan,
-    devices: &[D],
-    clock: Clock,
-) -> Result<Option<Tap>, Failure> {
-    let medium = devices.first().map_or(Medium::Ip, |device| device.capabilities().medium);
-    let open = |pcap: &CapturePlan| pcap.open(&plan.setup.typed, medium, Some(clock));
-    plan.setup.pcap.as_ref().map(open).transpose()
-}
-
-fn open_shard(
-    plan: &ServePlan,
-    device: &impl Device,
-    secrets: &Secrets,
-) -> Result<(Shard, Vec<ListenerId>), Failure> {
-    let mut shard = Shard::new(ShardConfig {
-        tunables: plan.setup.rules.tunables.clone(),
-        secrets: *secrets,
-        capabilities: device.capabilities(),
-        addresses: plan.setup.wire.addresses().to_vec(),
-        routes: plan.setup.wire.routes(),
-    })
-    .map_err(Failure::run)?;
-    if let Some(key) = plan.group {
-        key.join(&mut shard);
-    }
+fn listen(plan: &ServePlan, shard: &mut Shard) -> Result<Vec<ListenerId>, Failure> {
     let listen = |at: &_| {
         let listener = shard.listen(*at, plan.backlog).map_err(Failure::run)?;
         shard.set_fast_open(listener, plan.fast_open);
-        Ok::<_, Failure>(listener)
+        Ok(listener)
     };
-    let listeners = plan.listen.iter().map(listen).collect::<Result<_, _>>()?;
-    Ok((shard, listeners))
-}
-
-/// An interface, for people: `tap:whim0 (mac 02:…; offloads: csum tso4; mtu 1500)`.
-fn about_interface(config: &TunConfig, tun: &Tun) -> String {
-    let (kind, mac) = match tun.capabilities().medium {
-        Medium::Ip => ("tun", String::new()),
-        Medium::Ethernet { mac } => ("tap", format!("mac {mac}; ")),
-    };
-    let offloads: Vec<_> = tun.offloads().names().collect();
-    let offloads = if offloads.is_empty() { "none".into() } else { offloads.join(" ") };
-    let name = config.name().to_string_lossy();
-    format!("{kind}:{name} ({mac}offloads: {offloads}; mtu {})", config.mtu())
-}
-
-/// A place on an interface, for people: `packet:eth0 (mac 02:…; offload on; mtu 1500)`.
-fn about_place(config: &PacketConfig, wire: &PacketWire) -> String {
-    let Capabilities { medium, mtu, tx_checksum, .. } = wire.capabilities();
-    let mac = match medium {
-        Medium::Ip => String::new(),
-        Medium::Ethernet { mac } => format!("mac {mac}; "),
-    };
-    let offload = if tx_checksum { "on" } else { "off" };
-    format!("packet:{} ({mac}offload {offload}; mtu {mtu})", config.name().to_string_lossy())
-}
-
-/// A capture, for people: `pcap:a.pcapng (Ethernet; 120 frames; 4 outward ones left out)`.
-fn about_capture(config: &PcapConfig, wire: &PcapWire) -> String {
-    let contents = wire.contents();
-    let kind = match wire.capabilities().medium {
-        Medium::Ip => "IP".to_owned(),
-        Medium::Ethernet { mac } => format!("mac {mac}"),
-    };
-    let mut text = format!("{kind}; {} frames", thousands(contents.inward as u64));
-    if contents.outward > 0 {
-        text += &format!("; {} outward ones left out", thousands(contents.outward as u64));
-    }
-    if contents.cut > 0 {
-        text += &format!("; {} cut short by the capture", thousands(contents.cut as u64));
-    }
-    format!("pcap:{} ({text})", config.path().display())
+    plan.listen.iter().map(listen).collect()
 }
 
 const JSON_HELP: &str = "Print one JSON document (whimbrel.serve/1) at the end instead of text";

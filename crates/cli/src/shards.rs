@@ -3,9 +3,7 @@
 use std::thread;
 
 use clap::Args;
-use whimbrel_io::process::pin_to;
-use whimbrel_io::shards::{ShardCount, ShardPlan, ShardPlanError};
-use whimbrel_io::{Stop, WireSpec};
+use whimbrel_io::{ShardCount, ShardPlan, ShardPlanError, WireSpec};
 
 use crate::failure::Failure;
 
@@ -39,20 +37,23 @@ impl ShardOptions {
     /// The wire with a queue for each shard, of which each shall have some of the work, if that is
     /// known beforehand.
     pub(crate) fn plan(&self, wire: WireSpec, work: Option<Work>) -> Result<ShardPlan, Failure> {
-        let plan =
-            ShardPlan::new(wire, self.shards.unwrap_or_default(), work.map(|work| work.parts));
-        plan.map_err(|error| {
-            let text = match (&error, work) {
-                (ShardPlanError::Idle { shards, parts }, Some(Work { option, .. })) => format!(
+        let plan = ShardPlan::new(wire, self.shards.unwrap_or_default(), work.map(|it| it.parts));
+        let plan = plan.map_err(|error| match error {
+            ShardPlanError::Kernel(_) => format!("{error}; `load` shares them among --threads"),
+            _ => error.to_string(),
+        });
+        let refused = match (plan, work) {
+            (Ok(ShardPlan { shards, .. }), Some(Work { parts, option }))
+                if u64::from(shards) > parts =>
+            {
+                format!(
                     "{shards}: {option} leaves work for {parts}: raise it, or give fewer shards"
-                ),
-                (ShardPlanError::Kernel(_), _) => {
-                    format!("{error}; `load` shares them among --threads")
-                }
-                _ => error.to_string(),
-            };
-            Failure::usage("--shards", text)
-        })
+                )
+            }
+            (Ok(plan), _) => return Ok(plan),
+            (Err(text), _) => text,
+        };
+        Err(Failure::usage("--shards", refused))
     }
 
     /// The processors to run on, as they are given to shards in turn.
@@ -66,31 +67,6 @@ impl ShardOptions {
             }
         }
     }
-}
-
-/// Has the calling thread, that of the shard numbered `shard`, run where `processors` say.
-pub(crate) fn pin(processors: &[usize], shard: usize) -> Result<(), Failure> {
-    if processors.is_empty() {
-        return Ok(());
-    }
-    let Some(processor) = processors.get(shard % processors.len()) else { return Ok(()) };
-    let refused = |error| Failure::run(format!("cannot run on processor {processor}: {error}"));
-    pin_to(*processor).map_err(refused)
-}
-
-/// Ends all shards with one that ends, by whatever it does: without it the others are no host, since
-/// its flows go unanswered.
-pub(crate) struct EndsAll<'s>(pub(crate) &'s Stop);
-
-impl Drop for EndsAll<'_> {
-    fn drop(&mut self) {
-        self.0.set();
-    }
-}
-
-/// What a thread came to; its panic is this one's.
-pub(crate) fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

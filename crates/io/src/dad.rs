@@ -13,7 +13,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, MacAddress};
 
 use crate::sys::{Interest, PollFd, ppoll};
-use crate::{Clock, Device};
+use crate::{AnyDevice, Clock};
 
 /// Whether others are asked for the stack's addresses before it uses them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -51,12 +51,14 @@ pub enum DadError {
 impl Dad {
     /// Asks over these devices, the queues of one wire, whether `addresses` are free, and waits for the
     /// answer: 0.9 s. Without Ethernet there is nobody to ask.
-    pub fn check<D: Device>(
+    pub fn check(
         self,
-        devices: &mut [D],
+        devices: &mut [AnyDevice],
         addresses: &[InterfaceAddress],
     ) -> Result<(), DadError> {
-        let Some(capabilities) = devices.first().map(Device::capabilities) else { return Ok(()) };
+        let Some(capabilities) = devices.first().map(|first| first.capabilities()) else {
+            return Ok(());
+        };
         if self == Self::Off || capabilities.medium == Medium::Ip {
             return Ok(());
         }
@@ -97,7 +99,7 @@ impl Dad {
 }
 
 /// Waits until a frame is there, or something is due.
-fn wait<D: Device>(devices: &mut [D], timeout: Option<std::time::Duration>) -> io::Result<()> {
+fn wait(devices: &mut [AnyDevice], timeout: Option<std::time::Duration>) -> io::Result<()> {
     let mut fds: Vec<_> =
         devices.iter().map(|device| PollFd::new(device, Interest::Read)).collect();
     ppoll(&mut fds, timeout)?;

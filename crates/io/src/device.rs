@@ -1,5 +1,6 @@
 //! What a worker asks of a device, whatever it is: TUN, packet rings, shared memory, a socket.
 
+use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -16,7 +17,15 @@ use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
 ///
 /// What `deliver` is given lives for that call and no longer: a ring's slot, a UMEM chunk or a
 /// buffer is reused afterwards. Who keeps some of it copies it.
-pub trait Device: AsFd {
+pub trait Device: AsFd + fmt::Debug {
+    /// What it is called, as in `--wire`: `tun:whim0`. Errors name it.
+    fn name(&self) -> String;
+
+    /// Its name, and what people are told of it: `tun:whim0 (offloads: csum tso4; mtu 1500)`.
+    fn about(&self) -> String {
+        self.name()
+    }
+
     /// What it can do. Constant for the life of the device.
     fn capabilities(&self) -> Capabilities;
 
@@ -49,6 +58,14 @@ pub trait Device: AsFd {
     fn on_poll_error(&mut self) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::NotConnected, "the interface is gone"))
     }
+}
+
+/// A device of whatever kind.
+pub type AnyDevice = Box<dyn Device + Send>;
+
+/// Devices of one kind as devices of any.
+pub fn boxed<D: Device + Send + 'static>(devices: impl IntoIterator<Item = D>) -> Vec<AnyDevice> {
+    devices.into_iter().map(|device| Box::new(device) as AnyDevice).collect()
 }
 
 /// The most frames in one call of `deliver`.

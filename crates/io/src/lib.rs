@@ -4,32 +4,32 @@
 //! for them. It is the only crate with `unsafe`, and all of that stands in `sys`,
 //! which nobody else sees.
 //!
-//! A program that runs one shard over TUN until it is interrupted:
+//! A program that runs a stack until it is interrupted, on whatever wire, with a shard at each queue:
 //!
 //! ```no_run
-//! # use whimbrel_io::{Clock, Device, Port, Stop, Tun, Waker, WireSpec, Worker, entropy};
+//! # use whimbrel_io::{Clock, Port, ShardThreads, StackConfig, Stop, entropy, stack};
+//! # use whimbrel_io::{StackShard, WireSpec};
 //! # use whimbrel_io::signals::Signals;
-//! # use whimbrel_stack::{Shard, ShardConfig};
-//! # fn run(port: impl Port) -> Result<(), Box<dyn std::error::Error>> {
-//! let WireSpec::Tun(config) = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".parse()? else {
-//!     return Err("not a TUN device".into());
-//! };
+//! # fn run(wire: &str, port: impl Port + Clone + Sync) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! let wire: WireSpec = wire.parse()?; // "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1"
 //! let stop = Stop::new()?;
 //! let _signals = Signals::install(&stop)?;
-//! let tun = Tun::open(&config)?;
-//! let shard = Shard::new(ShardConfig {
-//!     tunables: Default::default(),
-//!     secrets: entropy::secrets()?,
-//!     capabilities: tun.capabilities(),
-//!     addresses: config.addresses().to_vec(),
-//!     routes: config.routes(),
-//! })?;
-//! let mut worker = Worker::new(tun, shard, port, Clock::start(), Waker::new()?);
-//! worker.run(&stop)?;
-//! println!("{:?}", worker.device().counters());
+//! let config = StackConfig::new(&wire, Default::default(), entropy::secrets()?);
+//! let shards = stack::open(&wire, config, Clock::start(), &stop)?;
+//! let serve = |shard: StackShard| {
+//!     let mut worker = shard.worker(port.clone());
+//!     worker.run(&stop)?;
+//!     println!("{:?}", worker.shard().counters());
+//!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
+//! };
+//! ShardThreads { stop: &stop, processors: &[] }.run(shards, serve, || Ok(stop.wait()?))?;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! What only some programs need is behind features, all off by default: `signals`; `kernel`, the machine's
+//! own TCP as a baseline and as a host of packet scripts; `rules`, configuration files and variables of
+//! the environment. The command line has all of them.
 #![deny(unsafe_code)]
 
 pub mod bridge;
@@ -58,10 +58,13 @@ pub mod shards;
 #[cfg(feature = "signals")]
 pub mod signals;
 pub mod spec;
+pub mod stack;
 pub mod steering;
 pub mod stop;
 mod sys;
 pub mod tap;
+pub mod text;
+pub mod threads;
 pub mod tun;
 pub mod unix;
 pub mod waker;
@@ -71,7 +74,7 @@ pub use bridge::{Bridge, BridgeEnd, BridgeError};
 pub use clock::Clock;
 pub use config::ConfigError;
 pub use dad::{Dad, DadError};
-pub use device::{Device, DeviceCounters, TxOutcome};
+pub use device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
 #[cfg(feature = "kernel")]
 pub use kernel::KernelSockets;
@@ -81,10 +84,13 @@ pub use pair::{MemPair, MemTime};
 pub use pcap::{PcapConfig, PcapError, PcapWire};
 #[cfg(feature = "kernel")]
 pub use script::{KernelHost, KernelHostError};
-pub use spec::{SpecError, WireSpec};
+pub use shards::{ShardCount, ShardPlan, ShardPlanError};
+pub use spec::{SpecError, WireError, WireSpec};
+pub use stack::{StackConfig, StackShard, StackWorker};
 pub use steering::Steered;
 pub use stop::Stop;
 pub use tap::Tap;
+pub use threads::{ShardThreads, ThreadError};
 pub use tun::{Layer, Offload, Tun, TunConfig, TunError};
 pub use unix::{UnixConfig, UnixError, UnixWire};
 pub use waker::Waker;

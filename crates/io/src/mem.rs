@@ -102,6 +102,10 @@ impl MemWire {
 }
 
 impl Device for MemWire {
+    fn name(&self) -> String {
+        "mem:".into()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             medium: Medium::Ip,

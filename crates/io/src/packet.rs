@@ -50,6 +50,7 @@ pub struct PacketWire {
     ring: Ring,
     socket: PacketSocket,
     index: u32,
+    name: String,
     capabilities: Capabilities,
     /// Room for super-frames of one burst.
     arena: Box<[u8]>,
@@ -108,6 +109,7 @@ impl PacketWire {
             ring,
             socket,
             index: state.index,
+            name: format!("packet:{}", config.name().to_string_lossy()),
             capabilities: capabilities(config, mac, mtu(&state)),
             arena: vec![0; ARENA].into_boxed_slice(),
             counters: DeviceCounters::default(),
@@ -180,6 +182,21 @@ impl PacketWire {
 }
 
 impl Device for PacketWire {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// `packet:eth0 (mac 02:…; offload on; mtu 1500)`.
+    fn about(&self) -> String {
+        let Capabilities { medium, mtu, tx_checksum, .. } = self.capabilities;
+        let mac = match medium {
+            Medium::Ip => String::new(),
+            Medium::Ethernet { mac } => format!("mac {mac}; "),
+        };
+        let offload = if tx_checksum { "on" } else { "off" };
+        format!("{} ({mac}offload {offload}; mtu {mtu})", self.name)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.capabilities
     }

@@ -22,6 +22,7 @@ use whimbrel_wire::{EthernetHeader, IpHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::sys::EventFd;
+use crate::text::thousands;
 use crate::{Clock, Stop, entropy};
 
 pub mod config;
@@ -119,6 +120,27 @@ impl PcapWire {
 }
 
 impl Device for PcapWire {
+    fn name(&self) -> String {
+        format!("pcap:{}", self.path.display())
+    }
+
+    /// `pcap:a.pcapng (mac 02:…; 120 frames; 4 outward ones left out)`.
+    fn about(&self) -> String {
+        let Contents { inward, outward, cut } = self.contents;
+        let kind = match self.medium {
+            Medium::Ip => "IP".to_owned(),
+            Medium::Ethernet { mac } => format!("mac {mac}"),
+        };
+        let mut text = format!("{} ({kind}; {} frames", self.name(), thousands(inward as u64));
+        if outward > 0 {
+            text += &format!("; {} outward ones left out", thousands(outward as u64));
+        }
+        if cut > 0 {
+            text += &format!("; {} cut short by the capture", thousands(cut as u64));
+        }
+        text + ")"
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities::plain(self.medium, MTU)
     }

@@ -40,14 +40,6 @@ pub enum ShardPlanError {
         /// The queues of the wire.
         queues: u16,
     },
-    /// Some shards would have nothing to do.
-    #[error("{shards}: there is work for {parts}: give fewer shards")]
-    Idle {
-        /// The shards that were asked for.
-        shards: u16,
-        /// The parts that the work can be divided into.
-        parts: u64,
-    },
     /// A wire that cannot have so many queues.
     #[error(transparent)]
     Wire(#[from] ConfigError),
@@ -55,23 +47,17 @@ pub enum ShardPlanError {
 
 impl ShardPlan {
     /// The wire with a queue for each shard. What they divide among themselves comes in so many
-    /// `parts`, if that is known beforehand: each shall have some.
+    /// `parts`, if that is known beforehand: [`ShardCount::Auto`] makes no shard that has none.
     pub fn new(
         wire: WireSpec,
         count: ShardCount,
         parts: Option<u64>,
     ) -> Result<Self, ShardPlanError> {
-        let plan = match count {
+        Ok(match count {
             ShardCount::PerQueue => Self { shards: wire.queues(), wire },
             ShardCount::Auto => Self::automatic(wire, parts),
             ShardCount::Exactly(shards) => Self::exactly(wire, shards)?,
-        };
-        match parts {
-            Some(parts) if u64::from(plan.shards) > parts => {
-                Err(ShardPlanError::Idle { shards: plan.shards, parts })
-            }
-            _ => Ok(plan),
-        }
+        })
     }
 
     fn exactly(wire: WireSpec, shards: u16) -> Result<Self, ShardPlanError> {

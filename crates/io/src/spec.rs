@@ -1,4 +1,7 @@
-//! What is typed after `--wire`, turned into what is meant: `kind:target[,key=value…]`.
+//! What is typed after `--wire`, turned into what is meant: `kind:target[,key=value…]`; and opened.
+//!
+//! Each kind has a folder of its own with its configuration and its device. Beside that it is known here
+//! alone: how it is typed, and what a stack on it gets.
 //!
 //! ```
 //! use whimbrel_io::WireSpec;
@@ -9,6 +12,7 @@
 //! assert_eq!(config.hosts().len(), 2); // fd09::1 was derived
 //! ```
 
+use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -16,16 +20,17 @@ use whimbrel_link::LinkConfig;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
-use crate::Dad;
 use crate::config::ConfigError;
-use crate::packet::PacketConfig;
-use crate::pcap::{PcapConfig, Speed};
-use crate::tun::{Layer, Offload, TunConfig};
-use crate::unix::UnixConfig;
+use crate::device::{AnyDevice, boxed};
+use crate::packet::{PacketConfig, PacketError, PacketWire};
+use crate::pcap::{PcapConfig, PcapError, PcapWire, Speed};
+use crate::tun::{Layer, Offload, Tun, TunConfig, TunError};
+use crate::unix::{UnixConfig, UnixError, UnixWire};
+use crate::{Clock, Dad, DadError, Stop};
 
-pub use kind::Kind;
+pub use error::{Kind, SpecError};
 
-mod kind;
+mod error;
 
 /// A wire: where frames go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,6 +112,40 @@ impl WireSpec {
             Self::Mem(_) | Self::Kernel => Vec::new(),
         }
     }
+
+    /// Opens it: a device for each queue, in the kernel's order, which are to be
+    /// [joined](crate::Steered::join). `clock` is that of their workers; `done` is set when a wire that
+    /// ends, a capture, has ended. [`stack::open`](crate::stack::open) puts shards there, too.
+    pub fn open(&self, clock: Clock, done: &Stop) -> Result<Vec<AnyDevice>, WireError> {
+        Ok(match self {
+            Self::Tun(config) | Self::Tap(config) => boxed(Tun::open_queues(config)?),
+            Self::Packet(config) => boxed(PacketWire::open_fanout(config)?),
+            Self::Unix(config) => boxed([UnixWire::open(config)?]),
+            Self::Pcap(config) => boxed([PcapWire::open(config, clock, done.clone())?]),
+            Self::Mem(_) | Self::Kernel => return Err(WireError::NoDevice),
+        })
+    }
+
+    /// Whether there is no stack of ours, but the kernel's sockets.
+    pub fn is_kernel(&self) -> bool {
+        *self == Self::Kernel
+    }
+
+    /// The link between both hosts, if both are in this process.
+    pub fn mem_link(&self) -> Option<&LinkConfig> {
+        if let Self::Mem(link) = self { Some(link) } else { None }
+    }
+
+    /// Whether it is a capture: nobody hears what the stack answers, and it ends.
+    pub fn is_capture(&self) -> bool {
+        matches!(self, Self::Pcap(_))
+    }
+
+    /// Whether this machine is among those that reach the stack there: its own frames do not come back
+    /// to a station on its interface.
+    pub fn is_reached_from_here(&self) -> bool {
+        !matches!(self, Self::Packet(_))
+    }
 }
 
 impl FromStr for WireSpec {
@@ -123,86 +162,95 @@ impl FromStr for WireSpec {
             ("kernel", more) => return Err(SpecError::KernelTarget(more.into())),
             _ => {}
         }
-        let kind = Kind::named(kind).ok_or_else(|| match PLANNED.contains(&kind) {
-            true => SpecError::NotBuilt(kind.into()),
-            false => SpecError::UnknownKind(kind.into()),
+        let named = KINDS.iter().find(|(known, _)| known.name == kind);
+        let (kind, read) = named.ok_or_else(|| match PLANNED.contains(&kind) {
+            true => SpecError::NotBuilt(kind.into(), names()),
+            false => SpecError::UnknownKind(kind.into(), names()),
         })?;
         let (target, typed) = Typed::parse(kind, rest)?;
-        Ok(match kind {
-            Kind::Tun => Self::Tun(typed.interface(target, Layer::Ip)?),
-            Kind::Tap => {
-                let layer = Layer::Ethernet(typed.mac);
-                Self::Tap(typed.interface(target, layer)?)
-            }
-            Kind::Packet => Self::Packet(typed.place(target)?),
-            Kind::Unix => {
-                let config = UnixConfig::new(target, typed.addresses)?;
-                Self::Unix(match typed.mtu {
-                    Some(mtu) => config.with_mtu(mtu)?,
-                    None => config,
-                })
-            }
-            Kind::Pcap => {
-                let config = PcapConfig::new(target, typed.addresses)?;
-                let config = config.with_speed(typed.speed.unwrap_or_default());
-                Self::Pcap(match typed.mac {
-                    Some(mac) => config.with_mac(mac)?,
-                    None => config,
-                })
-            }
-        })
+        Ok(read(target, typed)?)
     }
 }
 
-/// Why what was typed means no wire.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum SpecError {
-    /// No colon.
-    #[error("wire {0:?} names no kind: write KIND:TARGET, as in {EXAMPLE}")]
-    NoKind(String),
-    /// A kind that can stand alone, without its colon.
-    #[error("wire {0:?} has no colon: give {0}:")]
-    NoColon(String),
-    /// A kind that is none.
-    #[error("wire kind {0:?} is unknown; this version has {KINDS}, as in {EXAMPLE}")]
-    UnknownKind(String),
-    /// A kind of a later version.
-    #[error("wire kind {0}: is planned; this version has only {KINDS}, as in {EXAMPLE}")]
-    NotBuilt(String),
-    /// No name.
-    #[error("{0} needs {target}, as in {example}", target = .0.target(), example = .0.example())]
-    NoTarget(Kind),
-    /// Not of the form `key=value`.
-    #[error("{1:?} is no key=value; {0} has the keys {keys}, as in {example}", keys = .0.key_list(), example = .0.example())]
-    NoValue(Kind, String),
-    /// A key that is none.
-    #[error("key {1:?} is unknown; {0} has the keys {keys}, as in {example}", keys = .0.key_list(), example = .0.example())]
-    UnknownKey(Kind, String),
-    /// A value out of its key's range.
-    #[error("{key}={value}: give {allowed}")]
-    BadValue {
-        /// The key.
-        key: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed, with an example.
-        allowed: &'static str,
-    },
-    /// A key that must not repeat.
-    #[error("{0} is given twice: only addr, host and gw may repeat")]
-    Repeated(&'static str),
-    /// Something behind `kernel:`.
-    #[error("kernel:{0} says too much: kernel: stands alone, the kernel knows its addresses")]
-    KernelTarget(String),
-    /// What stands behind `mem:` describes no link.
-    #[error("mem: {0}")]
-    Link(#[from] whimbrel_link::ConfigError),
-    /// Values that are good alone and not together.
+/// Why a stack could not be had on a wire.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// `mem:` is opened by [`MemPair`](crate::MemPair) or [`MemEnd`](crate::MemEnd), `kernel:` is the
+    /// kernel's.
+    #[error("this wire has no device: give another kind")]
+    NoDevice,
+    /// The interface could not be had.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Tun(#[from] TunError),
+    /// There is no place on the interface.
+    #[error(transparent)]
+    Packet(#[from] PacketError),
+    /// The socket could not be had.
+    #[error(transparent)]
+    Unix(#[from] UnixError),
+    /// The capture could not be read.
+    #[error(transparent)]
+    Pcap(#[from] PcapError),
+    /// Another station has an address of the stack's.
+    #[error(transparent)]
+    Conflict(#[from] DadError),
+    /// Addresses, routes and rules that make no host.
+    #[error(transparent)]
+    Config(#[from] whimbrel_stack::shard::ConfigError),
+    /// The system gave no descriptor.
+    #[error(transparent)]
+    System(#[from] io::Error),
 }
 
-/// What was typed after the target.
+/// How a wire of a kind is made of its target and of what was typed behind that.
+type Read = fn(&str, Typed) -> Result<WireSpec, ConfigError>;
+
+/// All kinds that have devices.
+const KINDS: [(Kind, Read); 5] = [
+    (
+        Kind::new("tun", INTERFACE, &["addr", "host", "queues", "offload", "mtu"], EXAMPLE),
+        |name, typed| typed.interface(name, Layer::Ip).map(WireSpec::Tun),
+    ),
+    (
+        Kind::new("tap", INTERFACE, &["addr", "host", "mac", "offload", "mtu", "dad"], TAP_EXAMPLE),
+        |name, typed| {
+            let layer = Layer::Ethernet(typed.mac);
+            typed.interface(name, layer).map(WireSpec::Tap)
+        },
+    ),
+    (
+        Kind::new(
+            "packet",
+            INTERFACE,
+            &["addr", "gw", "mac", "fanout", "offload", "dad"],
+            PACKET_EXAMPLE,
+        ),
+        |name, typed| typed.place(name).map(WireSpec::Packet),
+    ),
+    (
+        Kind::new("unix", "the path of a socket", &["addr", "mtu"], UNIX_EXAMPLE),
+        |path, Typed { addresses, mtu, .. }| {
+            let config = UnixConfig::new(path, addresses)?;
+            mtu.map_or(Ok(config.clone()), |mtu| config.with_mtu(mtu)).map(WireSpec::Unix)
+        },
+    ),
+    (
+        Kind::new("pcap", "a capture", &["addr", "mac", "speed"], PCAP_EXAMPLE),
+        |path, Typed { addresses, mac, speed, .. }| {
+            let config = PcapConfig::new(path, addresses)?.with_speed(speed.unwrap_or_default());
+            mac.map_or(Ok(config.clone()), |mac| config.with_mac(mac)).map(WireSpec::Pcap)
+        },
+    ),
+];
+
+/// All kinds, for people; those that have no devices last.
+fn names() -> String {
+    let kinds = KINDS.iter().map(|(kind, _)| format!("{kind}, "));
+    kinds.collect::<String>() + "mem: and kernel:"
+}
+
+/// What was typed after the target, by its key.
 #[derive(Default)]
 struct Typed {
     addresses: Vec<InterfaceAddress>,
@@ -218,7 +266,7 @@ struct Typed {
 }
 
 impl Typed {
-    fn parse(kind: Kind, rest: &str) -> Result<(&str, Self), SpecError> {
+    fn parse<'r>(kind: &'static Kind, rest: &'r str) -> Result<(&'r str, Self), SpecError> {
         let mut parts = rest.split(',');
         let target = parts.next().filter(|target| !target.is_empty());
         let target = target.ok_or(SpecError::NoTarget(kind))?;
@@ -226,7 +274,7 @@ impl Typed {
         for part in parts {
             let (key, value) =
                 part.split_once('=').ok_or_else(|| SpecError::NoValue(kind, part.into()))?;
-            if !kind.keys().contains(&key) {
+            if !kind.keys.contains(&key) {
                 return Err(SpecError::UnknownKey(kind, key.into()));
             }
             typed.take(kind, key, value)?;
@@ -234,50 +282,48 @@ impl Typed {
         Ok((target, typed))
     }
 
-    fn take(&mut self, kind: Kind, key: &str, value: &str) -> Result<(), SpecError> {
+    fn take(&mut self, kind: &'static Kind, key: &str, value: &str) -> Result<(), SpecError> {
         match key {
-            "addr" => self.addresses.push(
-                interface_address(value)
-                    .ok_or_else(|| bad("addr", value, "ADDRESS/PREFIX, as in addr=10.9.0.2/24"))?,
-            ),
-            "host" => self.hosts.push(address(value).ok_or_else(|| {
-                bad("host", value, "an address without prefix, as in host=10.9.0.1")
-            })?),
+            "addr" => {
+                let allowed = "ADDRESS/PREFIX, as in addr=10.9.0.2/24";
+                self.addresses.push(read("addr", value, allowed, interface_address)?);
+            }
+            "host" => {
+                let allowed = "an address without prefix, as in host=10.9.0.1";
+                self.hosts.push(read("host", value, allowed, address)?);
+            }
             "gw" => {
                 let allowed = "an address without prefix, as in gw=10.9.0.1";
-                self.gateways.push(address(value).ok_or_else(|| bad("gw", value, allowed))?);
+                self.gateways.push(read("gw", value, allowed, address)?);
             }
-            "fanout" => once(
-                &mut self.fanout,
-                "fanout",
-                value.parse().map_err(|_| bad("fanout", value, "1 to 256, as in fanout=2"))?,
-            )?,
-            "queues" => once(
-                &mut self.queues,
-                "queues",
-                value.parse().map_err(|_| bad("queues", value, "1 to 256, as in queues=2"))?,
-            )?,
-            "mtu" => once(
-                &mut self.mtu,
-                "mtu",
-                value.parse().map_err(|_| {
-                    bad("mtu", value, "68 to 65535 bytes (1280 with IPv6), as in mtu=1500")
-                })?,
-            )?,
-            "offload" => once(&mut self.offload, "offload", offload(value)?)?,
-            "dad" => once(&mut self.dad, "dad", dad(value)?)?,
-            "speed" => once(&mut self.speed, "speed", speed(value)?)?,
-            "mac" => once(
-                &mut self.mac,
-                "mac",
-                station(value).ok_or_else(|| {
-                    bad(
-                        "mac",
-                        value,
-                        "six pairs of hexadecimal digits, as in mac=02:00:00:00:00:01",
-                    )
-                })?,
-            )?,
+            "fanout" => {
+                let fanout = read("fanout", value, "1 to 256, as in fanout=2", number)?;
+                once(&mut self.fanout, "fanout", fanout)?;
+            }
+            "queues" => {
+                let queues = read("queues", value, "1 to 256, as in queues=2", number)?;
+                once(&mut self.queues, "queues", queues)?;
+            }
+            "mtu" => {
+                let allowed = "68 to 65535 bytes (1280 with IPv6), as in mtu=1500";
+                once(&mut self.mtu, "mtu", read("mtu", value, allowed, number)?)?;
+            }
+            "offload" => {
+                let on = read("offload", value, "on or off, as in offload=on", offload)?;
+                once(&mut self.offload, "offload", on)?;
+            }
+            "dad" => {
+                let on = read("dad", value, "on or off, as in dad=off", dad)?;
+                once(&mut self.dad, "dad", on)?;
+            }
+            "speed" => {
+                let allowed = "max or captured, as in speed=max";
+                once(&mut self.speed, "speed", read("speed", value, allowed, speed)?)?;
+            }
+            "mac" => {
+                let allowed = "six pairs of hexadecimal digits, as in mac=02:00:00:00:00:01";
+                once(&mut self.mac, "mac", read("mac", value, allowed, station)?)?;
+            }
             _ => return Err(SpecError::UnknownKey(kind, key.into())),
         }
         Ok(())
@@ -336,38 +382,45 @@ fn station(value: &str) -> Option<MacAddress> {
     pairs.next().is_none().then_some(MacAddress(octets))
 }
 
-fn speed(value: &str) -> Result<Speed, SpecError> {
-    match value {
-        "max" => Ok(Speed::Max),
-        "captured" => Ok(Speed::Captured),
-        _ => Err(bad("speed", value, "max or captured, as in speed=max")),
-    }
+fn number(value: &str) -> Option<u16> {
+    value.parse().ok()
 }
 
-fn offload(value: &str) -> Result<Offload, SpecError> {
-    match value {
-        "on" => Ok(Offload::On),
-        "off" => Ok(Offload::Off),
-        _ => Err(bad("offload", value, "on or off, as in offload=on")),
-    }
+fn speed(value: &str) -> Option<Speed> {
+    [("max", Speed::Max), ("captured", Speed::Captured)].into_iter().find_map(named(value))
 }
 
-fn dad(value: &str) -> Result<Dad, SpecError> {
-    match value {
-        "on" => Ok(Dad::On),
-        "off" => Ok(Dad::Off),
-        _ => Err(bad("dad", value, "on or off, as in dad=off")),
-    }
+fn offload(value: &str) -> Option<Offload> {
+    [("on", Offload::On), ("off", Offload::Off)].into_iter().find_map(named(value))
 }
 
-fn bad(key: &'static str, value: &str, allowed: &'static str) -> SpecError {
-    SpecError::BadValue { key, value: value.into(), allowed }
+fn dad(value: &str) -> Option<Dad> {
+    [("on", Dad::On), ("off", Dad::Off)].into_iter().find_map(named(value))
+}
+
+fn named<T>(value: &str) -> impl Fn((&str, T)) -> Option<T> {
+    move |(name, it)| (name == value).then_some(it)
+}
+
+/// What `value` means for this key, which is one of what is allowed.
+fn read<T>(
+    key: &'static str,
+    value: &str,
+    allowed: &'static str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<T, SpecError> {
+    read(value).ok_or_else(|| SpecError::BadValue { key, value: value.into(), allowed })
 }
 
 /// Kinds of wire that later versions have.
 const PLANNED: [&str; 1] = ["xdp"];
-const KINDS: &str = "tun:, tap:, packet:, unix:, pcap:, mem: and kernel:";
+const INTERFACE: &str = "an interface name";
+/// As the first wire that somebody may want.
 const EXAMPLE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
+const TAP_EXAMPLE: &str = "tap:whim0,addr=10.9.0.2/24,host=10.9.0.1";
+const PACKET_EXAMPLE: &str = "packet:eth0,addr=10.9.0.2/24,gw=10.9.0.1";
+const UNIX_EXAMPLE: &str = "unix:/run/whimbrel.sock,addr=10.9.0.2/24";
+const PCAP_EXAMPLE: &str = "pcap:whim0.pcapng,addr=10.9.0.2/24";
 
 #[cfg(test)]
 mod tests;

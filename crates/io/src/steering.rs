@@ -21,18 +21,20 @@ use whimbrel_wire::QuotedSegment;
 use whimbrel_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, IpHeader, Protocol};
 
 use crate::Waker;
-use crate::device::{Device, DeviceCounters, TxOutcome};
+use crate::device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 
 pub(crate) use misrouted::MisroutedFrames;
 
 mod misrouted;
 pub mod program;
 
-/// One queue of several: a device that keeps what belongs to its shard, and forwards the rest.
+/// One queue of a device: where there are several, it keeps what belongs to its shard, and forwards the
+/// rest.
 #[derive(Debug)]
-pub struct Steered<D> {
-    device: D,
-    misrouted: MisroutedFrames,
+pub struct Steered {
+    device: AnyDevice,
+    /// What is for other shards, if there are any.
+    misrouted: Option<MisroutedFrames>,
 }
 
 /// What came in by the wrong queue.
@@ -66,31 +68,43 @@ pub enum Home {
     Anybody,
 }
 
-impl<D: Device> Steered<D> {
-    /// The queues of one device, in the kernel's order, each with what wakes its worker.
-    pub fn join(devices: Vec<D>, wakers: &[Waker]) -> Vec<Self> {
-        let steered = |(device, misrouted)| Self { device, misrouted };
+impl Steered {
+    /// The queues of one device, in the kernel's order, each with what wakes its worker. To one alone
+    /// everything comes.
+    pub fn join(devices: Vec<AnyDevice>, wakers: &[Waker]) -> Vec<Self> {
+        if devices.len() == 1 {
+            return devices.into_iter().map(|device| Self { device, misrouted: None }).collect();
+        }
+        let steered = |(device, misrouted)| Self { device, misrouted: Some(misrouted) };
         devices.into_iter().zip(MisroutedFrames::join(wakers)).map(steered).collect()
     }
 
     /// What came in by the wrong queue so far.
-    pub fn steering(&self) -> &SteeringCounters {
-        self.misrouted.counters()
-    }
-
-    /// The device itself.
-    pub fn device(&self) -> &D {
-        &self.device
+    pub fn steering(&self) -> SteeringCounters {
+        self.misrouted.as_ref().map_or_else(Default::default, |misrouted| *misrouted.counters())
     }
 }
 
-impl<D: Device> Device for Steered<D> {
+impl Device for Steered {
+    fn name(&self) -> String {
+        self.device.name()
+    }
+
+    fn about(&self) -> String {
+        self.device.about()
+    }
+
     fn capabilities(&self) -> Capabilities {
-        Capabilities { steering: self.misrouted.steering(), ..self.device.capabilities() }
+        let own = self.device.capabilities();
+        match &self.misrouted {
+            Some(misrouted) => Capabilities { steering: misrouted.steering(), ..own },
+            None => own,
+        }
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
         let Self { device, misrouted } = self;
+        let Some(misrouted) = misrouted else { return device.rx_burst(deliver) };
         let adopted = misrouted.adopt(deliver);
         let medium = device.capabilities().medium;
         let taken = device.rx_burst(&mut |burst| misrouted.sort(medium, burst, deliver))?;
@@ -108,7 +122,10 @@ impl<D: Device> Device for Steered<D> {
     /// At once, if something was passed on. A worker asks this after it announced its sleep, so
     /// that nothing passed on before [`Waker::wake`] found it awake is slept upon.
     fn next_deadline(&self) -> Option<Instant> {
-        if self.misrouted.are_waiting() { Some(Instant::ZERO) } else { self.device.next_deadline() }
+        match &self.misrouted {
+            Some(misrouted) if misrouted.are_waiting() => Some(Instant::ZERO),
+            _ => self.device.next_deadline(),
+        }
     }
 
     fn on_poll_error(&mut self) -> io::Result<()> {
@@ -116,7 +133,7 @@ impl<D: Device> Device for Steered<D> {
     }
 }
 
-impl<D: Device> AsFd for Steered<D> {
+impl AsFd for Steered {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }

@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::sys::{Interest, PollFd, ppoll};
+
 /// Ends workers. Once set it stays set. Clones are the same request.
 ///
 /// A flag for those who run, and a pipe that is written and never read for those who sleep: it
@@ -42,6 +44,14 @@ impl Stop {
         }
     }
 
+    /// Sleeps until it is set.
+    pub fn wait(&self) -> io::Result<()> {
+        while !self.is_set() {
+            ppoll(&mut [PollFd::new(self, Interest::Read)], None)?;
+        }
+        Ok(())
+    }
+
     /// The flag, for a signal handler that sets it and then writes to [`Stop::writer`].
     #[cfg(feature = "signals")]
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
@@ -59,5 +69,14 @@ impl AsFd for Stop {
     /// Readable once it is set.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.reader.as_fd()
+    }
+}
+
+/// Sets a [`Stop`] however its scope ends.
+pub(crate) struct StopOnDrop<'s>(pub(crate) &'s Stop);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.set();
     }
 }

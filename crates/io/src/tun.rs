@@ -33,6 +33,7 @@ use vnet::VnetHeader;
 #[derive(Debug)]
 pub struct Tun {
     file: TunFile,
+    name: String,
     capabilities: Capabilities,
     offloads: Offloads,
     arena: Box<[u8]>,
@@ -135,10 +136,11 @@ impl Tun {
         let name = config.name().to_string_lossy();
         let medium = medium(config.layer())?;
         let mut flags = libc::IFF_NO_PI | libc::IFF_VNET_HDR;
-        flags |= match medium {
-            Medium::Ip => libc::IFF_TUN,
-            Medium::Ethernet { .. } => libc::IFF_TAP,
+        let (kind, of_kind) = match medium {
+            Medium::Ip => ("tun", libc::IFF_TUN),
+            Medium::Ethernet { .. } => ("tap", libc::IFF_TAP),
         };
+        flags |= of_kind;
         if config.queues() > 1 {
             flags |= libc::IFF_MULTI_QUEUE;
         }
@@ -150,6 +152,7 @@ impl Tun {
             .map_err(|error| TunError::on_setup("set offloads", &name, error))?;
         Ok(Self {
             file,
+            name: format!("{kind}:{name}"),
             capabilities: capabilities(config, medium),
             offloads,
             arena: vec![0; ARENA].into_boxed_slice(),
@@ -219,6 +222,21 @@ impl Tun {
 }
 
 impl Device for Tun {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// `tap:whim0 (mac 02:…; offloads: csum tso4; mtu 1500)`.
+    fn about(&self) -> String {
+        let mac = match self.capabilities.medium {
+            Medium::Ip => String::new(),
+            Medium::Ethernet { mac } => format!("mac {mac}; "),
+        };
+        let offloads: Vec<_> = self.offloads.names().collect();
+        let offloads = if offloads.is_empty() { "none".into() } else { offloads.join(" ") };
+        format!("{} ({mac}offloads: {offloads}; mtu {})", self.name, self.capabilities.mtu)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.capabilities
     }

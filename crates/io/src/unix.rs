@@ -30,6 +30,7 @@ use join::End;
 #[derive(Debug)]
 pub struct UnixWire {
     end: End,
+    name: String,
     mtu: u16,
     /// Places for a burst, each for one frame and one octet more.
     arena: Box<[u8]>,
@@ -43,7 +44,8 @@ impl UnixWire {
         let mtu = config.mtu();
         let places = (BURST_OCTETS / place(mtu)).clamp(1, MAX_BURST.min(MOST));
         let arena = vec![0; places * place(mtu)].into_boxed_slice();
-        Ok(Self { end, mtu, arena, counters: DeviceCounters::default() })
+        let name = format!("unix:{}", config.path().display());
+        Ok(Self { end, name, mtu, arena, counters: DeviceCounters::default() })
     }
 
     /// Whether somebody is at the other end, as far as is known.
@@ -132,6 +134,16 @@ impl UnixWire {
 }
 
 impl Device for UnixWire {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// `unix:/run/w (joined; mtu 1500)`.
+    fn about(&self) -> String {
+        let whom = if self.is_joined() { "joined" } else { "waiting for its other end" };
+        format!("{} ({whom}; mtu {})", self.name, self.mtu)
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities::plain(Medium::Ip, self.mtu)
     }

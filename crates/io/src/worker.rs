@@ -9,6 +9,7 @@ use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{Shard, TxBatch};
 
 use crate::device::{Device, TxOutcome};
+use crate::stop::StopOnDrop;
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::{Clock, Stop, Tap, Waker};
 
@@ -16,10 +17,12 @@ use crate::{Clock, Stop, Tap, Waker};
 ///
 /// Every call does a bounded amount of work and never blocks: while it runs, nothing arrives.
 pub trait Port {
-    /// Carries commands inward: what other threads asked for since. Called at the start of each
+    /// Carries commands inward: what other threads asked for since; by default nobody asks. Called at the start of each
     /// turn, and once more after the worker announced its sleep, so that nothing put into a queue
     /// before [`Waker::wake`] is slept upon.
-    fn drain(&mut self, now: Instant, shard: &mut Shard) -> Activity;
+    fn drain(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
+        Activity::Idle
+    }
 
     /// Carries events outward, and acts upon them. Called after frames and timers of a turn were
     /// dealt with, before its segments go to the device.
@@ -86,8 +89,15 @@ enum Stuck {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The device is lost.
-    #[error("the device is lost: {0}. Was its interface removed? Bring it back and start again")]
-    Device(io::Error),
+    #[error(
+        "{name}: the device is lost: {error}. Was its interface removed? Bring it back and start again"
+    )]
+    Device {
+        /// Which, as in `tun:whim0`.
+        name: String,
+        /// How that shows.
+        error: io::Error,
+    },
     /// The system would not let it wait.
     #[error("cannot wait for the device: {0}")]
     Wait(io::Error),
@@ -111,6 +121,13 @@ impl<D: Device, P: Port> Worker<D, P> {
         self
     }
 
+    /// The same for another port, which is made of this one.
+    pub fn with_port<Q: Port>(self, make: impl FnOnce(&mut Shard, P) -> Q) -> Worker<D, Q> {
+        let Self { device, mut shard, port, clock, waker, batch, stuck, tap } = self;
+        let port = make(&mut shard, port);
+        Worker { device, shard, port, clock, waker, batch, stuck, tap }
+    }
+
     /// The capture, to end it, or to go on with it in another worker.
     pub fn take_tap(&mut self) -> Option<Tap> {
         self.tap.take().map(|tap| *tap)
@@ -127,6 +144,10 @@ impl<D: Device, P: Port> Worker<D, P> {
         Ok(())
     }
 
+    fn lost(device: &D, error: io::Error) -> WorkerError {
+        WorkerError::Device { name: device.name(), error }
+    }
+
     /// Runs on a thread of its own called `name` (the system shows 15 octets of it).
     ///
     /// If it ends for any other reason than `until`, by an error or a panic, it sets `until`: the
@@ -138,7 +159,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         P: Send + 'static,
     {
         thread::Builder::new().name(name.into()).spawn(move || {
-            let _whatever_happens = StopOnDrop(until.clone());
+            let _whatever_happens = StopOnDrop(&until);
             let result = self.run(&until);
             (self, result)
         })
@@ -176,7 +197,7 @@ impl<D: Device, P: Port> Worker<D, P> {
                 None => shard.rx(now, burst),
                 Some(tap) => tap.rx(now, shard, burst),
             })
-            .map_err(WorkerError::Device)?;
+            .map_err(|error| Self::lost(&self.device, error))?;
         if frames > 0
             && let Some(conflict) = self.shard.take_conflict()
         {
@@ -201,7 +222,8 @@ impl<D: Device, P: Port> Worker<D, P> {
             if let Some(tap) = &mut self.tap {
                 tap.tx(self.clock.now(), &self.shard, &self.batch);
             }
-            let outcome = self.device.tx_burst(&mut self.batch).map_err(WorkerError::Device)?;
+            let outcome = self.device.tx_burst(&mut self.batch);
+            let outcome = outcome.map_err(|error| Self::lost(&self.device, error))?;
             if let Some(tap) = &mut self.tap {
                 tap.keep(&self.batch);
             }
@@ -256,7 +278,8 @@ impl<D: Device, P: Port> Worker<D, P> {
             self.waker.clear();
         }
         if broken {
-            self.device.on_poll_error().map_err(WorkerError::Device)?;
+            let goes_on = self.device.on_poll_error();
+            goes_on.map_err(|error| Self::lost(&self.device, error))?;
         }
         Ok(())
     }
@@ -274,14 +297,6 @@ impl<D: Device, P: Port> Worker<D, P> {
             retry,
         ];
         deadlines.into_iter().flatten().min()
-    }
-}
-
-struct StopOnDrop(Stop);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.set();
     }
 }
 

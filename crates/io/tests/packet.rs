@@ -10,6 +10,7 @@ use std::time::{Duration, Instant as WallInstant};
 
 use common::in_namespace_with;
 use station::{PATIENCE, Running, attempt, command};
+use whimbrel_io::device::boxed;
 use whimbrel_io::packet::RING_FRAMES;
 use whimbrel_io::worker::WorkerError;
 use whimbrel_io::{DadError, Device, PacketConfig, PacketError, PacketWire, WireSpec};
@@ -120,7 +121,8 @@ fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
         ping("10.9.0.2");
         command("ip link delete vkernel");
         let (_, result) = running.thread.join().unwrap();
-        let Err(WorkerError::Device(error)) = result else { panic!("{result:?}") };
+        let Err(WorkerError::Device { name, error }) = result else { panic!("{result:?}") };
+        assert_eq!(name, "packet:vstack");
         assert!(error.to_string().contains("interface is gone"), "{error}");
     });
 }
@@ -156,7 +158,7 @@ fn check(spec: &str, meanwhile: impl FnOnce()) -> Result<(), DadError> {
     let config = config(spec);
     let wire = PacketWire::open(&config).unwrap();
     meanwhile();
-    config.dad().check(&mut [wire], config.addresses())
+    config.dad().check(&mut boxed([wire]), config.addresses())
 }
 
 /// Whose address it is, as the error says.

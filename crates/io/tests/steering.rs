@@ -15,6 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::{in_namespace, in_namespace_with};
 use whimbrel_base::Instant;
+use whimbrel_io::device::boxed;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::worker::Ended;
 use whimbrel_io::{
@@ -68,19 +69,23 @@ impl Port for Teller {
     }
 }
 
-struct Running<D> {
-    threads: Vec<JoinHandle<Ended<Steered<D>, Teller>>>,
+struct Running {
+    threads: Vec<JoinHandle<Ended<Steered, Teller>>>,
     stop: Stop,
 }
 
-impl<D: Device + Send + 'static> Running<D> {
+impl Running {
     /// A shard at each of `devices`, which listens at port 80 and calls each of `peers` so often.
-    fn new(devices: Vec<D>, wire: &WireSpec, peers: &[Endpoint]) -> Self {
+    fn new<D: Device + Send + 'static>(
+        devices: Vec<D>,
+        wire: &WireSpec,
+        peers: &[Endpoint],
+    ) -> Self {
         let stop = Stop::new().unwrap();
         let wakers: Vec<_> = devices.iter().map(|_| Waker::new().unwrap()).collect();
         let secrets = entropy::secrets().unwrap();
         let mut threads = Vec::new();
-        for (number, device) in (0..).zip(Steered::join(devices, &wakers)) {
+        for (number, device) in (0..).zip(Steered::join(boxed(devices), &wakers)) {
             let capabilities = device.capabilities();
             let queue = u16::from(number);
             assert_eq!(capabilities.steering, Steering::Computable { queue, queues: SHARDS });
@@ -109,7 +114,7 @@ impl<D: Device + Send + 'static> Running<D> {
             let (worker, result) = thread.join().unwrap();
             result.unwrap();
             assert!(worker.port().listener.is_some());
-            *worker.device().steering()
+            worker.device().steering()
         });
         ended.collect()
     }

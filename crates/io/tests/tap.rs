@@ -10,6 +10,7 @@ use std::time::{Duration, Instant as WallInstant};
 
 use common::{in_namespace, in_namespace_with};
 use station::{Running, Sender, command};
+use whimbrel_io::device::boxed;
 use whimbrel_io::{Device, Tun, TunError, WireSpec, Worker};
 use whimbrel_stack::Medium;
 use whimbrel_stack::link::neighbours::NeighbourState;
@@ -63,7 +64,7 @@ fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
 fn an_address_that_the_kernel_has_is_not_taken() {
     in_namespace(|| {
         let WireSpec::Tap(config) = SPEC.parse().unwrap() else { panic!("no tap:") };
-        let mut taps = [Tun::open(&config).unwrap()];
+        let mut taps = boxed([Tun::open(&config).unwrap()]);
         config.dad().check(&mut taps, config.addresses()).unwrap();
         // It answers for all that it has, whichever interface is asked.
         command("ip link set lo up");

@@ -9,12 +9,13 @@ use whimbrel_base::{Secrets, tunables::TunableError};
 #[cfg(feature = "rules")]
 use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
 use whimbrel_io::{
-    Clock, Device, GroupKey, MemWire, PacketError, PacketWire, Steered, Stop, Tun, TunConfig,
-    TunError, UnixError, UnixWire, Waker, WireSpec, Worker, entropy,
+    Clock, Dad, GroupKey, MemEnd, PacketError, ShardCount, ShardPlan, ShardPlanError, ShardThreads,
+    StackConfig, StackShard, StackWorker, Stop, TunError, UnixError, WireError, WireSpec, entropy,
+    stack,
 };
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::{ConfigError, NotLocal};
-use whimbrel_stack::{InterfaceAddress, Route, Shard, ShardConfig};
+use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::Address;
 
@@ -55,10 +56,6 @@ enum Wire {
     Mem(MemEnd),
 }
 
-/// One end of a wire inside the process, from [`mem_wire`].
-#[derive(Debug)]
-pub struct MemEnd(whimbrel_io::MemEnd);
-
 /// Both ends of a wire inside the process, which needs no privilege. `there` is the way from the
 /// first to the second, `back` the other; the same `seed` makes the same losses.
 ///
@@ -74,8 +71,7 @@ pub struct MemEnd(whimbrel_io::MemEnd);
 /// # }
 /// ```
 pub fn mem_wire(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(MemEnd, MemEnd)> {
-    let (first, second) = whimbrel_io::MemEnd::pair(there, back, seed);
-    Ok((MemEnd(first), MemEnd(second)))
+    Ok(MemEnd::pair(there, back, seed))
 }
 
 /// Why there is no stack.
@@ -143,6 +139,30 @@ pub enum BuildError {
     /// No thread, or no descriptor.
     #[error("the system gave no thread or descriptor: {0}")]
     System(#[from] io::Error),
+}
+
+impl From<WireError> for BuildError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Tun(error) => error.into(),
+            WireError::Packet(error) => error.into(),
+            WireError::Unix(error) => error.into(),
+            WireError::Conflict(error) => error.into(),
+            WireError::Config(error) => error.into(),
+            WireError::System(error) => error.into(),
+            _ => Self::Wire,
+        }
+    }
+}
+
+impl From<ShardPlanError> for BuildError {
+    fn from(error: ShardPlanError) -> Self {
+        match error {
+            ShardPlanError::Queues { shards, queues } => Self::Queues { shards, queues },
+            ShardPlanError::Wire(error) => error.into(),
+            _ => Self::Wire,
+        }
+    }
 }
 
 impl StackBuilder {
@@ -274,104 +294,60 @@ impl StackBuilder {
     /// Opens the wire and starts the worker threads. Over `tap:` and `packet:` it first asks, for 0.9 s,
     /// whether somebody else has the stack's addresses (`dad=off` in the wire's description: it does not).
     pub fn build(mut self) -> Result<Stack, BuildError> {
-        let most = TunConfig::MAX_QUEUES;
+        let most = ShardCount::MOST;
         if let Some(shards) = self.shards.filter(|shards| !(1..=most).contains(shards)) {
             return Err(BuildError::Shards { shards, most });
         }
-        match self.wire.take().ok_or(BuildError::NoWire)? {
-            Wire::Mem(MemEnd(end)) => {
-                let devices = end.open(self.shards.unwrap_or(1))?;
-                let clock = devices.first().map_or_else(Clock::start, MemWire::clock);
-                let wakers = devices.iter().map(MemWire::waker).collect();
-                self.start_queues(devices, clock, wakers)
-            }
-            Wire::Spec(spec) => self.open(spec),
-        }
+        let stop = Stop::new()?;
+        let shards = match self.wire.take().ok_or(BuildError::NoWire)? {
+            Wire::Mem(end) => stack::open_mem(end, self.shards.unwrap_or(1), self.config()?)?,
+            Wire::Spec(spec) => self.open(spec, &stop)?,
+        };
+        self.start(shards, stop)
     }
 
-    fn open(mut self, spec: WireSpec) -> Result<Stack, BuildError> {
-        let queues = spec.queues();
-        let shards = self.shards.unwrap_or(queues);
-        if queues != 1 && queues != shards {
-            return Err(BuildError::Queues { shards, queues });
+    fn open(&mut self, spec: WireSpec, stop: &Stop) -> Result<Vec<StackShard>, BuildError> {
+        let count = self.shards.map_or(ShardCount::PerQueue, ShardCount::Exactly);
+        let ShardPlan { wire, .. } = ShardPlan::new(spec, count, None)?;
+        if wire.is_capture() {
+            return Err(BuildError::Wire);
         }
-        let spec = spec.with_queues(shards)?;
-        self.addresses.splice(0..0, spec.addresses().iter().copied());
-        self.routes.extend(spec.routes());
-        let wakers = (0..shards).map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
-        let (clock, dad) = (Clock::start(), spec.dad());
-        match spec {
-            WireSpec::Tun(config) | WireSpec::Tap(config) => {
-                let mut tuns = Tun::open_queues(&config)?;
-                dad.check(&mut tuns, &self.addresses)?;
-                self.start_queues(tuns, clock, wakers)
-            }
-            WireSpec::Packet(config) => {
-                let mut wires = PacketWire::open_fanout(&config)?;
-                dad.check(&mut wires, &self.addresses)?;
-                self.start_queues(wires, clock, wakers)
-            }
-            WireSpec::Unix(config) => {
-                self.start_queues(vec![UnixWire::open(&config)?], clock, wakers)
-            }
-            _ => Err(BuildError::Wire),
-        }
+        self.addresses.splice(0..0, wire.addresses().iter().copied());
+        self.routes.extend(wire.routes());
+        let config = StackConfig { dad: wire.dad(), ..self.config()? };
+        Ok(stack::open(&wire, config, Clock::start(), stop)?)
     }
 
-    /// Several queues are steered; to one everything comes.
-    fn start_queues<D: Device + Send + 'static>(
-        self,
-        devices: Vec<D>,
-        clock: Clock,
-        wakers: Vec<Waker>,
-    ) -> Result<Stack, BuildError> {
-        match devices.len() {
-            1 => self.start(devices, clock, wakers),
-            _ => self.start(Steered::join(devices, &wakers), clock, wakers),
-        }
-    }
-
-    fn start<D: Device + Send + 'static>(
-        self,
-        devices: Vec<D>,
-        clock: Clock,
-        wakers: Vec<Waker>,
-    ) -> Result<Stack, BuildError> {
+    fn config(&self) -> Result<StackConfig, BuildError> {
         let mut secrets = match self.seed {
             Some(seed) => Secrets::from_seed(seed),
             None => entropy::secrets()?,
         };
-        if let Some(key) = self.group {
-            key.share(&mut secrets);
-        }
         if let Some(key) = self.fast_open_key {
             secrets.fast_open = *key.key();
         }
-        let shutdown = Arc::new(Shutdown::new(Stop::new()?, devices.len()));
+        Ok(StackConfig {
+            tunables: self.tunables.clone(),
+            secrets,
+            addresses: self.addresses.clone(),
+            routes: self.routes.clone(),
+            dad: Dad::Off,
+            group: self.group,
+        })
+    }
+
+    fn start(self, shards: Vec<StackShard>, stop: Stop) -> Result<Stack, BuildError> {
+        let shutdown = Arc::new(Shutdown::new(stop.clone(), shards.len()));
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
-        for (device, waker) in devices.into_iter().zip(wakers) {
-            let mut shard = Shard::new(ShardConfig {
-                tunables: self.tunables.clone(),
-                secrets,
-                capabilities: device.capabilities(),
-                addresses: self.addresses.clone(),
-                routes: self.routes.clone(),
-            })?;
-            shard.set_source_pool(&self.sources)?;
-            if let Some(key) = self.group {
-                key.join(&mut shard);
-            }
-            let mailbox = Arc::new(Mailbox::new(waker.clone()));
+        for mut shard in shards {
+            shard.shard.set_source_pool(&self.sources)?;
+            let mailbox = Arc::new(Mailbox::new(shard.waker.clone()));
             let stack_port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
             mailboxes.push(mailbox);
-            workers.push(Worker::new(device, shard, stack_port, clock, waker));
+            workers.push(shard.worker(stack_port));
         }
-        for (number, worker) in workers.into_iter().enumerate() {
-            let of_stack = Arc::clone(&shutdown);
-            let thread = std::thread::Builder::new().name(format!("whimbrel-{number}"));
-            // Without one of them those that run are no stack.
-            thread.spawn(move || run(worker, &of_stack)).inspect_err(|_| shutdown.stop().set())?;
-        }
+        let threads = ShardThreads { stop: &stop, processors: &[] };
+        threads.spawn(workers, move |worker| run(worker, &shutdown))?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, seed))
     }
@@ -383,7 +359,7 @@ fn parse(addr: &str) -> Result<Address, BuildError> {
 }
 
 /// The life of a worker thread. If it panics, its port is dropped, and tells everybody.
-fn run<D: Device>(mut worker: Worker<D, StackPort>, shutdown: &Shutdown) {
+fn run(mut worker: StackWorker<StackPort>, shutdown: &Shutdown) {
     if let Err(error) = worker.run(shutdown.stop()) {
         shutdown.fail(error.to_string());
     }

@@ -86,7 +86,7 @@ mod waiters;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-pub use builder::{BuildError, MemEnd, StackBuilder, mem_wire};
+pub use builder::{BuildError, StackBuilder, mem_wire};
 #[cfg(feature = "hyper-util")]
 pub use client::Connector;
 pub use listener::{Incoming, ListenerStats, TcpListener};
@@ -99,8 +99,8 @@ pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
 pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::{
-    DadError, GroupKey, KeySource, PacketConfig, PacketError, SpecError, TunConfig, TunError,
-    UnixConfig, UnixError, WireSpec,
+    DadError, GroupKey, KeySource, MemEnd, PacketConfig, PacketError, SpecError, TunConfig,
+    TunError, UnixConfig, UnixError, WireSpec,
 };
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::{InterfaceAddress, Route, Shard};

@@ -6,7 +6,6 @@ use std::ops::Range;
 use whimbrel_apps::bulk::{Direction, Peer, Shares, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::{Limit, SenderStats};
-use whimbrel_io::WireSpec;
 
 use super::{BulkPlan, Outcome};
 use crate::quantity;
@@ -57,7 +56,7 @@ fn rate(outcome: &Outcome) -> f64 {
 /// What the greatest limit makes of the path, and what raises it. What the last interval knew explains
 /// a rate only if it comes near it.
 fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, rate: f64) -> String {
-    let kernel = plan.setup.wire == WireSpec::Kernel;
+    let kernel = plan.setup.wire.is_kernel();
     let window = match limit {
         Limit::Rwnd => Some(sender_stats.rwnd),
         Limit::Cwnd => Some(sender_stats.cwnd),
@@ -93,7 +92,7 @@ fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, rate: f64) 
 
 /// Whether --window has an effect on the receiver, too.
 fn is_asked(plan: &BulkPlan) -> bool {
-    plan.target.is_none() && plan.setup.wire != WireSpec::Kernel
+    plan.target.is_none() && !plan.setup.wire.is_kernel()
         || matches!(plan.bulk.peer, Peer::Iperf3(_))
 }
 

@@ -2,49 +2,59 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::{Model, Part};
+use whimbrel_apps::Model;
 use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
-use whimbrel_io::{Clock, Stop};
+use whimbrel_io::{Clock, ShardThreads, Stop};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::port::WATCH;
-use super::{BUDGET, Job, KernelNet, Ran, Watch, nobody};
+use super::port::{WATCH, Watcher};
+use super::{BUDGET, Job, KernelNet, Ran, clients, nobody};
 use crate::failure::Failure;
 
+/// Runs the client's parts on threads of their own, each with a server if nobody else is there.
 pub(super) fn run<J: Job>(
     job: &mut J,
     target: Option<Endpoint>,
     stop: &Stop,
-) -> Result<Ran<J::Outcome>, Failure> {
-    let (target, server) = match target {
-        Some(target) => (target, None),
-        None => {
-            let (target, net) = listen(1)?;
-            (target, net.into_iter().next().map(|net| (net, job.server())))
-        }
+) -> Result<Ran<J::Outcome>, Failure>
+where
+    J::Client<KernelNet>: Send,
+    J::Server<KernelNet>: Send,
+{
+    let threads = job.kernel_threads();
+    let (target, servers) = match target {
+        Some(target) => (target, Vec::new()),
+        None => listen(threads)?,
     };
-    let mut pair = KernelPair {
-        client: job.client(target, Part::WHOLE),
-        near: KernelNet::new().map_err(Failure::run)?,
-        server,
-        clock: Clock::start(),
+    let clients = clients(job, threads, target);
+    let (mut watcher, clock) = (Watcher::new(job, &clients, stop), Clock::start());
+    let shared = &watcher.shared();
+    let mut servers = servers.into_iter();
+    let pair = |(number, client)| {
+        let near = KernelNet::new().map_err(Failure::run)?;
+        let server = servers.next().map(|net| (net, job.server()));
+        Ok((number, KernelPair { client, near, server, clock }))
     };
-    let watch = |client: &J::Client<KernelNet>, net: &KernelNet, now| {
-        if job.is_followed() && job.watch(&[J::progress(client, Some(net), now)]) == Watch::End {
-            stop.set();
-        }
+    let pairs = clients.into_iter().enumerate().map(pair).collect::<Result<Vec<_>, Failure>>()?;
+    let drive = |(number, mut pair): (usize, KernelPair<J::Client<KernelNet>, _>)| {
+        let tell = |client: &_, net: &_, now| {
+            // What the kernel holds it holds for all: the first tells.
+            let net = (number == 0).then_some(net);
+            shared.tell(number, || J::progress(client, net, now));
+        };
+        pair.run(tell, || shared.on_done(), stop)?;
+        Ok(J::end(pair.client, &mut pair.near, clock.now()))
     };
-    pair.run(watch, || stop.set(), stop)?;
-    let now = pair.clock.now();
-    let outcome = J::end(pair.client, &mut pair.near, now);
-    let outcome = job.conclude(vec![outcome]).ok_or_else(nobody)?;
+    let threads = ShardThreads { stop, processors: &[] };
+    let outcomes = threads.run(pairs, drive, || watcher.stay(job, (|| clock.now(), stop)))?;
+    let outcome = job.conclude(outcomes).ok_or_else(nobody)?;
     Ok(Ran::over_the_kernel(outcome, target))
 }
 
 /// The sockets of so many servers, all at one free port of this machine's own: the kernel gives
 /// each connection to one of them.
-pub(crate) fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure> {
+fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure> {
     let mut at = Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 0);
     let mut nets = Vec::new();
     for _ in 0..servers {
@@ -56,18 +66,18 @@ pub(crate) fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure
 }
 
 /// A client, and the server that it needs if nobody else is there, on one thread.
-pub(crate) struct KernelPair<C, S> {
-    pub(crate) client: C,
+struct KernelPair<C, S> {
+    client: C,
     /// The client's sockets.
-    pub(crate) near: KernelNet,
-    pub(crate) server: Option<(KernelNet, S)>,
-    pub(crate) clock: Clock,
+    near: KernelNet,
+    server: Option<(KernelNet, S)>,
+    clock: Clock,
 }
 
 impl<C: Model<KernelNet>, S: Model<KernelNet>> KernelPair<C, S> {
     /// Runs until it is stopped. Whoever watches is shown the client every now and then; once the
     /// client is done `on_done` is called, and the server goes on.
-    pub(crate) fn run(
+    fn run(
         &mut self,
         mut watch: impl FnMut(&C, &KernelNet, Instant),
         on_done: impl Fn(),

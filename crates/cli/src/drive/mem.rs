@@ -1,8 +1,5 @@
 //! Both hosts in this process.
 
-use std::thread;
-
-use whimbrel_apps::Part;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::steering::SteeringCounters;
@@ -12,11 +9,10 @@ use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig,
 use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, ServerPort, Watcher};
-use super::{Job, Ran, StackState, nobody};
+use super::{Job, Ran, StackState, clients, nobody};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, StackSetup};
-use crate::shards::{self, EndsAll};
 use crate::wires::{CLIENT, SERVER, address};
 
 pub(super) fn run<J: Job>(
@@ -43,8 +39,7 @@ where
         ClockKind::Virtual => (MemTime::Virtual(Instant::ZERO), None),
     };
     let target = Endpoint::new(address(SERVER), PORT);
-    let parts = (0..u32::from(setup.shards)).map(|number| Part { number, of: setup.shards.into() });
-    let clients: Vec<_> = parts.map(|part| job.client(target, part)).collect();
+    let clients = clients(job, setup.shards.into(), target);
     let mut watcher = Watcher::new(job, &clients, stop);
     let mut hosts = Vec::new();
     for (queue, client) in (0..).zip(clients) {
@@ -69,36 +64,12 @@ where
     match clock {
         None => MemPair::run_in_turn(&mut pairs, stop, |now| watcher.look(job, now)),
         Some(clock) => {
+            let run = |pair: &mut MemPair<_, _>| Ok::<_, Failure>(pair.run(stop)?);
             let watch = || watcher.stay(job, (|| clock.now(), stop));
-            run_on_threads(&mut pairs, setup, stop, watch)?;
+            setup.threads(stop).run(&mut pairs, run, watch)?;
         }
     }
     conclude(job, pairs, (link, seed))
-}
-
-/// Runs each pair on a thread of its own, and `watch` on this one, until `stop` is set.
-fn run_on_threads<A: Port + Send, B: Port + Send>(
-    pairs: &mut [MemPair<A, B>],
-    setup: &StackSetup,
-    stop: &Stop,
-    watch: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let run = |(number, pair): (usize, &mut MemPair<A, B>)| {
-        let _whatever_happens = EndsAll(stop);
-        shards::pin(&setup.processors, number)?;
-        pair.run(stop).map_err(Failure::run)
-    };
-    let run = &run;
-    thread::scope(|scope| {
-        let threads = pairs.iter_mut().enumerate().map(|pair| scope.spawn(move || run(pair)));
-        let threads: Vec<_> = threads.collect();
-        let watched = {
-            let _whatever_happens = EndsAll(stop);
-            watch()
-        };
-        let ended: Vec<_> = threads.into_iter().map(shards::join).collect();
-        ended.into_iter().collect::<Result<(), _>>().and(watched)
-    })
 }
 
 /// What is left when all has stopped.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use whimbrel_apps::Model;
+use whimbrel_apps::{Model, Transport};
 use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Activity, Port, Stop};
@@ -34,9 +34,9 @@ pub(super) struct Watcher<C> {
 
 impl<C: Send> Watcher<C> {
     /// Watches these clients, and the last of them that is done sets `done`.
-    pub(super) fn new<J: Job<Progress = C>>(
+    pub(super) fn new<J: Job<Progress = C>, T: Transport>(
         job: &J,
-        clients: &[J::Client<Shard>],
+        clients: &[J::Client<T>],
         done: &Stop,
     ) -> Self {
         let shared = ClientProgress {
@@ -87,13 +87,30 @@ impl<C: Send> Watcher<C> {
     }
 }
 
+impl<C> ClientProgress<C> {
+    /// The client numbered `number` is so far, if anybody wants to know.
+    pub(super) fn tell(&self, number: usize, progress: impl FnOnce() -> C) {
+        if let Some(place) = self.progress.get(number).filter(|_| self.is_followed) {
+            // Another one's progress is dropped after the lock is.
+            let _replaced = lock(place).replace(progress());
+        }
+    }
+
+    /// One of them is done: the last ends all.
+    pub(super) fn on_done(&self) {
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.done.set();
+        }
+    }
+}
+
 /// A client of one shard.
 pub(super) struct ClientPort<J: Job> {
     pub(super) client: J::Client<Shard>,
     shared: Arc<ClientProgress<J::Progress>>,
     /// The shard's.
     number: usize,
-    next_course: Instant,
+    next_told: Instant,
     state: ClientState,
 }
 
@@ -109,34 +126,21 @@ impl<J: Job> ClientPort<J> {
         shared: Arc<ClientProgress<J::Progress>>,
         number: usize,
     ) -> Self {
-        Self { client, shared, number, next_course: Instant::ZERO, state: ClientState::Running }
-    }
-
-    fn tell(&mut self, shard: &Shard, now: Instant) {
-        let Some(place) = self.shared.progress.get(self.number) else { return };
-        let progress = J::progress(&self.client, Some(shard), now);
-        // Another one's course is dropped after the lock is.
-        let _replaced = lock(place).replace(progress);
-        self.next_course = now + WATCH;
+        Self { client, shared, number, next_told: Instant::ZERO, state: ClientState::Running }
     }
 }
 
 impl<J: Job> Port for ClientPort<J> {
-    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
-        Activity::Idle
-    }
-
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         let more = self.client.poll(shard, now, BUDGET);
         let is_done = self.client.is_done() && self.state == ClientState::Running;
-        if self.shared.is_followed && (is_done || now >= self.next_course) {
-            self.tell(shard, now);
+        if is_done || now >= self.next_told {
+            self.shared.tell(self.number, || J::progress(&self.client, Some(shard), now));
+            self.next_told = now + WATCH;
         }
         if is_done {
             self.state = ClientState::Done;
-            if self.shared.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-                self.shared.done.set();
-            }
+            self.shared.on_done();
         }
         Activity::busy_if(more)
     }
@@ -154,10 +158,6 @@ impl<J: Job> Port for ClientPort<J> {
 pub(super) struct ServerPort<M>(pub(super) M);
 
 impl<M: Model<Shard>> Port for ServerPort<M> {
-    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
-        Activity::Idle
-    }
-
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         Activity::busy_if(self.0.poll(shard, now, BUDGET))
     }

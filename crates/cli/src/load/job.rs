@@ -48,6 +48,11 @@ pub(crate) trait Opposite {
 
     /// A server for it.
     fn server<T: Transport>(&self) -> Self::Server<T>;
+
+    /// How many threads share a load over the kernel's sockets.
+    fn kernel_threads(&self) -> u32 {
+        1
+    }
 }
 
 /// Whoever follows a load, and what they know already.
@@ -151,6 +156,10 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
         }
     }
 
+    fn kernel_threads(&self) -> u32 {
+        self.opposite.kernel_threads()
+    }
+
     fn is_followed(&self) -> bool {
         self.reporter.is_asked() || self.control.is_some()
     }
@@ -184,6 +193,10 @@ impl Opposite for LoadRunPlan {
 
     fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
         HttpServer::new(FixedBody::new(self.body), self.limits).with_pace(self.pace)
+    }
+
+    fn kernel_threads(&self) -> u32 {
+        self.threads
     }
 }
 

@@ -94,14 +94,13 @@ pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
 
 /// Whether connections can open fast.
 fn check_fast_open(arguments: &Arguments, setup: &StackSetup) -> Result<(), Failure> {
-    let text = match &setup.wire {
+    let text = match setup.wire.is_kernel() {
         _ if !arguments.fastopen => return Ok(()),
-        WireSpec::Kernel if arguments.url.is_none() => {
+        true if arguments.url.is_none() => {
             "over kernel: the server in this process takes no text of SYNs: give the URL of one that \
              does"
         }
-        WireSpec::Kernel => return Ok(()),
-        _ if !setup.rules.tunables.fast_open_client => {
+        false if !setup.rules.tunables.fast_open_client => {
             "net.inet.tcp.fastopen.client_enable is off: set it, or leave this out"
         }
         _ => return Ok(()),
@@ -114,7 +113,7 @@ fn threads(arguments: &Arguments, wire: &WireSpec) -> Result<u32, Failure> {
     let threads = arguments.threads;
     let text = match arguments.requests {
         _ if threads == 1 => return Ok(threads),
-        _ if *wire != WireSpec::Kernel => {
+        _ if !wire.is_kernel() => {
             "on this stack a thread is a shard, with a queue of the wire: give --shards, or -w \
              kernel:"
                 .into()

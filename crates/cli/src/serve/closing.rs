@@ -27,10 +27,6 @@ impl Closing {
 }
 
 impl Port for Closing {
-    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
-        Activity::Idle
-    }
-
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         while shard.poll_event().is_some() {}
         if self.said.take_if(|said| now >= *said).is_some() {

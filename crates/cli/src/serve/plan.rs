@@ -7,8 +7,6 @@ use whimbrel_apps::Pace;
 use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
 use whimbrel_apps::iperf3::{self, Settings};
 use whimbrel_apps::peer::{Parting, Role};
-use whimbrel_io::rules::Rules;
-use whimbrel_io::shards::ShardPlan;
 use whimbrel_io::{GroupKey, WireSpec};
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::tunables::SynCookies;
@@ -16,12 +14,10 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::access_log::{AccessLog, is_standard_output};
 use super::{Arguments, Closer, RoleOptions};
-use crate::capture::CaptureOption;
 use crate::failure::Failure;
 use crate::load::Switch;
-use crate::options::{ClockKind, OutputOptions, StackOptions, StackSetup, seed_over};
+use crate::options::{OutputOptions, SetupParts, StackOptions, StackSetup};
 use crate::rules::Shorthand;
-use crate::shards::ShardOptions;
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
@@ -136,31 +132,28 @@ pub(crate) enum Uploads {
 impl ServePlan {
     /// What `arguments` mean.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let wire: WireSpec =
-            arguments.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
-        check_wire(&wire)?;
-        let seed = seed_over(arguments.seed, &wire)?;
+        let setup = SetupParts {
+            wire: &arguments.wire,
+            seed: arguments.seed,
+            rules: &arguments.rules,
+            shorthands: &arguments.shorthands(),
+            shards: &arguments.shards,
+            capture: &arguments.capture,
+        };
+        let setup = setup.setup(None, check_wire)?;
         let content = content(arguments)?;
         let pace = arguments.pace.pace(None)?;
         check_pace(pace, &content)?;
-        let fast_open = match (&wire, arguments.fastopen) {
-            (WireSpec::Kernel, Some(_)) => {
-                let why = "the kernel has its own: sysctl net.ipv4.tcp_fastopen=0x403";
-                return Err(Failure::usage("--fastopen", why));
-            }
-            (_, pending) => pending.unwrap_or(0),
-        };
-        let rules = match wire {
-            WireSpec::Kernel => arguments.rules.none_for_the_kernel(&arguments.shorthands())?,
-            _ => arguments.rules.rules(&arguments.shorthands())?,
-        };
+        if arguments.fastopen.is_some() && setup.wire.is_kernel() {
+            let why = "the kernel has its own: sysctl net.ipv4.tcp_fastopen=0x403";
+            return Err(Failure::usage("--fastopen", why));
+        }
         Ok(Self {
-            group: group(arguments, &wire, &rules)?,
-            listen: listen(&arguments.listen, &wire, content.port())?,
-            setup: setup(wire, rules, &arguments.wire, (&arguments.shards, &arguments.capture))?
-                .with_seed(seed),
+            group: group(arguments, &setup)?,
+            listen: listen(&arguments.listen, &setup.wire, content.port())?,
+            setup,
             backlog: arguments.backlog,
-            fast_open,
+            fast_open: arguments.fastopen.unwrap_or(0),
             content,
             limits: limits(arguments),
             pace,
@@ -191,19 +184,12 @@ impl ServePlan {
 
     /// What that means.
     pub(crate) fn other(server: OtherServer<'_>) -> Result<Self, Failure> {
-        let typed = server.setup.typed_wire()?.unwrap_or(DEFAULT_WIRE);
-        let wire: WireSpec = typed.parse().map_err(|error| Failure::usage("--wire", error))?;
-        check_wire(&wire)?;
-        let seed = seed_over(server.setup.seed, &wire)?;
-        let rules = match wire {
-            WireSpec::Kernel => server.setup.rules.none_for_the_kernel(&server.shorthands)?,
-            _ => server.setup.rules.rules(&server.shorthands)?,
-        };
+        let wire = server.setup.typed_wire()?.unwrap_or(DEFAULT_WIRE);
+        let setup = server.setup.parts(wire, &server.shorthands).setup(None, check_wire)?;
         let at: Vec<_> = server.listen.map(str::to_owned).into_iter().collect();
         Ok(Self {
-            listen: listen(&at, &wire, server.port)?,
-            setup: setup(wire, rules, typed, (&server.setup.shards, &server.setup.capture))?
-                .with_seed(seed),
+            listen: listen(&at, &setup.wire, server.port)?,
+            setup,
             backlog: BACKLOG,
             fast_open: 0,
             group: None,
@@ -228,7 +214,7 @@ fn access_log(arguments: &Arguments) -> Result<Option<PathBuf>, Failure> {
 }
 
 fn check_wire(wire: &WireSpec) -> Result<(), Failure> {
-    if let WireSpec::Mem(_) = wire {
+    if wire.mem_link().is_some() {
         let text = "nobody but this process is on a mem: wire: `whimbrel load` and `crr` serve \
                     themselves there; give tun:, tap:, packet:, unix:, pcap: or kernel:";
         return Err(Failure::usage("--wire", text));
@@ -246,40 +232,13 @@ fn check_pace(pace: Pace, content: &ContentPlan) -> Result<(), Failure> {
     }
 }
 
-/// The ground of a server over this wire.
-fn setup(
-    wire: WireSpec,
-    rules: Rules,
-    typed: &str,
-    (shards, capture): (&ShardOptions, &CaptureOption),
-) -> Result<StackSetup, Failure> {
-    let pcap = capture.pcap(&wire)?;
-    let ShardPlan { wire, shards: count } = shards.plan(wire, None)?;
-    Ok(StackSetup {
-        wire,
-        typed: typed.to_owned(),
-        by_default: false,
-        rules,
-        seed: None,
-        clock: ClockKind::Real,
-        pcap,
-        more: Vec::new(),
-        shards: count,
-        processors: shards.processors()?,
-    })
-}
-
-fn group(
-    arguments: &Arguments,
-    wire: &WireSpec,
-    rules: &Rules,
-) -> Result<Option<GroupKey>, Failure> {
+fn group(arguments: &Arguments, setup: &StackSetup) -> Result<Option<GroupKey>, Failure> {
     let Some(source) = &arguments.cookie_group else { return Ok(None) };
     let refused = |text: &str| Err(Failure::usage("--cookie-group", text));
-    if *wire == WireSpec::Kernel {
+    if setup.wire.is_kernel() {
         return refused("the kernel's sockets have keys of their own: leave it out");
     }
-    if rules.tunables.syn_cookies == SynCookies::Off {
+    if setup.rules.tunables.syn_cookies == SynCookies::Off {
         return refused("net.ipv4.tcp_syncookies is off: give --syncookies auto or always");
     }
     source.read().map(Some).map_err(|error| Failure::usage("--cookie-group", error))
@@ -346,7 +305,7 @@ fn limits(arguments: &Arguments) -> Limits {
 
 fn listen(typed: &[String], wire: &WireSpec, port: u16) -> Result<Vec<Endpoint>, Failure> {
     let own = wire.addresses();
-    let kernel = matches!(wire, WireSpec::Kernel);
+    let kernel = wire.is_kernel();
     if typed.is_empty() && kernel {
         return Ok(vec![Endpoint::new(Address::from_v4_octets([0; 4]), port)]);
     }

@@ -128,10 +128,6 @@ impl Dates {
 }
 
 impl Port for ServePort {
-    fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
-        Activity::Idle
-    }
-
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         let Self { server, dates, .. } = self;
         dates.refresh(now, |date| server.set_date(date));

@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::Value;
 use whimbrel_apps::http::Statistics;
 use whimbrel_base::Instant;
-use whimbrel_io::WireSpec;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_stack::shard::{Census, Memory, SocketState, StateCounts};
 use whimbrel_wire::{Address, Endpoint};
@@ -303,10 +302,9 @@ fn opening(plan: &ServePlan, wire: &str) -> String {
         text += &format!("listening  {at}   backlog {}{}\n", plan.backlog, cookies(plan));
     }
     for at in plan.listen.iter().filter_map(|at| reachable(plan, *at)) {
-        // The machine's own frames do not come back to a station on its interface.
-        let whence = match plan.setup.wire {
-            WireSpec::Packet(_) => "   (from another machine)",
-            _ => "",
+        let whence = match plan.setup.wire.is_reached_from_here() {
+            true => "",
+            false => "   (from another machine)",
         };
         text += &format!("try        {}{whence}\n", plan.content.example(at));
     }
@@ -316,21 +314,21 @@ fn opening(plan: &ServePlan, wire: &str) -> String {
 /// When SYNs are answered by cookies; the kernel has its own rule.
 fn cookies(plan: &ServePlan) -> String {
     let name = "net.ipv4.tcp_syncookies";
-    let rule =
-        plan.setup.rules.tunables.value_of(name).filter(|_| plan.setup.wire != WireSpec::Kernel);
+    let rule = plan.setup.rules.tunables.value_of(name).filter(|_| !plan.setup.wire.is_kernel());
     let group = if plan.group.is_some() { " of a group" } else { "" };
     rule.map_or_else(String::new, |rule| format!("   syncookies {rule}{group}"))
 }
 
 /// Where a client on this machine finds what listens at `at`, if that can be said.
 fn reachable(plan: &ServePlan, at: Endpoint) -> Option<Endpoint> {
-    match (at.addr.is_unspecified(), &plan.setup.wire) {
-        (_, WireSpec::Pcap(_)) => None,
-        (false, _) => Some(at),
-        (true, WireSpec::Kernel) if at.addr.is_v4() => {
+    let wire = &plan.setup.wire;
+    match at.addr.is_unspecified() {
+        _ if wire.is_capture() => None,
+        false => Some(at),
+        true if wire.is_kernel() && at.addr.is_v4() => {
             Some(Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), at.port))
         }
-        (true, _) => None,
+        true => None,
     }
 }
 

@@ -7,6 +7,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
+use crate::device::boxed;
 use crate::{Activity, Port, Stop, Worker};
 
 /// Tells what happened, and lets go of whatever is told of.
@@ -96,7 +97,7 @@ fn each_shard_takes_what_its_ports_lead_to_and_passes_on_what_came_in_by_the_wro
             devices.reverse();
         }
         let wakers: Vec<_> = devices.iter().map(MemWire::waker).collect();
-        let mut queues = crate::Steered::join(devices, &wakers);
+        let mut queues = crate::Steered::join(boxed(devices), &wakers);
         // Segments from ports 0 to 7 to port 80: every other pair of ports leads to shard 1.
         let mut batch = TxBatch::new(8);
         for port in 0..8 {

@@ -1,6 +1,8 @@
 use proptest::prelude::*;
+use whimbrel_wire::MacAddress;
 
 use super::*;
+use crate::{Layer, Offload};
 
 fn tun(spec: &str) -> TunConfig {
     match spec.parse().unwrap() {

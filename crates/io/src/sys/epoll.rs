@@ -1,14 +1,13 @@
 //! epoll(7), edge-triggered, and `TCP_INFO`.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use super::{check, own};
+use super::{check, stream};
 
 /// A set of descriptors whose readiness the kernel reports, each change once.
 #[derive(Debug)]
-pub(crate) struct Epoll(File);
+pub(crate) struct Epoll(OwnedFd);
 
 /// What became ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,9 +26,7 @@ pub(crate) type Room = [libc::epoll_event; AT_ONCE];
 impl Epoll {
     /// An empty set.
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: epoll_create1 takes no pointer.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        Ok(Self(File::from(own(fd)?)))
+        stream::epoll_create().map(Self)
     }
 
     /// Room for [`Epoll::poll`].
@@ -40,11 +37,7 @@ impl Epoll {
     /// Adds a descriptor; it leaves the set when it is closed.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
-        let (set, fd) = (self.0.as_raw_fd(), fd.as_raw_fd());
-        // SAFETY: EPOLL_CTL_ADD reads one event, which outlives the call.
-        check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &raw mut event) })?;
-        Ok(())
+        stream::epoll_ctl(self.as_fd(), libc::EPOLL_CTL_ADD, fd, (events.cast_unsigned(), token))
     }
 
     /// What became ready since, without waiting.

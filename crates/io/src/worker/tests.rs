@@ -20,6 +20,10 @@ struct Quiet {
 }
 
 impl Device for Quiet {
+    fn name(&self) -> String {
+        "quiet".into()
+    }
+
     fn capabilities(&self) -> Capabilities {
         CAPABILITIES
     }
@@ -166,7 +170,8 @@ fn a_lost_device_ends_the_worker_and_stops_its_siblings() {
     let running = run(None);
     drop(running.other_end);
     let error = running.thread.join().unwrap().1.unwrap_err();
-    assert!(matches!(error, WorkerError::Device(_)), "{error}");
+    assert!(matches!(error, WorkerError::Device { .. }), "{error}");
+    assert!(error.to_string().starts_with("quiet: the device is lost: "), "{error}");
     assert!(running.stop.is_set());
 }
 
