@@ -12,7 +12,7 @@ use whimbrel_tcp::table::{
     ReuseBy, Service, SynEntry,
 };
 use whimbrel_tcp::{CloseReason, Verdict};
-use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader};
+use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::found::{FoundSegment, Opening};
@@ -75,7 +75,8 @@ impl Shard {
         syn: &TcpHeader,
         opening: Opening,
     ) -> FastOpenStep {
-        let Some(option) = syn.options.fast_open.filter(|_| self.tunables.fast_open_server) else {
+        let serves = self.tunables.fast_open_server && self.carries_any_options();
+        let Some(option) = syn.options.fast_open.filter(|_| serves) else {
             return FastOpenStep::Ignore;
         };
         self.fast_opens.forget_resets(&mut self.listeners, self.now);
@@ -206,7 +207,14 @@ impl Shard {
     fn may_open_fast(&self, service: &Service) -> bool {
         let pause = self.tunables.fast_open_pause;
         self.tunables.fast_open_client
+            && self.carries_any_options()
             && !self.fast_open_cache.is_disabled(service, self.now, pause)
+    }
+
+    /// Whether a SYN with all the options that it may have fits the link. Beside the others a cookie does
+    /// not fit the narrowest ones (IPv4's; IPv6's carry 1,280).
+    fn carries_any_options(&self) -> bool {
+        usize::from(self.host.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN
     }
 
     fn open_fast(&mut self, index: u32, service: Service, data: &mut Bytes) {
@@ -303,3 +311,6 @@ impl Shard {
         }
     }
 }
+
+/// Octets of the headers of IPv4 and TCP, without options.
+const HEADERS: usize = 40;

@@ -3,11 +3,13 @@
 use std::time::Duration;
 use std::vec::Vec;
 
+use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::SocketOptions;
 use whimbrel_wire::{IpHeader, Protocol};
 
-use super::hosts::{Hosts, Over, client_addr, config, drain, send, server_addr};
+use super::hosts::{Hosts, Over, client_addr, config, drain, send, server_addr, server_at};
 use super::packets::{exchange, packet};
 use crate::Shard;
 
@@ -51,6 +53,33 @@ fn streams_cross_the_narrowest_links_with_and_without_loss() {
             hosts.server.close(server);
             hosts.assert_no_leaks();
         }
+    }
+}
+
+#[test]
+fn fast_open_exceeds_no_link_however_narrow() {
+    for (mtu, timestamps) in (68..=88).flat_map(|mtu| [(mtu, true), (mtu, false)]) {
+        let rules = Tunables { timestamps, ..Tunables::default() };
+        let mut hosts =
+            Hosts::of(host(client_addr, 1, mtu, &rules), host(server_addr, 2, mtu, &rules));
+        let listener = hosts.listen(Over::V4, 8);
+        assert!(hosts.server.set_fast_open(listener, 8));
+        for text in
+            [&b"asks for a cookie"[..], b"has one, and much to say in the first of segments"]
+        {
+            let mut rest = Bytes::from_static(text);
+            let options = SocketOptions::default();
+            let opened = hosts.client.connect_fast(server_at(Over::V4), None, &options, &mut rest);
+            let client = opened.expect("a free port");
+            hosts.run_until_quiet();
+            let server = hosts.server.accept(listener).expect("a complete connection");
+            send(&mut hosts.client, client, &rest);
+            hosts.run(Duration::from_secs(5));
+            assert_eq!(drain(&mut hosts.server, server).0, text, "{mtu} {timestamps}");
+            hosts.client.close(client);
+            hosts.server.close(server);
+        }
+        hosts.assert_no_leaks();
     }
 }
 
