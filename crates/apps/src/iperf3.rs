@@ -32,6 +32,7 @@ pub use server::{Server, Settings, Statistics};
 mod account;
 mod client;
 mod control;
+mod document;
 mod parameters;
 mod results;
 mod server;

@@ -41,8 +41,8 @@ pub(crate) struct Arguments {
     /// --peer says [default: a server in this process].
     #[arg(value_name = "HOST[:PORT]")]
     target: Option<String>,
-    /// Serve `iperf3 -c` and `whimbrel bulk`, one test after the other, until it is interrupted
-    /// [default wire: that of `serve`].
+    /// Serve `iperf3 -c` and `whimbrel bulk`, one test after the other and all on one shard, until it
+    /// is interrupted [default wire: that of `serve`].
     #[arg(short, long, conflicts_with_all = CLIENTS_OPTIONS)]
     server: bool,
     /// Listen there, with --server [default: port 5201 of every address of the wire].
@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'l', long, value_name = "SIZE", default_value = "128k", value_parser = size::parse)]
     length: u64,
     /// The maximum segment size, bytes.
-    #[arg(short = 'M', long, value_name = "OCTETS", value_parser = quantity::whole::<u16>(88..=32_767))]
+    #[arg(short = 'M', long, value_name = "BYTES", value_parser = quantity::whole::<u16>(88..=32_767))]
     mss: Option<u16>,
     /// The congestion control: reno, or with -w kernel: any that the kernel has.
     #[arg(short = 'C', long, value_name = "NAME")]
@@ -256,6 +256,7 @@ fn be_server(arguments: &Arguments) -> Result<(), Failure> {
             idle: IDLE,
             congestion: if kernel { proc::congestion_control() } else { RENO.into() },
             effort: drive::effort,
+            documents: arguments.output.json.is_some() || arguments.output.json_stream,
         }),
         port: protocol::PORT,
         pace: Pace::default(),
@@ -539,7 +540,7 @@ const CLIENTS_OPTIONS: [&str; 20] = [
 ];
 /// The largest block, bytes: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;
-const JSON_HELP: &str =
-    "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as iperf3 prints it";
+const JSON_HELP: &str = "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as iperf3 prints it. With \
+     --server: one for each test, as iperf3 -s prints it, and at the end one of the server (whimbrel.serve/1)";
 const FAIL_IF_HELP: &str =
     "Exit with code 3 if this is true of the result, as in 'bitrate<900M || retransmits>0'";

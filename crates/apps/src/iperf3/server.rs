@@ -27,6 +27,8 @@ pub struct Settings {
     pub congestion: String,
     /// What processors did for this process so far, if anybody can tell.
     pub effort: Effort,
+    /// Whether its news are for programs: a line with a JSON document of each test.
+    pub documents: bool,
 }
 
 /// What happened so far.
@@ -213,7 +215,7 @@ impl<T: Transport> Server<T> {
             Step::Failed => self.statistics.failed += 1,
         }
         self.count(&test);
-        self.news += &test.account;
+        self.news += &test.news();
         true
     }
 

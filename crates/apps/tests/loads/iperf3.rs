@@ -39,6 +39,7 @@ fn server() -> Server<Shard> {
         idle: 30 * SECOND,
         congestion: "reno".into(),
         effort: || None,
+        documents: false,
     })
 }
 

@@ -98,6 +98,7 @@ impl Job for BulkJob<'_> {
                 idle: super::IDLE,
                 congestion: terms.congestion.clone(),
                 effort: self.plan.bulk.effort,
+                documents: false,
             })));
         }
         let role = match self.plan.bulk.direction {

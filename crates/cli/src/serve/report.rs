@@ -75,10 +75,20 @@ impl ServeReporter {
         }
     }
 
-    /// Tells people something beside all that.
+    /// Tells something beside all that: text for people, or a line with a document each for programs.
     pub(crate) fn tell(&mut self, news: &str) {
-        if self.reporter.form() == Form::Text && !self.reporter.is_quiet() {
-            self.reporter.say(news);
+        let documents = news.lines().filter_map(|line| serde_json::from_str(line).ok());
+        match self.reporter.form() {
+            Form::Text if self.reporter.is_quiet() => {}
+            Form::Text => self.reporter.say(news),
+            Form::Document(_) => {
+                documents.for_each(|it: Value| self.reporter.say(&format!("{it:#}\n")));
+            }
+            Form::Stream => documents.for_each(|it: Value| {
+                let line = serde_json::json!({ "event": "test", "data": it });
+                self.reporter.say(&format!("{line}\n"));
+            }),
+            Form::Csv => {}
         }
     }
 

@@ -83,6 +83,48 @@ fn clients_of_iperf3s_are_served_one_after_the_other() {
 }
 
 #[test]
+fn programs_are_told_of_each_test_that_was_served() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let mut command = net.command(WHIMBREL);
+    let line = "bulk --server --json -w kernel: --listen 127.0.0.1:5301";
+    command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let server = Running::start(&mut command);
+    await_that("the server listens", || net.run("cat /proc/net/tcp").contains(":14B5 "));
+    for options in ["-P 2", "-R", "--bidir"] {
+        net.run(&format!("iperf3 -t 1 -c 127.0.0.1 -p 5301 {options}"));
+    }
+    fail(net.command("iperf3").args(["-u", "-c", "127.0.0.1", "-p", "5301"]));
+    server.signal(Signal::TERM);
+    let ended = server.output();
+    let told = serde_json::Deserializer::from_slice(&ended.stdout).into_iter();
+    let told: Vec<Value> = told.collect::<Result<_, _>>().unwrap();
+    let [up, down, both, refused, server] = told.as_slice() else { panic!("{told:#?}") };
+    let whole = |test: &Value, sum: &str| {
+        let named: u64 = test["intervals"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|interval| {
+                let sum = sum.replace("_sent", "").replace("_received", "");
+                interval[sum]["bytes"].as_u64().unwrap()
+            })
+            .sum();
+        assert_eq!(test["end"][sum]["bytes"], named, "{sum}: {test:#}");
+        assert!(named > 1 << 20, "{sum}: {test:#}");
+    };
+    whole(up, "sum_received");
+    assert_eq!(up["start"]["connected"].as_array().unwrap().len(), 2, "{up:#}");
+    assert_eq!(up["end"]["streams"][1]["receiver"]["sender"], false, "{up:#}");
+    whole(down, "sum_sent");
+    assert_eq!(down["start"]["test_start"]["reverse"], 1, "{down:#}");
+    whole(both, "sum_received");
+    whole(both, "sum_sent_bidir_reverse");
+    assert_eq!(refused["error"], "the test was refused: only TCP is spoken here", "{refused:#}");
+    assert_eq!(server["schema"], "whimbrel.serve/1", "{server:#}");
+    assert_eq!(server["summary"]["requests"], 4, "{server:#}");
+}
+
+#[test]
 fn what_there_is_not_here_gets_iperf3s_own_error() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let serve = server(&net, "");

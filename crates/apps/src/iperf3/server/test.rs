@@ -10,7 +10,7 @@ use whimbrel_wire::{Address, Endpoint};
 use super::Settings;
 use crate::bulk::{self, Bulk, Direction, Peer, Until};
 use crate::iperf3::{
-    Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State, account,
+    Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State, account, document,
 };
 use crate::transport::{ConnectOptions, Transport};
 
@@ -18,8 +18,10 @@ use crate::transport::{ConnectOptions, Transport};
 #[derive(Debug)]
 pub(super) struct Test<T: Transport> {
     pub(super) bulk: Bulk<T>,
-    /// What there is to print of it.
-    pub(super) account: String,
+    /// What there is to print of it, for people.
+    account: String,
+    /// Why it came to nothing, if it did.
+    fault: Option<Fault>,
     control: Control<T::Id>,
     cookie: Cookie,
     settings: Settings,
@@ -78,6 +80,7 @@ impl<T: Transport> Test<T> {
         Self {
             bulk: Bulk::new(plan(None, settings)),
             account: account::accepted(from),
+            fault: None,
             control,
             cookie,
             settings: settings.clone(),
@@ -152,7 +155,18 @@ impl<T: Transport> Test<T> {
     pub(super) fn terminate(mut self, net: &mut T, now: Instant) -> String {
         self.bulk.close_streams(net);
         self.break_off(net, now);
-        self.account
+        self.news()
+    }
+
+    /// What there is to print of it.
+    pub(super) fn news(&self) -> String {
+        if !self.settings.documents {
+            return self.account.clone();
+        }
+        let fault = self.fault.map(|fault| fault.to_string());
+        let congestion = self.congestion();
+        let document = document::of(&self.bulk, self.from, &congestion, fault.as_deref());
+        format!("{document}\n")
     }
 
     /// When nobody waits any longer.
@@ -279,6 +293,7 @@ impl<T: Transport> Test<T> {
         self.break_off(net, now);
         let from = self.from.map_or_else(|| "a client".into(), |from| from.to_string());
         self.account += &format!("iperf3: {from}: {fault}\n");
+        self.fault = Some(fault);
         if matches!(fault, Fault::Declined(_)) { Step::Refused } else { Step::Failed }
     }
 
