@@ -272,7 +272,7 @@ fn check(got: &Bytes, wanted: &Bytes) -> Result<(), Failure> {
     if got == wanted {
         return Ok(());
     }
-    Err(format!("{} octets arrived in one piece, not the {} sent", got.len(), wanted.len()).into())
+    Err(format!("{} bytes arrived in one piece, not the {} sent", got.len(), wanted.len()).into())
 }
 
 /// A host with these addresses that keeps TIME-WAIT for twice this MSL.

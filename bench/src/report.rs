@@ -144,9 +144,9 @@ fn describe(case: Case) -> String {
     match case.kind {
         Kind::Churn => format!("us a connection, {scale} in TIME-WAIT"),
         Kind::Ports => format!("us a port, {scale} % taken"),
-        Kind::TimeWait => format!("octets in TIME-WAIT, of {scale}"),
-        Kind::Syn => format!("octets half-open, of {scale}"),
-        Kind::Idle => format!("octets idle, one end, of {scale}"),
+        Kind::TimeWait => format!("bytes in TIME-WAIT, of {scale}"),
+        Kind::Syn => format!("bytes half-open, of {scale}"),
+        Kind::Idle => format!("bytes idle, one end, of {scale}"),
         Kind::Packet => format!("us a packet alone, {scale} idle"),
         Kind::Burst => format!("us a packet of 256, {scale} idle"),
     }

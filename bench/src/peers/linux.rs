@@ -167,7 +167,7 @@ impl Linux {
                         return Ok(None);
                     }
                 }
-                Ok(count) => return Err(format!("{count} octets that were not sent").into()),
+                Ok(count) => return Err(format!("{count} bytes that were not sent").into()),
             }
         }
     }
@@ -269,7 +269,7 @@ fn write(socket: &OwnedFd, octets: &[u8]) -> Result<(), Failure> {
     if count == octets.len() {
         return Ok(());
     }
-    Err(format!("{count} of {} octets were taken", octets.len()).into())
+    Err(format!("{count} of {} bytes were taken", octets.len()).into())
 }
 
 const SERVICE: u16 = 80;

@@ -349,7 +349,7 @@ fn listener(
 fn send(socket: &mut Socket<'_>, octets: &[u8]) -> Result<(), Failure> {
     match socket.send_slice(octets) {
         Ok(taken) if taken == octets.len() => Ok(()),
-        other => Err(format!("{other:?} of {} octets were taken", octets.len()).into()),
+        other => Err(format!("{other:?} of {} bytes were taken", octets.len()).into()),
     }
 }
 
@@ -368,7 +368,7 @@ fn receive(socket: &mut Socket<'_>, read: &mut usize, wanted: &[u8]) -> Result<u
             *read += count;
             Ok(count as u64)
         }
-        (false, count) => Err(format!("{count} octets arrived that were not sent").into()),
+        (false, count) => Err(format!("{count} bytes arrived that were not sent").into()),
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'b', long, value_name = "filesize:SIZE[,files:N]", value_parser = ring)]
     ring: Option<Rotate>,
     /// Write only the first bytes of each packet.
-    #[arg(short, long, value_name = "OCTETS", value_parser = capture::snap)]
+    #[arg(short, long, value_name = "BYTES", value_parser = capture::snap)]
     snap: Option<usize>,
     /// Print only errors.
     #[arg(long)]

@@ -113,7 +113,7 @@ fn check_address_len(arg: &Arg) -> Result<(), LowerError> {
         // Those of sockaddr_in, sockaddr_in6 and sockaddr_storage.
         arg => match number(only(arg).unwrap_or(arg))? {
             0 | 16 | 28 | 128 => Ok(()),
-            other => Err(unsupported(&format!("an address of {other} octets"))),
+            other => Err(unsupported(&format!("an address of {other} bytes"))),
         },
     }
 }

@@ -31,6 +31,6 @@ fn each_interval_has_what_was_counted_in_it() {
     // app, rwnd, cwnd, sndbuf
     assert_eq!(shares[0], [0, 40, 60, 0]);
     assert_eq!(shares[1], [50, 20, 10, 20], "the rest is the application's");
-    assert_eq!(shares[2], [80, 0, 20, 0], "it gave nothing while octets were under way");
+    assert_eq!(shares[2], [80, 0, 20, 0], "it gave nothing while bytes were under way");
     assert_eq!(times(series.shares()), [130, 20, 30, 20], "what is omitted is left out");
 }

@@ -66,7 +66,7 @@ fn ask(site: &mut FileRoot, stream: &str) -> String {
             },
             Step::Shutdown => {}
             Step::Close => return String::from_utf8_lossy(&answer).into_owned(),
-            Step::Abort => panic!("reset after {} octets", answer.len()),
+            Step::Abort => panic!("reset after {} bytes", answer.len()),
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
             OptionValue::Info(_) => false,
         };
         if !fits {
-            return Err(unsupported(&format!("a value of {len} octets for {}", option.name())));
+            return Err(unsupported(&format!("a value of {len} bytes for {}", option.name())));
         }
     }
     Ok(Call::SetSockOpt { fd: host_fd(fd, names)?, option, value })

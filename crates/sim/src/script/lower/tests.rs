@@ -79,7 +79,7 @@ fn addresses_that_are_not_written_are_the_scripts_own() {
     let two = "::2".parse::<core::net::IpAddr>().unwrap().into();
     assert_eq!(made(v6), Call::Connect { fd: 13, to: Endpoint::new(two, Names::PORT) });
     assert!(refused("bind(3, NULL, 0) = 0").contains("an address at NULL"));
-    assert!(refused("bind(3, ..., 3) = 0").contains("an address of 3 octets"));
+    assert!(refused("bind(3, ..., 3) = 0").contains("an address of 3 bytes"));
     assert!(refused("bind(3, {sin_zero=0}, ...) = 0").contains("the field sin_zero"));
     assert!(refused("bind(3, {sin_addr=inet_addr(\"x\")}, ...) = 0").contains("x is no address"));
     assert!(refused("bind(3, {sin_port=htons(65536)}, ...) = 0").contains("65536 is no port"));
@@ -157,9 +157,9 @@ fn every_way_to_write_has_its_octets() {
 fn what_a_host_could_not_be_asked_is_unsupported() {
     for (call, what) in [
         ("write(4, NULL, 9) = -1 EFAULT", "a buffer at NULL is not supported"),
-        ("write(4, \"ab\", 3) = 3", "more octets than the text has"),
-        ("read(4, ..., -1) = -1", "a buffer of -1 octets"),
-        ("write(4, ..., 999999999999) = -1", "a buffer of 999999999999 octets"),
+        ("write(4, \"ab\", 3) = 3", "more bytes than the text has"),
+        ("read(4, ..., -1) = -1", "a buffer of -1 bytes"),
+        ("write(4, ..., 999999999999) = -1", "a buffer of 999999999999 bytes"),
         ("readv(4, [{..., 1}], 2) = 1", "2 of 1 buffers"),
         ("send(4, ..., 1, MSG_EOF) = 1", "the name MSG_EOF is not supported"),
         ("ioctl(4, FIONSPACE, [1]) = 0", "ioctl FIONSPACE is not supported"),
@@ -171,7 +171,7 @@ fn what_a_host_could_not_be_asked_is_unsupported() {
             "the option TCP_KEEPINIT of level 6",
         ),
         ("setsockopt(4, SOL_SOCKET, TCP_NODELAY, [1], 4) = 0", "the option TCP_NODELAY of level 1"),
-        ("setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 1) = 0", "a value of 1 octets for TCP_NODELAY"),
+        ("setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 1) = 0", "a value of 1 bytes for TCP_NODELAY"),
         ("setsockopt(4, SOL_TCP, TCP_NODELAY, NULL, 4) = 0", "a value at NULL"),
         ("poll([{fd=4, events=POLLIN}], 2, 0) = 0", "poll of another number"),
         ("close(f(3)) = 0", "f() is not supported"),

@@ -100,7 +100,7 @@ fn rooms(list: &Arg, count: Option<&Arg>) -> Result<Vec<usize>, LowerError> {
 fn pieces(list: &Arg, count: Option<&Arg>) -> Result<Vec<Vec<u8>>, LowerError> {
     let pieces = each_piece(list, count, octets)?;
     match pieces.iter().map(Vec::len).sum::<usize>() {
-        sum if sum > LARGEST => Err(unsupported(&format!("a message of {sum} octets"))),
+        sum if sum > LARGEST => Err(unsupported(&format!("a message of {sum} bytes"))),
         _ => Ok(pieces),
     }
 }
@@ -145,7 +145,7 @@ fn octets(buffer: &Arg, len: &Arg) -> Result<Vec<u8>, LowerError> {
             .as_bytes()
             .get(..size)
             .map(<[u8]>::to_vec)
-            .ok_or_else(|| unsupported("more octets than the text has")),
+            .ok_or_else(|| unsupported("more bytes than the text has")),
         other => Err(unsupported(&format!("a buffer at {}", describe(other)))),
     }
 }
@@ -153,7 +153,7 @@ fn octets(buffer: &Arg, len: &Arg) -> Result<Vec<u8>, LowerError> {
 fn size(len: &Arg) -> Result<usize, LowerError> {
     let len = number(len)?;
     let size = usize::try_from(len).ok().filter(|size| *size <= LARGEST);
-    size.ok_or_else(|| unsupported(&format!("a buffer of {len} octets")))
+    size.ok_or_else(|| unsupported(&format!("a buffer of {len} bytes")))
 }
 
 const MESSAGE: &[&str] = &["msg_name", "msg_namelen", "msg_iov", "msg_iovlen", "msg_flags"];

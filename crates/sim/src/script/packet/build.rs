@@ -27,10 +27,10 @@ pub fn segment(
     };
     let list = live_options(list, flow, setup);
     if packet.len > MAX_TEXT {
-        return Err(format!("{} octets of text are more than a packet holds", packet.len));
+        return Err(format!("{} bytes of text are more than a packet holds", packet.len));
     }
     if options::encode(&list).len() > options::MAX_LEN {
-        return Err(format!("options take more than {} octets", options::MAX_LEN));
+        return Err(format!("options take more than {} bytes", options::MAX_LEN));
     }
     Ok(Segment {
         src: flow.live.remote,

@@ -63,7 +63,7 @@ pub fn judge(
     let protocol = if is_v4 { Protocol::ICMP } else { Protocol::ICMPV6 };
     let name = |(icmp_type, code): Kind| format!("ICMP type {icmp_type} code {code}");
     let [icmp_type, code, _, _, a, b, c, d, quoted @ ..] = payload else {
-        return Err((name(wanted), format!("{} octets of ICMP", payload.len())));
+        return Err((name(wanted), format!("{} bytes of ICMP", payload.len())));
     };
     if ip.protocol != protocol {
         return Err((name(wanted), format!("protocol {}", ip.protocol.0)));

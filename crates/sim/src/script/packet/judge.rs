@@ -353,7 +353,7 @@ fn length(written: &TcpPacket, came: &Segment) -> Field {
     if written.len == came.len() {
         return Ok(None);
     }
-    let octets = |len: u32| format!("{len} octets");
+    let octets = |len: u32| format!("{len} bytes");
     Err(mismatch("length", octets(written.len), octets(came.len())))
 }
 

@@ -61,7 +61,7 @@ pub(super) fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Quoted, ParseError>
     };
     let (seq, len) = parts::read_seq(cursor)?;
     let first = match cursor.eat_word("first") {
-        true => Some(cursor.number("the octets that are quoted of the segment")?),
+        true => Some(cursor.number("the bytes that are quoted of the segment")?),
         false => None,
     };
     cursor.expect("]", "] behind the quoted segment")?;

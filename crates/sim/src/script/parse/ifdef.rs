@@ -114,7 +114,7 @@ fn define(line: &str, number: u32, defines: &mut Defines) -> Result<(), ParseErr
         let value;
         (value, rest) = behind.strip_prefix('=').map_or((name, behind), split_value);
         if value.len() > LONGEST_VALUE {
-            return Err(error(number, "a value of 256 octets at most", "a longer one"));
+            return Err(error(number, "a value of 256 bytes at most", "a longer one"));
         }
         defines.define(name, value);
         rest = rest.trim_start();

@@ -109,7 +109,7 @@ fn read_hex(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, ParseError> {
         .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
         .collect();
     octets.filter(|octets| octets.len() <= LONGEST_OPTION).ok_or_else(|| {
-        at.error("octets in pairs of hexadecimal digits, as many as an option can have")
+        at.error("bytes in pairs of hexadecimal digits, as many as an option can have")
     })
 }
 

@@ -156,7 +156,7 @@ fn names_that_are_defined_are_replaced_outside_of_quotations() {
 fn definitions_are_checked() {
     assert!(refuse("-D =3").contains("-D NAME=VALUE"));
     assert!(refuse("-D A=3 4").contains("the end of the line"));
-    assert!(refuse(&format!("-D A={}", "x".repeat(257))).contains("256 octets"));
+    assert!(refuse(&format!("-D A={}", "x".repeat(257))).contains("256 bytes"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn chunks_of_a_byte_are_written_together() {
     let mut sent: Vec<u8> = (0..PIECE - 1).map(|at| at as u8).collect();
     sent.extend([7, 8, 9]);
     sent.resize(sent.len() + 3 * PIECE, 1);
-    assert!(written == sent, "{} octets of {}", written.len(), sent.len());
+    assert!(written == sent, "{} bytes of {}", written.len(), sent.len());
 }
 
 #[test]

@@ -52,11 +52,11 @@ fn what_no_packet_holds_is_refused() {
         segment(packet, IpMarks::default(), &flow(), &setup, 0).unwrap_err()
     };
     let long = written(TcpFlags::ACK, Seq::Any, &[const { TcpOption::Nop }; 41]);
-    assert_eq!(refused(&long), "options take more than 40 octets");
+    assert_eq!(refused(&long), "options take more than 40 bytes");
     let open = TcpPacket { options: OptionList::Any, ..long.clone() };
     assert_eq!(refused(&open), "options of a packet that is sent cannot be left open");
     let huge = TcpPacket { len: 65_500, options: OptionList::These([].to_vec()), ..long };
-    assert_eq!(refused(&huge), "65500 octets of text are more than a packet holds");
+    assert_eq!(refused(&huge), "65500 bytes of text are more than a packet holds");
 }
 
 #[test]

@@ -22,8 +22,8 @@ fn length() {
     fails(
         &accepted("+.1 < P. 1:11(10) ack 1 win 9\n+.04 > . 1:11(10) ack 11\n"),
         9,
-        "length 10 octets",
-        "0 octets",
+        "length 10 bytes",
+        "0 bytes",
     );
 }
 
