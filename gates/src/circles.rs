@@ -79,7 +79,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("whimbrel-apps", "http::response", "http::site"),
     ("whimbrel-io", "packet", "steering"),
     ("whimbrel-io", "steering", "packet"),
-    ("whimbrel-cli", "load::screen::panels", "load::screen::draw"),
 ];
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod file;
 mod html;
 mod ink;
 mod keys;
+mod lines;
 mod painter;
 mod panels;
 mod rates;

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::ink::Ink;
+use super::lines::{both, cut_bottom, cut_right, cut_top, put, row, width};
 use super::panels;
 use super::view::{Connections, LoadActivity, Message, Progress, View};
 use crate::quantity::{show, thousands};
@@ -187,88 +188,9 @@ fn show_short(time: Duration) -> String {
     format!("{:.1}s", time.as_secs_f64())
 }
 
-/// One line at the left, the other at the right if there is room for both.
-pub(super) fn both(area: Rect, buffer: &mut Buffer, left: &Line<'_>, right: &Line<'_>) {
-    let room = usize::from(area.width);
-    // What stands at the right is short and says how it goes: the left one gives way.
-    let taken = if right.width() + left.width().min(LEAST) <= room { right.width() } else { 0 };
-    put(Rect { width: (room - taken) as u16, ..area }, buffer, left);
-    if taken > 0 {
-        let x = area.right() - taken as u16;
-        put(Rect { x, width: taken as u16, ..area }, buffer, right);
-    }
-}
-
-/// One line, as far as there is room: beyond stands an ellipsis, and never a part of a figure.
-pub(super) fn put(area: Rect, buffer: &mut Buffer, line: &Line<'_>) {
-    if area.height == 0 || area.width == 0 {
-        return;
-    }
-    let kept = kept(line, usize::from(area.width));
-    buffer.set_line(area.x, area.y, line, kept.map_or(area.width, |kept| kept as u16));
-    if let Some(kept) = kept
-        && let Some(behind) = buffer.cell_mut((area.x + kept as u16, area.y))
-    {
-        behind.set_symbol("…");
-    }
-}
-
-/// How many columns of a line stand before its ellipsis, if it needs one to fit into `room`.
-fn kept(line: &Line<'_>, room: usize) -> Option<usize> {
-    if line.width() <= room {
-        return None;
-    }
-    let (mut columns, mut figure) = (0, None);
-    for letter in line.to_string().chars() {
-        let wide = width(letter.encode_utf8(&mut [0; 4]));
-        if columns + wide >= room {
-            break;
-        }
-        if letter.is_ascii_digit() {
-            figure = figure.or(Some(columns));
-        } else if !letter.is_alphanumeric() && !".,".contains(letter) {
-            figure = None;
-        }
-        columns += wide;
-    }
-    // What ends there may go on.
-    Some(figure.unwrap_or(columns))
-}
-
-/// The line numbered `place`, empty beyond the last.
-pub(super) fn row(area: Rect, place: u16) -> Rect {
-    if place >= area.height {
-        return Rect { height: 0, ..area };
-    }
-    Rect { y: area.y + place, height: 1, ..area }
-}
-
-/// The upper `height` lines, and the rest.
-pub(super) fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
-    let height = height.min(area.height);
-    let rest = Rect { y: area.y + height, height: area.height - height, ..area };
-    (Rect { height, ..area }, rest)
-}
-
-fn cut_bottom(area: Rect, height: u16) -> (Rect, Rect) {
-    cut_top(area, area.height.saturating_sub(height))
-}
-
-fn cut_right(area: Rect, width: u16) -> (Rect, Rect) {
-    let left = area.width.saturating_sub(width);
-    let rest = Rect { x: area.x + left, width: area.width - left, ..area };
-    (Rect { width: left, ..area }, rest)
-}
-
-fn width(text: &str) -> usize {
-    Span::raw(text).width()
-}
-
 /// With less room than this there are no panels.
 const NARROW: u16 = 64;
 const LOW: u16 = 21;
-/// What the left one of two texts keeps at least.
-const LEAST: usize = 12;
 
 #[cfg(test)]
 mod tests;

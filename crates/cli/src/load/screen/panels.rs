@@ -9,8 +9,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Sparkline, Widget};
 
-use super::draw::{both, cut_top, put, row};
 use super::ink::Ink;
+use super::lines::{both, cut_top, put, row};
 use super::view::{Ports, States, View};
 use crate::load::summary::growing_bars;
 use crate::quantity::{show, thousands};
