@@ -74,9 +74,9 @@ impl Default for LinkConfig {
 pub struct Probability(u32);
 
 impl Probability {
-    /// Never.
+    /// The probability of what never happens.
     pub const ZERO: Self = Self(0);
-    /// Always.
+    /// The probability of what always happens.
     pub const ONE: Self = Self(Self::SCALE);
     pub(crate) const SCALE: u32 = 1_000_000;
 
@@ -90,7 +90,7 @@ impl Probability {
         Self::from_millionths(percent.saturating_mul(10_000))
     }
 
-    /// In millionths.
+    /// The probability in millionths, 0 to 1,000,000.
     pub const fn millionths(self) -> u32 {
         self.0
     }
@@ -183,17 +183,17 @@ pub enum ConfigError {
     /// A key that is none.
     #[error("key {0:?} is unknown; a link has the keys {KEYS}, as in {EXAMPLE}")]
     UnknownKey(String),
-    /// A key twice.
+    /// A key was given twice.
     #[error("{0} is given twice: give it once")]
     Repeated(&'static str),
     /// A value out of its key's range.
     #[error("{key}={value}: give {range}, as in {key}={example}")]
     BadValue {
-        /// The key.
+        /// The key whose value it is.
         key: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What is allowed.
+        /// The values that are allowed, in words.
         range: &'static str,
         /// A value that is.
         example: &'static str,
@@ -201,9 +201,9 @@ pub enum ConfigError {
     /// What waits for a line waits only where a line has a rate.
     #[error("{key}={value}: without rate= no frame ever waits: give a rate, too, as in rate=45M")]
     NeedsRate {
-        /// The key.
+        /// The key whose value it is.
         key: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
     },
     /// A queue that is shorter than one frame.

@@ -8,13 +8,13 @@ use crate::{Fate, Loss};
 pub struct LinkCounters {
     /// Frames handed to the link.
     pub sent: u64,
-    /// Octets of those.
+    /// Octets of the frames that were sent.
     pub sent_octets: u64,
     /// Frames that left it at the far end, duplicates included.
     pub delivered: u64,
     /// Lost because the queue was full.
     pub lost_queue: u64,
-    /// Lost by chance.
+    /// Frames that were lost by chance.
     pub lost_random: u64,
     /// Lost in a burst.
     pub lost_burst: u64,

@@ -11,7 +11,7 @@ pub struct Fate {
     pub marked: bool,
     /// One bit of it was flipped.
     pub corrupted: bool,
-    /// It arrives twice.
+    /// The frame arrives a second time.
     pub duplicated: bool,
     /// It was held back, so that later frames may overtake it.
     pub reordered: bool,

@@ -48,7 +48,7 @@ pub struct Link {
 /// Whether a link carries anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkState {
-    /// It does.
+    /// The link carries frames.
     Up,
     /// What is on it is lost, and so is what is pushed.
     Down,
@@ -184,7 +184,7 @@ impl Link {
         Ok(sent)
     }
 
-    /// The line itself.
+    /// What the line does to a frame behind the queue.
     fn send(&mut self, sent: Instant, frame: Bytes) -> Fate {
         if self.draw(self.config.loss) {
             return Fate::lost(Loss::Random);

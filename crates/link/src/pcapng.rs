@@ -33,9 +33,9 @@ pub enum LinkType {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Direction {
-    /// It came in.
+    /// The packet came in by the interface.
     In = 1,
-    /// It went out.
+    /// The packet went out by the interface.
     Out = 2,
 }
 
@@ -44,7 +44,7 @@ pub enum Direction {
 pub struct PacketNote<'a> {
     /// Where it was seen.
     pub interface: InterfaceId,
-    /// When.
+    /// When the packet was seen.
     pub at: Instant,
     /// Which way it went.
     pub direction: Direction,

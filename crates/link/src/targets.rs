@@ -15,7 +15,7 @@ use crate::config::TargetedDrop;
 #[derive(Debug)]
 pub(crate) struct Targets {
     drops: Vec<TargetedDrop>,
-    /// The link's, octets.
+    /// The MTU of the link, in octets.
     mtu: u16,
     streams: BTreeMap<[Endpoint; 2], Stream>,
 }

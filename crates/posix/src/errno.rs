@@ -10,12 +10,12 @@ macro_rules! errnos {
             /// Every one, by number.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Its name.
+            /// The name of the error as in C.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// What `strerror` says.
+            /// The text that `strerror` gives for it.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }

@@ -9,7 +9,7 @@ macro_rules! flag_set {
 
         impl $type {
             $($(#[$flag_doc])* pub const $flag: Self = Self($bits);)*
-            /// None of them.
+            /// No flag is set.
             pub const NONE: Self = Self(0);
             /// Every name with its flag.
             pub const NAMES: &'static [(&'static str, Self)] =
@@ -35,7 +35,7 @@ macro_rules! flag_set {
                 Self(self.0 & flags.0)
             }
 
-            /// These without `flags`.
+            /// These flags, without those in `flags`.
             pub const fn without(self, flags: Self) -> Self {
                 Self(self.0 & !flags.0)
             }
@@ -97,7 +97,7 @@ macro_rules! c_enum {
                 match self { $(Self::$one => $number,)* }
             }
 
-            /// The C name.
+            /// The name as it is in C.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$one => $name,)* }
             }

@@ -36,7 +36,7 @@ macro_rules! options {
                 match self { $($(Self::$option => $number,)*)* }
             }
 
-            /// The C name.
+            /// The name as it is in C.
             pub const fn name(self) -> &'static str {
                 match self { $($(Self::$option => $name,)*)* }
             }
@@ -136,7 +136,7 @@ pub enum OptionValue {
     Int(i32),
     /// `struct linger`.
     Linger(Linger),
-    /// A name.
+    /// A name, such as a congestion control's.
     Text(String),
     /// Octets that mean something to the option alone.
     Octets(Vec<u8>),

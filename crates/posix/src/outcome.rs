@@ -8,7 +8,7 @@ use crate::{Errno, Fd};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Outcome<T> {
-    /// It is over.
+    /// The call is over, with this result.
     Done(Result<T, Errno>),
     /// It blocks. To be called again with the same arguments once the wait may be over
     /// ([`Sockets::may_go_on`](crate::Sockets::may_go_on)); what it did so far is in them.
@@ -20,11 +20,11 @@ pub enum Outcome<T> {
 pub enum Wait {
     /// `recv`: something to read, or the end of it.
     Readable(Fd),
-    /// `send`: room.
+    /// `send`: there is room in the send buffer.
     Writable(Fd),
     /// `connect`, or a transfer before it came through: established, or failed.
     Connected(Fd),
-    /// `accept`: a connection.
+    /// `accept`: a connection that is complete.
     Accepted(Fd),
     /// `close` with `SO_LINGER`: all acknowledged, our FIN included, or this time.
     Lingering(Fd, Instant),

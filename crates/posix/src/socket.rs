@@ -26,7 +26,7 @@ pub(crate) struct Socket {
     pub(crate) phase: Phase,
 }
 
-/// Whether calls wait.
+/// Whether calls on the socket wait (`O_NONBLOCK`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Blocking {
     Yes,

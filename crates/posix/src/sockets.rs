@@ -74,7 +74,7 @@ impl Sockets {
         }
     }
 
-    /// The host beneath.
+    /// The host that the sockets are over.
     pub const fn shard(&self) -> &Shard {
         &self.shard
     }

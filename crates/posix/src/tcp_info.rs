@@ -164,7 +164,7 @@ impl TcpInfo {
         Self { tcpi_state: u32::from(state::CLOSE), ..Self::default() }
     }
 
-    /// Of a listener.
+    /// What a listener answers to `TCP_INFO`.
     pub(crate) fn of_listener(listener: &Listener) -> Self {
         Self {
             tcpi_state: u32::from(state::LISTEN),
@@ -173,7 +173,7 @@ impl TcpInfo {
         }
     }
 
-    /// Of a connection.
+    /// What a connection answers to `TCP_INFO`.
     pub(crate) fn of(snapshot: &Snapshot, around: &Surroundings) -> Self {
         let mss = u32::from(snapshot.mss).max(1);
         let (snd_scale, rcv_scale) =

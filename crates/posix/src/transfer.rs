@@ -14,7 +14,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// All of `octets`.
+    /// A call that is to send all of `octets`.
     pub const fn new(octets: Bytes) -> Self {
         Self { rest: octets, sent: 0, opened: false }
     }
@@ -29,7 +29,7 @@ impl Outgoing {
         self.sent
     }
 
-    /// What is left.
+    /// The octets that are still to be sent.
     pub const fn rest(&self) -> &Bytes {
         &self.rest
     }
@@ -81,8 +81,8 @@ impl Incoming {
 /// What is wanted of what is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keep {
-    /// The octets.
+    /// The octets themselves are wanted.
     Octets,
-    /// Their number.
+    /// Only the number of octets is wanted.
     Count,
 }

@@ -32,12 +32,12 @@ pub enum Fault {
     /// A block that nobody writes.
     #[error("a block of {0} bytes; 16777216 are the most that are read")]
     Block(u32),
-    /// Two lengths.
+    /// A block says two different lengths of itself.
     #[error("its length is {first} at its beginning and {last} at its end")]
     Lengths {
-        /// The first.
+        /// The length at the block's beginning.
         first: u32,
-        /// The second.
+        /// The length at the block's end.
         last: u32,
     },
     /// A block that is too short for what it must hold.

@@ -3,9 +3,9 @@
 /// Which octet of a number comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// The least.
+    /// The least significant octet comes first.
     Little,
-    /// The greatest.
+    /// The most significant octet comes first.
     Big,
 }
 

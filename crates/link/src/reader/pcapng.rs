@@ -10,7 +10,7 @@ use crate::pcapng::{Direction, LinkType};
 /// What the blocks so far said.
 #[derive(Default, Debug)]
 pub(super) struct Reader {
-    /// Of this section.
+    /// The byte order of this section, once it is known.
     order: Option<Order>,
     interfaces: Vec<Interface>,
     link_type: Option<LinkType>,

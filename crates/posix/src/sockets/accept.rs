@@ -10,9 +10,9 @@ use crate::{Errno, Fd, Outcome, SocketFlags, Wait};
 /// A connection that was accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accepted {
-    /// Its descriptor.
+    /// The descriptor of the new socket.
     pub fd: Fd,
-    /// Its peer.
+    /// The address and port of the peer.
     pub peer: Endpoint,
 }
 

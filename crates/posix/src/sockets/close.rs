@@ -13,11 +13,11 @@ use crate::{Errno, Fd, Linger, Outcome, Wait};
 c_enum! {
     /// Which directions `shutdown` ends.
     Shut {
-        /// Reading.
+        /// No more is to be read.
         Read = 0, "SHUT_RD";
         /// Writing: FIN follows what was written.
         Write = 1, "SHUT_WR";
-        /// Both.
+        /// Neither direction is used any more.
         Both = 2, "SHUT_RDWR";
     }
 }

@@ -14,7 +14,7 @@ use super::bind::check_family;
 use crate::socket::{Blocking, FastOpenKeyPair, Phase, Socket};
 use crate::{Errno, Fd, MsgFlags, Outcome, Outgoing, SocketOption};
 
-/// What `connect` did.
+/// Whether `connect` put the SYN off until text is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Deferral {
     /// Nothing yet: the SYN waits for text.

@@ -36,7 +36,7 @@ c_enum! {
 /// `struct epoll_event`, as `epoll_wait` fills it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EpollReport {
-    /// What is so.
+    /// The events that are the case.
     pub events: EpollEvents,
     /// What was given with it.
     pub data: u64,

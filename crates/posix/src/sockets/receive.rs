@@ -143,7 +143,7 @@ enum Stopped {
 /// What follows the last octet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
-    /// More may come.
+    /// More text may come.
     More,
     /// The end of the stream.
     End,
