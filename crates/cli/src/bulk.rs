@@ -36,7 +36,7 @@ mod target;
 pub(crate) struct Arguments {
     /// Send to the other side, or receive from it.
     #[arg(value_enum, value_name = "send|recv", required_unless_present = "server")]
-    way: Option<Way>,
+    way: Option<BulkDirection>,
     /// The other side, as in 10.9.0.1 or 10.9.0.1:5201: `iperf3 -s`, `whimbrel bulk --server`, or what
     /// --peer says [default: a server in this process].
     #[arg(value_name = "HOST[:PORT]")]
@@ -130,7 +130,7 @@ enum WindowScaling {
 
 /// Which way bytes go.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum BulkDirection {
     /// To the other side.
     Send,
     /// From the other side.
@@ -383,7 +383,7 @@ impl BulkPlan {
         let work = Work { parts: arguments.parallel.into(), option: "--parallel" };
         let setup =
             arguments.setup.setup(arguments.target.as_deref(), &arguments.shorthands(), work)?;
-        let sends = (arguments.way == Some(Way::Send)) != arguments.reverse;
+        let sends = (arguments.way == Some(BulkDirection::Send)) != arguments.reverse;
         let direction = match (arguments.bidir, sends) {
             (true, _) => Direction::Both,
             (false, true) => Direction::Send,

@@ -31,7 +31,7 @@ use whimbrel_wire::{EthernetHeader, MacAddress};
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::entropy;
 use crate::sys::packet::{InterfaceState, PacketOption, PacketSocket, Ring};
-use crate::sys::ring::{RingShape, Slot};
+use crate::sys::ring::{RingShape, RingSlot};
 use crate::tun::Offload;
 use crate::tun::vnet::{self, VnetHeader};
 
@@ -279,7 +279,7 @@ impl AsFd for PacketWire {
 }
 
 /// A frame that fitted into its slot, with its offload header.
-fn in_slot<'a>(slot: &Slot<'a>) -> Option<(&'a [u8; VnetHeader::LEN], &'a [u8])> {
+fn in_slot<'a>(slot: &RingSlot<'a>) -> Option<(&'a [u8; VnetHeader::LEN], &'a [u8])> {
     let head = slot.head.last_chunk()?;
     (slot.frame.len() == slot.len).then_some((head, slot.frame))
 }

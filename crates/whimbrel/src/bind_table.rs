@@ -37,12 +37,12 @@ struct Holder {
     id: u64,
     addr: Address,
     share: Share,
-    life: Life,
+    state: HolderState,
 }
 
 /// What is done with an end.
 #[derive(Debug)]
-enum Life {
+enum HolderState {
     BindTable,
     Listening(Weak<ShardedListener>),
 }
@@ -100,7 +100,7 @@ impl BindTable {
         };
         let at = Endpoint::new(at.addr, port);
         let id = table.next;
-        let holder = Holder { id, addr: at.addr, share, life: Life::BindTable };
+        let holder = Holder { id, addr: at.addr, share, state: HolderState::BindTable };
         let others = table.ports.entry(port).or_default();
         if others.iter().any(|other| excludes(other, &holder)) {
             return Err(fault::in_use(at));
@@ -163,21 +163,21 @@ impl ReservedAddr {
             if !overlap(&other.addr, &self.at.addr) {
                 continue;
             }
-            let is_bound = matches!(other.life, Life::BindTable);
+            let is_bound = matches!(other.state, HolderState::BindTable);
             if is_bound && share.address && other.share.address {
                 continue;
             }
             if !(share.port && other.share.port && other.addr == self.at.addr) {
                 return Err(fault::in_use(self.at));
             }
-            if let Life::Listening(theirs) = &other.life {
+            if let HolderState::Listening(theirs) = &other.state {
                 // Who lets go at this moment has the end still.
                 listener = Some(theirs.upgrade().ok_or_else(|| fault::in_use(self.at))?);
             }
         }
         let listener = listener.unwrap_or_else(open);
         if let Some(own) = holders.iter_mut().find(is_own) {
-            own.life = Life::Listening(Arc::downgrade(&listener));
+            own.state = HolderState::Listening(Arc::downgrade(&listener));
         }
         Ok(listener)
     }
@@ -196,7 +196,7 @@ impl Drop for ReservedAddr {
 }
 
 fn excludes(one: &Holder, other: &Holder) -> bool {
-    let listens = |holder: &Holder| matches!(holder.life, Life::Listening(_));
+    let listens = |holder: &Holder| matches!(holder.state, HolderState::Listening(_));
     let by_address = one.share.address && other.share.address && !listens(one) && !listens(other);
     let shared = by_address || one.share.port && other.share.port;
     overlap(&one.addr, &other.addr) && !shared

@@ -42,7 +42,7 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
     /// Whoever speaks HTTP/1.1.
     plain: HttpServer<Common<S>, T>,
     /// By [`Transport::place`].
-    slots: Vec<Option<Slot<S, T::Id>>>,
+    slots: Vec<Option<H2Connection<S, T::Id>>>,
     /// Of connections whose future is to be polled.
     ready: Arc<ReadyQueue>,
     idle: IdleList,
@@ -52,7 +52,7 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
 }
 
 /// A connection that does not speak HTTP/1.1, as far as is known.
-enum Slot<S: Site + 'static, I> {
+enum H2Connection<S: Site + 'static, I> {
     /// Its first octets leave open what it speaks.
     New { id: I, octets: BytesMut },
     /// It speaks HTTP/2.
@@ -136,7 +136,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                 self.slots.resize_with(place as usize + 1, || None);
             }
             if let Some(entry) = self.slots.get_mut(place as usize) {
-                *entry = Some(Slot::New { id, octets: BytesMut::new() });
+                *entry = Some(H2Connection::New { id, octets: BytesMut::new() });
             }
             self.statistics.accepted += 1;
             self.statistics.open += 1;
@@ -150,7 +150,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
 
     /// Reads the first octets of a connection, until they say what it speaks.
     fn meet(&mut self, net: &mut T, place: u32, now: Instant) {
-        let Some(Some(Slot::New { id, octets })) = self.slots.get_mut(place as usize) else {
+        let Some(Some(H2Connection::New { id, octets })) = self.slots.get_mut(place as usize)
+        else {
             return;
         };
         let id = *id;
@@ -177,7 +178,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         }
         self.statistics.received += octets.len() as u64;
         let speaker = self.open(id, place, octets, net.remote(id));
-        self.slots[place as usize] = Some(Slot::Known(Box::new(speaker)));
+        self.slots[place as usize] = Some(H2Connection::Known(Box::new(speaker)));
         self.drive(net, place, now);
     }
 
@@ -209,8 +210,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     fn drive(&mut self, net: &mut T, place: u32, now: Instant) {
         for _ in 0..STEPS {
             let slot = match self.slots.get_mut(place as usize) {
-                Some(Some(Slot::Known(slot))) => slot,
-                Some(Some(Slot::New { .. })) => return self.meet(net, place, now),
+                Some(Some(H2Connection::Known(slot))) => slot,
+                Some(Some(H2Connection::New { .. })) => return self.meet(net, place, now),
                 _ => return,
             };
             let before = (self.statistics.received, self.statistics.sent);
@@ -276,7 +277,9 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                 return;
             }
             let thinks = match self.slots.get(place as usize) {
-                Some(Some(Slot::Known(slot))) => !slot.tasks.is_empty() && slot.pending.is_empty(),
+                Some(Some(H2Connection::Known(slot))) => {
+                    !slot.tasks.is_empty() && slot.pending.is_empty()
+                }
                 _ => false,
             };
             if thinks && self.shared.is_thinking() {
@@ -296,7 +299,7 @@ enum Step {
     Over(Parting),
 }
 
-impl<S: Site + 'static, I: Copy> Slot<S, I> {
+impl<S: Site + 'static, I: Copy> H2Connection<S, I> {
     fn id(&self) -> I {
         match self {
             Self::New { id, .. } => *id,

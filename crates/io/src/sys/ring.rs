@@ -66,7 +66,7 @@ pub(crate) struct Ring<M> {
 
 /// A frame in its slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot<'a> {
+pub(crate) struct RingSlot<'a> {
     /// `TP_STATUS_*`.
     pub(crate) status: u32,
     /// The frame's octets, of which those that did not fit are missing.
@@ -84,7 +84,7 @@ impl<M: RingMemory> Ring<M> {
     }
 
     /// The frame in the slot `ahead` slots behind the next, if the kernel has filled it.
-    pub(crate) fn waiting(&self, ahead: usize) -> Option<Slot<'_>> {
+    pub(crate) fn waiting(&self, ahead: usize) -> Option<RingSlot<'_>> {
         let shape = self.memory.shape();
         if ahead >= shape.slots {
             return None;
@@ -97,7 +97,7 @@ impl<M: RingMemory> Ring<M> {
         // `release`, which takes the ring exclusively and so ends this borrow.
         let octets = unsafe { slice::from_raw_parts(self.place(ahead).as_ptr(), shape.slot) };
         let (len, head, frame) = frame_in(octets)?;
-        Some(Slot { status, len, head, frame })
+        Some(RingSlot { status, len, head, frame })
     }
 
     /// Gives the next `count` slots back to the kernel, as far as they are the user's.
