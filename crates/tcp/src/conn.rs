@@ -304,7 +304,7 @@ impl Connection {
     }
 
     /// cwnd, octets.
-    pub const fn cwnd(&self) -> u32 {
+    pub fn cwnd(&self) -> u32 {
         self.sender.cwnd()
     }
 

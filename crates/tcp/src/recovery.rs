@@ -3,7 +3,7 @@
 
 use whimbrel_wire::SeqNum;
 
-use crate::cc::NewReno;
+use crate::cc::{CongestionControl, Loss, Phase, Timeout, TimeoutKind};
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, Debug)]
@@ -16,17 +16,10 @@ pub struct Recovery {
     recover: SeqNum,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    Open,
-    FastRecovery,
-    AfterTimeout,
-}
-
 /// What a duplicate or partial acknowledgment calls for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryAction {
-    /// Nothing.
+    /// Nothing is to be sent again for it.
     Wait,
     /// Send the segment at SND.UNA again.
     Retransmit,
@@ -35,11 +28,11 @@ pub enum RecoveryAction {
 /// What loss recovery is doing, in the words of Linux' `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaState {
-    /// Nothing is amiss.
+    /// No duplicate acknowledgment came since the last new one.
     Open,
     /// Duplicate acknowledgments came, too few to act upon.
     Disorder,
-    /// Fast recovery.
+    /// Fast recovery (RFC 6582): a loss is being repaired without a time-out.
     Recovery,
     /// A retransmission time-out is being repaired.
     Loss,
@@ -87,14 +80,23 @@ impl Recovery {
         }
     }
 
-    /// A duplicate acknowledgment of `una` arrived, `max` being the highest number sent.
-    pub fn on_duplicate(&mut self, cc: &mut NewReno, una: SeqNum, at: Flight) -> RecoveryAction {
+    /// What it is doing, as the congestion control is told.
+    #[inline]
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// A duplicate acknowledgment of `una` arrived while `at` was in flight.
+    pub fn on_duplicate(
+        &mut self,
+        cc: &mut impl CongestionControl,
+        una: SeqNum,
+        at: Flight,
+    ) -> RecoveryAction {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
             Phase::FastRecovery => {
-                // RFC 5681 3.2 step 4: "For each additional duplicate ACK received (after the third),
-                // cwnd MUST be incremented by SMSS."
-                cc.cwnd = cc.cwnd.saturating_add(at.mss);
+                cc.on_duplicate(at.mss);
                 RecoveryAction::Wait
             }
             // RFC 6582 3.2 step 2: "the Cumulative Acknowledgment field covers more than recover"
@@ -105,11 +107,12 @@ impl Recovery {
         }
     }
 
-    /// An acknowledgment of `una` names `sacked` octets beyond it as held: what several duplicates
-    /// would have told may have come in this one (some were lost, or merged by a device).
+    /// An acknowledgment of `una` names `sacked` octets beyond it as held, while `at` is in flight: what
+    /// several duplicates would have told may have come in this one (some were lost, or merged by a
+    /// device).
     pub fn on_sacked(
         &mut self,
-        cc: &mut NewReno,
+        cc: &mut impl CongestionControl,
         una: SeqNum,
         sacked: u32,
         at: Flight,
@@ -126,79 +129,60 @@ impl Recovery {
         self.enter(cc, at)
     }
 
-    fn enter(&mut self, cc: &mut NewReno, at: Flight) -> RecoveryAction {
+    fn enter(&mut self, cc: &mut impl CongestionControl, at: Flight) -> RecoveryAction {
         self.phase = Phase::FastRecovery;
         self.recover = at.max;
-        let ssthresh = cc.on_loss(at.octets, at.mss);
-        cc.cwnd = ssthresh + DUP_THRESH * at.mss;
+        cc.on_loss_event(&at.loss());
         RecoveryAction::Retransmit
     }
 
-    /// New data up to `ack` was acknowledged, `acked` octets of it; afterwards `at` is in flight.
+    /// Something new is acknowledged, up to `una`; `at` is in flight still. The congestion control has
+    /// heard of it.
+    #[inline]
     pub fn on_new_ack(
         &mut self,
-        cc: &mut NewReno,
-        ack: SeqNum,
-        acked: u32,
+        cc: &mut impl CongestionControl,
+        una: SeqNum,
         at: Flight,
     ) -> RecoveryAction {
         (self.dup_acks, self.sacked) = (0, 0);
         match self.phase {
-            Phase::Open => {
-                if ack.after(self.recover) {
-                    // Follow, one behind: left where it was, it would seem to lie ahead once half
-                    // the circle was sent without a loss, and the next loss would wait for RTO.
-                    self.recover = ack - 1;
-                }
-                cc.on_ack(acked, at.mss);
+            Phase::Open if una.after(self.recover) => {
+                // Follow, one behind: left where it was, it would seem to lie ahead once half
+                // the circle was sent without a loss, and the next loss would wait for RTO.
+                self.recover = una - 1;
             }
-            Phase::AfterTimeout => {
-                if ack.at_or_after(self.recover) {
-                    self.phase = Phase::Open;
-                }
-                // RFC 3465 2.3: in slow start after a time-out "a TCP MUST use L=1*SMSS": one
-                // acknowledgment may cover much that had arrived long before.
-                cc.on_ack(acked.min(at.mss), at.mss);
-            }
-            Phase::FastRecovery if ack.at_or_after(self.recover) => {
-                // RFC 6582 3.2 step 3, full acknowledgment: "Set cwnd to either (1) min
-                // (ssthresh, max(FlightSize, SMSS) + SMSS) or (2) ssthresh"
-                cc.cwnd = cc.ssthresh.min(at.octets.max(at.mss) + at.mss);
+            Phase::AfterTimeout if una.at_or_after(self.recover) => self.phase = Phase::Open,
+            Phase::FastRecovery if una.at_or_after(self.recover) => {
+                // RFC 6582 3.2 step 3: a full acknowledgment.
+                cc.on_recovered(&at.loss());
                 self.phase = Phase::Open;
             }
-            Phase::FastRecovery => {
-                // RFC 6582 3.2 step 3, partial acknowledgment: "retransmit the first
-                // unacknowledged segment. Deflate the congestion window by the amount of new data
-                // acknowledged (...) add back SMSS bytes to the congestion window"
-                cc.cwnd = cc.cwnd.saturating_sub(acked).max(at.mss);
-                if acked >= at.mss {
-                    cc.cwnd += at.mss;
-                }
-                return RecoveryAction::Retransmit;
-            }
+            // RFC 6582 3.2 step 3, partial acknowledgment: "retransmit the first unacknowledged
+            // segment."
+            Phase::FastRecovery => return RecoveryAction::Retransmit,
+            Phase::Open | Phase::AfterTimeout => {}
         }
         RecoveryAction::Wait
     }
 
-    /// The retransmission timer ran out; `first` if it did so for the first time for this data.
-    pub fn on_timeout(&mut self, cc: &mut NewReno, attempt: u8, at: Flight) {
-        if attempt <= 1 {
-            cc.on_timeout(at.octets, at.mss);
-        } else {
-            cc.collapse(at.mss);
-        }
+    /// The retransmission timer ran out, for the `attempt`th time for what is in flight.
+    pub fn on_timeout(&mut self, cc: &mut impl CongestionControl, attempt: u8, at: Flight) {
+        let kind = if attempt <= 1 { TimeoutKind::First } else { TimeoutKind::Repeated };
+        cc.on_rto(&Timeout { kind, in_flight: at.octets, mss: at.mss });
         // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
-        self.phase = Phase::AfterTimeout;
-        self.recover = at.max;
-        self.dup_acks = 0;
+        self.await_all(at);
     }
-}
 
-impl Recovery {
     /// What is in flight was too big for the path and is sent again: a loss without congestion.
     /// Duplicate acknowledgments of what did arrive say nothing until all of it is acknowledged.
     pub fn on_path_mtu(&mut self, at: Flight) {
+        self.await_all(at);
+    }
+
+    /// All that is in flight is sent again, and nothing else is recovered until it is acknowledged.
+    fn await_all(&mut self, at: Flight) {
         self.phase = Phase::AfterTimeout;
         self.recover = at.max;
         self.dup_acks = 0;
@@ -210,10 +194,17 @@ impl Recovery {
 pub struct Flight {
     /// Octets sent and not acknowledged.
     pub octets: u32,
-    /// SND.MAX.
+    /// SND.MAX: one past the highest number ever sent.
     pub max: SeqNum,
     /// Octets of text in a full segment.
     pub mss: u32,
+}
+
+impl Flight {
+    /// The same, as a congestion control is told.
+    const fn loss(self) -> Loss {
+        Loss { in_flight: self.octets, mss: self.mss }
+    }
 }
 
 /// RFC 5681 3.2: the third duplicate acknowledgment tells of a loss.

@@ -95,7 +95,7 @@ impl Connection {
     /// Something new is acknowledged.
     fn on_new_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, numbers: u32) -> Step {
         let ack = seg.header.ack;
-        self.measure(cx, seg, ack);
+        let rtt = self.measure(cx, seg, ack);
         let text = self.cold.as_deref_mut().map(|cold| &mut cold.send);
         let acked = self.sender.acknowledge(ack, numbers, text);
         if self.cold.as_ref().is_some_and(|cold| cold.too_big.is_some()) {
@@ -105,7 +105,8 @@ impl Connection {
         self.ledger.tally.waits_since = cx.tick;
         self.take_window(cx, seg);
         self.soft_error = None;
-        self.sender.on_new_ack(ack, acked.octets);
+        let text = self.cold.as_deref().map(|cold| &cold.send);
+        self.sender.on_new_ack(cx, acked.octets, rtt, text);
         self.take_sack(cx, seg);
         self.rearm_retransmission(cx);
         self.tell_room();
@@ -183,12 +184,12 @@ impl Connection {
     }
 
     /// Measures the round trip that this acknowledgment ends.
-    fn measure(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>, ack: SeqNum) {
+    fn measure(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>, ack: SeqNum) -> Option<Micros> {
         let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
         let echoed = || stamps.and_then(|stamps| stamps.echoed(seg, cx.tick));
-        if let Some(rtt) = self.sender.measure(cx, ack, echoed) {
-            self.ledger.tally.on_round_trip(rtt, cx.tick);
-        }
+        let rtt = self.sender.measure(cx, ack, echoed)?;
+        self.ledger.tally.on_round_trip(rtt, cx.tick);
+        Some(rtt)
     }
 }
 

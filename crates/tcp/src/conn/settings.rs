@@ -6,9 +6,9 @@ use crate::Context;
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum KeepAlive {
-    /// It is (`SO_KEEPALIVE`).
+    /// A peer that is silent for long is probed (`SO_KEEPALIVE`).
     On,
-    /// It is not.
+    /// A silent connection stays open until somebody sends.
     #[default]
     Off,
 }

@@ -5,6 +5,7 @@ mod pair;
 
 mod arrival;
 mod closing;
+mod congestion;
 mod faults;
 mod hunger;
 mod icmp;

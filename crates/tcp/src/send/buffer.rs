@@ -36,7 +36,7 @@ impl SendBuffer {
     pub const COPY_BELOW: usize = 512;
     const TAIL_ROOM: usize = 4096;
 
-    /// Octets held.
+    /// Octets of text that are not acknowledged.
     #[inline]
     pub fn len(&self) -> u32 {
         (self.end - self.start) as u32

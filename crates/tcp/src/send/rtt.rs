@@ -12,7 +12,7 @@ use crate::Tunables;
 pub struct RttEstimator {
     /// SRTT, microseconds; 0 before the first measurement.
     srtt: u32,
-    /// RTTVAR, microseconds.
+    /// RTTVAR, microseconds; 0 before the first measurement.
     rttvar: u32,
     /// RTO without back-off, microseconds.
     rto: u32,
@@ -27,7 +27,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// No measurement yet.
+    /// No round trip was measured yet: RTO is the tunable `initial_rto`.
     pub fn new(tunables: &Tunables) -> Self {
         Self {
             srtt: 0,
@@ -63,7 +63,7 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// RTO, back-off included.
+    /// RTO, doubled for each time-out since the last measurement, at most `max_rto`.
     pub fn rto(&self, tunables: &Tunables) -> Duration {
         Duration::from_micros(self.rto_micros(tunables))
     }
@@ -85,7 +85,7 @@ impl RttEstimator {
         (self.rto as u64) << doubled
     }
 
-    /// RTO without back-off.
+    /// RTO as it follows from measurements, at most `max_rto`.
     pub fn first_rto(&self, tunables: &Tunables) -> Duration {
         Micros::new(self.rto).min(tunables.max_rto).into()
     }
@@ -148,7 +148,7 @@ impl RttEstimator {
         (self.srtt != 0).then(|| Duration::from_micros(u64::from(self.srtt)))
     }
 
-    /// RTTVAR.
+    /// RTTVAR (RFC 6298 2), zero before the first measurement.
     pub fn rttvar(&self) -> Duration {
         Duration::from_micros(u64::from(self.rttvar))
     }

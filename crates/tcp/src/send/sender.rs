@@ -10,7 +10,7 @@ use whimbrel_base::{Micros, Tick};
 use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{RttEstimator, SendBuffer, SendSequence};
-use crate::cc::{NewReno, initial_cwnd};
+use crate::cc::{Algorithm, CongestionControl, NewReno, Timeout, TimeoutKind, initial_cwnd};
 use crate::flags::flags;
 use crate::recovery::{Flight, Recovery};
 use crate::{Context, Tunables};
@@ -24,7 +24,7 @@ pub struct Sender {
     seq: SendSequence,
     rtt: RttEstimator,
     recovery: Recovery,
-    cc: NewReno,
+    cc: Algorithm,
     /// One past the last segment that was smaller than `mss` (Minshall).
     small_end: SeqNum,
     /// When text was last sent.
@@ -128,7 +128,7 @@ impl Sender {
             seq: SendSequence::new(iss, SeqNum::new(0)),
             rtt: RttEstimator::new(cx.tunables),
             recovery: Recovery::new(iss),
-            cc: NewReno::new(u32::from(mss)),
+            cc: Algorithm::NewReno(NewReno::new(u32::from(mss))),
             small_end: iss,
             text_sent: cx.tick,
             size: cx.tunables.send_buffer,
@@ -175,7 +175,7 @@ impl Sender {
         // it is.
         let full = peer.get().max(least).min(self.mss).max(1);
         self.mss = full.saturating_sub(options).max(1);
-        self.cc = NewReno::new(u32::from(self.mss));
+        self.cc.begin(u32::from(self.mss));
     }
 
     /// Our SYN is acknowledged, or the peer's has answered it.
@@ -188,11 +188,8 @@ impl Sender {
 
     /// Our SYN or SYN-ACK had to be repeated.
     pub fn begin_after_lost_syn(&mut self) {
-        // Of the two rules the careful one (RFC 6928 2 would forgive the first loss).
-        // RFC 5681 3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender
-        // after a correctly transmitted SYN MUST be one segment consisting of at most SMSS
-        // bytes."
-        self.cc.collapse(u32::from(self.mss));
+        let mss = u32::from(self.mss);
+        self.cc.on_rto(&Timeout { kind: TimeoutKind::Syn, in_flight: 0, mss });
         self.rtt.restart_after_lost_syn();
     }
 
@@ -202,7 +199,7 @@ impl Sender {
     }
 }
 
-/// Getters.
+/// What can be asked of a sender at any time.
 impl Sender {
     /// The send sequence variables.
     #[inline]
@@ -210,7 +207,7 @@ impl Sender {
         &self.seq
     }
 
-    /// The round-trip estimate.
+    /// The estimate of the round trip, and the time-out that follows from it.
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
@@ -230,14 +227,14 @@ impl Sender {
         }
     }
 
-    /// cwnd, octets.
-    pub const fn cwnd(&self) -> u32 {
-        self.cc.cwnd
+    /// cwnd (RFC 5681 2): how many octets may be in flight.
+    pub fn cwnd(&self) -> u32 {
+        self.cc.cwnd()
     }
 
     /// ssthresh, octets; `u32::MAX` before the first loss.
-    pub const fn ssthresh(&self) -> u32 {
-        self.cc.ssthresh
+    pub fn ssthresh(&self) -> u32 {
+        self.cc.ssthresh()
     }
 
     /// Octets of text in a full segment.
@@ -332,6 +329,13 @@ impl Sender {
 
 /// What the application does.
 impl Sender {
+    /// From now on `cc` says how much may be in flight, beginning with its initial window.
+    #[cfg(test)]
+    pub fn set_congestion_control(&mut self, mut cc: Box<dyn CongestionControl>) {
+        cc.begin(u32::from(self.mss));
+        self.cc = Algorithm::Custom(cc);
+    }
+
     /// Switches Nagle's algorithm off or on.
     pub fn set_nagle(&mut self, nagle: Nagle) {
         self.flags.set_if(Flags::NO_DELAY, nagle == Nagle::Off);
@@ -424,7 +428,7 @@ impl Sender {
             && cx.tunables.slow_start_after_idle
             && u64::from(idle) * 1_000 > self.rtt.rto_micros(cx.tunables)
         {
-            self.cc.restart(u32::from(self.mss));
+            self.cc.on_idle(u32::from(self.mss));
         }
     }
 

@@ -45,7 +45,7 @@ pub enum AckPlace {
     TooOld,
     /// Below SND.UNA: an old duplicate.
     Old,
-    /// Exactly SND.UNA.
+    /// Exactly SND.UNA: nothing new; a duplicate, or a window update.
     Current,
     /// Above SND.UNA, and sent: it acknowledges this many numbers.
     New(u32),
@@ -93,7 +93,7 @@ impl SendSequence {
         self.max.earlier(self.una + self.wnd.get())
     }
 
-    /// Judges SEG.ACK.
+    /// Decides where SEG.ACK lies, which changes nothing.
     #[inline]
     pub fn judge_ack(&self, ack: SeqNum) -> AckPlace {
         let ahead = ack.distance_from(self.una);

@@ -2,9 +2,22 @@
 
 use proptest::prelude::*;
 
+use whimbrel_base::Instant;
+
 use super::NewReno;
+use crate::cc::{Ack, CongestionControl, Loss, Phase, Timeout, TimeoutKind};
 
 const MSS: u32 = 1_460;
+
+/// An acknowledgment of so many octets, with nothing lost.
+fn ack(delivered: u32, mss: u32) -> Ack {
+    let (now, phase) = (Instant::ZERO, Phase::Open);
+    Ack { now, delivered, in_flight: 0, rtt: None, rate: None, app_limited: false, phase, mss }
+}
+
+fn time_out(cc: &mut NewReno, kind: TimeoutKind) {
+    cc.on_rto(&Timeout { kind, in_flight: 20 * MSS, mss: MSS });
+}
 
 #[test]
 fn the_initial_window_is_that_of_rfc_6928() {
@@ -16,9 +29,9 @@ fn the_initial_window_is_that_of_rfc_6928() {
 #[test]
 fn slow_start_grows_by_what_is_acknowledged_and_stops_at_ssthresh() {
     let mut cc = NewReno { cwnd: 10 * MSS, ssthresh: 12 * MSS };
-    cc.on_ack(MSS, MSS);
+    cc.on_ack(&ack(MSS, MSS));
     assert_eq!(cc.cwnd, 11 * MSS);
-    cc.on_ack(5 * MSS, MSS);
+    cc.on_ack(&ack(5 * MSS, MSS));
     assert_eq!(cc.cwnd, 12 * MSS, "and not beyond");
 }
 
@@ -26,7 +39,7 @@ fn slow_start_grows_by_what_is_acknowledged_and_stops_at_ssthresh() {
 fn congestion_avoidance_grows_by_a_segment_each_round_trip() {
     let mut cc = NewReno { cwnd: 20 * MSS, ssthresh: 10 * MSS };
     for _ in 0..20 {
-        cc.on_ack(MSS, MSS);
+        cc.on_ack(&ack(MSS, MSS));
     }
     assert!((20 * MSS + MSS * 9 / 10..=21 * MSS).contains(&cc.cwnd), "{}", cc.cwnd);
 }
@@ -35,7 +48,7 @@ fn congestion_avoidance_grows_by_a_segment_each_round_trip() {
 fn acknowledging_a_syn_or_a_fin_alone_grows_nothing() {
     for ssthresh in [u32::MAX, MSS] {
         let mut cc = NewReno { cwnd: 10 * MSS, ssthresh };
-        cc.on_ack(0, MSS);
+        cc.on_ack(&ack(0, MSS));
         assert_eq!(cc.cwnd, 10 * MSS);
     }
 }
@@ -43,18 +56,26 @@ fn acknowledging_a_syn_or_a_fin_alone_grows_nothing() {
 #[test]
 fn a_loss_halves_what_was_in_flight_and_leaves_two_segments_at_least() {
     let mut cc = NewReno::new(MSS);
-    assert_eq!(cc.on_loss(20 * MSS, MSS), 10 * MSS);
-    assert_eq!(cc.on_loss(3 * MSS, MSS), 2 * MSS);
-    assert_eq!(cc.on_loss(0, MSS), 2 * MSS);
+    for (in_flight, ssthresh) in [(20 * MSS, 10 * MSS), (3 * MSS, 2 * MSS), (0, 2 * MSS)] {
+        cc.on_loss_event(&Loss { in_flight, mss: MSS });
+        assert_eq!((cc.ssthresh, cc.cwnd), (ssthresh, ssthresh + 3 * MSS));
+    }
 }
 
 #[test]
 fn a_timeout_leaves_one_segment_and_a_repeated_one_keeps_the_threshold() {
     let mut cc = NewReno::new(MSS);
-    cc.on_timeout(20 * MSS, MSS);
+    time_out(&mut cc, TimeoutKind::First);
     assert_eq!((cc.cwnd, cc.ssthresh), (MSS, 10 * MSS));
-    cc.collapse(MSS);
+    time_out(&mut cc, TimeoutKind::Repeated);
     assert_eq!((cc.cwnd, cc.ssthresh), (MSS, 10 * MSS));
+}
+
+#[test]
+fn a_lost_syn_leaves_one_segment_and_no_threshold() {
+    let mut cc = NewReno::new(MSS);
+    time_out(&mut cc, TimeoutKind::Syn);
+    assert_eq!((cc.cwnd, cc.ssthresh), (MSS, u32::MAX));
 }
 
 proptest! {
@@ -66,7 +87,7 @@ proptest! {
         mss in 36u32..=65_535,
     ) {
         let mut cc = NewReno { cwnd, ssthresh };
-        cc.on_ack(acked, mss);
+        cc.on_ack(&ack(acked, mss));
         prop_assert!(cc.cwnd >= cwnd && cc.cwnd <= 1 << 30);
         prop_assert!(cwnd >= ssthresh || cc.cwnd - cwnd <= acked && cc.cwnd <= ssthresh);
     }
@@ -75,11 +96,11 @@ proptest! {
 #[test]
 fn a_pause_leads_back_to_the_initial_window_and_never_above_it() {
     let mut cc = NewReno { cwnd: 100_000, ssthresh: 40_000 };
-    cc.restart(1_000);
+    cc.on_idle(1_000);
     assert_eq!((cc.cwnd, cc.ssthresh), (10_000, 75_000));
-    cc.restart(1_000);
+    cc.on_idle(1_000);
     assert_eq!((cc.cwnd, cc.ssthresh), (10_000, 75_000));
     let mut small = NewReno { cwnd: 1_000, ssthresh: 2_000 };
-    small.restart(1_000);
+    small.on_idle(1_000);
     assert_eq!((small.cwnd, small.ssthresh), (1_000, 2_000));
 }

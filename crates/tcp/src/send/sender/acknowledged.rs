@@ -7,13 +7,14 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendBuffer, Sender};
+use crate::cc::Ack;
 use crate::recovery::{CaState, RecoveryAction};
 use crate::{Context, RxSegment};
 
 /// What an acknowledgment of something new took off the send sequence space.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
-    /// Octets of text.
+    /// Octets of text, SYN and FIN aside.
     pub octets: u32,
     /// In full segments, SYN and FIN included, rounded up.
     pub segs: u32,
@@ -54,13 +55,30 @@ impl Sender {
         if numbers <= mss { 1 } else { numbers.div_ceil(mss) }
     }
 
-    /// Of text below `ack` so many octets are new, and windows were looked at: the congestion window
+    /// SND.UNA moved over `delivered` octets of text, and windows were looked at: the congestion window
     /// grows, or recovery goes on.
     #[inline]
-    pub fn on_new_ack(&mut self, ack: SeqNum, octets: u32) {
-        let flight = self.flight();
-        if self.recovery.on_new_ack(&mut self.cc, ack, octets, flight) == RecoveryAction::Retransmit
-        {
+    pub fn on_new_ack(
+        &mut self,
+        cx: &Context<'_>,
+        delivered: u32,
+        rtt: Option<Micros>,
+        text: Option<&SendBuffer>,
+    ) {
+        let (flight, phase) = (self.flight(), self.recovery.phase());
+        let app_limited = !self.has_unsent(text);
+        self.cc.on_ack_with(|| Ack {
+            now: cx.now,
+            delivered,
+            in_flight: flight.octets,
+            rtt,
+            rate: None,
+            app_limited,
+            phase,
+            mss: flight.mss,
+        });
+        let action = self.recovery.on_new_ack(&mut self.cc, self.seq.una, flight);
+        if action == RecoveryAction::Retransmit {
             self.flags.set(Flags::RETRANSMIT);
         }
     }

@@ -18,7 +18,7 @@ impl Sender {
         }
     }
 
-    /// [`SendTimer::Retransmission`] ran out.
+    /// The timer ran out, and what was sent is taken for lost ([`SendTimer::Retransmission`]).
     pub fn on_retransmission_timeout(&mut self) {
         self.rtt.back_off();
         let flight = self.flight();
@@ -38,13 +38,13 @@ impl Sender {
         self.flags.set(Flags::RETRANSMIT);
     }
 
-    /// [`SendTimer::Persist`] ran out.
+    /// The timer ran out while the window is closed ([`SendTimer::Persist`]): it is to be probed.
     pub fn on_persist_timeout(&mut self) {
         self.rtt.back_off();
         self.flags.set(Flags::PROBE);
     }
 
-    /// [`SendTimer::SynAgain`] ran out.
+    /// The timer ran out after our reset went ([`SendTimer::SynAgain`]): the SYN follows it.
     pub fn on_syn_again(&mut self) {
         self.timer = SendTimer::Retransmission;
         self.go_back();

@@ -4,6 +4,7 @@ use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Flags, SendBuffer, SendTimer, Sender, queued};
+use crate::cc::{CongestionControl, Sent};
 use crate::{Context, Slices};
 
 /// A piece of the send sequence space that is to be sent.
@@ -11,7 +12,7 @@ use crate::{Context, Slices};
 pub struct Piece {
     /// The number of its first octet, or of FIN.
     pub seq: SeqNum,
-    /// Octets of text.
+    /// Octets of text in the piece, 0 for a FIN alone.
     pub len: u32,
     /// Whether FIN follows them.
     pub fin: bool,
@@ -22,7 +23,7 @@ pub struct Piece {
 /// What distinguishes a segment's header from that of others that the connection could send now.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    /// SEG.SEQ.
+    /// SEG.SEQ: the number of its first octet, or of FIN.
     pub seq: SeqNum,
     /// The control bits, URG aside.
     pub flags: TcpFlags,
@@ -35,7 +36,7 @@ impl Head {
     pub const ACK: Self = Self { seq: SeqNum::new(0), flags: TcpFlags::ACK, gso_size: 0 };
 }
 
-/// What is next.
+/// What is due next, decided without changing anything.
 impl Sender {
     /// Whether our SYN is to be sent, for the first time or again.
     #[inline]
@@ -123,7 +124,7 @@ impl Sender {
         }
         let mss = u32::from(self.mss);
         let in_flight = self.seq.in_flight();
-        let cwnd = self.cc.cwnd.saturating_add(self.recovery.limited_transmit(mss));
+        let cwnd = self.cc.cwnd().saturating_add(self.recovery.limited_transmit(mss));
         let room = self.seq.usable().min(cwnd.saturating_sub(in_flight));
         let seq = self.seq.nxt;
         let waiting = self.text_end(text).offset_from(seq).min(queued(text));
@@ -196,7 +197,7 @@ impl Sender {
     }
 }
 
-/// What is made.
+/// How what is due leaves.
 impl Sender {
     /// Our SYN is made, with so many octets of text. Returns whether it was sent before.
     #[inline]
@@ -250,6 +251,8 @@ impl Sender {
         }
         self.text_sent = cx.tick;
         self.seq.sent_to(self.seq.nxt.later(end));
+        let in_flight = self.flight().octets;
+        self.cc.on_sent_with(|| Sent { now: cx.now, octets: len, in_flight });
         (head, again)
     }
 

@@ -1,0 +1,125 @@
+//! A congestion control of somebody else's: all of it is in this file, and a transfer runs by it.
+
+use std::boxed::Box;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::vec::Vec;
+
+use super::pair::{Pair, Which, pattern};
+use crate::Tunables;
+use crate::cc::{Ack, CongestionControl, Loss, Sent, Timeout, TimeoutKind};
+
+/// What it was told.
+#[derive(Debug, Default)]
+struct Heard {
+    sent: u32,
+    delivered: u32,
+    most_in_flight: u32,
+    round_trips: u32,
+    loss_events: u32,
+    recovered: u32,
+    timeouts: Vec<TimeoutKind>,
+    pauses: u32,
+}
+
+/// A window of four segments, whatever happens.
+#[derive(Debug)]
+struct FourSegments {
+    mss: u32,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl FourSegments {
+    fn note(&self, what: impl FnOnce(&mut Heard)) {
+        what(&mut self.heard.lock().expect("nobody panicked"));
+    }
+}
+
+impl CongestionControl for FourSegments {
+    fn cwnd(&self) -> u32 {
+        4 * self.mss
+    }
+
+    fn ssthresh(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn begin(&mut self, mss: u32) {
+        self.mss = mss;
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.note(|heard| {
+            heard.sent += sent.octets;
+            heard.most_in_flight = heard.most_in_flight.max(sent.in_flight);
+        });
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.note(|heard| {
+            heard.delivered += ack.delivered;
+            heard.round_trips += u32::from(ack.rtt.is_some_and(|rtt| rtt.get() >= 20_000));
+        });
+    }
+
+    fn on_loss_event(&mut self, _: &Loss) {
+        self.note(|heard| heard.loss_events += 1);
+    }
+
+    fn on_recovered(&mut self, _: &Loss) {
+        self.note(|heard| heard.recovered += 1);
+    }
+
+    fn on_rto(&mut self, timeout: &Timeout) {
+        self.note(|heard| heard.timeouts.push(timeout.kind));
+    }
+
+    fn on_idle(&mut self, _: u32) {
+        self.note(|heard| heard.pauses += 1);
+    }
+}
+
+/// A pair whose client sends by [`FourSegments`], and what that hears.
+fn pair() -> (Pair, Arc<Mutex<Heard>>) {
+    let mut pair = Pair::established(&Tunables::default());
+    let heard = Arc::<Mutex<Heard>>::default();
+    let cc = FourSegments { mss: 0, heard: heard.clone() };
+    pair.client.connection.sender.set_congestion_control(Box::new(cc));
+    (pair, heard)
+}
+
+#[test]
+fn a_transfer_runs_by_the_window_of_another_algorithm() {
+    let (mut pair, heard) = pair();
+    let octets = pattern(60_000);
+    assert_eq!(pair.write(Which::Client, &octets), octets.len());
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    let window = 4 * u32::from(pair.client.connection.mss());
+    assert_eq!(pair.client.connection.cwnd(), window);
+    let heard = heard.lock().expect("nobody panicked");
+    assert_eq!((heard.sent, heard.delivered, heard.most_in_flight), (60_000, 60_000, window));
+    assert!(heard.round_trips >= 10, "one for each window: {heard:?}");
+    assert_eq!((heard.loss_events, heard.timeouts.len()), (0, 0));
+}
+
+#[test]
+fn another_algorithm_hears_of_losses_time_outs_and_pauses() {
+    let (mut pair, heard) = pair();
+    pair.lose = |number, flying| !flying.text.is_empty() && number == 2;
+    pair.write(Which::Client, &pattern(30_000));
+    pair.run_for(Duration::from_secs(1));
+    let pauses = {
+        let heard = heard.lock().expect("nobody panicked");
+        assert_eq!((heard.loss_events, heard.recovered, heard.timeouts.len()), (1, 1, 0));
+        assert!(heard.sent > 30_000, "what is sent again counts: {heard:?}");
+        heard.pauses
+    };
+    pair.run_for(Duration::from_secs(60));
+    pair.lose = |_, _| true;
+    pair.write(Which::Client, b"anyone?");
+    pair.run_for(Duration::from_secs(1));
+    let heard = heard.lock().expect("nobody panicked");
+    assert_eq!(heard.pauses, pauses + 1);
+    assert_eq!(heard.timeouts[..2], [TimeoutKind::First, TimeoutKind::Repeated]);
+}
