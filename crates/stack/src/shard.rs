@@ -41,7 +41,7 @@ mod settings;
 
 use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::conn::{Connection, State};
-use whimbrel_tcp::context::ColdPool;
+use whimbrel_tcp::context::BufferPool;
 use whimbrel_tcp::table::{
     Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
 };
@@ -94,7 +94,7 @@ pub struct Shard {
     timers: Timers,
     lists: WorkLists,
     replies: Replies,
-    pool: ColdPool,
+    pool: BufferPool,
     counters: Counters,
     /// When records were counted last.
     weighed: Tick,
@@ -131,7 +131,7 @@ impl Shard {
         };
         let mut host = Host { ip, link };
         host.set_link_rules(&tunables);
-        let (mut pool, mut counters) = (ColdPool::default(), Counters::default());
+        let (mut pool, mut counters) = (BufferPool::default(), Counters::default());
         pool.budget.set_bytes(tunables.mem_budget, &mut counters);
         Ok(Self {
             now: Instant::ZERO,
@@ -219,7 +219,7 @@ impl Shard {
             destinations: self.ports.destinations(),
             listeners: self.listeners.len(),
             fast_opens: self.fast_opens.len(),
-            cold_halves: self.pool.lent(),
+            buffers: self.pool.lent(),
             flows: self.records.flows.len(),
             timers: self.timers.len(),
             replies: self.replies.len(),
@@ -298,8 +298,8 @@ pub struct Census {
     pub listeners: usize,
     /// Connections in a handshake that Fast Open began.
     pub fast_opens: usize,
-    /// Cold halves lent to connections with something buffered.
-    pub cold_halves: usize,
+    /// Sets of buffers lent to connections with something in them.
+    pub buffers: usize,
     /// Records in the flow table: connections that are not closed, half-open entries and
     /// TIME-WAIT records.
     pub flows: usize,
@@ -323,7 +323,7 @@ impl core::ops::AddAssign for Census {
             destinations,
             listeners,
             fast_opens,
-            cold_halves,
+            buffers,
             flows,
             timers,
             replies,
@@ -336,7 +336,7 @@ impl core::ops::AddAssign for Census {
         self.destinations += destinations;
         self.listeners += listeners;
         self.fast_opens += fast_opens;
-        self.cold_halves += cold_halves;
+        self.buffers += buffers;
         self.flows += flows;
         self.timers += timers;
         self.replies += replies;

@@ -35,7 +35,7 @@ pub struct Budget {
     pressure: Pressure,
 }
 
-/// Without a bound.
+/// The account of a shard that may hold whatever it comes to.
 impl Default for Budget {
     fn default() -> Self {
         Self { bytes: u64::MAX, text: 0, records: 0, pressure: Pressure::None }

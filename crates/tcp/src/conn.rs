@@ -1,8 +1,10 @@
 //! A connection: the record of a flow that carries data (RFC 9293 3.3.1's TCB).
 //!
 //! LISTEN, passive SYN-RECEIVED and TIME-WAIT have records of their own and never come here. The
-//! hot part is one piece of at most 200 octets; buffers are in a cold half that exists only while
-//! something is in them.
+//! record is one piece of at most 232 octets; what it buffers is in [`Buffers`], which are there only
+//! while something is in them. Two halves do the work, a [`Sender`] and a
+//! [`Receiver`]: their fields are their own. The connection joins them with
+//! state, closing and timers.
 //!
 //! A segment's way is [`Connection::on_segment`]; whatever happened, [`Connection::wants_transmit`]
 //! then says whether there is something to send, and [`Connection::poll_transmit`] makes it.
@@ -32,7 +34,7 @@ use whimbrel_wire::Address;
 use whimbrel_wire::tcp::SackBlock;
 
 use crate::Context;
-use crate::context::ColdPool;
+use crate::context::BufferPool;
 use crate::flags::flags;
 use crate::recv::{Receiver, RecvBuffer, RecvSequence, WindowBounds};
 use crate::send::{RttEstimator, SendBounds, SendBuffer, SendSequence, Sender};
@@ -44,11 +46,11 @@ pub use fast_open::FastSyn;
 use icmp::TooBig;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
-pub use options::{AckTiming, Marking, Particulars, SocketOptions};
-pub use output::{Opening, Outgoing, RareOptions};
+pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
+pub use output::{Outgoing, RareOptions, SynOptions};
 pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
-pub use tally::{Ledger, Limit, Tally};
+pub use tally::{ConnStats, Limit, Tally};
 pub use timers::Timers;
 pub use write::WriteClosed;
 
@@ -61,7 +63,7 @@ pub enum State {
     SynSent,
     /// Both SYNs are out: a simultaneous open.
     SynReceived,
-    /// Data flows.
+    /// Both SYNs are acknowledged, and nobody has closed: data flows both ways.
     Established,
     /// We closed; our FIN is not acknowledged.
     FinWait1,
@@ -136,15 +138,15 @@ pub struct Connection {
     /// When as many challenge acknowledgments as ever may go out at once.
     challenges: Tick,
     timers: Timers,
-    ledger: Box<Ledger>,
-    cold: Option<Box<Cold>>,
+    stats: Box<ConnStats>,
+    buffers: Option<Box<Buffers>>,
 }
 
-/// The half of a connection that exists while something is buffered.
+/// What a connection buffers: there only while something is in it.
 // In this order: a pointer to it is one to its send buffer, which is asked for at each step.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Cold {
+pub struct Buffers {
     send: SendBuffer,
     recv: RecvBuffer,
     /// Text that arrived twice, to be named in the next acknowledgment (RFC 2883).
@@ -157,8 +159,8 @@ pub struct Cold {
     accounted: u32,
 }
 
-impl Cold {
-    /// Lets go of everything it holds, and keeps its room.
+impl Buffers {
+    /// Lets go of everything in them, and keeps their room.
     pub(crate) fn reset(&mut self) {
         self.send.clear();
         self.recv.clear();
@@ -181,7 +183,7 @@ impl Cold {
 struct Stamps {
     /// What is added to the clock to make TSval.
     offset: u32,
-    /// TS.Recent.
+    /// TS.Recent (RFC 7323 4.3): the TSval that is echoed.
     recent: u32,
     /// When TS.Recent was taken.
     recent_at: Tick,
@@ -190,9 +192,9 @@ struct Stamps {
 flags! {
     /// Facts about a connection.
     Flags {
-        /// Timestamps were negotiated.
+        /// Timestamps were negotiated (RFC 7323 3.2); while opening: are offered.
         TIMESTAMPS = 0,
-        /// SACK was negotiated.
+        /// Selective acknowledgments were negotiated (RFC 2018 2).
         SACK = 1,
         /// The application let go: nobody will read.
         ORPHAN = 2,
@@ -226,7 +228,7 @@ impl Flags {
 pub enum Read {
     /// The next octets of the stream.
     Data(bytes::Bytes),
-    /// Nothing yet.
+    /// Nothing can be read yet, and more may come.
     Pending,
     /// The peer closed its direction and everything was read.
     End,
@@ -234,27 +236,27 @@ pub enum Read {
     Closed(CloseReason),
 }
 
-/// Getters.
+/// What can be asked of a connection at any time.
 impl Connection {
-    /// The state.
+    /// Its state of RFC 9293 3.3.2.
     #[inline]
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// The peer's address.
+    /// The address that the peer sends from.
     #[inline]
     pub const fn remote(&self) -> &Address {
         &self.remote
     }
 
-    /// The peer's port.
+    /// The port that the peer sends from.
     #[inline]
     pub const fn remote_port(&self) -> u16 {
         self.remote_port
     }
 
-    /// This side's port.
+    /// The port that this side sends from.
     #[inline]
     pub const fn local_port(&self) -> u16 {
         self.local_port
@@ -298,12 +300,12 @@ impl Connection {
         self.receiver.seq()
     }
 
-    /// The round-trip estimate.
+    /// The estimate of the round trip, and the time-out that follows from it (RFC 6298).
     pub const fn rtt(&self) -> &RttEstimator {
         self.sender.rtt()
     }
 
-    /// cwnd, octets.
+    /// cwnd (RFC 5681 2): how many octets may be in flight.
     pub fn cwnd(&self) -> u32 {
         self.sender.cwnd()
     }
@@ -315,18 +317,18 @@ impl Connection {
 
     /// Octets in the send buffer, acknowledged ones excluded.
     pub fn send_queued(&self) -> u32 {
-        self.cold.as_ref().map_or(0, |cold| cold.send.len())
+        self.buffers.as_ref().map_or(0, |buffers| buffers.send.len())
     }
 
     /// Octets that can be read.
     pub fn unread(&self) -> u32 {
-        self.cold.as_ref().map_or(0, |cold| cold.recv.unread())
+        self.buffers.as_ref().map_or(0, |buffers| buffers.recv.unread())
     }
 
     /// What waits to be acknowledged, if anything does.
     #[inline]
     fn text(&self) -> Option<&SendBuffer> {
-        self.cold.as_deref().map(|cold| &cold.send)
+        self.buffers.as_deref().map(|buffers| &buffers.send)
     }
 
     /// What bounds the text that waits beside the size of the send buffer.
@@ -349,45 +351,45 @@ impl Connection {
     }
 }
 
-/// The cold half.
+/// Buffers come and go.
 impl Connection {
-    fn cold(&mut self, cx: &mut Context<'_>) -> &mut Cold {
-        self.cold.get_or_insert_with(|| cx.pool.take())
+    fn buffers(&mut self, cx: &mut Context<'_>) -> &mut Buffers {
+        self.buffers.get_or_insert_with(|| cx.pool.take())
     }
 
-    /// Gives the cold half back if nothing is in it.
+    /// Gives the buffers back if nothing is in them.
     #[inline]
     fn settle(&mut self, cx: &mut Context<'_>) {
-        if let Some(cold) = self.cold.as_mut() {
-            if cold.is_empty() {
+        if let Some(buffers) = self.buffers.as_mut() {
+            if buffers.is_empty() {
                 self.give_back(cx.pool);
-            } else if cold.may_differ() {
-                cold.account(cx);
+            } else if buffers.may_differ() {
+                buffers.account(cx);
             }
         }
     }
 
-    /// Gives the cold half back, in which nothing is.
+    /// Gives the buffers back, in which nothing is.
     #[inline(never)]
-    fn give_back(&mut self, pool: &mut ColdPool) {
-        if let Some(mut cold) = self.cold.take() {
+    fn give_back(&mut self, pool: &mut BufferPool) {
+        if let Some(mut buffers) = self.buffers.take() {
             // It quoted our FIN, if it is there still.
-            cold.too_big = None;
-            pool.give_empty(cold);
+            buffers.too_big = None;
+            pool.give_empty(buffers);
         }
     }
 
-    /// Gives the cold half back with whatever is in it.
-    fn release(&mut self, pool: &mut ColdPool) {
-        if let Some(cold) = self.cold.take() {
-            pool.give(cold);
+    /// Gives the buffers back with whatever is in them.
+    fn release(&mut self, pool: &mut BufferPool) {
+        if let Some(buffers) = self.buffers.take() {
+            pool.give(buffers);
         }
     }
 
     /// The record goes, and what it borrowed comes back.
-    pub fn retire(mut self, pool: &mut ColdPool) {
+    pub fn retire(mut self, pool: &mut BufferPool) {
         self.release(pool);
-        pool.give_ledger(self.ledger);
+        pool.give_stats(self.stats);
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use whimbrel_base::{Instant, Tick};
 
 use crate::budget::Budget;
-use crate::conn::{Cold, Ledger};
+use crate::conn::{Buffers, ConnStats};
 use crate::{Counters, Tunables};
 
 /// The surroundings of one call into the protocol.
@@ -21,20 +21,19 @@ pub struct Context<'a> {
     pub tunables: &'a Tunables,
     /// What happened, by name.
     pub counters: &'a mut Counters,
-    /// Cold halves waiting for a connection that has something to buffer.
-    pub pool: &'a mut ColdPool,
+    /// Buffers that wait for a connection which has something to buffer.
+    pub pool: &'a mut BufferPool,
 }
 
-/// Cold halves and ledgers of connections, kept for the next that needs one, so that a short connection
-/// allocates nothing. Holds at most [`ColdPool::BOUND`]
-/// of each.
+/// Buffers and counts of connections, kept for the next that needs them, so that a short connection
+/// allocates nothing. Holds at most [`BufferPool::BOUND`] of each.
 #[derive(Debug, Default)]
-pub struct ColdPool {
+pub struct BufferPool {
     // The box is what circulates: a connection and the pool hand each other the pointer.
     #[expect(clippy::vec_box)]
-    idle: Vec<Box<Cold>>,
+    idle: Vec<Box<Buffers>>,
     #[expect(clippy::vec_box)]
-    ledgers: Vec<Box<Ledger>>,
+    stats: Vec<Box<ConnStats>>,
     lent: usize,
     /// What all of it is part of.
     pub budget: Budget,
@@ -42,8 +41,9 @@ pub struct ColdPool {
     room: BytesMut,
 }
 
-impl ColdPool {
-    /// The most cold halves kept idle: enough for a burst of 64 in and 64 out on either side.
+impl BufferPool {
+    /// The most sets of buffers, and of counts, kept idle: enough for a burst of 64 in and 64 out on
+    /// either side.
     pub const BOUND: usize = 256;
 
     /// Texts up to this length share chunks.
@@ -53,46 +53,46 @@ impl ColdPool {
     /// would open for its connection alone.
     pub(crate) const CHUNK: usize = 2048;
 
-    /// A cold half, empty.
-    pub fn take(&mut self) -> Box<Cold> {
+    /// Empty buffers: kept ones, or new ones if there are none.
+    pub fn take(&mut self) -> Box<Buffers> {
         self.lent += 1;
         self.idle.pop().unwrap_or_default()
     }
 
-    /// Takes a cold half back, lets go of all it held, and keeps it if there is room.
-    pub fn give(&mut self, mut cold: Box<Cold>) {
-        cold.reset();
-        self.give_empty(cold);
+    /// Takes buffers back, lets go of all they held, and keeps them if there is room.
+    pub fn give(&mut self, mut buffers: Box<Buffers>) {
+        buffers.reset();
+        self.give_empty(buffers);
     }
 
     /// Takes back one that nothing is in, which nearly each was until then.
     #[inline]
-    pub(crate) fn give_empty(&mut self, mut cold: Box<Cold>) {
+    pub(crate) fn give_empty(&mut self, mut buffers: Box<Buffers>) {
         self.lent = self.lent.saturating_sub(1);
-        let accounted = cold.take_accounted();
+        let accounted = buffers.take_accounted();
         if accounted > 0 {
             self.budget.release_text(accounted);
         }
         if self.idle.len() < Self::BOUND {
-            self.idle.push(cold);
+            self.idle.push(buffers);
         }
     }
 
-    /// A ledger with nothing set apart: each connection has one from its beginning to its end.
-    pub fn take_ledger(&mut self) -> Box<Ledger> {
-        self.ledgers.pop().unwrap_or_default()
+    /// Counts, with nothing set apart: each connection has some from its beginning to its end.
+    pub fn take_stats(&mut self) -> Box<ConnStats> {
+        self.stats.pop().unwrap_or_default()
     }
 
-    /// Takes a ledger back, and keeps it if there is room. Its counts are those of the connection that it
-    /// comes from, until the next begins its own.
-    pub fn give_ledger(&mut self, mut ledger: Box<Ledger>) {
-        if self.ledgers.len() < Self::BOUND {
-            ledger.retire();
-            self.ledgers.push(ledger);
+    /// Takes counts back, and keeps them if there is room. They are those of the connection that they
+    /// come from, until the next begins its own.
+    pub fn give_stats(&mut self, mut stats: Box<ConnStats>) {
+        if self.stats.len() < Self::BOUND {
+            stats.retire();
+            self.stats.push(stats);
         }
     }
 
-    /// Copies a text, at most [`ColdPool::SHORT`] octets: into a chunk that it shares with others, as an
+    /// Copies a text, at most [`BufferPool::SHORT`] octets: into a chunk that it shares with others, as an
     /// allocation for each costs four times the copy. The chunk stays as long as any of them does.
     pub(crate) fn keep(&mut self, text: &[u8]) -> Bytes {
         debug_assert!(text.len() <= Self::SHORT, "a long text would pin what is short");
@@ -103,12 +103,12 @@ impl ColdPool {
         self.room.split().freeze()
     }
 
-    /// What cold halves and ledgers take that are here or with `connections`, bytes, of text
+    /// What buffers and counts take that are here or with `connections`, bytes, of text
     /// [`Budget::ALLOWANCE`] each.
     pub fn memory(&self, connections: usize) -> usize {
-        let halves = self.lent * (size_of::<Cold>() + Budget::ALLOWANCE as usize)
-            + self.idle.len() * size_of::<Cold>();
-        halves + (connections + self.ledgers.len()) * size_of::<Ledger>()
+        let halves = self.lent * (size_of::<Buffers>() + Budget::ALLOWANCE as usize)
+            + self.idle.len() * size_of::<Buffers>();
+        halves + (connections + self.stats.len()) * size_of::<ConnStats>()
     }
 
     /// How many are with a connection now. Zero when every connection is idle or gone.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::{Limit, Particulars, Snapshot, SocketOptions};
+use whimbrel_tcp::conn::{Limit, Snapshot, SocketOptions, SocketOverrides};
 use whimbrel_wire::Endpoint;
 
 use super::{
@@ -31,7 +31,7 @@ impl Transport for Shard {
             nagle: how.nagle,
             send_size: how.buffers.map(|(send, _)| send),
             recv_size: how.buffers.map(|(_, recv)| recv),
-            particulars: Particulars { max_seg: how.mss, ..Particulars::default() },
+            overrides: SocketOverrides { max_seg: how.mss, ..SocketOverrides::default() },
             ..SocketOptions::default()
         };
         let opened = match how.fast {

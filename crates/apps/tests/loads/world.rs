@@ -83,8 +83,7 @@ impl<C: Model<Shard>, S: Model<Shard>> Ran<C, S> {
         self.pair.world.run_to_silence(&Limits::default()).unwrap();
         for host in [self.pair.client, self.pair.server] {
             let census = self.pair.world.host(host).0.census();
-            let left =
-                (census.connections, census.syn_entries, census.time_wait, census.cold_halves);
+            let left = (census.connections, census.syn_entries, census.time_wait, census.buffers);
             assert_eq!(left, (0, 0, 0, 0), "{}", self.pair.world.dump());
         }
     }

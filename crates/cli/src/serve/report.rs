@@ -207,7 +207,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         syn_entries,
         time_wait,
         destinations: _,
-        cold_halves,
+        buffers,
         flows,
         timers,
         replies,
@@ -220,7 +220,7 @@ pub(crate) fn left_over(census: &Census) -> String {
     let kinds = [
         (connections, "connections"),
         (syn_entries, "half-open entries"),
-        (cold_halves, "buffers"),
+        (buffers, "buffers"),
         (flows.saturating_sub(time_wait), "flows"),
         (timers, "timers"),
         (replies, "replies"),

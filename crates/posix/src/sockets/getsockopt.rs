@@ -89,7 +89,7 @@ impl Sockets {
             SocketOption::ReusePort => on(settings.reuse_port),
             SocketOption::BindAddressNoPort => on(settings.no_port),
             SocketOption::OobInline => on(settings.oob_inline),
-            SocketOption::QuickAck => on(options.particulars.acks == AckTiming::AtOnce),
+            SocketOption::QuickAck => on(options.overrides.acks == AckTiming::AtOnce),
             SocketOption::KeepAlive => on(options.keep_alive == KeepAlive::On),
             SocketOption::NoDelay => on(options.nagle == Nagle::Off),
             SocketOption::Cork => on(options.cork == Cork::On),
@@ -109,11 +109,9 @@ impl Sockets {
             }
             SocketOption::MaxSeg => Some(self.max_seg(socket)),
             SocketOption::NotSentLowAt => {
-                Some(options.particulars.unsent_low_water.unwrap_or(0).cast_signed())
+                Some(options.overrides.unsent_low_water.unwrap_or(0).cast_signed())
             }
-            SocketOption::WindowClamp => {
-                Some(number(options.particulars.window_clamp.unwrap_or(0)))
-            }
+            SocketOption::WindowClamp => Some(number(options.overrides.window_clamp.unwrap_or(0))),
             _ => self.packet_setting(socket, option),
         }
     }
@@ -121,7 +119,7 @@ impl Sockets {
     /// Time-outs, and how often something is tried.
     fn time_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
         let (options, rules) = (&socket.settings.options, self.shard.tunables());
-        let set = &options.particulars;
+        let set = &options.overrides;
         match option {
             SocketOption::KeepIdle => {
                 Some(seconds(set.keepalive_time.unwrap_or(rules.keepalive_time)))
@@ -146,7 +144,7 @@ impl Sockets {
 
     /// What IP headers say.
     fn packet_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
-        let set = &socket.settings.options.particulars;
+        let set = &socket.settings.options.overrides;
         let usual = self.shard.tunables().hop_limit;
         let v6 = socket.domain == Domain::Inet6;
         match option {
@@ -160,7 +158,7 @@ impl Sockets {
 
     /// As on Linux: what was set, if there is no connection yet.
     fn max_seg(&self, socket: &Socket) -> i32 {
-        let set = socket.settings.options.particulars.max_seg;
+        let set = socket.settings.options.overrides.max_seg;
         let snapshot = socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
         let unconnected = set.map_or(DEFAULT_MSS, i32::from);
         snapshot.map_or(unconnected, |snapshot| i32::from(snapshot.mss))

@@ -118,7 +118,7 @@ fn set_switch(settings: &mut Settings, option: SocketOption, value: i32) -> bool
         SocketOption::NoDelay => options.nagle = if on { Nagle::Off } else { Nagle::On },
         SocketOption::Cork => options.cork = if on { Cork::On } else { Cork::Off },
         SocketOption::QuickAck => {
-            options.particulars.acks = if on { AckTiming::AtOnce } else { AckTiming::Delayed };
+            options.overrides.acks = if on { AckTiming::AtOnce } else { AckTiming::Delayed };
         }
         _ => return false,
     }
@@ -144,7 +144,7 @@ fn set_buffer(options: &mut SocketOptions, option: SocketOption, value: i32) -> 
 
 /// Time-outs, and how often something is tried.
 fn set_time(options: &mut SocketOptions, option: SocketOption, value: i32) -> Result<bool, Errno> {
-    let set = &mut options.particulars;
+    let set = &mut options.overrides;
     match option {
         SocketOption::KeepIdle => set.keepalive_time = Some(seconds(value, 1..=32_767)?),
         SocketOption::KeepInterval => set.keepalive_interval = Some(seconds(value, 1..=32_767)?),
@@ -169,7 +169,7 @@ fn set_time(options: &mut SocketOptions, option: SocketOption, value: i32) -> Re
 
 /// Sizes of segments and windows.
 fn set_segments(socket: &mut Socket, option: SocketOption, value: i32) -> Result<bool, Errno> {
-    let set = &mut socket.settings.options.particulars;
+    let set = &mut socket.settings.options.overrides;
     match option {
         SocketOption::MaxSeg if value == 0 => set.max_seg = None,
         SocketOption::MaxSeg => set.max_seg = Some(within(value, 88..=32_767)?),
@@ -193,7 +193,7 @@ fn set_segments(socket: &mut Socket, option: SocketOption, value: i32) -> Result
 /// What IP headers say. An IPv6 socket has the options of both families, the others for peers in
 /// mapped form.
 fn set_packets(socket: &mut Socket, option: SocketOption, value: i32) -> Result<bool, Errno> {
-    let set = &mut socket.settings.options.particulars;
+    let set = &mut socket.settings.options.overrides;
     let v6 = socket.domain == Domain::Inet6;
     match option {
         SocketOption::Ttl => set.ttl = hops(value)?,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, Particulars, SocketOptions};
+use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides};
 
 use super::shared_plan::{Patience, SharedPlan, mix};
 
@@ -162,7 +162,7 @@ fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
         nagle: if chance.bool() { Nagle::On } else { Nagle::Off },
         cork: if sometimes(chance) { Cork::On } else { Cork::Off },
         keep_alive: if keep_alive { KeepAlive::On } else { KeepAlive::Off },
-        particulars: Particulars {
+        overrides: SocketOverrides {
             keepalive_time: keep_alive.then(|| Duration::from_secs(chance.u64(1..=10))),
             keepalive_interval: keep_alive.then(|| Duration::from_secs(chance.u64(3..=9))),
             keepalive_probes: keep_alive.then_some(match patience {
@@ -174,7 +174,7 @@ fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
             unsent_low_water: sometimes(chance).then(|| chance.u32(1..=50_000)),
             window_clamp: sometimes(chance).then(|| chance.u32(1_000..=100_000)),
             acks: if sometimes(chance) { AckTiming::AtOnce } else { AckTiming::Delayed },
-            ..Particulars::default()
+            ..SocketOverrides::default()
         },
         ..SocketOptions::default()
     }

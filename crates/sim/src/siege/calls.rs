@@ -6,7 +6,9 @@ use bytes::Bytes;
 use whimbrel_base::Secrets;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Handle, Recv};
-use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, Particulars, SocketOptions, State};
+use whimbrel_tcp::conn::{
+    AckTiming, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides, State,
+};
 use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
 
@@ -325,7 +327,7 @@ fn options(script: &mut Script<'_>) -> SocketOptions {
         send_size: set(3).then(|| size(script)),
         recv_size: set(4).then(|| size(script)),
         defer_accept: 0,
-        particulars: Particulars {
+        overrides: SocketOverrides {
             ttl: set(5).then(|| script.u8().max(1)),
             tos: TrafficClass(if set(5) { script.u8() & 0xfc } else { 0 }),
             hop_limit: set(5).then(|| script.u8().max(1)),

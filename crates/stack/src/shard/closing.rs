@@ -10,7 +10,7 @@ use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::found::{FoundSegment, Opening};
+use super::found::{FoundSegment, ReusedFlow};
 use crate::ip::{Arrival, FlowKey};
 use crate::replies::Pending;
 
@@ -111,7 +111,7 @@ impl Shard {
             self.counters.time_wait_without_listener += 1;
             return self.refuse_syn_in_time_wait(index, wait, arrival);
         };
-        let opening = Opening { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
+        let opening = ReusedFlow { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
         let verdict = self.on_syn(listener, found, opening);
         if verdict == Verdict::Accepted {
             self.counters.time_wait_recycled += 1;

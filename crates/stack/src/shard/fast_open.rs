@@ -15,7 +15,7 @@ use whimbrel_tcp::{CloseReason, Verdict};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::found::{FoundSegment, Opening};
+use super::found::{FoundSegment, ReusedFlow};
 use super::{ConnectError, Shard};
 use crate::ip::Arrival;
 use crate::{Handle, ListenerId};
@@ -73,7 +73,7 @@ impl Shard {
         listener: u32,
         found: &FoundSegment<'_>,
         syn: &TcpHeader,
-        opening: Opening,
+        opening: ReusedFlow,
     ) -> FastOpenStep {
         let serves = self.tunables.fast_open_server && self.carries_any_options();
         let Some(option) = syn.options.fast_open.filter(|_| serves) else {
@@ -123,7 +123,7 @@ impl Shard {
         &mut self,
         entry: &SynEntry,
         found: &FoundSegment<'_>,
-        opening: Opening,
+        opening: ReusedFlow,
         renewed: Option<FastOpen>,
     ) -> Verdict {
         let handshake = self.handshake(entry, self.timestamp_offset(entry));

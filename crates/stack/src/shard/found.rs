@@ -23,14 +23,14 @@ impl<'a> FoundSegment<'a> {
 
 /// What a SYN's flow leaves behind from an earlier connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Opening {
+pub(super) struct ReusedFlow {
     /// Our ISS must lie at or beyond this.
     pub(super) iss_floor: Option<SeqNum>,
     /// The TIME-WAIT record whose place it takes, and what showed that the SYN is new.
     pub(super) replaces: Option<(u32, ReuseBy)>,
 }
 
-impl Opening {
+impl ReusedFlow {
     /// No earlier connection had this flow, as far as is known.
     pub(super) const FRESH: Self = Self { iss_floor: None, replaces: None };
 

@@ -11,7 +11,7 @@ use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::found::{FoundSegment, Opening};
+use super::found::{FoundSegment, ReusedFlow};
 use crate::RxFrame;
 use crate::ip::{Arrival, FlowKey, FrameDrop, Input, Refused};
 use crate::link::Unframed;
@@ -245,7 +245,7 @@ impl Shard {
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {
                 if self.asks_to_open(flags) {
-                    self.on_syn(listener, found, Opening::FRESH)
+                    self.on_syn(listener, found, ReusedFlow::FRESH)
                 } else {
                     Verdict::Drop(DropReason::Flags)
                 }

@@ -17,7 +17,7 @@ use crate::ip::FlowKey;
 struct Walked {
     linked: usize,
     armed: usize,
-    cold: usize,
+    buffers: usize,
     accounted: u64,
 }
 
@@ -40,7 +40,7 @@ impl Shard {
                 .map_err(|what| format!("connection {index}: {what}; {:?}", slot.connection))?;
             tally.linked += usize::from(slot.linked.is_some());
             tally.armed += usize::from(slot.armed != Instant::NEVER);
-            tally.cold += usize::from(slot.connection.holds_cold());
+            tally.buffers += usize::from(slot.connection.holds_buffers());
             tally.accounted += u64::from(slot.connection.accounted());
         }
         self.check_counts(&tally, self.check_half_open()?)
@@ -102,7 +102,7 @@ impl Shard {
         let pairs = [
             ("flows in the table and records", census.flows, flows),
             ("timers that are armed and connections that armed one", census.timers, tally.armed),
-            ("cold halves lent and held", census.cold_halves, tally.cold),
+            ("buffers lent and held", census.buffers, tally.buffers),
         ];
         match pairs.into_iter().find(|(_, left, right)| left != right) {
             Some((what, left, right)) => Err(format!("{what} differ: {left} and {right}")),

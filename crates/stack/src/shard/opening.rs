@@ -13,7 +13,7 @@ use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 use super::commands::ReleaseBy;
 use super::cookies::WithoutEntry;
 use super::fast_open::FastOpenStep;
-use super::found::{FoundSegment, Opening};
+use super::found::{FoundSegment, ReusedFlow};
 use super::{EventSource, ListenError, Shard};
 use crate::ListenerId;
 use crate::connections::ConnectionSlot;
@@ -65,7 +65,7 @@ impl Shard {
         &mut self,
         listener: u32,
         found: &FoundSegment<'_>,
-        opening: Opening,
+        opening: ReusedFlow,
     ) -> Verdict {
         let Some(place) = self.listeners.get_mut(listener) else {
             return Verdict::Drop(DropReason::NoSocket);
@@ -117,7 +117,7 @@ impl Shard {
 
     /// A SYN gets its half-open entry, for which there is room, and its SYN-ACK.
     #[inline(always)]
-    fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: Opening) -> Verdict {
+    fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: ReusedFlow) -> Verdict {
         let index = self.records.syns.insert(entry, &mut self.listeners, self.now);
         self.counters.syn_received += 1;
         let record = Record::new(Kind::SynEntry, index);
@@ -338,7 +338,7 @@ impl Shard {
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
         let Some(entry) = self.records.syns.get(index).copied() else { return false };
         let mut syn_ack = entry.syn_ack(self.announced(&entry));
-        if let RareOptions::Opening(opening) = &mut syn_ack.rare {
+        if let RareOptions::Syn(opening) = &mut syn_ack.rare {
             opening.fast_open = self.granted(&entry);
         }
         self.counters.out_segs += 1;
@@ -363,7 +363,7 @@ impl Shard {
     /// The MSS to announce.
     pub(super) fn own_mss(&self, entry: &SynEntry) -> Mss {
         let fitting = self.host.ip.mss(entry.remote().addr.family());
-        let most = self.inherited(entry).and_then(|options| options.particulars.max_seg);
+        let most = self.inherited(entry).and_then(|options| options.overrides.max_seg);
         let least = self.tunables.least_mss;
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
     }
@@ -372,7 +372,7 @@ impl Shard {
     pub(super) fn half_open_marking(&self, entry: &SynEntry) -> Marking {
         let is_v4 = entry.remote().addr.is_v4();
         match self.inherited(entry) {
-            Some(options) => options.particulars.marking(is_v4, &self.tunables),
+            Some(options) => options.overrides.marking(is_v4, &self.tunables),
             None => Marking::usual(&self.tunables),
         }
     }

@@ -55,7 +55,7 @@ impl Connection {
         match self.sender.seq().judge_ack(ack) {
             AckPlace::Old => {
                 let fin = u64::from(self.state == State::FinWait2);
-                let acked = self.ledger.tally.bytes_acked + fin;
+                let acked = self.stats.tally.bytes_acked + fin;
                 let below = u64::from(self.sender.seq().una.offset_from(ack));
                 if below > acked { AckPlace::TooOld } else { AckPlace::Old }
             }
@@ -65,7 +65,7 @@ impl Connection {
 
     /// Counts an acknowledgment, and what it tells of text that came twice.
     fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
-        let tally = &mut self.ledger.tally;
+        let tally = &mut self.stats.tally;
         tally.last_ack_recv = cx.tick;
         tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(tells_of_duplicate(seg)));
     }
@@ -96,16 +96,16 @@ impl Connection {
     fn on_new_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, numbers: u32) -> Step {
         let ack = seg.header.ack;
         let rtt = self.measure(cx, seg, ack);
-        let text = self.cold.as_deref_mut().map(|cold| &mut cold.send);
+        let text = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let acked = self.sender.acknowledge(ack, numbers, text);
-        if self.cold.as_ref().is_some_and(|cold| cold.too_big.is_some()) {
-            self.judge_too_big(cx, ack);
+        if self.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
+            self.update_too_big(cx, ack);
         }
-        self.ledger.tally.on_ack(acked.octets, acked.segs);
-        self.ledger.tally.waits_since = cx.tick;
+        self.stats.tally.on_ack(acked.octets, acked.segs);
+        self.stats.tally.waits_since = cx.tick;
         self.take_window(cx, seg);
         self.soft_error = None;
-        let text = self.cold.as_deref().map(|cold| &cold.send);
+        let text = self.buffers.as_deref().map(|buffers| &buffers.send);
         self.sender.on_new_ack(cx, acked.octets, rtt, text);
         self.take_sack(cx, seg);
         self.rearm_retransmission(cx);
@@ -156,7 +156,7 @@ impl Connection {
         self.rearm_retransmission(cx);
         // Once more is admitted than was probed with, it is no longer a stall.
         if stalled && !self.sender.is_persisting() {
-            self.ledger.tally.waits_since = cx.tick;
+            self.stats.tally.waits_since = cx.tick;
             self.sender.on_window_opened(cx);
         }
     }
@@ -188,7 +188,7 @@ impl Connection {
         let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
         let echoed = || stamps.and_then(|stamps| stamps.echoed(seg, cx.tick));
         let rtt = self.sender.measure(cx, ack, echoed)?;
-        self.ledger.tally.on_round_trip(rtt, cx.tick);
+        self.stats.tally.on_round_trip(rtt, cx.tick);
         Some(rtt)
     }
 }

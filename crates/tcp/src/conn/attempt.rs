@@ -24,7 +24,7 @@ impl Connection {
     /// The attempt to open, as long as it is one, or was and failed. Afterwards the figures mean
     /// other things.
     pub fn attempt(&self, now: Instant) -> Attempt {
-        let tally = &self.ledger.tally;
+        let tally = &self.stats.tally;
         // No text has been sent: this is when the connection began.
         let millis = now.tick().millis_since(tally.last_data_sent);
         Attempt {

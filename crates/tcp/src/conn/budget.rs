@@ -2,13 +2,13 @@
 
 use whimbrel_wire::WindowSize;
 
-use super::{Cold, Connection, Flags};
+use super::{Buffers, Connection, Flags};
 use crate::Context;
 use crate::budget::{Budget, Pressure};
 use crate::recv::Text;
 use crate::verdict::{Continue, Done, DropReason, Step, Verdict};
 
-impl Cold {
+impl Buffers {
     /// Whether the account may say something else than what is held, and it matters. What few bytes pin
     /// is not looked at, unless they are beyond a gap.
     #[inline]
@@ -39,7 +39,7 @@ impl Cold {
 impl Connection {
     /// Bytes of it in the account of its shard.
     pub fn accounted(&self) -> u32 {
-        self.cold.as_ref().map_or(0, |cold| cold.accounted)
+        self.buffers.as_ref().map_or(0, |buffers| buffers.accounted)
     }
 
     /// The connection begins while memory is short. Its window is what the SYN announces; where
@@ -64,7 +64,7 @@ impl Connection {
 
     /// The application reads or writes: where memory is short no longer, there is room again.
     #[inline]
-    pub(super) fn judge_pinch(&mut self, cx: &Context<'_>) {
+    pub(super) fn update_pinch(&mut self, cx: &Context<'_>) {
         if self.is_pinched() && !cx.pool.budget.is_full() {
             self.flags.clear(Flags::PINCHED);
         }
@@ -81,7 +81,12 @@ impl Connection {
     /// not been acknowledged to the data sender, even if the data has already been reported in a SACK
     /// option", and that "discarding of SACKed packets is discouraged". Nor does the right edge move.
     #[cold]
-    pub(super) fn judge_memory(&mut self, cx: &mut Context<'_>, text: Text, ahead: u32) -> Step {
+    pub(super) fn process_under_pressure(
+        &mut self,
+        cx: &mut Context<'_>,
+        text: Text,
+        ahead: u32,
+    ) -> Step {
         if ahead > 0 {
             // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
             // order segment arrives."

@@ -116,11 +116,11 @@ impl Connection {
         self.signals.raise(Signals::CLOSED);
         self.receiver.owe_nothing();
         self.sender.finish();
-        if let Some(cold) = self.cold.as_mut() {
-            cold.send.clear();
-            cold.recv.end();
+        if let Some(buffers) = self.buffers.as_mut() {
+            buffers.send.clear();
+            buffers.recv.end();
             if self.flags.has(Flags::ORPHAN) {
-                cold.recv.clear();
+                buffers.recv.clear();
             }
         }
     }
@@ -151,7 +151,7 @@ pub struct Remains {
     pub rcv_nxt: SeqNum,
     /// The window field of the acknowledgment.
     pub window: RawWindow,
-    /// Its unit.
+    /// How that field is scaled: as our windows were.
     pub scale: WindowScale,
     /// TS.Recent, if timestamps were negotiated.
     pub ts_recent: Option<u32>,

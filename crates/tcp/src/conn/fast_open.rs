@@ -26,20 +26,20 @@ pub struct FastSyn {
     pub mss: Mss,
 }
 
-/// Ours.
+/// A SYN of ours that brings a cookie, or asks for one.
 impl Connection {
     /// The SYN is to bring this. To be called before anything is sent.
     pub fn open_fast(&mut self, cx: &mut Context<'_>, syn: FastSyn) {
         if self.is_before_syn() {
             self.flags.set(Flags::FAST_OPEN);
-            self.cold(cx).fast_syn = Some(syn);
+            self.buffers(cx).fast_syn = Some(syn);
         }
     }
 
     /// How many octets of text the SYN has room for, before it is sent; none without a cookie
     /// (RFC 7413 4.2.2: "default 536 bytes" or what the server announced).
     pub fn syn_room(&self) -> u32 {
-        let syn = self.cold.as_ref().and_then(|cold| cold.fast_syn);
+        let syn = self.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
         let Some(syn) = syn.filter(|syn| !syn.option.is_request() && self.is_before_syn()) else {
             return 0;
         };
@@ -53,14 +53,14 @@ impl Connection {
     pub(super) fn take_fast_syn(&mut self, syn: FastSyn, slices: &mut Slices) -> Option<FastOpen> {
         let first = self.sender.is_idle();
         let room = self.syn_room();
-        let cold = self.cold.as_mut()?;
-        cold.fast_syn = None;
+        let buffers = self.buffers.as_mut()?;
+        buffers.fast_syn = None;
         if !first {
             return None;
         }
         // A SYN has no urgent pointer: what is urgent waits for a segment that has one.
-        if room > 0 && cold.send.urgent().is_none() {
-            cold.send.slice(0, room.min(cold.send.len()), slices);
+        if room > 0 && buffers.send.urgent().is_none() {
+            buffers.send.slice(0, room.min(buffers.send.len()), slices);
         }
         if slices.octets() > 0 {
             self.flags.set(Flags::SYN_DATA);
@@ -79,7 +79,7 @@ impl Connection {
     }
 }
 
-/// The peer's.
+/// A SYN of the peer's whose cookie was valid.
 impl Connection {
     /// A connection whose SYN had a valid cookie: in SYN-RECEIVED, and the SYN-ACK is the first thing
     /// that it wants to transmit. `renewed` is the cookie for that, if there is to be one. What was set
@@ -100,19 +100,19 @@ impl Connection {
         connection.agree(cx, handshake);
         if let Some(option) = renewed {
             let mss = handshake.peer_mss;
-            connection.cold(cx).fast_syn = Some(FastSyn { option, mss });
+            connection.buffers(cx).fast_syn = Some(FastSyn { option, mss });
         }
         connection
     }
 
     /// The text of the SYN, as much of it as there is room for: the application can read it.
     pub fn take_syn_text(&mut self, cx: &mut Context<'_>, syn: &RxSegment<'_>) {
-        self.ledger.tally.on_segment(syn, cx.tick);
+        self.stats.tally.on_segment(syn, cx.tick);
         let take = syn.payload.len().min(self.receiver.seq().wnd());
         if take > 0 {
-            let advance = self.cold(cx).recv.append(syn.payload, 0, take);
+            let advance = self.buffers(cx).recv.append(syn.payload, 0, take);
             self.receiver.advance(advance);
-            self.ledger.tally.bytes_received += u64::from(advance);
+            self.stats.tally.bytes_received += u64::from(advance);
             self.flags.set(Flags::SYN_DATA);
             self.signals.raise(Signals::READABLE);
         }
@@ -156,7 +156,7 @@ impl Connection {
     }
 }
 
-/// Getters.
+/// What became of Fast Open.
 impl Connection {
     /// Whether a handshake of Fast Open is under way.
     #[inline]

@@ -173,13 +173,13 @@ impl Connection {
         {
             return self.on_path_mtu(cx, said.mtu);
         }
-        let Some(cold) = self.cold.as_mut() else { return IcmpVerdict::Ignored };
+        let Some(buffers) = self.buffers.as_mut() else { return IcmpVerdict::Ignored };
         // What stands before others times out before them; of two about one segment the one that
         // harms less is tried first, as the truth is told again.
         let better =
             |old: &TooBig| said.seq.before(old.seq) || (said.seq == old.seq && said.mtu > old.mtu);
-        if cold.too_big.as_ref().is_none_or(better) {
-            cold.too_big = Some(said);
+        if buffers.too_big.as_ref().is_none_or(better) {
+            buffers.too_big = Some(said);
         }
         cx.counters.path_mtu_held += 1;
         IcmpVerdict::Held
@@ -192,18 +192,18 @@ impl Connection {
 
     /// What the path is said to carry and not believed to, octets of an IP packet.
     pub fn held_path_mtu(&self) -> Option<u16> {
-        Some(self.cold.as_ref()?.too_big?.mtu)
+        Some(self.buffers.as_ref()?.too_big?.mtu)
     }
 
     /// RFC 5927 7.2: "If, while there is a pending ICMP 'Packet Too Big' error message, the TCP SEQ
     /// claimed by the pending message is acknowledged [...], then the 'pending error' condition is
     /// cleared."
     #[cold]
-    pub(super) fn judge_too_big(&mut self, cx: &mut Context<'_>, ack: SeqNum) {
-        if let Some(cold) = self.cold.as_mut()
-            && cold.too_big.is_some_and(|said| said.seq.before(ack))
+    pub(super) fn update_too_big(&mut self, cx: &mut Context<'_>, ack: SeqNum) {
+        if let Some(buffers) = self.buffers.as_mut()
+            && buffers.too_big.is_some_and(|said| said.seq.before(ack))
         {
-            cold.too_big = None;
+            buffers.too_big = None;
             cx.counters.path_mtu_refuted += 1;
         }
     }
@@ -211,10 +211,10 @@ impl Connection {
     /// The first segment timed out, and with it what was held of it is believed: RFC 5927 7.2, with
     /// a MAXSEGRTO of 1. All in flight goes again in any case.
     pub(super) fn believe_too_big(&mut self, cx: &mut Context<'_>) {
-        let held = self.cold.as_ref().and_then(|cold| cold.too_big);
+        let held = self.buffers.as_ref().and_then(|buffers| buffers.too_big);
         let Some(said) = held.filter(|said| self.stands_first(said)) else { return };
-        if let Some(cold) = self.cold.as_mut() {
-            cold.too_big = None;
+        if let Some(buffers) = self.buffers.as_mut() {
+            buffers.too_big = None;
         }
         let mss = self.mss_for_mtu(said.mtu, cx.tunables);
         if mss < self.sender.mss() {

@@ -12,7 +12,7 @@ impl Connection {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Verdict {
         self.heard(cx);
-        self.ledger.tally.on_segment(seg, cx.tick);
+        self.stats.tally.on_segment(seg, cx.tick);
         let step = match self.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
             State::Closed | State::TimeWait => Done(Verdict::Drop(DropReason::Closed)),
@@ -250,24 +250,24 @@ impl Connection {
     #[inline(always)]
     pub(super) fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         let fin = seg.header.flags.contains(TcpFlags::FIN);
-        if fin || self.cold.as_ref().is_some_and(|cold| cold.recv.awaits_fin()) {
-            self.judge_fin(cx, seg);
+        if fin || self.buffers.as_ref().is_some_and(|buffers| buffers.recv.awaits_fin()) {
+            self.process_fin(cx, seg);
         }
         Continue(())
     }
 
-    fn judge_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+    fn process_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         if seg.header.flags.contains(TcpFlags::FIN)
             && let Some(ahead) = self.receiver.place_of_fin(seg.header.seq + (seg.len() - 1))
         {
-            self.cold(cx).recv.note_fin(ahead);
+            self.buffers(cx).recv.note_fin(ahead);
             if ahead > 0 && seg.payload.is_empty() {
                 // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
                 // out-of-order segment arrives." With text, the text was answered.
                 self.receiver.owe_duplicate();
             }
         }
-        let due = self.cold.as_mut().is_some_and(|cold| cold.recv.take_fin());
+        let due = self.buffers.as_mut().is_some_and(|buffers| buffers.recv.take_fin());
         if due {
             self.on_fin(cx);
         }
@@ -308,7 +308,7 @@ impl Connection {
     /// that takes the window for larger than it is, as far beyond.
     fn may_come_again(&self, seg: &RxSegment<'_>) -> bool {
         let fin = 1;
-        let received = self.ledger.tally.bytes_received + fin;
+        let received = self.stats.tally.bytes_received + fin;
         let window = self.receiver.most_window(&self.window_bounds()).max(UNSCALED);
         let reach = u64::from(window).min(received);
         u64::from(self.receiver.nxt().offset_from(seg.header.seq)) <= reach

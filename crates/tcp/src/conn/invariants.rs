@@ -17,9 +17,9 @@ impl Connection {
         self.check_liveness(max_text)
     }
 
-    /// Whether a cold half is lent to it.
-    pub const fn holds_cold(&self) -> bool {
-        self.cold.is_some()
+    /// Whether [`Buffers`](super::Buffers) are lent to it.
+    pub const fn holds_buffers(&self) -> bool {
+        self.buffers.is_some()
     }
 
     fn check_send_space(&self) -> Result<(), &'static str> {

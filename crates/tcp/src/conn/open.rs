@@ -15,11 +15,11 @@ use crate::{Context, Payload, RxSegment, Tunables};
 /// What both ways of opening know.
 #[derive(Clone, Copy, Debug)]
 pub struct ActiveOpen {
-    /// The peer's address.
+    /// The address to connect to, or of whoever connected.
     pub remote: Address,
-    /// The peer's port.
+    /// The port to connect to, or of whoever connected.
     pub remote_port: u16,
-    /// This side's port.
+    /// The port that this side sends from.
     pub local_port: u16,
     /// This side's address, as an index into the shard's table of them.
     pub local_index: u16,
@@ -44,7 +44,7 @@ pub struct Handshake {
     pub scales: Option<(WindowScale, WindowScale)>,
     /// TS.Recent, if timestamps were negotiated.
     pub ts_recent: Option<u32>,
-    /// SACK was negotiated.
+    /// Selective acknowledgments were negotiated (RFC 2018 2).
     pub sack: bool,
     /// From our SYN-ACK to the segment that acknowledged it.
     pub round_trip: FirstTrip,
@@ -53,7 +53,7 @@ pub struct Handshake {
 /// The round trip of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FirstTrip {
-    /// This long.
+    /// It took this long, as our clock measured it.
     Took(Duration),
     /// Either SYN was repeated, so that it cannot be told.
     Repeated,
@@ -136,8 +136,8 @@ impl Connection {
     }
 
     pub(super) fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
-        let mut ledger = cx.pool.take_ledger();
-        ledger.tally = Tally::new(cx.tick);
+        let mut stats = cx.pool.take_stats();
+        stats.tally = Tally::new(cx.tick);
         Self {
             remote: open.remote,
             remote_port: open.remote_port,
@@ -154,8 +154,8 @@ impl Connection {
             soft_error: None,
             challenges: cx.tick,
             timers: Timers::default(),
-            ledger,
-            cold: None,
+            stats,
+            buffers: None,
         }
     }
 
@@ -216,7 +216,7 @@ impl Connection {
         let len = seg.payload.len();
         let text = self.receiver.clip(seg, len);
         let limit = usize::from(cx.tunables.max_out_of_order);
-        let recv = &mut self.cold(cx).recv;
+        let recv = &mut self.buffers(cx).recv;
         if text.take > 0 {
             let _held = recv.hold(0, seg.payload, text, limit);
         }
@@ -228,10 +228,12 @@ impl Connection {
     /// ESTABLISHED is reached: the text that was queued is in order. A FIN behind it is taken with the
     /// segment that is being looked at.
     pub(super) fn take_queued(&mut self) {
-        let Some(cold) = self.cold.as_mut().filter(|cold| cold.recv.has_held()) else { return };
-        let advance = cold.recv.append(Payload::Borrowed(&[]), 0, 0);
+        let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.recv.has_held()) else {
+            return;
+        };
+        let advance = buffers.recv.append(Payload::Borrowed(&[]), 0, 0);
         self.receiver.advance(advance);
-        self.ledger.tally.bytes_received += u64::from(advance);
+        self.stats.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
         self.receiver.owe_ack();
     }

@@ -1,7 +1,7 @@
 //! What an application asks for on one socket, where it differs from the rules of the stack.
 //!
 //! A listener hands it on to the connections that it accepts. What nearly no connection has set
-//! apart stands in a box of its own ([`Particulars`]), so that it costs the others nothing.
+//! apart stands in a box of its own ([`SocketOverrides`]), so that it costs the others nothing.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -29,13 +29,13 @@ pub struct SocketOptions {
     /// How often the SYN-ACK would be repeated until a handshake whose third segment has no text
     /// counts as complete; 0: at once (`TCP_DEFER_ACCEPT`). Of a listener only.
     pub defer_accept: u8,
-    /// The rest.
-    pub particulars: Particulars,
+    /// What few applications set.
+    pub overrides: SocketOverrides,
 }
 
 /// What few applications set. `None`: as the tunable of that name has it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Particulars {
+pub struct SocketOverrides {
     /// The time to live of IPv4 packets, 1 ..= 255.
     pub ttl: Option<u8>,
     /// The type of service of IPv4 packets.
@@ -110,16 +110,16 @@ impl SocketOptions {
             (Some(fixed), ReceiveWindow::Rfc9293) => fixed,
             (size, _) => size.unwrap_or(tunables.recv_buffer).max(tunables.recv_buffer_max),
         };
-        most.min(self.particulars.window_clamp.unwrap_or(u32::MAX))
+        most.min(self.overrides.window_clamp.unwrap_or(u32::MAX))
     }
 
     /// The most that is announced at once, octets.
     pub fn recv_limit(&self, tunables: &Tunables) -> u32 {
-        self.recv_size(tunables).min(self.particulars.window_clamp.unwrap_or(u32::MAX))
+        self.recv_size(tunables).min(self.overrides.window_clamp.unwrap_or(u32::MAX))
     }
 }
 
-impl Particulars {
+impl SocketOverrides {
     /// What packets to a peer of this family say.
     pub fn marking(&self, is_v4: bool, tunables: &Tunables) -> Marking {
         let (hop_limit, class) =
@@ -132,12 +132,12 @@ impl Particulars {
 impl Connection {
     /// Takes all of `options`; the MSS only if our SYN is not out yet.
     pub fn set_options(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
-        let particulars = &options.particulars;
+        let overrides = &options.overrides;
         let idle = self.keepalive_time(cx.tunables);
-        self.ledger.particulars =
-            (*particulars != Particulars::default()).then(|| Box::new(*particulars));
+        self.stats.overrides =
+            (*overrides != SocketOverrides::default()).then(|| Box::new(*overrides));
         if self.is_before_syn() {
-            self.limit_mss(particulars.max_seg, cx.tunables.least_mss);
+            self.limit_mss(overrides.max_seg, cx.tunables.least_mss);
         }
         self.set_nodelay(options.nagle);
         self.set_send_size(options.send_size.unwrap_or(cx.tunables.send_buffer));
@@ -177,40 +177,40 @@ impl Connection {
 impl Connection {
     /// What its packets say.
     pub fn marking(&self, tunables: &Tunables) -> Marking {
-        match self.particulars() {
+        match self.overrides() {
             Some(set) => set.marking(self.remote.is_v4(), tunables),
             None => Marking::usual(tunables),
         }
     }
 
-    pub(super) fn particulars(&self) -> Option<&Particulars> {
-        self.ledger.particulars.as_deref()
+    pub(super) fn overrides(&self) -> Option<&SocketOverrides> {
+        self.stats.overrides.as_deref()
     }
 
     pub(super) fn keepalive_time(&self, tunables: &Tunables) -> Duration {
-        self.particulars().and_then(|set| set.keepalive_time).unwrap_or(tunables.keepalive_time)
+        self.overrides().and_then(|set| set.keepalive_time).unwrap_or(tunables.keepalive_time)
     }
 
     pub(super) fn keepalive_interval(&self, tunables: &Tunables) -> Duration {
-        let set = self.particulars().and_then(|set| set.keepalive_interval);
+        let set = self.overrides().and_then(|set| set.keepalive_interval);
         set.unwrap_or(tunables.keepalive_interval)
     }
 
     pub(super) fn keepalive_probes(&self, tunables: &Tunables) -> u8 {
-        let set = self.particulars().and_then(|set| set.keepalive_probes);
+        let set = self.overrides().and_then(|set| set.keepalive_probes);
         set.unwrap_or(tunables.keepalive_probes)
     }
 
     /// How long the peer may leave us without an acknowledgment, if that is limited by time.
     pub(super) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
-        let own = self.particulars().and_then(|set| set.user_timeout);
+        let own = self.overrides().and_then(|set| set.user_timeout);
         own.or(self.connect_timeout(tunables))
     }
 
     /// Whether time limits the first SYN, too. What an application sets does not: as on Linux it is
     /// looked at with the second.
     pub(super) fn limits_first_syn(&self, tunables: &Tunables) -> bool {
-        let own = self.particulars().and_then(|set| set.user_timeout);
+        let own = self.overrides().and_then(|set| set.user_timeout);
         own.is_none() && self.connect_timeout(tunables).is_some()
     }
 
@@ -233,22 +233,22 @@ impl Connection {
     }
 
     /// What was set, of what [`Connection::attempts`] can exceed.
-    fn asked_retries(&self, which: impl FnOnce(&Particulars) -> Option<u8>) -> Option<u8> {
-        self.particulars().and_then(which).map(|asked| asked.min(u8::MAX - 1))
+    fn asked_retries(&self, which: impl FnOnce(&SocketOverrides) -> Option<u8>) -> Option<u8> {
+        self.overrides().and_then(which).map(|asked| asked.min(u8::MAX - 1))
     }
 
     pub(super) fn fin_timeout(&self, tunables: &Tunables) -> Duration {
-        self.particulars().and_then(|set| set.fin_timeout).unwrap_or(tunables.fin_timeout)
+        self.overrides().and_then(|set| set.fin_timeout).unwrap_or(tunables.fin_timeout)
     }
 
     pub(super) fn unsent_low_water(&self) -> Option<u32> {
-        self.particulars()?.unsent_low_water
+        self.overrides()?.unsent_low_water
     }
 
     /// The most octets that are announced at once; `u32::MAX` if the application did not say.
     #[inline]
     pub(super) fn window_clamp(&self) -> u32 {
-        self.particulars().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
+        self.overrides().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
     }
 
     /// The most octets that buffer and application let us announce at once.
@@ -257,6 +257,6 @@ impl Connection {
     }
 
     pub(super) fn acks_at_once(&self) -> bool {
-        self.particulars().is_some_and(|set| set.acks == AckTiming::AtOnce)
+        self.overrides().is_some_and(|set| set.acks == AckTiming::AtOnce)
     }
 }

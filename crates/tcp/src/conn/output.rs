@@ -16,38 +16,38 @@ use crate::{Context, Slices};
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing {
-    /// SEG.SEQ.
+    /// SEG.SEQ: the number of its first octet, SYN or FIN; else of what would come next.
     pub seq: SeqNum,
-    /// SEG.ACK.
+    /// SEG.ACK: RCV.NXT, all that arrived in order; 0 on a SYN without ACK.
     pub ack: SeqNum,
-    /// The control bits.
+    /// The control bits: SYN, ACK, FIN, PSH, URG.
     pub flags: TcpFlags,
-    /// SEG.WND, unscaled.
+    /// SEG.WND, as the field has it: in units of our scale, in octets on a SYN.
     pub window: RawWindow,
-    /// SEG.UP.
+    /// SEG.UP: octets from SEG.SEQ to the end of urgent data; 0 without URG.
     pub urgent: u16,
     /// The text of each segment that the device cuts this one into; 0: it is not to be cut.
     pub gso_size: u16,
     /// The option that nearly all segments have.
     pub timestamps: Option<Timestamps>,
-    /// The others.
+    /// Options that few segments have.
     pub rare: RareOptions,
 }
 
 /// Options that few segments have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RareOptions {
-    /// None of them.
+    /// The segment has no option but timestamps, if those.
     None,
     /// Those of a SYN.
-    Opening(Opening),
+    Syn(SynOptions),
     /// What arrived out of order, or twice.
     Sack(SackBlocks),
 }
 
 /// What a SYN or SYN-ACK says beside timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Opening {
+pub struct SynOptions {
     /// The MSS that is announced.
     pub mss: Mss,
     /// How our windows are scaled, if that is offered or agreed upon.
@@ -58,7 +58,7 @@ pub struct Opening {
     pub fast_open: Option<FastOpen>,
 }
 
-impl Opening {
+impl SynOptions {
     /// The same as options of a header.
     fn options(&self, timestamps: Option<Timestamps>) -> TcpOptions {
         let Self { mss, window_scale, sack_permitted, fast_open } = *self;
@@ -75,7 +75,7 @@ impl Outgoing {
         match (&self.rare, self.timestamps) {
             (RareOptions::None, None) => Some(PlainOptions::None),
             (RareOptions::None, Some(stamps)) => Some(PlainOptions::Timestamps(stamps)),
-            (RareOptions::Opening(opening), Some(stamps)) if order == OptionOrder::Linux => {
+            (RareOptions::Syn(opening), Some(stamps)) if order == OptionOrder::Linux => {
                 let whole = opening.sack_permitted && opening.fast_open.is_none();
                 let scale = opening.window_scale.filter(|_| whole)?;
                 Some(PlainOptions::Opening(opening.mss, stamps, scale))
@@ -89,7 +89,7 @@ impl Outgoing {
         let timestamps = self.timestamps;
         let options = match self.rare {
             RareOptions::None => TcpOptions { timestamps, ..TcpOptions::default() },
-            RareOptions::Opening(opening) => opening.options(timestamps),
+            RareOptions::Syn(opening) => opening.options(timestamps),
             RareOptions::Sack(sack) => TcpOptions { timestamps, sack, ..TcpOptions::default() },
         };
         let Self { seq, ack, flags, window, urgent, .. } = *self;
@@ -106,7 +106,7 @@ enum Plan {
     Stream(Piece),
     /// An old number, so that the peer must answer.
     KeepAlive,
-    /// An acknowledgment.
+    /// An acknowledgment, and the window with it, without text.
     Ack,
 }
 
@@ -166,7 +166,7 @@ impl Connection {
     fn on_made(&mut self, cx: &mut Context<'_>, slices: &Slices, gso_size: u16) {
         let segs = segments(slices.octets(), gso_size);
         cx.counters.out_segs += segs;
-        self.ledger.tally.on_sent(slices.octets(), segs, cx.tick);
+        self.stats.tally.on_sent(slices.octets(), segs, cx.tick);
         if self.unsent_low_water().is_some() {
             self.tell_room();
         }
@@ -199,16 +199,16 @@ impl Connection {
     }
 }
 
-/// Making segments.
+/// How what is due becomes a segment.
 impl Connection {
     fn make_syn(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Outgoing {
-        let fast_syn = self.cold.as_ref().and_then(|cold| cold.fast_syn);
+        let fast_syn = self.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
         let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(syn, slices));
         let answers = self.state == State::SynReceived;
         let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let mut outgoing =
             self.make_header(cx, Head { seq: self.sender.seq().una, flags, gso_size: 0 }, None);
-        outgoing.rare = RareOptions::Opening(Opening { fast_open, ..self.offered(cx) });
+        outgoing.rare = RareOptions::Syn(SynOptions { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
         outgoing.window = if answers {
@@ -220,7 +220,7 @@ impl Connection {
         if self.sender.on_syn_made(cx, slices.octets()) {
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
-            self.ledger.tally.on_sent_again(0, 1);
+            self.stats.tally.on_sent_again(0, 1);
         }
         self.arm_retransmission(cx);
         outgoing
@@ -228,13 +228,13 @@ impl Connection {
 
     /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
     #[inline]
-    fn offered(&self, cx: &Context<'_>) -> Opening {
+    fn offered(&self, cx: &Context<'_>) -> SynOptions {
         let (scaling, sack_permitted) = if self.state == State::SynReceived {
             (self.scaling(), self.flags.has(Flags::SACK))
         } else {
             (cx.tunables.window_scaling, cx.tunables.sack)
         };
-        Opening {
+        SynOptions {
             mss: Mss::new(self.receiver.advertised_mss()),
             window_scale: scaling.then_some(self.receiver.scale()),
             sack_permitted,
@@ -243,7 +243,7 @@ impl Connection {
     }
 
     fn make_piece(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Head {
-        let text = self.cold.as_deref_mut().map(|cold| &mut cold.send);
+        let text = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let head = if piece.is_probe {
             cx.counters.window_probes += 1;
             self.sender.make_probe(piece, text, slices)
@@ -252,7 +252,7 @@ impl Connection {
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
-                self.ledger.tally.on_sent_again(again.min(slices.octets()), segs);
+                self.stats.tally.on_sent_again(again.min(slices.octets()), segs);
             }
             head
         };
@@ -291,24 +291,24 @@ impl Connection {
     /// nothing to name, and without text nothing that could be.
     #[inline]
     fn name_held(&mut self, text: u32) -> Option<SackBlocks> {
-        let cold = self.cold.as_ref().filter(|_| self.flags.has(Flags::SACK))?;
-        if !cold.recv.has_held() && cold.duplicate.is_none() {
+        let buffers = self.buffers.as_ref().filter(|_| self.flags.has(Flags::SACK))?;
+        if !buffers.recv.has_held() && buffers.duplicate.is_none() {
             return None;
         }
         self.name_ranges(text)
     }
 
     fn name_ranges(&mut self, text: u32) -> Option<SackBlocks> {
-        let cold = self.cold.as_mut()?;
+        let buffers = self.buffers.as_mut()?;
         let most = if self.flags.has(Flags::TIMESTAMPS) { 3 } else { 4 };
         let room = u32::from(self.sender.mss()).saturating_sub(text);
         let fitting = most.min(room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS);
         let mut blocks = SackBlocks::NONE;
         if fitting > 0 {
-            if let Some(duplicate) = cold.duplicate.take() {
+            if let Some(duplicate) = buffers.duplicate.take() {
                 blocks.push(duplicate);
             }
-            cold.recv.sack_blocks(self.receiver.nxt(), fitting as usize, &mut blocks);
+            buffers.recv.sack_blocks(self.receiver.nxt(), fitting as usize, &mut blocks);
         }
         // Without text there is never more room: nothing is left to be told of it.
         (text > 0 || !blocks.is_empty()).then_some(blocks)

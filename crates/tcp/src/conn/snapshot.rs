@@ -15,7 +15,7 @@ use crate::verdict::CloseReason;
 /// The variables of one connection at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
-    /// The state.
+    /// Its state of RFC 9293 3.3.2.
     pub state: State,
     /// Why it is over, once it is.
     pub closed: Option<CloseReason>,
@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub scales: Option<(WindowScale, WindowScale)>,
     /// Timestamps were negotiated (while opening: offered).
     pub timestamps: bool,
-    /// SACK was negotiated.
+    /// Selective acknowledgments were negotiated (RFC 2018 2).
     pub sack: bool,
     /// The peer's SYN opened it at once (Fast Open), and our own is not acknowledged yet: it can be
     /// read and written all the same.
@@ -49,7 +49,7 @@ pub struct Snapshot {
     pub mss: u16,
     /// The MSS that we announced.
     pub advertised_mss: u16,
-    /// cwnd, octets.
+    /// cwnd (RFC 5681 2): how many octets may be in flight.
     pub cwnd: u32,
     /// ssthresh, octets; `u32::MAX` before the first loss.
     pub ssthresh: u32,
@@ -64,9 +64,9 @@ pub struct Snapshot {
     pub sent_again: u32,
     /// SRTT, if there was a measurement.
     pub srtt: Option<Duration>,
-    /// RTTVAR.
+    /// RTTVAR (RFC 6298 2): how much round trips vary; zero before the first measurement.
     pub rttvar: Duration,
-    /// RTO, back-off included.
+    /// RTO, doubled for each time-out since the last acknowledgment of new data.
     pub rto: Duration,
     /// How many time-outs doubled RTO.
     pub backoff: u8,
@@ -92,7 +92,7 @@ pub struct Snapshot {
     pub recv_limit: u32,
     /// Octets that may wait to be sent for the first time, if that was set.
     pub unsent_low_water: Option<u32>,
-    /// What was counted.
+    /// What was counted since the connection began.
     pub tally: Tally,
 }
 
@@ -109,7 +109,7 @@ impl Snapshot {
 }
 
 impl Connection {
-    /// Its variables `now`.
+    /// Copies its variables; times in them are as of `now`.
     pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
         let lost = self.sender.recovery().lost(self.sender.seq().una, self.sender.flight());
         let sender = &self.sender;
@@ -151,7 +151,7 @@ impl Connection {
             recv_size: self.receiver.size(),
             recv_limit: self.recv_limit(),
             unsent_low_water: self.unsent_low_water(),
-            tally: self.ledger.tally.until(now),
+            tally: self.stats.tally.until(now),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What happened on one connection, counted: what `TCP_INFO` tells beside the protocol's variables.
 //!
-//! The counts stand outside of the hot record, in the connection's [`Ledger`]: they are written and
+//! The counts stand outside of the hot record, in the connection's [`ConnStats`]: they are written and
 //! hardly ever read, so that nothing waits for the cache line that they cost.
 
 use alloc::boxed::Box;
@@ -8,21 +8,21 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros, Tick};
 
-use super::{Connection, Particulars};
+use super::{Connection, SocketOverrides};
 use crate::{Context, RxSegment};
 
 /// What a connection keeps beside its hot record.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct ConnStats {
     pub(super) tally: Tally,
     /// What was set for this connection alone.
-    pub(super) particulars: Option<Box<Particulars>>,
+    pub(super) overrides: Option<Box<SocketOverrides>>,
 }
 
-impl Ledger {
+impl ConnStats {
     /// Its connection is gone, and what was set for it goes.
     pub(crate) fn retire(&mut self) {
-        self.particulars = None;
+        self.overrides = None;
     }
 }
 
@@ -35,7 +35,7 @@ pub struct Tally {
     pub bytes_received: u64,
     /// Octets of text sent again.
     pub bytes_retrans: u64,
-    /// Segments that arrived.
+    /// Segments that arrived, wrapping; those that the device had merged count each.
     pub segs_in: u32,
     /// Segments sent, retransmissions included.
     pub segs_out: u32,
@@ -43,7 +43,7 @@ pub struct Tally {
     pub data_segs_in: u32,
     /// Those sent with text.
     pub data_segs_out: u32,
-    /// Segments sent again.
+    /// Segments sent again, SYNs included, wrapping.
     pub total_retrans: u32,
     /// What was acknowledged, in full segments, rounded up for each acknowledgment.
     pub delivered: u32,
@@ -78,14 +78,14 @@ pub enum Limit {
     Application,
     /// The network: what is under way.
     Network,
-    /// The peer's window.
+    /// The peer's window is smaller than what is unsent, and than cwnd.
     Window,
     /// Our send buffer: the application was refused room, and all that is in it was sent.
     Buffer,
 }
 
 impl Tally {
-    /// Nothing happened yet.
+    /// Counts of a connection that begins `now`.
     pub(super) fn new(now: Tick) -> Self {
         Self {
             last_data_sent: now,
@@ -177,7 +177,7 @@ impl Connection {
     /// Notes what keeps the sender from sending more, and for how long.
     pub(super) fn note_limit(&mut self, cx: &Context<'_>) {
         let limit = self.judge_limit();
-        self.ledger.tally.enter(limit, cx.tick);
+        self.stats.tally.enter(limit, cx.tick);
     }
 
     fn judge_limit(&self) -> Limit {
@@ -197,7 +197,7 @@ impl Connection {
     }
 }
 
-/// Linux' `tcp_min_rtt_wlen`.
+/// How long the least round trip counts, milliseconds: Linux' `tcp_min_rtt_wlen`.
 const MIN_RTT_MILLIS: u32 = 300_000;
 
-const _: () = assert!(size_of::<Ledger>() <= 104);
+const _: () = assert!(size_of::<ConnStats>() <= 104);

@@ -5,7 +5,7 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
 use super::{Connection, Flags, Read, Signals, State};
 use crate::budget::Pressure;
-use crate::context::ColdPool;
+use crate::context::BufferPool;
 use crate::recv::{Held, Text};
 use crate::tunables::TextAfterShutdown;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
@@ -31,7 +31,7 @@ impl Connection {
         let consumed = self.receiver.nxt() - self.unread();
         if end.after(consumed) {
             let ahead = end.offset_from(consumed);
-            if self.cold(cx).recv.note_urgent(ahead) {
+            if self.buffers(cx).recv.note_urgent(ahead) {
                 self.signals.raise(Signals::URGENT);
             }
         }
@@ -39,15 +39,15 @@ impl Connection {
 
     /// Octets to be read up to the end of the peer's urgent data, if any of it is still to come.
     pub fn urgent_mark(&self) -> Option<u32> {
-        self.cold.as_ref()?.recv.urgent_mark()
+        self.buffers.as_ref()?.recv.urgent_mark()
     }
 
     #[inline]
     pub(super) fn take_text(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
-        if seg.payload.is_empty() { Continue(()) } else { self.judge_received(cx, seg) }
+        if seg.payload.is_empty() { Continue(()) } else { self.process_text(cx, seg) }
     }
 
-    fn judge_received(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn process_text(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
         let len = seg.payload.len();
         match self.state {
             State::Established | State::FinWait1 | State::FinWait2 => {}
@@ -80,7 +80,7 @@ impl Connection {
             self.note_duplicate(cx, self.receiver.nxt() + from, self.receiver.nxt() + to);
         }
         if cx.pool.budget.pressure() >= Pressure::Tight {
-            self.judge_memory(cx, text, ahead)?;
+            self.process_under_pressure(cx, text, ahead)?;
         }
         if ahead == 0 {
             self.take_in_order(cx, seg, text);
@@ -102,18 +102,18 @@ impl Connection {
     }
 
     fn take_in_order(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, text: Text) {
-        let cold = self.cold(cx);
-        let had_held = cold.recv.has_held();
+        let buffers = self.buffers(cx);
+        let had_held = buffers.recv.has_held();
         let advance = match short(&seg.payload, text) {
             // What most short connections receive: one request, which is read at once.
-            Some(short) if cold.recv.is_empty() => {
-                cold.recv.append_chunk(cx.pool.keep(short));
+            Some(short) if buffers.recv.is_empty() => {
+                buffers.recv.append_chunk(cx.pool.keep(short));
                 text.take
             }
-            _ => cold.recv.append(seg.payload, text.skip, text.take),
+            _ => buffers.recv.append(seg.payload, text.skip, text.take),
         };
         self.receiver.advance(advance);
-        self.ledger.tally.bytes_received += u64::from(advance);
+        self.stats.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);
         let unacked = self.receiver.count_segs(seg.meta.segs);
         // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
@@ -137,10 +137,10 @@ impl Connection {
         ahead: u32,
     ) -> Step {
         let limit = usize::from(cx.tunables.max_out_of_order);
-        let held = self.cold(cx).recv.hold(ahead, seg.payload, text, limit);
+        let held = self.buffers(cx).recv.hold(ahead, seg.payload, text, limit);
         // Be it ever so little: a byte beyond a gap can pin many.
-        if let Some(cold) = self.cold.as_mut() {
-            cold.account(cx);
+        if let Some(buffers) = self.buffers.as_mut() {
+            buffers.account(cx);
         }
         // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
         // order segment arrives."
@@ -168,8 +168,8 @@ impl Connection {
 
     /// The application reads the next octets, at most `most` (>= 1) of them.
     pub fn read_up_to(&mut self, cx: &mut Context<'_>, most: usize) -> Read {
-        self.judge_pinch(cx);
-        if let Some(data) = self.cold.as_mut().and_then(|cold| cold.recv.read(most)) {
+        self.update_pinch(cx);
+        if let Some(data) = self.buffers.as_mut().and_then(|buffers| buffers.recv.read(most)) {
             self.settle(cx);
             return Read::Data(data);
         }
@@ -183,14 +183,14 @@ impl Connection {
 
     /// What can be read, piece by piece; it stays unread.
     pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
-        self.cold.iter().flat_map(|cold| cold.recv.peek())
+        self.buffers.iter().flat_map(|buffers| buffers.recv.peek())
     }
 
     /// Where the first part of the text that is held out of order already begins and ends, in octets
     /// beyond RCV.NXT.
     #[inline]
     fn overlap(&self, ahead: u32, text: Text) -> Option<(u32, u32)> {
-        self.cold.as_ref()?.recv.overlap(ahead, text.take)
+        self.buffers.as_ref()?.recv.overlap(ahead, text.take)
     }
 
     /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next
@@ -198,7 +198,7 @@ impl Connection {
     /// been lost with their acknowledgments.
     pub(super) fn note_duplicate(&mut self, cx: &mut Context<'_>, left: SeqNum, right: SeqNum) {
         if self.flags.has(Flags::SACK) && left != right {
-            self.cold(cx).duplicate.get_or_insert(SackBlock { left, right });
+            self.buffers(cx).duplicate.get_or_insert(SackBlock { left, right });
         }
     }
 
@@ -221,5 +221,5 @@ fn short<'a>(payload: &Payload<'a>, text: Text) -> Option<&'a [u8]> {
     let Payload::Borrowed(octets) = *payload else { return None };
     let from = text.skip as usize;
     let octets = octets.get(from..from + text.take as usize)?;
-    (octets.len() <= ColdPool::SHORT).then_some(octets)
+    (octets.len() <= BufferPool::SHORT).then_some(octets)
 }

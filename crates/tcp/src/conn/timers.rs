@@ -50,7 +50,7 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// The earliest.
+    /// The earliest of the three, [`Instant::NEVER`] if none runs.
     #[inline]
     pub fn next(&self) -> Instant {
         self.sender.min(self.ack).min(self.life)
@@ -173,7 +173,7 @@ impl Connection {
                 // retransmission timeout period (SHLD-29)", not when what was acknowledged would
                 // have been sent again.
                 self.sender.start_persist();
-                self.ledger.tally.waits_since = cx.tick;
+                self.stats.tally.waits_since = cx.tick;
                 self.timers.sender = due;
             }
             return;
@@ -187,7 +187,7 @@ impl Connection {
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if !self.timers.rto_is_armed() {
             if self.sender.attempts() == 0 {
-                self.ledger.tally.waits_since = cx.tick;
+                self.stats.tally.waits_since = cx.tick;
             }
             self.timers.sender = self.retransmission_due(cx);
         }
@@ -197,7 +197,7 @@ impl Connection {
     #[inline]
     fn retransmission_due(&self, cx: &Context<'_>) -> Instant {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        if opening || self.particulars().is_some() {
+        if opening || self.overrides().is_some() {
             return cx.now + self.retransmission_wait(cx);
         }
         self.sender.rtt().due(cx.now, cx.tunables)
@@ -237,7 +237,7 @@ impl Connection {
     /// once for each attempt, and not only after a time-out.
     pub(super) fn on_challenged(&mut self, cx: &mut Context<'_>) {
         cx.counters.syn_challenged += 1;
-        let challenges = &mut self.ledger.tally.challenges;
+        let challenges = &mut self.stats.tally.challenges;
         let first = *challenges == 0;
         *challenges = challenges.saturating_add(1);
         if !first || !self.timers.rto_is_armed() || !cx.tunables.syn_after_challenge {
@@ -254,7 +254,7 @@ impl Connection {
 
     /// The time since anything was acknowledged, or since something began to wait for it.
     fn waited(&self, cx: &Context<'_>) -> Duration {
-        let millis = cx.tick.millis_since(self.ledger.tally.waits_since);
+        let millis = cx.tick.millis_since(self.stats.tally.waits_since);
         Duration::from_millis(u64::from(millis))
     }
 
@@ -373,7 +373,7 @@ impl Connection {
 
     /// The time since the peer was last heard.
     fn silence(&self, cx: &Context<'_>) -> Duration {
-        let (now, tally) = (cx.tick, &self.ledger.tally);
+        let (now, tally) = (cx.tick, &self.stats.tally);
         let since = [tally.last_data_recv, tally.last_ack_recv].map(|at| now.millis_since(at));
         Duration::from_millis(since.into_iter().min().map_or(0, u64::from))
     }

@@ -22,16 +22,16 @@ impl Connection {
         if !open || self.sender.fin_queued() {
             return Err(WriteClosed);
         }
-        self.judge_pinch(cx);
+        self.update_pinch(cx);
         let bounds = self.send_bounds();
-        let text = self.cold.as_deref().map(|cold| &cold.send);
+        let text = self.buffers.as_deref().map(|buffers| &buffers.send);
         let take = self.sender.admit(cx, text, &bounds, data.len());
         if take > 0 {
             let piece = data.split_to(take);
-            self.cold(cx).send.push(piece);
+            self.buffers(cx).send.push(piece);
             self.watch_for_stall(cx);
-            if let Some(cold) = self.cold.as_mut().filter(|cold| cold.may_differ()) {
-                cold.account(cx);
+            if let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.may_differ()) {
+                buffers.account(cx);
             }
         }
         Ok(take)
@@ -46,13 +46,13 @@ impl Connection {
     #[inline]
     pub(super) fn tell_room(&mut self) {
         if self.sender.wants_room() {
-            self.judge_room();
+            self.update_room();
         }
     }
 
-    fn judge_room(&mut self) {
+    fn update_room(&mut self) {
         let bounds = self.send_bounds();
-        let text = self.cold.as_deref().map(|cold| &cold.send);
+        let text = self.buffers.as_deref().map(|buffers| &buffers.send);
         if self.sender.take_room(text, &bounds) {
             self.signals.raise(Signals::WRITABLE);
         }
@@ -76,8 +76,8 @@ impl Connection {
         data: &mut Bytes,
     ) -> Result<usize, WriteClosed> {
         let taken = self.write(cx, data)?;
-        if let Some(cold) = self.cold.as_mut().filter(|_| taken > 0) {
-            cold.send.note_urgent();
+        if let Some(buffers) = self.buffers.as_mut().filter(|_| taken > 0) {
+            buffers.send.note_urgent();
         }
         Ok(taken)
     }

@@ -8,7 +8,7 @@ use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 use super::ChunkQueue;
 use super::out_of_order::OutOfOrder;
 use crate::Payload;
-use crate::context::ColdPool;
+use crate::context::BufferPool;
 
 /// What arrived and was not read.
 ///
@@ -75,7 +75,7 @@ impl RecvBuffer {
     pub fn append_chunk(&mut self, chunk: bytes::Bytes) {
         debug_assert!(!self.has_held(), "what is held may be in order now");
         self.nxt += chunk.len() as u64;
-        self.ready.push(chunk, ColdPool::CHUNK as u32);
+        self.ready.push(chunk, BufferPool::CHUNK as u32);
     }
 
     /// Appends text that begins at RCV.NXT, and what was held behind it. Returns how far RCV.NXT
@@ -290,7 +290,7 @@ impl RecvBuffer {
 pub struct Text {
     /// Octets of the payload before it.
     pub skip: u32,
-    /// Octets of it.
+    /// Octets of the payload that lie in the window.
     pub take: u32,
 }
 

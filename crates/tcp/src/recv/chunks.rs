@@ -50,7 +50,7 @@ impl ChunkQueue {
     /// Places for chunks that are kept when no chunk is left.
     const PLACES: usize = 4;
 
-    /// Octets held.
+    /// Octets in the queue.
     #[inline]
     pub fn len(&self) -> u32 {
         self.octets
@@ -90,7 +90,7 @@ impl ChunkQueue {
         self.push_full(text, pins);
     }
 
-    /// Appends a copy.
+    /// Appends a copy of the octets, to the last chunk if there is room.
     #[inline]
     pub fn copy(&mut self, text: &[u8]) {
         // Room remains: a chunk without is closed at once.

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use super::ChunkQueue;
 use super::part::Part;
 
-/// Chunks of text.
+/// Chunks of text, which parts name by their places; a place that is free is used again.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     chunks: Vec<Chunk>,
@@ -24,7 +24,7 @@ pub(super) struct Log {
     open: Option<u32>,
     /// The first of the places in `chunks` that are free; each names the next.
     vacant: Option<u32>,
-    /// Octets of text.
+    /// Octets of text that are still named by a part.
     live: usize,
     /// Octets of memory in all chunks.
     pinned: usize,

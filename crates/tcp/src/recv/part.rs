@@ -6,7 +6,7 @@ use crate::Payload;
 
 /// A part of a payload, in the form in which it is to be kept.
 pub(super) enum Part<'a> {
-    /// To be copied.
+    /// Octets in the device's memory, to be copied.
     Copied(&'a [u8]),
     /// To be kept as it is.
     Shared(Bytes),

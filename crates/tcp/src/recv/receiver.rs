@@ -102,7 +102,7 @@ impl Receiver {
     }
 }
 
-/// Getters.
+/// What can be asked of a receiver at any time.
 impl Receiver {
     /// The receive sequence variables.
     #[inline]
@@ -160,7 +160,7 @@ impl Receiver {
     }
 }
 
-/// What arrives.
+/// What arrives: segments, text in order, and the peer's FIN.
 impl Receiver {
     /// Whether any of `len` numbers from `seq` on lies in the window (RFC 9293 3.10.7.4, the first check).
     #[inline]
@@ -222,7 +222,7 @@ impl Receiver {
     }
 }
 
-/// Acknowledgments to send.
+/// Which acknowledgments are owed to the peer.
 impl Receiver {
     /// Whether an acknowledgment is to be sent now.
     #[inline]

@@ -34,7 +34,7 @@ impl RecvSequence {
         Self { nxt, edge: nxt + wnd.get(), last_ack: nxt }
     }
 
-    /// RCV.WND.
+    /// RCV.WND: how many numbers from RCV.NXT on are welcome.
     #[inline]
     pub fn wnd(&self) -> u32 {
         self.edge.offset_from(self.nxt)

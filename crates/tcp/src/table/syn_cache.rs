@@ -182,7 +182,7 @@ impl SynCache {
         let Some(owner) = listeners.get(listener) else {
             return self.remove(index, listeners).map(|entry| Due::Orphaned(index, entry));
         };
-        let most = owner.options().particulars.syn_retries.unwrap_or(self.rules.retries);
+        let most = owner.options().overrides.syn_retries.unwrap_or(self.rules.retries);
         if retries >= most.min(LEVELS as u8 - 1) {
             return self.remove(index, listeners).map(|entry| Due::Expired(index, entry));
         }

@@ -18,7 +18,7 @@ use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Carried, CookieTerms};
-use crate::conn::{FirstTrip, Opening, Outgoing, RareOptions};
+use crate::conn::{FirstTrip, Outgoing, RareOptions, SynOptions};
 use crate::tunables::{MissingTimestamps, RstInWindow};
 use crate::{DropReason, Reply, RxSegment, Tunables};
 
@@ -367,7 +367,7 @@ impl SynEntry {
             urgent: 0,
             gso_size: 0,
             timestamps: self.timestamps(announced.tsval),
-            rare: RareOptions::Opening(Opening {
+            rare: RareOptions::Syn(SynOptions {
                 mss: announced.mss,
                 window_scale: self.is_scaled().then_some(self.rcv_wind_shift()),
                 sack_permitted: self.has_sack(),

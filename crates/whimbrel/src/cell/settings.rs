@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::conn::{AckTiming, KeepAlive, Nagle, Particulars, SocketOptions};
+use whimbrel_tcp::conn::{AckTiming, KeepAlive, Nagle, SocketOptions, SocketOverrides};
 use whimbrel_wire::TrafficClass;
 
 /// Settings of a stream, 14 octets.
@@ -81,13 +81,13 @@ impl Settings {
             keep_alive: if self.keepalive() { KeepAlive::On } else { KeepAlive::Off },
             send_size: self.has(Self::SEND_SIZE).then_some(self.send_size()),
             recv_size: self.has(Self::RECV_SIZE).then_some(self.recv_size()),
-            particulars: Particulars {
+            overrides: SocketOverrides {
                 ttl: hop_limit,
                 hop_limit,
                 tos: self.tos,
                 traffic_class: self.traffic_class,
                 acks,
-                ..Particulars::default()
+                ..SocketOverrides::default()
             },
             ..SocketOptions::default()
         }

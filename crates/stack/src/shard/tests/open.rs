@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::conn::{Particulars, SocketOptions, State};
+use whimbrel_tcp::conn::{SocketOptions, SocketOverrides, State};
 use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint};
@@ -410,9 +410,9 @@ fn a_burst_is_processed_whole_before_any_of_it_is_acknowledged() {
 /// What an application asks for is public API: no value of it may end the process, or never end.
 #[test]
 fn the_least_segment_and_the_most_attempts_that_can_be_asked_for_are_taken_with_sense() {
-    let particulars =
-        Particulars { max_seg: Some(0), retries: Some(u8::MAX), ..Particulars::default() };
-    let options = SocketOptions { particulars, ..SocketOptions::default() };
+    let overrides =
+        SocketOverrides { max_seg: Some(0), retries: Some(u8::MAX), ..SocketOverrides::default() };
+    let options = SocketOptions { overrides, ..SocketOptions::default() };
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
     assert!(hosts.server.set_listener_options(listener, &options));

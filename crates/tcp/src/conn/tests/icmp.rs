@@ -7,7 +7,7 @@ use whimbrel_wire::{Address, Mss, SeqNum};
 
 use super::pair::{Pair, Which, pattern};
 use crate::conn::{ActiveOpen, Connection, IcmpError, IcmpVerdict, Signals, SoftError, State};
-use crate::context::ColdPool;
+use crate::context::BufferPool;
 use crate::{CloseReason, Context, Counters, Slices, Tunables};
 
 const ISS: u32 = u32::MAX;
@@ -22,7 +22,7 @@ fn opening_under(
     seq: u32,
     error: IcmpError,
 ) -> (Connection, IcmpVerdict, Counters) {
-    let (mut counters, mut pool) = (Counters::default(), ColdPool::default());
+    let (mut counters, mut pool) = (Counters::default(), BufferPool::default());
     let mut cx = Context {
         now: Instant::ZERO,
         tick: Instant::ZERO.tick(),
@@ -242,7 +242,7 @@ fn a_report_about_a_fin_leaves_with_it() {
 #[test]
 fn a_closed_connection_hears_nothing() {
     let (mut connection, _, mut counters) = opening(ISS, IcmpError::Refused);
-    let (tunables, mut pool) = (Tunables::default(), ColdPool::default());
+    let (tunables, mut pool) = (Tunables::default(), BufferPool::default());
     let (counters, pool) = (&mut counters, &mut pool);
     let now = Instant::ZERO;
     let mut cx = Context { now, tick: now.tick(), tunables: &tunables, counters, pool };

@@ -10,7 +10,7 @@ use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
 use crate::conn::{ActiveOpen, Connection, FirstTrip, Handshake, Read, SocketOptions, State};
-use crate::context::ColdPool;
+use crate::context::BufferPool;
 use crate::segment::RxChecksum;
 use crate::{Context, Counters, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
 
@@ -28,7 +28,7 @@ pub(super) struct Flying {
 pub(super) struct Side {
     pub(super) connection: Connection,
     pub(super) counters: Counters,
-    pub(super) pool: ColdPool,
+    pub(super) pool: BufferPool,
     pub(super) tunables: Tunables,
     pub(super) received: Vec<u8>,
     pub(super) ended: bool,
@@ -59,7 +59,7 @@ const SERVER_ISS: u32 = u32::MAX - 5_000;
 
 impl Side {
     fn new(tunables: Tunables, open: ActiveOpen) -> Self {
-        let (mut counters, mut pool) = (Counters::default(), ColdPool::default());
+        let (mut counters, mut pool) = (Counters::default(), BufferPool::default());
         let mut cx = Context {
             now: Instant::ZERO,
             tick: Instant::ZERO.tick(),
@@ -334,7 +334,7 @@ impl Drop for Pair {
         }
         for side in [&mut self.client, &mut self.server] {
             side.connection.release(&mut side.pool);
-            assert_eq!(side.pool.lent(), 0, "a cold half was lost");
+            assert_eq!(side.pool.lent(), 0, "buffers were lost");
         }
     }
 }

@@ -34,8 +34,8 @@ fn the_shard_is_told_what_was_set_and_nothing_else() {
     settings.set_recv_size(100_000);
     settings.set_quickack(true);
     let options = settings.options();
-    let hops = (options.particulars.ttl, options.particulars.hop_limit);
-    assert_eq!(options.particulars.acks, AckTiming::AtOnce);
+    let hops = (options.overrides.ttl, options.overrides.hop_limit);
+    assert_eq!(options.overrides.acks, AckTiming::AtOnce);
     assert_eq!(hops, (Some(3), Some(3)), "whichever family it is");
     assert_eq!((options.nagle, options.keep_alive), (Nagle::Off, KeepAlive::On));
     assert_eq!((options.send_size, options.recv_size), (None, Some(100_000)));
