@@ -75,10 +75,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("whimbrel-tcp", "conn::settings", "conn::open"),
     ("whimbrel-apps", "bulk", "iperf3"),
     ("whimbrel-apps", "bulk", "peer"),
-    ("whimbrel-apps", "http::fault", "http::head"),
-    ("whimbrel-apps", "http::response", "http::site"),
-    ("whimbrel-io", "packet", "steering"),
-    ("whimbrel-io", "steering", "packet"),
 ];
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod body;
+mod body_source;
 pub mod chunked;
 pub mod compose;
 pub mod connection;
@@ -31,6 +32,7 @@ pub mod server;
 pub mod site;
 pub mod validators;
 
+pub use body_source::{BodySource, SourceError};
 pub use compose::{ComposeError, Composition};
 pub use connection::{Connection, Step};
 pub use content_type::content_type;
@@ -43,5 +45,5 @@ pub use reply::{Reply, ReplyReader};
 pub use request::{Framing, Method, Request, Version};
 pub use response::{Body, Response, Status};
 pub use server::{HttpServer, Statistics};
-pub use site::{Answer, BodySource, Site, SourceError, Upload};
+pub use site::{Answer, Site, Upload};
 pub use validators::{EntityTag, Judgment, Validators};

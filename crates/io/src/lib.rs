@@ -45,6 +45,7 @@ pub mod kernel;
 pub mod mem;
 pub mod netlink;
 pub mod packet;
+pub mod packet_filter;
 pub mod pair;
 pub mod parallel;
 pub mod pcap;

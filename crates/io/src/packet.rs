@@ -29,16 +29,15 @@ use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::{EthernetHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
-use crate::entropy;
 use crate::sys::packet::{InterfaceState, PacketOption, PacketSocket, Ring};
 use crate::sys::ring::{RingShape, RingSlot};
 use crate::tun::Offload;
 use crate::tun::vnet::{self, VnetHeader};
+use crate::{entropy, packet_filter};
 
 pub mod config;
 pub mod error;
 pub mod fanout;
-pub mod filter;
 
 pub use config::PacketConfig;
 pub use error::PacketError;
@@ -103,7 +102,7 @@ impl PacketWire {
         let slot = (SLOT_HEAD + usize::from(mtu(&state))).next_power_of_two().max(LEAST_SLOT);
         let ring = RingShape::new(slot, RING_FRAMES).and_then(|shape| socket.ring(shape));
         let ring = ring.map_err(refused("make a ring"))?;
-        let program = filter::own_frames(mac);
+        let program = packet_filter::own_frames(mac);
         socket.attach_filter(&program).map_err(refused("filter frames"))?;
         Ok(Self {
             ring,

@@ -238,8 +238,11 @@ impl Siege {
             return SegMeta { checksum, ..SegMeta::SINGLE };
         }
         let segs = forged.text.len().div_ceil(MERGED) as u16;
-        let ce_marks = if script.rarely(4) { segs.min(script.u16()) } else { 0 };
-        SegMeta { segs, gso_size: MERGED as u16, ce_marks, checksum }
+        // Drawn and not used, so that what a seed or a corpus leads to stays the same.
+        if script.rarely(4) {
+            script.u16();
+        }
+        SegMeta { segs, gso_size: MERGED as u16, checksum }
     }
 
     /// As it is, changed, or in fragments.

@@ -4,17 +4,11 @@
 /// its place was taken by another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Handle {
-    pub(crate) shard: u16,
     pub(crate) generation: u16,
     pub(crate) index: u32,
 }
 
 impl Handle {
-    /// The shard it belongs to.
-    pub const fn shard(self) -> u16 {
-        self.shard
-    }
-
     /// A small number, unique among the shard's connections at any one time: for tables.
     pub const fn index(self) -> u32 {
         self.index

@@ -235,7 +235,7 @@ impl Shard {
     }
 
     fn handle(&self, index: u32) -> Handle {
-        Handle { shard: 0, generation: self.records.connections.0.generation(index), index }
+        Handle { generation: self.records.connections.0.generation(index), index }
     }
 
     /// The surroundings of a call into the protocol.
@@ -271,7 +271,7 @@ impl Shard {
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let Handle { index, generation, .. } = handle;
+        let Handle { index, generation } = handle;
         let slot = self.records.connections.0.get_mut_of(index, generation);
         let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
         let done = act(&mut slot.connection, &mut surroundings!(self));

@@ -86,16 +86,13 @@ pub struct SegMeta {
     pub segs: u16,
     /// The text of each but the last, in octets, if `segs` exceeds 1; otherwise 0.
     pub gso_size: u16,
-    /// How many of them were marked Congestion Experienced (RFC 3168).
-    pub ce_marks: u16,
     /// Whether the TCP checksum is known to be right.
     pub checksum: RxChecksum,
 }
 
 impl SegMeta {
     /// One segment of which nothing is known.
-    pub const SINGLE: Self =
-        Self { segs: 1, gso_size: 0, ce_marks: 0, checksum: RxChecksum::Unknown };
+    pub const SINGLE: Self = Self { segs: 1, gso_size: 0, checksum: RxChecksum::Unknown };
 }
 
 /// What is known of an arrived checksum.

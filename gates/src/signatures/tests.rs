@@ -30,7 +30,9 @@ fn it_is_found_in_methods_in_traits_and_behind_a_reference() {
 
 #[test]
 fn one_thing_passes_though_it_has_parts() {
-    assert!(lines_found("fn f(pair: (u8, u8), [a, b]: [u8; 2], P { x }: P) {}\n").is_empty());
+    assert!(
+        lines_found("fn f(pair: (u8, u8), [a, b]: [u8; 2], P { x }: P, (): ()) {}\n").is_empty()
+    );
     assert!(lines_found("fn f() { g(|(a, b): (u8, u8)| a + b) }\n").is_empty());
 }
 

@@ -21,7 +21,7 @@ pub enum Fault {
     TargetTooLong,
     /// The head does not fit its limit.
     HeadTooLarge,
-    /// More header fields than [`MAX_FIELDS`](super::head::MAX_FIELDS).
+    /// More header fields than [`MAX_FIELDS`](super::limits::MAX_FIELDS).
     TooManyFields,
     /// An upload without a length.
     LengthRequired,
@@ -80,7 +80,7 @@ impl Fault {
             ),
             Self::TooManyFields => format!(
                 "the head exceeds its limit of {} fields: send fewer\n",
-                super::head::MAX_FIELDS
+                super::limits::MAX_FIELDS
             ),
             Self::LengthRequired => {
                 "an upload needs a length: send Content-Length or Transfer-Encoding: chunked\n"

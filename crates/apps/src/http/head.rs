@@ -4,11 +4,9 @@ use core::mem::MaybeUninit;
 
 use super::body::BodyReader;
 use super::fault::Fault;
+use super::limits::MAX_FIELDS;
 use super::request::Fields;
 use super::{Answer, Framing, Limits, Method, Request, Site, Version};
-
-/// The most header fields of a request.
-pub const MAX_FIELDS: usize = 64;
 
 /// Room for the fields of one head.
 pub type FieldRoom<'h> = [MaybeUninit<httparse::Header<'h>>; MAX_FIELDS];

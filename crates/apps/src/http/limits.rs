@@ -4,6 +4,9 @@ use core::time::Duration;
 
 use super::date::HttpDate;
 
+/// The most header fields of a request.
+pub const MAX_FIELDS: usize = 64;
+
 /// The bounds of one connection, and who ends it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {

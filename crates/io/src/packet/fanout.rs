@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::packet::filter;
+use crate::packet_filter;
 use crate::steering::program;
 use crate::sys::packet::{PacketOption, PacketSocket};
 
@@ -27,7 +27,7 @@ pub(super) fn deal(first: &PacketSocket, sockets: u16) -> io::Result<()> {
 pub fn attempt() -> io::Result<()> {
     let (first, second) = (PacketSocket::new()?, PacketSocket::new()?);
     for socket in [&first, &second] {
-        socket.attach_filter(&filter::nothing())?;
+        socket.attach_filter(&packet_filter::nothing())?;
         socket.bind(ANY_INTERFACE)?;
     }
     join(&first, None)?;

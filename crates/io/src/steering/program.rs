@@ -4,7 +4,7 @@
 
 use libc::sock_filter;
 
-use crate::packet::filter::{load, operation, skip};
+use crate::packet_filter::{load, operation, skip};
 use crate::sys::bpf::Instruction;
 
 /// For a fanout of `queues` sockets, whose number the kernel divides by once more. Offsets count from

@@ -83,9 +83,7 @@ impl VnetHeader {
             RxChecksum::Unknown
         };
         let (segs, gso_size) = self.segments(frame, ip_at)?;
-        let packet = frame.get(ip_at..).unwrap_or_default();
-        let ce_marks = if is_congestion_experienced(packet) { segs } else { 0 };
-        Ok(SegMeta { segs, gso_size, ce_marks, checksum })
+        Ok(SegMeta { segs, gso_size, checksum })
     }
 
     /// How many segments a frame stands for, and the text in each but the last (0 if it is one).
@@ -163,15 +161,6 @@ fn ip_header_len(frame: &[u8]) -> Option<usize> {
 
 fn version(frame: &[u8]) -> u8 {
     frame.first().map_or(0, |octet| octet >> 4)
-}
-
-// RFC 3168 5: "The CE codepoint '11' is set by a router to indicate congestion to the end nodes."
-fn is_congestion_experienced(frame: &[u8]) -> bool {
-    match (version(frame), frame) {
-        (4, [_, tos, ..]) => tos & 0b11 == 0b11,
-        (6, [_, class, ..]) => (class >> 4) & 0b11 == 0b11,
-        _ => false,
-    }
 }
 
 /// The checksum field holds the pseudo-header's sum only.

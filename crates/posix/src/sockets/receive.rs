@@ -70,15 +70,15 @@ impl Sockets {
         let mark = left.map(|left| into.len + left as usize - 1);
         let goal = mark.unwrap_or(usize::MAX).min(into.most);
         if peeks {
-            self.peek(handle, into, (goal, keep));
+            self.peek(handle, into, goal, keep);
         } else {
-            self.take(handle, into, (goal, keep));
+            self.take(handle, into, goal, keep);
             self.pass_urgent(fd, into.len);
         }
         if mark == Some(into.len) { Stopped::AtUrgentMark } else { Stopped::NoMore }
     }
 
-    fn take(&mut self, handle: Handle, into: &mut Incoming, (goal, keep): (usize, Keep)) {
+    fn take(&mut self, handle: Handle, into: &mut Incoming, goal: usize, keep: Keep) {
         while into.len < goal {
             match self.shard.recv_up_to(handle, goal - into.len) {
                 Recv::Data(data) => into.take(data, keep),
@@ -87,7 +87,7 @@ impl Sockets {
         }
     }
 
-    fn peek(&self, handle: Handle, into: &mut Incoming, (goal, keep): (usize, Keep)) {
+    fn peek(&self, handle: Handle, into: &mut Incoming, goal: usize, keep: Keep) {
         for piece in self.shard.peek(handle) {
             let len = piece.len().min(goal - into.len);
             if len > 0 {

@@ -137,7 +137,7 @@ impl Scope<'_> {
             Term::Unary(Unary::Not, of) => Ok(Value::Bool(!self.value(of, depth)?.is_true())),
             Term::Unary(Unary::Minus, of) => negate(&self.value(of, depth)?),
             Term::Unary(Unary::Invert, of) => arithmetic::invert(&self.value(of, depth)?),
-            Term::Binary(operator, left, right) => self.binary(*operator, (left, right), depth),
+            Term::Binary(operator, left, right) => self.binary(*operator, left, right, depth),
             Term::Chain(first, rest) => self.chain(first, rest, depth),
             Term::Apply(name, arguments) => functions::call(name, &self.values(arguments, depth)?),
             Term::Tuple(terms) => Ok(Value::Tuple(self.values(terms, depth)?)),
@@ -152,7 +152,8 @@ impl Scope<'_> {
     fn binary(
         &self,
         operator: Operator,
-        (left, right): (&Term, &Term),
+        left: &Term,
+        right: &Term,
         depth: u32,
     ) -> Result<Value, SnippetError> {
         let left = self.value(left, depth)?;

@@ -15,7 +15,7 @@ use crate::world::{SERVER, World, text, until};
 #[tokio::test]
 async fn a_dropped_connect_ends_the_attempt() {
     for shards in SHARDS {
-        connects_are_dropped(World::over("loss=100%", (shards, shards))).await;
+        connects_are_dropped(World::over("loss=100%", shards, shards)).await;
     }
 }
 
@@ -108,7 +108,7 @@ async fn nobody_accepts(world: World) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_that_panic_or_are_aborted_leak_nothing() {
     for shards in SHARDS {
-        tasks_panic(World::over("delay=1ms", (shards, shards))).await;
+        tasks_panic(World::over("delay=1ms", shards, shards)).await;
     }
 }
 

@@ -21,7 +21,7 @@ async fn whatever_becomes_of_tasks_streams_tell_the_truth_and_leave_nothing() {
     for (link, shards) in worlds {
         let seed = fastrand::u64(..);
         println!("seed {seed}, {link}, {shards} shards");
-        let world = World::over(link, (shards, shards));
+        let world = World::over(link, shards, shards);
         let end = Instant::now() + Duration::from_secs(length) / worlds.len() as u32;
         let serving = tokio::spawn(serve(world.server.clone(), Rng::with_seed(seed), end));
         let mut clients = JoinSet::new();

@@ -246,7 +246,7 @@ async fn a_listener_at_any_address_takes_both_families() {
 #[tokio::test]
 async fn a_program_that_is_about_to_end_awaits_that_what_it_wrote_has_arrived() {
     for shards in [1, 2] {
-        let world = World::over("delay=20ms", (1, shards));
+        let world = World::over("delay=20ms", 1, shards);
         let (mut server, mut client) = world.connection().await;
         let held = world.connection().await;
         timeout(Duration::from_secs(5), world.client.drained()).await.unwrap().unwrap();

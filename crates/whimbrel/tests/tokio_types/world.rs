@@ -39,13 +39,13 @@ impl World {
 
     /// Over a perfect wire, each on so many shards.
     pub(crate) fn of_shards(server: u16, client: u16) -> Self {
-        Self::over("delay=0ms", (server, client))
+        Self::over("delay=0ms", server, client)
     }
 
     /// Over this wire, each on so many shards. A reset may be lost on it: who only reads then hears of
     /// it by keep-alive, if that is on, and who has let go waits in FIN-WAIT-2, by default longer than
     /// tests do.
-    pub(crate) fn over(link: &str, (server, client): (u16, u16)) -> Self {
+    pub(crate) fn over(link: &str, server: u16, client: u16) -> Self {
         let link: LinkConfig = link.parse().unwrap();
         let ends = mem_wire(link.clone(), link, 7).unwrap();
         let build = |wire, shards, address| {

@@ -189,8 +189,10 @@ fn each_fault_has_its_status() {
     let long_target = alloc::format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(20_000));
     let long_field =
         alloc::format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(20_000));
-    let many_fields =
-        alloc::format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(head::MAX_FIELDS));
+    let many_fields = alloc::format!(
+        "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+        "X: y\r\n".repeat(crate::http::limits::MAX_FIELDS)
+    );
     let cases: &[(&str, u16)] = &[
         ("\u{16}\u{3}\u{1}", 400),
         ("GET / HTTP/1.1\n\n", 400),

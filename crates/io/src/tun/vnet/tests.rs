@@ -72,15 +72,6 @@ fn checksums_are_unknown_verified_or_partial() {
 }
 
 #[test]
-fn congestion_marks_count_once_for_each_segment() {
-    let mut frame = frame_v4(5, 3000);
-    frame[1] = 0b11;
-    assert_eq!(super_frame(1000).meta(&frame, 0).unwrap().ce_marks, 3);
-    frame[1] = 0b10;
-    assert_eq!(super_frame(1000).meta(&frame, 0).unwrap().ce_marks, 0);
-}
-
-#[test]
 fn contradictions_are_malformed() {
     let frame = frame_v4(5, 3000);
     assert_eq!(super_frame(0).meta(&frame, 0), Err(Malformed), "no size");
@@ -123,10 +114,9 @@ fn behind_an_ethernet_header_everything_stands_fourteen_octets_later() {
     let mut frame = vec![0; 12];
     frame.extend([8, 0]);
     frame.extend(frame_v4(5, 3000));
-    frame[15] = 0b11;
     assert_eq!((ip_offset(medium, &frame), ip_offset(Medium::Ip, &frame)), (14, 0));
     let meta = super_frame(1000).meta(&frame, 14).unwrap();
-    assert_eq!((meta.segs, meta.ce_marks), (3, 3));
+    assert_eq!(meta.segs, 3);
     frame.splice(12..12, [0x81, 0, 0, 0]);
     assert_eq!(ip_offset(medium, &frame), 18);
     assert_eq!(super_frame(1000).meta(&frame, 18).unwrap().segs, 3);
@@ -149,7 +139,6 @@ proptest! {
     ) {
         if let Ok(meta) = VnetHeader::decode(&header).meta(&frame, ip_at) {
             prop_assert!(meta.segs >= 1);
-            prop_assert!(meta.ce_marks <= meta.segs);
             prop_assert_eq!(meta.segs > 1, meta.gso_size > 0);
         }
     }

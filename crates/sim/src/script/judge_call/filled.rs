@@ -170,7 +170,8 @@ fn judge_epoll(step: &CallStep, came: &[(EpollEvents, u64)]) -> Result<(), Misma
     Ok(())
 }
 
-fn describe_event((events, data): (EpollEvents, u64)) -> String {
+fn describe_event(event: (EpollEvents, u64)) -> String {
+    let (events, data) = event;
     format!("{events:?} with {data}")
 }
 

@@ -141,7 +141,8 @@ fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
 }
 
 /// The message with a checksum of 0.
-fn message((icmp_type, code): Kind, fields: [u8; 4], quoted: &[u8]) -> Vec<u8> {
+fn message(kind: Kind, fields: [u8; 4], quoted: &[u8]) -> Vec<u8> {
+    let (icmp_type, code) = kind;
     let mut octets = Vec::with_capacity(8 + quoted.len());
     octets.extend([icmp_type, code, 0, 0]);
     octets.extend(fields);
@@ -150,10 +151,10 @@ fn message((icmp_type, code): Kind, fields: [u8; 4], quoted: &[u8]) -> Vec<u8> {
 }
 
 /// What stands between checksum and quotation: an MTU, a gateway, an identifier, or nothing.
-fn fields(packet: &IcmpPacket, (icmp_type, code): Kind, is_v4: bool) -> [u8; 4] {
+fn fields(packet: &IcmpPacket, kind: Kind, is_v4: bool) -> [u8; 4] {
     let [a, b, c, d] = packet.mtu.unwrap_or(0).to_be_bytes();
     let [high, low] = packet.id.unwrap_or(0).to_be_bytes();
-    match (is_v4, icmp_type, code) {
+    match (is_v4, kind.0, kind.1) {
         // RFC 1191 4: the MTU is in the low-order 16 bits.
         (true, 3, 4) => [0, 0, c, d],
         (true, 5, _) => GATEWAY,

@@ -13,10 +13,10 @@ use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Family, Protocol, SeqNum};
 
 use super::{Arrival, FlowKey, Input};
-use crate::RxFrame;
 use crate::ip::addresses::tests::addr;
 use crate::ip::output::tests::{host, peer, write};
-use crate::ip::{FrameDrop, IpLayer};
+use crate::ip::{FrameDrop, IpLayer, Routes};
+use crate::{InterfaceAddress, RxFrame};
 
 const BOTH: [Family; 2] = [Family::V4, Family::V6];
 
@@ -201,4 +201,29 @@ fn a_segment_in_plain_ipv4_is_read_at_once() {
         host(false).read_plain(&packet, SegMeta::SINGLE).is_some()
     };
     assert_eq!(BOTH.map(at_once), [true, false]);
+}
+
+#[test]
+fn whatever_is_martian_may_be_martian() {
+    let mut host = host(false);
+    let network = |own, prefix_len| InterfaceAddress { addr: addr(own), prefix_len };
+    let own = [network("10.0.0.1", 24), network("172.16.5.2", 22), network("192.0.2.9", 30)];
+    host.routes = Routes::new(&own, &[]).expect("valid routes");
+    let ends = [0, 1, 5, 7, 16, 100, 255];
+    let middles = ends.iter().flat_map(|second| ends.map(|third| (*second, third)));
+    let firsts = (0..=255).flat_map(|first| middles.clone().map(move |middle| (first, middle)));
+    let mut found = 0;
+    let all = firsts.flat_map(|(first, (second, third))| {
+        (0..=255).map(move |last| Address::from_v4_octets([first, second, third, last]))
+    });
+    for src in all.chain([addr("192.0.2.11")]) {
+        if host.is_martian(&src) {
+            found += 1;
+            assert!(host.may_be_martian(&src), "{src}");
+        }
+    }
+    // 127/8 and 224/4 in so many parts; 0.0.0.0, 255.255.255.255, our address, and all hosts of three
+    // networks.
+    assert_eq!(found, 17 * 49 * 256 + 6);
+    assert!(!host.may_be_martian(&addr("198.51.100.7")), "nearly all are told at once");
 }

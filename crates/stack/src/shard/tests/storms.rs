@@ -374,7 +374,7 @@ fn arrived(segment: &TxSegment) -> SegMeta {
         0 => SegMeta { checksum, ..SegMeta::SINGLE },
         size => {
             let segs = segment.payload.octets().div_ceil(size) as u16;
-            SegMeta { segs, gso_size: segment.gso_size, checksum, ..SegMeta::SINGLE }
+            SegMeta { segs, gso_size: segment.gso_size, checksum }
         }
     }
 }

@@ -88,8 +88,7 @@ impl Side {
     }
 
     pub(super) fn take(&mut self, now: Instant, flying: &Flying) -> Verdict {
-        let meta =
-            SegMeta { segs: flying.segs, gso_size: 0, ce_marks: 0, checksum: RxChecksum::Verified };
+        let meta = SegMeta { segs: flying.segs, gso_size: 0, checksum: RxChecksum::Verified };
         let payload = Payload::Borrowed(&flying.text);
         let mut octets = [0; TcpHeader::MAX_LEN];
         let len = flying.header.emit(OptionOrder::Linux, &mut octets);

@@ -67,8 +67,8 @@ impl FlowState {
     }
 }
 
-fn is_below((_, right): &Block, ack: SeqNum) -> bool {
-    right.distance_from(ack) <= 0
+fn is_below(block: &Block, ack: SeqNum) -> bool {
+    block.1.distance_from(ack) <= 0
 }
 
 fn is_within(inner: &Block, outer: &Block) -> bool {

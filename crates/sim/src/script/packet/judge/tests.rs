@@ -7,7 +7,7 @@ use super::super::super::ast::{Direction, PacketBody};
 use super::super::super::setup::{Dialect, IpVersion};
 use super::*;
 
-fn segment(flags: TcpFlags, (seq, ack): (u32, u32), text: &[u8]) -> Segment {
+fn segment(flags: TcpFlags, seq: u32, ack: u32, text: &[u8]) -> Segment {
     let end = |last, port| Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), port);
     Segment {
         src: end(1, 80),
@@ -24,7 +24,7 @@ fn segment(flags: TcpFlags, (seq, ack): (u32, u32), text: &[u8]) -> Segment {
     }
 }
 
-fn written(flags: TcpFlags, (seq, len): (u32, u32), ack: u32) -> TcpPacket {
+fn written(flags: TcpFlags, seq: u32, len: u32, ack: u32) -> TcpPacket {
     TcpPacket {
         flags,
         seq: Seq::Relative(seq),
@@ -38,7 +38,7 @@ fn written(flags: TcpFlags, (seq, len): (u32, u32), ack: u32) -> TcpPacket {
 
 /// A connection whose host's ISN is 5000 and whose peer's is 100.
 fn flow() -> FlowState {
-    let mut flow = FlowState::new(segment(TcpFlags::ACK, (0, 0), &[]).flow());
+    let mut flow = FlowState::new(segment(TcpFlags::ACK, 0, 0, &[]).flow());
     flow.local_isn = Some(SeqNum::new(5000));
     flow.remote_isn = Some(SeqNum::new(100));
     flow.may_learn = false;
@@ -71,35 +71,35 @@ const PSH_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::PSH.bits() | TcpFlags::A
 
 #[test]
 fn text_that_nobody_wrote() {
-    let said = strict(&written(PSH_ACK, (1, 3), 1), &segment(PSH_ACK, (5001, 101), &[0, 0, 7]));
+    let said = strict(&written(PSH_ACK, 1, 3, 1), &segment(PSH_ACK, 5001, 101, &[0, 0, 7]));
     assert_eq!(said.unwrap_err(), "text: expected zeros, came 0x07 at octet 2");
 }
 
 #[test]
 fn a_smaller_segment_is_a_part() {
-    let body = written(PSH_ACK, (1, 5), 1);
-    let fit = strict(&body, &segment(TcpFlags::ACK, (5001, 101), &[0, 0]));
-    assert_eq!(fit, Ok(Fit::Part(written(PSH_ACK, (3, 3), 1))));
+    let body = written(PSH_ACK, 1, 5, 1);
+    let fit = strict(&body, &segment(TcpFlags::ACK, 5001, 101, &[0, 0]));
+    assert_eq!(fit, Ok(Fit::Part(written(PSH_ACK, 3, 3, 1))));
 }
 
 #[test]
 fn a_larger_segment_meets_more_than_one_line() {
-    let fit = strict(&written(TcpFlags::ACK, (1, 2), 1), &segment(PSH_ACK, (5001, 101), &[0; 5]));
-    assert_eq!(fit, Ok(Fit::More(segment(PSH_ACK, (5003, 101), &[0; 3]))));
+    let fit = strict(&written(TcpFlags::ACK, 1, 2, 1), &segment(PSH_ACK, 5001, 101, &[0; 5]));
+    assert_eq!(fit, Ok(Fit::More(segment(PSH_ACK, 5003, 101, &[0; 3]))));
 }
 
 #[test]
 fn a_part_cannot_have_the_fin() {
     let flags = PSH_ACK | TcpFlags::FIN;
-    let said = strict(&written(flags, (1, 5), 1), &segment(flags, (5001, 101), &[0, 0]));
+    let said = strict(&written(flags, 1, 5, 1), &segment(flags, 5001, 101, &[0, 0]));
     assert_eq!(said.unwrap_err(), "flags: expected P., came FP.");
 }
 
 #[test]
 fn a_repeated_syn_ack_with_another_number() {
-    let body = written(TcpFlags::SYN_ACK, (0, 0), 101);
-    assert_eq!(strict(&body, &segment(TcpFlags::SYN_ACK, (5000, 101), &[])), Ok(Fit::Whole));
-    let said = strict(&body, &segment(TcpFlags::SYN_ACK, (5009, 101), &[]));
+    let body = written(TcpFlags::SYN_ACK, 0, 0, 101);
+    assert_eq!(strict(&body, &segment(TcpFlags::SYN_ACK, 5000, 101, &[])), Ok(Fit::Whole));
+    let said = strict(&body, &segment(TcpFlags::SYN_ACK, 5009, 101, &[]));
     assert_eq!(said.unwrap_err(), "sequence number: expected 0, came 9");
 }
 
@@ -108,9 +108,9 @@ fn absolute_numbers_are_those_of_the_header() {
     let body = TcpPacket {
         seq: Seq::Absolute(0),
         ack: Some(Ack::Absolute(8)),
-        ..written(TcpFlags::RST | TcpFlags::ACK, (0, 0), 0)
+        ..written(TcpFlags::RST | TcpFlags::ACK, 0, 0, 0)
     };
-    let reset = |seq, ack| segment(TcpFlags::RST | TcpFlags::ACK, (seq, ack), &[]);
+    let reset = |seq, ack| segment(TcpFlags::RST | TcpFlags::ACK, seq, ack, &[]);
     assert_eq!(strict(&body, &reset(0, 8)), Ok(Fit::Whole));
     assert_eq!(
         strict(&body, &reset(0, 9)).unwrap_err(),
@@ -127,9 +127,9 @@ fn a_clock_of_another_pace() {
     let stamped = |val| [TcpOption::Timestamps { val, ecr: 0 }].to_vec();
     let body = |val| TcpPacket {
         options: OptionList::These(stamped(val)),
-        ..written(TcpFlags::ACK, (1, 0), 1)
+        ..written(TcpFlags::ACK, 1, 0, 1)
     };
-    let came = |val| Segment { options: stamped(val), ..segment(TcpFlags::ACK, (5001, 101), &[]) };
+    let came = |val| Segment { options: stamped(val), ..segment(TcpFlags::ACK, 5001, 101, &[]) };
     let mut flow = flow();
     flow.on_sent(&body(100), &came(7_000));
     let setup = Setup::new(IpVersion::V4, Dialect::Linux);

@@ -64,7 +64,7 @@ fn an_address_that_is_asked_for_is_not_used_and_nobody_is_answered() {
 /// Everything that says of our address that another station has it, or is about to take it.
 fn claims() -> Vec<(Over, Vec<u8>)> {
     let to = MacAddress::BROADCAST;
-    let probe = arp(ArpOperation::Request, to, (0, OTHER), 2);
+    let probe = arp(ArpOperation::Request, to, 0, OTHER, 2);
     let target = v6(address(Over::V6, 2));
     let question = NdpMessage::NeighborSolicitation { target, source_link_layer: None };
     let unspecified = std::net::Ipv6Addr::UNSPECIFIED;
@@ -72,7 +72,7 @@ fn claims() -> Vec<(Over, Vec<u8>)> {
     let has = NdpMessage::NeighborAdvertisement { target, flags, target_link_layer: Some(OTHER) };
     vec![
         (Over::V4, probe),
-        (Over::V4, arp(ArpOperation::Reply, OURS, (2, OTHER), 2)),
+        (Over::V4, arp(ArpOperation::Reply, OURS, 2, OTHER, 2)),
         (Over::V4, announces(Over::V4, 2, OTHER)),
         (Over::V6, ndp(unspecified, solicited_node(target), OTHER, &question)),
         (Over::V6, ndp(target, ALL_NODES, OTHER, &has)),
@@ -97,7 +97,7 @@ fn an_address_that_another_station_has_or_asks_for_is_never_used() {
 #[test]
 fn our_own_frames_that_come_back_are_nobody_elses() {
     let (mut host, _) = beginning();
-    host.take(&arp(ArpOperation::Request, MacAddress::BROADCAST, (0, OURS), 2));
+    host.take(&arp(ArpOperation::Request, MacAddress::BROADCAST, 0, OURS, 2));
     assert_eq!(host.shard.address_check(), AddressCheck::UnderWay);
     host.run_seconds(1);
     assert_eq!(host.shard.address_check(), AddressCheck::Done);

@@ -57,7 +57,7 @@ fn frames_that_are_not_for_us_or_from_nobody_are_dropped_with_their_reason() {
         (good[..14].to_vec(), FrameDrop::Header),
         (good[..20].to_vec(), FrameDrop::Header),
         (frame(OURS, station(9), EtherType::ARP, &[0; 27]), FrameDrop::Arp),
-        (arp(ArpOperation::Request, OURS, (9, station(9)), 3), FrameDrop::OtherHost),
+        (arp(ArpOperation::Request, OURS, 9, station(9), 3), FrameDrop::OtherHost),
     ];
     for (frame, reason) in cases {
         let before = host.shard.ip_counters().dropped(reason);
@@ -114,7 +114,7 @@ fn solicitations_count_only_where_they_belong_and_from_where_they_must() {
 #[test]
 fn whoever_is_about_to_take_our_address_learns_that_it_is_taken() {
     let mut host = Host::new();
-    let probe = arp(ArpOperation::Request, MacAddress::BROADCAST, (0, station(9)), 2);
+    let probe = arp(ArpOperation::Request, MacAddress::BROADCAST, 0, station(9), 2);
     assert_eq!(host.take(&probe), [Sent::Answer(station(9))]);
     let ours = v6(server_addr(Over::V6));
     let ask = NdpMessage::NeighborSolicitation { target: ours, source_link_layer: None };
@@ -126,7 +126,7 @@ fn whoever_is_about_to_take_our_address_learns_that_it_is_taken() {
 #[test]
 fn our_address_is_defended_once_in_ten_seconds_and_each_conflict_counted() {
     let mut host = Host::new();
-    let claim = arp(ArpOperation::Request, MacAddress::BROADCAST, (2, station(9)), 2);
+    let claim = arp(ArpOperation::Request, MacAddress::BROADCAST, 2, station(9), 2);
     let conflict = AddressConflict { addr: server_addr(Over::V4), station: station(9) };
     assert_eq!(host.take(&claim), [Sent::Announce(server_addr(Over::V4))]);
     assert_eq!(host.shard.take_conflict(), Some(conflict));

@@ -149,7 +149,7 @@ pub(super) fn frame(to: MacAddress, from: MacAddress, kind: EtherType, packet: &
 /// The neighbour asks for the host's address.
 pub(super) fn asks(over: Over, number: u16, mac: MacAddress) -> Vec<u8> {
     match over {
-        Over::V4 => arp(ArpOperation::Request, MacAddress::BROADCAST, (number, mac), 2),
+        Over::V4 => arp(ArpOperation::Request, MacAddress::BROADCAST, number, mac, 2),
         Over::V6 => {
             let target = v6(address(over, 2));
             let message = NdpMessage::NeighborSolicitation { target, source_link_layer: Some(mac) };
@@ -161,7 +161,7 @@ pub(super) fn asks(over: Over, number: u16, mac: MacAddress) -> Vec<u8> {
 /// The neighbour tells the host where it is, as an answer.
 pub(super) fn answers(over: Over, number: u16, mac: MacAddress) -> Vec<u8> {
     match over {
-        Over::V4 => arp(ArpOperation::Reply, OURS, (number, mac), 2),
+        Over::V4 => arp(ArpOperation::Reply, OURS, number, mac, 2),
         Over::V6 => {
             let flags = NeighborFlags { router: false, solicited: true, overrides: true };
             advertises(number, Some(mac), flags)
@@ -172,7 +172,7 @@ pub(super) fn answers(over: Over, number: u16, mac: MacAddress) -> Vec<u8> {
 /// The neighbour tells everybody where it is.
 pub(super) fn announces(over: Over, number: u16, mac: MacAddress) -> Vec<u8> {
     match over {
-        Over::V4 => arp(ArpOperation::Request, MacAddress::BROADCAST, (number, mac), number),
+        Over::V4 => arp(ArpOperation::Request, MacAddress::BROADCAST, number, mac, number),
         Over::V6 => {
             let flags = NeighborFlags { router: false, solicited: false, overrides: true };
             advertises(number, Some(mac), flags)
@@ -190,7 +190,8 @@ pub(super) fn advertises(number: u16, mac: Option<MacAddress>, flags: NeighborFl
 pub(super) fn arp(
     operation: ArpOperation,
     to: MacAddress,
-    (number, mac): (u16, MacAddress),
+    number: u16,
+    mac: MacAddress,
     target: u16,
 ) -> Vec<u8> {
     let v4 = |number| Ipv4Addr::from(address(Over::V4, number).v4_octets());
