@@ -200,12 +200,21 @@ impl OutOfOrder {
         let moving = self.pieces.values().filter(|piece| adopted(piece).is_none());
         let mut left: usize = moving.map(|piece| piece.len as usize).sum();
         let mut pieces: Vec<(u64, Piece)> = Vec::new();
+        let mut short = Vec::new();
         for (mut at, Piece { len, place }) in core::mem::take(&mut self.pieces) {
             if let Some(place) = adopted(&Piece { len, place }) {
                 pieces.push((at, Piece { len, place }));
                 continue;
             }
-            let mut text = old.text(place, len);
+            let mut text = match kept.of(place) {
+                // Its chunk stays for the sake of longer pieces.
+                Some(place) => {
+                    short.clear();
+                    short.extend_from_slice(self.log.text(place, len));
+                    &short[..]
+                }
+                None => old.text(place, len),
+            };
             while !text.is_empty() {
                 let (place, len) = self.log.write(&mut text, left.min(Log::CHUNK));
                 left -= len as usize;
@@ -245,3 +254,6 @@ fn joined(pieces: &[(u64, Piece)]) -> Vec<(u64, u64)> {
     }
     joined
 }
+
+#[cfg(test)]
+mod tests;
