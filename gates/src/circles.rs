@@ -71,8 +71,6 @@ const MOST_PLACES: usize = 3;
 /// Arrows that are still in a circle. The list only ever gets shorter.
 const EXCEPTIONS: &[Exception] = &[
     ("whimbrel-tcp", "context", "conn"),
-    ("whimbrel-tcp", "conn::options", "conn::open"),
-    ("whimbrel-tcp", "conn::settings", "conn::open"),
     ("whimbrel-apps", "bulk", "iperf3"),
     ("whimbrel-apps", "bulk", "peer"),
 ];

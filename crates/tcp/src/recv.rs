@@ -10,5 +10,6 @@ mod sequence;
 
 pub use buffer::{Held, RecvBuffer, Text};
 pub use chunks::ChunkQueue;
+pub(crate) use receiver::recv_scale;
 pub use receiver::{Receiver, WindowBounds};
 pub use sequence::RecvSequence;

@@ -31,15 +31,15 @@ pub enum Verdict {
 /// A segment that needs no connection to be sent: a reset, or the answer of a dying record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// SEQ.
+    /// SEG.SEQ of the reply.
     pub seq: SeqNum,
     /// ACK; meaningful if `flags` has it.
     pub ack: SeqNum,
-    /// Control bits.
+    /// The control bits of the reply.
     pub flags: TcpFlags,
-    /// The window field.
+    /// SEG.WND of the reply, unscaled.
     pub window: RawWindow,
-    /// The timestamps option.
+    /// The timestamps option, if the reply has one.
     pub timestamps: Option<Timestamps>,
 }
 

@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
-use crate::recv::Receiver;
+use crate::recv::{Receiver, recv_scale};
 use crate::send::{AckPlace, Sender};
 use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
@@ -321,11 +321,6 @@ impl Connection {
         self.timers.stop_sender();
         self.sender.on_established();
     }
-}
-
-/// The scale that lets the receive buffer be announced whole, if scaling is offered at all.
-pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
-    if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
 }
 
 /// The window announced on a SYN, where it cannot be scaled, of a receive buffer of `octets`.

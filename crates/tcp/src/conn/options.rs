@@ -8,8 +8,8 @@ use core::time::Duration;
 
 use whimbrel_wire::TrafficClass;
 
-use super::open::recv_scale;
 use super::{Connection, Cork, Flags, KeepAlive, Nagle, State};
+use crate::recv::recv_scale;
 use crate::tunables::ReceiveWindow;
 use crate::{Context, Tunables};
 

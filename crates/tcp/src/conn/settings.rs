@@ -2,6 +2,7 @@
 
 use super::{Connection, Cork, Flags, Nagle, State};
 use crate::Context;
+use crate::recv::recv_scale;
 
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -59,7 +60,7 @@ impl Connection {
         }
         self.receiver.set_size(octets);
         if self.is_before_syn() {
-            self.receiver.set_scale(super::open::recv_scale(cx.tunables, self.recv_limit()));
+            self.receiver.set_scale(recv_scale(cx.tunables, self.recv_limit()));
         }
     }
 }

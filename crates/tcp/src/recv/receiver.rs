@@ -352,6 +352,11 @@ impl Receiver {
     }
 }
 
+/// The scale that lets the receive buffer be announced whole, if scaling is offered at all.
+pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
+    if tunables.window_scaling { WindowScale::for_window(buffer) } else { WindowScale::ZERO }
+}
+
 #[cfg(test)]
 impl Receiver {
     /// As if `octets` more of the stream had been received, acknowledged and read.

@@ -2,7 +2,7 @@
 
 use whimbrel_base::tunables::{Name, Reading, Sharing, TunableGroup};
 
-/// Every group.
+/// Every group of tunables, in the order of the reference.
 pub static TUNABLE_GROUPS: &[TunableGroup] = &[
     TunableGroup {
         names: &[

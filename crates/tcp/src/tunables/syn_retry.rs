@@ -100,5 +100,5 @@ impl Value for SynRetry {
     }
 }
 
-/// Milliseconds.
+/// An hour in milliseconds.
 const HOUR: u32 = 3_600_000;

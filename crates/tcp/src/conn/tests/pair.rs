@@ -150,7 +150,7 @@ impl Pair {
         let options = syn.header.options;
         let tunables = self.server.tunables.clone();
         let scale_limit = SocketOptions::default().scale_limit(&tunables);
-        let recv_scale = crate::conn::open::recv_scale(&tunables, scale_limit);
+        let recv_scale = crate::recv::recv_scale(&tunables, scale_limit);
         let handshake = Handshake {
             open: server_open,
             irs: syn.header.seq,
