@@ -33,8 +33,9 @@ pub struct Sender {
     size: u32,
     /// Octets of text in a full segment: the peer's MSS or the path's, less our options.
     mss: u16,
-    /// The most text that one acknowledgment took, up to a full segment: at least as much arrived
-    /// in one (RFC 5927 7.2's maxsizeacked, without headers).
+    /// The most text that one acknowledgment took, up to a full segment: RFC 5927 7.2's maxsizeacked,
+    /// without headers. One that took several short segments counts as of a long one, after which a
+    /// router's report of less is believed only once what it quotes has timed out.
     acked_size: u16,
     flags: Flags,
     /// How the peer's window fields are scaled.
