@@ -13,7 +13,7 @@ use crate::failure::{self, Failure};
 use crate::output;
 use crate::quantity::{self, thousands};
 
-/// What was typed.
+/// The two ends and the path between them, as they were typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// One end, a TUN interface, which is made if there is none; it gets the address, if one is given:

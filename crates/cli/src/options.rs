@@ -145,7 +145,7 @@ impl PaceOptions {
     }
 }
 
-/// What [`StackOptions`] mean.
+/// The stack and the wire that [`StackOptions`] mean, checked against each other.
 #[derive(Debug)]
 pub(crate) struct StackSetup {
     /// The wire.

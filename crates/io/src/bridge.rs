@@ -77,7 +77,7 @@ pub enum BridgeError {
     /// An interface is gone.
     #[error("the interface {name} is lost: {error}. Was it removed? Bring it back and start again")]
     Lost {
-        /// The interface.
+        /// The name of the interface that is gone.
         name: String,
         /// What the system said.
         error: io::Error,

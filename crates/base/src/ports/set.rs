@@ -102,7 +102,7 @@ pub struct PortBits {
     full: [u64; WORDS / 64],
 }
 
-/// The empty set.
+/// A set that has no port, in the 8 KiB that any takes.
 impl Default for PortBits {
     fn default() -> Self {
         Self { words: Box::new([0; WORDS]), full: [0; WORDS / 64] }

@@ -26,7 +26,7 @@ pub struct BridgeEnd {
     name: String,
     /// That of the process, if there is none.
     namespace: Option<PathBuf>,
-    /// The machine's.
+    /// What the machine is to have on it.
     addresses: Vec<InterfaceAddress>,
 }
 
@@ -73,7 +73,7 @@ impl FromStr for BridgeEnd {
 }
 
 impl BridgeEnd {
-    /// The interface.
+    /// The name of the interface, in its namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
