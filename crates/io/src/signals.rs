@@ -28,7 +28,8 @@ impl Signals {
     pub fn install(stop: &Stop) -> io::Result<Self> {
         let mut signals = Self { registered: Vec::with_capacity(6) };
         let first = Arc::new(FirstSignal::new(stop.writer()?));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // SIGINT last: a process that is seen to handle it (`SigCgt` in /proc) handles all of them.
+        for signal in [SIGHUP, SIGTERM, SIGINT] {
             if signal == SIGHUP && is_ignored(signal)? {
                 continue;
             }

@@ -115,7 +115,8 @@ pub(crate) fn interrupt(id: u32) {
     send(id, Signal::INT);
 }
 
-/// Waits until process `id` handles SIGINT by itself.
+/// Waits until process `id` handles SIGINT by itself, and so each signal that ends a command: it is
+/// the last of them (`io::signals`).
 pub(crate) fn await_handler(id: u32) {
     // SigCgt is a mask in hexadecimal digits, signal 1 its lowest bit.
     let handles = |status: &str| {
