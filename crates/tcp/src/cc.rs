@@ -1,64 +1,99 @@
 //! Congestion control: how much may be in flight, and how fast it may leave.
 //!
-//! An algorithm hears of events and answers three questions. What was lost is decided elsewhere
-//! ([`crate::recovery`]); which segments go is the sender's. To add one: a file beside `new_reno.rs`
-//! with an `impl` of [`CongestionControl`], and a variant of [`Algorithm`].
+//! An algorithm hears of events and sets the [`Window`], which the sender asks. What was lost is decided
+//! elsewhere ([`crate::recovery`]); which segments go is the sender's. To add one: a file beside
+//! `new_reno.rs` with an `impl` of [`CongestionControl`], and a variant of [`Algorithm`].
+//!
+//! The window is part of every connection's record. What an algorithm keeps beside it is there only while
+//! the connection has something to send.
 
 mod new_reno;
 
+#[cfg(test)]
+use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use whimbrel_base::{Instant, Micros};
 
 pub use new_reno::NewReno;
 
-/// What a congestion control is told, and asked. Windows are in octets of text, and all octets that are
-/// told are of text, SYN and FIN aside.
+/// How much may be in flight: what a connection keeps of its congestion control while it is idle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// cwnd: how much may be in flight, octets of text, at least a full segment.
+    pub cwnd: u32,
+    /// ssthresh: the window at which slow start ends, octets; `u32::MAX` before the first loss.
+    pub ssthresh: u32,
+}
+
+impl Window {
+    /// The initial window (RFC 6928) of a connection whose full segments have `mss` octets of text.
+    pub fn new(mss: u32) -> Self {
+        // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
+        Self { cwnd: initial_cwnd(mss), ssthresh: u32::MAX }
+    }
+
+    /// Our SYN had to be repeated, and is acknowledged now.
+    pub fn on_lost_syn(&mut self, mss: u32) {
+        // Of two rules the careful one (RFC 6928 2 would forgive the first loss): "if the SYN or SYN/ACK
+        // is lost, the initial window used by a sender after a correctly transmitted SYN MUST be one
+        // segment consisting of at most SMSS bytes."
+        self.cwnd = mss;
+    }
+
+    /// Text is about to leave after a pause. RFC 5681 4.1: "RW = min(IW,cwnd)". The threshold remembers
+    /// three quarters of what there was, so that slow start leads back there (RFC 2861 3).
+    pub fn on_idle(&mut self, mss: u32) {
+        let restart_window = initial_cwnd(mss);
+        if self.cwnd > restart_window {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+            self.cwnd = restart_window;
+        }
+    }
+
+    /// No window beyond what a header can announce is ever useful.
+    pub const MOST: u32 = 1 << 30;
+}
+
+/// What a congestion control is told; it sets the [`Window`]. All octets that are told are of text, SYN
+/// and FIN aside.
 pub trait CongestionControl: Debug + Send {
-    /// cwnd: how much may be in flight, at least a full segment.
-    fn cwnd(&self) -> u32;
-
-    /// ssthresh: the window at which slow start ends; `u32::MAX` before the first loss.
-    fn ssthresh(&self) -> u32;
-
     /// Octets per second at which text may leave; `None`: as fast as it can. To be asked by the pacer.
-    fn pacing_rate(&self) -> Option<u64> {
+    fn pacing_rate(&self, _window: &Window) -> Option<u64> {
         None
     }
 
-    /// A connection begins whose full segments have `mss` octets: the window is the initial one
-    /// (RFC 6928), whatever it was before.
-    fn begin(&mut self, mss: u32);
-
     /// Text or FIN leaves, for the first time or again.
-    fn on_sent(&mut self, _sent: &Sent) {}
+    fn on_sent(&mut self, _window: &mut Window, _sent: &Sent) {}
 
     /// Something new is acknowledged, in whatever phase.
-    fn on_ack(&mut self, ack: &Ack);
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
     /// A segment is lost, and fast recovery begins: once for each window of text (RFC 5681 3.2).
-    fn on_loss_event(&mut self, loss: &Loss);
+    fn on_loss_event(&mut self, window: &mut Window, loss: &Loss);
 
     /// Fast recovery goes on, and one more segment of `mss` octets left the network, as a duplicate
     /// acknowledgment tells.
-    fn on_duplicate(&mut self, _mss: u32) {}
+    fn on_duplicate(&mut self, _window: &mut Window, _mss: u32) {}
 
     /// All that was out at the loss event is acknowledged: fast recovery ends.
-    fn on_recovered(&mut self, end: &Loss);
+    fn on_recovered(&mut self, window: &mut Window, end: &Loss);
 
     /// The retransmission timer ran out.
-    fn on_rto(&mut self, timeout: &Timeout);
+    fn on_rto(&mut self, window: &mut Window, timeout: &Timeout);
 
     /// Routers marked `octets` of what is acknowledged now (RFC 3168 6.1.2): to be raised, at most once
     /// for each window, by the reader of ECE.
-    fn on_ecn(&mut self, _octets: u32, _loss: &Loss) {}
+    fn on_ecn(&mut self, _window: &mut Window, _octets: u32, _loss: &Loss) {}
 
     /// Text is about to leave after a pause of more than one RTO with nothing in flight (RFC 5681 4.1).
-    fn on_idle(&mut self, mss: u32);
+    fn on_idle(&mut self, window: &mut Window, mss: u32) {
+        window.on_idle(mss);
+    }
 
     /// The loss event or time-out was none: what it did is taken back. To be raised by whoever finds that
     /// out (RFC 5682, RFC 4015).
-    fn undo(&mut self) {}
+    fn undo(&mut self, _window: &mut Window) {}
 }
 
 /// What leaves in one segment, or in one that a device cuts.
@@ -124,10 +159,10 @@ pub struct Loss {
     pub mss: u32,
 }
 
-/// The retransmission timer ran out, or had done so for our SYN.
+/// The retransmission timer ran out for text.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
-    /// Which of the three it was.
+    /// Whether it ran out before.
     pub kind: TimeoutKind,
     /// Octets that were sent and are not acknowledged.
     pub in_flight: u32,
@@ -142,20 +177,22 @@ pub enum TimeoutKind {
     First,
     /// Text that was sent again by a time-out before.
     Repeated,
-    /// Our SYN or SYN-ACK; it is acknowledged now, and text is about to flow.
-    Syn,
 }
 
-/// The algorithm of one connection.
+/// The algorithm of one connection, and what it keeps beside the [`Window`].
 #[derive(Debug)]
 pub enum Algorithm {
     /// [`NewReno`]: RFC 5681 with RFC 6582.
     NewReno(NewReno),
-    /// A test's own, of any kind. A connection of users does without: a pointer in its record, and the
-    /// question at its end whether that is to be freed, took 58 instructions of each connection. There
-    /// is room for one where what is in flight has a record of its own.
+    /// A test's own, of any kind.
     #[cfg(test)]
     Custom(Box<dyn CongestionControl>),
+}
+
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self::NewReno(NewReno)
+    }
 }
 
 /// The same event, or question, for whichever it is.
@@ -169,76 +206,105 @@ macro_rules! each {
     };
 }
 
+impl Algorithm {
+    /// Whether what it keeps cannot be made anew from the window.
+    #[inline]
+    pub const fn must_stay(&self) -> bool {
+        match self {
+            Self::NewReno(_) => false,
+            #[cfg(test)]
+            Self::Custom(_) => true,
+        }
+    }
+}
+
 /// What happens with each segment. What is told of it is put together only for those that look at it.
 impl Algorithm {
     /// Tells of text that leaves, as [`CongestionControl::on_sent`].
     #[inline(always)]
-    pub fn on_sent_with(&mut self, sent: impl FnOnce() -> Sent) {
-        each!(self, cc => cc.on_sent(&sent()));
+    pub fn on_sent_with(&mut self, window: &mut Window, sent: impl FnOnce() -> Sent) {
+        each!(self, cc => cc.on_sent(window, &sent()));
     }
 
     /// Tells of an acknowledgment, as [`CongestionControl::on_ack`].
     #[inline(always)]
-    pub fn on_ack_with(&mut self, ack: impl FnOnce() -> Ack) {
-        each!(self, cc => cc.on_ack(&ack()));
+    pub fn on_ack_with(&mut self, window: &mut Window, ack: impl FnOnce() -> Ack) {
+        each!(self, cc => cc.on_ack(window, &ack()));
     }
 }
 
 impl CongestionControl for Algorithm {
-    #[inline]
-    fn cwnd(&self) -> u32 {
-        each!(self, cc => cc.cwnd())
+    fn pacing_rate(&self, window: &Window) -> Option<u64> {
+        each!(self, cc => cc.pacing_rate(window))
     }
 
     #[inline]
-    fn ssthresh(&self) -> u32 {
-        each!(self, cc => cc.ssthresh())
-    }
-
-    fn pacing_rate(&self) -> Option<u64> {
-        each!(self, cc => cc.pacing_rate())
-    }
-
-    fn begin(&mut self, mss: u32) {
-        each!(self, cc => cc.begin(mss));
+    fn on_sent(&mut self, window: &mut Window, sent: &Sent) {
+        each!(self, cc => cc.on_sent(window, sent));
     }
 
     #[inline]
-    fn on_sent(&mut self, sent: &Sent) {
-        each!(self, cc => cc.on_sent(sent));
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        each!(self, cc => cc.on_ack(window, ack));
     }
 
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        each!(self, cc => cc.on_ack(ack));
+    fn on_loss_event(&mut self, window: &mut Window, loss: &Loss) {
+        each!(self, cc => cc.on_loss_event(window, loss));
     }
 
-    fn on_loss_event(&mut self, loss: &Loss) {
-        each!(self, cc => cc.on_loss_event(loss));
+    fn on_duplicate(&mut self, window: &mut Window, mss: u32) {
+        each!(self, cc => cc.on_duplicate(window, mss));
     }
 
-    fn on_duplicate(&mut self, mss: u32) {
-        each!(self, cc => cc.on_duplicate(mss));
+    fn on_recovered(&mut self, window: &mut Window, end: &Loss) {
+        each!(self, cc => cc.on_recovered(window, end));
     }
 
-    fn on_recovered(&mut self, end: &Loss) {
-        each!(self, cc => cc.on_recovered(end));
+    fn on_rto(&mut self, window: &mut Window, timeout: &Timeout) {
+        each!(self, cc => cc.on_rto(window, timeout));
     }
 
-    fn on_rto(&mut self, timeout: &Timeout) {
-        each!(self, cc => cc.on_rto(timeout));
+    fn on_ecn(&mut self, window: &mut Window, octets: u32, loss: &Loss) {
+        each!(self, cc => cc.on_ecn(window, octets, loss));
     }
 
-    fn on_ecn(&mut self, octets: u32, loss: &Loss) {
-        each!(self, cc => cc.on_ecn(octets, loss));
+    fn on_idle(&mut self, window: &mut Window, mss: u32) {
+        each!(self, cc => cc.on_idle(window, mss));
     }
 
-    fn on_idle(&mut self, mss: u32) {
-        each!(self, cc => cc.on_idle(mss));
+    fn undo(&mut self, window: &mut Window) {
+        each!(self, cc => cc.undo(window));
+    }
+}
+
+/// An algorithm and the window that it sets, as recovery has them.
+#[derive(Debug)]
+pub struct Control<'a> {
+    /// The window.
+    pub window: &'a mut Window,
+    /// Whoever sets it.
+    pub algorithm: &'a mut Algorithm,
+}
+
+impl Control<'_> {
+    /// As [`CongestionControl::on_loss_event`].
+    pub fn on_loss_event(&mut self, loss: &Loss) {
+        self.algorithm.on_loss_event(self.window, loss);
     }
 
-    fn undo(&mut self) {
-        each!(self, cc => cc.undo());
+    /// As [`CongestionControl::on_duplicate`].
+    pub fn on_duplicate(&mut self, mss: u32) {
+        self.algorithm.on_duplicate(self.window, mss);
+    }
+
+    /// As [`CongestionControl::on_recovered`].
+    pub fn on_recovered(&mut self, end: &Loss) {
+        self.algorithm.on_recovered(self.window, end);
+    }
+
+    /// As [`CongestionControl::on_rto`].
+    pub fn on_rto(&mut self, timeout: &Timeout) {
+        self.algorithm.on_rto(self.window, timeout);
     }
 }
 

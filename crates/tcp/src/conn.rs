@@ -37,7 +37,7 @@ use crate::Context;
 use crate::context::BufferPool;
 use crate::flags::flags;
 use crate::recv::{Receiver, RecvBuffer, RecvSequence, WindowBounds};
-use crate::send::{RttEstimator, SendBounds, SendBuffer, SendSequence, Sender};
+use crate::send::{RttEstimator, SendBounds, SendQueue, SendSequence, Sender};
 use crate::verdict::CloseReason;
 
 pub use attempt::Attempt;
@@ -143,11 +143,11 @@ pub struct Connection {
 }
 
 /// What a connection buffers: there only while something is in it.
-// In this order: a pointer to it is one to its send buffer, which is asked for at each step.
+// In this order: a pointer to it is one to its send queue, which is asked for at each step.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Buffers {
-    send: SendBuffer,
+    send: SendQueue,
     recv: RecvBuffer,
     /// Text that arrived twice, to be named in the next acknowledgment (RFC 2883).
     duplicate: Option<SackBlock>,
@@ -317,7 +317,7 @@ impl Connection {
 
     /// Octets in the send buffer, acknowledged ones excluded.
     pub fn send_queued(&self) -> u32 {
-        self.buffers.as_ref().map_or(0, |buffers| buffers.send.len())
+        self.buffers.as_ref().map_or(0, |buffers| buffers.send.text.len())
     }
 
     /// Octets that can be read.
@@ -327,7 +327,7 @@ impl Connection {
 
     /// What waits to be acknowledged, if anything does.
     #[inline]
-    fn text(&self) -> Option<&SendBuffer> {
+    fn queue(&self) -> Option<&SendQueue> {
         self.buffers.as_deref().map(|buffers| &buffers.send)
     }
 

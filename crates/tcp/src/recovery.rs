@@ -3,7 +3,7 @@
 
 use whimbrel_wire::SeqNum;
 
-use crate::cc::{CongestionControl, Loss, Phase, Timeout, TimeoutKind};
+use crate::cc::{Control, Loss, Phase, Timeout, TimeoutKind};
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Recovery {
     /// A duplicate acknowledgment of `una` arrived while `at` was in flight.
     pub fn on_duplicate(
         &mut self,
-        cc: &mut impl CongestionControl,
+        cc: &mut Control<'_>,
         una: SeqNum,
         at: Flight,
     ) -> RecoveryAction {
@@ -112,7 +112,7 @@ impl Recovery {
     /// device).
     pub fn on_sacked(
         &mut self,
-        cc: &mut impl CongestionControl,
+        cc: &mut Control<'_>,
         una: SeqNum,
         sacked: u32,
         at: Flight,
@@ -129,7 +129,7 @@ impl Recovery {
         self.enter(cc, at)
     }
 
-    fn enter(&mut self, cc: &mut impl CongestionControl, at: Flight) -> RecoveryAction {
+    fn enter(&mut self, cc: &mut Control<'_>, at: Flight) -> RecoveryAction {
         self.phase = Phase::FastRecovery;
         self.recover = at.max;
         cc.on_loss_event(&at.loss());
@@ -139,12 +139,7 @@ impl Recovery {
     /// Something new is acknowledged, up to `una`; `at` is in flight still. The congestion control has
     /// heard of it.
     #[inline]
-    pub fn on_new_ack(
-        &mut self,
-        cc: &mut impl CongestionControl,
-        una: SeqNum,
-        at: Flight,
-    ) -> RecoveryAction {
+    pub fn on_new_ack(&mut self, cc: &mut Control<'_>, una: SeqNum, at: Flight) -> RecoveryAction {
         (self.dup_acks, self.sacked) = (0, 0);
         match self.phase {
             Phase::Open if una.after(self.recover) => {
@@ -167,9 +162,11 @@ impl Recovery {
     }
 
     /// The retransmission timer ran out, for the `attempt`th time for what is in flight.
-    pub fn on_timeout(&mut self, cc: &mut impl CongestionControl, attempt: u8, at: Flight) {
+    pub fn on_timeout(&mut self, cc: Option<Control<'_>>, attempt: u8, at: Flight) {
         let kind = if attempt <= 1 { TimeoutKind::First } else { TimeoutKind::Repeated };
-        cc.on_rto(&Timeout { kind, in_flight: at.octets, mss: at.mss });
+        if let Some(mut cc) = cc {
+            cc.on_rto(&Timeout { kind, in_flight: at.octets, mss: at.mss });
+        }
         // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
         self.await_all(at);

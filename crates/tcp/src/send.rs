@@ -1,11 +1,13 @@
-//! The sending half of a connection, its sequence space, its buffer, its clock.
+//! The sending half of a connection, its sequence space, its queue, its clock.
 
 mod buffer;
+mod queue;
 mod rtt;
 mod sender;
 mod sequence;
 
 pub use buffer::SendBuffer;
+pub use queue::SendQueue;
 pub use rtt::RttEstimator;
 pub use sender::{
     Cork, Head, Nagle, Piece, SendBounds, SendTimer, Sender, reports_duplicate, segments,

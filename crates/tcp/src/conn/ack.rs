@@ -96,8 +96,8 @@ impl Connection {
     fn on_new_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, numbers: u32) -> Step {
         let ack = seg.header.ack;
         let rtt = self.measure(cx, seg, ack);
-        let text = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        let acked = self.sender.acknowledge(ack, numbers, text);
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        let acked = self.sender.acknowledge(ack, numbers, queue);
         if self.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
             self.update_too_big(cx, ack);
         }
@@ -105,8 +105,8 @@ impl Connection {
         self.stats.tally.waits_since = cx.tick;
         self.take_window(cx, seg);
         self.soft_error = None;
-        let text = self.buffers.as_deref().map(|buffers| &buffers.send);
-        self.sender.on_new_ack(cx, acked.octets, rtt, text);
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        self.sender.on_new_ack(cx, acked.octets, rtt, queue);
         self.take_sack(cx, seg);
         self.rearm_retransmission(cx);
         self.tell_room();
@@ -125,7 +125,8 @@ impl Connection {
             && seg.is_empty()
             && !changed
         {
-            self.sender.on_duplicate(cx);
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.on_duplicate(cx, queue);
         }
     }
 
@@ -136,7 +137,8 @@ impl Connection {
             return RecoveryAction::Wait;
         }
         seg.header.options.sack().map_or(RecoveryAction::Wait, |blocks| {
-            self.sender.on_sack(cx, blocks.as_slice(), seg.header.ack)
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.on_sack(cx, blocks.as_slice(), seg.header.ack, queue)
         })
     }
 
@@ -144,7 +146,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn take_window(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) -> bool {
         let changed = self.sender.take_window(seg);
-        if changed && (self.sender.is_persisting() || self.sender.is_stalled(self.text())) {
+        if changed && (self.sender.is_persisting() || self.sender.is_stalled(self.queue())) {
             self.on_stalled_window(cx);
         }
         changed
@@ -157,7 +159,8 @@ impl Connection {
         // Once more is admitted than was probed with, it is no longer a stall.
         if stalled && !self.sender.is_persisting() {
             self.stats.tally.waits_since = cx.tick;
-            self.sender.on_window_opened(cx);
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.on_window_opened(cx, queue);
         }
     }
 

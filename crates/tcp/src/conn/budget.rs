@@ -13,13 +13,13 @@ impl Buffers {
     /// is not looked at, unless they are beyond a gap.
     #[inline]
     pub(super) fn may_differ(&self) -> bool {
-        (self.send.len() + self.recv.unread()) | self.accounted > Budget::ALLOWANCE
+        (self.send.text.len() + self.recv.unread()) | self.accounted > Budget::ALLOWANCE
     }
 
     /// Brings the account in line with what is held.
     #[inline(never)]
     pub(super) fn account(&mut self, cx: &mut Context<'_>) {
-        let pinned = self.send.len() as usize + self.recv.pinned();
+        let pinned = self.send.text.len() as usize + self.recv.pinned();
         let beyond = pinned.saturating_sub(Budget::ALLOWANCE as usize) as u32;
         let before = core::mem::replace(&mut self.accounted, beyond);
         cx.pool.budget.move_text(before, beyond, cx.counters);

@@ -59,8 +59,9 @@ impl Connection {
             return None;
         }
         // A SYN has no urgent pointer: what is urgent waits for a segment that has one.
-        if room > 0 && buffers.send.urgent().is_none() {
-            buffers.send.slice(0, room.min(buffers.send.len()), slices);
+        if room > 0 && buffers.send.text.urgent().is_none() {
+            let text = &mut buffers.send.text;
+            text.slice(0, room.min(text.len()), slices);
         }
         if slices.octets() > 0 {
             self.flags.set(Flags::SYN_DATA);

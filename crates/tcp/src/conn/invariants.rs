@@ -29,7 +29,7 @@ impl Connection {
         }
         let over = matches!(self.state, State::Closed | State::TimeWait);
         let fin = u32::from(self.sender.fin_queued());
-        if !over && snd.max.after(self.sender.text_end(self.text()) + fin) {
+        if !over && snd.max.after(self.sender.text_end(self.queue()) + fin) {
             return Err("SND.MAX lies beyond what there is to send");
         }
         Ok(())
@@ -77,7 +77,7 @@ impl Connection {
         if !self.sender.is_idle() {
             return Err("something is unacknowledged and no timer will send it again");
         }
-        if self.sender.has_unsent(self.text()) {
+        if self.sender.has_unsent(self.queue()) {
             return Err("something is unsent and nothing will send it");
         }
         Ok(())

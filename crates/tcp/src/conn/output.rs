@@ -124,7 +124,7 @@ impl Connection {
     pub fn may_transmit(&self) -> bool {
         !matches!(self.state, State::Closed | State::TimeWait)
             && (self.receiver.owes_ack()
-                || self.sender.may_be_due(self.text())
+                || self.sender.may_be_due(self.queue())
                 || self.owes_window_update())
     }
 
@@ -186,10 +186,10 @@ impl Connection {
                 return None;
             }
             let early = self.is_early();
-            if let Some(piece) = self.sender.judge_behind_syn(self.text(), max_text, early) {
+            if let Some(piece) = self.sender.judge_behind_syn(self.queue(), max_text, early) {
                 return Some(Plan::Stream(piece));
             }
-        } else if let Some(piece) = self.sender.judge_due(self.text(), max_text) {
+        } else if let Some(piece) = self.sender.judge_due(self.queue(), max_text) {
             return Some(Plan::Stream(piece));
         }
         if self.sender.keep_alive_is_due() {
@@ -243,12 +243,12 @@ impl Connection {
     }
 
     fn make_piece(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Head {
-        let text = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let head = if piece.is_probe {
             cx.counters.window_probes += 1;
-            self.sender.make_probe(piece, text, slices)
+            self.sender.make_probe(piece, queue, slices)
         } else {
-            let (head, again) = self.sender.make_text(cx, piece, text, slices);
+            let (head, again) = self.sender.make_text(cx, piece, queue, slices);
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;

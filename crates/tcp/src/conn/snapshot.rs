@@ -146,7 +146,7 @@ impl Connection {
             soft_error: self.soft_error,
             unread: self.unread(),
             send_queued: self.send_queued(),
-            unsent: sender.unsent(self.text()),
+            unsent: sender.unsent(self.queue()),
             send_size: sender.size(),
             recv_size: self.receiver.size(),
             recv_limit: self.recv_limit(),

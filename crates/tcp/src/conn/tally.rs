@@ -185,7 +185,7 @@ impl Connection {
         if queued == 0 {
             return Limit::Application;
         }
-        let unsent = self.sender.unsent(self.text());
+        let unsent = self.sender.unsent(self.queue());
         if unsent == 0 {
             let refused = self.sender.wants_room();
             return if refused { Limit::Buffer } else { Limit::Network };

@@ -132,7 +132,8 @@ impl Connection {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
                     self.believe_too_big(cx);
-                    self.sender.on_retransmission_timeout();
+                    let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                    self.sender.on_retransmission_timeout(queue);
                 }
             }
             Purpose::Sender(SendTimer::Persist) => {
@@ -163,7 +164,7 @@ impl Connection {
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
-        if self.sender.is_stalled(self.text()) {
+        if self.sender.is_stalled(self.queue()) {
             let due = self.retransmission_due(cx);
             if self.sender.is_persisting() {
                 // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.

@@ -24,11 +24,11 @@ impl Connection {
         }
         self.update_pinch(cx);
         let bounds = self.send_bounds();
-        let text = self.buffers.as_deref().map(|buffers| &buffers.send);
-        let take = self.sender.admit(cx, text, &bounds, data.len());
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        let take = self.sender.admit(cx, queue, &bounds, data.len());
         if take > 0 {
             let piece = data.split_to(take);
-            self.buffers(cx).send.push(piece);
+            self.buffers(cx).send.text.push(piece);
             self.watch_for_stall(cx);
             if let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.may_differ()) {
                 buffers.account(cx);
@@ -39,7 +39,7 @@ impl Connection {
 
     /// Octets of send buffer that are free.
     pub fn send_room(&self) -> u32 {
-        self.sender.room(self.text(), &self.send_bounds())
+        self.sender.room(self.queue(), &self.send_bounds())
     }
 
     /// Tells a waiting application that there is room again.
@@ -52,8 +52,8 @@ impl Connection {
 
     fn update_room(&mut self) {
         let bounds = self.send_bounds();
-        let text = self.buffers.as_deref().map(|buffers| &buffers.send);
-        if self.sender.take_room(text, &bounds) {
+        let queue = self.buffers.as_deref().map(|buffers| &buffers.send);
+        if self.sender.take_room(queue, &bounds) {
             self.signals.raise(Signals::WRITABLE);
         }
     }
@@ -61,7 +61,7 @@ impl Connection {
     /// With nothing in flight only the persist timer finds out that a window opened.
     pub(super) fn watch_for_stall(&mut self, cx: &Context<'_>) {
         let sender = &self.sender;
-        let watched = sender.is_persisting() || sender.is_stalled(self.text());
+        let watched = sender.is_persisting() || sender.is_stalled(self.queue());
         if watched && sender.is_idle() && !sender.has_syn() {
             self.rearm_retransmission(cx);
         }
@@ -77,7 +77,7 @@ impl Connection {
     ) -> Result<usize, WriteClosed> {
         let taken = self.write(cx, data)?;
         if let Some(buffers) = self.buffers.as_mut().filter(|_| taken > 0) {
-            buffers.send.note_urgent();
+            buffers.send.text.note_urgent();
         }
         Ok(taken)
     }
@@ -91,7 +91,7 @@ impl Connection {
         }
         // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
         // following the urgent data (MUST-62)."
-        match self.sender.urgent_end(self.text()) {
+        match self.sender.urgent_end(self.queue()) {
             // What lies beyond the field's reach is announced as far as it reaches: the peer hears
             // of it early, and of its end in time.
             Some(up) if up.after(seq) => up.offset_from(seq).min(u32::from(u16::MAX)) as u16,

@@ -6,7 +6,7 @@ use whimbrel_base::Instant;
 use whimbrel_wire::SeqNum;
 
 use super::{Flight, Recovery, RecoveryAction};
-use crate::cc::{Ack, CongestionControl, NewReno};
+use crate::cc::{Ack, Algorithm, CongestionControl, Control, Window};
 
 const MSS: u32 = 1_000;
 /// The stream begins shortly before the wrap.
@@ -15,7 +15,8 @@ const ISS: SeqNum = SeqNum::new(u32::MAX - 3_000);
 /// A sender of full segments.
 struct Sender {
     recovery: Recovery,
-    cc: NewReno,
+    window: Window,
+    algorithm: Algorithm,
     una: SeqNum,
     max: SeqNum,
 }
@@ -24,7 +25,13 @@ impl Sender {
     /// So many segments are in flight.
     fn with(segments: u32) -> Self {
         let una = ISS + 1;
-        Self { recovery: Recovery::new(ISS), cc: NewReno::new(MSS), una, max: una + segments * MSS }
+        Self {
+            recovery: Recovery::new(ISS),
+            window: Window::new(MSS),
+            algorithm: Algorithm::default(),
+            una,
+            max: una + segments * MSS,
+        }
     }
 
     fn flight(&self) -> Flight {
@@ -33,12 +40,21 @@ impl Sender {
 
     fn duplicate(&mut self) -> RecoveryAction {
         let flight = self.flight();
-        self.recovery.on_duplicate(&mut self.cc, self.una, flight)
+        self.recovery.on_duplicate(
+            &mut control(&mut self.window, &mut self.algorithm),
+            self.una,
+            flight,
+        )
     }
 
     fn sacked(&mut self, octets: u32) -> RecoveryAction {
         let flight = self.flight();
-        self.recovery.on_sacked(&mut self.cc, self.una, octets, flight)
+        self.recovery.on_sacked(
+            &mut control(&mut self.window, &mut self.algorithm),
+            self.una,
+            octets,
+            flight,
+        )
     }
 
     fn acknowledge(&mut self, octets: u32) -> RecoveryAction {
@@ -53,19 +69,31 @@ impl Sender {
             phase: self.recovery.phase(),
             mss: MSS,
         };
-        self.cc.on_ack(&ack);
+        self.algorithm.on_ack(&mut self.window, &ack);
         let flight = self.flight();
-        self.recovery.on_new_ack(&mut self.cc, self.una, flight)
+        self.recovery.on_new_ack(
+            &mut control(&mut self.window, &mut self.algorithm),
+            self.una,
+            flight,
+        )
     }
 
     fn time_out(&mut self, attempt: u8) {
         let flight = self.flight();
-        self.recovery.on_timeout(&mut self.cc, attempt, flight);
+        self.recovery.on_timeout(
+            Some(control(&mut self.window, &mut self.algorithm)),
+            attempt,
+            flight,
+        );
     }
 
     fn extra(&self) -> u32 {
         self.recovery.limited_transmit(MSS)
     }
+}
+
+fn control<'a>(window: &'a mut Window, algorithm: &'a mut Algorithm) -> Control<'a> {
+    Control { window, algorithm }
 }
 
 #[test]
@@ -74,9 +102,9 @@ fn the_first_two_duplicates_send_new_segments_the_third_the_lost_one() {
     assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Wait, MSS));
     assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Wait, 2 * MSS));
     assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Retransmit, 0));
-    assert_eq!((sender.cc.ssthresh(), sender.cc.cwnd()), (5 * MSS, 8 * MSS));
+    assert_eq!((sender.window.ssthresh, sender.window.cwnd), (5 * MSS, 8 * MSS));
     assert_eq!(sender.duplicate(), RecoveryAction::Wait);
-    assert_eq!(sender.cc.cwnd(), 9 * MSS, "each further one inflates the window");
+    assert_eq!(sender.window.cwnd, 9 * MSS, "each further one inflates the window");
 }
 
 #[test]
@@ -98,11 +126,11 @@ fn a_partial_acknowledgment_sends_the_next_hole_at_once_and_a_full_one_ends_it()
         let _ = sender.duplicate();
     }
     assert_eq!(sender.acknowledge(4 * MSS), RecoveryAction::Retransmit);
-    assert_eq!(sender.cc.cwnd(), 5 * MSS, "8 - 4 + 1");
+    assert_eq!(sender.window.cwnd, 5 * MSS, "8 - 4 + 1");
     assert_eq!(sender.acknowledge(MSS / 2), RecoveryAction::Retransmit);
-    assert_eq!(sender.cc.cwnd(), 4_500, "less than a segment adds none back");
+    assert_eq!(sender.window.cwnd, 4_500, "less than a segment adds none back");
     assert_eq!(sender.acknowledge(5_500), RecoveryAction::Wait);
-    assert_eq!(sender.cc.cwnd(), 2 * MSS, "max (FlightSize, SMSS) + SMSS, below ssthresh");
+    assert_eq!(sender.window.cwnd, 2 * MSS, "max (FlightSize, SMSS) + SMSS, below ssthresh");
 }
 
 #[test]
@@ -129,14 +157,14 @@ fn duplicates_of_the_window_that_was_recovered_begin_nothing() {
 fn after_a_timeout_duplicates_wait_until_all_that_was_sent_is_acknowledged() {
     let mut sender = Sender::with(10);
     sender.time_out(1);
-    assert_eq!((sender.cc.cwnd(), sender.cc.ssthresh()), (MSS, 5 * MSS));
+    assert_eq!((sender.window.cwnd, sender.window.ssthresh), (MSS, 5 * MSS));
     sender.time_out(2);
-    assert_eq!(sender.cc.ssthresh(), 5 * MSS, "what was sent by RTO before halves nothing again");
+    assert_eq!(sender.window.ssthresh, 5 * MSS, "what was sent by RTO before halves nothing again");
     for _ in 0..4 {
         assert_eq!((sender.duplicate(), sender.extra()), (RecoveryAction::Wait, 0));
     }
     let _ = sender.acknowledge(5 * MSS);
-    assert_eq!(sender.cc.cwnd(), 2 * MSS, "one segment an acknowledgment");
+    assert_eq!(sender.window.cwnd, 2 * MSS, "one segment an acknowledgment");
     let _ = sender.acknowledge(5 * MSS);
     sender.max += 10 * MSS;
     let _ = sender.acknowledge(MSS);
@@ -149,7 +177,7 @@ fn more_than_two_segments_held_beyond_a_hole_tell_of_a_loss_at_once() {
     let mut sender = Sender::with(10);
     assert_eq!(sender.sacked(2 * MSS), RecoveryAction::Wait);
     assert_eq!(sender.sacked(2 * MSS + 1), RecoveryAction::Retransmit);
-    assert_eq!((sender.cc.ssthresh(), sender.cc.cwnd()), (5 * MSS, 8 * MSS));
+    assert_eq!((sender.window.ssthresh, sender.window.cwnd), (5 * MSS, 8 * MSS));
     assert_eq!(sender.sacked(9 * MSS), RecoveryAction::Wait, "once");
     sender.max += 5 * MSS;
     assert_eq!(sender.acknowledge(10 * MSS), RecoveryAction::Wait);
@@ -196,7 +224,7 @@ proptest! {
                     let _ = sender.duplicate();
                 }
             }
-            prop_assert!(sender.cc.cwnd() >= MSS && sender.cc.ssthresh() >= 2 * MSS);
+            prop_assert!(sender.window.cwnd >= MSS && sender.window.ssthresh >= 2 * MSS);
             prop_assert!(sender.extra() <= 2 * MSS);
         }
     }

@@ -1,5 +1,5 @@
 //! The sending half of a connection: what was sent and is not acknowledged, what is due, and what the
-//! peer's window and the path admit. The text itself stands in the [`SendBuffer`], which is there only
+//! peer's window and the path admit. The text itself stands in the [`SendQueue`], which is there only
 //! while something is in it, so that whoever asks hands it in.
 
 mod acknowledged;
@@ -9,8 +9,8 @@ mod output;
 use whimbrel_base::{Micros, Tick};
 use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
-use super::{RttEstimator, SendBuffer, SendSequence};
-use crate::cc::{Algorithm, CongestionControl, NewReno, Timeout, TimeoutKind, initial_cwnd};
+use super::{RttEstimator, SendQueue, SendSequence};
+use crate::cc::{CongestionControl, Window, initial_cwnd};
 use crate::flags::flags;
 use crate::recovery::{Flight, Recovery};
 use crate::{Context, Tunables};
@@ -24,7 +24,7 @@ pub struct Sender {
     seq: SendSequence,
     rtt: RttEstimator,
     recovery: Recovery,
-    cc: Algorithm,
+    window: Window,
     /// One past the last segment that was smaller than `mss` (Minshall).
     small_end: SeqNum,
     /// When text was last sent.
@@ -129,7 +129,7 @@ impl Sender {
             seq: SendSequence::new(iss, SeqNum::new(0)),
             rtt: RttEstimator::new(cx.tunables),
             recovery: Recovery::new(iss),
-            cc: Algorithm::NewReno(NewReno::new(u32::from(mss))),
+            window: Window::new(u32::from(mss)),
             small_end: iss,
             text_sent: cx.tick,
             size: cx.tunables.send_buffer,
@@ -176,7 +176,7 @@ impl Sender {
         // it is.
         let full = peer.get().max(least).min(self.mss).max(1);
         self.mss = full.saturating_sub(options).max(1);
-        self.cc.begin(u32::from(self.mss));
+        self.window = Window::new(u32::from(self.mss));
     }
 
     /// Our SYN is acknowledged, or the peer's has answered it.
@@ -189,8 +189,7 @@ impl Sender {
 
     /// Our SYN or SYN-ACK had to be repeated.
     pub fn begin_after_lost_syn(&mut self) {
-        let mss = u32::from(self.mss);
-        self.cc.on_rto(&Timeout { kind: TimeoutKind::Syn, in_flight: 0, mss });
+        self.window.on_lost_syn(u32::from(self.mss));
         self.rtt.restart_after_lost_syn();
     }
 
@@ -229,13 +228,13 @@ impl Sender {
     }
 
     /// cwnd (RFC 5681 2): how many octets may be in flight.
-    pub fn cwnd(&self) -> u32 {
-        self.cc.cwnd()
+    pub const fn cwnd(&self) -> u32 {
+        self.window.cwnd
     }
 
     /// ssthresh, octets; `u32::MAX` before the first loss.
-    pub fn ssthresh(&self) -> u32 {
-        self.cc.ssthresh()
+    pub const fn ssthresh(&self) -> u32 {
+        self.window.ssthresh
     }
 
     /// Octets of text in a full segment.
@@ -330,13 +329,6 @@ impl Sender {
 
 /// What the application does.
 impl Sender {
-    /// From now on `cc` says how much may be in flight, beginning with its initial window.
-    #[cfg(test)]
-    pub fn set_congestion_control(&mut self, mut cc: Box<dyn CongestionControl>) {
-        cc.begin(u32::from(self.mss));
-        self.cc = Algorithm::Custom(cc);
-    }
-
     /// Switches Nagle's algorithm off or on.
     pub fn set_nagle(&mut self, nagle: Nagle) {
         self.flags.set_if(Flags::NO_DELAY, nagle == Nagle::Off);
@@ -365,25 +357,25 @@ impl Sender {
     pub fn admit(
         &mut self,
         cx: &Context<'_>,
-        text: Option<&SendBuffer>,
+        queue: Option<&mut SendQueue>,
         bounds: &SendBounds,
         len: usize,
     ) -> usize {
-        let take = len.min(self.room(text, bounds) as usize);
+        let take = len.min(self.room(queue.as_deref(), bounds) as usize);
         if take < len {
             self.flags.set(Flags::WANTS_ROOM);
         }
-        if take > 0 && self.is_idle() && queued(text) == 0 {
-            self.restart_after_idle(cx);
+        if take > 0 && self.is_idle() && queued(queue.as_deref()) == 0 {
+            self.restart_after_idle(cx, queue);
         }
         take
     }
 
     /// Octets of the send buffer that are free.
-    pub fn room(&self, text: Option<&SendBuffer>, bounds: &SendBounds) -> u32 {
-        let free = self.limit(bounds).saturating_sub(queued(text));
+    pub fn room(&self, queue: Option<&SendQueue>, bounds: &SendBounds) -> u32 {
+        let free = self.limit(bounds).saturating_sub(queued(queue));
         match bounds.unsent_low_water {
-            Some(most) => free.min(most.saturating_sub(self.unsent(text))),
+            Some(most) => free.min(most.saturating_sub(self.unsent(queue))),
             None => free,
         }
     }
@@ -395,14 +387,14 @@ impl Sender {
     }
 
     /// Whether an application that waits for room has enough now; it then waits no more.
-    pub fn take_room(&mut self, text: Option<&SendBuffer>, bounds: &SendBounds) -> bool {
+    pub fn take_room(&mut self, queue: Option<&SendQueue>, bounds: &SendBounds) -> bool {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
-        let room = self.room(text, bounds);
+        let room = self.room(queue, bounds);
         let enough = match bounds.unsent_low_water {
             // As Linux: half of what may wait unsent is to be gone.
-            Some(most) => self.unsent(text) < most.div_ceil(2) && room > 0,
-            None => room >= (self.limit(bounds) / 3).min(self.drained_soon(text)),
+            Some(most) => self.unsent(queue) < most.div_ceil(2) && room > 0,
+            None => room >= (self.limit(bounds) / 3).min(self.drained_soon(queue)),
         };
         if enough {
             self.flags.clear(Flags::WANTS_ROOM);
@@ -413,15 +405,15 @@ impl Sender {
     /// What the path takes in a millisecond, if all of a full buffer was sent: while the application
     /// sleeps the path runs dry. Waiting for a third, 256 KiB carried 19.6 Mb/s over 70 ms, and not
     /// the 29.1 that a buffer in each round trip makes.
-    fn drained_soon(&self, text: Option<&SendBuffer>) -> u32 {
-        let srtt = self.rtt.srtt().filter(|_| self.unsent(text) == 0).unwrap_or_default();
+    fn drained_soon(&self, queue: Option<&SendQueue>) -> u32 {
+        let srtt = self.rtt.srtt().filter(|_| self.unsent(queue) == 0).unwrap_or_default();
         let millis = u32::try_from(srtt.as_millis()).unwrap_or(u32::MAX);
         self.size.checked_div(millis).unwrap_or(u32::MAX)
     }
 
     /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
     /// none was sent for long.
-    pub fn restart_after_idle(&mut self, cx: &Context<'_>) {
+    pub fn restart_after_idle(&mut self, cx: &Context<'_>, queue: Option<&mut SendQueue>) {
         let idle = cx.tick.millis_since(self.text_sent);
         // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
         // the TCP has not sent data in an interval exceeding the retransmission timeout."
@@ -429,7 +421,11 @@ impl Sender {
             && cx.tunables.slow_start_after_idle
             && u64::from(idle) * 1_000 > self.rtt.rto_micros(cx.tunables)
         {
-            self.cc.on_idle(u32::from(self.mss));
+            let mss = u32::from(self.mss);
+            match queue {
+                Some(queue) => queue.cc.on_idle(&mut self.window, mss),
+                None => self.window.on_idle(mss),
+            }
         }
     }
 
@@ -445,8 +441,8 @@ impl Sender {
 impl Sender {
     /// One past the last octet of text that the application gave us.
     #[inline]
-    pub fn text_end(&self, text: Option<&SendBuffer>) -> SeqNum {
-        self.text_start() + queued(text)
+    pub fn text_end(&self, queue: Option<&SendQueue>) -> SeqNum {
+        self.text_start() + queued(queue)
     }
 
     /// The number of the first octet in the send buffer.
@@ -457,33 +453,38 @@ impl Sender {
 
     /// Whether text or FIN lies beyond SND.NXT.
     #[inline]
-    pub fn has_unsent(&self, text: Option<&SendBuffer>) -> bool {
+    pub fn has_unsent(&self, queue: Option<&SendQueue>) -> bool {
         let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
-        self.seq.nxt.before(self.text_end(text) + fin)
+        self.seq.nxt.before(self.text_end(queue) + fin)
     }
 
     /// Octets of text that were never sent.
-    pub fn unsent(&self, text: Option<&SendBuffer>) -> u32 {
-        let beyond = self.text_end(text).distance_from(self.seq.max).max(0).unsigned_abs();
+    pub fn unsent(&self, queue: Option<&SendQueue>) -> u32 {
+        let beyond = self.text_end(queue).distance_from(self.seq.max).max(0).unsigned_abs();
         // Before our SYN is sent, its number is unsent too.
-        beyond.min(queued(text))
+        beyond.min(queued(queue))
     }
 
     /// SND.UP: one past the last urgent octet, while it is not acknowledged.
     #[inline]
-    pub fn urgent_end(&self, text: Option<&SendBuffer>) -> Option<SeqNum> {
-        Some(self.text_start() + text?.urgent()?)
+    pub fn urgent_end(&self, queue: Option<&SendQueue>) -> Option<SeqNum> {
+        Some(self.text_start() + queue?.text.urgent()?)
     }
 }
 
 /// Octets of text that wait to be acknowledged.
 #[inline]
-fn queued(text: Option<&SendBuffer>) -> u32 {
-    text.map_or(0, SendBuffer::len)
+fn queued(queue: Option<&SendQueue>) -> u32 {
+    queue.map_or(0, |queue| queue.text.len())
 }
 
 #[cfg(test)]
 impl Sender {
+    /// From now on so much may be in flight.
+    pub const fn set_window(&mut self, window: Window) {
+        self.window = window;
+    }
+
     /// As if `octets` more of the stream had been sent and acknowledged, while the peer sent `received`.
     pub fn skip(&mut self, octets: u32, received: u32) {
         let seq = &mut self.seq;

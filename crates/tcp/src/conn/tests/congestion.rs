@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::pair::{Pair, Which, pattern};
 use crate::Tunables;
-use crate::cc::{Ack, CongestionControl, Loss, Sent, Timeout, TimeoutKind};
+use crate::cc::{Ack, Algorithm, CongestionControl, Loss, Sent, Timeout, TimeoutKind, Window};
 
 /// What it was told.
 #[derive(Debug, Default)]
@@ -25,7 +25,6 @@ struct Heard {
 /// A window of four segments, whatever happens.
 #[derive(Debug)]
 struct FourSegments {
-    mss: u32,
     heard: Arc<Mutex<Heard>>,
 }
 
@@ -36,45 +35,33 @@ impl FourSegments {
 }
 
 impl CongestionControl for FourSegments {
-    fn cwnd(&self) -> u32 {
-        4 * self.mss
-    }
-
-    fn ssthresh(&self) -> u32 {
-        u32::MAX
-    }
-
-    fn begin(&mut self, mss: u32) {
-        self.mss = mss;
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
+    fn on_sent(&mut self, _: &mut Window, sent: &Sent) {
         self.note(|heard| {
             heard.sent += sent.octets;
             heard.most_in_flight = heard.most_in_flight.max(sent.in_flight);
         });
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
         self.note(|heard| {
             heard.delivered += ack.delivered;
             heard.round_trips += u32::from(ack.rtt.is_some_and(|rtt| rtt.get() >= 20_000));
         });
     }
 
-    fn on_loss_event(&mut self, _: &Loss) {
+    fn on_loss_event(&mut self, _: &mut Window, _: &Loss) {
         self.note(|heard| heard.loss_events += 1);
     }
 
-    fn on_recovered(&mut self, _: &Loss) {
+    fn on_recovered(&mut self, _: &mut Window, _: &Loss) {
         self.note(|heard| heard.recovered += 1);
     }
 
-    fn on_rto(&mut self, timeout: &Timeout) {
+    fn on_rto(&mut self, _: &mut Window, timeout: &Timeout) {
         self.note(|heard| heard.timeouts.push(timeout.kind));
     }
 
-    fn on_idle(&mut self, _: u32) {
+    fn on_idle(&mut self, _: &mut Window, _: u32) {
         self.note(|heard| heard.pauses += 1);
     }
 }
@@ -83,8 +70,11 @@ impl CongestionControl for FourSegments {
 fn pair() -> (Pair, Arc<Mutex<Heard>>) {
     let mut pair = Pair::established(&Tunables::default());
     let heard = Arc::<Mutex<Heard>>::default();
-    let cc = FourSegments { mss: 0, heard: heard.clone() };
-    pair.client.connection.sender.set_congestion_control(Box::new(cc));
+    let cc = Algorithm::Custom(Box::new(FourSegments { heard: heard.clone() }));
+    let client = &mut pair.client;
+    let cwnd = 4 * u32::from(client.connection.mss());
+    client.connection.sender.set_window(Window { cwnd, ssthresh: u32::MAX });
+    client.connection.buffers.get_or_insert_with(|| client.pool.take()).send.cc = cc;
     (pair, heard)
 }
 

@@ -6,7 +6,7 @@ use whimbrel_base::Micros;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
-use super::{Flags, SendBuffer, Sender};
+use super::{Flags, SendQueue, Sender};
 use crate::cc::Ack;
 use crate::recovery::{CaState, RecoveryAction};
 use crate::{Context, RxSegment};
@@ -28,10 +28,10 @@ impl Sender {
         &mut self,
         ack: SeqNum,
         numbers: u32,
-        text: Option<&mut SendBuffer>,
+        queue: Option<&mut SendQueue>,
     ) -> Acknowledged {
         let beyond_syn = numbers - u32::from(self.flags.take(Flags::SYN));
-        let octets = text.map_or(0, |text| text.acknowledge_up_to(beyond_syn));
+        let octets = queue.map_or(0, |queue| queue.text.acknowledge_up_to(beyond_syn));
         let fin = self.flags.has(Flags::FIN_SENT) && beyond_syn > octets;
         if fin {
             // Before the window is looked at: nothing is left that a closed one could hold back.
@@ -63,11 +63,12 @@ impl Sender {
         cx: &Context<'_>,
         delivered: u32,
         rtt: Option<Micros>,
-        text: Option<&SendBuffer>,
+        queue: Option<&mut SendQueue>,
     ) {
         let (flight, phase) = (self.flight(), self.recovery.phase());
-        let app_limited = !self.has_unsent(text);
-        self.cc.on_ack_with(|| Ack {
+        let app_limited = !self.has_unsent(queue.as_deref());
+        let Some(queue) = queue else { return };
+        queue.cc.on_ack_with(&mut self.window, || Ack {
             now: cx.now,
             delivered,
             in_flight: flight.octets,
@@ -77,16 +78,19 @@ impl Sender {
             phase,
             mss: flight.mss,
         });
-        let action = self.recovery.on_new_ack(&mut self.cc, self.seq.una, flight);
+        let action =
+            self.recovery.on_new_ack(&mut queue.control(&mut self.window), self.seq.una, flight);
         if action == RecoveryAction::Retransmit {
             self.flags.set(Flags::RETRANSMIT);
         }
     }
 
     /// A duplicate acknowledgment (RFC 5681 2) came.
-    pub fn on_duplicate(&mut self, cx: &mut Context<'_>) {
+    pub fn on_duplicate(&mut self, cx: &mut Context<'_>, queue: Option<&mut SendQueue>) {
+        let Some(queue) = queue else { return };
         let flight = self.flight();
-        let action = self.recovery.on_duplicate(&mut self.cc, self.seq.una, flight);
+        let action =
+            self.recovery.on_duplicate(&mut queue.control(&mut self.window), self.seq.una, flight);
         self.take_action(cx, action);
     }
 
@@ -96,13 +100,20 @@ impl Sender {
         cx: &mut Context<'_>,
         blocks: &[SackBlock],
         ack: SeqNum,
+        queue: Option<&mut SendQueue>,
     ) -> RecoveryAction {
+        let Some(queue) = queue else { return RecoveryAction::Wait };
         let sacked = self.sacked_octets(blocks, ack);
         if sacked == 0 {
             return RecoveryAction::Wait;
         }
         let flight = self.flight();
-        let action = self.recovery.on_sacked(&mut self.cc, self.seq.una, sacked, flight);
+        let action = self.recovery.on_sacked(
+            &mut queue.control(&mut self.window),
+            self.seq.una,
+            sacked,
+            flight,
+        );
         self.take_action(cx, action);
         action
     }
@@ -139,10 +150,10 @@ impl Sender {
     }
 
     /// The closed window opened: the peer was there all the time, and what backed off were probes.
-    pub fn on_window_opened(&mut self, cx: &Context<'_>) {
+    pub fn on_window_opened(&mut self, cx: &Context<'_>, queue: Option<&mut SendQueue>) {
         self.attempts = 0;
         self.rtt.end_back_off();
-        self.restart_after_idle(cx);
+        self.restart_after_idle(cx, queue);
     }
 
     /// Measures the round trip that the acknowledgment of everything below `ack` ends: of the segment

@@ -1,7 +1,7 @@
 //! Silence and loss: what the sender does when its timer runs out, and when the path carries less than
 //! was thought.
 
-use super::{Flags, SendBuffer, SendTimer, Sender};
+use super::{Flags, SendQueue, SendTimer, Sender};
 
 impl Sender {
     /// Nobody answered what was sent or probed until the timer ran out.
@@ -19,10 +19,14 @@ impl Sender {
     }
 
     /// The timer ran out, and what was sent is taken for lost ([`SendTimer::Retransmission`]).
-    pub fn on_retransmission_timeout(&mut self) {
+    pub fn on_retransmission_timeout(&mut self, queue: Option<&mut SendQueue>) {
         self.rtt.back_off();
         let flight = self.flight();
-        self.recovery.on_timeout(&mut self.cc, self.attempts, flight);
+        self.recovery.on_timeout(
+            queue.map(|queue| queue.control(&mut self.window)),
+            self.attempts,
+            flight,
+        );
         self.go_back();
         if self.attempts > 1 && self.seq.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
             // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
@@ -114,7 +118,7 @@ impl Sender {
 
     /// Whether only the peer's window keeps what is unsent from being sent.
     #[inline]
-    pub fn is_stalled(&self, text: Option<&SendBuffer>) -> bool {
+    pub fn is_stalled(&self, queue: Option<&SendQueue>) -> bool {
         if !self.is_persisting() {
             // What is in flight will be acknowledged; a full segment that is admitted with nothing in
             // flight, or what there is of it, waits for nothing but a cork.
@@ -123,6 +127,6 @@ impl Sender {
                 return false;
             }
         }
-        self.has_unsent(text) && self.judge_text(text, u32::from(self.mss)).is_none()
+        self.has_unsent(queue) && self.judge_text(queue, u32::from(self.mss)).is_none()
     }
 }

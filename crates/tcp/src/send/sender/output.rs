@@ -3,8 +3,8 @@
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
-use super::{Flags, SendBuffer, SendTimer, Sender, queued};
-use crate::cc::{CongestionControl, Sent};
+use super::{Flags, SendQueue, SendTimer, Sender, queued};
+use crate::cc::Sent;
 use crate::{Context, Slices};
 
 /// A piece of the send sequence space that is to be sent.
@@ -48,34 +48,34 @@ impl Sender {
     /// Whether something may be due, by a few comparisons: [`Sender::judge_due`] finds nothing that this
     /// does not.
     #[inline]
-    pub fn may_be_due(&self, text: Option<&SendBuffer>) -> bool {
-        self.flags.has(Flags::DUE) || self.has_unsent(text)
+    pub fn may_be_due(&self, queue: Option<&SendQueue>) -> bool {
+        self.flags.has(Flags::DUE) || self.has_unsent(queue)
     }
 
     /// What goes next, our SYN being acknowledged: text in segments of at most `max_text` octets or a
     /// full one.
     #[inline(always)]
-    pub fn judge_due(&self, text: Option<&SendBuffer>, max_text: u32) -> Option<Piece> {
+    pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<Piece> {
         if self.flags.has(Flags::AGAIN) {
-            return Some(self.judge_again(text));
+            return Some(self.judge_again(queue));
         }
-        if !self.has_unsent(text) {
+        if !self.has_unsent(queue) {
             return None;
         }
-        self.judge_text(text, max_text)
+        self.judge_text(queue, max_text)
     }
 
     /// What goes again from SND.UNA, or as a probe.
     #[cold]
-    fn judge_again(&self, text: Option<&SendBuffer>) -> Piece {
+    fn judge_again(&self, queue: Option<&SendQueue>) -> Piece {
         if self.flags.has(Flags::RETRANSMIT) {
-            return self.oldest_piece(text, self.room_again());
+            return self.oldest_piece(queue, self.room_again());
         }
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
         match self.seq.wnd.get() {
-            0 => Piece { is_probe: true, ..self.oldest_piece(text, self.blurred().max(1)) },
-            admitted => self.oldest_piece(text, admitted),
+            0 => Piece { is_probe: true, ..self.oldest_piece(queue, self.blurred().max(1)) },
+            admitted => self.oldest_piece(queue, admitted),
         }
     }
 
@@ -84,23 +84,23 @@ impl Sender {
     #[cold]
     pub fn judge_behind_syn(
         &self,
-        text: Option<&SendBuffer>,
+        queue: Option<&SendQueue>,
         max_text: u32,
         early: bool,
     ) -> Option<Piece> {
         // After a loss the SYN-ACK alone is repeated, as in Linux, until somebody answers.
-        if self.attempts > 0 || !self.has_unsent(text) {
+        if self.attempts > 0 || !self.has_unsent(queue) {
             return None;
         }
         if early {
             // The FIN waits until our SYN is acknowledged.
-            let piece = self.judge_text(text, max_text).filter(|piece| piece.len > 0)?;
+            let piece = self.judge_text(queue, max_text).filter(|piece| piece.len > 0)?;
             return Some(Piece { fin: false, ..piece });
         }
         // RFC 9293 3.10.4, SYN-RECEIVED: "If no SENDs have been issued and there is no pending data to
         // send, then form a FIN segment and send it (...); otherwise, queue for processing after
         // entering ESTABLISHED state."
-        let fin = self.flags.has(Flags::FIN_QUEUED) && queued(text) == 0;
+        let fin = self.flags.has(Flags::FIN_QUEUED) && queued(queue) == 0;
         fin.then_some(Piece { seq: self.seq.nxt, len: 0, fin, is_probe: false })
     }
 
@@ -117,18 +117,18 @@ impl Sender {
     }
 
     /// The next piece of what is unsent that windows and Nagle's algorithm admit.
-    pub(super) fn judge_text(&self, text: Option<&SendBuffer>, max_text: u32) -> Option<Piece> {
-        debug_assert!(self.has_unsent(text));
+    pub(super) fn judge_text(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<Piece> {
+        debug_assert!(self.has_unsent(queue));
         if self.is_persisting() && self.seq.wnd.get() == 0 {
             return None;
         }
         let mss = u32::from(self.mss);
         let in_flight = self.seq.in_flight();
-        let cwnd = self.cc.cwnd().saturating_add(self.recovery.limited_transmit(mss));
+        let cwnd = self.window.cwnd.saturating_add(self.recovery.limited_transmit(mss));
         let room = self.seq.usable().min(cwnd.saturating_sub(in_flight));
         let seq = self.seq.nxt;
-        let waiting = self.text_end(text).offset_from(seq).min(queued(text));
-        let urgent = self.urgent_end(text).is_some();
+        let waiting = self.text_end(queue).offset_from(seq).min(queued(queue));
+        let urgent = self.urgent_end(queue).is_some();
         // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
         let most = if urgent { mss } else { max_text.max(mss) };
         let len = self.judge_len(waiting, room, most, urgent);
@@ -183,8 +183,8 @@ impl Sender {
     }
 
     /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
-    fn oldest_piece(&self, text: Option<&SendBuffer>, room: u32) -> Piece {
-        let queued = queued(text);
+    fn oldest_piece(&self, queue: Option<&SendQueue>, room: u32) -> Piece {
+        let queued = queued(queue);
         let len = room.min(u32::from(self.mss)).min(queued);
         let fin = len == queued && room > len && self.fin_goes_with(len);
         Piece { seq: self.seq.una, len, fin, is_probe: false }
@@ -226,14 +226,15 @@ impl Sender {
         &mut self,
         cx: &Context<'_>,
         piece: Piece,
-        text: Option<&mut SendBuffer>,
+        queue: Option<&mut SendQueue>,
         slices: &mut Slices,
     ) -> (Head, u32) {
         self.flags.clear(Flags::AGAIN);
         if self.is_persisting() {
             self.timer = SendTimer::Retransmission;
         }
-        let (mut head, end) = self.take_piece(&piece, text, slices);
+        let mut queue = queue;
+        let (mut head, end) = self.take_piece(&piece, queue.as_deref_mut(), slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
         if len > mss {
             head.gso_size = self.mss;
@@ -252,7 +253,10 @@ impl Sender {
         self.text_sent = cx.tick;
         self.seq.sent_to(self.seq.nxt.later(end));
         let in_flight = self.flight().octets;
-        self.cc.on_sent_with(|| Sent { now: cx.now, octets: len, in_flight });
+        if let Some(queue) = queue {
+            let sent = || Sent { now: cx.now, octets: len, in_flight };
+            queue.cc.on_sent_with(&mut self.window, sent);
+        }
         (head, again)
     }
 
@@ -262,11 +266,11 @@ impl Sender {
     pub fn make_probe(
         &mut self,
         piece: Piece,
-        text: Option<&mut SendBuffer>,
+        queue: Option<&mut SendQueue>,
         slices: &mut Slices,
     ) -> Head {
         self.flags.clear(Flags::PROBE);
-        let (head, end) = self.take_piece(&piece, text, slices);
+        let (head, end) = self.take_piece(&piece, queue, slices);
         self.rtt.stop_timing();
         self.seq.max = self.seq.max.later(end);
         head
@@ -278,14 +282,14 @@ impl Sender {
     fn take_piece(
         &mut self,
         piece: &Piece,
-        text: Option<&mut SendBuffer>,
+        queue: Option<&mut SendQueue>,
         slices: &mut Slices,
     ) -> (Head, SeqNum) {
         // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
         // is no more queued data to be sent) (MUST-61)".
-        let is_last = piece.len > 0 && piece.seq + piece.len == self.text_end(text.as_deref());
-        if let Some(text) = text.filter(|_| piece.len > 0) {
-            text.slice(piece.seq.offset_from(self.text_start()), piece.len, slices);
+        let is_last = piece.len > 0 && piece.seq + piece.len == self.text_end(queue.as_deref());
+        if let Some(queue) = queue.filter(|_| piece.len > 0) {
+            queue.text.slice(piece.seq.offset_from(self.text_start()), piece.len, slices);
         }
         let mss = u32::from(self.mss);
         if slices.octets() < piece.len && slices.octets() > mss {
