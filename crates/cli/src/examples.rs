@@ -92,6 +92,24 @@ Examples:
   whimbrel sim run --seed 42
       One of them again, as it was";
 
+/// Of `whimbrel sim grid`.
+pub(crate) const SIM_GRID: &str = "\
+Examples:
+  whimbrel sim grid
+      All cells: a minute or two
+  whimbrel sim grid 10M 100M/70ms/cubic
+      Those of 10 Mb/s, and one more
+  whimbrel sim grid --json > before.json
+      To be compared with, after a change: whimbrel sim grid --baseline before.json";
+
+/// Of `whimbrel sim paths`.
+pub(crate) const SIM_PATHS: &str = "\
+Examples:
+  whimbrel sim paths
+      All of them: some minutes
+  whimbrel sim paths fair loss-1%/reno
+      Two flows side by side, and one with losses";
+
 /// Of `whimbrel doctor`.
 pub(crate) const DOCTOR: &str = "\
 Examples:

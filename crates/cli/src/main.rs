@@ -101,7 +101,7 @@ enum Tool {
     /// Join two TUN interfaces by a path with rate, delay, queue and losses, for any TCP.
     #[command(after_help = examples::LINK)]
     Link(link::Arguments),
-    /// Run random networks in virtual time, and check every byte of every stream.
+    /// Run networks in virtual time: check every byte of random ones, or measure what paths carry.
     #[command(subcommand)]
     Sim(sim::Command),
     /// Check what commands need of this machine, and how to get what is missing.

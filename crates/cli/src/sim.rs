@@ -1,5 +1,5 @@
-//! `whimbrel sim`: the stream oracle, from a seed: two stacks over links that lose, hold back and
-//! reorder, in virtual time, every byte checked.
+//! `whimbrel sim`: whole networks in virtual time. `run` is the stream oracle, from a seed: two stacks
+//! over links that lose, hold back and reorder, every byte checked.
 
 use std::ops::Range;
 use std::panic;
@@ -20,12 +20,28 @@ use crate::progress::Progress;
 use crate::wrap::wrap;
 use crate::{output, quantity, size};
 
+mod goals;
+
 /// What was typed.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run the networks of these seeds, with every check; exit code 3 if one fails.
     #[command(after_help = examples::SIM_RUN)]
     Run(Arguments),
+    /// Measure how much of a path one flow fills, for rates, round trips and algorithms.
+    ///
+    /// Each cell is two hosts with nothing set, in virtual time: a path without losses, with a queue of
+    /// one product of rate and round trip (BDP), at least 16 packets, MTU 1500. What is acknowledged is
+    /// measured after slow start (2 round trips for each doubling from the initial window to the BDP, and
+    /// 2 s), for 20 s or 20 round trips, in percent of what the headers leave of the rate. Exit code 3 if
+    /// a goal is missed.
+    #[command(after_help = examples::SIM_GRID)]
+    Grid(goals::Arguments),
+    /// Measure paths with losses, with jitter, with two flows, and with buffers of a given size.
+    ///
+    /// As `sim grid`, in virtual time. Exit code 3 if a goal is missed.
+    #[command(after_help = examples::SIM_PATHS)]
+    Paths(goals::Arguments),
 }
 
 /// What was typed behind `sim run`.
@@ -61,9 +77,17 @@ struct SeedCounts {
     lasted: Duration,
 }
 
-/// Plays seeds, and says what became of them.
+/// Does what was asked for.
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
-    let Command::Run(arguments) = command;
+    match command {
+        Command::Run(arguments) => play_all(arguments),
+        Command::Grid(arguments) => goals::run(arguments, &goals::GRID),
+        Command::Paths(arguments) => goals::run(arguments, &goals::PATHS),
+    }
+}
+
+/// Plays seeds, and says what became of them.
+fn play_all(arguments: &Arguments) -> Result<(), Failure> {
     let seeds = arguments.seed.map_or_else(|| arguments.seeds.clone().collect(), |seed| vec![seed]);
     let jobs = arguments.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));

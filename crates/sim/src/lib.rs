@@ -6,9 +6,11 @@
 extern crate alloc;
 
 pub mod capture;
+pub mod goals;
 pub mod host;
 pub mod oracle;
 pub mod pair;
+pub mod path;
 pub mod router;
 pub mod script;
 pub mod siege;

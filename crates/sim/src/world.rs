@@ -60,6 +60,8 @@ pub enum Checks {
     EachStep,
     /// None but those of the wire.
     Wire,
+    /// None at all, and no digest: for measurements, of which they would take half the time.
+    Nothing,
 }
 
 impl Default for Checks {
@@ -161,7 +163,8 @@ impl<A: Application> World<A> {
         self.unrouted
     }
 
-    /// A digest of every octet that was sent, by whom and when: equal runs have equal ones.
+    /// A digest of every octet that was sent, by whom and when: equal runs have equal ones. 0 if nothing
+    /// is checked.
     pub fn digest(&self) -> u64 {
         self.digest
     }
@@ -281,10 +284,12 @@ impl<A: Application> World<A> {
     }
 
     fn carry(&mut self, from: usize, frame: Bytes) -> Result<(), Stuck> {
-        if let Err(broken) = self.watch.on_packet(&frame) {
-            return Err(self.stuck(&broken.to_string()));
+        if self.checks != Checks::Nothing {
+            if let Err(broken) = self.watch.on_packet(&frame) {
+                return Err(self.stuck(&broken.to_string()));
+            }
+            self.digest = digest(self.digest ^ self.now.as_nanos() ^ from as u64, &frame);
         }
-        self.digest = digest(self.digest ^ self.now.as_nanos() ^ from as u64, &frame);
         let receiver = IpHeader::parse(&frame).ok().map(|(header, _)| header.dst);
         let route = receiver.and_then(|receiver| self.routes.get(&(from, receiver))).copied();
         let fate = route.map(|link| self.links[link].link.push_frame(self.now, frame.clone()));
@@ -326,7 +331,7 @@ fn digest(before: u64, octets: &[u8]) -> u64 {
 /// Giving up.
 impl<A: Application> World<A> {
     fn check(&self) -> Result<(), Stuck> {
-        if self.checks == Checks::Wire {
+        if self.checks != Checks::EachStep {
             return Ok(());
         }
         for (number, host) in self.hosts.iter().enumerate() {

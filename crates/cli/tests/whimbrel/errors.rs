@@ -167,6 +167,7 @@ fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none()
         "man",
         "completions bash",
         "sim run --seeds 0..2",
+        "sim grid 10M/1ms/reno",
         &format!("script run {scripts}"),
     ] {
         let (code, error) = run(&format!("whimbrel {words} > /dev/full"));

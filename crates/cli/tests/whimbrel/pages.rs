@@ -7,7 +7,7 @@ use crate::needs;
 use crate::running::{fail, succeed};
 use crate::scratch::scratch;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "serve",
     "script",
     "script run",
@@ -17,6 +17,8 @@ const COMMANDS: [&str; 12] = [
     "pcap",
     "sim",
     "sim run",
+    "sim grid",
+    "sim paths",
     "doctor",
     "completions",
     "man",

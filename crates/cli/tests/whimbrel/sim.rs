@@ -1,10 +1,11 @@
-//! `whimbrel sim run`: the stream oracle from the command line.
+//! `whimbrel sim`: the stream oracle and the grid from the command line.
 
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::running::{Running, fail, interrupt, succeed, unbroken};
+use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -63,4 +64,65 @@ fn who_is_interrupted_says_what_was_played_and_that_it_is_not_all() {
     assert!(text.contains(" passed, 0 failed: "), "{text}");
     let said = error.contains("interrupted: ") && error.contains(" of 1,000,000 seeds were run");
     assert!(said && error.lines().count() == 1, "{error}");
+}
+
+#[test]
+fn a_cell_of_the_grid_is_measured_and_repeats_to_the_last_place() {
+    let text = succeed(&mut whimbrel("sim grid 10M/1ms/reno"));
+    assert!(text.contains("10M/1ms/reno") && text.ends_with("1 of 1 goals met\n"), "{text}");
+    let document = || document("sim grid --json reno/10M/1ms");
+    let first = document();
+    assert_eq!(first["schema"], "whimbrel.grid/1");
+    let line = &first["lines"][0];
+    assert_eq!((&line["name"], &line["unit"]), (&"10M/1ms/reno".into(), &"%".into()));
+    assert!(line["value"].as_f64() > Some(90.0), "{line}");
+    assert_eq!(first, document());
+}
+
+#[test]
+fn a_figure_that_was_better_before_exits_with_3_and_one_that_was_not_does_not() {
+    let file = scratch("before.json");
+    let mut before = document("sim grid --json 10M/1ms/reno");
+    let value = before["lines"][0]["value"].as_f64().unwrap();
+    let words = format!("sim grid 10M/1ms/reno --baseline {}", file.display());
+
+    before["lines"][0]["value"] = (value * 0.9).into();
+    std::fs::write(&file, before.to_string()).unwrap();
+    let text = succeed(&mut whimbrel(&words));
+    assert!(text.contains("0 worse than in "), "{text}");
+
+    before["lines"][0]["value"] = (value * 1.1).into();
+    std::fs::write(&file, before.to_string()).unwrap();
+    let output = whimbrel(&words).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("WORSE") && text.contains("1 worse than in "), "{text}");
+
+    std::fs::write(&file, "{}").unwrap();
+    let (code, error) = fail(&mut whimbrel(&words));
+    assert!(code == 2 && error.contains("has no \"lines\""), "{error}");
+}
+
+#[test]
+fn a_cell_that_there_is_not_exits_with_2_and_says_which_there_are() {
+    for (words, parts) in [
+        ("sim grid 100M/71ms/cubic", ["nothing here is \"71ms\"", "10M, 1ms, reno"]),
+        ("sim grid 1G/600ms", ["none is all of that", "with 1G there are 1ms, reno"]),
+        ("sim paths fairness", ["nothing here is \"fairness\"", "fair"]),
+    ] {
+        let (code, error) = fail(&mut whimbrel(words));
+        assert_eq!(code, 2, "{error}");
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+}
+
+#[test]
+fn a_measurement_that_is_interrupted_says_so() {
+    let mut command = whimbrel("sim grid -j 1 10M/600ms 1G/200ms");
+    let child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    interrupt(child.id());
+    let output = child.output();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("interrupted: ") && error.contains(" of 4 measurements"), "{error}");
 }

@@ -56,6 +56,7 @@ fn what_measures_prints_no_line_that_is_too_long() {
         "bulk send --bidir -P 2 -t 120 -i 60 -O 1 WIRE",
         "bulk send -t 1 -w kernel:",
         "sim run --seeds 0..2",
+        "sim grid 10M/1ms/reno",
         "doctor",
         "load --print-config --profile linux -S msl=5s",
         "serve -S help",
@@ -68,7 +69,7 @@ fn what_measures_prints_no_line_that_is_too_long() {
 
 #[test]
 fn help_has_no_line_that_is_too_long() {
-    let commands = "serve,load,crr,bulk,pcap,script,script run,sim,sim run,doctor,completions,man";
+    let commands = "serve,load,crr,bulk,pcap,script,script run,sim,sim run,sim grid,sim paths,doctor,completions,man";
     for command in commands.split(',').map(|command| format!("{command} ")).chain([String::new()]) {
         for option in ["-h", "--help"] {
             measure(&format!("{command}{option}"));

@@ -1,0 +1,281 @@
+//! `whimbrel sim grid` and `whimbrel sim paths`: measurements with goals, side by side on threads, and
+//! what they say compared with the goals or with an earlier run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use clap::Args;
+use serde_json::{Value, json};
+use whimbrel_io::signals::Signals;
+use whimbrel_io::{Stop, parallel};
+use whimbrel_sim::goals::{self, Course, Figure, Goal, Line};
+use whimbrel_tcp::conn::Limit;
+
+use crate::failure::{self, Failure};
+use crate::options::ScreenOptions;
+use crate::output;
+use crate::progress::Progress;
+use crate::quantity::{self, thousands};
+
+/// What was typed behind `sim grid` or `sim paths`.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Only these, named whole or in parts, as in 100M/70ms/cubic, 100M or 1G/reno [default: all].
+    #[arg(value_name = "CELL")]
+    cells: Vec<String>,
+    /// How many are measured at the same time [default: one for each processor].
+    #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
+    jobs: Option<u16>,
+    /// Judge by an earlier run instead of the goals, a document of --json: exit code 3 if a figure is
+    /// worse than there by more than 1 % of it.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Print one JSON document (whimbrel.grid/1 or whimbrel.paths/1) instead.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    screen: ScreenOptions,
+}
+
+/// Several lines under one command.
+pub(super) struct Board {
+    schema: &'static str,
+    lines: fn() -> Vec<Line>,
+}
+
+pub(super) const GRID: Board = Board { schema: "whimbrel.grid/1", lines: goals::grid };
+pub(super) const PATHS: Board = Board { schema: "whimbrel.paths/1", lines: goals::paths };
+
+/// A line and what was measured, or why nothing was.
+struct Row<'l> {
+    line: &'l Line,
+    measured: Result<Figure, String>,
+    /// What an earlier run had.
+    before: Option<f64>,
+}
+
+/// Measures, and says what came of it.
+pub(super) fn run(arguments: &Arguments, board: &Board) -> Result<(), Failure> {
+    let lines = chosen(&arguments.cells, (board.lines)())?;
+    let before = arguments.baseline.as_deref().map(earlier).transpose()?;
+    let jobs = arguments.jobs.map(usize::from);
+    let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let progress = Progress::new(lines.len() as u64, arguments.screen, arguments.json);
+    let mut rows = Vec::new();
+    let width = lines.iter().map(|line| line.name.len()).max().unwrap_or_default();
+    if !arguments.json {
+        output::print(&heads(width))?;
+    }
+    parallel::in_order(
+        jobs,
+        &lines,
+        |line| {
+            let measured = line.measure(&|| !stop.is_set());
+            (!stop.is_set()).then_some(measured)
+        },
+        |measured| {
+            // They come in the order of the lines.
+            let (Some(measured), Some(line)) = (measured, lines.get(rows.len())) else {
+                return Ok(());
+            };
+            let earlier = before.as_ref().and_then(|before| before.get(&line.name));
+            let row = Row { line, measured, before: earlier.copied() };
+            if !arguments.json {
+                progress.print(&row.text(width))?;
+            }
+            rows.push(row);
+            progress.show(rows.len() as u64, || format!("{} measured", rows.len()));
+            Ok::<_, Failure>(())
+        },
+    )?;
+    progress.finish();
+    if rows.len() < lines.len() {
+        return Err(failure::interrupted(rows.len() as u64, lines.len(), "measurements"));
+    }
+    match arguments.json {
+        true => output::print(&format!("{:#}\n", document(board, &rows)))?,
+        false => output::print(&summary(&rows, arguments.baseline.as_deref()))?,
+    }
+    let refused = match arguments.baseline {
+        Some(_) => rows.iter().any(Row::is_worse),
+        None => !rows.iter().all(Row::is_met),
+    };
+    if refused { Err(Failure::Answer) } else { Ok(()) }
+}
+
+/// The lines that `patterns` name, or all.
+fn chosen(patterns: &[String], lines: Vec<Line>) -> Result<Vec<Line>, Failure> {
+    let is_unknown = |pattern: &&String| !lines.iter().any(|line| line.is_named_by(pattern));
+    if let Some(unknown) = patterns.iter().find(is_unknown) {
+        return Err(Failure::usage("CELL", nothing_named(unknown, &lines)));
+    }
+    let is_wanted =
+        |line: &Line| patterns.is_empty() || patterns.iter().any(|it| line.is_named_by(it));
+    Ok(lines.into_iter().filter(is_wanted).collect())
+}
+
+/// Why none of `lines` is meant by this, and what there is instead.
+fn nothing_named(unknown: &str, lines: &[Line]) -> String {
+    let parts_of = |wanted: &dyn Fn(&Line) -> bool| {
+        let mut parts: Vec<&str> = Vec::new();
+        for part in lines.iter().filter(|line| wanted(line)).flat_map(Line::parts) {
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        parts
+    };
+    let all = parts_of(&|_| true);
+    match unknown.split('/').find(|part| !all.contains(part)) {
+        Some(part) => {
+            format!("{unknown}: nothing here is {part:?}; give some of {}", all.join(", "))
+        }
+        None => {
+            let first = unknown.split('/').next().unwrap_or_default();
+            let beside = parts_of(&|line| line.is_named_by(first));
+            let beside: Vec<_> = beside.into_iter().filter(|part| *part != first).collect();
+            format!("{unknown}: none is all of that; with {first} there are {}", beside.join(", "))
+        }
+    }
+}
+
+/// The figures of an earlier document, by name.
+fn earlier(path: &Path) -> Result<BTreeMap<String, f64>, Failure> {
+    let refused = |what: &dyn std::fmt::Display| {
+        let text = format!("{}: {what}; give what `--json` wrote before", path.display());
+        Failure::usage("--baseline", text)
+    };
+    let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| refused(&error))?;
+    let lines = document["lines"].as_array().ok_or_else(|| refused(&"it has no \"lines\""))?;
+    let figure = |line: &Value| Some((line["name"].as_str()?.to_owned(), line["value"].as_f64()?));
+    Ok(lines.iter().filter_map(figure).collect())
+}
+
+impl Row<'_> {
+    fn is_met(&self) -> bool {
+        self.measured.as_ref().is_ok_and(|figure| self.line.goal.is_met(figure.value))
+    }
+
+    /// Worse than before, or not to be measured any more.
+    fn is_worse(&self) -> bool {
+        self.before.is_some_and(|before| match &self.measured {
+            Ok(figure) => self.line.goal.is_worse(figure.value, before),
+            Err(_) => true,
+        })
+    }
+
+    fn text(&self, width: usize) -> String {
+        let (goal, name) = (goal(self.line.goal), &self.line.name);
+        let verdict = match (self.is_worse(), self.is_met()) {
+            (true, _) => "WORSE",
+            (false, true) => "met",
+            (false, false) => "missed",
+        };
+        let (value, rest) = match &self.measured {
+            Err(why) => ("-".into(), why.clone()),
+            Ok(Figure { value, course }) => (self.line.unit.show(*value), course_text(course)),
+        };
+        let before = self.before.filter(|_| self.is_worse());
+        let before = before.map_or_else(String::new, |before| {
+            format!("  before: {}", self.line.unit.show(before))
+        });
+        let text = format!("{name:<width$}{value:>14}{goal:>10}  {verdict:<8}{rest}{before}");
+        format!("{}\n", text.trim_end())
+    }
+
+    fn document(&self) -> Value {
+        let figure = self.measured.as_ref().ok();
+        let goal = match self.line.goal {
+            Goal::AtLeast(least) => json!({ "at_least": least }),
+            Goal::AtMost(most) => json!({ "at_most": most }),
+        };
+        json!({
+            "name": self.line.name,
+            "what": self.line.what,
+            "unit": self.line.unit.name(),
+            "goal": goal,
+            "value": figure.map(|figure| (figure.value * 1e4).round() / 1e4),
+            "is_met": self.is_met(),
+            "before": self.before,
+            "sent_again": figure.map(|figure| figure.course.sent_again),
+            "timeouts": figure.map(|figure| figure.course.timeouts),
+            "queue_drops": figure.map(|figure| figure.course.queue_drops),
+            "limit": figure.and_then(|it| it.course.limit).map(|(limit, percent)| json!({
+                "by": limit_name(limit),
+                "percent": (percent * 10.0).round() / 10.0,
+            })),
+            "error": self.measured.as_ref().err(),
+        })
+    }
+}
+
+fn heads(width: usize) -> String {
+    let [cell, reached, goal] = ["cell", "reached", "goal"];
+    let rest = format!("{:>10}{:>11}{:>12}  waits for", "sent again", "time-outs", "queue drops");
+    format!("{cell:<width$}{reached:>14}{goal:>10}  {:<8}{rest}\n", "")
+}
+
+fn course_text(course: &Course) -> String {
+    let Course { sent_again, timeouts, queue_drops, limit } = course;
+    let limit = limit.map_or_else(String::new, |(limit, percent)| {
+        format!("  {} {percent:.0} %", limit_name(limit))
+    });
+    let [sent_again, timeouts, queue_drops] =
+        [sent_again, timeouts, queue_drops].map(|it| thousands(*it));
+    format!("{sent_again:>10}{timeouts:>11}{queue_drops:>12}{limit}")
+}
+
+fn goal(goal: Goal) -> String {
+    match goal {
+        Goal::AtLeast(least) => format!(">= {least}"),
+        Goal::AtMost(most) => format!("<= {most}"),
+    }
+}
+
+/// As `bulk` calls it.
+const fn limit_name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Application => "app",
+        Limit::Network => "cwnd",
+        Limit::Window => "rwnd",
+        Limit::Buffer => "sndbuf",
+    }
+}
+
+fn summary(rows: &[Row<'_>], baseline: Option<&Path>) -> String {
+    let met = rows.iter().filter(|row| row.is_met()).count();
+    let mut text = format!("{met} of {} goals met\n", rows.len());
+    if let Some(baseline) = baseline {
+        let worse = rows.iter().filter(|row| row.is_worse()).count();
+        let new = rows.iter().filter(|row| row.before.is_none() && row.measured.is_ok()).count();
+        let _ = writeln!(
+            text,
+            "{worse} worse than in {}, {new} that are not in it",
+            baseline.display()
+        );
+    }
+    text
+}
+
+fn document(board: &Board, rows: &[Row<'_>]) -> Value {
+    let met = rows.iter().filter(|row| row.is_met()).count();
+    json!({
+        "schema": board.schema,
+        "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+        "summary": {
+            "lines": rows.len(),
+            "met": met,
+            "worse": rows.iter().filter(|row| row.is_worse()).count(),
+        },
+        "lines": rows.iter().map(Row::document).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

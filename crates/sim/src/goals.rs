@@ -1,0 +1,192 @@
+//! What a path must carry: measurements in virtual time, each with its goal. Nothing is tuned for them:
+//! both hosts have the rules that they begin with.
+//!
+//! The *payload limit* of a path is what its rate leaves to text, in bits per second:
+//!
+//! ```text
+//! rate x MSS / MTU          MSS = MTU - 20 (IPv4) - 20 (TCP) - 12 (timestamps, if negotiated)
+//! ```
+//!
+//! since a link counts whole packets. At an MTU of 1,500 with timestamps that is 96.53 % of the rate.
+
+use std::time::Duration;
+
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::Limit;
+
+use crate::path::{FlowReport, GoOn, PathReport};
+
+pub use grid::{Cell, grid};
+pub use paths::paths;
+
+mod grid;
+mod paths;
+
+/// One measurement, and what it is to reach.
+pub struct Line {
+    /// Its name, parts with `/` between them, as in `100M/70ms/cubic`.
+    pub name: String,
+    /// What is measured, in a few words.
+    pub what: String,
+    /// What it is to reach.
+    pub goal: Goal,
+    /// The unit of its figure.
+    pub unit: Unit,
+    measure: Measure,
+}
+
+/// How a line is measured.
+type Measure = Box<dyn Fn(GoOn<'_>) -> Result<Figure, String> + Send + Sync>;
+
+/// The least or the most that a figure may be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Goal {
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Percent of the payload limit.
+    Percent,
+    /// Millions of bits of text per second.
+    Megabits,
+    /// Jain's index of fairness, 0 to 1.
+    Jain,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Figure {
+    /// The value, in the unit of its line.
+    pub value: f64,
+    /// What happened meanwhile, the beginning included.
+    pub course: Course,
+}
+
+/// What happened on a path.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Course {
+    /// Segments sent again.
+    pub sent_again: u64,
+    /// Time-outs of the retransmission timer.
+    pub timeouts: u64,
+    /// Packets that found the queue full.
+    pub queue_drops: u64,
+    /// What the flow waited for longest, and which percentage of the time; of the first flow.
+    pub limit: Option<(Limit, f64)>,
+}
+
+impl Line {
+    /// Measures it, as long as `go_on` says so. An error says why that cannot be done.
+    pub fn measure(&self, go_on: GoOn<'_>) -> Result<Figure, String> {
+        (self.measure)(go_on)
+    }
+
+    /// Whether every `/`-separated part of `pattern` is a part of its name.
+    pub fn is_named_by(&self, pattern: &str) -> bool {
+        pattern.split('/').all(|part| self.parts().any(|own| own == part))
+    }
+
+    /// The parts of its name.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        self.name.split('/')
+    }
+}
+
+impl Goal {
+    /// Whether this figure reaches it.
+    pub fn is_met(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(least) => value >= least,
+            Self::AtMost(most) => value <= most,
+        }
+    }
+
+    /// Whether `value` is worse than `before` by more than [`Goal::TOLERANCE`] of it.
+    pub fn is_worse(self, value: f64, before: f64) -> bool {
+        let margin = before.abs() * Self::TOLERANCE;
+        match self {
+            Self::AtLeast(_) => value < before - margin,
+            Self::AtMost(_) => value > before + margin,
+        }
+    }
+
+    /// The share of a figure by which it may change for the worse, without being worse: every change
+    /// of the stack moves losses a little.
+    pub const TOLERANCE: f64 = 0.01;
+}
+
+impl Unit {
+    /// A figure with it, to as many places as tell something.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Percent | Self::Megabits => format!("{value:.2} {}", self.name()),
+            Self::Jain => format!("{value:.4} {}", self.name()),
+        }
+    }
+
+    /// Its name behind a figure.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Percent => "%",
+            Self::Megabits => "Mb/s",
+            Self::Jain => "Jain",
+        }
+    }
+}
+
+impl Course {
+    fn of(report: &PathReport) -> Self {
+        let limits = report.flows.first().and_then(|flow| longest_limit(flow, report.lasted));
+        Self {
+            sent_again: report.sender.retrans_segs,
+            timeouts: report.sender.timeouts,
+            queue_drops: report.link.lost_queue,
+            limit: limits,
+        }
+    }
+
+    /// With that of another run.
+    fn and(self, other: Self) -> Self {
+        Self {
+            sent_again: self.sent_again + other.sent_again,
+            timeouts: self.timeouts + other.timeouts,
+            queue_drops: self.queue_drops + other.queue_drops,
+            limit: self.limit.or(other.limit),
+        }
+    }
+}
+
+/// What a flow waited for longest, and which percentage of the run.
+fn longest_limit(flow: &FlowReport, lasted: Duration) -> Option<(Limit, f64)> {
+    let tally = flow.snapshot.as_ref()?.tally;
+    let limits = [Limit::Network, Limit::Window, Limit::Buffer];
+    let longest = limits.into_iter().max_by_key(|limit| tally.limited(*limit))?;
+    Some((longest, 100.0 * tally.limited(longest).as_secs_f64() / lasted.as_secs_f64()))
+}
+
+/// The rules under which congestion is controlled by the algorithm of this name.
+fn rules(algorithm: &str) -> Result<Tunables, String> {
+    let mut tunables = Tunables::default();
+    match Tunables::named(CONGESTION).is_empty() {
+        // There is nothing to choose from.
+        true if algorithm == ONLY => Ok(tunables),
+        true => Err(format!("this stack has no {algorithm}")),
+        false => {
+            let set = tunables.set_by_name(CONGESTION, algorithm);
+            set.map(|()| tunables).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// Every algorithm that has a goal.
+const ALGORITHMS: [&str; 2] = ["reno", "cubic"];
+const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
+const ONLY: &str = "reno";
+
+#[cfg(test)]
+mod tests;

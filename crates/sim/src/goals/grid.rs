@@ -1,0 +1,113 @@
+//! The grid: one flow over a path without losses of its own, for each rate, round trip and algorithm.
+
+use std::time::Duration;
+
+use whimbrel_link::{LinkConfig, QueueLimit};
+
+use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, rules};
+use crate::path::{Captured, GoOn, PathPlan};
+
+/// One cell of the grid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// Bits per second.
+    pub rate: u64,
+    /// The round trip, without the queue.
+    pub rtt: Duration,
+    /// What controls congestion.
+    pub algorithm: &'static str,
+}
+
+/// All cells, the lowest rate first.
+pub fn grid() -> Vec<Line> {
+    Cell::all().map(Cell::line).collect()
+}
+
+impl Cell {
+    /// Every cell whose double product of rate and round trip fits in the largest buffer.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let cells = RATES.into_iter().flat_map(|rate| {
+            RTTS_MS.into_iter().flat_map(move |rtt| {
+                let rtt = Duration::from_millis(rtt);
+                ALGORITHMS.into_iter().map(move |algorithm| Self { rate, rtt, algorithm })
+            })
+        });
+        cells.filter(|cell| 2 * cell.product() <= LARGEST_BUFFER)
+    }
+
+    /// The product of rate and round trip, octets.
+    pub const fn product(&self) -> u64 {
+        self.rate / 8 * self.rtt.as_millis() as u64 / 1_000
+    }
+
+    /// As in `100M/70ms/cubic`.
+    pub fn name(&self) -> String {
+        let Self { rate, rtt, algorithm } = self;
+        let rate = match rate / 1_000_000 {
+            1_000 => "1G".into(),
+            millions => format!("{millions}M"),
+        };
+        format!("{rate}/{}ms/{algorithm}", rtt.as_millis())
+    }
+
+    /// From when on it is measured: slow start takes a round trip for each doubling from the initial
+    /// window to the product, twice that is given, and two seconds to recover from its end.
+    pub fn begins(&self) -> Duration {
+        let doublings = (self.product() as f64 / INITIAL_WINDOW as f64).log2().max(0.0);
+        self.rtt.mul_f64(2.0 * doublings) + Duration::from_secs(2)
+    }
+
+    /// For how long it is measured.
+    pub fn lasts(&self) -> Duration {
+        Duration::from_secs(20).max(20 * self.rtt)
+    }
+
+    fn goal(&self) -> Goal {
+        // Recovery from one overshoot may want 85 MB of window there, which is beyond the largest.
+        let is_longest = self.rate == 1_000_000_000 && self.rtt == Duration::from_millis(200);
+        Goal::AtLeast(match self.algorithm {
+            "reno" if is_longest => 96.0,
+            "reno" => 97.0,
+            _ if is_longest => 96.0,
+            _ => 98.0,
+        })
+    }
+
+    fn line(self) -> Line {
+        Line {
+            name: self.name(),
+            what: "one flow, nothing set, no loss, a queue of one BDP".into(),
+            goal: self.goal(),
+            unit: Unit::Percent,
+            measure: Box::new(move |go_on| self.measure(go_on)),
+        }
+    }
+
+    fn measure(&self, go_on: GoOn<'_>) -> Result<Figure, String> {
+        let link = LinkConfig {
+            rate: Some(self.rate),
+            delay: self.rtt / 2,
+            queue: QueueLimit::Bdp(1_000),
+            ..LinkConfig::default()
+        };
+        let mtu = f64::from(link.mtu);
+        let (from, apart) = (self.begins(), self.lasts());
+        let plan = PathPlan {
+            tunables: rules(self.algorithm)?,
+            ..PathPlan::new(link, vec![from, from + apart])
+        };
+        let report = plan.run(Captured::Nothing, go_on)?;
+        let flow = report.flows.first().ok_or("there was no flow")?;
+        let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
+        let limit = self.rate as f64 * f64::from(mss) / mtu;
+        let value = 100.0 * flow.rate(0, 1, apart) / limit;
+        Ok(Figure { value, course: Course::of(&report) })
+    }
+}
+
+const RATES: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
+const RTTS_MS: [u64; 5] = [1, 10, 70, 200, 600];
+/// The largest buffer that sizes itself, octets.
+const LARGEST_BUFFER: u64 = 64_000_000;
+/// Ten segments of an Ethernet's MSS (RFC 6928 2), octets.
+const INITIAL_WINDOW: u64 = 14_600;

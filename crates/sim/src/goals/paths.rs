@@ -1,0 +1,152 @@
+//! Paths that something went wrong on once, and those with losses or with two flows.
+
+use std::time::Duration;
+
+use whimbrel_link::LinkConfig;
+use whimbrel_tcp::conn::SocketOptions;
+
+use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, rules};
+use crate::path::{Captured, GoOn, PathPlan, PathReport};
+
+/// All of them.
+pub fn paths() -> Vec<Line> {
+    let mut lines = Vec::new();
+    lines.extend(report());
+    lines.extend(long());
+    lines.extend(ALGORITHMS.into_iter().flat_map(losses));
+    lines.extend(ALGORITHMS.into_iter().map(fairness));
+    lines
+}
+
+/// A path of 70 ms at 100 Mb/s over FDDI, that a buffer of the wrong size fills to a fifth.
+fn report() -> impl Iterator<Item = Line> {
+    let small = SocketOptions { recv_size: Some(64 << 10), ..SocketOptions::default() };
+    let options = [("", [SocketOptions::default(); 2]), ("/recv-64k", [<_>::default(), small])];
+    let queues = [("", "1bdp"), ("/endless", "1000000p")];
+    options.into_iter().flat_map(move |(with, options)| {
+        queues.into_iter().map(move |(behind, queue)| Line {
+            name: format!("fddi/100M/70ms{with}{behind}"),
+            what: format!("100 Mb/s, MTU 4352, queue {queue}: 60 s from the SYN on"),
+            goal: Goal::AtLeast(98.0),
+            unit: Unit::Percent,
+            measure: Box::new(move |go_on| {
+                let link = link(&format!("rate=100M,delay=35ms,mtu=4352,queue={queue}"))?;
+                let plan = PathPlan { options, ..plan(link, None, [0, 60])? };
+                whole(&plan, Unit::Percent, go_on)
+            }),
+        })
+    })
+}
+
+/// 190 ms at 1 Gb/s with a buffer that an application asked for, 120 s.
+fn long() -> impl Iterator<Item = Line> {
+    let size = Some(256_000);
+    let set = SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
+    [("", "0s", 930.0), ("/jitter-2ms", "2ms", 900.0)].into_iter().map(
+        move |(with, jitter, goal)| Line {
+            name: format!("1G/190ms/256k{with}"),
+            what: format!("queue 1bdp, jitter {jitter}: 120 s from the SYN on"),
+            goal: Goal::AtLeast(goal),
+            unit: Unit::Megabits,
+            measure: Box::new(move |go_on| {
+                let link = link(&format!("rate=1G,delay=95ms,queue=1bdp,jitter={jitter}"))?;
+                let plan = PathPlan { options: [set; 2], ..plan(link, None, [0, 120])? };
+                whole(&plan, Unit::Megabits, go_on)
+            }),
+        },
+    )
+}
+
+/// Losses by chance, of five seeds.
+fn losses(algorithm: &'static str) -> impl Iterator<Item = Line> {
+    LOSSES.into_iter().map(move |(name, path, reno, cubic)| Line {
+        name: format!("{name}/{algorithm}"),
+        what: format!("{path}: 120 s, the mean of five seeds"),
+        goal: Goal::AtLeast(if algorithm == "reno" { reno } else { cubic }),
+        unit: Unit::Megabits,
+        measure: Box::new(move |go_on| {
+            mean(1..=5, |seed| {
+                let plan = PathPlan { seed, ..plan(link(path)?, Some(algorithm), [0, 120])? };
+                whole(&plan, Unit::Megabits, go_on)
+            })
+        }),
+    })
+}
+
+/// Two flows, the second two seconds later.
+fn fairness(algorithm: &'static str) -> Line {
+    Line {
+        name: format!("fair/100M/40ms/{algorithm}"),
+        what: "two flows, the second 2 s later, jitter 1 ms: from 20 s to 120 s, ten seeds".into(),
+        goal: Goal::AtLeast(0.95),
+        unit: Unit::Jain,
+        measure: Box::new(move |go_on| {
+            mean(1..=10, |seed| {
+                let link = link("rate=100M,delay=20ms,jitter=1ms,queue=1bdp")?;
+                let starts = vec![Duration::ZERO, Duration::from_secs(2)];
+                let plan = PathPlan { seed, starts, ..plan(link, Some(algorithm), [20, 120])? };
+                let report = plan.run(Captured::Nothing, go_on)?;
+                Ok(Figure { value: jain(&report), course: Course::of(&report) })
+            })
+        }),
+    }
+}
+
+fn link(text: &str) -> Result<LinkConfig, String> {
+    text.parse().map_err(|error: whimbrel_link::ConfigError| error.to_string())
+}
+
+/// A flow over this path, measured between these times, in seconds, with the algorithm of this name or
+/// whatever is the default.
+fn plan(link: LinkConfig, algorithm: Option<&str>, marks: [u64; 2]) -> Result<PathPlan, String> {
+    let marks = marks.map(Duration::from_secs).to_vec();
+    Ok(PathPlan {
+        tunables: algorithm.map_or_else(|| Ok(<_>::default()), rules)?,
+        ..PathPlan::new(link, marks)
+    })
+}
+
+/// What one flow reached between its two marks.
+fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String> {
+    let report = plan.run(Captured::Nothing, go_on)?;
+    let flow = report.flows.first().ok_or("there was no flow")?;
+    let apart = plan.marks.last().copied().unwrap_or_default().saturating_sub(plan.marks[0]);
+    let bits = flow.rate(0, 1, apart);
+    let value = match (unit, plan.link.rate) {
+        (Unit::Percent, Some(rate)) => {
+            let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
+            100.0 * bits / (rate as f64 * f64::from(mss) / f64::from(plan.link.mtu))
+        }
+        _ => bits / 1e6,
+    };
+    Ok(Figure { value, course: Course::of(&report) })
+}
+
+/// The mean over these seeds.
+fn mean(
+    seeds: std::ops::RangeInclusive<u64>,
+    measure: impl Fn(u64) -> Result<Figure, String>,
+) -> Result<Figure, String> {
+    let figures = seeds.map(measure).collect::<Result<Vec<_>, _>>()?;
+    let count = figures.len().max(1) as f64;
+    let sum: f64 = figures.iter().map(|figure| figure.value).sum();
+    let courses = figures.iter().map(|figure| figure.course);
+    let course = courses.reduce(Course::and).unwrap_or_default();
+    Ok(Figure { value: sum / count, course })
+}
+
+/// Jain's index of what each flow had between the marks: 1 if all had as much.
+fn jain(report: &PathReport) -> f64 {
+    let each = report.flows.iter().map(|flow| flow.rate(0, 1, Duration::from_secs(1)));
+    let (count, sum, squares) = each.fold((0.0, 0.0, 0.0), |(count, sum, squares), rate| {
+        (count + 1.0, sum + rate, squares + rate * rate)
+    });
+    if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
+}
+
+/// Names, paths, and 90 % of what Linux reaches over `whimbrel link` with the same losses, as
+/// docs/LONG-PATHS.md has it: megabits per second with reno, and with cubic.
+const LOSSES: [(&str, &str, f64, f64); 2] = [
+    ("loss-1%/100M/40ms", "rate=100M,delay=20ms,queue=1bdp,loss=1%", 0.0, 0.0),
+    ("loss-0.1%/1G/10ms", "rate=1G,delay=5ms,queue=1bdp,loss=0.1%", 0.0, 0.0),
+];

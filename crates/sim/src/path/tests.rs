@@ -1,0 +1,49 @@
+use std::time::Duration;
+
+use super::{Captured, PathPlan};
+
+fn plan(link: &str, seconds: u64) -> PathPlan {
+    let marks = [0, seconds].map(Duration::from_secs).to_vec();
+    PathPlan::new(link.parse().unwrap(), marks)
+}
+
+#[test]
+fn a_flow_fills_a_path_whose_product_its_window_holds() {
+    let report = plan("rate=10M,delay=5ms", 5).run(Captured::Nothing, &|| true).unwrap();
+    let rate = report.flows[0].rate(0, 1, Duration::from_secs(5));
+    assert!((9.0e6..9.7e6).contains(&rate), "{rate}");
+    assert_eq!(report.lasted, Duration::from_secs(5));
+}
+
+#[test]
+fn a_flow_of_so_many_bytes_ends_when_they_are_acknowledged() {
+    let plan = PathPlan { octets: Some(100_000), ..plan("rate=10M,delay=5ms", 60) };
+    let report = plan.run(Captured::All, &|| true).unwrap();
+    let completed = report.flows[0].completed.unwrap();
+    assert!((80..300).contains(&completed.as_millis()), "{completed:?}");
+    assert_eq!(report.lasted, completed);
+    assert_eq!(report.flows[0].snapshot.as_ref().unwrap().tally.bytes_acked, 100_000);
+    assert!(report.capture.is_some_and(|file| file.len() > 100_000));
+}
+
+#[test]
+fn flows_begin_when_they_are_to() {
+    let starts = [0, 2].map(Duration::from_secs).to_vec();
+    let plan = PathPlan { starts, ..plan("rate=10M,delay=5ms,queue=1bdp", 3) };
+    let report = plan.run(Captured::Nothing, &|| true).unwrap();
+    let [first, second] = [0, 1].map(|flow| report.flows[flow].acked[1]);
+    assert!(first > second && second > 0, "{first} {second}");
+    assert!(report.flows[0].snapshot.as_ref().unwrap().tally.total_retrans > 0);
+}
+
+#[test]
+fn a_path_that_nothing_passes_ends_with_a_reason() {
+    let error = plan("loss=100%", 600).run(Captured::Nothing, &|| true).unwrap_err();
+    assert!(error.contains("a flow ended early"), "{error}");
+}
+
+#[test]
+fn a_run_that_nobody_wants_any_more_ends() {
+    let error = plan("rate=10M,delay=5ms", 600).run(Captured::Nothing, &|| false).unwrap_err();
+    assert_eq!(error, "interrupted");
+}
