@@ -69,12 +69,9 @@ pub trait CongestionControl: Debug + Send {
     /// Something new is acknowledged, in whatever phase.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// A segment is lost, and fast recovery begins: once for each window of text (RFC 5681 3.2).
+    /// A segment is lost, and fast recovery begins: once for each window of text (RFC 5681 3.2). It sets
+    /// ssthresh; cwnd is recovery's until [`CongestionControl::on_recovered`].
     fn on_loss_event(&mut self, window: &mut Window, loss: &Loss);
-
-    /// Fast recovery goes on, and one more segment of `mss` octets left the network, as a duplicate
-    /// acknowledgment tells.
-    fn on_duplicate(&mut self, _window: &mut Window, _mss: u32) {}
 
     /// All that was out at the loss event is acknowledged: fast recovery ends.
     fn on_recovered(&mut self, window: &mut Window, end: &Loss);
@@ -140,9 +137,10 @@ pub struct Rate {
 }
 
 /// What recovery is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Phase {
     /// Nothing is known to be lost.
+    #[default]
     Open,
     /// Fast recovery, from a loss event until all that was out then is acknowledged.
     FastRecovery,
@@ -252,10 +250,6 @@ impl CongestionControl for Algorithm {
         each!(self, cc => cc.on_loss_event(window, loss));
     }
 
-    fn on_duplicate(&mut self, window: &mut Window, mss: u32) {
-        each!(self, cc => cc.on_duplicate(window, mss));
-    }
-
     fn on_recovered(&mut self, window: &mut Window, end: &Loss) {
         each!(self, cc => cc.on_recovered(window, end));
     }
@@ -292,14 +286,16 @@ impl Control<'_> {
         self.algorithm.on_loss_event(self.window, loss);
     }
 
-    /// As [`CongestionControl::on_duplicate`].
-    pub fn on_duplicate(&mut self, mss: u32) {
-        self.algorithm.on_duplicate(self.window, mss);
-    }
-
     /// As [`CongestionControl::on_recovered`].
     pub fn on_recovered(&mut self, end: &Loss) {
         self.algorithm.on_recovered(self.window, end);
+    }
+
+    /// The last loss event or time-out was none: `before` is the window as it was then.
+    pub fn undo(&mut self, before: &Window) {
+        self.window.cwnd = self.window.cwnd.max(before.cwnd);
+        self.window.ssthresh = before.ssthresh;
+        self.algorithm.undo(self.window);
     }
 
     /// As [`CongestionControl::on_rto`].

@@ -375,6 +375,7 @@ impl Connection {
         if let Some(mut buffers) = self.buffers.take() {
             // It quoted our FIN, if it is there still.
             buffers.too_big = None;
+            buffers.send.end();
             pool.give_empty(buffers);
         }
     }

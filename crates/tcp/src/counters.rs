@@ -64,8 +64,30 @@ counters! {
     timeouts = "TcpExtTCPTimeouts",
     /// SYNs and SYN-ACKs sent again.
     syn_retrans = "TcpExtTCPSynRetrans",
-    /// Fast retransmissions (RFC 5681 3.2).
+    /// Retransmissions in fast recovery (RFC 5681 3.2, RFC 8985); a super-segment counts once.
     fast_retrans = "TcpExtTCPFastRetrans",
+    /// Retransmissions after a time-out; a super-segment counts once.
+    slow_start_retrans = "TcpExtTCPSlowStartRetrans",
+    /// Fast recoveries that SACK began (RFC 8985).
+    sack_recovery = "TcpExtTCPSackRecovery",
+    /// Fast recoveries that duplicate acknowledgments began, without SACK (RFC 6582).
+    reno_recovery = "TcpExtTCPRenoRecovery",
+    /// Times that a retransmission was found lost without a time-out (RFC 8985).
+    lost_retransmit = "TcpExtTCPLostRetransmit",
+    /// Connections that saw text arrive out of the order that it was sent in.
+    sack_reorder = "TcpExtTCPSACKReorder",
+    /// Times that a peer let go of text which it had named in SACK (RFC 2018 8).
+    sack_reneging = "TcpExtTCPSACKReneging",
+    /// Loss probes sent (RFC 8985 7).
+    loss_probes = "TcpExtTCPLossProbes",
+    /// Losses that a loss probe repaired by itself (RFC 8985 7.4.2).
+    loss_probe_recovery = "TcpExtTCPLossProbeRecovery",
+    /// Fast recoveries taken back because all that was sent again came twice (RFC 3708).
+    dsack_undo = "TcpExtTCPDSACKUndo",
+    /// Fast recoveries taken back because an echo tells of what was sent before (RFC 3522).
+    full_undo = "TcpExtTCPFullUndo",
+    /// Time-outs taken back: what was sent before them arrived (RFC 5682, RFC 3522).
+    spurious_rtos = "TcpExtTCPSpuriousRTOs",
     /// Zero-window probes sent.
     window_probes = "TcpExtTCPWinProbe",
     /// Keep-alive probes sent.

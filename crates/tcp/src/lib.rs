@@ -19,6 +19,7 @@ pub mod conn;
 pub mod context;
 pub mod counters;
 mod flags;
+pub mod flight;
 pub mod identity;
 pub mod recovery;
 pub mod recv;

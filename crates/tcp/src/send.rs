@@ -10,6 +10,7 @@ pub use buffer::SendBuffer;
 pub use queue::SendQueue;
 pub use rtt::RttEstimator;
 pub use sender::{
-    Cork, Head, Nagle, Piece, SendBounds, SendTimer, Sender, reports_duplicate, segments,
+    Acknowledged, Arrival, Cork, Head, Nagle, Piece, SendBounds, SendTimer, Sender,
+    reports_duplicate, segments,
 };
 pub use sequence::{AckPlace, SendSequence};

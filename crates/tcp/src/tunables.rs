@@ -210,6 +210,15 @@ tunables! {
         high: "the last segment's loss delays its stream by as much.";
     }
 
+    /// A loss probe asks for what was lost at the end of a burst.
+    loss_probe: bool = true, "tail_loss_probe", Unit::Switch => {
+        also: "net.ipv4.tcp_early_retrans"
+            (Reading::Words(&[("0", "0"), ("3", "1"), ("4", "1")]));
+        rfc: "RFC 8985 7";
+        low: "the end of a burst that was lost is repaired after a time-out.";
+        high: "a probe may repeat what the peer has already.";
+    }
+
     /// The greatest retransmission time-out.
     max_rto: Micros = Micros::from_millis(60_000),
         "net.ipv4.tcp_rto_max_ms" (Reading::Millis), Unit::Time => {

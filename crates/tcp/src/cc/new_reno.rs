@@ -6,17 +6,6 @@ use super::{Ack, CongestionControl, Loss, Phase, Timeout, TimeoutKind, Window};
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno;
 
-impl NewReno {
-    /// RFC 6582 3.2 step 3, partial acknowledgment: "Deflate the congestion window by the amount of new
-    /// data acknowledged (...) add back SMSS bytes to the congestion window"
-    fn deflate(window: &mut Window, ack: &Ack) {
-        window.cwnd = window.cwnd.saturating_sub(ack.delivered).max(ack.mss);
-        if ack.delivered >= ack.mss {
-            window.cwnd += ack.mss;
-        }
-    }
-}
-
 impl CongestionControl for NewReno {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
@@ -25,7 +14,8 @@ impl CongestionControl for NewReno {
             // RFC 3465 2.3: in slow start after a time-out "a TCP MUST use L=1*SMSS": one
             // acknowledgment may cover much that had arrived long before.
             Phase::AfterTimeout => ack.delivered.min(ack.mss),
-            Phase::FastRecovery => return Self::deflate(window, ack),
+            // The window is recovery's.
+            Phase::FastRecovery => return,
         };
         if acked == 0 {
             // RFC 5681 3.1: "the SYN/ACK and the acknowledgment of the SYN/ACK MUST NOT increase
@@ -48,20 +38,12 @@ impl CongestionControl for NewReno {
     fn on_loss_event(&mut self, window: &mut Window, loss: &Loss) {
         // RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
         window.ssthresh = (loss.in_flight / 2).max(2 * loss.mss);
-        // RFC 5681 3.2 step 3: "cwnd set to ssthresh plus 3*SMSS."
-        window.cwnd = window.ssthresh + 3 * loss.mss;
-    }
-
-    fn on_duplicate(&mut self, window: &mut Window, mss: u32) {
-        // RFC 5681 3.2 step 4: "For each additional duplicate ACK received (after the third),
-        // cwnd MUST be incremented by SMSS."
-        window.cwnd = window.cwnd.saturating_add(mss);
     }
 
     fn on_recovered(&mut self, window: &mut Window, end: &Loss) {
-        // RFC 6582 3.2 step 3, full acknowledgment: "Set cwnd to either (1) min
-        // (ssthresh, max(FlightSize, SMSS) + SMSS) or (2) ssthresh"
-        window.cwnd = window.ssthresh.min(end.in_flight.max(end.mss) + end.mss);
+        // RFC 5681 3.2 step 6: "When the next ACK arrives that acknowledges previously unacknowledged data,
+        // a TCP MUST set cwnd to ssthresh". PRR has kept what is in flight near it.
+        window.cwnd = window.ssthresh.max(end.mss);
     }
 
     fn on_rto(&mut self, window: &mut Window, timeout: &Timeout) {

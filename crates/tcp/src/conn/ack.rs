@@ -1,12 +1,12 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
-use whimbrel_base::{Micros, Tick};
+use whimbrel_base::{Instant, Micros, Tick};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Stamps, State};
-use crate::recovery::RecoveryAction;
-use crate::send::{AckPlace, reports_duplicate};
+use crate::flight::Delivered;
+use crate::send::{AckPlace, Acknowledged, Arrival, reports_duplicate};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -95,9 +95,9 @@ impl Connection {
     /// Something new is acknowledged.
     fn on_new_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, numbers: u32) -> Step {
         let ack = seg.header.ack;
-        let rtt = self.measure(cx, seg, ack);
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        let acked = self.sender.acknowledge(ack, numbers, queue);
+        let mut acked = self.sender.acknowledge(ack, numbers, queue);
+        acked.rtt = self.measure(cx, seg, &acked.delivered);
         if self.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
             self.update_too_big(cx, ack);
         }
@@ -105,9 +105,7 @@ impl Connection {
         self.stats.tally.waits_since = cx.tick;
         self.take_window(cx, seg);
         self.soft_error = None;
-        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        self.sender.on_new_ack(cx, acked.octets, rtt, queue);
-        self.take_sack(cx, seg);
+        self.tell_sender(cx, seg, Some(acked), false);
         self.rearm_retransmission(cx);
         self.tell_room();
         if acked.fin { self.on_fin_acked(cx) } else { Continue(()) }
@@ -120,26 +118,37 @@ impl Connection {
         // The answers to window probes look alike and say nothing of a loss.
         let outstanding = !self.sender.is_idle() && !self.sender.is_persisting();
         let changed = self.take_window(cx, seg);
-        if outstanding
-            && self.take_sack(cx, seg) == RecoveryAction::Wait
-            && seg.is_empty()
-            && !changed
-        {
-            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            self.sender.on_duplicate(cx, queue);
+        let is_duplicate = outstanding && seg.is_empty() && !changed;
+        if is_duplicate || seg.header.options.has_sack() {
+            self.tell_sender(cx, seg, None, is_duplicate);
+            self.retime(cx);
         }
     }
 
-    /// Whether the SACK blocks alone tell of a loss, duplicate or not: then it is acted upon.
+    /// What an acknowledgment tells of what is in flight.
     #[inline]
-    fn take_sack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> RecoveryAction {
-        if !seg.header.options.has_sack() || !self.flags.has(Flags::SACK) {
-            return RecoveryAction::Wait;
-        }
-        seg.header.options.sack().map_or(RecoveryAction::Wait, |blocks| {
-            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            self.sender.on_sack(cx, blocks.as_slice(), seg.header.ack, queue)
-        })
+    fn tell_sender(
+        &mut self,
+        cx: &mut Context<'_>,
+        seg: &RxSegment<'_>,
+        acked: Option<Acknowledged>,
+        is_duplicate: bool,
+    ) {
+        let sack = self.flags.has(Flags::SACK);
+        let blocks =
+            if sack && seg.header.options.has_sack() { seg.header.options.sack() } else { None };
+        let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
+        let arrival = Arrival {
+            ack: seg.header.ack,
+            acked,
+            blocks: blocks.as_ref().map_or(&[], |blocks| blocks.as_slice()),
+            is_duplicate,
+            echoed: stamps.and_then(|stamps| stamps.echoed_at(seg, cx)),
+            min_rtt: self.stats.tally.min_rtt_micros(),
+            sack,
+        };
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        self.sender.on_ack(cx, &arrival, queue);
     }
 
     /// Takes SEG.WND. Returns whether it changed.
@@ -187,12 +196,21 @@ impl Connection {
     }
 
     /// Measures the round trip that this acknowledgment ends.
-    fn measure(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>, ack: SeqNum) -> Option<Micros> {
+    fn measure(
+        &mut self,
+        cx: &Context<'_>,
+        seg: &RxSegment<'_>,
+        delivered: &Delivered,
+    ) -> Option<Micros> {
         let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
         let echoed = || stamps.and_then(|stamps| stamps.echoed(seg, cx.tick));
-        let rtt = self.sender.measure(cx, ack, echoed)?;
-        self.stats.tally.on_round_trip(rtt, cx.tick);
-        Some(rtt)
+        let queue = self.buffers.as_deref().map(|buffers| &buffers.send);
+        let rtt = self.sender.measure(cx, delivered, queue, echoed)?;
+        // The path's own is that of the last segment, for which the peer did not wait.
+        let last = delivered.once.filter(|_| delivered.once_first.is_some());
+        let trip = last.map_or(rtt, |(at, _)| Micros::from(cx.now.since(at)));
+        self.stats.tally.on_round_trip(trip, cx.tick);
+        Some(trip)
     }
 }
 
@@ -212,6 +230,19 @@ impl Stamps {
         let sent = stamps.ecr.wrapping_sub(self.offset);
         let millis = now.raw().wrapping_sub(sent);
         (millis < ECHO_LIMIT_MILLIS).then(|| Micros::new(millis.wrapping_mul(1_000)))
+    }
+}
+
+impl Stamps {
+    /// When the segment left that this one echoes, to a millisecond.
+    #[inline]
+    fn echoed_at(&self, seg: &RxSegment<'_>, cx: &Context<'_>) -> Option<Instant> {
+        let stamps = seg.header.options.timestamps.filter(|stamps| stamps.ecr != 0)?;
+        let sent = stamps.ecr.wrapping_sub(self.offset);
+        let millis = cx.tick.raw().wrapping_sub(sent);
+        let age = (millis < ECHO_LIMIT_MILLIS).then_some(millis)?;
+        let now = cx.now.as_nanos() / 1_000_000;
+        Some(Instant::from_millis(now.saturating_sub(u64::from(age))))
     }
 }
 

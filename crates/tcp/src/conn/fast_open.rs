@@ -75,7 +75,8 @@ impl Connection {
     pub(super) fn on_syn_text_judged(&mut self) {
         if !self.sender.is_idle() {
             self.flags.clear(Flags::SYN_DATA);
-            self.sender.on_syn_text_refused();
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.on_syn_text_refused(queue);
         }
     }
 }

@@ -97,7 +97,7 @@ impl Connection {
         // SND.MAX it is. A bare acknowledgment stands at SND.MAX itself, and may be undeliverable,
         // but neither too big nor refused by whoever is to have sent no SYN yet.
         let beyond = seq.offset_from(self.sender.seq().una);
-        let sent = self.sender.flight().octets;
+        let sent = self.sender.unacknowledged();
         let bare = self.is_synchronized() && !matches!(error, IcmpError::TooBig { .. });
         if beyond > sent || beyond == sent && !bare {
             cx.counters.icmp_out_of_window += 1;
@@ -162,7 +162,7 @@ impl Connection {
         // RFC 5927 7.2: "the ICMP error message cannot be legitimate if it claims to have been
         // triggered by a packet larger than the largest packet we have so far sent for this
         // connection." What is in flight is at least as much as any segment of it.
-        if mss >= self.sender.mss() || self.sender.flight().octets <= u32::from(mss) {
+        if mss >= self.sender.mss() || self.sender.unacknowledged() <= u32::from(mss) {
             return IcmpVerdict::Ignored;
         }
         // RFC 5927 7.2: "If claimedmtu is equal to or larger than maxsizeacked, TCP is supposed to be
@@ -255,8 +255,7 @@ impl Connection {
     /// The path carries IP packets of no more than `mtu` octets. Sizes only ever fall: what lies
     /// beyond a path that became wider is found by the next connection.
     ///
-    /// What exceeds the new size never arrived, so SND.NXT goes back to SND.UNA and everything is
-    /// cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
+    /// What exceeds the new size never arrived, and is cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
     /// brings one, and a second of the same size changes nothing here.
     pub fn on_path_mtu(&mut self, cx: &mut Context<'_>, mtu: u16) -> IcmpVerdict {
         let mss = self.mss_for_mtu(mtu, cx.tunables);
@@ -264,9 +263,10 @@ impl Connection {
             return IcmpVerdict::Ignored;
         }
         cx.counters.path_mtu_lowered += 1;
-        if self.sender.on_path_mtu(mss) && self.state == State::SynSent {
+        let mut queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        if self.sender.on_path_mtu(mss, queue.as_deref_mut()) && self.state == State::SynSent {
             // It was the SYN, for its text (RFC 7413): it goes again at once, without.
-            self.sender.go_back();
+            self.sender.go_back(queue);
         }
         IcmpVerdict::Lowered
     }

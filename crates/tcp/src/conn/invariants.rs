@@ -71,7 +71,7 @@ impl Connection {
         if self.closed.is_some() {
             return Err("a reason to be over without being over");
         }
-        if self.timers.rto_is_armed() || self.wants_transmit(max_text) {
+        if self.rto_is_armed() || self.wants_transmit(max_text) {
             return Ok(());
         }
         if !self.sender.is_idle() {

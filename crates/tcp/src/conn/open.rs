@@ -197,7 +197,8 @@ impl Connection {
             // RFC 9293 3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
             // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
             self.state = State::SynReceived;
-            self.sender.go_back();
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.go_back(queue);
             // Text of ours in the SYN goes again: RFC 7413 4.2.2 leaves SYNs that cross to RFC 9293.
             self.flags.clear(Flags::SYN_DATA);
             if seg.len() > 1 {

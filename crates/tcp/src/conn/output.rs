@@ -253,6 +253,9 @@ impl Connection {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
                 self.stats.tally.on_sent_again(again.min(slices.octets()), segs);
+                if head.seq == self.sender.seq().una {
+                    self.restart_retransmission(cx);
+                }
             }
             head
         };

@@ -55,12 +55,13 @@ pub struct Snapshot {
     pub ssthresh: u32,
     /// The state of loss recovery.
     pub ca_state: CaState,
-    /// Numbers in flight that are taken to be lost: after a time-out all that was, in fast recovery
-    /// the segment at SND.UNA.
+    /// Octets that are thought to be in the network: RFC 6675's pipe.
+    pub pipe: u32,
+    /// Octets in flight that were taken for lost, whether they were sent again since or not.
     pub lost: u32,
     /// Full segments beyond SND.UNA that the peer is known to hold.
-    pub sacked: u16,
-    /// How many of the lost were sent again.
+    pub sacked: u32,
+    /// How many octets of the lost were sent again.
     pub sent_again: u32,
     /// SRTT, if there was a measurement.
     pub srtt: Option<Duration>,
@@ -111,9 +112,11 @@ impl Snapshot {
 impl Connection {
     /// Copies its variables; times in them are as of `now`.
     pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
-        let lost = self.sender.recovery().lost(self.sender.seq().una, self.sender.flight());
         let sender = &self.sender;
-        let again = sender.retransmits();
+        let mss = u32::from(sender.mss());
+        let flight = self.queue().map(|queue| (&queue.flight, &queue.recovery));
+        let repaired = flight.map_or(0, |(flight, _)| flight.repaired() as u32);
+        let lost = flight.map_or(0, |(flight, _)| flight.lost().octets() as u32);
         Snapshot {
             state: self.state,
             closed: self.closed,
@@ -133,10 +136,11 @@ impl Connection {
             advertised_mss: self.receiver.advertised_mss(),
             cwnd: sender.cwnd(),
             ssthresh: sender.ssthresh(),
-            ca_state: sender.recovery().ca_state(),
-            lost,
-            sacked: sender.recovery().sacked(),
-            sent_again: if again { 0 } else { sender.seq().in_flight().min(lost) },
+            ca_state: flight.map_or(CaState::Open, |(flight, recovery)| recovery.ca_state(flight)),
+            pipe: sender.pipe(self.queue()),
+            lost: lost + repaired,
+            sacked: flight.map_or(0, |(flight, recovery)| recovery.segs_sacked(flight, mss)),
+            sent_again: repaired,
             srtt: sender.rtt().srtt(),
             rttvar: sender.rtt().rttvar(),
             rto: sender.rtt().rto(tunables),

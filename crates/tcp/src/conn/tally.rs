@@ -143,6 +143,12 @@ impl Tally {
         self.min_rtt.map(|micros| Duration::from_micros(u64::from(micros.get())))
     }
 
+    /// The same, as it is kept.
+    #[inline]
+    pub(super) fn min_rtt_micros(&self) -> Option<Micros> {
+        self.min_rtt.map(|micros| Micros::new(micros.get()))
+    }
+
     /// From now on `limit` holds.
     fn enter(&mut self, limit: Limit, now: Tick) {
         if limit != self.limit {
@@ -191,7 +197,7 @@ impl Connection {
             return if refused { Limit::Buffer } else { Limit::Network };
         }
         let (usable, mss) = (self.sender.seq().usable(), u32::from(self.sender.mss()));
-        let admitted = self.sender.cwnd().saturating_sub(self.sender.seq().in_flight());
+        let admitted = self.sender.cwnd().saturating_sub(self.sender.pipe(self.queue()));
         let window = usable < unsent.min(mss) && usable < admitted;
         if window { Limit::Window } else { Limit::Network }
     }

@@ -4,9 +4,12 @@
 //!
 //! | deadline | purpose | while | when it runs out |
 //! |---|---|---|---|
-//! | sender | `Retransmission` | something is not acknowledged | go back to SND.UNA, and send its segment again |
+//! | sender | `Retransmission` | something is not acknowledged | what is old is lost, and its first segment goes again |
+//! | | `LossProbe` | something is not acknowledged, and nothing is missing | send new text, or the last segment again |
+//! | | `Reordering` | something arrived that was sent later than what is missing | judge whether that is lost |
 //! | | `Persist` | the peer's window keeps text back | send a probe |
 //! | | `SynAgain` | our SYN was answered for an old connection, which our reset ends | send the SYN again |
+//! | | `Forget` | all is acknowledged, and a loss may still turn out to have been none | forget what was before it |
 //! | acknowledgment | `DelayedAck` | text was received and not acknowledged | send an acknowledgment |
 //! | life | `KeepAlive` | the application asked for it, and nobody closed but the peer | send a probe |
 //! | | `FinWait2` | FIN-WAIT-2, and the application let go | end |
@@ -18,6 +21,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 
 use super::{Connection, Flags, State};
+use crate::recovery::{Path, Recovery};
 use crate::send::SendTimer;
 use crate::verdict::CloseReason;
 use crate::{Context, Tunables};
@@ -54,11 +58,6 @@ impl Timers {
     #[inline]
     pub fn next(&self) -> Instant {
         self.sender.min(self.ack).min(self.life)
-    }
-
-    /// Whether retransmission or window probing is on its way.
-    pub(super) fn rto_is_armed(&self) -> bool {
-        self.sender != Instant::NEVER
     }
 
     /// An acknowledgment is due at the latest after `delay`.
@@ -132,8 +131,9 @@ impl Connection {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
                     self.believe_too_big(cx);
+                    let path = self.path(cx);
                     let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-                    self.sender.on_retransmission_timeout(queue);
+                    self.sender.on_retransmission_timeout(&path, queue);
                 }
             }
             Purpose::Sender(SendTimer::Persist) => {
@@ -141,7 +141,21 @@ impl Connection {
                     self.sender.on_persist_timeout();
                 }
             }
-            Purpose::Sender(SendTimer::SynAgain) => self.sender.on_syn_again(),
+            Purpose::Sender(SendTimer::SynAgain) => {
+                let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                self.sender.on_syn_again(queue);
+            }
+            Purpose::Sender(SendTimer::Reordering) => {
+                let path = self.path(cx);
+                let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                self.sender.on_reordering_timeout(cx, &path, queue);
+                self.rearm_retransmission(cx);
+            }
+            Purpose::Sender(SendTimer::LossProbe) => self.on_probe_timeout(cx),
+            Purpose::Sender(SendTimer::Forget) => {
+                let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                self.sender.on_forget(queue);
+            }
             Purpose::KeepAlive => self.probe_liveness(cx),
             Purpose::FinWait2 => {
                 cx.counters.abort_on_linger += 1;
@@ -179,17 +193,114 @@ impl Connection {
             }
             return;
         }
-        self.timers.sender =
-            if self.sender.is_idle() { Instant::NEVER } else { self.retransmission_due(cx) };
         self.sender.stop_persist();
+        self.time_flight(cx);
+    }
+
+    /// Sets the sender's timer for what is in flight now. RFC 8985 8: the reordering timer, the probe's and
+    /// the retransmission timer "are mutually exclusive".
+    #[inline]
+    fn time_flight(&mut self, cx: &Context<'_>) {
+        let recovery = self.buffers.as_deref().map(|buffers| &buffers.send.recovery);
+        let (timer, due) = if self.sender.is_idle() {
+            let remembers = recovery.is_some_and(Recovery::remembers);
+            let due = if remembers { self.retransmission_due(cx) } else { Instant::NEVER };
+            (if remembers { SendTimer::Forget } else { SendTimer::Retransmission }, due)
+        } else if let Some(due) = recovery.and_then(Recovery::reordering_due) {
+            (SendTimer::Reordering, due)
+        } else {
+            let due = self.retransmission_due(cx);
+            match self.probe_due(cx, cx.now) {
+                // RFC 8985 7.2: "if the time at which an RTO would fire (...) is sooner than the computed
+                // time for the PTO, then the sender schedules a TLP to be sent at that RTO time."
+                Some(probe) => (SendTimer::LossProbe, probe.min(due)),
+                None => (SendTimer::Retransmission, due),
+            }
+        };
+        self.sender.set_timer(timer);
+        self.timers.sender = due;
+    }
+
+    /// Something is missing, or not any more, though nothing new was acknowledged.
+    pub(super) fn retime(&mut self, cx: &Context<'_>) {
+        let recovery = self.buffers.as_deref().map(|buffers| &buffers.send.recovery);
+        let reordering = recovery.is_some_and(|recovery| recovery.reordering_due().is_some());
+        let is_probe = matches!(self.sender.timer(), SendTimer::Reordering | SendTimer::LossProbe);
+        if !self.sender.is_idle()
+            && (reordering || is_probe && self.probe_due(cx, cx.now).is_none())
+        {
+            self.time_flight(cx);
+        }
+    }
+
+    /// When the end of what is in flight is asked for, if it was sent `at` (RFC 8985 7.2).
+    #[inline]
+    fn probe_due(&self, cx: &Context<'_>, at: Instant) -> Option<Instant> {
+        let queue =
+            self.queue().filter(|_| cx.tunables.loss_probe && self.flags.has(Flags::SACK))?;
+        let in_flight = queue.flight.end() > queue.flight.una() && !self.sender.has_syn();
+        if !in_flight || !queue.recovery.may_probe(&queue.flight) {
+            return None;
+        }
+        let Some(srtt) = self.sender.rtt().srtt_micros() else {
+            // "when there is no SRTT estimate available, the PTO SHOULD be 1 second."
+            return Some(at + FIRST_PROBE);
+        };
+        // "when the FlightSize is one segment, the sender MAY inflate the PTO by TLP.max_ack_delay": as
+        // much as the retransmission timer allows for that.
+        let allowed = match queue.flight.is_one_segment() {
+            true => cx.tunables.min_rto.get(),
+            false => LEAST_PROBE_MICROS,
+        };
+        Some(at.after_micros(2 * u64::from(srtt) + u64::from(allowed)))
+    }
+
+    /// The end of what is in flight may be lost, unless more was sent since.
+    fn on_probe_timeout(&mut self, cx: &Context<'_>) {
+        let sent = self.queue().and_then(|queue| queue.flight.last_sent());
+        let due = sent.and_then(|at| self.probe_due(cx, at));
+        let expiry = self.queue().and_then(|queue| queue.flight.first_sent());
+        let expiry = expiry.map(|at| self.sender.rtt().due(at, cx.tunables));
+        match due.map(|due| expiry.map_or(due, |expiry| due.min(expiry))) {
+            // "The sender SHOULD start or restart a loss probe PTO timer after transmitting new data".
+            Some(due) if due > cx.now => {
+                self.sender.set_timer(SendTimer::LossProbe);
+                self.timers.sender = due;
+            }
+            Some(_) => {
+                self.sender.on_probe_timeout();
+            }
+            None => self.time_flight(cx),
+        }
+    }
+
+    /// What recovery asks of this connection.
+    fn path(&self, cx: &Context<'_>) -> Path {
+        self.sender.path(cx.now, self.flags.has(Flags::SACK), self.stats.tally.min_rtt_micros())
+    }
+
+    /// Whether the sender's timer asks the peer for something.
+    pub(super) fn rto_is_armed(&self) -> bool {
+        self.timers.sender != Instant::NEVER && self.sender.timer() != SendTimer::Forget
     }
 
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
-        if !self.timers.rto_is_armed() {
+        if !self.rto_is_armed() {
             if self.sender.attempts() == 0 {
                 self.stats.tally.waits_since = cx.tick;
             }
+            if self.sender.is_persisting() || self.sender.has_syn() {
+                self.timers.sender = self.retransmission_due(cx);
+            } else {
+                self.time_flight(cx);
+            }
+        }
+    }
+
+    /// The segment at SND.UNA went again without a time-out: its acknowledgment has as long as any.
+    pub(super) fn restart_retransmission(&mut self, cx: &Context<'_>) {
+        if self.sender.timer() == SendTimer::Retransmission {
             self.timers.sender = self.retransmission_due(cx);
         }
     }
@@ -241,7 +352,7 @@ impl Connection {
         let challenges = &mut self.stats.tally.challenges;
         let first = *challenges == 0;
         *challenges = challenges.saturating_add(1);
-        if !first || !self.timers.rto_is_armed() || !cx.tunables.syn_after_challenge {
+        if !first || !self.rto_is_armed() || !cx.tunables.syn_after_challenge {
             return;
         }
         let due = self.timers.sender;
@@ -352,7 +463,7 @@ impl Connection {
 
     /// RFC 9293 3.8.4: a segment that the peer must answer.
     fn probe_liveness(&mut self, cx: &mut Context<'_>) {
-        if self.timers.rto_is_armed() {
+        if self.rto_is_armed() {
             // Retransmission or window probing is already asking.
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
             return;
@@ -389,5 +500,9 @@ impl Connection {
     }
 }
 
+/// RFC 8985 7.2: without an estimate of the round trip.
+const FIRST_PROBE: Duration = Duration::from_secs(1);
+/// What a probe waits beyond two round trips, for timers and threads that are late: as Linux.
+const LEAST_PROBE_MICROS: u32 = 2_000;
 /// What is left of a user time-out is at least this.
 const LEAST_WAIT: Duration = Duration::from_millis(1);

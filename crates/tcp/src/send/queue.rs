@@ -2,6 +2,8 @@
 
 use super::SendBuffer;
 use crate::cc::{Algorithm, Control, Window};
+use crate::flight::Flight;
+use crate::recovery::Recovery;
 
 /// The half of a sender that a connection has only while something waits to be acknowledged.
 // In this order: a pointer to it is one to its text, which is asked for at each step.
@@ -10,24 +12,45 @@ use crate::cc::{Algorithm, Control, Window};
 pub struct SendQueue {
     /// The stream from SND.UNA on.
     pub text: SendBuffer,
+    /// What of it was sent.
+    pub flight: Flight,
+    /// What became of that.
+    pub recovery: Recovery,
     /// What congestion control keeps beside its window.
     pub cc: Algorithm,
 }
 
 impl SendQueue {
-    /// Its algorithm, with the window that it sets.
-    pub fn control<'a>(&'a mut self, window: &'a mut Window) -> Control<'a> {
-        Control { window, algorithm: &mut self.cc }
+    /// Each part for itself, and the algorithm with the window that it sets.
+    #[inline]
+    pub fn parts<'a>(
+        &'a mut self,
+        window: &'a mut Window,
+    ) -> (&'a mut Flight, &'a mut Recovery, Control<'a>) {
+        let control = Control { window, algorithm: &mut self.cc };
+        (&mut self.flight, &mut self.recovery, control)
     }
 
     /// Lets go of everything, and keeps the room.
+    #[inline]
     pub fn clear(&mut self) {
         self.text.clear();
+        self.end();
+    }
+
+    /// Its connection needs it no more: of what was sent nothing is left, or a FIN.
+    #[inline]
+    pub fn end(&mut self) {
+        self.flight.clear();
+        self.recovery.forget();
     }
 
     /// Whether nothing is in it that must be kept.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty() && !self.cc.must_stay()
+        self.text.is_empty()
+            && self.flight.lost().is_empty()
+            && self.recovery.is_fresh()
+            && !self.cc.must_stay()
     }
 }

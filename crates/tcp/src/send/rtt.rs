@@ -148,6 +148,12 @@ impl RttEstimator {
         (self.srtt != 0).then(|| Duration::from_micros(u64::from(self.srtt)))
     }
 
+    /// SRTT in microseconds, if there was a measurement.
+    #[inline]
+    pub fn srtt_micros(&self) -> Option<u32> {
+        (self.srtt != 0).then_some(self.srtt)
+    }
+
     /// RTTVAR (RFC 6298 2), zero before the first measurement.
     pub fn rttvar(&self) -> Duration {
         Duration::from_micros(u64::from(self.rttvar))

@@ -6,16 +6,16 @@ mod acknowledged;
 mod lost;
 mod output;
 
-use whimbrel_base::{Micros, Tick};
+use whimbrel_base::{Instant, Micros, Tick};
 use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{RttEstimator, SendQueue, SendSequence};
 use crate::cc::{CongestionControl, Window, initial_cwnd};
 use crate::flags::flags;
-use crate::recovery::{Flight, Recovery};
+use crate::recovery::Path;
 use crate::{Context, Tunables};
 
-pub use acknowledged::reports_duplicate;
+pub use acknowledged::{Acknowledged, Arrival, reports_duplicate};
 pub use output::{Head, Piece, segments};
 
 /// The sending half of a connection.
@@ -23,7 +23,6 @@ pub use output::{Head, Piece, segments};
 pub struct Sender {
     seq: SendSequence,
     rtt: RttEstimator,
-    recovery: Recovery,
     window: Window,
     /// One past the last segment that was smaller than `mss` (Minshall).
     small_end: SeqNum,
@@ -55,6 +54,12 @@ pub enum SendTimer {
     Persist,
     /// The SYN goes again, and nothing counts as lost: our reset went ahead of it.
     SynAgain,
+    /// What was sent before something that arrived is judged again (RFC 8985 6.2).
+    Reordering,
+    /// The end of what was sent is asked for (RFC 8985 7).
+    LossProbe,
+    /// All is acknowledged, and what was remembered of it is out of date.
+    Forget,
 }
 
 /// What bounds the text that waits, beside the sender's own size.
@@ -99,7 +104,7 @@ flags! {
         FIN_SENT = 2,
         /// FIN does not ride on text.
         FIN_APART = 3,
-        /// The segment at SND.UNA is to be sent again.
+        /// The first of what is lost is to be sent again, or the segment at SND.UNA.
         RETRANSMIT = 4,
         /// The peer's closed window is to be probed.
         PROBE = 5,
@@ -111,12 +116,14 @@ flags! {
         NO_DELAY = 8,
         /// Segments that are not full wait, whatever Nagle's algorithm says.
         CORK = 9,
+        /// A loss probe is to be sent: new text, or the last segment again.
+        LOSS_PROBE = 10,
     }
 }
 
 impl Flags {
-    /// Those that ask for the segment at SND.UNA.
-    const AGAIN: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0);
+    /// Those that ask for a segment whatever the congestion window says.
+    const AGAIN: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::LOSS_PROBE.0);
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::AGAIN.0 | Self::KEEP_ALIVE.0);
 }
@@ -128,7 +135,6 @@ impl Sender {
         Self {
             seq: SendSequence::new(iss, SeqNum::new(0)),
             rtt: RttEstimator::new(cx.tunables),
-            recovery: Recovery::new(iss),
             window: Window::new(u32::from(mss)),
             small_end: iss,
             text_sent: cx.tick,
@@ -212,19 +218,24 @@ impl Sender {
         &self.rtt
     }
 
-    /// The state of loss recovery.
-    pub const fn recovery(&self) -> &Recovery {
-        &self.recovery
+    /// How many numbers were sent and are not acknowledged.
+    #[inline]
+    pub fn unacknowledged(&self) -> u32 {
+        self.seq.max.offset_from(self.seq.una)
     }
 
-    /// What is in flight.
+    /// How many numbers are thought to be in the network.
     #[inline]
-    pub fn flight(&self) -> Flight {
-        Flight {
-            octets: self.seq.max.offset_from(self.seq.una),
-            max: self.seq.max,
-            mss: u32::from(self.mss),
+    pub fn pipe(&self, queue: Option<&SendQueue>) -> u32 {
+        match queue {
+            Some(queue) => queue.recovery.pipe(&queue.flight, u32::from(self.mss)),
+            None => self.seq.in_flight(),
         }
+    }
+
+    /// What recovery asks of a connection; `sack`: selective acknowledgments were negotiated.
+    pub fn path(&self, now: Instant, sack: bool, min_rtt: Option<Micros>) -> Path {
+        Path { now, sack, mss: u32::from(self.mss), srtt: self.rtt.srtt(), min_rtt }
     }
 
     /// cwnd (RFC 5681 2): how many octets may be in flight.
@@ -297,11 +308,6 @@ impl Sender {
     /// Whether our FIN was sent and is not acknowledged.
     pub const fn fin_sent(&self) -> bool {
         self.flags.has(Flags::FIN_SENT)
-    }
-
-    /// Whether the segment at SND.UNA is to be sent again.
-    pub const fn retransmits(&self) -> bool {
-        self.flags.has(Flags::RETRANSMIT)
     }
 
     /// Whether a keep-alive probe is to be sent.
@@ -431,7 +437,7 @@ impl Sender {
 
     /// The connection is over: nothing is due.
     pub fn finish(&mut self) {
-        for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::FIN_QUEUED] {
+        for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::LOSS_PROBE, Flags::FIN_QUEUED] {
             self.flags.clear(flag);
         }
     }
@@ -449,6 +455,23 @@ impl Sender {
     #[inline]
     fn text_start(&self) -> SeqNum {
         self.seq.una + u32::from(self.flags.has(Flags::SYN))
+    }
+
+    /// Whether something is lost and not sent again.
+    #[inline]
+    pub fn has_lost(&self, queue: Option<&SendQueue>) -> bool {
+        queue.is_some_and(|queue| !queue.flight.lost().is_empty())
+    }
+
+    /// The number at a stream offset of what is in flight.
+    fn number_at(&self, queue: &SendQueue, offset: u64) -> SeqNum {
+        self.seq.una + (offset - queue.flight.una()) as u32
+    }
+
+    /// The stream offset of a number from SND.UNA on.
+    #[inline]
+    fn offset_of(&self, queue: &SendQueue, number: SeqNum) -> u64 {
+        queue.flight.una() + u64::from(number.offset_from(self.seq.una))
     }
 
     /// Whether text or FIN lies beyond SND.NXT.

@@ -333,6 +333,7 @@ fn a_host_remembers_a_narrow_path_only_once_a_time_out_bears_it_out() {
     for (over, mtu) in [(Over::V4, 1_000), (Over::V6, 1_280)] {
         let mut tunables = Tunables::default();
         tunables.set_by_name("ack_every", "1").expect("it is one");
+        tunables.loss_probe = false;
         let mut hosts = Hosts::with(&tunables);
         let listener = hosts.listen(over, 8);
         let (client, server) = hosts.connected(over, listener);

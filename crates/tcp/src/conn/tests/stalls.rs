@@ -210,7 +210,7 @@ fn a_peer_that_took_its_window_back_and_falls_silent_times_the_connection_out() 
 
 #[test]
 fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
-    let tunables = Tunables { window_scaling: false, ..Tunables::default() };
+    let tunables = Tunables { window_scaling: false, loss_probe: false, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
     pair.write(Which::Client, &pattern(5_000));
     answer_with_a_window_of(&mut pair, 960, Duration::from_millis(1));

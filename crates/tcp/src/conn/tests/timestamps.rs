@@ -129,7 +129,8 @@ fn old_val(flying: &Flying) -> u32 {
 
 #[test]
 fn an_echo_measures_what_a_retransmission_made_ambiguous() {
-    let mut pair = Pair::established(&Tunables::default());
+    let tunables = Tunables { loss_probe: false, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
     let srtt = |pair: &Pair| pair.client.connection.rtt().srtt().expect("a measurement");
     let before = srtt(&pair);
     pair.write(Which::Client, b"text");
@@ -145,7 +146,8 @@ fn an_echo_measures_what_a_retransmission_made_ambiguous() {
 
 #[test]
 fn the_echo_for_text_that_came_twice_is_not_measured() {
-    let mut pair = Pair::established(&Tunables::default());
+    let tunables = Tunables { loss_probe: false, ..Tunables::default() };
+    let mut pair = Pair::established(&tunables);
     let rtt =
         |pair: &Pair| (pair.client.connection.rtt().srtt(), pair.client.connection.rtt().rttvar());
     let before = rtt(&pair);

@@ -2,13 +2,14 @@
 
 use core::time::Duration;
 
-use whimbrel_base::Micros;
+use whimbrel_base::{Instant, Micros};
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendQueue, Sender};
-use crate::cc::Ack;
-use crate::recovery::{CaState, RecoveryAction};
+use crate::cc::Phase;
+use crate::flight::Delivered;
+use crate::recovery::{Acked, Reaction};
 use crate::{Context, RxSegment};
 
 /// What an acknowledgment of something new took off the send sequence space.
@@ -20,6 +21,29 @@ pub struct Acknowledged {
     pub segs: u32,
     /// Whether our FIN is part of it.
     pub fin: bool,
+    /// What the peer had not named before.
+    pub delivered: Delivered,
+    /// The round trip that it ended, once that is measured.
+    pub rtt: Option<Micros>,
+}
+
+/// An acknowledgment, as a connection hands it to its sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// SEG.ACK.
+    pub ack: SeqNum,
+    /// What it took off, if it acknowledges something new.
+    pub acked: Option<Acknowledged>,
+    /// The blocks of its SACK option.
+    pub blocks: &'a [SackBlock],
+    /// It is a duplicate acknowledgment (RFC 5681 2).
+    pub is_duplicate: bool,
+    /// When the segment left that it echoes, to a millisecond.
+    pub echoed: Option<Instant>,
+    /// The least round trip of the last minutes.
+    pub min_rtt: Option<Micros>,
+    /// Selective acknowledgments were negotiated.
+    pub sack: bool,
 }
 
 impl Sender {
@@ -31,14 +55,18 @@ impl Sender {
         queue: Option<&mut SendQueue>,
     ) -> Acknowledged {
         let beyond_syn = numbers - u32::from(self.flags.take(Flags::SYN));
-        let octets = queue.map_or(0, |queue| queue.text.acknowledge_up_to(beyond_syn));
+        let mut delivered = Delivered::default();
+        let octets = queue.map_or(0, |queue| {
+            queue.flight.acknowledge(queue.flight.una() + u64::from(numbers), &mut delivered);
+            queue.text.acknowledge_up_to(beyond_syn)
+        });
         let fin = self.flags.has(Flags::FIN_SENT) && beyond_syn > octets;
         if fin {
             // Before the window is looked at: nothing is left that a closed one could hold back.
             self.flags.clear(Flags::FIN_QUEUED);
             self.flags.clear(Flags::FIN_SENT);
         }
-        self.acked_size = self.acked_size.max(octets.min(u32::from(self.mss)) as u16);
+        self.acked_size = self.acked_size.max(delivered.segment.min(self.mss));
         self.seq.advance(ack);
         // It must not fall behind by half the circle, or it would seem to lie ahead.
         self.small_end = self.small_end.later(ack);
@@ -46,7 +74,7 @@ impl Sender {
         if self.flags.has(Flags::RETRANSMIT) && self.is_idle() {
             self.flags.clear(Flags::RETRANSMIT);
         }
-        Acknowledged { octets, segs: self.in_segments(numbers), fin }
+        Acknowledged { octets, segs: self.in_segments(numbers), fin, delivered, rtt: None }
     }
 
     /// How many full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
@@ -55,88 +83,70 @@ impl Sender {
         if numbers <= mss { 1 } else { numbers.div_ceil(mss) }
     }
 
-    /// SND.UNA moved over `delivered` octets of text, and windows were looked at: the congestion window
-    /// grows, or recovery goes on.
+    /// An acknowledgment was taken, and windows were looked at: the congestion window grows, or what is
+    /// missing is found and repaired.
     #[inline]
-    pub fn on_new_ack(
-        &mut self,
-        cx: &Context<'_>,
-        delivered: u32,
-        rtt: Option<Micros>,
-        queue: Option<&mut SendQueue>,
-    ) {
-        let (flight, phase) = (self.flight(), self.recovery.phase());
-        let app_limited = !self.has_unsent(queue.as_deref());
-        let Some(queue) = queue else { return };
-        queue.cc.on_ack_with(&mut self.window, || Ack {
-            now: cx.now,
-            delivered,
-            in_flight: flight.octets,
-            rtt,
-            rate: None,
-            app_limited,
-            phase,
-            mss: flight.mss,
-        });
-        let action =
-            self.recovery.on_new_ack(&mut queue.control(&mut self.window), self.seq.una, flight);
-        if action == RecoveryAction::Retransmit {
-            self.flags.set(Flags::RETRANSMIT);
-        }
-    }
-
-    /// A duplicate acknowledgment (RFC 5681 2) came.
-    pub fn on_duplicate(&mut self, cx: &mut Context<'_>, queue: Option<&mut SendQueue>) {
-        let Some(queue) = queue else { return };
-        let flight = self.flight();
-        let action =
-            self.recovery.on_duplicate(&mut queue.control(&mut self.window), self.seq.una, flight);
-        self.take_action(cx, action);
-    }
-
-    /// An acknowledgment of `ack` names these blocks as held. Returns what is done about it.
-    pub fn on_sack(
+    pub fn on_ack(
         &mut self,
         cx: &mut Context<'_>,
-        blocks: &[SackBlock],
-        ack: SeqNum,
+        arrival: &Arrival<'_>,
         queue: Option<&mut SendQueue>,
-    ) -> RecoveryAction {
-        let Some(queue) = queue else { return RecoveryAction::Wait };
-        let sacked = self.sacked_octets(blocks, ack);
-        if sacked == 0 {
-            return RecoveryAction::Wait;
+    ) {
+        let Some(queue) = queue else { return };
+        let mut delivered = arrival.acked.map_or_else(Delivered::default, |acked| acked.delivered);
+        let mut duplicate = None;
+        if !arrival.blocks.is_empty() {
+            duplicate = self.take_blocks(arrival, queue, &mut delivered);
         }
-        let flight = self.flight();
-        let action = self.recovery.on_sacked(
-            &mut queue.control(&mut self.window),
-            self.seq.una,
-            sacked,
-            flight,
-        );
-        self.take_action(cx, action);
-        action
-    }
-
-    fn take_action(&mut self, cx: &mut Context<'_>, action: RecoveryAction) {
-        if action == RecoveryAction::Retransmit {
-            cx.counters.fast_retrans += 1;
-            self.rtt.stop_timing();
-            self.flags.set(Flags::RETRANSMIT);
-        }
-    }
-
-    /// How many octets beyond SND.UNA the blocks name. A first block that reports a duplicate (RFC 2883
-    /// 4) lies below, or within the second.
-    fn sacked_octets(&self, blocks: &[SackBlock], ack: SeqNum) -> u32 {
-        let held = |block: &&SackBlock| {
-            block.left.after(self.seq.una)
-                && block.left.before(block.right)
-                && block.right.at_or_before(self.seq.max)
+        let text = arrival.acked.map_or(0, |acked| acked.octets);
+        let unsent = self.has_unsent(Some(queue));
+        let acked = Acked {
+            advances: arrival.acked.is_some(),
+            text,
+            delivered,
+            duplicate,
+            is_duplicate: arrival.is_duplicate && arrival.blocks.is_empty(),
+            echoed: arrival.echoed,
+            rtt: arrival.acked.and_then(|acked| acked.rtt),
+            can_send_new: unsent && self.seq.usable() > 0,
+            app_limited: !unsent,
+            path: self.path(cx.now, arrival.sack, arrival.min_rtt),
         };
-        let skipped = usize::from(reports_duplicate(blocks, ack));
-        let octets = blocks.iter().skip(skipped).filter(held);
-        octets.map(|block| block.right.offset_from(block.left)).sum()
+        let (flight, recovery, mut control) = queue.parts(&mut self.window);
+        match recovery.on_ack(flight, &mut control, &acked, cx.counters) {
+            Reaction::None => {}
+            Reaction::Repair => self.flags.set(Flags::RETRANSMIT),
+            Reaction::TimeoutUndone => self.flags.clear(Flags::RETRANSMIT),
+        }
+    }
+
+    /// Writes down what the blocks name. Returns what came twice: where it ends, and how many octets.
+    #[inline(never)]
+    fn take_blocks(
+        &self,
+        arrival: &Arrival<'_>,
+        queue: &mut SendQueue,
+        delivered: &mut Delivered,
+    ) -> Option<(u64, u32)> {
+        let Arrival { blocks, ack, .. } = *arrival;
+        let first = blocks.first().filter(|_| reports_duplicate(blocks, ack));
+        let skipped = usize::from(first.is_some());
+        for block in blocks.iter().skip(skipped) {
+            let is_held = block.left.after(self.seq.una)
+                && block.left.before(block.right)
+                && block.right.at_or_before(self.seq.nxt);
+            if is_held {
+                let range = self.offset_of(queue, block.left)..self.offset_of(queue, block.right);
+                if range.end <= queue.flight.end() {
+                    queue.flight.sack(range, delivered);
+                }
+            }
+        }
+        let first = first?;
+        // It may lie below what offsets count from.
+        let ahead = i64::from(first.right.distance_from(self.seq.una));
+        let end = queue.flight.una().wrapping_add_signed(ahead);
+        Some((end, first.right.offset_from(first.left)))
     }
 
     /// Takes SEG.WND. Returns whether it changed.
@@ -156,26 +166,28 @@ impl Sender {
         self.restart_after_idle(cx, queue);
     }
 
-    /// Measures the round trip that the acknowledgment of everything below `ack` ends: of the segment
-    /// that was timed, or since what it echoes was sent.
+    /// Measures the round trip that the last acknowledgment ended: of the first segment that it acknowledges, if
+    /// that was sent once, or since what it echoes was sent.
     pub fn measure(
         &mut self,
         cx: &Context<'_>,
-        ack: SeqNum,
+        delivered: &Delivered,
+        queue: Option<&SendQueue>,
         echoed: impl FnOnce() -> Option<Micros>,
     ) -> Option<Micros> {
-        // The timed segment is measured in microseconds, the echo in milliseconds; after a
+        // What was sent is measured in microseconds, the echo in milliseconds; after a
         // retransmission only the echo tells which copy arrived.
-        let timed = self.rtt.finish_timing(ack, cx.now);
-        let rtt = timed.or_else(|| echoed().filter(|trip| !self.is_ambiguous(cx, *trip)))?;
+        let once = delivered.once_first.map(|at| Micros::from(cx.now.since(at)));
+        let timed = once.or_else(|| self.rtt.finish_timing(self.seq.una, cx.now));
+        let rtt = timed.or_else(|| echoed().filter(|trip| !self.is_ambiguous(cx, *trip, queue)))?;
         self.rtt.on_sample(rtt, cx.tunables);
         Some(rtt)
     }
 
     /// Without SACK nobody tells of text that came twice: an echo from before the time-out that sent
     /// it again is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
-    fn is_ambiguous(&self, cx: &Context<'_>, trip: Micros) -> bool {
-        self.recovery.ca_state() == CaState::Loss
+    fn is_ambiguous(&self, cx: &Context<'_>, trip: Micros, queue: Option<&SendQueue>) -> bool {
+        queue.is_some_and(|queue| queue.recovery.phase() == Phase::AfterTimeout)
             && Duration::from(trip) >= self.rtt.first_rto(cx.tunables)
     }
 }

@@ -2,6 +2,8 @@
 //! was thought.
 
 use super::{Flags, SendQueue, SendTimer, Sender};
+use crate::Context;
+use crate::recovery::Path;
 
 impl Sender {
     /// Nobody answered what was sent or probed until the timer ran out.
@@ -19,15 +21,15 @@ impl Sender {
     }
 
     /// The timer ran out, and what was sent is taken for lost ([`SendTimer::Retransmission`]).
-    pub fn on_retransmission_timeout(&mut self, queue: Option<&mut SendQueue>) {
+    pub fn on_retransmission_timeout(&mut self, path: &Path, queue: Option<&mut SendQueue>) {
         self.rtt.back_off();
-        let flight = self.flight();
-        self.recovery.on_timeout(
-            queue.map(|queue| queue.control(&mut self.window)),
-            self.attempts,
-            flight,
-        );
-        self.go_back();
+        match queue {
+            Some(queue) if queue.flight.end() > queue.flight.una() && !self.has_syn() => {
+                let (flight, recovery, mut control) = queue.parts(&mut self.window);
+                recovery.on_timeout(flight, &mut control, path, self.attempts);
+            }
+            queue => self.go_back(queue),
+        }
         if self.attempts > 1 && self.seq.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
             // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
             // in the standard way (described below) (MUST-35)." What was in flight counts as
@@ -49,9 +51,38 @@ impl Sender {
     }
 
     /// The timer ran out after our reset went ([`SendTimer::SynAgain`]): the SYN follows it.
-    pub fn on_syn_again(&mut self) {
+    pub fn on_syn_again(&mut self, queue: Option<&mut SendQueue>) {
         self.timer = SendTimer::Retransmission;
-        self.go_back();
+        self.go_back(queue);
+    }
+
+    /// The timer ran out, and what is missing may be lost by now ([`SendTimer::Reordering`]).
+    pub fn on_reordering_timeout(
+        &mut self,
+        cx: &mut Context<'_>,
+        path: &Path,
+        queue: Option<&mut SendQueue>,
+    ) {
+        let Some(queue) = queue else { return };
+        let (flight, recovery, mut control) = queue.parts(&mut self.window);
+        recovery.on_reordering_timeout(flight, &mut control, path, cx.counters);
+    }
+
+    /// The timer ran out, and the end of what was sent is to be asked for ([`SendTimer::LossProbe`]).
+    pub const fn on_probe_timeout(&mut self) {
+        self.flags.set(Flags::LOSS_PROBE);
+    }
+
+    /// All is acknowledged, and nothing of it will be taken back ([`SendTimer::Forget`]).
+    pub fn on_forget(&mut self, queue: Option<&mut SendQueue>) {
+        if let Some(queue) = queue {
+            queue.recovery.forget();
+        }
+    }
+
+    /// From now on the timer is for this.
+    pub const fn set_timer(&mut self, timer: SendTimer) {
+        self.timer = timer;
     }
 
     /// The peer's closed window is to be probed when the timer runs out.
@@ -75,16 +106,20 @@ impl Sender {
         self.flags.set(Flags::RETRANSMIT);
     }
 
-    /// Everything in flight counts as unsent, and goes again from SND.UNA on (go-back-N). The small
-    /// segment that Nagle's algorithm would wait for is part of it.
-    pub const fn go_back(&mut self) {
+    /// Everything in flight counts as unsent, and goes again from SND.UNA on. The small segment that
+    /// Nagle's algorithm would wait for is part of it.
+    pub fn go_back(&mut self, queue: Option<&mut SendQueue>) {
         self.seq.nxt = self.seq.una;
         self.small_end = self.seq.una;
+        if let Some(queue) = queue {
+            queue.flight.forget_all();
+            queue.recovery.forget();
+        }
     }
 
     /// Text that our SYN brought did not arrive. It goes again, and says nothing of congestion.
-    pub fn on_syn_text_refused(&mut self) {
-        self.go_back();
+    pub fn on_syn_text_refused(&mut self, queue: Option<&mut SendQueue>) {
+        self.go_back(queue);
         self.rtt.stop_timing();
     }
 
@@ -96,16 +131,18 @@ impl Sender {
 
     /// The path carries at most `mss` octets of text in a segment. What exceeds that never arrived.
     /// Returns whether there may be such: segments that together fit were not too big.
-    pub fn on_path_mtu(&mut self, mss: u16) -> bool {
+    pub fn on_path_mtu(&mut self, mss: u16, queue: Option<&mut SendQueue>) -> bool {
         self.lower_mss(mss);
-        let flight = self.flight();
-        let is_too_big = flight.octets > u32::from(mss);
-        if is_too_big && !self.flags.has(Flags::SYN) {
+        let is_too_big = self.unacknowledged() > u32::from(mss);
+        if is_too_big
+            && !self.flags.has(Flags::SYN)
+            && let Some(queue) = queue
+        {
             // The loss says nothing of congestion: cwnd stays.
-            self.recovery.on_path_mtu(flight);
-            self.rtt.stop_timing();
-            self.go_back();
-            self.flags.set(Flags::RETRANSMIT);
+            queue.recovery.on_path_mtu(&mut queue.flight, mss);
+            if !queue.flight.lost().is_empty() {
+                self.flags.set(Flags::RETRANSMIT);
+            }
         }
         is_too_big
     }
@@ -127,6 +164,8 @@ impl Sender {
                 return false;
             }
         }
-        self.has_unsent(queue) && self.judge_text(queue, u32::from(self.mss)).is_none()
+        // What is lost waits for the window, too, if it was sent again in vain.
+        self.has_lost(queue) && self.is_persisting() && self.seq.wnd.get() == 0
+            || self.has_unsent(queue) && self.judge_text(queue, u32::from(self.mss)).is_none()
     }
 }

@@ -1,10 +1,12 @@
 //! What the sender would send next, judged without changing anything; then made.
 
+use core::ops::Range;
+
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Flags, SendQueue, SendTimer, Sender, queued};
-use crate::cc::Sent;
+use crate::cc::{Phase, Sent};
 use crate::{Context, Slices};
 
 /// A piece of the send sequence space that is to be sent.
@@ -49,7 +51,7 @@ impl Sender {
     /// does not.
     #[inline]
     pub fn may_be_due(&self, queue: Option<&SendQueue>) -> bool {
-        self.flags.has(Flags::DUE) || self.has_unsent(queue)
+        self.flags.has(Flags::DUE) || self.has_unsent(queue) || self.has_lost(queue)
     }
 
     /// What goes next, our SYN being acknowledged: text in segments of at most `max_text` octets or a
@@ -57,7 +59,12 @@ impl Sender {
     #[inline(always)]
     pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<Piece> {
         if self.flags.has(Flags::AGAIN) {
-            return Some(self.judge_again(queue));
+            return self.judge_again(queue);
+        }
+        if let Some(queue) = queue.filter(|queue| !queue.flight.lost().is_empty())
+            && !queue.recovery.prefers_new()
+        {
+            return self.judge_repair(queue, max_text);
         }
         if !self.has_unsent(queue) {
             return None;
@@ -65,18 +72,83 @@ impl Sender {
         self.judge_text(queue, max_text)
     }
 
-    /// What goes again from SND.UNA, or as a probe.
+    /// The first of what is lost, as much of it as the congestion window admits.
     #[cold]
-    fn judge_again(&self, queue: Option<&SendQueue>) -> Piece {
+    fn judge_repair(&self, queue: &SendQueue, max_text: u32) -> Option<Piece> {
+        if self.is_persisting() && self.seq.wnd.get() == 0 {
+            return None;
+        }
+        let room = self.window.cwnd.saturating_sub(self.pipe(Some(queue)));
+        let mss = u32::from(self.mss);
+        let most = self.most_text(queue, max_text);
+        let piece = self.lost_piece(queue, most.min(room))?;
+        // Whole segments: less than one only if no more of it is lost.
+        let odd = odd_part(piece.len, mss);
+        let is_whole = odd == 0 || self.lost_piece(queue, mss)?.len == piece.len;
+        let len = if is_whole || piece.fin { piece.len } else { piece.len - odd };
+        (len > 0 || piece.fin).then_some(Piece { len, ..piece })
+    }
+
+    /// How much text one (super-)segment may have. While something is urgent it is a segment: each has an
+    /// urgent pointer of its own, and a device that cuts would repeat the first.
+    fn most_text(&self, queue: &SendQueue, max_text: u32) -> u32 {
+        let mss = u32::from(self.mss);
+        if self.urgent_end(Some(queue)).is_some() { mss } else { max_text.max(mss) }
+    }
+
+    /// The first of what is lost, at most `most` octets of it, as far as the window lets it go again. Where
+    /// all up to SND.NXT is lost, what was not sent yet may fill the segment up.
+    fn lost_piece(&self, queue: &SendQueue, most: u32) -> Option<Piece> {
+        let lost = queue.flight.lost().first()?;
+        let seq = self.number_at(queue, lost.start);
+        let is_tail = lost.end >= queue.flight.end();
+        let numbers = (lost.end - lost.start) as u32;
+        let left = self.text_end(Some(queue)).distance_from(seq).max(0).unsigned_abs();
+        let window = self.room_again().saturating_sub(seq.offset_from(self.seq.una));
+        let most = if is_tail && numbers < u32::from(self.mss) {
+            most.min(u32::from(self.mss))
+        } else {
+            most.min(numbers)
+        };
+        let len = left.min(window).min(most);
+        let fin =
+            len == left && window > len && (is_tail || numbers > len) && self.fin_goes_with(len);
+        (len > 0 || fin).then_some(Piece { seq, len, fin, is_probe: false })
+    }
+
+    /// A loss probe: new text if the peer's window admits it, else the last segment again (RFC 8985 7.3).
+    #[cold]
+    fn judge_loss_probe(&self, queue: &SendQueue) -> Option<Piece> {
+        let (new, mss) =
+            (Some(queue).filter(|queue| self.has_unsent(Some(*queue))), u32::from(self.mss));
+        let new = new.and_then(|queue| self.judge_new(Some(queue), mss, self.seq.usable()));
+        if new.is_some() {
+            return new;
+        }
+        let last = queue.flight.last_segment();
+        let seq = self.number_at(queue, last.start);
+        let left = self.text_end(Some(queue)).distance_from(seq).max(0).unsigned_abs();
+        let len = left.min((last.end - last.start) as u32).min(mss);
+        let fin = self.flags.has(Flags::FIN_SENT) && len == left;
+        (len > 0 || fin).then_some(Piece { seq, len, fin, is_probe: false })
+    }
+
+    /// What goes again whatever the congestion window says, or as a probe.
+    #[cold]
+    fn judge_again(&self, queue: Option<&SendQueue>) -> Option<Piece> {
         if self.flags.has(Flags::RETRANSMIT) {
-            return self.oldest_piece(queue, self.room_again());
+            let lost = queue.and_then(|queue| self.lost_piece(queue, u32::from(self.mss)));
+            return lost.or_else(|| Some(self.oldest_piece(queue, self.room_again())));
+        }
+        if self.flags.has(Flags::LOSS_PROBE) {
+            return queue.and_then(|queue| self.judge_loss_probe(queue));
         }
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
-        match self.seq.wnd.get() {
+        Some(match self.seq.wnd.get() {
             0 => Piece { is_probe: true, ..self.oldest_piece(queue, self.blurred().max(1)) },
             admitted => self.oldest_piece(queue, admitted),
-        }
+        })
     }
 
     /// What goes behind a SYN-ACK of ours that was not lost, before it is acknowledged: of Fast Open
@@ -122,14 +194,18 @@ impl Sender {
         if self.is_persisting() && self.seq.wnd.get() == 0 {
             return None;
         }
+        let room = self.window.cwnd.saturating_sub(self.pipe(queue));
+        self.judge_new(queue, max_text, self.seq.usable().min(room))
+    }
+
+    /// The next piece of what is unsent, of which `room` is admitted.
+    #[inline(always)]
+    fn judge_new(&self, queue: Option<&SendQueue>, max_text: u32, room: u32) -> Option<Piece> {
         let mss = u32::from(self.mss);
-        let in_flight = self.seq.in_flight();
-        let cwnd = self.window.cwnd.saturating_add(self.recovery.limited_transmit(mss));
-        let room = self.seq.usable().min(cwnd.saturating_sub(in_flight));
         let seq = self.seq.nxt;
         let waiting = self.text_end(queue).offset_from(seq).min(queued(queue));
         let urgent = self.urgent_end(queue).is_some();
-        // Each segment has an urgent pointer of its own: a device that cuts would repeat the first.
+        // As `most_text` has it.
         let most = if urgent { mss } else { max_text.max(mss) };
         let len = self.judge_len(waiting, room, most, urgent);
         let fin = len == waiting && room > len && self.fin_goes_with(len);
@@ -224,12 +300,13 @@ impl Sender {
     #[inline]
     pub fn make_text(
         &mut self,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
         piece: Piece,
         queue: Option<&mut SendQueue>,
         slices: &mut Slices,
     ) -> (Head, u32) {
-        self.flags.clear(Flags::AGAIN);
+        self.flags.clear(Flags::RETRANSMIT);
+        self.flags.clear(Flags::PROBE);
         if self.is_persisting() {
             self.timer = SendTimer::Retransmission;
         }
@@ -242,22 +319,45 @@ impl Sender {
         // Only what was sent before counts as sent again: behind a window probe's octet the
         // rest of a super-segment is new.
         let again = self.seq.max.earlier(end).distance_from(piece.seq).max(0).unsigned_abs();
-        if again > 0 {
-            self.rtt.stop_timing();
-        } else {
-            self.rtt.start_timing(end, cx.now);
-        }
         if odd_part(len, mss) != 0 {
-            self.small_end = end;
+            self.small_end = self.small_end.later(end);
         }
         self.text_sent = cx.tick;
-        self.seq.sent_to(self.seq.nxt.later(end));
-        let in_flight = self.flight().octets;
-        if let Some(queue) = queue {
-            let sent = || Sent { now: cx.now, octets: len, in_flight };
-            queue.cc.on_sent_with(&mut self.window, sent);
+        match queue {
+            Some(queue) => self.note_sent(cx, piece.seq..end, len, queue),
+            // A FIN alone.
+            None if again > 0 => self.rtt.stop_timing(),
+            None => self.rtt.start_timing(end, cx.now),
         }
+        self.seq.sent_to(self.seq.nxt.later(end));
         (head, again)
+    }
+
+    /// What leaves is written down.
+    #[inline]
+    fn note_sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        numbers: Range<SeqNum>,
+        octets: u32,
+        queue: &mut SendQueue,
+    ) {
+        let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
+        let repaired = queue.flight.transmit(range, self.mss, cx.now);
+        queue.recovery.on_sent(octets, repaired, cx.now);
+        if repaired > 0 {
+            match queue.recovery.phase() {
+                Phase::FastRecovery => cx.counters.fast_retrans += 1,
+                Phase::AfterTimeout => cx.counters.slow_start_retrans += 1,
+                Phase::Open => {}
+            }
+        }
+        if self.flags.take(Flags::LOSS_PROBE) {
+            cx.counters.loss_probes += 1;
+            queue.recovery.on_probe_sent(queue.flight.end(), repaired > 0);
+        }
+        let in_flight = queue.flight.pipe();
+        queue.cc.on_sent_with(&mut self.window, || Sent { now: cx.now, octets, in_flight });
     }
 
     /// Makes a probe of the piece. It leaves SND.NXT where it is: if the window stays closed, the probe

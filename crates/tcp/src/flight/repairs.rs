@@ -1,0 +1,95 @@
+//! What was sent again and is not acknowledged.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::ops::Range;
+
+use whimbrel_base::Instant;
+
+/// Ranges that were sent again, each octet with its last transmission: by place, as acknowledgments name
+/// them, and by time, as their losses are judged. Each operation takes O(log repairs) for each that it ends.
+#[derive(Debug, Default)]
+pub(super) struct Repairs {
+    by_start: BTreeMap<u64, Repair>,
+    by_time: BTreeSet<(Instant, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    end: u64,
+    at: Instant,
+}
+
+impl Repairs {
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_start.is_empty()
+    }
+
+    /// `range` was sent again `at`; what was there of it is out of date.
+    pub(super) fn insert(&mut self, range: Range<u64>, at: Instant) {
+        self.remove(range.clone());
+        self.add(range, at);
+    }
+
+    fn add(&mut self, range: Range<u64>, at: Instant) {
+        if !range.is_empty() {
+            self.by_start.insert(range.start, Repair { end: range.end, at });
+            self.by_time.insert((at, range.start));
+        }
+    }
+
+    /// The last repair that begins at `offset` or before it.
+    fn reaching(&self, offset: u64) -> Option<(u64, Repair)> {
+        self.by_start.range(..=offset).next_back().map(|(start, repair)| (*start, *repair))
+    }
+
+    /// Takes `range` out. Returns of the parts that were there the one sent last: when, and where it ends.
+    pub(super) fn remove(&mut self, range: Range<u64>) -> Option<(Instant, u64)> {
+        if self.is_empty() || range.is_empty() {
+            return None;
+        }
+        let mut latest = None;
+        while let Some((start, Repair { end, at })) =
+            self.reaching(range.end - 1).filter(|(_, repair)| repair.end > range.start)
+        {
+            self.by_start.remove(&start);
+            self.by_time.remove(&(at, start));
+            self.add(start..end.min(range.start), at);
+            self.add(start.max(range.end)..end, at);
+            latest = latest.max(Some((at, end.min(range.end))));
+        }
+        latest
+    }
+
+    /// The first part of `within` that was not sent again.
+    pub(super) fn gap(&self, within: Range<u64>) -> Option<Range<u64>> {
+        let mut start = within.start;
+        while let Some((_, repair)) = self.reaching(start).filter(|(_, repair)| repair.end > start)
+        {
+            start = repair.end;
+        }
+        if start >= within.end {
+            return None;
+        }
+        let next = self.by_start.range(start..within.end).next();
+        Some(start..next.map_or(within.end, |(next, _)| *next))
+    }
+
+    /// The one sent first: when, and where.
+    pub(super) fn oldest(&self) -> Option<(Instant, Range<u64>)> {
+        let (at, start) = *self.by_time.first()?;
+        self.by_start.get(&start).map(|repair| (at, start..repair.end))
+    }
+
+    /// How many octets they are.
+    pub(super) fn octets(&self) -> u64 {
+        self.by_start.iter().map(|(start, repair)| repair.end - start).sum()
+    }
+
+    /// Takes all out.
+    pub(super) fn clear(&mut self) {
+        self.by_start.clear();
+        self.by_time.clear();
+    }
+}
