@@ -11,7 +11,6 @@ use whimbrel_apps::{ConnError, Pace};
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Endpoint, Family};
 
-use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{ClockKind, OutputOptions, ScreenOptions, StackOptions, StackSetup, Whose};
@@ -242,7 +241,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.finish(&text)?;
     ran.outcome.judge(ran.target)?;
     report.judge(&figures)?;
-    capture::judge(plan.setup.pcap.as_ref())
+    plan.setup.judge_outcomes()
 }
 
 /// Is the other side until it is interrupted.

@@ -55,7 +55,8 @@ pub(crate) struct CapturePlan {
     pub(crate) outcome: CaptureOutcome,
 }
 
-/// What became of a capture: a disk that is full or a reader that left ends it, and not the run.
+/// What became of a capture or a trace: a disk that is full or a reader that left ends it, and not the
+/// run.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct CaptureOutcome(Arc<Mutex<CaptureState>>);
 
@@ -92,12 +93,17 @@ impl CaptureOutcome {
         }
     }
 
-    /// Who is told when the capture by `option` into `whither` ends before its time.
-    fn witness(&self, option: &'static str, whither: String) -> Witness {
+    /// Who is told when `what` is written by `option` into `whither` and ends before its time.
+    pub(crate) fn witness(
+        &self,
+        option: &'static str,
+        whither: String,
+        what: &'static str,
+    ) -> Witness {
         let outcome = self.clone();
         Box::new(move |error| {
             let text =
-                format!("{option} {whither}: the capture is not whole: {error}{}", hint(error));
+                format!("{option} {whither}: the {what} is not whole: {error}{}", hint(error));
             let mut state = outcome.state();
             if !state.is_held_back {
                 let _ = writeln!(anstream::stderr(), "error: {text}; the run goes on without it");
@@ -178,12 +184,12 @@ impl CapturePlan {
         };
         let path = match &self.place {
             Place::Output => {
-                let witness = self.outcome.witness(self.option, "-".into());
+                let witness = self.outcome.witness(self.option, "-".into(), CAPTURE);
                 return Ok(Tap::begin_before(Some(witness), config, io::stdout()));
             }
             Place::File(path) => path,
         };
-        let witness = Some(self.outcome.witness(self.option, path.display().to_string()));
+        let witness = Some(self.outcome.witness(self.option, path.display().to_string(), CAPTURE));
         let refused = |path: &Path, error| {
             let path = path.display();
             Failure::Run(format!(
@@ -215,12 +221,7 @@ pub(crate) fn finish(tap: Option<Tap>) {
     let _told_already = tap.map(Tap::finish);
 }
 
-/// Fails with code 1 if there was to be a capture, and it is not whole: the last that a command does.
-pub(crate) fn judge(plan: Option<&CapturePlan>) -> Result<(), Failure> {
-    plan.map_or(Ok(()), |plan| plan.outcome.judge())
-}
-
-fn create(path: &Path) -> io::Result<BufWriter<File>> {
+pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(BUFFER, File::create(path)?))
 }
 
@@ -327,6 +328,7 @@ pub(crate) fn files(typed: &str) -> Result<u64, String> {
 const KEYS: &str = "give snap=N, rotate=SIZE, files=N or filter=… behind the file";
 /// The option of commands that do something else.
 const PCAP: &str = "--pcap";
+const CAPTURE: &str = "capture";
 /// More than any frame has.
 const WHOLE: usize = 262_144;
 /// Bytes gathered for one write.

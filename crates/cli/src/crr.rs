@@ -15,7 +15,6 @@ use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::{Pace, Transport};
 use whimbrel_wire::{Address, Endpoint};
 
-use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::load::{
@@ -152,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     report.finish(&text)?;
     report.judge(&figures)?;
-    capture::judge(plan.setup.pcap.as_ref())
+    plan.setup.judge_outcomes()
 }
 
 impl CrrPlan {

@@ -159,8 +159,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     plan.setup.announce(&arguments.output);
     let control = Arc::new(LoadControl::new(plan.load.connections, plan.parts()));
     let screen = Screen::of(&plan, (arguments.screen, &report), &control);
-    if let (Some(_), Some(capture)) = (&screen, &plan.setup.pcap) {
-        capture.outcome.hold_back();
+    if screen.is_some() {
+        plan.setup.outcomes().for_each(capture::CaptureOutcome::hold_back);
     }
     let control = screen.is_some().then_some(control);
     // Beside a screen there is no line of progress.
@@ -181,7 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     report.finish(&text)?;
     report.judge(&figures)?;
-    capture::judge(plan.setup.pcap.as_ref())
+    plan.setup.judge_outcomes()
 }
 
 /// Loads; whoever follows it is told how it goes, and may control it.

@@ -35,6 +35,7 @@ mod serve;
 mod shards;
 mod sim;
 mod size;
+mod trace;
 mod wires;
 mod wrap;
 

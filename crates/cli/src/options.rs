@@ -17,10 +17,11 @@ use whimbrel_io::{
 use whimbrel_link::Probability;
 use whimbrel_wire::{Address, Endpoint};
 
-use crate::capture::{CaptureOption, CapturePlan};
+use crate::capture::{CaptureOption, CaptureOutcome, CapturePlan};
 use crate::failure::Failure;
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::{ShardOptions, Work};
+use crate::trace::{TraceOption, TracePlan};
 use crate::{quantity, wires};
 
 /// Where frames go, and by which rules.
@@ -44,6 +45,8 @@ pub(crate) struct StackOptions {
     pub(crate) rules: RuleOptions,
     #[command(flatten)]
     pub(crate) capture: CaptureOption,
+    #[command(flatten)]
+    pub(crate) trace: TraceOption,
     #[command(flatten)]
     pub(crate) shards: ShardOptions,
 }
@@ -162,6 +165,8 @@ pub(crate) struct StackSetup {
     pub(crate) clock: ClockKind,
     /// The capture to be written.
     pub(crate) pcap: Option<CapturePlan>,
+    /// The trace to be written.
+    pub(crate) trace: Option<TracePlan>,
     /// The client's addresses on a mem: wire beside its first.
     pub(crate) more: Vec<Address>,
     /// How many threads the stack is on: the wire has a queue for each.
@@ -244,10 +249,26 @@ impl StackSetup {
         let tunables = self.rules.tunables.clone();
         let config = StackConfig::new(&self.wire, tunables, self.secrets()?);
         let shards = stack::open(&self.wire, StackConfig { group, ..config }, clock, done)?;
-        match &self.pcap {
-            Some(plan) => plan.tap(shards, &self.typed, None),
+        let shards = match &self.pcap {
+            Some(plan) => plan.tap(shards, &self.typed, None)?,
+            None => shards,
+        };
+        match &self.trace {
+            Some(plan) => plan.of(shards),
             None => Ok(shards),
         }
+    }
+
+    /// Fails with code 1 if a capture or a trace was asked for and is not whole: the last that a command
+    /// does.
+    pub(crate) fn judge_outcomes(&self) -> Result<(), Failure> {
+        self.outcomes().try_for_each(CaptureOutcome::judge)
+    }
+
+    /// What becomes of whatever is written beside a run.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &CaptureOutcome> {
+        let capture = self.pcap.as_ref().map(|plan| &plan.outcome);
+        capture.into_iter().chain(self.trace.as_ref().map(|plan| &plan.outcome))
     }
 
     /// The threads that its shards run on.
@@ -299,8 +320,9 @@ impl StackOptions {
         wire: &'a str,
         shorthands: &'a [Shorthand],
     ) -> SetupParts<'a> {
-        let Self { seed, rules, shards, capture, .. } = self;
-        SetupParts { wire, seed: *seed, rules, shorthands, shards, capture }
+        let Self { seed, rules, shards, capture, trace, .. } = self;
+        let trace = Some(trace);
+        SetupParts { wire, seed: *seed, rules, shorthands, shards, capture, trace }
     }
 
     /// The wire that was typed, if one was.
@@ -350,6 +372,8 @@ pub(crate) struct SetupParts<'a> {
     pub(crate) shorthands: &'a [Shorthand],
     pub(crate) shards: &'a ShardOptions,
     pub(crate) capture: &'a CaptureOption,
+    /// If the command has one.
+    pub(crate) trace: Option<&'a TraceOption>,
 }
 
 impl SetupParts<'_> {
@@ -366,6 +390,7 @@ impl SetupParts<'_> {
         }
         let rules = self.rules.rules_on(&wire, self.shorthands)?;
         let pcap = self.capture.pcap(&wire)?;
+        let trace = self.trace.map(|trace| trace.plan(&wire)).transpose()?.flatten();
         let ShardPlan { wire, shards } = self.shards.plan(wire, work)?;
         Ok(StackSetup {
             wire,
@@ -375,6 +400,7 @@ impl SetupParts<'_> {
             seed: self.seed,
             clock: ClockKind::Real,
             pcap,
+            trace,
             more: Vec::new(),
             shards,
             processors: self.shards.processors()?,

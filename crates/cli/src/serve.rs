@@ -308,6 +308,7 @@ impl ServedShard {
         });
         worker.run(&released)?;
         capture::finish(worker.take_tap());
+        worker.end_trace();
         let (device, shard, closing) = worker.into_parts();
         let report = closing.served.finish(&shard);
         Ok(Ended { report, shard, device })

@@ -20,7 +20,7 @@ use crate::mem::Line;
 use crate::steering::{MisroutedFrames, SteeringCounters};
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::worker::WorkerError;
-use crate::{Activity, Clock, Port, Stop, Tap, Waker};
+use crate::{Activity, Clock, Port, Stop, Tap, Trace, Waker};
 use link::PairLink;
 
 mod link;
@@ -53,6 +53,7 @@ struct Host<P> {
     shard: Shard,
     port: P,
     tap: Option<Box<Tap>>,
+    trace: Option<Box<Trace>>,
     /// What came in by the wrong queue, if there are several.
     misrouted: Option<MisroutedFrames>,
 }
@@ -133,8 +134,8 @@ impl<A: Port, B: Port> MemPair<A, B> {
         time: MemTime,
     ) -> Self {
         Self {
-            near: Host { shard: near.0, port: near.1, tap: None, misrouted: misrouted.0 },
-            far: Host { shard: far.0, port: far.1, tap: None, misrouted: misrouted.1 },
+            near: Host::new(near.0, near.1, misrouted.0),
+            far: Host::new(far.0, far.1, misrouted.1),
             there,
             back,
             time,
@@ -152,6 +153,18 @@ impl<A: Port, B: Port> MemPair<A, B> {
     /// The capture, to end it.
     pub fn take_tap(&mut self) -> Option<Tap> {
         self.near.tap.take().map(|tap| *tap)
+    }
+
+    /// The same with a trace of what becomes of the near host's connections.
+    pub fn with_trace(mut self, trace: Option<Trace>) -> Self {
+        self.near.trace = trace.map(Box::new);
+        self
+    }
+
+    /// Ends the trace, if there is one; what went wrong its witness was told.
+    pub fn end_trace(&mut self) {
+        let (trace, now) = (self.near.trace.take(), self.now());
+        let _told_already = trace.map(|trace| trace.finish(now, &self.near.shard));
     }
 
     /// Runs until `until` is set. In virtual time it also ends when nothing is due any more.
@@ -263,6 +276,10 @@ impl<A: Port, B: Port> MemPair<A, B> {
 }
 
 impl<P: Port> Host<P> {
+    fn new(shard: Shard, port: P, misrouted: Option<MisroutedFrames>) -> Self {
+        Self { shard, port, tap: None, trace: None, misrouted }
+    }
+
     /// Once round, as a worker goes: commands, frames, timers, events, segments.
     fn turn(
         &mut self,
@@ -274,7 +291,7 @@ impl<P: Port> Host<P> {
         self.shard.tell_time(now);
         let commands = self.port.drain(now, &mut self.shard);
         let arrived = self.receive(now, inward);
-        let Self { shard, port, tap, .. } = self;
+        let Self { shard, port, tap, trace, .. } = self;
         let timers = shard.advance(now, ADVANCE_BUDGET);
         let events = port.flush(now, shard);
         let mut sent = false;
@@ -282,6 +299,9 @@ impl<P: Port> Host<P> {
             let more = shard.tx(batch);
             if let Some(tap) = tap {
                 tap.tx(now, shard, batch);
+            }
+            if let Some(trace) = trace {
+                trace.tx(now, shard, batch);
             }
             let pending = batch.pending();
             outward.push(now, pending);
@@ -300,10 +320,15 @@ impl<P: Port> Host<P> {
 
     /// What others passed on, and one burst of what has arrived.
     fn receive(&mut self, now: Instant, inward: &mut PairLink) -> bool {
-        let Self { shard, tap, misrouted, .. } = self;
-        let mut deliver = |burst: &[RxFrame<'_>]| match tap {
-            None => shard.rx(now, burst),
-            Some(tap) => tap.rx(now, shard, burst),
+        let Self { shard, tap, trace, misrouted, .. } = self;
+        let mut deliver = |burst: &[RxFrame<'_>]| {
+            match tap {
+                None => shard.rx(now, burst),
+                Some(tap) => tap.rx(now, shard, burst),
+            }
+            if let Some(trace) = trace {
+                trace.rx(now, shard, burst);
+            }
         };
         let adopted = misrouted.as_mut().map_or(0, |misrouted| misrouted.adopt(&mut deliver));
         let frames = inward.pop(now);

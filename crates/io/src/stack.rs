@@ -10,7 +10,7 @@ use whimbrel_tcp::Tunables;
 use crate::device::{AnyDevice, Device, boxed};
 use crate::spec::WireError;
 use crate::{
-    Clock, Dad, GroupKey, MemEnd, MemWire, Port, Steered, Stop, Tap, Waker, WireSpec, Worker,
+    Clock, Dad, GroupKey, MemEnd, MemWire, Port, Steered, Stop, Tap, Trace, Waker, WireSpec, Worker,
 };
 
 /// What a stack is to be.
@@ -53,6 +53,8 @@ pub struct StackShard {
     pub clock: Clock,
     /// A capture of what passes between the two.
     pub tap: Option<Tap>,
+    /// A trace of what becomes of its connections.
+    pub trace: Option<Trace>,
 }
 
 /// What drives a [`StackShard`] for an application.
@@ -61,8 +63,8 @@ pub type StackWorker<P> = Worker<Steered, P>;
 impl StackShard {
     /// A worker for this application.
     pub fn worker<P: Port>(self, port: P) -> StackWorker<P> {
-        let Self { shard, device, waker, clock, tap, .. } = self;
-        Worker::new(device, shard, port, clock, waker).with_tap(tap)
+        let Self { shard, device, waker, clock, tap, trace, .. } = self;
+        Worker::new(device, shard, port, clock, waker).with_tap(tap).with_trace(trace)
     }
 }
 
@@ -114,7 +116,7 @@ fn assemble(
         if let Some(key) = group {
             key.join(&mut shard);
         }
-        Ok(StackShard { number, shard, device, waker, clock, tap: None })
+        Ok(StackShard { number, shard, device, waker, clock, tap: None, trace: None })
     };
     devices.enumerate().map(shard).collect()
 }

@@ -9,6 +9,9 @@ use whimbrel_link::recorder::Recorder;
 use whimbrel_stack::{RxFrame, Shard, TxBatch};
 
 use crate::Stop;
+use crate::witnessed::Witnessed;
+
+pub use crate::witnessed::Witness;
 
 pub use whimbrel_link::recorder::RecorderConfig as TapConfig;
 
@@ -24,20 +27,11 @@ pub struct Tap {
 
 /// Where frames are written, by one tap or by those of several shards.
 struct Files {
-    out: Box<dyn Write + Send>,
+    out: Witnessed,
     rotation: Option<Rotation>,
     /// Octets in this file.
     written: u64,
-    /// Why no more can be written, until somebody was told.
-    failure: Option<io::Error>,
-    /// Nothing is written any more.
-    broken: bool,
-    /// Who is told at once.
-    witness: Option<Witness>,
 }
-
-/// Told why a capture ends before its time.
-pub type Witness = Box<dyn FnOnce(&io::Error) + Send>;
 
 /// When a capture goes on in another file.
 pub struct Rotation {
@@ -59,14 +53,7 @@ impl Tap {
         config: TapConfig,
         out: impl Write + Send + 'static,
     ) -> Self {
-        let files = Files {
-            out: Box::new(out),
-            rotation: None,
-            written: 0,
-            failure: None,
-            broken: false,
-            witness,
-        };
+        let files = Files { out: Witnessed::new(witness, out), rotation: None, written: 0 };
         let files = Arc::new(Mutex::new(files));
         let mut tap = Self { recorder: Recorder::begin(config), kept: 0, enough: None, files };
         tap.write();
@@ -100,13 +87,7 @@ impl Tap {
     /// Ends the capture, or its part of one: how many packets it recorded, or why no more could be
     /// written, which the first of several is told.
     pub fn finish(self) -> io::Result<u64> {
-        let mut files = lock(&self.files);
-        if !files.broken
-            && let Err(failure) = files.out.flush()
-        {
-            files.break_off(failure);
-        }
-        files.failure.take().map_or_else(|| Ok(self.recorder.packets()), Err)
+        lock(&self.files).out.finish().map(|()| self.recorder.packets())
     }
 
     /// Frames arrived, and go to the shard.
@@ -130,14 +111,10 @@ impl Tap {
     /// After a failure nothing is written any more: the stack goes on without its capture.
     fn write(&mut self) {
         let mut files = lock(&self.files);
-        if !files.broken
-            && let Err(failure) = files.write(&mut self.recorder)
-        {
-            files.break_off(failure);
-        }
+        files.write(&mut self.recorder);
         self.recorder.take().clear();
         if let Some(enough) = &self.enough
-            && (self.recorder.is_full() || files.broken)
+            && (self.recorder.is_full() || files.out.is_broken())
         {
             enough.set();
         }
@@ -145,33 +122,21 @@ impl Tap {
 }
 
 impl Files {
-    fn write(&mut self, recorder: &mut Recorder) -> io::Result<()> {
+    fn write(&mut self, recorder: &mut Recorder) {
         if recorder.take().is_empty() {
-            return Ok(());
+            return;
         }
         if let Some(rotation) = &mut self.rotation
             && self.written >= rotation.octets
         {
-            self.out.flush()?;
-            self.out = (rotation.next)()?;
+            self.out.go_on(&mut rotation.next);
             let header = recorder.header();
-            self.out.write_all(&header)?;
+            self.out.write(&header);
             self.written = header.len() as u64;
         }
         let recorded = recorder.take();
         self.written += recorded.len() as u64;
-        self.out.write_all(recorded)
-    }
-
-    /// This was the end, for every shard.
-    fn break_off(&mut self, failure: io::Error) {
-        self.broken = true;
-        // The file is closed, and what waited for it is let go of.
-        self.out = Box::new(io::sink());
-        if let Some(witness) = self.witness.take() {
-            witness(&failure);
-        }
-        self.failure = Some(failure);
+        self.out.write(recorded);
     }
 }
 

@@ -11,7 +11,7 @@ use whimbrel_stack::{Shard, TxBatch};
 use crate::device::{Device, TxOutcome};
 use crate::stop::StopOnDrop;
 use crate::sys::{Interest, PollFd, ppoll};
-use crate::{Clock, Stop, Tap, Waker};
+use crate::{Clock, Stop, Tap, Trace, Waker};
 
 /// The application's side of a shard, called on the shard's own thread.
 ///
@@ -74,6 +74,7 @@ pub struct Worker<D, P> {
     batch: TxBatch,
     stuck: Option<Stuck>,
     tap: Option<Box<Tap>>,
+    trace: Option<Box<Trace>>,
 }
 
 /// Why segments wait in the batch.
@@ -111,7 +112,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// port were given, if they were; `waker` is the one that the port's other half wakes.
     pub fn new(device: D, shard: Shard, port: P, clock: Clock, waker: Waker) -> Self {
         let batch = TxBatch::new(BATCH);
-        Self { device, shard, port, clock, waker, batch, stuck: None, tap: None }
+        Self { device, shard, port, clock, waker, batch, stuck: None, tap: None, trace: None }
     }
 
     /// The same with a capture of every frame between device and shard; without one it costs
@@ -121,11 +122,23 @@ impl<D: Device, P: Port> Worker<D, P> {
         self
     }
 
+    /// The same with a trace of what becomes of connections; without one it costs nothing.
+    pub fn with_trace(mut self, trace: Option<Trace>) -> Self {
+        self.trace = trace.map(Box::new);
+        self
+    }
+
+    /// Ends the trace, if there is one; what went wrong its witness was told.
+    pub fn end_trace(&mut self) {
+        let trace = self.trace.take();
+        let _told_already = trace.map(|trace| trace.finish(self.clock.now(), &self.shard));
+    }
+
     /// The same for another port, which is made of this one.
     pub fn with_port<Q: Port>(self, make: impl FnOnce(&mut Shard, P) -> Q) -> Worker<D, Q> {
-        let Self { device, mut shard, port, clock, waker, batch, stuck, tap } = self;
+        let Self { device, mut shard, port, clock, waker, batch, stuck, tap, trace } = self;
         let port = make(&mut shard, port);
-        Worker { device, shard, port, clock, waker, batch, stuck, tap }
+        Worker { device, shard, port, clock, waker, batch, stuck, tap, trace }
     }
 
     /// The capture, to end it, or to go on with it in another worker.
@@ -190,12 +203,17 @@ impl<D: Device, P: Port> Worker<D, P> {
         let now = self.clock.now();
         self.shard.tell_time(now);
         let commands = self.port.drain(now, &mut self.shard);
-        let (shard, tap) = (&mut self.shard, &mut self.tap);
+        let (shard, tap, trace) = (&mut self.shard, &mut self.tap, &mut self.trace);
         let frames = self
             .device
-            .rx_burst(&mut |burst| match tap {
-                None => shard.rx(now, burst),
-                Some(tap) => tap.rx(now, shard, burst),
+            .rx_burst(&mut |burst| {
+                match tap {
+                    None => shard.rx(now, burst),
+                    Some(tap) => tap.rx(now, shard, burst),
+                }
+                if let Some(trace) = trace {
+                    trace.rx(now, shard, burst);
+                }
             })
             .map_err(|error| Self::lost(&self.device, error))?;
         if frames > 0
@@ -221,6 +239,9 @@ impl<D: Device, P: Port> Worker<D, P> {
             }
             if let Some(tap) = &mut self.tap {
                 tap.tx(self.clock.now(), &self.shard, &self.batch);
+            }
+            if let Some(trace) = &mut self.trace {
+                trace.tx(self.clock.now(), &self.shard, &self.batch);
             }
             let outcome = self.device.tx_burst(&mut self.batch);
             let outcome = outcome.map_err(|error| Self::lost(&self.device, error))?;

@@ -8,7 +8,7 @@
 //!
 //! [`pcapng`] writes what passed, and why something did not, into a capture file; [`reader`] reads
 //! such files, and others'; [`filter`] says which packets of them are wanted; a [`recorder`] notes what
-//! a shard makes of each frame.
+//! a shard makes of each frame, and a [`tracer`] what becomes of each connection.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -20,10 +20,12 @@ pub mod cut;
 pub mod fate;
 pub mod filter;
 pub mod link;
+mod packet_flow;
 pub mod pcapng;
 pub mod reader;
 pub mod recorder;
 mod targets;
+pub mod tracer;
 
 pub use config::{
     BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop,

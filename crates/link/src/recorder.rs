@@ -18,14 +18,14 @@ use core::fmt::Write as _;
 use core::slice;
 
 use crate::filter::Filter;
+use crate::packet_flow::{Way, flow_of};
 use crate::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
 use whimbrel_base::Instant;
 use whimbrel_stack::ip::IpCounters;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Medium, RxFrame, Shard};
 use whimbrel_tcp::{Counters, TxSegment};
-use whimbrel_wire::tcp::TcpHeader;
-use whimbrel_wire::{Endpoint, EthernetHeader, Flow, IpHeader, Protocol};
+use whimbrel_wire::Flow;
 
 /// A capture under way. What was recorded waits until it is [taken](Recorder::take).
 #[derive(Debug)]
@@ -144,7 +144,8 @@ impl Recorder {
 
     /// Adds to the comment what state the packet's flow is in, if that is news.
     fn note_state(&mut self, shard: &Shard, way: Direction, octets: &[u8], comment: &mut String) {
-        let Some(flow) = flow_of(self.config.medium, way, octets) else { return };
+        let side = if way == Direction::In { Way::In } else { Way::Out };
+        let Some(flow) = flow_of(self.config.medium, side, octets) else { return };
         let state = shard.state_between(&flow);
         let before = match state {
             Some(state) => self.states.insert(flow, state),
@@ -207,24 +208,6 @@ fn add(comment: &mut String, remark: &str) {
     let gap = if comment.is_empty() { "" } else { "; " };
     // Writing to a string cannot fail.
     let _ = write!(comment, "{gap}{remark}");
-}
-
-/// Whose packet it is, if it is an unbroken one of TCP.
-fn flow_of(medium: Medium, way: Direction, octets: &[u8]) -> Option<Flow> {
-    let packet = match medium {
-        Medium::Ip => octets,
-        Medium::Ethernet { .. } => EthernetHeader::parse(octets).ok()?.1,
-    };
-    let (ip, segment) = IpHeader::parse(packet).ok()?;
-    if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
-        return None;
-    }
-    let (tcp, _) = TcpHeader::parse(segment).ok()?;
-    let (src, dst) = (Endpoint::new(ip.src, tcp.src_port), Endpoint::new(ip.dst, tcp.dst_port));
-    Some(match way {
-        Direction::In => Flow { local: dst, remote: src },
-        Direction::Out => Flow { local: src, remote: dst },
-    })
 }
 
 /// The least of [`Recorder::most_states`].

@@ -79,6 +79,7 @@ fn drive<J: Job>(
     });
     worker.run(&gone)?;
     capture::finish(worker.take_tap());
+    worker.end_trace();
     let (device, _, _) = worker.into_parts();
     let (outcome, state) = left.ok_or_else(nobody)?;
     Ok(Ended { device, state, outcome })

@@ -1,5 +1,7 @@
 //! Both hosts in this process.
 
+use std::iter;
+
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::steering::SteeringCounters;
@@ -59,8 +61,11 @@ where
     };
     let open = |plan: &CapturePlan| plan.open(&setup.typed, Medium::Ip, clock);
     let taps = capture::spread(setup.pcap.as_ref().map(open).transpose()?, pairs.len());
+    let trace = setup.trace.as_ref().map(|plan| plan.open(Medium::Ip, pairs.len())).transpose()?;
+    let traces = trace.into_iter().flatten().chain(iter::repeat_with(|| None));
+    let watched = pairs.into_iter().zip(taps).zip(traces);
     let mut pairs: Vec<_> =
-        pairs.into_iter().zip(taps).map(|(pair, tap)| pair.with_tap(tap)).collect();
+        watched.map(|((pair, tap), trace)| pair.with_tap(tap).with_trace(trace)).collect();
     match clock {
         None => MemPair::run_in_turn(&mut pairs, stop, |now| watcher.look(job, now)),
         Some(clock) => {
@@ -82,6 +87,7 @@ fn conclude<J: Job, B: Port>(
     let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
     for mut pair in pairs {
         capture::finish(pair.take_tap());
+        pair.end_trace();
         let now = pair.now();
         links.iter_mut().zip(pair.links()).for_each(|(sum, link)| *sum += link);
         pair.steering().into_iter().for_each(|side| steering += side);
@@ -111,7 +117,7 @@ fn shard(
     (host, queue): (u8, u16),
 ) -> Result<Shard, Failure> {
     let more = setup.more.iter().filter(|more| host == CLIENT && **more != address(CLIENT));
-    let addresses = std::iter::once(address(host)).chain(more.copied());
+    let addresses = iter::once(address(host)).chain(more.copied());
     let addresses = addresses.map(|addr| InterfaceAddress { addr, prefix_len: 24 });
     let steering = match setup.shards {
         1 => Steering::None,

@@ -139,6 +139,7 @@ impl ServePlan {
             shorthands: &arguments.shorthands(),
             shards: &arguments.shards,
             capture: &arguments.capture,
+            trace: None,
         };
         let setup = setup.setup(None, check_wire)?;
         let content = content(arguments)?;

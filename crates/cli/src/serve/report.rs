@@ -14,7 +14,6 @@ use super::access_log::LogLines;
 use super::plan::ServePlan;
 use super::totals::{StackTotals, Totals};
 use super::{Served, json};
-use crate::capture;
 use crate::drive::Ran;
 use crate::failure::Failure;
 use crate::options::Detail;
@@ -134,7 +133,7 @@ impl ServeReporter {
         };
         report.reporter.finish(&text)?;
         report.reporter.judge(&figures)?;
-        capture::judge(plan.setup.pcap.as_ref())
+        plan.setup.judge_outcomes()
     }
 }
 

@@ -75,4 +75,6 @@ mod told;
 #[cfg(test)]
 mod tour;
 #[cfg(test)]
+mod trace;
+#[cfg(test)]
 mod widths;

@@ -162,14 +162,27 @@ impl Shard {
     /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT
     /// record included; `None` if nothing. One probe of the flow table.
     pub fn state_between(&self, flow: &Flow) -> Option<SocketState> {
+        let record = self.record_between(flow)?;
+        self.entry(record).map(|entry| entry.state)
+    }
+
+    /// The variables of the connection between these two ends at this moment; `None` if there is none, or
+    /// its application let go of it and it is in TIME-WAIT. One probe of the flow table.
+    pub fn snapshot_between(&self, flow: &Flow) -> Option<Snapshot> {
+        let record = self.record_between(flow)?;
+        let is_connection = record.kind() == Kind::Connection;
+        let slot = self.records.connections.0.get(record.index()).filter(|_| is_connection)?;
+        Some(slot.connection.snapshot(self.now, &self.tunables))
+    }
+
+    fn record_between(&self, flow: &Flow) -> Option<Record> {
         let key = FlowKey {
             remote: flow.remote.addr,
             remote_port: flow.remote.port,
             local_port: flow.local.port,
             local_index: self.host.ip.addresses.index_of(&flow.local.addr)?,
         };
-        let record = self.records.find(self.records.hash(&key), &key)?;
-        self.entry(record).map(|entry| entry.state)
+        self.records.find(self.records.hash(&key), &key)
     }
 
     fn entry(&self, record: Record) -> Option<SocketEntry> {

@@ -165,6 +165,11 @@ impl Tally {
         self.limit_since = now;
     }
 
+    /// What keeps the sender from sending more, as of its last segment in or out.
+    pub const fn limit(&self) -> Limit {
+        self.limit
+    }
+
     /// How long this limit held, to a millisecond.
     pub fn limited(&self, limit: Limit) -> Duration {
         let place = (limit as usize).checked_sub(1);

@@ -71,6 +71,8 @@ pub(super) const CASES: &[Case] = &[
     f("serve -w kernel: -l AT", &["address in use"]).with(Peer::Mute).into(Stdout::Full),
     f("load -n 20 -o /dev/full", &["--output /dev/full", "No space left"]),
     f("load -n 20 --pcap /dev/full", &["--pcap", "disk full"]),
+    f("load -n 20 --trace /dev/full", &["--trace", "disk full"]),
+    f("bulk send -n 1M --trace /nowhere/x", &["--trace /nowhere/x", "can be written"]),
     f("bulk send -n 1M -o /dev/full --json", &["--output /dev/full", "No space left"]),
     // Nobody reads, or nobody hears.
     Case::works("load -n 20").into(Stdout::Closed),

@@ -195,6 +195,7 @@ pub(super) const CASES: &[Case] = &[
     u("sim run --seeds 0..18446744073709551615", &["at most"]),
     u("sim run --seed -1", &["whole number from 0"]),
     u("sim run --seed 1 --seeds 0..2", &["cannot be used with"]),
+    u("bulk send 127.0.0.1 -w kernel: --trace x", &["--trace", "ss -ti"]),
     u("sim grid 2G", &["nothing here is \"2G\"", "10M, 1ms, reno, cubic, 10ms"]),
     u("sim grid 1G/600ms/reno", &["none is all of that", "with 1G there are 1ms"]),
     u("sim grid -j 0", &["1 to 1,024"]),

@@ -1,0 +1,350 @@
+//! What becomes of each connection of a shard, burst by burst, as lines of JSON: which state recovery is
+//! in, what congestion control allows, what is in flight, and what the sender waits for.
+//!
+//! ```text
+//! {"t":0.070112000,"conn":1,"local":"10.9.0.1:49152","remote":"10.9.0.2:80","events":["acked"],…}
+//! ```
+//!
+//! A connection gets a line when one of its segments arrived or left and something about it changed;
+//! what changed in between, as by a timer, is told by the segment that the timer sent. Nothing is asked
+//! of a shard of whose connections no segment passed, so that a stack without a tracer pays nothing.
+//!
+//! Kept in memory are some 100 octets of each connection that is there, and the lines of one burst.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::time::Duration;
+
+use whimbrel_base::Instant;
+use whimbrel_stack::shard::SocketState;
+use whimbrel_stack::{Medium, RxFrame, Shard};
+use whimbrel_tcp::TxSegment;
+use whimbrel_tcp::conn::{Limit, Snapshot};
+use whimbrel_tcp::recovery::CaState;
+use whimbrel_wire::{Flow, SeqNum};
+
+use crate::packet_flow::{Way, flow_of, flow_of_segment};
+
+/// Notes what becomes of connections. What was noted waits until it is [taken](Tracer::take).
+#[derive(Debug)]
+pub struct Tracer {
+    medium: Medium,
+    /// Connections whose last line was not "closed".
+    known: BTreeMap<Flow, Known>,
+    /// How many of them there may be before those that are gone are looked for.
+    most_known: usize,
+    /// The number of the next connection, and how far the one after it is away.
+    next_number: u64,
+    step: u64,
+    /// Connections that the present burst touched.
+    touched: Vec<Flow>,
+    lines: Lines,
+}
+
+/// What a line said of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Known {
+    number: u64,
+    state: Option<SocketState>,
+    una: SeqNum,
+    sent: u32,
+    sent_again: u32,
+    received: u64,
+    ca_state: CaState,
+    backoff: u8,
+    is_stalled: bool,
+}
+
+/// What may have happened to a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TraceEvent {
+    Opened,
+    Sent,
+    SentAgain,
+    Acked,
+    Received,
+    Disorder,
+    Recovery,
+    TimeOut,
+    Recovered,
+    Stalled,
+    Resumed,
+    State,
+    Closed,
+    End,
+}
+
+/// What a line is about.
+struct Subject<'s> {
+    at: Instant,
+    flow: &'s Flow,
+    number: u64,
+    state: Option<SocketState>,
+}
+
+/// Lines under way.
+#[derive(Default, Debug)]
+struct Lines(Vec<u8>);
+
+impl Tracer {
+    /// A tracer of the shard of this number, of so many (>= 1): connections are numbered from 1 on, each
+    /// number once.
+    pub fn new(medium: Medium, shard: u64, shards: u64) -> Self {
+        Self {
+            medium,
+            known: BTreeMap::new(),
+            most_known: FIRST_KNOWN,
+            next_number: shard + 1,
+            step: shards.max(1),
+            touched: Vec::new(),
+            lines: Lines::default(),
+        }
+    }
+
+    /// What was noted since the last time, whole lines, to be written and emptied.
+    pub fn take(&mut self) -> &mut Vec<u8> {
+        &mut self.lines.0
+    }
+
+    /// Frames arrived, and the shard has dealt with them.
+    pub fn rx(&mut self, now: Instant, shard: &Shard, burst: &[RxFrame<'_>]) {
+        for frame in burst {
+            self.touch(flow_of(self.medium, Way::In, frame.octets));
+        }
+        self.note_touched(now, shard);
+    }
+
+    /// Segments left the shard.
+    pub fn tx(&mut self, now: Instant, shard: &Shard, segments: &[TxSegment]) {
+        for segment in segments {
+            self.touch(flow_of_segment(self.medium, segment));
+        }
+        self.note_touched(now, shard);
+    }
+
+    /// The run is over: a last line of each connection that is still there.
+    pub fn end(&mut self, now: Instant, shard: &Shard) {
+        for (flow, known) in core::mem::take(&mut self.known) {
+            let subject =
+                Subject { at: now, flow: &flow, number: known.number, state: known.state };
+            self.lines.line(&subject, &[TraceEvent::End], shard.snapshot_between(&flow).as_ref());
+        }
+    }
+
+    fn touch(&mut self, flow: Option<Flow>) {
+        // Segments of one connection come together.
+        if let Some(flow) = flow.filter(|flow| self.touched.last() != Some(flow)) {
+            self.touched.push(flow);
+        }
+    }
+
+    fn note_touched(&mut self, now: Instant, shard: &Shard) {
+        let mut touched = core::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for flow in touched.drain(..) {
+            self.note(now, shard, &flow);
+        }
+        self.touched = touched;
+        if self.known.len() > self.most_known {
+            self.forget(now, shard);
+        }
+    }
+
+    fn note(&mut self, now: Instant, shard: &Shard, flow: &Flow) {
+        let state = shard.state_between(flow);
+        let subject = |number| Subject { at: now, flow, number, state };
+        let Some(snapshot) = shard.snapshot_between(flow) else {
+            if let Some(known) = self.known.remove(flow) {
+                self.lines.line(&subject(known.number), &[TraceEvent::Closed], None);
+            }
+            return;
+        };
+        let before = self.known.get(flow).copied();
+        // A connection that does not stand yet has nothing to tell.
+        if before.is_none() && !is_open(state) {
+            return;
+        }
+        let number = before.map_or(self.next_number, |before| before.number);
+        let after = Known::of(number, state, &snapshot);
+        let events = Known::changes(before.as_ref(), &after);
+        if before.is_none() {
+            self.next_number += self.step;
+        }
+        self.known.insert(*flow, after);
+        if !events.is_empty() {
+            self.lines.line(&subject(number), &events, Some(&snapshot));
+        }
+    }
+
+    /// Those that went without a segment, as by a time-out.
+    fn forget(&mut self, now: Instant, shard: &Shard) {
+        let gone = self.known.extract_if(.., |flow, _| shard.snapshot_between(flow).is_none());
+        for (flow, known) in gone {
+            let subject = Subject { at: now, flow: &flow, number: known.number, state: None };
+            self.lines.line(&subject, &[TraceEvent::Closed], None);
+        }
+        self.most_known = FIRST_KNOWN.max(2 * self.known.len());
+    }
+}
+
+impl Known {
+    fn of(number: u64, state: Option<SocketState>, snapshot: &Snapshot) -> Self {
+        Self {
+            number,
+            state,
+            una: snapshot.snd.una,
+            sent: snapshot.tally.data_segs_out,
+            sent_again: snapshot.tally.total_retrans,
+            received: snapshot.tally.bytes_received,
+            ca_state: snapshot.ca_state,
+            backoff: snapshot.backoff,
+            is_stalled: snapshot.persist,
+        }
+    }
+
+    /// What happened between the two.
+    fn changes(before: Option<&Self>, after: &Self) -> Vec<TraceEvent> {
+        let Some(before) = before else { return [TraceEvent::Opened].into() };
+        let is_repaired = after.ca_state == CaState::Open && before.ca_state != CaState::Open;
+        let enters = |state| after.ca_state == state && before.ca_state != state;
+        let events = [
+            (after.sent != before.sent, TraceEvent::Sent),
+            (after.sent_again != before.sent_again, TraceEvent::SentAgain),
+            (after.una != before.una, TraceEvent::Acked),
+            (after.received != before.received, TraceEvent::Received),
+            (enters(CaState::Disorder), TraceEvent::Disorder),
+            (enters(CaState::Recovery), TraceEvent::Recovery),
+            (after.backoff > before.backoff, TraceEvent::TimeOut),
+            (is_repaired, TraceEvent::Recovered),
+            (after.is_stalled && !before.is_stalled, TraceEvent::Stalled),
+            (before.is_stalled && !after.is_stalled, TraceEvent::Resumed),
+            (after.state != before.state, TraceEvent::State),
+        ];
+        events.into_iter().filter(|(happened, _)| *happened).map(|(_, event)| event).collect()
+    }
+}
+
+impl TraceEvent {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Opened => "opened",
+            Self::Sent => "sent",
+            Self::SentAgain => "sent_again",
+            Self::Acked => "acked",
+            Self::Received => "received",
+            Self::Disorder => "disorder",
+            Self::Recovery => "recovery",
+            Self::TimeOut => "timeout",
+            Self::Recovered => "recovered",
+            Self::Stalled => "stalled",
+            Self::Resumed => "resumed",
+            Self::State => "state",
+            Self::Closed => "closed",
+            Self::End => "end",
+        }
+    }
+}
+
+/// As in `["acked","sent"]`.
+struct Events<'e>(&'e [TraceEvent]);
+
+impl fmt::Display for Events<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut mark = '[';
+        for event in self.0 {
+            write!(f, "{mark}\"{}\"", event.name())?;
+            mark = ',';
+        }
+        f.write_char(']')
+    }
+}
+
+impl Lines {
+    /// One line: of what, what happened, and how that left its variables.
+    fn line(&mut self, subject: &Subject<'_>, events: &[TraceEvent], snapshot: Option<&Snapshot>) {
+        let Subject { at, flow: Flow { local, remote }, number, state } = subject;
+        let (t, events) = (Seconds(at.since(Instant::ZERO)), Events(events));
+        // Writing to memory cannot fail.
+        let _ = write!(
+            self,
+            r#"{{"t":{t},"conn":{number},"local":"{local}","remote":"{remote}","events":{events},"#
+        );
+        let _ = match state {
+            Some(state) => write!(self, r#""state":"{state}""#),
+            None => write!(self, r#""state":"CLOSED""#),
+        };
+        let _ = snapshot.map_or(Ok(()), |snapshot| self.variables(snapshot));
+        let _ = self.write_str("}\n");
+    }
+
+    /// The variables of a connection.
+    fn variables(&mut self, snapshot: &Snapshot) -> fmt::Result {
+        let Snapshot { snd, tally, cwnd, ssthresh, lost, unsent, send_size, mss, .. } = snapshot;
+        let (in_flight, wnd) = (snd.in_flight(), snd.wnd.get());
+        write!(self, r#","ca_state":"{}","cwnd":{cwnd}"#, ca_state(snapshot.ca_state))?;
+        match *ssthresh {
+            u32::MAX => self.write_str(r#","ssthresh":null"#)?,
+            ssthresh => write!(self, r#","ssthresh":{ssthresh}"#)?,
+        }
+        let pipe = snapshot.pipe;
+        write!(self, r#","pipe":{pipe},"in_flight":{in_flight},"lost":{lost}"#)?;
+        match snapshot.srtt {
+            None => self.write_str(r#","srtt":null,"rttvar":null"#)?,
+            Some(srtt) => {
+                let [srtt, rttvar] = [srtt, snapshot.rttvar].map(Seconds);
+                write!(self, r#","srtt":{srtt},"rttvar":{rttvar}"#)?;
+            }
+        }
+        let (rto, limit) = (Seconds(snapshot.rto), limit(tally.limit()));
+        write!(self, r#","rto":{rto},"snd_wnd":{wnd},"limit":"{limit}","mss":{mss}"#)?;
+        write!(self, r#","unsent":{unsent},"sndbuf":{send_size}"#)?;
+        let (acked, again, received) =
+            (tally.bytes_acked, tally.bytes_retrans, tally.bytes_received);
+        write!(self, r#","delivered":{acked},"sent_again":{again},"received":{received}"#)
+    }
+}
+
+impl Write for Lines {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// A time in seconds, to the nanosecond.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0.as_secs(), self.0.subsec_nanos())
+    }
+}
+
+/// Whether both sides know of the connection.
+fn is_open(state: Option<SocketState>) -> bool {
+    !matches!(state, None | Some(SocketState::SynSent | SocketState::SynReceived))
+}
+
+const fn ca_state(state: CaState) -> &'static str {
+    match state {
+        CaState::Open => "open",
+        CaState::Disorder => "disorder",
+        CaState::Recovery => "recovery",
+        CaState::Loss => "loss",
+    }
+}
+
+/// As `bulk` calls it.
+const fn limit(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Application => "app",
+        Limit::Network => "cwnd",
+        Limit::Window => "rwnd",
+        Limit::Buffer => "sndbuf",
+    }
+}
+
+/// The least of [`Tracer::most_known`].
+const FIRST_KNOWN: usize = 65_536;
