@@ -82,18 +82,19 @@ serve() {
     return 1
 }
 
-# send NAME kernel|whimbrel ALGORITHM OPTIONS...: a transfer to it; the document of `bulk --json`.
+# send NAME kernel|whimbrel ALGORITHM OPTIONS...: a transfer to it; the document of `bulk --json`. An empty
+# ALGORITHM is whatever the stack begins with.
 send() {
     local name=$1 stack=$2 algorithm=$3
     shift 3
     case $stack in
         kernel)
             inside "$(client "$name")" "$program" bulk send 10.1.0.2:9 --peer plain -w kernel: \
-                -C "$algorithm" --json --no-tui "$@"
+                ${algorithm:+-C "$algorithm"} --json --no-tui "$@"
             ;;
         whimbrel)
             inside "$(client "$name")" "$program" bulk send 10.3.0.2:9 --peer plain \
-                -w tun:whim0,addr=10.2.0.2/24,host=10.2.0.1,offload=off -C "$algorithm" \
+                -w tun:whim0,addr=10.2.0.2/24,host=10.2.0.1,offload=off ${algorithm:+-C "$algorithm"} \
                 --json --no-tui "$@"
             ;;
     esac
