@@ -9,7 +9,9 @@ use whimbrel_wire::Endpoint;
 pub struct LoggedExchange {
     /// Who asked, if the transport knows.
     pub peer: Option<Endpoint>,
-    /// The request line as it came, without its end; empty if none came whole.
+    /// The request line as it came, without its end; empty if none came whole. Of this and of the fields
+    /// below there are 1,024 bytes at most, `...` in place of the middle of what was longer: they are kept
+    /// until a peer has taken the response, of which HTTP/2 has a hundred at a time.
     pub request: Vec<u8>,
     /// The value of the `Referer` field, as it came.
     pub referer: Option<Vec<u8>>,
@@ -32,8 +34,8 @@ impl LoggedExchange {
     pub fn of(head: &[u8]) -> Self {
         let mut lines = head.split(|octet| *octet == b'\n').map(<[u8]>::trim_ascii);
         // An empty line may precede the request line.
-        let request = lines.find(|line| !line.is_empty()).unwrap_or_default().to_vec();
-        let mut exchange = Self { request, ..Self::default() };
+        let request = lines.find(|line| !line.is_empty()).unwrap_or_default();
+        let mut exchange = Self { request: shortened(request), ..Self::default() };
         for line in lines {
             let mut parts = line.splitn(2, |octet| *octet == b':');
             let (Some(name), Some(value)) = (parts.next(), parts.next()) else { continue };
@@ -42,11 +44,26 @@ impl LoggedExchange {
                 name if name.eq_ignore_ascii_case(b"user-agent") => &mut exchange.agent,
                 _ => continue,
             };
-            place.get_or_insert_with(|| value.trim_ascii().to_vec());
+            place.get_or_insert_with(|| shortened(value.trim_ascii()));
         }
         exchange
     }
 }
+
+/// The beginning and the end of what is too long: at the end of a request line stands its version.
+fn shortened(octets: &[u8]) -> Vec<u8> {
+    let (front, back) = (MOST - ELLIPSIS.len() - VERSION, octets.len().saturating_sub(VERSION));
+    match (octets.get(..front), octets.get(back..)) {
+        (Some(front), Some(back)) if octets.len() > MOST => [front, ELLIPSIS, back].concat(),
+        _ => octets.to_vec(),
+    }
+}
+
+/// The most bytes that are kept of a line.
+const MOST: usize = 1_024;
+const ELLIPSIS: &[u8] = b"...";
+/// ` HTTP/1.1`, bytes.
+const VERSION: usize = 9;
 
 #[cfg(test)]
 mod tests;

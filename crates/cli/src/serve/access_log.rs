@@ -196,7 +196,11 @@ fn quote(octets: Option<&[u8]>, line: &mut String) {
         match octet {
             b'"' | b'\\' => line.extend(['\\', char::from(*octet)]),
             b' '..=b'~' => line.push(char::from(*octet)),
-            _ => _ = write!(line, "\\x{octet:02x}"),
+            // By hand: written as a format, 3 kB of such octets stall the server for 100 us.
+            _ => {
+                let digit = |nibble| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+                line.extend(['\\', 'x', digit(octet >> 4), digit(octet & 15)]);
+            }
         }
     }
     line.push('"');

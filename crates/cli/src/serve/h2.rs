@@ -155,18 +155,14 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             return;
         };
         let id = *id;
-        let is_settled = match net.recv(id) {
-            Reading::Data(more) => {
-                octets.extend_from_slice(&more);
-                // RFC 9113 3.4: the client begins with these 24 octets; no request of HTTP/1.1 does.
-                octets.len() >= PREFACE.len() || !PREFACE.starts_with(octets)
+        // RFC 9113 3.4: the client begins with these 24 octets; no request of HTTP/1.1 does.
+        while octets.len() < PREFACE.len() && PREFACE.starts_with(octets) {
+            match net.recv(id) {
+                Reading::Data(more) => octets.extend_from_slice(&more),
+                // Which of these it is whoever speaks HTTP/1.1 finds again.
+                Reading::End | Reading::Failed(_) => break,
+                Reading::Pending => return,
             }
-            // Whether that is an end or a failure whoever speaks HTTP/1.1 finds again.
-            Reading::End | Reading::Failed(_) => true,
-            Reading::Pending => return,
-        };
-        if !is_settled {
-            return self.ready.ring(place);
         }
         let octets = std::mem::take(octets).freeze();
         if !octets.starts_with(PREFACE) {
@@ -191,7 +187,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     ) -> Speaker<S, T::Id> {
         let (near, far) = pipe::pair();
         near.give(octets);
-        let tasks = Tasks::default();
+        let waker = Waker::from(Arc::new(ReadyWaker::new(place, &self.ready)));
+        let tasks = Tasks::new(waker.clone());
         let connection = http2::Builder::new(tasks.clone())
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(u32::try_from(self.limits.head).unwrap_or(u32::MAX))
@@ -201,7 +198,6 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             .max_local_error_reset_streams(Some(RESETS))
             .max_pending_accept_reset_streams(Some(RESETS))
             .serve_connection(far, Answerer { shared: Rc::clone(&self.shared), peer });
-        let waker = Waker::from(Arc::new(ReadyWaker::new(place, &self.ready)));
         let connection = Box::pin(connection);
         Speaker { id, connection, tasks, near, pending: Bytes::new(), waker, over: false }
     }
@@ -230,7 +226,9 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                 Step::Over(parting) => return self.release(net, place, parting),
             }
         }
-        self.ready.ring(place);
+        if let Some(Some(H2Connection::Known(slot))) = self.slots.get(place as usize) {
+            slot.waker.wake_by_ref();
+        }
     }
 
     fn release(&mut self, net: &mut T, place: u32, parting: Parting) {
@@ -352,7 +350,7 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
         }
         let mut cx = Context::from_waker(&self.waker);
         let ended = self.connection.as_mut().poll(&mut cx);
-        self.tasks.poll(&mut cx);
+        self.tasks.poll();
         self.over = match ended {
             Poll::Pending => false,
             Poll::Ready(Ok(())) => true,
@@ -411,4 +409,4 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 #[cfg(test)]
 #[path = "h2/tests.rs"]
-mod tests;
+pub(crate) mod tests;

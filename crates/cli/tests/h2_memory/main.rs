@@ -8,100 +8,19 @@ mod allocator;
 #[path = "../../src/serve/h2.rs"]
 mod h2;
 
-use std::collections::VecDeque;
-
-use bytes::Bytes;
-use whimbrel_apps::http::{FixedBody, Limits};
+use whimbrel_apps::Model;
+use whimbrel_apps::http::{ExchangeLog, FixedBody, Limits, LoggedExchange};
 use whimbrel_apps::pace::Pace;
-use whimbrel_apps::transport::{ConnectOptions, OpenError, SenderStats, StackUsage};
-use whimbrel_apps::{ConnError, Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
-use whimbrel_wire::Endpoint;
 
 use allocator::held;
-use h2::H2Server;
+use h2::tests::peer::Peer;
+use h2::{ExchangeLogs, H2Server};
 
 /// What the server may hold for one connection, beside its send buffer of the stack.
 const BOUND: isize = 300 << 10;
-
-/// A connection whose peer is the test, and which takes so much of what is sent and no more.
-struct Peer {
-    accepted: bool,
-    said: VecDeque<Bytes>,
-    takes: usize,
-    closed: bool,
-    /// Something was said that the server was not told of yet.
-    news: bool,
-}
-
-impl Transport for Peer {
-    type Id = u32;
-    type Listener = ();
-
-    fn place(id: u32) -> u32 {
-        id
-    }
-
-    fn connect(
-        &mut self,
-        _: Endpoint,
-        _: &ConnectOptions,
-        _: &mut Bytes,
-    ) -> Result<u32, OpenError> {
-        Err(ConnError::Unreachable.into())
-    }
-
-    fn accept(&mut self, (): ()) -> Option<u32> {
-        (!std::mem::replace(&mut self.accepted, true)).then_some(0)
-    }
-
-    fn send(&mut self, _: u32, data: &mut Bytes) -> Result<usize, ConnError> {
-        let taken = data.split_to(data.len().min(self.takes)).len();
-        self.takes -= taken;
-        Ok(taken)
-    }
-
-    fn recv(&mut self, _: u32) -> Reading {
-        self.said.pop_front().map_or(Reading::Pending, Reading::Data)
-    }
-
-    fn shutdown(&mut self, _: u32) {}
-
-    fn close(&mut self, _: u32) {
-        self.closed = true;
-    }
-
-    fn abort(&mut self, _: u32) {
-        self.closed = true;
-    }
-
-    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
-        if !self.accepted {
-            return Some(TransportEvent::Accepted(()));
-        }
-        (std::mem::take(&mut self.news) && !self.closed).then_some(TransportEvent::Readable(0))
-    }
-
-    fn sender_stats(&self, _: u32) -> Option<SenderStats> {
-        None
-    }
-
-    fn retransmits(&self) -> Option<u64> {
-        None
-    }
-
-    fn stack_usage(&self) -> Option<StackUsage> {
-        None
-    }
-
-    fn local(&self, _: u32) -> Option<Endpoint> {
-        None
-    }
-
-    fn remote(&self, _: u32) -> Option<Endpoint> {
-        None
-    }
-}
+/// The same where requests are logged: a hundred of them, of three lines of 1 KiB each.
+const LOGGED_BOUND: isize = 600 << 10;
 
 /// What a client says, piece by piece.
 struct Attack {
@@ -114,9 +33,13 @@ struct Attack {
 impl Attack {
     /// By a client that takes so many bytes of what it is sent, and says this in its settings.
     fn begin(takes: usize, settings: &[u8], pace: Pace) -> Self {
-        let peer =
-            Peer { accepted: false, said: VecDeque::new(), takes, closed: false, news: false };
-        let server = H2Server::new(FixedBody::new(1 << 30), Limits::default(), pace, None);
+        Self::begin_logged(takes, settings, pace, None)
+    }
+
+    /// The same to a server whose requests are logged.
+    fn begin_logged(takes: usize, settings: &[u8], pace: Pace, logs: ExchangeLogs) -> Self {
+        let peer = Peer::deaf(takes);
+        let server = H2Server::new(FixedBody::new(1 << 30), Limits::default(), pace, logs);
         let mut attack = Self { server, peer, base: held(), most: 0 };
         attack.say(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &frame(4, 0, 0, settings)[..]].concat());
         attack
@@ -126,9 +49,8 @@ impl Attack {
     fn say(&mut self, octets: &[u8]) -> bool {
         // What the test holds is no part of it.
         let before = held();
-        self.peer.said.push_back(Bytes::copy_from_slice(octets));
+        self.peer.say(octets);
         self.base += held() - before;
-        self.peer.news = true;
         for _ in 0..64 {
             if self.peer.said.is_empty() || self.peer.closed {
                 break;
@@ -143,11 +65,14 @@ impl Attack {
         !self.peer.closed && self.peer.said.is_empty()
     }
 
-    /// The most that was held, within the bound.
-    fn end(self, of: &str) -> isize {
+    /// It held no more than it may.
+    fn end(self, of: &str) {
+        self.end_within(BOUND, of);
+    }
+
+    fn end_within(self, bound: isize, of: &str) {
         println!("{of}: {} bytes", self.most);
-        assert!(self.most <= BOUND, "{of}: {} bytes", self.most);
-        self.most
+        assert!(self.most <= bound, "{of}: {} bytes", self.most);
     }
 }
 
@@ -214,6 +139,27 @@ fn heads_that_do_not_end_and_heads_that_are_long_end_the_connection() {
         attack.say(&frame(1, END_STREAM | END_HEADERS, stream, &head));
     }
     attack.end("two hundred long heads");
+}
+
+/// A log that is written to nowhere.
+struct Nowhere;
+
+impl ExchangeLog for Nowhere {
+    fn note(&mut self, _: &LoggedExchange) {}
+}
+
+#[test]
+fn what_a_log_keeps_of_requests_whose_answers_wait_is_bounded() {
+    let logs = || Box::new(Nowhere);
+    let mut attack =
+        Attack::begin_logged(usize::MAX, &window(0), Pace::default(), Some([logs(), logs()]));
+    // referer and user-agent, without indexing: 7,000 times a each.
+    let field = |low: u8| [&[0x0f, low, 0x7f, 0xd9, 0x35][..], &[b'a'; 7_000]].concat();
+    let head = [&GET[..], &field(51 - 15), &field(58 - 15)].concat();
+    for stream in streams() {
+        attack.say(&frame(1, END_STREAM | END_HEADERS, stream, &head));
+    }
+    attack.end_within(LOGGED_BOUND, "two hundred logged requests");
 }
 
 #[test]

@@ -16,3 +16,17 @@ fn what_is_no_request_has_an_exchange_all_the_same() {
     assert_eq!(LoggedExchange::of(b"\x16\x03\x01").request, b"\x16\x03\x01");
     assert_eq!(LoggedExchange::of(b""), LoggedExchange::default());
 }
+
+#[test]
+fn of_what_is_long_the_beginning_and_the_end_are_kept() {
+    let long = "a".repeat(15_000);
+    let head = format!("GET /{long} HTTP/1.1\r\nUser-Agent: {long}\r\nReferer: {long}\r\n\r\n");
+    let LoggedExchange { request, referer, agent, .. } = LoggedExchange::of(head.as_bytes());
+    assert!(request.starts_with(b"GET /aaa") && request.ends_with(b"a... HTTP/1.1"));
+    for kept in [Some(request), referer, agent] {
+        let kept = kept.expect("it was sent");
+        assert_eq!((kept.len(), kept.capacity()), (1_024, 1_024));
+    }
+    let fits = format!("GET /{} HTTP/1.1", "a".repeat(1_024 - 14));
+    assert_eq!(LoggedExchange::of(fits.as_bytes()).request, fits.as_bytes());
+}

@@ -19,7 +19,7 @@ pub(super) struct ReadyWaker {
 
 struct Ready {
     place: u32,
-    is_queued: Option<Arc<AtomicBool>>,
+    is_queued: Arc<AtomicBool>,
 }
 
 impl ReadyWaker {
@@ -32,24 +32,17 @@ impl ReadyWaker {
 impl Wake for ReadyWaker {
     fn wake(self: Arc<Self>) {
         if !self.is_queued.swap(true, Ordering::Relaxed) {
-            let is_queued = Some(Arc::clone(&self.is_queued));
+            let is_queued = Arc::clone(&self.is_queued);
             self.ready.lock().push_back(Ready { place: self.place, is_queued });
         }
     }
 }
 
 impl ReadyQueue {
-    /// The connection at this place has more to do.
-    pub(super) fn ring(&self, place: u32) {
-        self.lock().push_back(Ready { place, is_queued: None });
-    }
-
     /// The place of the next bell that rings, which it does no longer. Whose it was may be gone.
     pub(super) fn next(&self) -> Option<u32> {
         let Ready { place, is_queued } = self.lock().pop_front()?;
-        if let Some(is_queued) = is_queued {
-            is_queued.store(false, Ordering::Relaxed);
-        }
+        is_queued.store(false, Ordering::Relaxed);
         Some(place)
     }
 

@@ -4,42 +4,82 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Context;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
 
 use hyper::rt::Executor;
 
-/// Those of one connection. They are polled together: there are few, and most have little to do.
-#[derive(Clone, Default)]
-pub(super) struct Tasks(Rc<RefCell<Vec<Task>>>);
+/// Those of one connection. Only those are polled that were woken: whoever has a hundred streams open
+/// would otherwise have each of them looked at for every frame.
+#[derive(Clone)]
+pub(super) struct Tasks {
+    waiting: Rc<RefCell<Vec<Task>>>,
+    /// Wakes the connection.
+    connection: Waker,
+}
 
-type Task = Pin<Box<dyn Future<Output = ()>>>;
+struct Task {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    woken: Arc<TaskWaker>,
+    waker: Waker,
+}
+
+struct TaskWaker {
+    is_woken: AtomicBool,
+    connection: Waker,
+}
 
 impl Tasks {
-    /// Whether all are over.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+    /// None yet, of the connection that this wakes.
+    pub(super) fn new(connection: Waker) -> Self {
+        Self { waiting: Rc::default(), connection }
     }
 
-    /// Moves each on, and those that they begin.
-    pub(super) fn poll(&self, cx: &mut Context<'_>) {
-        let mut waiting = Vec::new();
+    /// Whether all are over.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+
+    /// Moves on those that were woken, and those that they begin.
+    pub(super) fn poll(&self) {
+        let mut tasks = self.waiting.take();
         loop {
-            let fresh = self.0.take();
-            if fresh.is_empty() {
+            tasks.retain_mut(|task| !task.is_over());
+            let mut begun = self.waiting.take();
+            if begun.is_empty() {
                 break;
             }
-            for mut task in fresh {
-                if task.as_mut().poll(cx).is_pending() {
-                    waiting.push(task);
-                }
-            }
+            tasks.append(&mut begun);
         }
-        *self.0.borrow_mut() = waiting;
+        *self.waiting.borrow_mut() = tasks;
+    }
+}
+
+impl Task {
+    /// Whether it is over, once it was moved on.
+    fn is_over(&mut self) -> bool {
+        self.woken.is_woken.swap(false, Ordering::Relaxed)
+            && self.future.as_mut().poll(&mut Context::from_waker(&self.waker)).is_ready()
+    }
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::Relaxed);
+        self.connection.wake_by_ref();
     }
 }
 
 impl<F: Future<Output = ()> + 'static> Executor<F> for Tasks {
     fn execute(&self, future: F) {
-        self.0.borrow_mut().push(Box::pin(future));
+        let is_woken = AtomicBool::new(true);
+        let woken = Arc::new(TaskWaker { is_woken, connection: self.connection.clone() });
+        let waker = Waker::from(Arc::clone(&woken));
+        self.waiting.borrow_mut().push(Task { future: Box::pin(future), woken, waker });
     }
 }
+
+#[cfg(test)]
+#[path = "tasks/tests.rs"]
+mod tests;
