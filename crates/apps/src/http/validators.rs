@@ -133,6 +133,12 @@ pub fn judge(request: &Request<'_>, now: Option<&Validators>) -> Judgment {
     Judgment::Holds
 }
 
+/// Whether a request has conditions, so that another answer may be due once what is there changed.
+pub fn is_conditional(request: &Request<'_>) -> bool {
+    let names = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
+    names.iter().any(|name| request.fields.first(name).is_some())
+}
+
 /// What part of a representation of `length` octets is asked for, where `If-Range` may want the whole if
 /// it is not the one whose other parts the client has.
 pub fn range(request: &Request<'_>, length: u64, now: &Validators) -> RangeOutcome {

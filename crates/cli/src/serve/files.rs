@@ -10,7 +10,7 @@
 //! many peers read slowly ([`file_cache`]); uploads, which must not be closed, are too.
 
 use std::borrow::Cow;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, DirEntry, File, FileType, Metadata};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -33,6 +33,7 @@ mod listing;
 mod upload;
 
 use file_cache::{FileCache, Identity, Reader};
+use listing::Listings;
 use upload::FileUpload;
 
 /// Files below a directory.
@@ -41,6 +42,7 @@ pub(crate) struct FileRoot {
     root: PathBuf,
     uploads: Uploads,
     file_cache: FileCache,
+    listings: Listings,
     /// One for each upload that goes on, and this one.
     uploading: Arc<()>,
     /// How many may.
@@ -55,10 +57,11 @@ impl FileRoot {
         // Fails if it is no directory, or may not be read.
         fs::read_dir(&root)?;
         let (file_cache, uploading) = (FileCache::new(files), Arc::default());
-        Ok(Self { root, uploads, file_cache, uploading, most_uploads: files })
+        let listings = Listings::default();
+        Ok(Self { root, uploads, file_cache, listings, uploading, most_uploads: files })
     }
 
-    fn get(&self, path: &PathNames, request: &Request<'_>) -> Response {
+    fn get(&mut self, path: &PathNames, request: &Request<'_>) -> Response {
         let Some(found) = self.resolve(path) else { return Response::not_found(request) };
         if found.is_dir() {
             return self.directory(&found, path, request);
@@ -80,17 +83,26 @@ impl FileRoot {
         (!hidden).then_some(found)
     }
 
-    /// Whether what a path names would be served: it can be resolved, and what is there be read.
-    fn is_served(&self, path: &PathNames) -> bool {
-        self.resolve(path).is_some_and(|found| match fs::metadata(&found) {
-            Ok(it) if it.is_dir() => fs::read_dir(&found).is_ok(),
+    /// As what a path would be served that leads to this entry of a directory which is: it can be
+    /// resolved, and what is there be read.
+    fn served(&self, path: &PathNames, entry: &DirEntry) -> Option<FileType> {
+        let kind = entry.file_type().ok()?;
+        let (found, kind) = if kind.is_symlink() {
+            let found = self.resolve(path)?;
+            let kind = fs::metadata(&found).ok()?.file_type();
+            (found, kind)
+        } else {
+            (entry.path(), kind)
+        };
+        let can_be_read = match kind {
+            _ if kind.is_dir() => fs::read_dir(&found).is_ok(),
             // A pipe would not be opened before somebody writes.
-            Ok(it) => it.is_file() && self.file_cache.open(&found).is_ok(),
-            Err(_) => false,
-        })
+            _ => kind.is_file() && self.file_cache.open(&found).is_ok(),
+        };
+        can_be_read.then_some(kind)
     }
 
-    fn directory(&self, found: &Path, path: &PathNames, request: &Request<'_>) -> Response {
+    fn directory(&mut self, found: &Path, path: &PathNames, request: &Request<'_>) -> Response {
         if !path.directory {
             // Relative links in the page would lead beside it.
             let location = format!("{}/", path.encode());
@@ -101,7 +113,13 @@ impl FileRoot {
         index.names.push(INDEX.into());
         match self.resolve(&index).filter(|index| index.is_file()) {
             Some(index) => self.file(&index, request),
-            None => listing::page(found, path, |path| self.is_served(path)),
+            None => {
+                let mut listings = std::mem::take(&mut self.listings);
+                let served = |path: &PathNames, entry: &DirEntry| self.served(path, entry);
+                let page = listings.page(found, path, now(), served);
+                self.listings = listings;
+                page
+            }
         }
         .unwrap_or_else(|error| failed(&error, request))
     }
@@ -126,9 +144,10 @@ impl FileRoot {
             let text = "PUT makes no directories, and the one of this path is not there\n";
             return Response::text(Status::CONFLICT, text).into();
         };
-        let there = fs::metadata(parent.join(&name)).ok().filter(Metadata::is_file);
-        let there = there.map(|there| validators_of(&there, now()));
-        if validators::judge(request, there.as_ref()) != Judgment::Holds {
+        let target = parent.join(&name);
+        let there = fs::metadata(&target).ok().filter(Metadata::is_file);
+        let version = there.as_ref().map(|there| validators_of(there, now()));
+        if validators::judge(request, version.as_ref()) != Judgment::Holds {
             return Response::precondition_failed().into();
         }
         if Arc::strong_count(&self.uploading) > self.most_uploads {
@@ -142,7 +161,9 @@ impl FileRoot {
         match FileUpload::begin(&parent, &name) {
             Ok(upload) => {
                 let _place = Arc::clone(&self.uploading);
-                Answer::Upload(Box::new(Placed { upload, _place }))
+                let is_conditional = validators::is_conditional(request);
+                let judged = is_conditional.then(|| (target, there.as_ref().map(Identity::of)));
+                Answer::Upload(Box::new(Placed { upload, judged, _place }))
             }
             Err(response) => response.into(),
         }
@@ -200,6 +221,8 @@ impl FileRoot {
 /// An upload, and its place among those that go on.
 struct Placed {
     upload: FileUpload,
+    /// Where the request has conditions: its target, and what was there when they held.
+    judged: Option<(PathBuf, Option<Identity>)>,
     _place: Arc<()>,
 }
 
@@ -209,6 +232,15 @@ impl Upload for Placed {
     }
 
     fn finish(self: Box<Self>) -> Response {
+        // RFC 9110 13.1.1: "An origin server that evaluates an If-Match condition MUST NOT perform the
+        // requested method if the condition evaluates to false." It is performed now, and another
+        // upload may have ended since the head of this one came.
+        if let Some((target, before)) = &self.judged
+            && fs::metadata(target).ok().filter(Metadata::is_file).as_ref().map(Identity::of)
+                != *before
+        {
+            return Response::precondition_failed();
+        }
         Box::new(self.upload).finish()
     }
 }

@@ -46,7 +46,7 @@ struct ReadFile {
     open: Option<(u64, File)>,
 }
 
-/// A reader's place on the shelf. It goes with it.
+/// A reader of one of the files, which counts as long as it lives.
 pub(super) struct Reader {
     file_cache: FileCache,
     identity: Identity,
@@ -54,7 +54,7 @@ pub(super) struct Reader {
 }
 
 impl FileCache {
-    /// A shelf for up to `most` open files, one at least.
+    /// Up to `most` open files, one at least.
     pub(super) fn new(most: usize) -> Self {
         let files =
             Files { most: most.max(1), read: BTreeMap::new(), uses: BTreeMap::new(), clock: 0 };

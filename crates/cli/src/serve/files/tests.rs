@@ -272,6 +272,30 @@ fn more_uploads_than_there_is_room_for_are_told_to_come_again() {
 }
 
 #[test]
+fn an_upload_whose_condition_holds_no_longer_when_it_ends_replaces_nothing() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Allowed);
+    let tag = field(&get(&mut site, "/a.txt"), "ETag").trim_start_matches("W/").to_owned();
+    wait_until_settled(&folder.root().join("a.txt"));
+    for (path, condition) in
+        [("/a.txt", format!("If-Match: {tag}")), ("/n", "If-None-Match: *".into())]
+    {
+        let head =
+            format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n{condition}\r\n\r\n");
+        let mut slow = Connection::new();
+        slow.on_octets(Bytes::from(format!("{head}lo")));
+        assert_eq!(slow.poll(&mut site, &Terms::default()), Step::NeedInput);
+        let fast = ask(&mut site, &format!("{head}fast"));
+        assert!(matches!(status(&fast), "200" | "201"), "{fast}");
+        slow.on_octets(Bytes::from_static(b"st"));
+        let Step::Send(answer) = slow.poll(&mut site, &Terms::default()) else { panic!() };
+        assert_eq!(status(&String::from_utf8_lossy(&answer)), "412", "{path}");
+        assert!(get(&mut site, path).ends_with("fast"));
+    }
+    assert!(folder.names().iter().all(|name| !name.ends_with(".part")), "{:?}", folder.names());
+}
+
+#[test]
 fn a_response_that_nobody_reads_keeps_no_file_open() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Refused);
