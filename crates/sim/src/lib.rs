@@ -12,6 +12,7 @@ pub mod oracle;
 pub mod pair;
 pub mod path;
 pub mod router;
+mod sacked;
 pub mod script;
 pub mod siege;
 pub mod watch;

@@ -32,6 +32,8 @@ use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol};
 
 pub use judge::Fault;
 
+use crate::sacked::Sacked;
+
 use self::flow::{Flow, Granted};
 use self::fuzzed_host::{FuzzedHost, PORTS, ours, peer_end};
 use self::judge::{Answers, Reflection, Widest, judge};
@@ -76,6 +78,9 @@ struct Siege {
     neighbourly: bool,
     widest: Widest,
     reflection: Reflection,
+    sacked: Sacked,
+    /// How many connections there were when that was begun.
+    opened: u64,
 }
 
 impl Siege {
@@ -105,6 +110,8 @@ impl Siege {
             neighbourly: true,
             widest,
             reflection: Reflection::default(),
+            sacked: Sacked::default(),
+            opened: 0,
         };
         siege.shard.tell_time(siege.now);
         for family in families {
@@ -341,6 +348,7 @@ impl Siege {
                 let frame = segment.to_vec();
                 let sent = self.judge_frame(&frame, segment)?;
                 answers.add(frame.len(), sent.as_ref());
+                sent.iter().try_for_each(|sent| self.judge_wanted(sent))?;
                 told.extend(self.hear(frame, sent));
             }
             batch.consume(batch.pending().len());
@@ -370,6 +378,16 @@ impl Siege {
             return Ok(None);
         }
         self.judge_sent(packet, segment)
+    }
+
+    /// A connection keeps what it named. The same ends may have another, which the same cookie opened.
+    fn judge_wanted(&mut self, sent: &judge::Sent) -> Result<(), Fault> {
+        let counters = self.shard.counters();
+        let opened = counters.active_opens + counters.passive_opens;
+        if core::mem::replace(&mut self.opened, opened) != opened {
+            self.sacked = Sacked::default();
+        }
+        self.sacked.on_segment([sent.from, sent.to], &sent.header).map_err(Fault)
     }
 
     /// The peer learns from a packet, and neighbours answer it.

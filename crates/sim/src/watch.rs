@@ -9,10 +9,13 @@ use std::fmt;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Endpoint, IpHeader, Protocol, SeqNum, WindowScale};
 
+use crate::sacked::Sacked;
+
 /// Everything seen of every flow.
 #[derive(Default, Debug)]
 pub struct Watch {
     flows: BTreeMap<[Endpoint; 2], Promises>,
+    sacked: Sacked,
 }
 
 /// What one end of a flow has said.
@@ -54,6 +57,8 @@ impl Watch {
             // A reset may answer for a connection that its sender does not have.
             return Ok(());
         }
+        let broken = |what| Broken { flow, what };
+        self.sacked.on_segment(flow, &header).map_err(broken)?;
         let [from, to] = flow;
         let peer = self.flows.get(&[to, from]).copied().unwrap_or_default();
         let own = self.flows.entry(flow).or_default();
@@ -63,7 +68,6 @@ impl Watch {
         if own.begun != peer.begun {
             return Ok(());
         }
-        let broken = |what| Broken { flow, what };
         own.process_numbers(&header, text, &peer).map_err(broken)?;
         own.process_window(&header, &peer).map_err(broken)
     }

@@ -1,6 +1,11 @@
 use fastrand::Rng;
+use whimbrel_wire::tcp::TcpFlags;
 
-use super::play;
+use super::fuzzed_host::FuzzedHost;
+use super::script::Script;
+use super::segment::{Flaw, Forged};
+use super::text::{self, Speaker};
+use super::{Siege, play};
 
 #[test]
 fn any_octets_are_a_siege_that_the_host_outlives() {
@@ -16,4 +21,38 @@ fn any_octets_are_a_siege_that_the_host_outlives() {
 #[test]
 fn a_siege_of_no_octets_is_over_at_once() {
     assert_eq!(play(&[]), Ok(()));
+}
+
+/// A segment of the first flow's, `at` octets behind what was sent when it began.
+fn piece(siege: &mut Siege, begin: whimbrel_wire::SeqNum, at: u32, len: usize) {
+    let mut forged = Forged::polite(&siege.flows[0], TcpFlags::ACK | TcpFlags::PSH, 0);
+    forged.seq = begin + at;
+    forged.text = text::text(Speaker::Peer, forged.seq, len);
+    let sent = siege.send(0, &forged, Flaw::None, &mut Script::new(&[]));
+    let judged = sent.and_then(|()| siege.drain()).and_then(|_| siege.judge_host());
+    judged.unwrap_or_else(|fault| panic!("{len} octets at {at}: {fault}"));
+}
+
+#[test]
+fn what_sack_named_is_kept_whatever_the_pieces_and_their_order() {
+    for seed in 0..300 {
+        let mut chance = Rng::with_seed(seed);
+        let mut siege = Siege::new(FuzzedHost::draw(&mut Script::new(&[])).expect("a host"));
+        siege.open(0).expect("a handshake");
+        let begin = siege.flows[0].next;
+        let (span, most) = (*chance.choice(&[4_000_u32, 30_000]).unwrap_or(&0), [8, 64, 1_460]);
+        for _ in 0..200 {
+            // Pieces of all lengths side by side; and now and then what is wanted, which comes again.
+            let most = most[chance.usize(..3)];
+            let heard = siege.flows[0].heard.offset_from(begin);
+            let at = if chance.u8(..6) == 0 { heard } else { chance.u32(1..span) };
+            piece(&mut siege, begin, at, 1 + chance.usize(..most));
+        }
+        while siege.flows[0].heard.offset_from(begin) < span {
+            let at = siege.flows[0].heard.offset_from(begin);
+            piece(&mut siege, begin, at, 1 + chance.usize(..1_460));
+            let later = siege.now + core::time::Duration::from_millis(300);
+            siege.pass(later).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+        }
+    }
 }

@@ -1,0 +1,56 @@
+//! What a receiver named by SACK it has, and is never to want again.
+//!
+//! RFC 2018 8 lets it: "the data receiver is permitted to discard data in its queue that has not been
+//! acknowledged to the data sender, even if the data has already been reported in a SACK option". Ours
+//! refuses what arrives where memory is short, and keeps what it named. That it forgot something the
+//! streams do not show: whoever sent it sends it again, after a time-out.
+
+use std::collections::BTreeMap;
+
+use whimbrel_wire::Endpoint;
+use whimbrel_wire::tcp::{SackBlock, TcpFlags, TcpHeader};
+
+/// The ranges beyond the last acknowledgment, of each receiver and sender.
+#[derive(Default, Debug)]
+pub(crate) struct Sacked(BTreeMap<[Endpoint; 2], Vec<SackBlock>>);
+
+impl Sacked {
+    /// The first end of a flow sends this to the second.
+    pub(crate) fn on_segment(
+        &mut self,
+        flow: [Endpoint; 2],
+        header: &TcpHeader,
+    ) -> Result<(), String> {
+        if header.flags.contains(TcpFlags::SYN) || header.flags.contains(TcpFlags::RST) {
+            self.0.remove(&flow);
+            return Ok(());
+        }
+        let TcpHeader { ack, options, .. } = header;
+        let named = self.0.entry(flow).or_default();
+        named.retain(|block| ack.before(block.right));
+        // RFC 2883 4: a block below the acknowledgment names what came twice.
+        let fresh = options.sack.as_slice().iter().filter(|block| ack.at_or_before(block.left));
+        fresh.for_each(|block| join(named, *block));
+        let wanted = named.iter().find(|block| block.left.at_or_before(*ack));
+        let broken = wanted.map(|SackBlock { left, right }| {
+            format!("wants again what SACK named, {left:?} to {right:?}: {header:?}")
+        });
+        if named.is_empty() {
+            self.0.remove(&flow);
+        }
+        broken.map_or(Ok(()), Err)
+    }
+}
+
+/// Adds a block, as one with those that it touches.
+fn join(named: &mut Vec<SackBlock>, mut block: SackBlock) {
+    named.retain(|other| {
+        let apart = other.right.before(block.left) || block.right.before(other.left);
+        if !apart {
+            block.left = block.left.earlier(other.left);
+            block.right = block.right.later(other.right);
+        }
+        apart
+    });
+    named.push(block);
+}
