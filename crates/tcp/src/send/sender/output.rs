@@ -164,8 +164,8 @@ impl Sender {
         if self.attempts > 0 || !self.has_unsent(queue) {
             return None;
         }
-        if early {
-            // The FIN waits until our SYN is acknowledged.
+        if early && queued(queue) > 0 {
+            // The FIN behind it waits until our SYN is acknowledged.
             let piece = self.judge_text(queue, max_text).filter(|piece| piece.len > 0)?;
             return Some(Piece { fin: false, ..piece });
         }
