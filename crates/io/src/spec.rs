@@ -178,7 +178,7 @@ impl FromStr for WireSpec {
 pub enum WireError {
     /// `mem:` is opened by [`MemPair`](crate::MemPair) or [`MemEnd`](crate::MemEnd), `kernel:` is the
     /// kernel's.
-    #[error("this wire has no device: give another kind")]
+    #[error("this wire has no device: give tun:, tap:, packet: or unix:")]
     NoDevice,
     /// The interface could not be had.
     #[error(transparent)]

@@ -9,12 +9,11 @@ use whimbrel_base::{Secrets, tunables::TunableError};
 #[cfg(feature = "rules")]
 use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
 use whimbrel_io::{
-    Clock, Dad, GroupKey, MemEnd, PacketError, ShardCount, ShardPlan, ShardPlanError, ShardThreads,
-    StackConfig, StackShard, StackWorker, Stop, TunError, UnixError, WireError, WireSpec, entropy,
-    stack,
+    Clock, Dad, GroupKey, MemEnd, ShardCount, ShardPlan, ShardPlanError, ShardThreads, StackConfig,
+    StackShard, StackWorker, Stop, WireError, WireSpec, entropy, stack,
 };
 use whimbrel_link::LinkConfig;
-use whimbrel_stack::shard::{ConfigError, NotLocal};
+use whimbrel_stack::shard::NotLocal;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::Address;
@@ -91,41 +90,21 @@ pub enum BuildError {
         /// The most there can be.
         most: u16,
     },
-    /// A wire with another number of queues.
-    #[error("{shards} shards: the wire has {queues} queues, give as many shards or none")]
-    Queues {
-        /// The shards that were asked for.
-        shards: u16,
-        /// The queues of the wire.
-        queues: u16,
-    },
-    /// A wire that cannot have so many queues.
+    /// The wire cannot have so many shards.
+    #[error("shards: {0}")]
+    Plan(#[from] ShardPlanError),
+    /// The wire could not be opened, or another station has an address of the stack's.
     #[error(transparent)]
-    OneQueue(#[from] whimbrel_io::ConfigError),
-    /// A wire that this version cannot serve.
-    #[error("the face knows only tun:, tap:, packet: and unix: wires, and mem_wire()")]
-    Wire,
-    /// Another station has an address of the stack's.
-    #[error(transparent)]
-    Conflict(#[from] whimbrel_io::DadError),
+    Wire(#[from] WireError),
+    /// A capture, which only `whimbrel pcap` plays.
+    #[error("a capture is no wire of a stack's: give tun:, tap:, packet: or unix:, or .mem(...)")]
+    Capture,
     /// An address that is none.
     #[error("{0:?} is no address: give one, as in 10.9.0.2 or fd09::2")]
     Address(String),
-    /// The interface could not be had.
-    #[error(transparent)]
-    Tun(#[from] TunError),
-    /// There is no place on the interface.
-    #[error(transparent)]
-    Packet(#[from] PacketError),
-    /// The socket could not be had.
-    #[error(transparent)]
-    Unix(#[from] UnixError),
     /// A source address that the stack has not.
     #[error(transparent)]
     Source(#[from] NotLocal),
-    /// The configuration makes no host.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
     /// A configuration file, or the environment, says what means nothing.
     #[cfg(feature = "rules")]
     #[error(transparent)]
@@ -139,30 +118,6 @@ pub enum BuildError {
     /// No thread, or no descriptor.
     #[error("the system gave no thread or descriptor: {0}")]
     System(#[from] io::Error),
-}
-
-impl From<WireError> for BuildError {
-    fn from(error: WireError) -> Self {
-        match error {
-            WireError::Tun(error) => error.into(),
-            WireError::Packet(error) => error.into(),
-            WireError::Unix(error) => error.into(),
-            WireError::Conflict(error) => error.into(),
-            WireError::Config(error) => error.into(),
-            WireError::System(error) => error.into(),
-            _ => Self::Wire,
-        }
-    }
-}
-
-impl From<ShardPlanError> for BuildError {
-    fn from(error: ShardPlanError) -> Self {
-        match error {
-            ShardPlanError::Queues { shards, queues } => Self::Queues { shards, queues },
-            ShardPlanError::Wire(error) => error.into(),
-            _ => Self::Wire,
-        }
-    }
 }
 
 impl StackBuilder {
@@ -310,7 +265,7 @@ impl StackBuilder {
         let count = self.shards.map_or(ShardCount::PerQueue, ShardCount::Exactly);
         let ShardPlan { wire, .. } = ShardPlan::new(spec, count, None)?;
         if wire.is_capture() {
-            return Err(BuildError::Wire);
+            return Err(BuildError::Capture);
         }
         self.addresses.splice(0..0, wire.addresses().iter().copied());
         self.routes.extend(wire.routes());

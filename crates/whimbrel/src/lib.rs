@@ -99,8 +99,8 @@ pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
 pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::{
-    DadError, GroupKey, KeySource, MemEnd, PacketConfig, PacketError, SpecError, TunConfig,
-    TunError, UnixConfig, UnixError, WireSpec,
+    DadError, GroupKey, KeySource, MemEnd, PacketConfig, PacketError, ShardPlanError, SpecError,
+    TunConfig, TunError, UnixConfig, UnixError, WireError, WireSpec,
 };
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::{InterfaceAddress, Route, Shard};
