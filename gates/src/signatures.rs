@@ -85,39 +85,7 @@ fn is_tuple(pattern: &syn::Pat) -> bool {
 const REMEDY: &str = "give each its own argument, or all of them a struct with a name";
 
 /// Files with so many of them still. The list only ever gets shorter.
-const EXCEPTIONS: &[(&str, usize)] = &[
-    ("bench/src/hostile.rs", 1),
-    ("crates/apps/src/bulk/series.rs", 1),
-    ("crates/apps/src/iperf3/account.rs", 3),
-    ("crates/apps/src/iperf3/server.rs", 1),
-    ("crates/apps/src/iperf3/server/test.rs", 1),
-    ("crates/cli/src/bulk/iperf3.rs", 2),
-    ("crates/cli/src/crr.rs", 2),
-    ("crates/cli/src/drive/mem.rs", 2),
-    ("crates/cli/src/drive/port.rs", 1),
-    ("crates/cli/src/load/job.rs", 1),
-    ("crates/cli/src/load/screen.rs", 1),
-    ("crates/cli/src/load/screen/draw/tests.rs", 1),
-    ("crates/cli/src/serve.rs", 1),
-    ("crates/cli/src/serve/answers.rs", 1),
-    ("crates/cli/src/serve/port.rs", 1),
-    ("crates/cli/tests/whimbrel/long/hostile.rs", 1),
-    ("crates/cli/tests/whimbrel/pty.rs", 1),
-    ("crates/io/examples/answer.rs", 1),
-    ("crates/io/examples/replay.rs", 1),
-    ("crates/io/src/netlink/diag.rs", 1),
-    ("crates/io/src/packet_filter.rs", 1),
-    ("crates/io/src/pair.rs", 2),
-    ("crates/io/src/script/calls.rs", 1),
-    ("crates/io/src/script/perform.rs", 1),
-    ("crates/io/src/sys/ring/tests.rs", 1),
-    ("crates/io/src/sys/stream.rs", 1),
-    ("crates/io/src/unix.rs", 1),
-    ("crates/io/tests/tun.rs", 1),
-    ("crates/sim/src/script/shard_host/tests/peer.rs", 1),
-    ("crates/tcp/src/conn/icmp.rs", 1),
-    ("crates/tcp/src/recv/out_of_order.rs", 2),
-];
+const EXCEPTIONS: &[(&str, usize)] = &[("crates/tcp/src/recv/out_of_order.rs", 2)];
 
 #[cfg(test)]
 mod tests;

@@ -168,7 +168,7 @@ impl CrrPlan {
             setup.check_that_time_passes()?;
         }
         Ok(Self {
-            load: load_plan(arguments, sizes, ending),
+            load: load_plan(arguments, sizes.0, sizes.1, ending),
             repeat: repeat(arguments),
             pace,
             setup,
@@ -214,7 +214,7 @@ fn pace(arguments: &Arguments, target: Option<&str>) -> Result<Pace, Failure> {
 /// Is the other side of what the other options say, until it is interrupted.
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
     arguments.target.as_deref().map(end).transpose()?;
-    let sizes = exchange_sizes(arguments)?;
+    let (request, answer) = exchange_sizes(arguments)?;
     let parting = match (arguments.mode, arguments.close) {
         (Mode::Crr, None) | (_, Some(Closer::Server)) => Parting::First,
         (Mode::Rr | Mode::Cc, None) | (_, Some(Closer::Client)) => Parting::Second,
@@ -223,7 +223,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     serve::other(OtherServer {
         setup: &arguments.setup,
         shorthands: arguments.shorthands(),
-        content: ContentPlan::Octets(role(arguments.mode, sizes), parting),
+        content: ContentPlan::Octets(role(arguments.mode, request, answer), parting),
         port: NETSERVER,
         pace: pace(arguments, None)?,
         listen: arguments.target.as_deref(),
@@ -232,7 +232,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// What the other side does on each connection.
-fn role(mode: Mode, (request, answer): (u64, u64)) -> Role {
+fn role(mode: Mode, request: u64, answer: u64) -> Role {
     let answer: Bytes = vec![b'a'; usize::try_from(answer).unwrap_or(0)].into();
     match mode {
         Mode::Cc => Role::Discard,
@@ -268,11 +268,7 @@ fn ending(mode: Mode, close: Option<Closer>, target: Option<Endpoint>) -> Result
     }
 }
 
-fn load_plan(
-    arguments: &Arguments,
-    (request, answer): (u64, u64),
-    ending: Ending,
-) -> load::LoadPlan {
+fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -> load::LoadPlan {
     let until = match (arguments.transactions, arguments.duration) {
         (Some(count), _) => Until::Exchanges(count),
         (None, duration) => Until::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
@@ -347,7 +343,7 @@ impl Opposite for CrrPlan {
             Ending::Server => Parting::First,
             _ => Parting::Second,
         };
-        PeerServer::new(role(self.mode, self.sizes), parting).with_pace(self.pace)
+        PeerServer::new(role(self.mode, self.sizes.0, self.sizes.1), parting).with_pace(self.pace)
     }
 }
 

@@ -158,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.open()?;
     plan.setup.announce(&arguments.output);
     let control = Arc::new(LoadControl::new(plan.load.connections, plan.parts()));
-    let screen = Screen::of(&plan, (arguments.screen, &report), &control);
+    let screen = Screen::of(&plan, arguments.screen, &report, &control);
     if screen.is_some() {
         plan.setup.outcomes().for_each(capture::CaptureOutcome::hold_back);
     }

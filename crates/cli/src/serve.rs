@@ -210,14 +210,15 @@ fn start(mut plan: ServePlan, mut reporter: report::Reporter) -> Result<(), Fail
     plan.log = plan.access_log.as_deref().map(AccessLog::open).transpose()?;
     let report = ServeReporter::new(reporter);
     let question = Question::install().map_err(Failure::run)?;
-    let ran = drive::measure(|stop| serve_wire(&plan, report, (stop, &question)))?;
+    let ran = drive::measure(|stop| serve_wire(&plan, report, stop, &question))?;
     ServeReporter::conclude(&plan, ran)
 }
 
 fn serve_wire(
     plan: &ServePlan,
     report: ServeReporter,
-    (stop, question): (&Stop, &Question),
+    stop: &Stop,
+    question: &Question,
 ) -> Result<Ran<Served>, Failure> {
     let reporter = ServeControl { report, stop, clock: Clock::start(), question };
     match plan.setup.wire.is_kernel() {
@@ -235,7 +236,7 @@ fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Fa
     let awake: Vec<_> = stack.iter().map(|shard| shard.waker.clone()).collect();
     let offloads = stack.first().map(|first| first.device.capabilities());
     let headline = headline(&stack);
-    let place = |number| Place::new(number, (Arc::clone(&shard_totals), Arc::clone(&answers)));
+    let place = |number| Place::new(number, Arc::clone(&shard_totals), Arc::clone(&answers));
     let mut shards = Vec::new();
     for mut shard in stack {
         let listeners = listen(plan, &mut shard.shard)?;
@@ -249,7 +250,7 @@ fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Fa
     let ended = threads.run(
         shards,
         |shard| shard.serve(plan, stop),
-        || answers.stay(question, stop, (&awake, clock)),
+        || answers.stay(question, stop, &awake, clock),
     )?;
     let mut steering = SteeringCounters::default();
     ended.iter().for_each(|shard| steering += shard.device.steering());

@@ -54,7 +54,7 @@ fn serve(mut device: impl Device, stop: &Stop) -> Result<(), Failure> {
         let now = clock.now().as_nanos() / 1_000_000;
         let frames = device.rx_burst(&mut |burst| {
             for frame in burst {
-                batch.fill(|out| answer(frame, (medium, now as u32), &response, out).is_some());
+                batch.fill(|out| answer(frame, medium, now as u32, &response, out).is_some());
             }
         })?;
         if device.tx_burst(&mut batch)? != TxOutcome::Drained {
@@ -78,7 +78,8 @@ fn wait(device: &impl Device, stop: &Stop) -> io::Result<()> {
 /// Writes what this frame is owed; `None` if that is nothing.
 fn answer(
     frame: &RxFrame<'_>,
-    (medium, now): (Medium, u32),
+    medium: Medium,
+    now: u32,
     response: &Bytes,
     out: &mut TxSegment,
 ) -> Option<()> {

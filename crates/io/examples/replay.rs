@@ -53,7 +53,7 @@ fn main() -> Result<(), Failure> {
     let (arrived, stop) = (AtomicU64::new(0), Stop::new()?);
     let began = Instant::now();
     let (octets, took) = thread::scope(|scope| {
-        let reading = scope.spawn(|| read(far, &answer, [inward, outward], (&arrived, &stop)));
+        let reading = scope.spawn(|| read(far, &answer, [inward, outward], &arrived, &stop));
         let written = write(&mut near, &steps, lasts, &arrived);
         stop.set();
         reading.join().map_err(|_| "the reader panicked")??;
@@ -109,7 +109,8 @@ fn read(
     mut tun: Tun,
     answer: &TxSegment,
     [inward, outward]: [usize; 2],
-    (arrived, stop): (&AtomicU64, &Stop),
+    arrived: &AtomicU64,
+    stop: &Stop,
 ) -> Result<(), Failure> {
     let mut owed = 0;
     while !stop.is_set() {

@@ -11,18 +11,18 @@ pub fn own_frames(mac: MacAddress) -> [sock_filter; 14] {
     let tag = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT).cast_unsigned();
     [
         load(libc::BPF_W, tag),
-        skip(libc::BPF_JEQ, 0, (0, 10)),
+        skip(libc::BPF_JEQ, 0, 0, 10),
         // A group's stations have the lowest bit of the first octet.
         load(libc::BPF_B, 0),
-        skip(libc::BPF_JSET, 1, (4, 0)),
+        skip(libc::BPF_JSET, 1, 4, 0),
         load(libc::BPF_W, 2),
-        skip(libc::BPF_JEQ, back, (0, 6)),
+        skip(libc::BPF_JEQ, back, 0, 6),
         load(libc::BPF_H, 0),
-        skip(libc::BPF_JEQ, front.into(), (0, 4)),
+        skip(libc::BPF_JEQ, front.into(), 0, 4),
         load(libc::BPF_H, TYPE_AT),
-        skip(libc::BPF_JEQ, EtherType::ARP.0.into(), (3, 0)),
-        skip(libc::BPF_JEQ, EtherType::IPV4.0.into(), (2, 0)),
-        skip(libc::BPF_JEQ, EtherType::IPV6.0.into(), (1, 0)),
+        skip(libc::BPF_JEQ, EtherType::ARP.0.into(), 3, 0),
+        skip(libc::BPF_JEQ, EtherType::IPV4.0.into(), 2, 0),
+        skip(libc::BPF_JEQ, EtherType::IPV6.0.into(), 1, 0),
         operation(libc::BPF_RET, NOTHING),
         operation(libc::BPF_RET, ALL),
     ]
@@ -39,7 +39,7 @@ pub(crate) const fn load(size: u32, at: u32) -> sock_filter {
 }
 
 /// Compares with `value`, and skips the one number of operations if it is so, else the other.
-pub(crate) const fn skip(test: u32, value: u32, (so, not): (u8, u8)) -> sock_filter {
+pub(crate) const fn skip(test: u32, value: u32, so: u8, not: u8) -> sock_filter {
     sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: so, jf: not, k: value }
 }
 

@@ -86,8 +86,7 @@ pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
 impl<A: Port, B: Port> MemPair<A, B> {
     /// A pair; chance on the links comes from `seed`.
     pub fn new(link: &LinkConfig, seed: u64, hosts: Hosts<A, B>, time: MemTime) -> Self {
-        let ways = (PairLink::own(link, seed ^ THERE), PairLink::own(link, seed ^ BACK));
-        Self::between(hosts, (None, None), ways, time)
+        Self::between(hosts, [THERE, BACK].map(|way| PairLink::own(link, seed ^ way)), time)
     }
 
     /// A pair for each shard of two hosts, in the order of their queues; `hosts` must have the
@@ -106,7 +105,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
             Arc::new(line)
         };
         let is_shared = link.rate.is_some() || link.burst_loss.is_some();
-        let lines = is_shared.then(|| (shared(seed ^ THERE), shared(seed ^ BACK)));
+        let lines = is_shared.then(|| [THERE, BACK].map(|way| shared(seed ^ way)));
         let misrouted =
             MisroutedFrames::join(&wakers).into_iter().zip(MisroutedFrames::join(&wakers));
         let pairs = (0..).zip(hosts).zip(misrouted).zip(&wakers);
@@ -116,26 +115,21 @@ impl<A: Port, B: Port> MemPair<A, B> {
         )| {
             let own = seed ^ u64::from(queue) << 32;
             let ways = match &lines {
-                Some((there, back)) => {
-                    (PairLink::shared(there, queue), PairLink::shared(back, queue))
-                }
-                None => (PairLink::own(link, own ^ THERE), PairLink::own(link, own ^ BACK)),
+                Some(lines) => lines.each_ref().map(|line| PairLink::shared(line, queue)),
+                None => [THERE, BACK].map(|way| PairLink::own(link, own ^ way)),
             };
-            let pair = Self::between(hosts, (Some(misrouted.0), Some(misrouted.1)), ways, time);
+            let mut pair = Self::between(hosts, ways, time);
+            (pair.near.misrouted, pair.far.misrouted) = (Some(misrouted.0), Some(misrouted.1));
             Self { waker: Some(waker.clone()), ..pair }
         };
         Ok(pairs.map(pair).collect())
     }
 
-    fn between(
-        (near, far): Hosts<A, B>,
-        misrouted: (Option<MisroutedFrames>, Option<MisroutedFrames>),
-        (there, back): (PairLink, PairLink),
-        time: MemTime,
-    ) -> Self {
+    fn between(hosts: Hosts<A, B>, ways: [PairLink; 2], time: MemTime) -> Self {
+        let (((near, near_port), (far, far_port)), [there, back]) = (hosts, ways);
         Self {
-            near: Host::new(near.0, near.1, misrouted.0),
-            far: Host::new(far.0, far.1, misrouted.1),
+            near: Host::new(near, near_port),
+            far: Host::new(far, far_port),
             there,
             back,
             time,
@@ -276,8 +270,8 @@ impl<A: Port, B: Port> MemPair<A, B> {
 }
 
 impl<P: Port> Host<P> {
-    fn new(shard: Shard, port: P, misrouted: Option<MisroutedFrames>) -> Self {
-        Self { shard, port, tap: None, trace: None, misrouted }
+    fn new(shard: Shard, port: P) -> Self {
+        Self { shard, port, tap: None, trace: None, misrouted: None }
     }
 
     /// Once round, as a worker goes: commands, frames, timers, events, segments.

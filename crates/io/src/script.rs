@@ -142,7 +142,7 @@ impl KernelHost {
     fn hand_over(&mut self, rest: Rest) -> Progress {
         let number = CallId(self.calls);
         self.calls = self.calls.wrapping_add(1);
-        let thread = match CallThread::begin(&self.machine, (number, rest), self.sender.clone()) {
+        let thread = match CallThread::begin(&self.machine, number, rest, self.sender.clone()) {
             Ok(thread) => thread,
             Err(error) => return Progress::Done(perform::failed(&error)),
         };

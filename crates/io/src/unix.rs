@@ -70,7 +70,8 @@ impl UnixWire {
         arena: &'a [u8],
         place: usize,
         received: &[Received],
-        (frames, counters): (&mut [RxFrame<'a>], &mut DeviceCounters),
+        frames: &mut [RxFrame<'a>],
+        counters: &mut DeviceCounters,
     ) -> usize {
         let mut good = 0;
         for (octets, received) in arena.chunks_exact(place).zip(received) {
@@ -164,8 +165,7 @@ impl Device for UnixWire {
         let whole = received.iter().take_while(|received| received.len > 0).count();
         let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
         let received = received.get(..whole).unwrap_or_default();
-        let out = (frames.as_mut_slice(), &mut self.counters);
-        let good = Self::judge(&self.arena, place, received, out);
+        let good = Self::judge(&self.arena, place, received, &mut frames, &mut self.counters);
         if good > 0 {
             deliver(frames.get(..good).unwrap_or_default());
         }

@@ -86,7 +86,8 @@ fn segment(header: &[u8], payload: Bytes) -> TxSegment {
 }
 
 /// A TCP header whose checksum field holds the pseudo-header's sum.
-fn tcp_header(from: u16, to: u16, (seq, ack): (u32, u32), flags: u8, text: usize) -> Vec<u8> {
+fn tcp_header(from: u16, to: u16, numbers: (u32, u32), flags: u8, text: usize) -> Vec<u8> {
+    let (seq, ack) = numbers;
     let len = 20 + text;
     let mut header = ip_header(6, len).to_vec();
     let pseudo = fold(sum(&header[12..20]) + 6 + len as u32);

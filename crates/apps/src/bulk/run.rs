@@ -5,6 +5,7 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 
+use super::series::StreamState;
 use super::{
     Bulk, ConnError, Direction, GRACE, OpenError, Peer, Reading, Stream, Totals, TransferState,
     Transport, TransportEvent, Until,
@@ -170,8 +171,8 @@ impl<T: Transport> Bulk<T> {
                 sender_stats.retransmits = sender_stats.retransmits.or(together.filter(|_| alone));
             }
             let omitted = until <= self.plan.omit;
-            let idle = stream.idle(at);
-            stream.series.close_interval(until, stream.totals, (sender_stats, idle), omitted);
+            let state = StreamState { totals: stream.totals, sender_stats, idle: stream.idle(at) };
+            stream.series.close_interval(until, state, omitted);
         }
     }
 

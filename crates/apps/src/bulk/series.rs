@@ -105,6 +105,16 @@ pub(crate) struct Series {
     whole: Shares,
 }
 
+/// How far a stream is.
+pub(crate) struct StreamState {
+    /// What it moved so far.
+    pub(crate) totals: Totals,
+    /// What its sender counts, if the transport tells.
+    pub(crate) sender_stats: Option<SenderStats>,
+    /// For how long the application had nothing to give so far.
+    pub(crate) idle: Duration,
+}
+
 impl Series {
     /// One that keeps so many intervals at most; the totals have all.
     pub(crate) fn keeping(keep: usize) -> Self {
@@ -132,14 +142,9 @@ impl Series {
         }
     }
 
-    /// An interval is over. `idle` is how long the application had nothing to give so far.
-    pub(crate) fn close_interval(
-        &mut self,
-        until: Duration,
-        totals: Totals,
-        (sender_stats, idle): (Option<SenderStats>, Duration),
-        omitted: bool,
-    ) {
+    /// An interval is over, at whose end its stream is so far; `omitted` ones count for no total.
+    pub(crate) fn close_interval(&mut self, until: Duration, stream: StreamState, omitted: bool) {
+        let StreamState { totals, sender_stats, idle } = stream;
         let from = core::mem::replace(&mut self.until, until);
         let moved = Totals {
             sent: totals.sent - self.last.sent,

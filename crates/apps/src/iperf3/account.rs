@@ -39,13 +39,13 @@ pub(super) fn of<T: Transport>(bulk: &Bulk<T>) -> String {
         let ours = || bulk.streams().iter().filter(|stream| stream.direction() == direction);
         let count = ours().map(|stream| stream.samples().len()).max().unwrap_or(0);
         for interval in 0..count {
-            intervals(&mut text, bulk, (direction, mark(direction)), interval);
+            intervals(&mut text, bulk, direction, mark(direction), interval);
         }
     }
     text += "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
     text += "[ ID] Interval           Transfer     Bitrate\n";
     for direction in [Direction::Receive, Direction::Send] {
-        totals(&mut text, bulk, (direction, mark(direction)));
+        totals(&mut text, bulk, direction, mark(direction));
     }
     text
 }
@@ -53,7 +53,8 @@ pub(super) fn of<T: Transport>(bulk: &Bulk<T>) -> String {
 fn intervals<T: Transport>(
     text: &mut String,
     bulk: &Bulk<T>,
-    (direction, mark): (Direction, &str),
+    direction: Direction,
+    mark: &str,
     interval: usize,
 ) {
     let mut sum = None;
@@ -61,7 +62,7 @@ fn intervals<T: Transport>(
         let sample = stream.samples().get(interval).filter(|_| stream.direction() == direction);
         let Some(sample) = sample else { continue };
         let octets = if direction.sends() { sample.moved.sent } else { sample.moved.received };
-        let span = (sample.from, sample.until);
+        let span = [sample.from, sample.until];
         let end = if sample.omitted { "  (omitted)" } else { "" };
         let _ = writeln!(text, "[{:>3}]{mark} {}{end}", stream_id(place), line(span, octets));
         let (_, _, all) = sum.unwrap_or((span, end, 0));
@@ -72,9 +73,9 @@ fn intervals<T: Transport>(
     }
 }
 
-fn totals<T: Transport>(text: &mut String, bulk: &Bulk<T>, (direction, mark): (Direction, &str)) {
+fn totals<T: Transport>(text: &mut String, bulk: &Bulk<T>, direction: Direction, mark: &str) {
     let role = if direction.sends() { "sender" } else { "receiver" };
-    let span = (Duration::ZERO, bulk.elapsed());
+    let span = [Duration::ZERO, bulk.elapsed()];
     let of = |stream: &Stream<T::Id>| {
         let counted = stream.counted();
         if direction.sends() { counted.sent } else { counted.received }
@@ -93,7 +94,8 @@ fn totals<T: Transport>(text: &mut String, bulk: &Bulk<T>, (direction, mark): (D
     }
 }
 
-fn line((from, until): (Duration, Duration), octets: u64) -> String {
+fn line(span: [Duration; 2], octets: u64) -> String {
+    let [from, until] = span;
     let rate = bitrate(per_second(octets * 8, until.saturating_sub(from)));
     let (from, until) = (from.as_secs_f64(), until.as_secs_f64());
     format!("{from:>6.2}-{until:<6.2} sec  {:>11}  {rate:>15}", transfer(octets))

@@ -70,11 +70,18 @@ struct Caller<I> {
     told: Vec<u8>,
 }
 
+/// With what a connection begins.
+struct Greeting {
+    /// Which test it belongs to.
+    cookie: Cookie,
+    /// What came behind that.
+    rest: Vec<u8>,
+}
+
 /// What a caller told so far.
 enum CallerMessage {
     Nothing,
-    /// A cookie, and what came behind it.
-    Cookie(Box<Cookie>, Vec<u8>),
+    Greeting(Box<Greeting>),
     /// It is gone.
     Gone,
 }
@@ -162,8 +169,8 @@ impl<T: Transport> Server<T> {
         for _ in 0..self.callers.len() {
             let Some(mut caller) = self.callers.pop_front() else { return };
             match caller.hear(net) {
-                CallerMessage::Cookie(cookie, rest) => {
-                    self.receive(net, (caller.id, rest), &cookie, now);
+                CallerMessage::Greeting(greeting) => {
+                    self.receive(net, caller.id, *greeting, now);
                 }
                 CallerMessage::Nothing if now < caller.since + COOKIE_TIME => {
                     self.callers.push_back(caller);
@@ -177,23 +184,18 @@ impl<T: Transport> Server<T> {
     }
 
     /// Somebody told a cookie.
-    fn receive(
-        &mut self,
-        net: &mut T,
-        (id, rest): (T::Id, Vec<u8>),
-        cookie: &Cookie,
-        now: Instant,
-    ) {
-        if cookie.last() != Some(&0) {
+    fn receive(&mut self, net: &mut T, id: T::Id, greeting: Greeting, now: Instant) {
+        if greeting.cookie.last() != Some(&0) {
             self.statistics.failed += 1;
             return say_last(net, id, &Refusal::Cookie.message());
         }
         match &mut self.test {
             None => {
-                self.test =
-                    Some(Box::new(Test::new(net, (id, rest), *cookie, &self.settings, now)));
+                self.test = Some(Box::new(Test::new(net, id, greeting, &self.settings, now)));
             }
-            Some(test) if test.awaits(cookie) => test.adopt(net, id, rest.len() as u64),
+            Some(test) if test.awaits(&greeting.cookie) => {
+                test.adopt(net, id, greeting.rest.len() as u64);
+            }
             Some(_) => {
                 self.statistics.refused += 1;
                 say_last(net, id, &[State::AccessDenied.octet()]);
@@ -266,7 +268,10 @@ impl<I: Copy> Caller<I> {
             }
         }
         match self.told.split_first_chunk() {
-            Some((cookie, rest)) => CallerMessage::Cookie(Box::new(*cookie), rest.to_vec()),
+            Some((cookie, rest)) => {
+                let greeting = Greeting { cookie: *cookie, rest: rest.to_vec() };
+                CallerMessage::Greeting(Box::new(greeting))
+            }
             None => CallerMessage::Nothing,
         }
     }

@@ -129,11 +129,11 @@ fn intervals(outcome: &Outcome, ways: &[Sending]) -> Value {
                 octets += way.of(sample.moved);
                 last = Some(sample);
                 let number = first + number;
-                streams.push(in_interval(stream, place, sample, (*way, socket(number))));
+                streams.push(in_interval(stream, place, sample, *way, socket(number)));
             }
             let Some(sample) = last else { continue };
             let sum = if turn == 0 { "sum" } else { "sum_bidir_reverse" };
-            interval.insert(sum.into(), whole_interval(outcome, place, sample, (*way, octets)));
+            interval.insert(sum.into(), whole_interval(outcome, place, sample, *way, octets));
         }
         interval.insert("streams".into(), streams.into());
         Value::Object(interval)
@@ -146,7 +146,8 @@ fn in_interval(
     stream: &StreamOutcome,
     place: usize,
     sample: &Sample,
-    (way, socket): (Sending, usize),
+    way: Sending,
+    socket: usize,
 ) -> Value {
     let mut map = span(sample, way.of(sample.moved), way);
     map.insert("socket".into(), socket.into());
@@ -168,7 +169,8 @@ fn whole_interval(
     outcome: &Outcome,
     place: usize,
     sample: &Sample,
-    (way, octets): (Sending, u64),
+    way: Sending,
+    octets: u64,
 ) -> Value {
     let mut map = span(sample, octets, way);
     let again: Option<u64> = outcome.streams.iter().map(|stream| retransmits(stream, place)).sum();

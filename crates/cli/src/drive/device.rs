@@ -41,7 +41,7 @@ where
     let ended = setup.threads(stop).run(
         workers,
         |worker| drive::<J>(worker, clock, stop),
-        || watcher.stay(job, (|| clock.now(), stop)),
+        || watcher.stay(job, || clock.now(), stop),
     )?;
     let (mut states, mut outcomes, mut sum) = (Vec::new(), Vec::new(), SteeringCounters::default());
     for Ended { device, state, outcome } in ended {

@@ -47,7 +47,7 @@ where
         Ok(J::end(pair.client, &mut pair.near, clock.now()))
     };
     let threads = ShardThreads { stop, processors: &[] };
-    let outcomes = threads.run(pairs, drive, || watcher.stay(job, (|| clock.now(), stop)))?;
+    let outcomes = threads.run(pairs, drive, || watcher.stay(job, || clock.now(), stop))?;
     let outcome = job.conclude(outcomes).ok_or_else(nobody)?;
     Ok(Ran::over_the_kernel(outcome, target))
 }

@@ -45,7 +45,7 @@ where
     let mut watcher = Watcher::new(job, &clients, stop);
     let mut hosts = Vec::new();
     for (queue, client) in (0..).zip(clients) {
-        let host = |host| shard(setup, link, seed, (host, queue));
+        let host = |host| shard(setup, link, seed, host, queue);
         let (near, mut far) = (host(CLIENT)?, host(SERVER)?);
         let listener = far.listen(target, BACKLOG).map_err(Failure::run)?;
         far.set_fast_open(listener, job.fast_opens());
@@ -70,18 +70,19 @@ where
         None => MemPair::run_in_turn(&mut pairs, stop, |now| watcher.look(job, now)),
         Some(clock) => {
             let run = |pair: &mut MemPair<_, _>| Ok::<_, Failure>(pair.run(stop)?);
-            let watch = || watcher.stay(job, (|| clock.now(), stop));
+            let watch = || watcher.stay(job, || clock.now(), stop);
             setup.threads(stop).run(&mut pairs, run, watch)?;
         }
     }
-    conclude(job, pairs, (link, seed))
+    conclude(job, pairs, link, seed)
 }
 
 /// What is left when all has stopped.
 fn conclude<J: Job, B: Port>(
     job: &mut J,
     pairs: Vec<MemPair<ClientPort<J>, B>>,
-    (link, seed): (&LinkConfig, u64),
+    link: &LinkConfig,
+    seed: u64,
 ) -> Result<Ran<J::Outcome>, Failure> {
     let (mut near, mut far, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
@@ -114,7 +115,8 @@ fn shard(
     setup: &StackSetup,
     link: &LinkConfig,
     seed: u64,
-    (host, queue): (u8, u16),
+    host: u8,
+    queue: u16,
 ) -> Result<Shard, Failure> {
     let more = setup.more.iter().filter(|more| host == CLIENT && **more != address(CLIENT));
     let addresses = iter::once(address(host)).chain(more.copied());

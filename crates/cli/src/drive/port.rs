@@ -76,7 +76,8 @@ impl<C: Send> Watcher<C> {
     pub(super) fn stay(
         &mut self,
         job: &mut impl Job<Progress = C>,
-        (now, stop): (impl Fn() -> Instant, &Stop),
+        now: impl Fn() -> Instant,
+        stop: &Stop,
     ) -> Result<(), Failure> {
         let timeout = self.shared.is_followed.then_some(WATCH);
         while !stop.is_set() {

@@ -87,7 +87,7 @@ impl<'r> LoadReporter<'r> {
     }
 
     /// Tells of what is over, and how it goes.
-    pub(crate) fn follow(&mut self, parts: &[LoadProgress], (until, unit): (Until, &str)) {
+    pub(crate) fn follow(&mut self, parts: &[LoadProgress], until: Until, unit: &str) {
         let Some(progress) = LoadProgress::sum(parts) else { return };
         for (number, run) in progress.runs.iter().enumerate().skip(self.next.0) {
             self.intervals(&run.intervals, run.elapsed, run.whole());
@@ -169,7 +169,7 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
     }
 
     fn watch(&mut self, progress: &[LoadProgress]) -> Watch {
-        self.reporter.follow(progress, (self.load.until, self.unit));
+        self.reporter.follow(progress, self.load.until, self.unit);
         match self.control.as_ref().is_some_and(|control| control.has_ended()) {
             false => Watch::GoOn,
             true => Watch::End,

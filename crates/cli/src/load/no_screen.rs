@@ -14,7 +14,8 @@ pub(crate) enum Screen {}
 impl Screen {
     pub(crate) const fn of(
         _: &LoadRunPlan,
-        _: (ScreenOptions, &Reporter),
+        _: ScreenOptions,
+        _: &Reporter,
         _: &Arc<LoadControl>,
     ) -> Option<Self> {
         None

@@ -62,7 +62,8 @@ impl Screen {
     /// One for this load, which listens to `control`, where there is a terminal for it.
     pub(crate) fn of(
         plan: &LoadRunPlan,
-        (options, report): (ScreenOptions, &Reporter),
+        options: ScreenOptions,
+        report: &Reporter,
         control: &Arc<LoadControl>,
     ) -> Option<Self> {
         let is_wanted = !options.no_tui

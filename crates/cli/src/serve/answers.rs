@@ -81,7 +81,8 @@ impl ShardAnswers {
         &self,
         question: &Question,
         stop: &Stop,
-        (wakers, clock): (&[Waker], Clock),
+        wakers: &[Waker],
+        clock: Clock,
     ) -> Result<(), Failure> {
         while !stop.is_set() {
             let mut fds =

@@ -44,10 +44,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Of the shard with this number.
-    pub(crate) fn new(
-        shard: usize,
-        (totals, answers): (Arc<ShardTotals>, Arc<ShardAnswers>),
-    ) -> Self {
+    pub(crate) fn new(shard: usize, totals: Arc<ShardTotals>, answers: Arc<ShardAnswers>) -> Self {
         Self { shard, totals, report: None, due: Instant::ZERO, answers, answered: 0 }
     }
 

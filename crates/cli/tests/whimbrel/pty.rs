@@ -41,9 +41,10 @@ impl Terminal {
     pub(crate) fn run_with(
         words: &str,
         folder: &Path,
-        (lines, columns): (u16, u16),
+        size: (u16, u16),
         change: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
+        let (lines, columns) = size;
         let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&near).unwrap();
         unlockpt(&near).unwrap();

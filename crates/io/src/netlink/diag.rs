@@ -38,12 +38,11 @@ impl SocketDiag {
 
     /// Ends a socket: its user is told `ECONNABORTED`, and the peer by RST.
     pub fn destroy(&mut self, socket: &DiagSocket) -> io::Result<()> {
-        self.0.send(request(SOCK_DESTROY, 0, socket.family, (ALL, &socket.id)))
+        self.0.send(request(SOCK_DESTROY, 0, socket.family, ALL, &socket.id))
     }
 
     fn sockets_of(&mut self, family: u8, states: u32) -> io::Result<Vec<DiagSocket>> {
-        let request =
-            request(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, family, (states, &[0; ID_LEN]));
+        let request = request(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, family, states, &[0; ID_LEN]);
         let mut found = Vec::new();
         self.0.dump(request, |body| found.extend(socket_in(body)))?;
         Ok(found)
@@ -51,12 +50,7 @@ impl SocketDiag {
 }
 
 /// struct inet_diag_req_v2: family, protocol, extensions, padding, states, id.
-fn request(
-    kind: u16,
-    flags: libc::c_int,
-    family: u8,
-    (states, id): (u32, &[u8; ID_LEN]),
-) -> Request {
+fn request(kind: u16, flags: libc::c_int, family: u8, states: u32, id: &[u8; ID_LEN]) -> Request {
     let mut request = Request::new(kind, flags);
     request.put(&[family, libc::IPPROTO_TCP as u8, 0, 0]);
     request.put(&states.to_ne_bytes());

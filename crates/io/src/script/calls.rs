@@ -29,7 +29,8 @@ impl CallThread {
     /// Makes the call. Its end is told to `ends`, and the machine's alarm goes.
     pub(super) fn begin(
         machine: &Arc<Machine>,
-        (number, rest): (CallId, Rest),
+        number: CallId,
+        rest: Rest,
         ends: Sender<Ended>,
     ) -> io::Result<Self> {
         let id = Arc::new(AtomicI32::new(0));

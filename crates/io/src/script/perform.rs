@@ -82,8 +82,8 @@ fn attempt_control(call: &Call, machine: &Machine) -> Outcome {
         Call::EpollCreate => number(descriptors.add(stream::epoll_create()?, None)),
         Call::EpollCtl { epoll, op, fd, events, data } => {
             let (epoll, fd) = (descriptors.find(epoll)?, descriptors.find(fd)?);
-            let asked = (events.bits(), data);
-            done(stream::epoll_ctl(epoll.as_fd(), op.number(), fd.as_fd(), asked))
+            let (epoll, fd) = (epoll.as_fd(), fd.as_fd());
+            done(stream::epoll_ctl(epoll, op.number(), fd, events.bits(), data))
         }
         Call::EpollWait { epoll, most, time_out } => epoll_wait(machine, epoll, most, time_out),
         Call::FcntlGetFl { fd } => number(stream::file_flags(descriptors.find(fd)?.as_fd())?),
@@ -177,7 +177,8 @@ fn send(descriptor: &Descriptor, with: &Writing, flags: MsgFlags) -> Outcome {
 fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
     // Held, so that none of the numbers is given to another descriptor meanwhile.
     let held: Vec<_> = fds.iter().map(|polled| machine.descriptors.find(polled.fd)).collect();
-    let mut raws: Vec<_> = fds.iter().zip(&held).map(raw_polled).collect();
+    let raw = |(polled, held)| raw_polled(polled, held);
+    let mut raws: Vec<_> = fds.iter().zip(&held).map(raw).collect();
     let ready = in_slices(&machine.stop, time_out, |milliseconds| {
         Ok(Some(stream::poll(&mut raws, milliseconds)?).filter(|ready| *ready > 0))
     })?;
@@ -189,9 +190,7 @@ fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
     Ok((ready.unwrap_or(0) as i64, Filled::Polled(found)))
 }
 
-fn raw_polled<'h>(
-    (polled, held): (&Polled, &'h io::Result<Arc<Descriptor>>),
-) -> stream::Polled<'h> {
+fn raw_polled<'h>(polled: &Polled, held: &'h io::Result<Arc<Descriptor>>) -> stream::Polled<'h> {
     let whom = match held {
         Ok(descriptor) => Whom::Descriptor(descriptor.as_fd()),
         Err(_) if polled.fd < 0 => Whom::Ignored,

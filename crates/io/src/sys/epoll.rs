@@ -37,7 +37,7 @@ impl Epoll {
     /// Adds a descriptor; it leaves the set when it is closed.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        stream::epoll_ctl(self.as_fd(), libc::EPOLL_CTL_ADD, fd, (events.cast_unsigned(), token))
+        stream::epoll_ctl(self.as_fd(), libc::EPOLL_CTL_ADD, fd, events.cast_unsigned(), token)
     }
 
     /// What became ready since, without waiting.

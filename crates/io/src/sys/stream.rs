@@ -273,7 +273,8 @@ pub(crate) fn epoll_ctl(
     epoll: BorrowedFd<'_>,
     op: c_int,
     fd: BorrowedFd<'_>,
-    (events, data): (u32, u64),
+    events: u32,
+    data: u64,
 ) -> io::Result<()> {
     let mut event = libc::epoll_event { events, u64: data };
     let place = &raw mut event;

@@ -104,19 +104,17 @@ impl Connection {
             return IcmpVerdict::OutOfWindow;
         }
         match error {
-            IcmpError::Refused => {
-                self.on_hard_error(cx, (CloseReason::Refused, SoftError::Refused))
-            }
-            IcmpError::NoTcp => self.on_hard_error(cx, (CloseReason::Refused, SoftError::NoTcp)),
+            IcmpError::Refused => self.on_hard_error(cx, CloseReason::Refused, SoftError::Refused),
+            IcmpError::NoTcp => self.on_hard_error(cx, CloseReason::Refused, SoftError::NoTcp),
             IcmpError::Prohibited => {
                 let reason = match cx.tunables.icmp_prohibited {
                     ProhibitedByIcmp::Unreachable => CloseReason::Unreachable,
                     ProhibitedByIcmp::Refused => CloseReason::Refused,
                 };
-                self.on_hard_error(cx, (reason, SoftError::Prohibited))
+                self.on_hard_error(cx, reason, SoftError::Prohibited)
             }
             IcmpError::Soft(error) if self.ends_attempt(error, cx.tunables) => {
-                self.on_hard_error(cx, (CloseReason::Unreachable, error))
+                self.on_hard_error(cx, CloseReason::Unreachable, error)
             }
             IcmpError::Soft(error) => self.note_soft_error(cx, error),
             IcmpError::TooBig { mtu } => match cx.tunables.frag_needed {
@@ -145,7 +143,8 @@ impl Connection {
     fn on_hard_error(
         &mut self,
         cx: &mut Context<'_>,
-        (reason, error): (CloseReason, SoftError),
+        reason: CloseReason,
+        error: SoftError,
     ) -> IcmpVerdict {
         if self.is_synchronized() || !cx.tunables.icmp_aborts {
             return self.note_soft_error(cx, error);

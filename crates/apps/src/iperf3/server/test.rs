@@ -7,7 +7,7 @@ use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 
-use super::Settings;
+use super::{Greeting, Settings};
 use crate::bulk::{self, Bulk, Direction, Peer, Until};
 use crate::iperf3::{
     Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State, account, document,
@@ -67,11 +67,12 @@ impl<T: Transport> Test<T> {
     /// One whose client told its cookie, and this behind it.
     pub(super) fn new(
         net: &mut T,
-        (id, rest): (T::Id, Vec<u8>),
-        cookie: Cookie,
+        id: T::Id,
+        greeting: Greeting,
         settings: &Settings,
         now: Instant,
     ) -> Self {
+        let Greeting { cookie, rest } = greeting;
         let mut control = Control::new(id, rest);
         control.tell(State::ParamExchange);
         // Single bytes would wait for each other's acknowledgment, which the client delays.

@@ -217,26 +217,25 @@ impl Siege {
 
     /// A segment of the connection that is attacked, if there is a place for it.
     fn forge(&mut self, flags: TcpFlags, seq: SeqNum, len: usize) {
-        let (port, theirs) = (self.port, self.theirs.unwrap_or(SeqNum::new(0)));
+        let header = TcpHeader {
+            src_port: self.port,
+            dst_port: 80,
+            seq,
+            ack: self.theirs.unwrap_or(SeqNum::new(0)),
+            flags,
+            window: RawWindow::new(60_000),
+            ..TcpHeader::default()
+        };
         self.batch.fill(|tx| {
-            forge(tx, port, (flags, seq, theirs), len);
+            forge(tx, header, len);
             true
         });
     }
 }
 
 /// Headers and text, whole: the wire offers no offload.
-fn forge(tx: &mut TxSegment, port: u16, (flags, seq, ack): (TcpFlags, SeqNum, SeqNum), len: usize) {
-    let mut header = TcpHeader {
-        src_port: port,
-        dst_port: 80,
-        seq,
-        ack,
-        flags,
-        window: RawWindow::new(60_000),
-        ..TcpHeader::default()
-    };
-    if flags.contains(TcpFlags::SYN) {
+fn forge(tx: &mut TxSegment, mut header: TcpHeader, len: usize) {
+    if header.flags.contains(TcpFlags::SYN) {
         header.options.mss = Some(Mss::new(1_460));
         header.options.sack_permitted = true;
     }

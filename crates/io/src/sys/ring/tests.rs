@@ -74,7 +74,7 @@ fn ring() -> (Arc<Plain>, Ring<Arc<Plain>>) {
 }
 
 /// A slot with this frame, of which so much was kept, at `mac`.
-fn slot(mac: u16, (len, kept): (u32, u32), frame: &[u8]) -> Vec<u8> {
+fn slot(mac: u16, len: u32, kept: u32, frame: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; usize::from(mac).max(32) + frame.len()];
     let mut put = |at: usize, number: &[u8]| octets[at..at + number.len()].copy_from_slice(number);
     put(offset_of!(tpacket2_hdr, tp_len), &len.to_ne_bytes());
@@ -91,7 +91,7 @@ fn slots_are_the_users_in_order_and_the_kernels_when_they_were_given_back() {
     for round in 0..3_u8 {
         for number in 0..4 {
             let frame = [round, number];
-            kernel.fill(number.into(), &slot(76, (2, 2), &frame), libc::TP_STATUS_USER);
+            kernel.fill(number.into(), &slot(76, 2, 2, &frame), libc::TP_STATUS_USER);
         }
         let frames: Vec<_> = (0..4).map(|ahead| ring.waiting(ahead).unwrap()).collect();
         for (number, slot) in frames.iter().enumerate() {
@@ -121,13 +121,13 @@ fn a_slots_header_that_leads_out_of_it_is_no_frame() {
         number += 1;
         seen
     };
-    assert_eq!(seen(&slot(100, (u32::MAX, 8), &[7; 8])), Some((u32::MAX as usize, 100, 8)));
-    assert_eq!(seen(&slot(76, (0, 0), &[])), Some((0, 76, 0)));
-    assert_eq!(seen(&slot(0, (1, 1), &[7])), Some((1, 0, 1)));
+    assert_eq!(seen(&slot(100, u32::MAX, 8, &[7; 8])), Some((u32::MAX as usize, 100, 8)));
+    assert_eq!(seen(&slot(76, 0, 0, &[])), Some((0, 76, 0)));
+    assert_eq!(seen(&slot(0, 1, 1, &[7])), Some((1, 0, 1)));
     let most = room as u32 - 76;
-    assert_eq!(seen(&slot(76, (most, most), &[7])), Some((most as usize, 76, most as usize)));
+    assert_eq!(seen(&slot(76, most, most, &[7])), Some((most as usize, 76, most as usize)));
     for wrong in [(76, most + 1), (room as u16, 1), (room as u16 + 1, 0), (u16::MAX, u32::MAX)] {
-        let mut octets = slot(32, (0, 0), &[]);
+        let mut octets = slot(32, 0, 0, &[]);
         octets[offset_of!(tpacket2_hdr, tp_mac)..][..2].copy_from_slice(&wrong.0.to_ne_bytes());
         octets[offset_of!(tpacket2_hdr, tp_snaplen)..][..4].copy_from_slice(&wrong.1.to_ne_bytes());
         assert_eq!(seen(&octets), None, "{wrong:?}");
@@ -140,7 +140,7 @@ fn who_fills_it_from_another_thread_and_who_empties_it_agree() {
     let frames = 40_u32;
     let filler = thread::spawn(move || {
         for number in 0..frames {
-            let octets = slot(76, (4, 4), &number.to_ne_bytes());
+            let octets = slot(76, 4, 4, &number.to_ne_bytes());
             kernel.fill(number as usize, &octets, libc::TP_STATUS_USER | libc::TP_STATUS_COPY);
         }
     });

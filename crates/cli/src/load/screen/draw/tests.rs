@@ -45,8 +45,8 @@ fn view() -> View {
     }
 }
 
-fn terminal(view: &View, ink: Ink, (width, height): (u16, u16)) -> Terminal<TestBackend> {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+fn terminal(view: &View, ink: Ink, size: (u16, u16)) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     terminal.draw(|frame| draw(view, ink, frame.area(), frame.buffer_mut())).unwrap();
     terminal
 }

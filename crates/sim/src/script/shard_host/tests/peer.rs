@@ -61,9 +61,10 @@ fn read(at: Duration, packet: &[u8]) -> Seen {
 pub(super) fn segment(
     ports: (u16, u16),
     flags: TcpFlags,
-    (seq, ack): (u32, u32),
+    numbers: (u32, u32),
     text: &[u8],
 ) -> Vec<u8> {
+    let (seq, ack) = numbers;
     let Network { local, remote, .. } = Network::v4();
     let syn = flags.contains(TcpFlags::SYN);
     let options =
