@@ -31,13 +31,13 @@ mod units;
 /// What is to be transferred.
 #[derive(Clone, Debug)]
 pub struct TransferPlan {
-    /// The peer.
+    /// The server to connect to.
     pub target: Endpoint,
-    /// Which way.
+    /// Whether this side sends, receives, or does both.
     pub direction: Direction,
     /// Streams side by side (>= 1).
     pub streams: u32,
-    /// When it ends.
+    /// When it ends: after a time, after so many bytes, or when the other side says so.
     pub until: Until,
     /// The most bits a second that each stream sends; `None`: as fast as it goes.
     pub rate: Option<u64>,
@@ -95,11 +95,11 @@ impl TransferPlan {
 /// Which way octets go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// This side sends.
+    /// This side sends, and the other reads.
     Send,
-    /// This side receives.
+    /// This side reads, and the other sends.
     Receive,
-    /// Both at once.
+    /// Each stream carries bytes both ways at once.
     Both,
 }
 
@@ -161,7 +161,7 @@ enum TransferState {
     Over,
 }
 
-/// One stream.
+/// One connection of a transfer, and what it moved.
 #[derive(Debug)]
 pub struct Stream<I> {
     pub(crate) id: Option<I>,
@@ -192,9 +192,9 @@ pub struct Stream<I> {
 /// Octets of one stream, in each direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
-    /// Sent and acknowledged.
+    /// Bytes that the other side's TCP acknowledged.
     pub sent: u64,
-    /// Received.
+    /// Bytes that were read here.
     pub received: u64,
 }
 
@@ -319,12 +319,12 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// What it does.
+    /// What the transfer was begun with.
     pub const fn plan(&self) -> &TransferPlan {
         &self.plan
     }
 
-    /// Its streams.
+    /// Its connections, in the order in which they were opened.
     pub fn streams(&self) -> &[Stream<T::Id>] {
         &self.streams
     }
@@ -371,7 +371,7 @@ impl<T: Transport> Bulk<T> {
         self.until.since(self.began + self.plan.omit)
     }
 
-    /// Ends it now.
+    /// Ends the transfer now, as if its time were over: totals count what was moved so far.
     pub fn end(&mut self, net: &mut T, now: Instant) {
         self.take_leave(net);
         if self.state == TransferState::Running {

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-/// A condition.
+/// A condition over the figures of a result, as `--fail-if` has it: `p99>50ms || failed>1%`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
     /// One of them must hold; each holds if all of its comparisons do.
@@ -43,9 +43,9 @@ enum Operator {
 /// What a figure can be compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
-    /// A time.
+    /// A duration, given with ns, us, ms or s.
     Time,
-    /// A number.
+    /// A count or a rate, given without a unit or with k, M, G or %.
     Number,
     /// A number, or a share of what there is of its kind.
     Share,
@@ -62,7 +62,7 @@ impl Measure {
     }
 }
 
-/// A measured figure.
+/// A figure that was measured, by the name that conditions call it by.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
     /// Its value, in seconds if it is a time.
@@ -74,7 +74,7 @@ pub struct Figure {
 /// What was typed is no condition.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConditionError {
-    /// No operator.
+    /// A comparison without an operator: holds what was given.
     #[error("{0:?} compares nothing: give NAME > VALUE, as in p99>50ms or errors>0.1%")]
     NoOperator(String),
     /// The value is no number with a unit.
@@ -83,7 +83,7 @@ pub enum ConditionError {
     /// Nothing of that name is measured.
     #[error("{name:?} is not measured; there are {known}")]
     UnknownName {
-        /// What was given.
+        /// The name that no figure has.
         name: String,
         /// The names that there are.
         known: String,
@@ -91,11 +91,11 @@ pub enum ConditionError {
     /// A unit of something else.
     #[error("{name:?} is not measured in {unit}: give a number alone, or with {units}")]
     WrongUnit {
-        /// The figure.
+        /// The figure that is compared.
         name: String,
-        /// What was given.
+        /// The unit that was given, which the figure does not have.
         unit: &'static str,
-        /// What it takes.
+        /// The units that the figure takes, for people.
         units: String,
     },
 }
@@ -117,7 +117,7 @@ impl Condition {
 /// A comparison that holds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Met<'c> {
-    /// The figure.
+    /// The name of the figure that is compared.
     pub name: &'c str,
     /// What was measured, in `unit`.
     pub measured: f64,

@@ -78,7 +78,7 @@ impl IdleList {
         self.len
     }
 
-    /// Whether none is.
+    /// Whether no place is in the list.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -55,7 +55,7 @@ pub type Cookie = [u8; COOKIE];
 pub enum State {
     /// The server has all streams.
     TestStart = 1,
-    /// Bytes may flow.
+    /// The streams are open: bytes may flow.
     TestRunning = 2,
     /// The client's time is over.
     TestEnd = 4,
@@ -65,7 +65,7 @@ pub enum State {
     CreateStreams = 10,
     /// The server is being ended by its user.
     ServerTerminate = 11,
-    /// The client is.
+    /// The client ends the test before its time.
     ClientTerminate = 12,
     /// The server takes the client's results, and then tells its own.
     ExchangeResults = 13,
@@ -151,7 +151,7 @@ pub enum Awaited {
     Connection,
     /// The server's answer to the cookie.
     Answer,
-    /// The client's parameters.
+    /// The document with the client's parameters.
     Parameters,
     /// That all streams are there.
     Streams,
@@ -210,7 +210,7 @@ pub enum Fault {
     Closed(Awaited),
     /// Nothing was moved for so long that nobody waits any more.
     Idle,
-    /// A stream failed.
+    /// One of the streams failed, for this reason.
     Stream(ConnError),
 }
 

@@ -35,7 +35,7 @@ impl<L> Default for Pacing<L> {
 }
 
 impl<L: Copy + PartialEq> Pacing<L> {
-    /// At this pace.
+    /// A server's pace of which nothing was put off yet.
     pub fn at(pace: Pace) -> Self {
         Self { pace, ..Self::default() }
     }

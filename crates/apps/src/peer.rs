@@ -27,7 +27,7 @@ pub enum Role {
     Respond {
         /// Octets of a request (>= 1).
         request: u64,
-        /// The answer.
+        /// What is sent back for each of them.
         answer: Bytes,
     },
 }
@@ -56,15 +56,15 @@ pub struct PeerServer<T: Transport> {
 /// What happened so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
-    /// Connections accepted.
+    /// Connections accepted since the server began.
     pub accepted: u64,
-    /// Connections open now.
+    /// Connections that are open at this moment.
     pub open: usize,
     /// Answers: pieces echoed, responses, sums.
     pub answers: u64,
-    /// Connections that failed.
+    /// Connections that were reset by either side, or timed out.
     pub failed: u64,
-    /// Octets received.
+    /// Bytes that peers sent.
     pub received: u64,
     /// Octets handed to the transport.
     pub sent: u64,
@@ -84,7 +84,6 @@ pub(crate) struct PeerSlot {
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum PeerStage {
-    /// Reads, and answers.
     #[default]
     Open,
     /// The last answer goes out; then this side closes.

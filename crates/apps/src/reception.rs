@@ -14,10 +14,9 @@ pub(crate) trait Server<T: Transport> {
     /// What it knows of a connection.
     type Slot: Default;
 
-    /// Its connections.
     fn reception(&mut self) -> &mut Reception<T, Self::Slot>;
 
-    /// Accepted a connection.
+    /// A connection was accepted, and has its place.
     fn on_accepted(&mut self, id: T::Id, now: Instant);
 
     /// Takes a step of a connection.
@@ -90,7 +89,7 @@ pub(crate) enum Turn {
     More,
     /// An event must come first.
     Wait,
-    /// It is over.
+    /// Nothing is left to send or to read: it parts so.
     Over(Parting),
 }
 
@@ -99,14 +98,14 @@ pub(crate) enum Turn {
 pub(crate) enum Parting {
     /// What was sent is delivered, then FIN.
     Close,
-    /// Reset.
+    /// RST: what was not sent is thrown away.
     Abort,
 }
 
 /// The connections of a server, with an `S` for each.
 #[derive(Debug)]
 pub(crate) struct Reception<T: Transport, S> {
-    /// By [`Transport::place`].
+    /// Connections and what the server keeps of each, by [`Transport::place`].
     slots: Vec<Option<(T::Id, S)>>,
     pacing: Pacing<T::Listener>,
     /// What was left because its budget was used up.

@@ -34,9 +34,9 @@ pub struct Record {
     pub conn_errors: BTreeMap<ConnError, u64>,
     /// Exchanges answered, and body octets received, by interval.
     pub intervals: Intervals,
-    /// Body octets received.
+    /// Octets of the bodies of answers.
     pub body: u64,
-    /// Connections opened.
+    /// Connections that came to be established.
     pub opened: u64,
     /// Connections that failed after their exchange had been answered.
     pub unclean: u64,
@@ -53,7 +53,7 @@ pub struct Record {
     /// How long the load stood still, which is no time here: the moments below are its own, and
     /// intervals too. What went on meanwhile counts with the moment that it stood still at.
     pub paused: Duration,
-    /// When measuring began.
+    /// When measuring began: behind the warm-up.
     pub began: Instant,
     /// When it ended, or the last thing happened.
     pub until: Instant,
@@ -126,7 +126,7 @@ impl Record {
         self.statuses.range(..400).map(|(_, count)| count).sum()
     }
 
-    /// Exchanges that failed.
+    /// Exchanges that were not answered, whatever the reason.
     pub fn failed(&self) -> u64 {
         self.conn_errors.values().sum()
     }

@@ -27,7 +27,7 @@ mod stack_usage;
 pub trait Transport {
     /// Names a connection; a stale one names nothing.
     type Id: Copy + PartialEq + Debug;
-    /// Names a listener.
+    /// What names a listener of this transport.
     type Listener: Copy + PartialEq + Debug;
 
     /// A small number, unique among the connections of any one time: for tables.
@@ -62,7 +62,7 @@ pub trait Transport {
     /// Resets the connection. The name is stale.
     fn abort(&mut self, id: Self::Id);
 
-    /// What happened next.
+    /// What happened next, if anything did: each event is told once.
     fn poll_event(&mut self) -> Option<TransportEvent<Self>>;
 
     /// What the connection's sender knows of its path; `None` if it cannot tell.
@@ -92,7 +92,7 @@ pub trait Transport {
 /// What is set on a connection before it opens. The default leaves all to the transport.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ConnectOptions {
-    /// This side's address.
+    /// The address to connect from; `None`: whichever the route suggests.
     pub local: Option<Address>,
     /// Whether small segments wait for earlier ones.
     pub nagle: Nagle,
@@ -124,9 +124,9 @@ pub enum TransportEvent<T: Transport + ?Sized> {
 /// What there is to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// Octets; never none.
+    /// Bytes in order, at least one.
     Data(Bytes),
-    /// Nothing yet.
+    /// No byte has come since; an event will tell when one does.
     Pending,
     /// The peer closed its direction, and all was read.
     End,

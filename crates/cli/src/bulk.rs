@@ -145,7 +145,7 @@ enum PeerKind {
     Plain,
 }
 
-/// What is meant.
+/// What is to be transferred, over what, and how that is told.
 struct BulkPlan {
     setup: StackSetup,
     target: Option<Endpoint>,
@@ -494,7 +494,7 @@ fn wscale(text: &str) -> Result<WindowScaling, String> {
     }
 }
 
-/// `SIZE`, or `SNDBUF/RCVBUF`.
+/// Both buffers in bytes, given as `SIZE` or as `SNDBUF/RCVBUF`.
 fn window(text: &str) -> Result<(u64, u64), String> {
     let (send, recv) = text.split_once('/').unwrap_or((text, text));
     Ok((size::parse(send)?, size::parse(recv)?))

@@ -47,7 +47,7 @@ pub(crate) struct CapturePlan {
     pub(crate) rotate: Option<Rotate>,
     /// Which frames, if not all.
     pub(crate) filter: Option<Filter>,
-    /// The most frames.
+    /// The most frames that a file gets: then the capture ends.
     pub(crate) most: u64,
     /// By which option it was asked for.
     pub(crate) option: &'static str,
@@ -129,7 +129,7 @@ fn hint(error: &io::Error) -> &'static str {
 /// Where a capture goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// A file.
+    /// A file with this path.
     File(PathBuf),
     /// The standard output.
     Output,
@@ -145,7 +145,7 @@ pub(crate) struct Rotate {
 }
 
 impl CapturePlan {
-    /// Of everything.
+    /// A capture of everything that passes, without a bound.
     pub(crate) fn new(place: Place) -> Self {
         let (most, option, outcome) = (u64::MAX, PCAP, CaptureOutcome::default());
         Self { place, snap: WHOLE, rotate: None, filter: None, most, option, outcome }

@@ -111,7 +111,7 @@ enum Mode {
     Cc,
 }
 
-/// What is meant.
+/// What is to be measured, over what, and how that is told.
 struct CrrPlan {
     setup: StackSetup,
     target: Option<Endpoint>,

@@ -33,9 +33,7 @@ pub(crate) use net::KernelNet;
 /// A client to run, and the server that it needs if nobody else is there. On a stack of several shards
 /// each has a client of its own, which does its part.
 pub(crate) trait Job {
-    /// The client.
     type Client<T: Transport>: Model<T>;
-    /// The server.
     type Server<T: Transport>: Model<T>;
     /// How far a client is.
     type Progress: Send;
@@ -81,7 +79,7 @@ pub(crate) trait Job {
 /// What whoever watches a run wants of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Watch {
-    /// It goes on.
+    /// The run goes on.
     GoOn,
     /// It ends now, as if a signal had interrupted it.
     End,
@@ -99,7 +97,6 @@ pub(crate) struct Ran<O> {
     pub(crate) links: Option<[LinkCounters; 2]>,
     /// What came in by the wrong queue, of both sides.
     pub(crate) steering: SteeringCounters,
-    /// The server.
     pub(crate) target: Endpoint,
     /// What keys and chance came from, if not from the system.
     pub(crate) seed: Option<u64>,
@@ -134,7 +131,7 @@ impl<O> Ran<O> {
 /// What the machine did for this process, for both sides of a connection if both are in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Effort {
-    /// What processors did.
+    /// Processor time that the run took, of the program and of the kernel for it.
     pub(crate) cpu: CpuTime,
     /// What the kernel's TCP counted, whoever for.
     pub(crate) kernel: BTreeMap<String, u64>,
@@ -145,7 +142,7 @@ pub(crate) struct Effort {
 /// What a stack counted, and what it holds.
 #[derive(Clone, Debug)]
 pub(crate) struct StackState {
-    /// What it counted.
+    /// The counters of its shards, added up.
     pub(crate) counters: Counters,
     /// What it holds at the end of the run, when the client has let go of what was open.
     pub(crate) census: Census,

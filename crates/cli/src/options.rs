@@ -105,7 +105,6 @@ pub(crate) struct OutputOptions {
 /// How much is said beside a result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Detail {
-    /// Nothing.
     Plain,
     /// Every counter that counted something.
     Counters,
@@ -151,7 +150,6 @@ impl PaceOptions {
 /// The stack and the wire that [`StackOptions`] mean, checked against each other.
 #[derive(Debug)]
 pub(crate) struct StackSetup {
-    /// The wire.
     pub(crate) wire: WireSpec,
     /// As it was typed.
     pub(crate) typed: String,
@@ -161,7 +159,7 @@ pub(crate) struct StackSetup {
     pub(crate) rules: Rules,
     /// Where chance comes from, if not from the system.
     pub(crate) seed: Option<u64>,
-    /// Which time.
+    /// Whether time is real or virtual.
     pub(crate) clock: ClockKind,
     /// The capture to be written.
     pub(crate) pcap: Option<CapturePlan>,

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     filter: Vec<String>,
 }
 
-/// What is meant.
+/// What is to be read, and what is to be shown of it.
 struct PcapPlan {
     wire: WireSpec,
     typed: String,
@@ -158,7 +158,7 @@ pub(crate) fn refusals<'s>(shards: impl IntoIterator<Item = &'s Shard>) -> Strin
 pub(crate) struct Refusals(Vec<(&'static str, u64)>);
 
 impl Refusals {
-    /// By a shard.
+    /// What a shard refused so far, by reason.
     pub(crate) fn of(shard: &Shard) -> Self {
         let segments = shard.counters().drops().map(|(reason, count)| (reason.name(), count));
         let packets = shard.ip_counters().drops().map(|(reason, count)| (reason.name(), count));

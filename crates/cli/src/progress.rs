@@ -49,7 +49,7 @@ impl Progress {
         self.bar.as_ref().map_or_else(print, |bar| bar.suspend(print))
     }
 
-    /// The line goes.
+    /// Takes the line away.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

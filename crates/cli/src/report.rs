@@ -84,7 +84,7 @@ impl Reporter {
         }
     }
 
-    /// In which form.
+    /// The form in which the result is told.
     pub(crate) const fn form(&self) -> Form {
         self.form
     }

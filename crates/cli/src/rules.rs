@@ -36,11 +36,11 @@ pub(crate) struct RuleOptions {
 /// A command's own option that is short for `-S`, and prevails over it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Shorthand {
-    /// The option.
+    /// The option, as it is typed.
     pub(crate) option: &'static str,
-    /// What it sets.
+    /// The tunable that it sets.
     pub(crate) name: &'static str,
-    /// To what.
+    /// The value that it sets that to.
     pub(crate) value: String,
 }
 
@@ -155,13 +155,13 @@ impl From<RulesError> for Failure {
 }
 
 impl Shorthand {
-    /// `--local-ports`.
+    /// What `--local-ports` stands for.
     pub(crate) fn local_ports(typed: &str) -> Self {
         let name = "net.ipv4.ip_local_port_range";
         Self { option: "--local-ports", name, value: typed.into() }
     }
 
-    /// `--syncookies`.
+    /// What `--syncookies` stands for.
     pub(crate) fn syn_cookies(typed: &str) -> Self {
         Self { option: "--syncookies", name: "net.ipv4.tcp_syncookies", value: typed.into() }
     }

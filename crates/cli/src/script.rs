@@ -99,7 +99,6 @@ fn dialect(text: &str) -> Result<Dialect, String> {
     })
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run_scripts(arguments),

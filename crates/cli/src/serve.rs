@@ -192,7 +192,7 @@ struct ServeControl<'s> {
 
 /// What is left of a server.
 struct Served {
-    /// Whoever tells it.
+    /// What tells it, on the first shard.
     report: Option<ServeReporter>,
     /// What it did, as a line of people's tells it.
     totals: Totals,

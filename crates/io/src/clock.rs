@@ -17,7 +17,7 @@ impl Clock {
         Self { origin: std::time::Instant::now() }
     }
 
-    /// What it shows.
+    /// The time since the clock was started.
     pub fn now(&self) -> Instant {
         Instant::ZERO + self.origin.elapsed()
     }

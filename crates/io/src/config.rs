@@ -20,9 +20,9 @@ pub enum ConfigError {
         "interface name {name:?} has {len} bytes; the kernel takes at most 15: shorten it, as in whim0"
     )]
     NameTooLong {
-        /// The name.
+        /// The name that was given.
         name: String,
-        /// Its length, bytes.
+        /// The length of what was given, bytes.
         len: usize,
     },
     /// The stack has no address.
@@ -44,9 +44,9 @@ pub enum ConfigError {
         "prefix length {len} of {addr} exceeds the {bits} bits of the address: give 0 to {bits}"
     )]
     PrefixLength {
-        /// The address.
+        /// The address whose prefix it is.
         addr: Address,
-        /// What was given.
+        /// The value that was given.
         len: u8,
         /// What the family has.
         bits: u8,
@@ -67,7 +67,7 @@ pub enum ConfigError {
     /// Too small an MTU, or too large a one.
     #[error("mtu {mtu}: give {least} to {most} bytes")]
     Mtu {
-        /// What was given.
+        /// The value that was given.
         mtu: u16,
         /// The least for the families in use.
         least: u16,
@@ -96,9 +96,9 @@ pub enum ConfigError {
     /// A path that is no socket's.
     #[error("socket path {path:?} has {len} bytes: give 1 to {most}, as in /run/whimbrel.sock", most = Self::MOST_PATH)]
     Path {
-        /// The path.
+        /// The path that was given.
         path: PathBuf,
-        /// Its length, bytes.
+        /// The length of what was given, bytes.
         len: usize,
     },
 }

@@ -35,9 +35,9 @@ pub enum DadError {
          station (dad=off asks nobody)"
     )]
     Conflict {
-        /// The address.
+        /// The address that was asked about.
         addr: Address,
-        /// Who has it.
+        /// The station that answered for it.
         station: MacAddress,
     },
     /// The addresses make no host.

@@ -74,7 +74,7 @@ pub const MAX_BURST: usize = 64;
 /// How far a burst got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TxOutcome {
-    /// Nothing is left.
+    /// No segment of the batch is left.
     Drained,
     /// The queue is full; the descriptor becomes writable when it can go on.
     Blocked,

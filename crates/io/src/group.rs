@@ -21,7 +21,7 @@ pub struct GroupKey(Key);
 /// Where a key is kept: `file:PATH` or `env:NAME`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeySource {
-    /// In this file.
+    /// A file with the key, 32 hexadecimal digits.
     File(PathBuf),
     /// In the variable of this name.
     Environment(String),
@@ -36,7 +36,7 @@ pub enum GroupKeyError {
     /// The file cannot be read.
     #[error("{path}: {error}; give a file with {FORM}", path = .path.display())]
     File {
-        /// The file.
+        /// The file that was to have it.
         path: PathBuf,
         /// What the system says.
         error: io::Error,
@@ -61,7 +61,7 @@ impl GroupKey {
         secrets.cookies = self.0;
     }
 
-    /// The key itself.
+    /// The octets of the key: whoever has them can forge cookies.
     pub const fn key(&self) -> &Key {
         &self.0
     }

@@ -47,7 +47,7 @@ impl SocketId {
     }
 }
 
-/// Names a listener.
+/// What names a listener of one set of sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelListener(u32);
 
@@ -69,9 +69,9 @@ pub enum KernelEvent {
 /// What there is to read.
 #[derive(Debug)]
 pub enum Received {
-    /// Octets; never none.
+    /// Bytes in order, at least one.
     Data(Bytes),
-    /// Nothing yet.
+    /// No byte has come since; an event will tell when one does.
     Pending,
     /// The peer closed its direction.
     End,
@@ -103,7 +103,7 @@ struct Entry {
 }
 
 impl KernelSockets {
-    /// No sockets.
+    /// A set without sockets: an error if the system has no descriptor for its epoll.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             epoll: Epoll::new()?,
@@ -192,7 +192,7 @@ impl KernelSockets {
         Ok(sent)
     }
 
-    /// Reads what arrived.
+    /// Reads what arrived, without waiting; the rest stays for the next call.
     pub fn recv(&mut self, id: SocketId) -> io::Result<Received> {
         let entry = self.entries.get(id.index as usize);
         let entry = entry.filter(|entry| entry.generation == id.generation);
@@ -218,12 +218,12 @@ impl KernelSockets {
         }
     }
 
-    /// Closes the socket.
+    /// Closes the socket: what was sent is delivered, then FIN.
     pub fn close(&mut self, id: SocketId) {
         drop(self.take_out(id));
     }
 
-    /// Resets the connection.
+    /// Resets the connection: what was sent and not delivered is lost.
     pub fn abort(&mut self, id: SocketId) {
         if let Some(socket) = self.take_out(id) {
             // Without it the close is an ordinary one: all the same it is closed.

@@ -228,7 +228,7 @@ fn family(address: Address) -> u8 {
     }
 }
 
-/// struct nlmsghdr.
+/// The length of struct nlmsghdr, with which each message begins.
 const HEADER_LEN: usize = 16;
 
 // From linux/if_link.h, as far as `libc` does not have them.

@@ -28,7 +28,7 @@ pub fn own_frames(mac: MacAddress) -> [sock_filter; 14] {
     ]
 }
 
-/// Takes no frame.
+/// A program that takes no frame.
 pub fn nothing() -> [sock_filter; 1] {
     [operation(libc::BPF_RET, NOTHING)]
 }
@@ -43,7 +43,7 @@ pub(crate) const fn skip(test: u32, value: u32, so: u8, not: u8) -> sock_filter 
     sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: so, jf: not, k: value }
 }
 
-/// Any other operation.
+/// An operation without a jump.
 pub(crate) const fn operation(code: u32, value: u32) -> sock_filter {
     sock_filter { code: code as u16, jt: 0, jf: 0, k: value }
 }

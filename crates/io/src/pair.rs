@@ -62,7 +62,7 @@ struct Host<P> {
 pub type Hosts<A, B> = ((Shard, A), (Shard, B));
 
 impl MemTime {
-    /// What it is.
+    /// The time as it is now.
     pub fn now(&self) -> Instant {
         match self {
             Self::Real(clock) => clock.now(),
@@ -198,7 +198,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
         }
     }
 
-    /// The time.
+    /// The time of both hosts.
     pub fn now(&self) -> Instant {
         self.time.now()
     }

@@ -56,7 +56,7 @@ pub struct PcapWire {
 /// What a capture holds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Contents {
-    /// Frames that arrive.
+    /// Frames of the capture that arrive at the stack.
     pub inward: usize,
     /// Frames that went out, and are left out.
     pub outward: usize,

@@ -9,7 +9,7 @@ use crate::sys::socket;
 /// A kind of socket that carries frames, which takes a privilege.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameSocket {
-    /// packet(7).
+    /// A packet socket, packet(7).
     Packet,
     /// AF_XDP, which a kernel may lack.
     Xdp,

@@ -31,7 +31,7 @@ mod file;
 /// The rules of a stack. Shown as a configuration file, with the origin of each value behind it.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The rules themselves.
+    /// The values that are in force.
     pub tunables: Tunables,
     /// Whose they were at first.
     pub profile: &'static Profile,
@@ -72,15 +72,15 @@ pub enum RulesError {
     /// The configuration file cannot be read.
     #[error("{path}: {error}; give a file that can be read", path = path.display())]
     Unreadable {
-        /// The file.
+        /// The configuration file that was given.
         path: PathBuf,
-        /// Why not.
+        /// Why the system did not read it.
         error: io::Error,
     },
     /// A tunable that there is not, or that may not have its value.
     #[error("{origin}: {error}")]
     Tunable {
-        /// Who sets it.
+        /// Where it was set: a file and line, or a variable.
         origin: String,
         /// What is wrong with it.
         error: Box<TunableError>,
@@ -88,7 +88,7 @@ pub enum RulesError {
     /// Something else that means nothing.
     #[error("{origin}: {text}")]
     Meaningless {
-        /// Where it stands.
+        /// The file and line, or the variable.
         origin: String,
         /// What it is, and what would mean something.
         text: String,

@@ -22,7 +22,7 @@ pub enum ShardCount {
 pub struct ShardPlan {
     /// The wire, with a queue for each; `mem:` makes them when it is opened.
     pub wire: WireSpec,
-    /// How many.
+    /// How many shards there are, one at least.
     pub shards: u16,
 }
 

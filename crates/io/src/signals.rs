@@ -65,7 +65,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Begins to listen.
+    /// Takes the signal over: an error if the system has no descriptor.
     pub fn install() -> io::Result<Self> {
         let (asked, writer) = io::pipe()?;
         let registered = low_level::pipe::register(SIGUSR1, writer)?;

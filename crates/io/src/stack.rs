@@ -20,7 +20,7 @@ pub struct StackConfig {
     pub tunables: Tunables,
     /// Its keys; those of its cookies are the group's, if there is one.
     pub secrets: Secrets,
-    /// Its addresses.
+    /// The addresses of the stack, those of the wire among them.
     pub addresses: Vec<InterfaceAddress>,
     /// Its ways beyond their networks.
     pub routes: Vec<Route>,
@@ -43,13 +43,13 @@ impl StackConfig {
 pub struct StackShard {
     /// Its number, from 0 on: that of its queue.
     pub number: usize,
-    /// The shard.
+    /// The host of this queue.
     pub shard: Shard,
-    /// The queue.
+    /// The queue of the wire, with the way to the other shards.
     pub device: Steered,
     /// What wakes its worker.
     pub waker: Waker,
-    /// Its time.
+    /// The clock that all shards of the stack have.
     pub clock: Clock,
     /// A capture of what passes between the two.
     pub tap: Option<Tap>,

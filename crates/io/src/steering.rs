@@ -62,9 +62,9 @@ impl AddAssign for SteeringCounters {
 pub enum Home {
     /// The shard that segments between these ports come home to.
     Between(u16, u16),
-    /// Each shard.
+    /// Each shard gets a copy.
     Everybody,
-    /// Whoever has it.
+    /// Any shard: whichever has it keeps it.
     Anybody,
 }
 
@@ -209,7 +209,7 @@ fn of_quoted(rest: &[u8]) -> Home {
     }
 }
 
-/// RFC 4861 4.4.
+/// The ICMPv6 type of Neighbor Advertisement (RFC 4861 4.4).
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 
 #[cfg(test)]

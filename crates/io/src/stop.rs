@@ -24,7 +24,7 @@ struct Shared {
 }
 
 impl Stop {
-    /// Not set.
+    /// A stop that is not set: an error if the system has no descriptor.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         Ok(Self { shared: Arc::new(Shared { flag: Arc::default(), reader, writer }) })

@@ -42,20 +42,20 @@ use libc::c_int;
 pub(crate) struct EventFd(File);
 
 impl EventFd {
-    /// At zero.
+    /// An eventfd whose count is zero.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: eventfd takes no pointer.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         Ok(Self(File::from(own(fd)?)))
     }
 
-    /// Makes it readable.
+    /// Adds to its count, so that it can be read.
     pub(crate) fn signal(&self) {
         // Fails only when the counter is at its end, and it is readable then.
         let _ = (&self.0).write(&1u64.to_ne_bytes());
     }
 
-    /// Makes it unreadable.
+    /// Sets its count to zero, so that it cannot be read.
     pub(crate) fn clear(&self) {
         // Fails only when it is unreadable already.
         let _ = (&self.0).read(&mut [0; 8]);
@@ -71,9 +71,9 @@ impl AsFd for EventFd {
 /// What to wait for; errors are always waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
-    /// Readable.
+    /// There is something to be read.
     Read,
-    /// Readable or writable.
+    /// There is something to be read, or room to write.
     ReadWrite,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn diag_socket() -> io::Result<File> {
     Ok(File::from(socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG)?))
 }
 
-/// socket(2).
+/// A socket, as socket(2) makes it of these numbers.
 pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket takes no pointer.
     own(unsafe { libc::socket(domain, kind, protocol) })
@@ -166,7 +166,7 @@ pub(crate) fn leaves_checksums(name: &CStr) -> io::Result<bool> {
     Ok(value[1] != 0)
 }
 
-/// From linux/ethtool.h.
+/// The commands of SIOCETHTOOL, from linux/ethtool.h.
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 
 /// Lets the calling thread, and those that it starts from now on, run before all that is not

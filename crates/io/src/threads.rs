@@ -28,9 +28,9 @@ pub enum ThreadError {
     /// It may not run where it was to.
     #[error("cannot run on processor {processor}: {error}")]
     Pin {
-        /// The processor's number.
+        /// The number of the processor that it was to stay on.
         processor: usize,
-        /// Why not.
+        /// Why the system refused that.
         error: io::Error,
     },
 }

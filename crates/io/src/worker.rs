@@ -49,7 +49,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// `Busy` if `busy`.
+    /// `Busy` if there is more to do, else `Idle`.
     pub const fn busy_if(busy: bool) -> Self {
         if busy { Self::Busy } else { Self::Idle }
     }
@@ -96,7 +96,7 @@ pub enum WorkerError {
     Device {
         /// Which, as in `tun:whim0`.
         name: String,
-        /// How that shows.
+        /// What the system said of it.
         error: io::Error,
     },
     /// The system would not let it wait.
@@ -178,17 +178,17 @@ impl<D: Device, P: Port> Worker<D, P> {
         })
     }
 
-    /// The shard.
+    /// The shard that it drives.
     pub fn shard(&self) -> &Shard {
         &self.shard
     }
 
-    /// The device.
+    /// The device that it takes frames from.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The port.
+    /// What calls the shard between bursts.
     pub fn port(&self) -> &P {
         &self.port
     }

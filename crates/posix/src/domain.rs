@@ -5,7 +5,7 @@ use whimbrel_wire::{Address, Family};
 c_enum! {
     /// A family of addresses.
     Domain {
-        /// IPv4.
+        /// IPv4 addresses.
         Inet = 2, "AF_INET";
         /// IPv6; unless told otherwise, IPv4 too, in mapped form.
         Inet6 = 10, "AF_INET6";
@@ -17,27 +17,27 @@ c_enum! {
     SocketType {
         /// A stream of octets: the only one there is.
         Stream = 1, "SOCK_STREAM";
-        /// Datagrams: refused.
+        /// Datagrams, which `socket` refuses: there is no UDP.
         Dgram = 2, "SOCK_DGRAM";
-        /// Raw packets: refused.
+        /// Raw packets, which `socket` refuses.
         Raw = 3, "SOCK_RAW";
     }
 }
 
 c_enum! {
-    /// A protocol.
+    /// The protocol of a socket, as `socket` takes it.
     Protocol {
         /// The type's usual one.
         Default = 0, "IPPROTO_IP";
-        /// TCP.
+        /// TCP, the only one that there is.
         Tcp = 6, "IPPROTO_TCP";
-        /// UDP: refused.
+        /// UDP, which `socket` refuses.
         Udp = 17, "IPPROTO_UDP";
     }
 }
 
 impl Domain {
-    /// `0.0.0.0` or `::`.
+    /// The address that stands for all of the family: `0.0.0.0` or `::`.
     pub const fn unspecified(self) -> Address {
         match self {
             Self::Inet => Address::from_v4_octets([0; 4]),

@@ -23,7 +23,7 @@ flag_set! {
         MSG_NOSIGNAL = 0x4000,
         /// More follows: a segment that is not full waits for it.
         MSG_MORE = 0x8000,
-        /// Refused.
+        /// Send without a copy: refused with EOPNOTSUPP.
         MSG_ZEROCOPY = 0x400_0000,
         /// Connect, and let the SYN bring what is sent (RFC 7413).
         MSG_FASTOPEN = 0x2000_0000,
@@ -33,13 +33,13 @@ flag_set! {
 flag_set! {
     /// Flags of a descriptor (`F_GETFL`).
     FileFlags {
-        /// Read only.
+        /// Open for reading alone.
         O_RDONLY = 0x0,
-        /// Write only.
+        /// Open for writing alone.
         O_WRONLY = 0x1,
         /// Read and write: what a socket is.
         O_RDWR = 0x2,
-        /// Refused.
+        /// Append to a file's end: refused by `F_SETFL` with EINVAL.
         O_APPEND = 0x400,
         /// Calls do not block.
         O_NONBLOCK = 0x800,
@@ -59,11 +59,11 @@ flag_set! {
 }
 
 flag_set! {
-    /// Events of `poll`.
+    /// What `poll` is asked for, and what it found, as bits.
     PollEvents {
         /// There is something to read, or its end, or a connection to accept.
         POLLIN = 0x1,
-        /// Urgent data.
+        /// Urgent data is there to be read.
         POLLPRI = 0x2,
         /// There is room to write.
         POLLOUT = 0x4,
@@ -71,7 +71,7 @@ flag_set! {
         POLLERR = 0x8,
         /// Both directions are over, or there never was a connection.
         POLLHUP = 0x10,
-        /// Not a descriptor.
+        /// The number names no descriptor.
         POLLNVAL = 0x20,
         /// The same as `POLLIN`.
         POLLRDNORM = 0x40,
@@ -87,11 +87,11 @@ flag_set! {
 }
 
 flag_set! {
-    /// Events of `epoll`.
+    /// What `epoll` is asked for, and what it found, as bits.
     EpollEvents {
         /// There is something to read, or its end, or a connection to accept.
         EPOLLIN = 0x1,
-        /// Urgent data.
+        /// Urgent data is there to be read.
         EPOLLPRI = 0x2,
         /// There is room to write.
         EPOLLOUT = 0x4,

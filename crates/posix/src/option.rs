@@ -134,13 +134,13 @@ impl SocketOption {
 pub enum OptionValue {
     /// A number, or 0 and 1 for off and on.
     Int(i32),
-    /// `struct linger`.
+    /// Whether `close` waits, and for how many seconds: `struct linger`.
     Linger(Linger),
     /// A name, such as a congestion control's.
     Text(String),
     /// Octets that mean something to the option alone.
     Octets(Vec<u8>),
-    /// `struct tcp_info`.
+    /// What TCP knows of the connection: `struct tcp_info`.
     Info(Box<TcpInfo>),
 }
 

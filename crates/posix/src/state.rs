@@ -20,7 +20,7 @@ pub const NUMBERS: &[(&str, u8)] = &[
 
 /// `TCP_CLOSE`: what a socket without a connection is in.
 pub const CLOSE: u8 = 7;
-/// `TCP_LISTEN`.
+/// Linux' number of LISTEN: `TCP_LISTEN`.
 pub const LISTEN: u8 = 10;
 
 /// Linux' number for a connection's state. A descriptor whose connection waits in TIME-WAIT shows

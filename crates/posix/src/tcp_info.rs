@@ -15,7 +15,7 @@ use crate::state::{self, number_of};
 
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
-        /// What `TCP_INFO` tells.
+        /// What `TCP_INFO` tells of a connection, with Linux' names and units.
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
         pub struct TcpInfo { $($(#[$doc])* pub $field: $type,)* }
 
@@ -56,7 +56,7 @@ tcp_info! {
     tcpi_snd_wscale: u32,
     /// The scale of ours.
     tcpi_rcv_wscale: u32,
-    /// RTO, microseconds.
+    /// The retransmission time-out (RFC 6298), microseconds.
     tcpi_rto: u32,
     /// Octets of text in a full segment.
     tcpi_snd_mss: u32,
@@ -74,7 +74,7 @@ tcp_info! {
     tcpi_retrans: u32,
     /// SRTT, microseconds; 0 before the first measurement.
     tcpi_rtt: u32,
-    /// RTTVAR, microseconds.
+    /// How much round trips vary (RTTVAR of RFC 6298), microseconds.
     tcpi_rttvar: u32,
     /// ssthresh in full segments; 0x7fffffff before the first loss.
     tcpi_snd_ssthresh: u32,
@@ -88,7 +88,7 @@ tcp_info! {
     tcpi_notsent_bytes: u32,
     /// The peer's window, octets.
     tcpi_snd_wnd: u32,
-    /// Our window, octets.
+    /// The window that we announce, bytes.
     tcpi_rcv_wnd: u32,
     /// How many segments were sent again in all.
     tcpi_total_retrans: u32,
@@ -121,9 +121,9 @@ tcp_info! {
     tcpi_bytes_sent: u64,
     /// Octets of text sent again.
     tcpi_bytes_retrans: u64,
-    /// Segments sent.
+    /// Segments sent, retransmissions and bare acknowledgments included.
     tcpi_segs_out: u32,
-    /// Segments that arrived.
+    /// Segments that arrived, bare acknowledgments included.
     tcpi_segs_in: u32,
     /// Those sent with text.
     tcpi_data_segs_out: u32,
@@ -277,5 +277,5 @@ fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// Linux' `TCP_INFINITE_SSTHRESH`.
+/// What stands for "no threshold yet": Linux' `TCP_INFINITE_SSTHRESH`.
 const INFINITE: u32 = 0x7fff_ffff;

@@ -49,7 +49,7 @@ impl Application for Idle {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct HostId(pub(crate) usize);
 
-/// A host.
+/// A shard, its application, and what is between them and the world.
 #[derive(Debug)]
 pub(crate) struct Host<A> {
     pub(crate) shard: Shard,

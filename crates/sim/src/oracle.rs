@@ -28,7 +28,7 @@ pub use scenario::Scenario;
 /// What became of a seed.
 #[derive(Default, Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// The seed.
+    /// The seed that was played.
     pub seed: u64,
     /// Bytes verified at both ends.
     pub octets: u64,

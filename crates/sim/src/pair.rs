@@ -46,7 +46,7 @@ pub struct PairConfig {
 /// What the device of a host does for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offload {
-    /// Nothing.
+    /// Each segment is a frame of its own, whose checksum the host computes.
     None,
     /// It completes checksums and cuts super-segments of up to 65,535 octets.
     Full,
@@ -87,7 +87,7 @@ impl<A: Application> Pair<A> {
     }
 }
 
-/// The client's address.
+/// The address of the client's host in that family.
 pub fn client_addr(family: Family) -> Address {
     addr(family, 1)
 }
@@ -129,7 +129,7 @@ fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     })
 }
 
-/// RFC 8200 5.
+/// The least MTU of an IPv6 link (RFC 8200 5).
 const V6_LEAST_MTU: u16 = 1_280;
 /// Tells the chance of the two directions apart.
 const UP: u64 = 0x5555_5555_5555_5555;

@@ -39,7 +39,7 @@ struct Promises {
 pub struct Broken {
     /// Who broke it, towards whom.
     pub flow: [Endpoint; 2],
-    /// What it was.
+    /// The promise, and what was sent against it.
     pub what: String,
 }
 

@@ -116,7 +116,7 @@ impl<A: Application> World<A> {
         }
     }
 
-    /// Adds a host.
+    /// Adds a host that runs this application, and names it.
     pub fn add_host(&mut self, shard: Shard, application: A) -> HostId {
         self.hosts.push(Host::new(shard, application));
         HostId(self.hosts.len() - 1)
@@ -148,7 +148,7 @@ impl<A: Application> World<A> {
         self.capture.take().map(Capture::into_file)
     }
 
-    /// The time.
+    /// The virtual time of all hosts and links.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -169,7 +169,7 @@ impl<A: Application> World<A> {
         self.digest
     }
 
-    /// A link.
+    /// A link of this world, to look at what it did.
     pub fn link(&self, LinkId(number): LinkId) -> &Link {
         &self.links[number].link
     }

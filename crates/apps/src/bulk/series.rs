@@ -11,9 +11,9 @@ use crate::transport::{Limit, Limited, SenderStats};
 pub struct Sample {
     /// When it began, since the transfer's beginning.
     pub from: Duration,
-    /// When it ended.
+    /// When it ended, since the transfer's beginning.
     pub until: Duration,
-    /// What it moved.
+    /// Bytes that it moved within the interval.
     pub moved: Totals,
     /// What the sender knew at its end, if the transport tells.
     pub sender_stats: Option<SenderStats>,

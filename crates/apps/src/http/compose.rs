@@ -8,7 +8,7 @@ use bytes::Bytes;
 /// The parts of a request.
 #[derive(Clone, Debug)]
 pub struct Composition<'a> {
-    /// The method.
+    /// The method of the request line, as in `GET`.
     pub method: &'a str,
     /// The target, its query included.
     pub target: &'a str,
@@ -16,7 +16,7 @@ pub struct Composition<'a> {
     pub host: &'a str,
     /// Further fields, names and values.
     pub fields: &'a [(String, String)],
-    /// The body.
+    /// The body; if there is one, a `Content-Length` goes with it.
     pub body: &'a [u8],
     /// Whether the connection goes on afterwards; if not, the request says so.
     pub persistent: bool,
@@ -43,7 +43,7 @@ pub enum ComposeError {
 }
 
 impl Composition<'_> {
-    /// The request.
+    /// The request as octets, or which part of it HTTP/1.1 cannot carry.
     pub fn compose(&self) -> Result<Bytes, ComposeError> {
         self.check()?;
         let mut out = Vec::with_capacity(256 + self.body.len());

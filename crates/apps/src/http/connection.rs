@@ -31,7 +31,6 @@ pub struct Connection {
     ended: bool,
     head: HeadBuffer,
     stage: RequestStage,
-    /// Responses begun.
     responses: u64,
     /// The status of the last response begun.
     last_status: Option<Status>,
@@ -69,7 +68,7 @@ enum RequestStage {
     Discard { body: BodyReader },
     /// The last response was sent: reads on, so that a reset does not overtake it.
     Linger { left: u64, shut: Shut },
-    /// Nothing more.
+    /// Everything was sent and read: this is all that is left to do.
     Done { step: Last },
 }
 

@@ -26,7 +26,7 @@ impl HttpDate {
         Self(text.octets)
     }
 
-    /// The text.
+    /// The 29 characters of the date, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.0).unwrap_or_default()
     }

@@ -43,7 +43,7 @@ impl Fault {
         Response::text(self.status(), self.explanation(limits))
     }
 
-    /// The status code.
+    /// The status by which a client is told of this fault: 4xx, or 5xx for what the server lacks.
     pub const fn status(self) -> Status {
         match self {
             Self::Malformed(_) | Self::CutShort => Status::BAD_REQUEST,

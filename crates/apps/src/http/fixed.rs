@@ -79,7 +79,7 @@ impl BodySource for Pattern {
     }
 }
 
-/// Counts an upload.
+/// An upload that is counted, and kept nowhere.
 #[derive(Default)]
 struct Sum {
     octets: u64,

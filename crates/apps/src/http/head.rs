@@ -200,7 +200,7 @@ fn expects_continue(version: Version, fields: Fields<'_>) -> Result<bool, Fault>
     }
 }
 
-/// RFC 9112 9.3.
+/// Whether the client wants the connection to stay open behind the response (RFC 9112 9.3).
 fn persistent(version: Version, fields: Fields<'_>) -> bool {
     match version {
         _ if fields.lists("connection", "close") => false,

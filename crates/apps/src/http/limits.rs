@@ -80,7 +80,7 @@ pub enum CloseBy {
 /// What every connection of a server goes by.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Terms {
-    /// Its bounds.
+    /// The bounds that every connection of the server has.
     pub limits: Limits,
     /// The time for the `Date` field, if the driver has a clock (RFC 9110 6.6.1: "An origin
     /// server without a clock MUST NOT generate a Date header field").

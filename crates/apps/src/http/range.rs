@@ -3,9 +3,9 @@
 /// A range of octets, both ends included; never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByteRange {
-    /// The first octet.
+    /// The place of the first octet, from 0.
     pub first: u64,
-    /// The last octet.
+    /// The place of the last octet, which is part of the range.
     pub last: u64,
 }
 
@@ -21,7 +21,7 @@ impl ByteRange {
 pub enum RangeOutcome {
     /// All of it: there was no field, or one that is ignored.
     Whole,
-    /// This part.
+    /// The part between these places, both included: 206.
     Part(ByteRange),
     /// Nothing that exists: 416.
     Unsatisfiable,

@@ -11,10 +11,10 @@ use super::request::Fields;
 use super::scan::HeadBuffer;
 use crate::ConnError;
 
-/// A complete response.
+/// A response that came whole, as a client counts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// The status code.
+    /// The status code of its status line, 100 to 999.
     pub status: u16,
     /// Octets of the body, without its framing.
     pub body: u64,
@@ -54,7 +54,7 @@ enum ReplyStage {
 }
 
 impl ReplyReader {
-    /// Before a response.
+    /// A reader before the first octet of a response to a request of that kind.
     pub const fn new(expected: Expected) -> Self {
         Self { expected, head: HeadBuffer::new(), stage: ReplyStage::Head }
     }

@@ -5,7 +5,7 @@ use super::range::{self, RangeOutcome};
 /// The head of a request. Valid by construction: see [`head::parse`](super::head::parse).
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'h> {
-    /// The method.
+    /// The method of its request line.
     pub method: Method,
     /// The target without scheme and authority, its query included: begins with `/`, or is `*`
     /// (`OPTIONS`) or an authority (`CONNECT`).
@@ -78,7 +78,7 @@ impl<'h> Fields<'h> {
 /// The methods of RFC 9110 9, and PATCH (RFC 5789).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
-    /// Transfer a representation.
+    /// GET: transfer a representation of the target.
     Get,
     /// The same, without the body.
     Head,
@@ -86,9 +86,9 @@ pub enum Method {
     Post,
     /// Replace the target by what is sent.
     Put,
-    /// Remove the target.
+    /// DELETE: remove the target.
     Delete,
-    /// Open a tunnel.
+    /// CONNECT: open a tunnel to the target.
     Connect,
     /// Say what can be done.
     Options,
@@ -119,9 +119,9 @@ impl Method {
 /// The versions spoken here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
-    /// HTTP/1.0.
+    /// HTTP/1.0: the connection ends with the response, unless both sides say otherwise.
     Http10,
-    /// HTTP/1.1.
+    /// HTTP/1.1: the connection stays open, unless a side says otherwise.
     Http11,
 }
 
@@ -130,8 +130,8 @@ pub enum Version {
 pub enum Framing {
     /// No framing field: no body.
     None,
-    /// `Content-Length`.
+    /// `Content-Length`: a body of so many octets follows.
     Length(u64),
-    /// `Transfer-Encoding: chunked`.
+    /// `Transfer-Encoding: chunked`: a body in chunks follows, the last of which is empty.
     Chunked,
 }

@@ -12,26 +12,26 @@ use super::{BodySource, ByteRange, Request};
 
 /// What is sent back. Framing and connection fields are the connection's, not the site's.
 pub struct Response {
-    /// The status.
+    /// The code and reason of its status line.
     pub status: Status,
     /// The media type of the body.
     pub content_type: Option<&'static str>,
-    /// Further fields.
+    /// Fields beside `Content-Type`, `Content-Length`, `Date` and `Connection`, which the server writes.
     pub fields: Vec<Field>,
-    /// The body.
+    /// What follows the head, with its length.
     pub body: Body,
 }
 
 /// A header field. Neither part holds CR, LF or NUL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// Its name.
+    /// The field's name, as it is written.
     pub name: &'static str,
-    /// Its value.
+    /// The field's value, as it is written: without CR or LF.
     pub value: Cow<'static, str>,
 }
 
-/// A response's body.
+/// A response's body: in memory, or from a source that is read piece by piece.
 pub enum Body {
     /// In memory, handed to the stack by reference.
     Bytes(Bytes),
@@ -163,7 +163,7 @@ pub enum Persistence {
     Implied,
     /// It goes on, and a peer of HTTP/1.0 must be told.
     Said,
-    /// It ends.
+    /// The connection ends behind it: `Connection: close`.
     Ends,
 }
 
@@ -185,7 +185,7 @@ fn decimal(out: &mut Vec<u8>, number: u64) {
 pub struct Status {
     /// The code, 100 ..= 599.
     pub code: u16,
-    /// The reason phrase.
+    /// The words behind the code in the status line, which nobody may depend on.
     pub reason: &'static str,
 }
 
@@ -205,7 +205,7 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// It worked.
+    /// 200: the body is what was asked for.
     OK = 200 "OK",
     /// It worked, and made something new.
     CREATED = 201 "Created",
@@ -215,11 +215,11 @@ statuses! {
     MOVED_PERMANENTLY = 301 "Moved Permanently",
     /// The client has it already.
     NOT_MODIFIED = 304 "Not Modified",
-    /// Not HTTP.
+    /// 400: what came is no request of HTTP/1.1.
     BAD_REQUEST = 400 "Bad Request",
     /// Not for this peer.
     FORBIDDEN = 403 "Forbidden",
-    /// Nothing is there.
+    /// 404: the target does not exist, or is not served.
     NOT_FOUND = 404 "Not Found",
     /// Something is there that does not take this method.
     METHOD_NOT_ALLOWED = 405 "Method Not Allowed",
@@ -241,11 +241,11 @@ statuses! {
     EXPECTATION_FAILED = 417 "Expectation Failed",
     /// The head is too long.
     FIELDS_TOO_LARGE = 431 "Request Header Fields Too Large",
-    /// The server failed.
+    /// 500: the server failed to do what it should.
     INTERNAL_SERVER_ERROR = 500 "Internal Server Error",
     /// The server does not know how.
     NOT_IMPLEMENTED = 501 "Not Implemented",
-    /// Not now.
+    /// 503: the server has no room for this at the moment, and says when to come again.
     SERVICE_UNAVAILABLE = 503 "Service Unavailable",
     /// Not a version spoken here.
     VERSION_NOT_SUPPORTED = 505 "HTTP Version Not Supported",

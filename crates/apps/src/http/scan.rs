@@ -13,7 +13,7 @@ pub struct HeadBuffer {
 }
 
 impl HeadBuffer {
-    /// Before a head.
+    /// A buffer that holds nothing, as before the first octet of a head.
     pub const fn new() -> Self {
         Self { octets: Vec::new() }
     }

@@ -30,9 +30,9 @@ pub struct HttpServer<S, T: Transport = Shard> {
 /// What happened so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
-    /// Connections accepted.
+    /// Connections accepted since the server began.
     pub accepted: u64,
-    /// Connections open now.
+    /// Connections that are open at this moment.
     pub open: usize,
     /// Requests answered: responses begun.
     pub requests: u64,

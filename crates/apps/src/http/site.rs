@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::{Request, Response};
 
-/// Answers requests.
+/// Answers requests, whatever connection they came by: the part of a server that knows its content.
 pub trait Site {
     /// The answer to this request. Called when the head is complete, before the body.
     fn respond(&mut self, request: &Request<'_>) -> Answer;

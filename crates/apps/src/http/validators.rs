@@ -10,7 +10,7 @@ use super::{Method, RangeOutcome, Request, Response, Status, range};
 /// The validators of a representation as it is now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Validators {
-    /// Its entity tag.
+    /// The tag that tells this version from all others.
     pub tag: EntityTag,
     /// When it was changed last, seconds since 1970.
     pub modified: u64,

@@ -30,11 +30,11 @@ enum Phase {
     Connecting,
     /// The cookie was told.
     Cookie,
-    /// The parameters were.
+    /// The parameters were told, and the server's answer is awaited.
     Parameters,
     /// Streams open, one after the other.
     Creating,
-    /// All are open.
+    /// All streams are open, and the server is to say that the test begins.
     Created,
     /// The test runs: the streams carry bytes until its end.
     Running,
@@ -64,7 +64,6 @@ impl Phase {
 enum Heard {
     /// Something: there may be more.
     Something,
-    /// Nothing yet.
     Nothing,
     /// All: it is over.
     TheEnd,
@@ -312,7 +311,7 @@ impl<T: Transport> Bulk<T> {
         self.break_off(net, ConnError::EndedEarly, now);
     }
 
-    /// All was said.
+    /// Closes the control connection: all was said.
     fn finish(&mut self, net: &mut T) {
         for id in self.streams.iter_mut().filter_map(|stream| stream.id.take()) {
             net.close(id);

@@ -22,7 +22,7 @@ impl<I: Copy + PartialEq> Control<I> {
         Self { id, inbox, outbox: Bytes::new(), ended: false }
     }
 
-    /// The connection.
+    /// The transport's name of the connection.
     pub(crate) const fn id(&self) -> I {
         self.id
     }
@@ -40,12 +40,12 @@ impl<I: Copy + PartialEq> Control<I> {
         self.outbox = all.into();
     }
 
-    /// Tells a state.
+    /// Queues the octet that stands for a state.
     pub(crate) fn tell(&mut self, state: State) {
         self.say(&[state.octet()]);
     }
 
-    /// Tells a document.
+    /// Queues a document, its length in front of it.
     pub(crate) fn document(&mut self, text: &str) {
         self.say(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
         self.say(text.as_bytes());

@@ -44,7 +44,7 @@ pub struct Parameters {
 /// What streams are of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// TCP.
+    /// TCP, the only one that is measured here.
     Tcp,
     /// UDP, SCTP, or something newer.
     Other,
@@ -156,7 +156,7 @@ fn whole_seconds(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
-/// Who speaks.
+/// What is told as the version of the client.
 const VERSION: &str = concat!("whimbrel ", env!("CARGO_PKG_VERSION"));
 /// What is handed over at a time if a client does not say.
 const DEFAULT_BLOCK: usize = 128 << 10;

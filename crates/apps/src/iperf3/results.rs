@@ -20,14 +20,14 @@ pub struct Results {
     pub congestion: Option<String>,
     /// What the server printed, if the client asked for it.
     pub server_output: Option<String>,
-    /// Its streams.
+    /// What each of its streams moved, in the order of their numbers.
     pub streams: Vec<StreamResult>,
 }
 
 /// How busy one side was: percent of one processor.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Processors {
-    /// In all.
+    /// Of the process in all, percent of one processor.
     pub total: f64,
     /// For the program itself.
     pub user: f64,
@@ -49,7 +49,7 @@ impl Processors {
 /// One stream, as one side counted it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct StreamResult {
-    /// Its number.
+    /// The number by which iperf3 calls the stream: 1, then 3, 4, ….
     pub id: u64,
     /// Bytes sent or received, what is omitted not counted.
     pub octets: u64,

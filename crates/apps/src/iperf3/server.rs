@@ -34,9 +34,9 @@ pub struct Settings {
 /// What happened so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
-    /// Connections accepted.
+    /// Connections accepted since the server began: of control and of streams.
     pub accepted: u64,
-    /// Connections open now.
+    /// Connections that are open at this moment.
     pub open: usize,
     /// Tests that came to their end.
     pub tests: u64,
@@ -82,7 +82,7 @@ struct Greeting {
 enum CallerMessage {
     Nothing,
     Greeting(Box<Greeting>),
-    /// It is gone.
+    /// The connection ended before it told one.
     Gone,
 }
 

@@ -18,11 +18,11 @@ pub trait RunAgreement: Debug + Send + Sync {
 /// What a rate is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunCount {
-    /// Exchanges answered
+    /// Exchanges that were answered between the two moments below.
     pub answered: u64,
-    /// from this moment
+    /// When the run began to be measured.
     pub began: Instant,
-    /// to that.
+    /// When it ceased to be.
     pub until: Instant,
 }
 

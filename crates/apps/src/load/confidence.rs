@@ -10,17 +10,17 @@ pub struct Confidence {
     pub width: f64,
 }
 
-/// A probability.
+/// How likely an interval of confidence is to hold the true mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
-    /// 95 %.
+    /// 95 of 100 such intervals hold it.
     P95,
-    /// 99 %.
+    /// 99 of 100 such intervals hold it.
     P99,
 }
 
 impl Level {
-    /// In percent.
+    /// 95 or 99.
     pub const fn percent(self) -> u8 {
         match self {
             Self::P95 => 95,

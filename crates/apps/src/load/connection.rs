@@ -52,14 +52,14 @@ pub(crate) struct Times {
     pub(crate) answered: Instant,
 }
 
-/// Reads an answer.
+/// Finds the end of an answer: by its length, or by HTTP.
 #[derive(Debug)]
 pub(crate) enum AnswerReader {
     Http(ReplyReader),
     Octets { of: u64, left: u64 },
 }
 
-/// A complete answer.
+/// What is counted of an answer that came whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CompleteAnswer {
     pub(crate) status: u16,

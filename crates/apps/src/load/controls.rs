@@ -30,7 +30,7 @@ pub struct Wanted {
 /// Whether a load goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Motion {
-    /// It does.
+    /// Requests are sent as the plan has it.
     Running,
     /// It stands still, and its time with it: no exchange begins or falls due, kept connections stay
     /// open. What is under way goes on, and counts; so do its time-outs, and the wait for a port.
@@ -52,7 +52,7 @@ impl ControlledPart {
         Self { controls, part, looked: Instant::ZERO, motion: Motion::Running }
     }
 
-    /// Asks.
+    /// What is wanted of the load at this moment.
     pub(super) fn look(&mut self, now: Instant) -> Wanted {
         let wanted = self.controls.wanted(self.part);
         (self.looked, self.motion) = (now, wanted.motion);

@@ -12,13 +12,13 @@ use crate::http::reply::Expected;
 /// What a load is to do.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
-    /// The server.
+    /// The server's address and port.
     pub target: Endpoint,
     /// What is said on each connection.
     pub exchange: Exchange,
     /// How many connections there are at a time (>= 1).
     pub connections: u32,
-    /// When it ends.
+    /// When it ends: after a time, or after so many exchanges.
     pub until: Until,
     /// Exchanges that fall due each second, evenly; `None`: one after the other on each
     /// connection, as fast as they are answered.

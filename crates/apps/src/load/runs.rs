@@ -51,14 +51,14 @@ impl Repeat {
 /// A run that is over.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// What it measured.
+    /// What the run measured, without its warm-up.
     pub record: Record,
     /// What was under way at its end.
     pub close: Unfinished,
 }
 
 impl<T: Transport> Runs<T> {
-    /// Runs of `plan`.
+    /// Runs of `plan`, one after the other, until `repeat` says that they are enough.
     pub fn new(plan: LoadPlan, repeat: Repeat) -> Self {
         Self {
             repeat,

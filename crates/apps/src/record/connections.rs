@@ -5,11 +5,11 @@ use core::ops::AddAssign;
 /// How many connections there were to be at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Connections {
-    /// The fewest.
+    /// The fewest at any time of the run.
     pub least: u32,
-    /// The most.
+    /// The most at any time of the run.
     pub most: u32,
-    /// At the end.
+    /// How many there were at its end.
     pub last: u32,
 }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ops::AddAssign;
 use core::time::Duration;
 
-/// Counts by interval.
+/// What happened in each interval of a run, of equal length.
 #[derive(Clone, Debug)]
 pub struct Intervals {
     length: Duration,
@@ -14,11 +14,11 @@ pub struct Intervals {
 /// What happened in one interval.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Count {
-    /// Exchanges answered.
+    /// Exchanges that were answered within the interval.
     pub exchanges: u64,
     /// Octets of their bodies.
     pub octets: u64,
-    /// Exchanges failed.
+    /// Exchanges that failed within the interval.
     pub failed: u64,
 }
 
@@ -33,15 +33,15 @@ impl AddAssign for Count {
 /// How much the rates of the whole intervals differ.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spread {
-    /// The intervals compared.
+    /// How many intervals were compared: those that lay within the run as a whole.
     pub intervals: usize,
     /// The least rate, exchanges a second.
     pub min: f64,
-    /// The greatest.
+    /// The greatest rate of an interval, per second.
     pub max: f64,
-    /// The mean.
+    /// The mean of the intervals' rates, per second.
     pub mean: f64,
-    /// The standard deviation.
+    /// The standard deviation of the intervals' rates, per second.
     pub deviation: f64,
 }
 

@@ -7,7 +7,7 @@ macro_rules! conn_errors {
         pub enum ConnError { $($(#[doc = $doc])* $name,)* }
 
         impl ConnError {
-            /// Every class.
+            /// Every class, in the order in which reports list them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             /// Its name in reports.
@@ -30,7 +30,7 @@ conn_errors! {
     /// The peer sent a reset.
     Reset = "connection reset",
         "the peer reset it: look into its log, and at its backlog and limits";
-    /// Retransmissions went unanswered.
+    /// Nothing answered, however often segments were sent again.
     TimedOut = "connection timed out",
         "nothing answers: is the path up, and is nothing filtering it?";
     /// The network reported that the peer cannot be reached, or there is no route to it.

@@ -34,7 +34,7 @@ impl From<OpenError> for ConnError {
 pub struct PortShortage {
     /// The first of them.
     pub first: u16,
-    /// The last.
+    /// The last port of the range.
     pub last: u16,
     /// Connections that use one towards the peer, if they are counted for each.
     pub in_use: Option<u32>,

@@ -17,7 +17,7 @@ pub struct SenderStats {
     pub mss: u32,
     /// The smoothed round-trip time, if it was measured.
     pub rtt: Option<Duration>,
-    /// Its variation.
+    /// How much round trips vary (RTTVAR).
     pub rttvar: Duration,
     /// For how long it was kept from sending more so far.
     pub limited: Limited,

@@ -5,7 +5,7 @@ use core::ops::AddAssign;
 /// What a transport holds at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackUsage {
-    /// Connections in TIME-WAIT.
+    /// Connections of this stack that are in TIME-WAIT.
     pub time_wait: u64,
     /// Ports in use, those of TIME-WAIT included; `None` if they are not counted.
     pub ports_in_use: Option<u64>,

@@ -17,7 +17,7 @@ use crate::drive::Effort;
 use crate::output::{cookie, system};
 use crate::proc;
 
-/// The document.
+/// The result as the JSON document that iperf3 prints.
 pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     let ways: &[Sending] = match plan.bulk.direction {
         Direction::Send => &[Sending::Send],
@@ -32,7 +32,7 @@ pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     format!("{document:#}\n")
 }
 
-/// One direction.
+/// One direction of a transfer, as this side sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
     Send,

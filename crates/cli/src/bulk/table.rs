@@ -10,7 +10,7 @@ use super::{BulkPlan, Outcome, Ran, StreamOutcome};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 
-/// The whole table.
+/// The result as the table that iperf3 prints.
 pub(super) fn text(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     let outcome = &ran.outcome;
     let headline = format!(

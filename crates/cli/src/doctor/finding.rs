@@ -9,7 +9,7 @@ use crate::need::Need;
 use crate::quantity::thousands;
 use crate::size;
 
-/// What was found.
+/// One line of what `doctor` says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Finding {
     pub(super) verdict: Verdict,
@@ -19,7 +19,7 @@ pub(super) struct Finding {
     pub(super) fix: Option<String>,
 }
 
-/// How that is.
+/// Whether what was found is a hindrance, and to what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// As it should be.

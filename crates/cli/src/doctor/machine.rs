@@ -15,7 +15,7 @@ use crate::proc::{self, first_line};
 /// What there is on this machine.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
-    /// This program.
+    /// The path of this program.
     pub(super) program: PathBuf,
     /// Why `/dev/net/tun` cannot be opened, if it cannot.
     pub(super) tun: Result<(), io::ErrorKind>,
@@ -50,7 +50,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// The machine that this program runs on, as far as it may look.
     pub(super) fn look() -> Self {
         let kernel = |name: &str| first_line(&format!("/proc/sys/{name}"));
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();

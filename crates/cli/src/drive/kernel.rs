@@ -68,7 +68,6 @@ fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure> {
 /// A client, and the server that it needs if nobody else is there, on one thread.
 struct KernelPair<C, S> {
     client: C,
-    /// The client's sockets.
     near: KernelNet,
     server: Option<(KernelNet, S)>,
     clock: Clock,

@@ -17,7 +17,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::proc;
 
-/// The kernel's sockets.
+/// The kernel's sockets as a transport of applications.
 #[derive(Debug)]
 pub(crate) struct KernelNet {
     sockets: KernelSockets,
@@ -26,12 +26,12 @@ pub(crate) struct KernelNet {
 }
 
 impl KernelNet {
-    /// No sockets.
+    /// A transport without sockets: an error if the system has no descriptor for it.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { sockets: KernelSockets::new()?, broken: None })
     }
 
-    /// Listens; returns where.
+    /// Listens at an address, and returns it with the port that was taken.
     pub(crate) fn listen(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         self.sockets.listen(at, backlog)
     }

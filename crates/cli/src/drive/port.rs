@@ -50,7 +50,7 @@ impl<C: Send> Watcher<C> {
         Self { shared: Arc::new(shared), latest, next: Instant::ZERO }
     }
 
-    /// Where they tell.
+    /// What the clients of all shards tell their progress to.
     pub(super) fn shared(&self) -> Arc<ClientProgress<C>> {
         Arc::clone(&self.shared)
     }
@@ -109,7 +109,7 @@ impl<C> ClientProgress<C> {
 pub(super) struct ClientPort<J: Job> {
     pub(super) client: J::Client<Shard>,
     shared: Arc<ClientProgress<J::Progress>>,
-    /// The shard's.
+    /// The number of the shard.
     number: usize,
     next_told: Instant,
     state: ClientState,
@@ -155,7 +155,7 @@ impl<J: Job> Port for ClientPort<J> {
     }
 }
 
-/// A server.
+/// A server of one shard, driven by its worker.
 pub(super) struct ServerPort<M>(pub(super) M);
 
 impl<M: Model<Shard>> Port for ServerPort<M> {

@@ -11,7 +11,6 @@ use crate::quantity;
 /// What is left of a load.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What it measured.
     pub(crate) record: Record,
     /// What was under way at its end.
     pub(crate) left: Unfinished,
@@ -129,7 +128,7 @@ pub(crate) fn of_some<R>(
     (!histogram.is_empty()).then(|| figure(histogram))
 }
 
-/// Nanoseconds in seconds.
+/// A number of nanoseconds, in seconds.
 pub(crate) fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }

@@ -31,9 +31,7 @@ pub(crate) struct RunsJob<'p, O> {
     pub(crate) repeat: Repeat,
     /// What it is that rates count.
     pub(crate) unit: &'static str,
-    /// Who serves it.
     pub(crate) opposite: &'p O,
-    /// Whoever follows it.
     pub(crate) reporter: LoadReporter<'p>,
     /// Where shards agree how often to run.
     pub(crate) agreement: Arc<ShardAgreement>,
@@ -43,7 +41,6 @@ pub(crate) struct RunsJob<'p, O> {
 
 /// Whoever serves a load in this process.
 pub(crate) trait Opposite {
-    /// The server.
     type Server<T: Transport>: Model<T>;
 
     /// A server for it.
@@ -81,7 +78,7 @@ impl<'r> LoadReporter<'r> {
         Self { screen, ..self }
     }
 
-    /// Whether anybody follows.
+    /// Whether anybody wants to know before the end.
     pub(crate) fn is_asked(&self) -> bool {
         self.screen.is_some() || self.progress.is_shown() || self.report.is_followed()
     }

@@ -8,7 +8,7 @@ use super::progress::LoadProgress;
 use crate::options::ScreenOptions;
 use crate::report::Reporter;
 
-/// None.
+/// A screen that there is none of.
 pub(crate) enum Screen {}
 
 impl Screen {

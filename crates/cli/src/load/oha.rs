@@ -8,7 +8,7 @@ use whimbrel_apps::record::Phase;
 
 use super::figures::{Outcome, QUANTILES, seconds};
 
-/// The document.
+/// The result as the JSON document that oha prints.
 pub(crate) fn document(outcome: &Outcome) -> String {
     let record = &outcome.record;
     let elapsed = record.elapsed().as_secs_f64();

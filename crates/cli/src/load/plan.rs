@@ -18,13 +18,12 @@ use crate::failure::Failure;
 use crate::options::StackSetup;
 use crate::shards::Work;
 
-/// What is meant.
+/// What is to be loaded, over what, and how that is told.
 pub(crate) struct LoadRunPlan {
     /// Where frames go.
     pub(crate) setup: StackSetup,
     /// What is loaded, if it is not in this process.
     pub(crate) url: Option<Url>,
-    /// Where that is.
     pub(crate) target: Option<Endpoint>,
     /// What the client does; its target is set when it is known.
     pub(crate) load: load::LoadPlan,
@@ -43,7 +42,7 @@ pub(crate) struct LoadRunPlan {
 }
 
 impl LoadRunPlan {
-    /// What `arguments` mean.
+    /// What was typed, if it means something; otherwise which option to change.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let url = arguments.url.as_deref().map(Url::parse).transpose();
         let url = url.map_err(|error| Failure::usage("URL", error))?;

@@ -28,7 +28,7 @@ pub(crate) struct LoadProgress {
     pub(super) stack_usage: Option<StackUsage>,
 }
 
-/// A run.
+/// A run of several, as far as it is.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) intervals: Intervals,

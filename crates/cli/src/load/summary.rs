@@ -18,7 +18,7 @@ use crate::options::ClockKind;
 use crate::wrap::{WIDTH, wrap};
 use crate::{output, quantity, size};
 
-/// The whole summary.
+/// The result as text for people.
 pub(crate) fn text(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> String {
     let outcome = &ran.outcome;
     let mut text = headline(plan, ran);

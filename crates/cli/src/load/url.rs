@@ -7,7 +7,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
 
-/// What is loaded.
+/// The parts of a URL that a request is made of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Url {
     /// Name or address, and the port if it is not 80: the value of `Host`.
@@ -19,7 +19,7 @@ pub(crate) struct Url {
 }
 
 impl Url {
-    /// What `text` means.
+    /// The URL, or why it is none that can be loaded.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let example = "give http://ADDRESS[:PORT]/PATH, as in http://10.9.0.1:8080/";
         let rest = match text.split_once("://") {

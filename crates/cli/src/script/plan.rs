@@ -12,11 +12,11 @@ use whimbrel_sim::script::run::{Leftovers, Settings};
 use super::{Against, Arguments};
 use crate::failure::Failure;
 
-/// What is meant.
+/// Which scripts are to be run, against what, and how that is told.
 #[derive(Debug)]
 pub(super) struct ScriptPlan {
     pub(super) against: Against,
-    /// The stack's.
+    /// The rules of the stack, before a script changes them.
     pub(super) rules: Rules,
     /// In the dialect that was named, if one was.
     settings: Settings,
@@ -25,7 +25,7 @@ pub(super) struct ScriptPlan {
     pub(super) jobs: usize,
     pub(super) json: bool,
     pub(super) quiet: bool,
-    /// Where captures go.
+    /// The folder that captures go to, if any are wanted.
     pub(super) captures: Option<PathBuf>,
     /// Words to be replaced, and what by.
     pub(super) macros: Vec<(String, String)>,

@@ -9,7 +9,6 @@ use super::work::{Done, ScriptCounts};
 use crate::failure::Failure;
 use crate::output;
 
-/// Where reports go.
 pub(super) enum Output {
     /// A line for each, as it comes; only the failures if it is to be quiet.
     Lines { quiet: bool },

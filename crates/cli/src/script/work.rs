@@ -59,7 +59,7 @@ impl ScriptCounts {
     }
 }
 
-/// Runs a file.
+/// Runs the script of a file, as often as was asked for.
 pub(super) fn run_file(plan: &ScriptPlan, file: &File) -> Done {
     let begun = Instant::now();
     let recording = Recording::default();

@@ -23,9 +23,9 @@ pub(crate) struct AccessLog(Arc<Shared>);
 /// Lines of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct LogLines {
-    /// That were written.
+    /// Lines that were written.
     pub(crate) written: u64,
-    /// That had no room, or could not be written.
+    /// Lines that had no room, or could not be written.
     pub(crate) lost: u64,
 }
 
@@ -46,7 +46,7 @@ struct State {
     counted: LogLines,
     /// The writer is to end.
     ends: bool,
-    /// It has.
+    /// The writer has ended.
     ended: bool,
 }
 

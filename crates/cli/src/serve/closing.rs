@@ -20,7 +20,7 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
-    /// Begins `now`.
+    /// Begins to close at `now`; sets `released` when all has gone.
     pub(crate) fn new(served: ServePort, now: Instant, released: Stop) -> Self {
         Self { served, said: Some(now + WORDS), until: now + GRACE, released }
     }

@@ -45,7 +45,7 @@ pub(crate) struct FileRoot {
     listings: Listings,
     /// One for each upload that goes on, and this one.
     uploading: Arc<()>,
-    /// How many may.
+    /// How many uploads may go on.
     most_uploads: usize,
 }
 
@@ -300,7 +300,7 @@ fn validators_of(metadata: &Metadata, now: Duration) -> Validators {
     Validators { tag: tag(opaque), modified, now: now.as_secs() }
 }
 
-/// Since 1970.
+/// The system's time, since 1970.
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

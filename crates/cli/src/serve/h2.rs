@@ -39,9 +39,9 @@ mod tasks;
 pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
     shared: Rc<Shared<S>>,
     limits: Limits,
-    /// Whoever speaks HTTP/1.1.
+    /// The connections that speak HTTP/1.1.
     plain: HttpServer<Common<S>, T>,
-    /// By [`Transport::place`].
+    /// All other connections, by [`Transport::place`].
     slots: Vec<Option<H2Connection<S, T::Id>>>,
     /// Of connections whose future is to be polled.
     ready: Arc<ReadyQueue>,

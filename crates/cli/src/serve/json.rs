@@ -84,7 +84,7 @@ fn content(content: &ContentPlan) -> Value {
     }
 }
 
-/// Who closes first.
+/// Which side closes connections first, as the document names it.
 fn close(plan: &ServePlan) -> &'static str {
     match (&plan.content, plan.limits.close_by) {
         (ContentPlan::Octets(_, Parting::First), _) | (ContentPlan::Web(..), CloseBy::Server) => {

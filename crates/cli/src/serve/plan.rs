@@ -23,7 +23,7 @@ use crate::rules::Shorthand;
 pub(crate) const DEFAULT_WIRE: &str =
     "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1,addr=fd09::2/64,host=fd09::1";
 
-/// What is meant.
+/// What is to be served, where, and how that is told.
 #[derive(Debug)]
 pub(crate) struct ServePlan {
     /// Where frames go, and by which rules.
@@ -34,7 +34,6 @@ pub(crate) struct ServePlan {
     pub(crate) backlog: u32,
     /// How many handshakes of Fast Open each listener admits at one time.
     pub(crate) fast_open: u32,
-    /// What to serve.
     pub(crate) content: ContentPlan,
     /// The group of servers whose handshakes it completes.
     pub(crate) group: Option<GroupKey>,
@@ -47,12 +46,11 @@ pub(crate) struct ServePlan {
     pub(crate) log: Option<AccessLog>,
 }
 
-/// What to serve.
 #[derive(Debug)]
 pub(crate) enum ContentPlan {
     /// HTTP/1.1, or HTTP/2 by prior knowledge.
     Web(SitePlan, Protocol),
-    /// Bytes.
+    /// Bytes, in this role.
     Octets(Role, Parting),
     /// Tests of iperf3's clients.
     Iperf3(Settings),
@@ -100,20 +98,20 @@ impl ContentPlan {
 /// What the web is served by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Protocol {
-    /// HTTP/1.1.
+    /// HTTP/1.1 alone.
     Http1,
     /// HTTP/2 in clear text.
     H2c,
 }
 
-/// A web site.
+/// What is served of the web.
 #[derive(Debug)]
 pub(crate) enum SitePlan {
     /// A body of this length.
     Fixed(u64),
     /// The files below this directory.
     Files {
-        /// The directory.
+        /// The directory that files are served from.
         root: PathBuf,
         /// Whether PUT may change it.
         uploads: Uploads,
@@ -123,14 +121,14 @@ pub(crate) enum SitePlan {
 /// Whether PUT may change files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Uploads {
-    /// It may.
+    /// PUT may create and replace files.
     Allowed,
-    /// 405.
+    /// PUT is answered by 405.
     Refused,
 }
 
 impl ServePlan {
-    /// What `arguments` mean.
+    /// What was typed, if it means something; otherwise which option to change.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let setup = SetupParts {
             wire: &arguments.wire,
@@ -183,7 +181,7 @@ impl ServePlan {
         self.listen.first().copied().unwrap_or(Endpoint::new(Address::from_v4_octets([0; 4]), 0))
     }
 
-    /// What that means.
+    /// The plan for the other side of `crr` or `bulk`.
     pub(crate) fn other(server: OtherServer<'_>) -> Result<Self, Failure> {
         let wire = server.setup.typed_wire()?.unwrap_or(DEFAULT_WIRE);
         let setup = server.setup.parts(wire, &server.shorthands).setup(None, check_wire)?;

@@ -18,9 +18,7 @@ use crate::failure::tell_conflict;
 
 /// The server, driven by a worker.
 pub(crate) struct ServePort {
-    /// The server.
     pub(crate) server: Server<Shard>,
-    /// Where it listens.
     listeners: Vec<ListenerId>,
     /// Who is told what it does.
     place: Place,
@@ -29,9 +27,8 @@ pub(crate) struct ServePort {
 
 /// Where a shard posts what it does, and what the first of them prints.
 pub(crate) struct Place {
-    /// The shard's number.
     pub(crate) shard: usize,
-    /// Where all post.
+    /// Where all shards post what they did.
     pub(crate) totals: Arc<ShardTotals>,
     /// What is printed, by this one.
     pub(crate) report: Option<ServeReporter>,

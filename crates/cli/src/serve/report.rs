@@ -167,7 +167,7 @@ fn summary(plan: &ServePlan, ran: &Ran<Served>) -> String {
     wrap(&text, INDENT)
 }
 
-/// What was served.
+/// The lines that say what was served, for people.
 pub(super) fn served(statistics: &Statistics) -> String {
     let Statistics {
         accepted, requests, refused, failed, silent, slow_heads, received, sent, ..

@@ -12,11 +12,11 @@ use crate::failure::Failure;
 
 /// One of the servers.
 pub(crate) enum Server<T: Transport> {
-    /// The web's.
+    /// A server of HTTP.
     Http(Box<HttpServer<Content, T>>),
     /// The same by HTTP/2 as well.
     H2(Box<H2Server<Content, T>>),
-    /// One of octets.
+    /// A server of octets.
     Octets(Box<PeerServer<T>>),
     /// One of iperf3's tests.
     Iperf3(Box<iperf3::Server<T>>),

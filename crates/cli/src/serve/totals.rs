@@ -10,7 +10,6 @@ use whimbrel_stack::{ListenerId, Shard};
 /// What one shard did, or all.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Totals {
-    /// Of the server.
     pub(crate) statistics: Statistics,
     /// Of the stack, unless it is the kernel's, whose own are not ours to count.
     pub(crate) stack: Option<StackTotals>,

@@ -42,7 +42,7 @@ impl Lateness {
         }
     }
 
-    /// The greatest.
+    /// The greatest lateness of a frame so far.
     pub const fn max(&self) -> Duration {
         self.most
     }

@@ -9,11 +9,11 @@ use crate::sys::epoll::TCP_INFO;
 pub struct KernelInfo {
     /// `tcpi_snd_mss`: octets of text in a full segment.
     pub mss: u32,
-    /// `tcpi_rtt`.
+    /// The smoothed round-trip time: `tcpi_rtt`.
     pub rtt: Duration,
-    /// `tcpi_rttvar`.
+    /// How much round trips vary: `tcpi_rttvar`.
     pub rttvar: Duration,
-    /// `tcpi_snd_cwnd`: segments.
+    /// The congestion window in segments: `tcpi_snd_cwnd`.
     pub cwnd: u32,
     /// `tcpi_total_retrans`: segments sent again.
     pub retransmits: u32,

@@ -15,7 +15,7 @@ pub struct SocketDiag(Netlink);
 pub struct DiagSocket {
     /// The state, by Linux' numbers.
     pub state: u8,
-    /// Its port.
+    /// The port at this machine's end.
     pub local_port: u16,
     /// The peer's port; 0 if there is none.
     pub remote_port: u16,
@@ -74,9 +74,9 @@ fn socket_in(body: &[u8]) -> Option<DiagSocket> {
 // From linux/sock_diag.h and linux/inet_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const SOCK_DESTROY: u16 = 21;
-/// struct inet_diag_sockid.
+/// The length of struct inet_diag_sockid, by which the kernel finds a socket again.
 const ID_LEN: usize = 48;
-/// Every state.
+/// A bit for every state.
 const ALL: u32 = u32::MAX;
 
 #[cfg(test)]

@@ -12,25 +12,25 @@ use crate::sys;
 /// One end of a pair.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Veth {
-    /// The interface.
+    /// The name of the interface, in its own network namespace.
     pub name: String,
     /// The other end, if that is in the same network namespace.
     pub peer: Option<Peer>,
 }
 
-/// The other end.
+/// The other end of a pair.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// The interface.
+    /// The name of the interface, in its own network namespace.
     pub name: String,
     /// Who computes the checksums of what it sends.
     pub checksums: Checksums,
 }
 
-/// Who computes checksums.
+/// Who computes the checksums of what an end sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksums {
-    /// Whoever sends.
+    /// Whoever sends, as on a wire.
     Sender,
     /// The device, which a veth does not do.
     Device,
@@ -56,7 +56,7 @@ pub fn ends() -> io::Result<Vec<Veth>> {
     Ok(ends.map(|veth| Veth { name: veth.name(), peer: peer(veth) }).collect())
 }
 
-/// An interface.
+/// An interface, as the kernel describes it.
 struct Link {
     index: u32,
     /// With a zero octet at its end.
@@ -101,7 +101,7 @@ fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// struct ifinfomsg.
+/// The length of struct ifinfomsg.
 const LINK_LEN: usize = 16;
 
 /// The bits of a kind that are not about its value (linux/netlink.h: NLA_TYPE_MASK).

@@ -95,12 +95,12 @@ impl PacketConfig {
         self.dad
     }
 
-    /// The interface's name.
+    /// The name of the interface that is shared with the kernel.
     pub fn name(&self) -> &CStr {
         &self.name
     }
 
-    /// The stack's addresses.
+    /// The addresses that the stack has on the interface.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }

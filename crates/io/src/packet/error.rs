@@ -12,21 +12,21 @@ use crate::entropy::EntropyError;
 /// Why there is no place on an interface.
 #[derive(Debug, thiserror::Error)]
 pub enum PacketError {
-    /// Not allowed.
+    /// The system does not allow that without a privilege.
     #[error(
         "no privilege to {doing} ({error}). Run as root, or give the program CAP_NET_RAW: setcap \
          cap_net_raw+ep FILE; in a container --cap-add NET_RAW"
     )]
     Privilege {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
         /// What the system said.
         error: io::Error,
     },
-    /// No such sockets.
+    /// The kernel has no packet sockets.
     #[error("the kernel has no AF_PACKET sockets ({0}): load the module (modprobe af_packet)")]
     NoFamily(io::Error),
-    /// No such interface.
+    /// No interface has this name.
     #[error("no interface {0}: `ip link` lists those there are; tun: makes one of its own")]
     NoInterface(String),
     /// Frames that do not begin with an Ethernet header.
@@ -34,9 +34,9 @@ pub enum PacketError {
         "interface {name} carries no Ethernet (its ARPHRD type is {hardware}): give one that does"
     )]
     NotEthernet {
-        /// The interface.
+        /// The name of the interface.
         name: String,
-        /// `ARPHRD_*`.
+        /// What the kernel says that it is: a number `ARPHRD_*`.
         hardware: u16,
     },
     /// The interface is down.
@@ -55,15 +55,15 @@ pub enum PacketError {
     /// The stack cannot do with the interface.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// No random station.
+    /// The system gave no random octets for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// Anything else that the system refused.
     #[error("cannot {doing} on interface {name}: {error}")]
     Refused {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
-        /// The interface.
+        /// The name of the interface.
         name: String,
         /// What the system said.
         error: io::Error,

@@ -60,7 +60,7 @@ impl PairLink {
         }
     }
 
-    /// When something arrives.
+    /// When the next frame arrives, if any is under way.
     pub(super) fn next_arrival(&self) -> Option<Instant> {
         match self {
             Self::Own(link) => link.next_arrival(),

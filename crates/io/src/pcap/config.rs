@@ -16,7 +16,7 @@ pub struct PcapConfig {
     speed: Speed,
 }
 
-/// When frames arrive.
+/// How fast the frames of the capture come.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Speed {
     /// At the distances that they have in the capture.
@@ -44,7 +44,7 @@ impl PcapConfig {
         Ok(self)
     }
 
-    /// When frames arrive.
+    /// How fast the frames of the capture come.
     pub fn with_speed(mut self, speed: Speed) -> Self {
         self.speed = speed;
         self
@@ -55,7 +55,7 @@ impl PcapConfig {
         &self.path
     }
 
-    /// The stack's addresses.
+    /// The addresses that the stack has.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }
@@ -70,7 +70,7 @@ impl PcapConfig {
         self.mac
     }
 
-    /// When frames arrive.
+    /// How fast the frames of the capture come.
     pub fn speed(&self) -> Speed {
         self.speed
     }

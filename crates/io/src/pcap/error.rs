@@ -13,7 +13,7 @@ pub enum PcapError {
     /// The file cannot be read.
     #[error("cannot read the capture {path}: {error}; give a file that can be read")]
     Unreadable {
-        /// Where it is.
+        /// The path of the capture.
         path: PathBuf,
         /// What the system said.
         error: io::Error,
@@ -21,12 +21,12 @@ pub enum PcapError {
     /// What stands in it is no capture, or a damaged one.
     #[error("the capture {path} cannot be replayed: {error}")]
     Damaged {
-        /// Where it is.
+        /// The path of the capture.
         path: PathBuf,
         /// What is wrong, and where.
         error: ReadError,
     },
-    /// No random station.
+    /// The system gave no random octets for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }

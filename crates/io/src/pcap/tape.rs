@@ -18,7 +18,7 @@ pub(super) struct Tape {
     piece: Vec<u8>,
     /// Where in it the next block begins.
     next: usize,
-    /// Nothing follows it.
+    /// Whether nothing follows that piece.
     last: bool,
 }
 
@@ -61,9 +61,9 @@ impl Source {
 /// Whether a capture is read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// It is.
+    /// It will be read once more.
     First,
-    /// It is not.
+    /// It will not: what of it is in memory goes.
     Last,
 }
 

@@ -19,9 +19,9 @@ use crate::sys::stream::{self, Polled, Whom};
 
 /// How far a call got.
 pub(super) enum AtOnce {
-    /// It is over.
+    /// The call is over, and returned this.
     Done(Returned),
-    /// It would block.
+    /// The call would block: what is left of it goes to a thread.
     Blocks(Rest),
 }
 

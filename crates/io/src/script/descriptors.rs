@@ -16,7 +16,6 @@ pub(super) struct Descriptors {
     open: Mutex<BTreeMap<i32, Arc<Descriptor>>>,
 }
 
-/// One of them.
 #[derive(Debug)]
 pub(super) struct Descriptor {
     fd: OwnedFd,

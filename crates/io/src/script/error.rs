@@ -7,18 +7,18 @@ use crate::{ConfigError, TunError};
 /// Why a script cannot be run against this machine's kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelHostError {
-    /// Not allowed.
+    /// The system does not allow that without a privilege.
     #[error(
         "no privilege to {doing} ({error}). Run as root: a network namespace needs CAP_SYS_ADMIN, a \
          TUN device in it CAP_NET_ADMIN; in a container --cap-add SYS_ADMIN --cap-add NET_ADMIN"
     )]
     Privilege {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
         /// What the system said.
         error: io::Error,
     },
-    /// No TUN device.
+    /// The device could not be had over which the script's packets go.
     #[error(transparent)]
     Tun(#[from] TunError),
     /// The script's addresses or MTU make no network.
@@ -27,7 +27,7 @@ pub enum KernelHostError {
     /// Anything else that the system refused.
     #[error("cannot {doing}: {error}")]
     System {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
         /// What the system said.
         error: io::Error,

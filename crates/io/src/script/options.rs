@@ -8,7 +8,7 @@ use whimbrel_posix::{Linger, OptionValue, SocketOption, TcpInfo};
 use super::descriptors::Descriptor;
 use crate::sys::stream;
 
-/// getsockopt(2).
+/// The value of an option, as getsockopt(2) tells it.
 pub(super) fn read(descriptor: &Descriptor, option: SocketOption) -> io::Result<OptionValue> {
     Ok(match option {
         SocketOption::Info => OptionValue::Info(Box::new(tcp_info(descriptor)?)),
@@ -30,7 +30,7 @@ pub(super) fn read(descriptor: &Descriptor, option: SocketOption) -> io::Result<
     })
 }
 
-/// setsockopt(2).
+/// Sets an option, as setsockopt(2) does.
 pub(super) fn write(
     descriptor: &Descriptor,
     option: SocketOption,

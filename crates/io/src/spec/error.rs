@@ -8,7 +8,7 @@ use crate::config::ConfigError;
 /// Why what was typed means no wire.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SpecError {
-    /// No colon.
+    /// What was given has no colon, so that it names no kind of wire.
     #[error("wire {0:?} names no kind: write KIND:TARGET, as in {EXAMPLE}")]
     NoKind(String),
     /// A kind that can stand alone, without its colon.
@@ -20,7 +20,7 @@ pub enum SpecError {
     /// A kind of a later version, and those that there are.
     #[error("wire kind {0}: is planned; this version has only {1}, as in {EXAMPLE}")]
     NotBuilt(String, String),
-    /// No name.
+    /// Nothing follows the colon where this kind wants a name.
     #[error("{0} needs {target}, as in {example}", target = .0.target, example = .0.example)]
     NoTarget(&'static Kind),
     /// Not of the form `key=value`.
@@ -32,9 +32,9 @@ pub enum SpecError {
     /// A value out of its key's range.
     #[error("{key}={value}: give {allowed}")]
     BadValue {
-        /// The key.
+        /// The key of the pair that was given.
         key: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
         /// What is allowed, with an example.
         allowed: &'static str,
@@ -42,7 +42,7 @@ pub enum SpecError {
     /// A key that must not repeat.
     #[error("{0} is given twice: only addr, host and gw may repeat")]
     Repeated(&'static str),
-    /// Something behind `kernel:`.
+    /// Something follows `kernel:`, which takes nothing.
     #[error("kernel:{0} says too much: kernel: stands alone, the kernel knows its addresses")]
     KernelTarget(String),
     /// What stands behind `mem:` describes no link.

@@ -11,13 +11,13 @@ use super::{check, own};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct Instruction {
-    /// What to do.
+    /// The operation: class, source and size.
     pub(crate) code: u8,
     /// The register to change, and above it, by four bits, the one to read.
     pub(crate) registers: u8,
     /// How far to jump.
     pub(crate) offset: i16,
-    /// A number.
+    /// The constant that the operation takes.
     pub(crate) immediate: i32,
 }
 

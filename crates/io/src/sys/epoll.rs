@@ -9,7 +9,7 @@ use super::{check, stream};
 #[derive(Debug)]
 pub(crate) struct Epoll(OwnedFd);
 
-/// What became ready.
+/// A descriptor that became ready, and for what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Readiness {
     /// The number it was added with.
@@ -24,12 +24,12 @@ pub(crate) struct Readiness {
 pub(crate) type Room = [libc::epoll_event; AT_ONCE];
 
 impl Epoll {
-    /// An empty set.
+    /// A set that watches nothing.
     pub(crate) fn new() -> io::Result<Self> {
         stream::epoll_create().map(Self)
     }
 
-    /// Room for [`Epoll::poll`].
+    /// Room for what one call of [`Epoll::poll`] finds.
     pub(crate) const fn room() -> Room {
         [libc::epoll_event { events: 0, u64: 0 }; AT_ONCE]
     }

@@ -13,7 +13,7 @@ pub(crate) fn of_descriptors() -> io::Result<(u64, u64)> {
     Ok((limit.rlim_cur, limit.rlim_max))
 }
 
-/// Sets both.
+/// Sets the soft and the hard limit of descriptors.
 pub(crate) fn set_of_descriptors(soft: u64, hard: u64) -> io::Result<()> {
     let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
     // SAFETY: setrlimit reads one structure, which outlives the call.

@@ -18,7 +18,7 @@ pub(crate) struct PacketSocket(std::fs::File);
 /// What the kernel says of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InterfaceState {
-    /// Its number.
+    /// Its number, by which the kernel calls it.
     pub(crate) index: u32,
     /// The largest packet, octets.
     pub(crate) mtu: u32,
@@ -26,7 +26,7 @@ pub(crate) struct InterfaceState {
     pub(crate) up: bool,
     /// What its frames begin with: `ARPHRD_*`.
     pub(crate) hardware: u16,
-    /// Its own station.
+    /// Its own hardware address, which others call it by.
     pub(crate) station: [u8; 6],
 }
 

@@ -27,12 +27,12 @@ impl RingShape {
         octets.map(|_| Self { slot, slots }).ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
-    /// Of a slot.
+    /// Octets of a slot.
     pub(crate) const fn slot(self) -> usize {
         self.slot
     }
 
-    /// Of all slots.
+    /// Octets of all slots together.
     pub(crate) const fn octets(self) -> usize {
         self.slot * self.slots
     }
@@ -46,10 +46,10 @@ impl RingShape {
 /// sides access as an atomic. While that says `TP_STATUS_USER` nobody writes to the slot; otherwise
 /// nobody but who fills it accesses the rest of it. It is set when all of the slot has been written.
 pub(crate) unsafe trait RingMemory {
-    /// Its first octet.
+    /// Where its first octet is.
     fn start(&self) -> NonNull<u8>;
 
-    /// Its slots.
+    /// How many slots it has, and of what size.
     fn shape(&self) -> RingShape;
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Ring<M> {
 /// A frame in its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingSlot<'a> {
-    /// `TP_STATUS_*`.
+    /// Whose the slot is, and what its frame lacks: bits `TP_STATUS_*`.
     pub(crate) status: u32,
     /// The frame's octets, of which those that did not fit are missing.
     pub(crate) len: usize,

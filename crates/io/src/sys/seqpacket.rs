@@ -9,7 +9,7 @@ use libc::{c_int, c_uint};
 
 use super::{check, own, send_messages};
 
-/// A socket. Non-blocking.
+/// A connected socket of records, which does not block.
 #[derive(Debug)]
 pub(crate) struct SeqPacket(OwnedFd);
 

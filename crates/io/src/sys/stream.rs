@@ -16,7 +16,7 @@ use super::{check, own};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawAddress {
     octets: [u8; RawAddress::ROOM],
-    /// [`RawAddress::ROOM`] at most.
+    /// Octets of it that count, [`RawAddress::ROOM`] at most.
     len: socklen_t,
 }
 
@@ -61,25 +61,25 @@ impl From<SocketAddr> for RawAddress {
     }
 }
 
-/// bind(2).
+/// Binds the socket to an address, as bind(2) does.
 pub(crate) fn bind(fd: BorrowedFd<'_>, to: &RawAddress) -> io::Result<()> {
     // SAFETY: the pointer leads to at least `len` octets that outlive the call.
     check(unsafe { libc::bind(fd.as_raw_fd(), to.pointer(), to.len) }).map(|_| ())
 }
 
-/// connect(2).
+/// Begins to connect, as connect(2) does.
 pub(crate) fn connect(fd: BorrowedFd<'_>, to: &RawAddress) -> io::Result<()> {
     // SAFETY: the pointer leads to at least `len` octets that outlive the call.
     check(unsafe { libc::connect(fd.as_raw_fd(), to.pointer(), to.len) }).map(|_| ())
 }
 
-/// listen(2).
+/// Begins to listen, as listen(2) does.
 pub(crate) fn listen(fd: BorrowedFd<'_>, backlog: c_int) -> io::Result<()> {
     // SAFETY: listen takes no pointer.
     check(unsafe { libc::listen(fd.as_raw_fd(), backlog) }).map(|_| ())
 }
 
-/// accept4(2).
+/// The next connection that waits, and its peer, as accept4(2) has it.
 pub(crate) fn accept(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<(OwnedFd, RawAddress)> {
     let mut from = RawAddress::empty();
     let (place, len) = ((&raw mut from.octets).cast(), &raw mut from.len);
@@ -90,7 +90,7 @@ pub(crate) fn accept(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<(OwnedFd, R
     Ok((own(accepted)?, from))
 }
 
-/// shutdown(2).
+/// Ends a direction, as shutdown(2) does.
 pub(crate) fn shutdown(fd: BorrowedFd<'_>, how: c_int) -> io::Result<()> {
     // SAFETY: shutdown takes no pointer.
     check(unsafe { libc::shutdown(fd.as_raw_fd(), how) }).map(|_| ())
@@ -102,7 +102,7 @@ pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
     check(unsafe { libc::close(fd.into_raw_fd()) }).map(|_| ())
 }
 
-/// readv(2).
+/// Reads into several buffers, as readv(2) does.
 pub(crate) fn readv(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     let count = buffers.len() as c_int;
     // SAFETY: an `IoSliceMut` is an `iovec`, and `count` of them are lent exclusively.
@@ -110,7 +110,7 @@ pub(crate) fn readv(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> io::R
     check_len(read)
 }
 
-/// writev(2).
+/// Writes from several buffers, as writev(2) does.
 pub(crate) fn writev(fd: BorrowedFd<'_>, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
     let count = buffers.len() as c_int;
     // SAFETY: an `IoSlice` is an `iovec`, and `count` of them outlive the call.
@@ -180,13 +180,13 @@ pub(crate) fn setsockopt(fd: BorrowedFd<'_>, option: SocketOption, value: &[u8])
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, place, len) }).map(|_| ())
 }
 
-/// fcntl(2), F_GETFL.
+/// The flags of the open file: fcntl(2), F_GETFL.
 pub(crate) fn file_flags(fd: BorrowedFd<'_>) -> io::Result<c_int> {
     // SAFETY: F_GETFL takes no argument.
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })
 }
 
-/// fcntl(2), F_SETFL.
+/// Sets the flags of the open file: fcntl(2), F_SETFL.
 pub(crate) fn set_file_flags(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<()> {
     // SAFETY: F_SETFL takes its argument by value.
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags) }).map(|_| ())
@@ -195,13 +195,13 @@ pub(crate) fn set_file_flags(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<()>
 /// Those requests of ioctl(2) that answer a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Question {
-    /// FIONREAD, SIOCINQ.
+    /// Bytes that wait to be read: FIONREAD, SIOCINQ.
     Unread,
-    /// SIOCOUTQ.
+    /// Bytes that are not acknowledged: SIOCOUTQ.
     Unacknowledged,
-    /// SIOCOUTQNSD.
+    /// Bytes that are not sent: SIOCOUTQNSD.
     Unsent,
-    /// SIOCATMARK.
+    /// Whether reading is at the urgent mark: SIOCATMARK.
     AtMark,
 }
 
@@ -222,18 +222,18 @@ pub(crate) fn ask(fd: BorrowedFd<'_>, question: Question) -> io::Result<c_int> {
 /// One of poll(2)'s descriptors: what is asked, and what is so.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polled<'a> {
-    /// Which.
+    /// The descriptor that is asked about.
     pub(crate) whom: Whom<'a>,
-    /// What is asked.
+    /// The events that are asked about.
     pub(crate) events: c_short,
-    /// What is so.
+    /// The events that were found.
     pub(crate) revents: c_short,
 }
 
-/// Whom poll(2) asks.
+/// What a place of poll(2)'s list stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whom<'a> {
-    /// A descriptor.
+    /// The descriptor that is asked about.
     Descriptor(BorrowedFd<'a>),
     /// A number that is none: answered by POLLNVAL.
     Nobody,
@@ -241,7 +241,7 @@ pub(crate) enum Whom<'a> {
     Ignored,
 }
 
-/// poll(2), milliseconds.
+/// Waits until something is ready, so many milliseconds at most, as poll(2) does.
 pub(crate) fn poll(fds: &mut [Polled<'_>], milliseconds: c_int) -> io::Result<usize> {
     let raw = |polled: &Polled<'_>| {
         let fd = match polled.whom {
@@ -262,13 +262,13 @@ pub(crate) fn poll(fds: &mut [Polled<'_>], milliseconds: c_int) -> io::Result<us
     Ok(ready.unsigned_abs() as usize)
 }
 
-/// epoll_create1(2).
+/// A set of descriptors to be watched, as epoll_create1(2) makes it.
 pub(crate) fn epoll_create() -> io::Result<OwnedFd> {
     // SAFETY: epoll_create1 takes no pointer.
     own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
 }
 
-/// epoll_ctl(2).
+/// Changes what is watched, as epoll_ctl(2) does.
 pub(crate) fn epoll_ctl(
     epoll: BorrowedFd<'_>,
     op: c_int,

@@ -143,7 +143,7 @@ impl TunConfig {
         self.dad
     }
 
-    /// The interface's name.
+    /// The name of the interface, new or there already.
     pub fn name(&self) -> &CStr {
         &self.name
     }
@@ -153,12 +153,12 @@ impl TunConfig {
         self.layer
     }
 
-    /// The stack's addresses.
+    /// The addresses that the stack has on the interface.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }
 
-    /// The machine's addresses.
+    /// The addresses that the kernel gets at its end.
     pub fn hosts(&self) -> &[InterfaceAddress] {
         &self.hosts
     }

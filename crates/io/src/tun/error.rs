@@ -7,19 +7,19 @@ use crate::entropy::EntropyError;
 /// Why a TUN or TAP device could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum TunError {
-    /// No `/dev/net/tun`.
+    /// There is no `/dev/net/tun`, or no driver behind it.
     #[error(
         "no TUN device: cannot open /dev/net/tun ({0}). Load the driver (modprobe tun); in a \
          container pass the device in (--device /dev/net/tun)"
     )]
     NoDevice(io::Error),
-    /// Not allowed.
+    /// The system does not allow that without a privilege.
     #[error(
         "no privilege to {doing} ({error}). Run as root, or give the program CAP_NET_ADMIN: setcap \
          cap_net_admin+ep FILE; in a container --cap-add NET_ADMIN"
     )]
     Privilege {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
         /// What the system said.
         error: io::Error,
@@ -39,15 +39,15 @@ pub enum TunError {
     /// More queues than one device has.
     #[error("{0} queues asked of a device with one: open them together, by Tun::open_queues")]
     Queues(u16),
-    /// No random station.
+    /// The system gave no random octets for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// Anything else that the system refused.
     #[error("cannot {doing} on interface {name}: {error}{}", hint(error))]
     Refused {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
-        /// The interface.
+        /// The name of the interface.
         name: String,
         /// What the system said.
         error: io::Error,
@@ -60,7 +60,7 @@ impl TunError {
         matches!(self, Self::NoDevice(_) | Self::Privilege { .. })
     }
 
-    /// From opening `/dev/net/tun`.
+    /// What a failure to open `/dev/net/tun` comes to.
     pub(super) fn on_open(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => {

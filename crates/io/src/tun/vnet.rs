@@ -9,7 +9,7 @@ use whimbrel_wire::{EtherType, EthernetHeader};
 /// The header, its numbers as the kernel has them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct VnetHeader {
-    /// [`NEEDS_CSUM`] and [`DATA_VALID`].
+    /// What is known of checksums: bits [`NEEDS_CSUM`] and [`DATA_VALID`].
     pub flags: u8,
     /// One of `GSO_*`, and perhaps [`GSO_ECN`].
     pub gso_type: u8,
@@ -40,7 +40,7 @@ impl VnetHeader {
         }
     }
 
-    /// The device's octets.
+    /// The octets that stand in front of the frame.
     pub const fn encode(&self) -> [u8; Self::LEN] {
         let [h0, h1] = self.hdr_len.to_ne_bytes();
         let [g0, g1] = self.gso_size.to_ne_bytes();
@@ -167,7 +167,7 @@ fn version(frame: &[u8]) -> u8 {
 pub const NEEDS_CSUM: u8 = 1;
 /// The checksum was verified.
 pub const DATA_VALID: u8 = 2;
-/// An ordinary frame.
+/// The frame is one segment, as it will be on the wire.
 pub const GSO_NONE: u8 = 0;
 /// TCP over IPv4, to be cut or merged.
 pub const GSO_TCPV4: u8 = 1;

@@ -44,7 +44,7 @@ impl UnixConfig {
         &self.path
     }
 
-    /// The stack's addresses.
+    /// The addresses that the stack has on this wire.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }

@@ -14,7 +14,7 @@ pub enum UnixError {
         "{0} is the socket of another program, which speaks streams or datagrams: choose another path"
     )]
     OtherSocket(PathBuf),
-    /// Too many processes.
+    /// Both ends are taken, and processes wait already.
     #[error(
         "{0} has a process at each end, and others wait: end one of them, or choose another path"
     )]
@@ -24,15 +24,15 @@ pub enum UnixError {
         "the folder of {0} is locked (flock) by another program: choose a path in another folder"
     )]
     Locked(PathBuf),
-    /// Not allowed.
+    /// The system does not allow that without a privilege.
     #[error(
         "no privilege to {doing} at {path} ({error}): choose a path in a folder of your own, or run \
          both processes as one user"
     )]
     Privilege {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
         /// What the system said.
         error: io::Error,
@@ -43,9 +43,9 @@ pub enum UnixError {
     /// Anything else that the system refused.
     #[error("cannot {doing} at {path}: {error}")]
     Refused {
-        /// What was tried.
+        /// What the system was asked to do, for people.
         doing: &'static str,
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
         /// What the system said.
         error: io::Error,

@@ -164,5 +164,5 @@ fn overlap(one: (Address, Settings), other: (Address, Settings)) -> bool {
     covers(one, other.0) || covers(other, one.0)
 }
 
-/// Linux' `net.core.somaxconn`.
+/// The longest backlog that `listen` takes, as Linux' `net.core.somaxconn`.
 const SOMAXCONN: u32 = 4096;

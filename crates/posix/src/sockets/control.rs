@@ -12,9 +12,9 @@ use crate::{Errno, Fd, FileFlags};
 /// What `fcntl` is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fcntl {
-    /// `F_GETFL`.
+    /// The flags of the open file: `F_GETFL`.
     GetFl,
-    /// `F_SETFL`.
+    /// Sets the flags of the open file that can change: `F_SETFL`.
     SetFl(FileFlags),
 }
 
@@ -30,7 +30,7 @@ c_enum! {
     Ioctl {
         /// Octets that can be read.
         Fionread = 0x541b, "FIONREAD";
-        /// The same.
+        /// Bytes that wait to be read, by Linux' other name for it.
         Inq = 0x541b, "SIOCINQ";
         /// Numbers sent and not acknowledged, octets to be sent included.
         Outq = 0x5411, "SIOCOUTQ";
@@ -64,7 +64,7 @@ impl Sockets {
         Ok(file_flags(socket))
     }
 
-    /// `ioctl(2)`.
+    /// Answers a question about a stream, as `ioctl(2)` does: ENOTTY for what is none about sockets.
     pub fn ioctl(&self, fd: Fd, request: Ioctl) -> Result<i32, Errno> {
         if let File::Epoll(_) = self.files.get(fd)? {
             return Err(Errno::ENOTTY);

@@ -167,5 +167,5 @@ pub(super) fn fast_open_setting(socket: &Socket, option: SocketOption) -> Option
     }
 }
 
-/// Linux' `net.core.somaxconn`.
+/// The most handshakes that may be under way with text, as Linux' `net.core.somaxconn`.
 const MOST_PENDING: u32 = 4_096;

@@ -10,7 +10,7 @@ use crate::descriptor::File;
 use crate::epoll::{Epoll, Watch};
 use crate::{EpollEvents, Errno, Fd, Outcome, PollEvents, Wait};
 
-/// `struct pollfd`.
+/// A descriptor, what is asked about it, and what was found: `struct pollfd`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PollFd {
     /// Whom it is about; a negative number is passed over.
@@ -22,9 +22,9 @@ pub struct PollFd {
 }
 
 c_enum! {
-    /// What `epoll_ctl` does.
+    /// What `epoll_ctl` does to the set of descriptors.
     EpollOp {
-        /// Watch one more.
+        /// Watches one descriptor more: EEXIST if it is watched already.
         Add = 1, "EPOLL_CTL_ADD";
         /// Watch it no more.
         Del = 2, "EPOLL_CTL_DEL";
@@ -61,7 +61,7 @@ impl Sockets {
         }
     }
 
-    /// `epoll_create1(2)`.
+    /// A set of descriptors to be watched, as `epoll_create1(2)` makes it: EMFILE if no number is left.
     pub fn epoll_create(&mut self) -> Result<Fd, Errno> {
         self.files.open(File::Epoll(Epoll::default()))
     }

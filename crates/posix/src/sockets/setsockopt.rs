@@ -245,5 +245,5 @@ const LEAST_SEND: u32 = 2_304;
 const LEAST_RECV: u32 = 1_152;
 /// So that twice as much is a number of C's.
 const MOST_BUFFER: u32 = (1 << 30) - 1;
-/// Linux' `TCP_FIN_TIMEOUT_MAX`, seconds.
+/// The longest that `TCP_LINGER2` takes, seconds: Linux' `TCP_FIN_TIMEOUT_MAX`.
 const MOST_LINGER: i32 = 120;

@@ -35,7 +35,7 @@ pub struct StreamPlan {
 /// When an application begins to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Beginning {
-    /// At once.
+    /// As soon as it is connected.
     AtOnce,
     /// After the end of the peer's stream: its answer goes over a connection that is half closed.
     AfterPeersEnd,
@@ -44,7 +44,7 @@ pub(super) enum Beginning {
 /// What an application does once both directions have ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
-    /// It lets go.
+    /// It lets go of the connection without a word.
     LetGo,
     /// It waits to hear that the connection is over.
     Wait,
@@ -53,9 +53,9 @@ pub(super) enum Ending {
 /// How an application lets go before the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Parting {
-    /// It closes.
+    /// It closes: what was written is delivered.
     Close,
-    /// It aborts.
+    /// It aborts: the peer is sent a reset.
     Abort,
     /// It ends its stream, waits a while for the peer's end, and then aborts.
     Linger(Duration),

@@ -167,7 +167,7 @@ fn draw_connections(chance: &mut Rng, seed: u64) -> SharedPlan {
     SharedPlan { seed, most_octets, connections, slots, patience, simultaneous_open, syn_data }
 }
 
-/// IPv6 needs 1,280.
+/// An MTU as links have it: IPv6 needs 1,280 at least.
 fn draw_mtu(chance: &mut Rng, family: Family) -> u16 {
     let usual = [1_280, 1_500, 4_352, 9_000];
     match family {

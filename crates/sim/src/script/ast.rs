@@ -16,7 +16,7 @@ pub use time::{Ending, When};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// One script.
+/// A packet script as it was read: options, then steps in their order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Script {
     /// `--name=value` lines, in order.
@@ -29,18 +29,18 @@ pub struct Script {
     pub cleanup: Option<Shell>,
 }
 
-/// `--name=value`, or `--name`.
+/// An option of the script's own: `--name=value`, or `--name`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptionLine {
     /// Where it stands (1 ..).
     pub line: u32,
-    /// Without the dashes.
+    /// The name, without the dashes in front.
     pub name: String,
     /// What stands behind `=`, if there is one.
     pub value: Option<String>,
 }
 
-/// Text in backquotes.
+/// A shell command: the text between backquotes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shell {
     /// Where it begins (1 ..).
@@ -49,25 +49,25 @@ pub struct Shell {
     pub text: String,
 }
 
-/// One event.
+/// Something that happens or is expected, and when.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
     /// Where it stands (1 ..).
     pub line: u32,
-    /// When it happens.
+    /// The time, absolute or since the step before.
     pub when: When,
-    /// What happens.
+    /// What happens at that time.
     pub action: Action,
 }
 
-/// What happens.
+/// What a step has the script do, or the host.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
     /// A packet, in or out.
     Packet(Packet),
     /// A call of the application.
     Call(CallStep),
-    /// `%{ … }%`.
+    /// Statements about `tcp_info`, between `%{` and `}%`.
     Snippet(Snippet),
     /// A backquoted command in the middle.
     Shell(Shell),

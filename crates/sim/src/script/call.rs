@@ -29,7 +29,7 @@ pub enum Call {
         fd: i32,
         backlog: i32,
     },
-    /// `accept` and `accept4`.
+    /// `accept` or `accept4`: the next connection that waits.
     Accept {
         fd: i32,
         flags: SocketFlags,
@@ -99,7 +99,7 @@ pub enum Call {
 /// How something is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// With which call.
+    /// The call by which it is read, which decides how.
     pub call: ReadCall,
     /// The size of each buffer, octets.
     pub sizes: Vec<usize>,
@@ -119,9 +119,9 @@ pub enum ReadCall {
 /// How something is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Writing {
-    /// With which call.
+    /// The call by which it is written, which decides how.
     pub call: WriteCall,
-    /// Each buffer.
+    /// What is written, a buffer for each.
     pub pieces: Vec<Vec<u8>>,
     /// The address that `sendto` and `sendmsg` pass.
     pub to: Option<Endpoint>,
@@ -141,7 +141,7 @@ pub enum WriteCall {
 /// How long `poll` and `epoll_wait` wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeOut {
-    /// -1.
+    /// For as long as it takes: -1.
     Never,
     /// 0 and above, whole milliseconds.
     After(Duration),
@@ -152,7 +152,7 @@ pub enum TimeOut {
 pub struct Polled {
     /// Which; negative ones are passed over.
     pub fd: i32,
-    /// What is asked.
+    /// The events that are asked about.
     pub events: PollEvents,
     /// What is so, once polled.
     pub revents: PollEvents,
@@ -161,7 +161,7 @@ pub struct Polled {
 /// What a call returned, and what it filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Returned {
-    /// What it returned.
+    /// The value that it returned, or the error.
     pub value: Result<i64, Errno>,
     /// What it filled in.
     pub out: Filled,
@@ -170,17 +170,17 @@ pub struct Returned {
 /// What a call filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Filled {
-    /// Nothing.
+    /// Nothing beside its value.
     Nothing,
     /// What was read, and `msg_flags`.
     Octets(Vec<u8>, MsgFlags),
-    /// The peer's address.
+    /// The address of the peer, as `accept` tells it.
     Peer(Endpoint),
     /// The value of an option.
     Option(OptionValue),
-    /// What `ioctl` stored.
+    /// The number that `ioctl` stored.
     Number(i32),
-    /// What `poll` found.
+    /// What `poll` found, for each descriptor that it was asked about.
     Polled(Vec<Polled>),
     /// What `epoll_wait` found: events and data.
     Epoll(Vec<(EpollEvents, u64)>),

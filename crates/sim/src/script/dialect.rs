@@ -21,7 +21,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every one.
+    /// Every dialect, in the order in which help names them.
     pub const ALL: [Self; 3] = [Self::Linux, Self::FreeBsd, Self::Whimbrel];
 
     /// Its name on the command line and in reports.

@@ -12,7 +12,7 @@ use super::call::{Call, Returned};
 
 /// A host under test. It begins at time zero, with the addresses of the script's [`Network`].
 pub trait ScriptHost {
-    /// The script's clock.
+    /// The time since the script's beginning.
     fn now(&self) -> Duration;
 
     /// Lets time pass until `until` at most, and returns early when a packet left or a call that
@@ -47,13 +47,13 @@ pub trait ScriptHost {
 /// Where the host under test and its peer live.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Network {
-    /// The host's address.
+    /// The address of the host that the script is about.
     pub local: Address,
     /// The length of its network's prefix.
     pub prefix_len: u8,
     /// The router to everywhere else.
     pub gateway: Address,
-    /// The peer's address.
+    /// The address of its peer, which the script plays.
     pub remote: Address,
     /// The largest packet, octets.
     pub mtu: u16,
@@ -87,9 +87,9 @@ impl Network {
 /// How far a call got.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Progress {
-    /// It is over.
+    /// The call is over, and returned this.
     Done(Returned),
-    /// It blocks.
+    /// The call waits: its end is told later, by this number.
     Blocked(CallId),
 }
 
@@ -120,7 +120,7 @@ pub enum Administration {
     PurgeHostCache,
 }
 
-/// Which sockets.
+/// Which sockets are meant, of those that the host has.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SocketFilter {
     /// States by Linux' names (`ESTABLISHED`, `TIME_WAIT`, …, `CLOSE` for a socket that has neither

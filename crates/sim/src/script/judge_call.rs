@@ -16,7 +16,7 @@ use super::value::number;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what}: expected {expected}, came {came}")]
 pub struct Mismatch {
-    /// What differs.
+    /// What differs, for people: `the result`, or the place of an argument.
     pub what: String,
     /// What the script says.
     pub expected: String,

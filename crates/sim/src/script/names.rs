@@ -10,7 +10,7 @@ use whimbrel_wire::Endpoint;
 pub struct Names {
     /// The family of `socket(..., …)`: IPv6 for scripts of IPv4 in mapped addresses.
     pub domain: Domain,
-    /// `...` of `bind`.
+    /// The end that stands for `...` as the address of `bind`.
     pub local: Endpoint,
     /// `...` of `connect` and `sendto`.
     pub remote: Endpoint,
@@ -21,18 +21,18 @@ pub struct Names {
 /// What a call taught about descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learned {
-    /// Nothing.
+    /// Nothing: no descriptor was opened or closed.
     Nothing,
     /// The script's descriptor is this one of the host's.
     Opened {
-        /// The script's.
+        /// The script's own number of the descriptor.
         script: i32,
-        /// The host's.
+        /// The host's number of it.
         host: i32,
     },
     /// The script's descriptor is no more.
     Closed {
-        /// The script's.
+        /// The script's own number of the descriptor.
         script: i32,
     },
 }
@@ -44,7 +44,7 @@ impl Names {
     /// Stands for a descriptor that the script has not opened: no host has it.
     pub const NO_FD: i32 = i32::MAX;
 
-    /// No descriptors yet.
+    /// Names of no descriptor yet, for hosts at these ends.
     pub const fn new(domain: Domain, local: Endpoint, remote: Endpoint) -> Self {
         Self { domain, local, remote, fds: BTreeMap::new() }
     }

@@ -30,7 +30,7 @@ use lexer::Cursor;
 use super::ast::{Action, OptionLine, Script, Shell, Step};
 use super::dialect::Dialect;
 
-/// Reads a script.
+/// Reads a script, or says which line of it is wrong, and how.
 pub fn parse(text: &str, defines: &Defines) -> Result<Script, ParseError> {
     let mut defines = defines.clone();
     let text = ifdef::choose(text, &mut defines)?;
@@ -51,7 +51,7 @@ impl Defines {
         names.fold(Self::default(), |defines, name| defines.with_macro(name, name))
     }
 
-    /// Also `-D name=value`.
+    /// The same with a macro that stands for another text: `-D name=value`.
     #[must_use]
     pub fn with_macro(mut self, name: &str, value: &str) -> Self {
         self.define(name, value);
@@ -76,7 +76,7 @@ impl Defines {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}, column {column}: expected {expected}, found {found}")]
 pub struct ParseError {
-    /// Where (1 ..).
+    /// The line of the script, from 1.
     pub line: u32,
     /// Where in the line, in characters (1 ..).
     pub column: u32,

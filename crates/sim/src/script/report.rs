@@ -18,7 +18,7 @@ pub enum Verdict {
         /// What is worth a look all the same: packets behind the last line, what snippets print.
         warnings: Vec<String>,
     },
-    /// Something did not.
+    /// Something was not as the script has it, and this is where.
     Failed(Failure),
     /// The script asks for what this runner or the host cannot do: a sentence for each.
     Skipped(Vec<String>),
@@ -31,7 +31,7 @@ pub struct Failure {
     pub line: u32,
     /// What the script says.
     pub expected: String,
-    /// What came instead.
+    /// What came in its place.
     pub came: String,
     /// The last packets before, at most [`LOGGED`].
     pub packets: Vec<LoggedPacket>,
@@ -40,9 +40,9 @@ pub struct Failure {
 /// A packet that passed, in the language of scripts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoggedPacket {
-    /// When.
+    /// The time since the script's beginning.
     pub at: Duration,
-    /// Which way.
+    /// Whether it came in or went out.
     pub direction: Direction,
     /// With the script's numbers.
     pub text: String,
@@ -72,7 +72,7 @@ impl Fault {
 }
 
 impl Verdict {
-    /// Whether it passed.
+    /// Whether all was as the script has it.
     pub const fn is_passed(&self) -> bool {
         matches!(self, Self::Passed { .. })
     }
@@ -112,9 +112,9 @@ pub struct ScriptReport {
     pub rules: Vec<&'static str>,
     /// The line that failed.
     pub line: Option<u32>,
-    /// What it says.
+    /// What the script has at that place, if it expects anything.
     pub expected: Option<String>,
-    /// What came instead.
+    /// What came in its place, if anything did.
     pub came: Option<String>,
     /// The last packets before, as lines of a script.
     pub packets: Vec<String>,

@@ -33,7 +33,7 @@ use packets::Arrival;
 pub struct Settings {
     /// To the letter, or by its meaning.
     pub mode: Mode,
-    /// Whose defaults apply.
+    /// The system whose defaults a script has for all that it does not say.
     pub dialect: Dialect,
     /// What packets behind the last line mean.
     pub leftovers: Leftovers,

@@ -46,19 +46,19 @@ pub struct Setup {
 pub enum NonFatal {
     /// What packets have in them, and when they come.
     Packets,
-    /// What calls return.
+    /// What calls return: another value is a warning.
     Calls,
-    /// What snippets assert.
+    /// What snippets assert: what does not hold is a warning.
     Snippets,
 }
 
 /// The family, as sockets see it and as the wire does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IpVersion {
-    /// IPv4.
+    /// Over IPv4.
     #[default]
     V4,
-    /// IPv6.
+    /// Over IPv6.
     V6,
     /// Sockets of IPv6, packets of IPv4.
     V4MappedV6,
@@ -96,7 +96,7 @@ impl Setup {
         if unsupported.is_empty() { Ok(setup) } else { Err(unsupported) }
     }
 
-    /// The defaults.
+    /// What a script has that sets nothing.
     pub fn new(ip_version: IpVersion, dialect: Dialect) -> Self {
         let network = default_network(ip_version, dialect);
         Self {
@@ -262,7 +262,7 @@ fn non_fatal(option: &OptionLine) -> Result<Vec<NonFatal>, String> {
     value(option)?.split(',').map(kind).collect()
 }
 
-/// `255.255.0.0`, or `16`.
+/// How many bits a mask has, given as `255.255.0.0` or as `16`.
 fn prefix_len(text: &str) -> Result<u8, String> {
     if let Ok(IpAddr::V4(mask)) = text.parse() {
         let bits = mask.to_bits();

@@ -21,7 +21,7 @@ use super::host::{Administration, SocketFilter};
 pub enum ShellAct {
     /// Set a variable of the kernel, by the name that it has there.
     Set {
-        /// `net.ipv4.tcp_sack`, …
+        /// Linux' name of the setting, as in `net.ipv4.tcp_sack`.
         name: String,
         /// As it was typed.
         value: String,
@@ -30,21 +30,21 @@ pub enum ShellAct {
     NoEffect,
     /// The number of sockets must be right.
     Count {
-        /// Which sockets.
+        /// The sockets that are counted.
         filter: SocketFilter,
         /// How many there must be.
         expected: HowMany,
     },
-    /// Something else.
+    /// Something that the host's administrator does.
     Administer(Administration),
 }
 
 /// What a count must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HowMany {
-    /// This many.
+    /// There are so many, no more and no fewer.
     Exactly(usize),
-    /// Any other number.
+    /// There is any other number of them.
     NotExactly(usize),
     /// So many or more.
     AtLeast(usize),

@@ -56,7 +56,7 @@ pub enum SnippetError {
     Assertion {
         /// Where it stands (1 ..).
         line: u32,
-        /// As written.
+        /// The condition, as it is written in the script.
         text: String,
         /// What it says, and what was compared.
         message: Option<String>,
@@ -235,7 +235,7 @@ fn of_freebsd(linux: i128) -> i128 {
     usize::try_from(linux).ok().and_then(|at| BY_LINUX.get(at).copied()).unwrap_or(linux)
 }
 
-/// `tcpi_ca_state`.
+/// Names of `tcpi_ca_state`, with Linux' numbers.
 const CONSTANTS: &[(&str, u8)] = &[
     ("TCP_CA_Open", 0),
     ("TCP_CA_Disorder", 1),

@@ -46,7 +46,7 @@ pub(super) struct Sent {
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
     pub(super) header: TcpHeader,
-    /// Octets of text.
+    /// How many octets of text it carries.
     pub(super) text: u32,
 }
 
@@ -154,7 +154,7 @@ impl Siege {
 pub(super) struct Answers {
     /// Octets of the packets without text.
     pub(super) octets: usize,
-    /// Resets among them.
+    /// How many of them are resets.
     pub(super) resets: u32,
 }
 

@@ -37,7 +37,7 @@ impl<'a> Script<'a> {
         drawn % count
     }
 
-    /// One of these.
+    /// The choice that the script makes among these.
     pub(super) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }

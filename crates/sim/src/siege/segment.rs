@@ -47,7 +47,7 @@ impl Forged {
         Self { seq, ack, flags, window, urgent: 0, options, text }
     }
 
-    /// Anything near that.
+    /// A segment of which anything may be wrong, near what would be right.
     pub(super) fn wild(flow: &Flow, cookie: Option<Granted>, script: &mut Script<'_>) -> Self {
         const USUAL: [u16; 13] =
             [0x10, 0x18, 0x10, 0x18, 0x11, 0x02, 0x12, 0x04, 0x14, 0x30, 0x01, 0xc2, 0x00];

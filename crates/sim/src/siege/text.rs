@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use whimbrel_wire::SeqNum;
 
-/// Who speaks.
+/// Whose octets a number stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Speaker {
     Peer,

@@ -17,12 +17,9 @@ fn times(shares: &Shares) -> [u64; 4] {
 fn each_interval_has_what_was_counted_in_it() {
     let mut series = Series::keeping(usize::MAX);
     let mut close = |until, sender_stats, idle, omitted| {
-        series.close_interval(
-            millis(until),
-            Totals::default(),
-            (Some(sender_stats), idle),
-            omitted,
-        );
+        let totals = Totals::default();
+        let stream = StreamState { totals, sender_stats: Some(sender_stats), idle };
+        series.close_interval(millis(until), stream, omitted);
     };
     close(100, sender_stats(60, 40, 0), Duration::ZERO, true);
     close(200, sender_stats(70, 60, 20), Duration::ZERO, false);

@@ -14,7 +14,7 @@ use crate::iperf3::{
 };
 use crate::transport::{ConnectOptions, Transport};
 
-/// One test.
+/// A test that a client asked for, from its cookie to its end.
 #[derive(Debug)]
 pub(super) struct Test<T: Transport> {
     pub(super) bulk: Bulk<T>,
@@ -59,7 +59,7 @@ pub(super) enum Step {
     Done,
     /// It is one that is not done here.
     Refused,
-    /// It broke off.
+    /// The client went, or a step took too long.
     Failed,
 }
 

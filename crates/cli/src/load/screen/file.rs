@@ -11,7 +11,7 @@ use whimbrel_apps::http::HttpDate;
 pub(super) struct Stamp(HttpDate);
 
 impl Stamp {
-    /// This one.
+    /// The second that it is.
     pub(super) fn now() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         Self(HttpDate::from_unix_seconds(now.as_secs()))
@@ -22,7 +22,7 @@ impl Stamp {
         self.0.as_str()
     }
 
-    /// `19941106-084937`.
+    /// The second as part of a file's name: `19941106-084937`.
     fn digits(&self) -> String {
         let mut words = self.text().split_ascii_whitespace().skip(1);
         let mut word = || words.next().unwrap_or_default();

@@ -9,9 +9,9 @@ pub(super) enum Intent {
     Quit,
     /// Pause it, or let it go on.
     Pause,
-    /// More connections.
+    /// `+`: a tenth more connections.
     More,
-    /// Fewer.
+    /// `-`: a tenth fewer.
     Fewer,
     /// Keep the screen as a file.
     Save,

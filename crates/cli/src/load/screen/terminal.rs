@@ -20,7 +20,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Takes the terminal.
+    /// Takes the terminal over: what was on it comes back at the end.
     pub(super) fn enter() -> io::Result<Self> {
         give_back_at_panics();
         // A frame is one write: behind a slow line its parts would be seen one by one.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// What is shown.
+/// All that the screen shows at a time.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     pub(super) title: Title,
@@ -31,11 +31,11 @@ pub(super) struct View {
 /// What is loaded, and how: it stays as it was asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Title {
-    /// `GET http://10.9.0.1/`.
+    /// The request: `GET http://10.9.0.1/`.
     pub(super) whom: String,
     /// `mem:  on 2 shards`.
     pub(super) wire: String,
-    /// `kept alive`.
+    /// How connections end: `kept alive`.
     pub(super) ending: &'static str,
     /// `, 500 requests/s`, or nothing.
     pub(super) rate: String,
@@ -43,7 +43,7 @@ pub(super) struct Title {
     pub(super) latency: &'static str,
 }
 
-/// Whether it goes.
+/// Whether requests are sent at this moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LoadActivity {
     Running,
@@ -59,7 +59,7 @@ pub(super) enum LoadActivity {
 pub(super) struct Connections {
     /// As it was typed.
     pub(super) typed: u32,
-    /// By hand since.
+    /// How many the keys asked for since.
     pub(super) wanted: u32,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct FileCache(Arc<Mutex<Files>>);
 pub(super) struct Identity {
     device: u64,
     inode: u64,
-    /// Bytes.
+    /// The file's length, bytes.
     pub(super) length: u64,
     changed: (i64, i64),
 }
@@ -34,7 +34,7 @@ pub(super) struct Identity {
 struct Files {
     /// How many may be open.
     most: usize,
-    /// Those with readers.
+    /// Files that have readers, open or not.
     read: BTreeMap<Identity, ReadFile>,
     /// Those that are open, by their last use.
     uses: BTreeMap<u64, Identity>,

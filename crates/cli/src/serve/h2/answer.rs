@@ -42,7 +42,7 @@ pub(super) struct Shared<S> {
 /// Answers the requests of one connection.
 pub(super) struct Answerer<S> {
     pub(super) shared: Rc<Shared<S>>,
-    /// Whose they are.
+    /// Who sends them, for the log.
     pub(super) peer: Option<Endpoint>,
 }
 

@@ -9,10 +9,10 @@ use std::task::{Context, Poll, Waker};
 use bytes::{Buf, Bytes, BytesMut};
 use hyper::rt::{Read, ReadBufCursor, Write};
 
-/// The protocol's end.
+/// The end of the pipe that the protocol reads and writes.
 pub(super) struct Pipe(Rc<RefCell<Ends>>);
 
-/// The transport's end.
+/// The end of the pipe that the transport is served from.
 pub(super) struct Near(Rc<RefCell<Ends>>);
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Ends {
     writer: Option<Waker>,
 }
 
-/// Both ends.
+/// A pipe without octets.
 pub(super) fn pair() -> (Near, Pipe) {
     let ends = Rc::new(RefCell::new(Ends::default()));
     (Near(Rc::clone(&ends)), Pipe(ends))
@@ -44,7 +44,7 @@ impl Near {
         std::mem::take(&mut self.0.borrow_mut().fed)
     }
 
-    /// Octets came.
+    /// Gives the protocol octets that came.
     pub(super) fn give(&self, octets: Bytes) {
         let mut ends = self.0.borrow_mut();
         ends.input = octets;
@@ -52,7 +52,7 @@ impl Near {
         wake(&mut ends.reader);
     }
 
-    /// No more will.
+    /// Tells the protocol that no more will come.
     pub(super) fn end(&self) {
         let mut ends = self.0.borrow_mut();
         ends.ended = true;

@@ -69,7 +69,7 @@ fn who_asks_for_more_events_than_there_can_be_gets_no_room_for_them() {
     io::Write::write_all(&mut &there, b"x").unwrap();
     let events = libc::EPOLLIN as u32;
     epoll_ctl(epoll.as_fd(), libc::EPOLL_CTL_ADD, here.as_fd(), events, 7).unwrap();
-    assert_eq!(epoll_wait(epoll.as_fd(), 100_000_000, 0).unwrap(), [events]);
+    assert_eq!(epoll_wait(epoll.as_fd(), 100_000_000, 0).unwrap(), [(events, 7)]);
     for most in [0, u32::MAX] {
         let refused = epoll_wait(epoll.as_fd(), most, 0).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::EINVAL), "{most}");

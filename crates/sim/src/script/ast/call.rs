@@ -5,16 +5,16 @@ use alloc::vec::Vec;
 
 use super::Ending;
 
-/// `name(arguments) = result`.
+/// A system call and what it is to return: `name(arguments) = result`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallStep {
     /// When it ends, if it blocks.
     pub ends: Option<Ending>,
-    /// Its name.
+    /// The call's name, as in `setsockopt`.
     pub name: String,
     /// What is passed; what a call fills in is written as it must come out.
     pub args: Vec<Arg>,
-    /// What it returns.
+    /// What it is to return, in which case it matters.
     pub expected: Expected,
 }
 
@@ -29,10 +29,10 @@ pub struct Expected {
     pub note: Option<String>,
 }
 
-/// An expression.
+/// An argument of a call, or a part of one.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Arg {
-    /// `...`
+    /// Whatever the runner has for this place: `...`.
     Ellipsis,
     /// A number, decimal or hexadecimal.
     Int(i64),
@@ -42,11 +42,11 @@ pub enum Arg {
     Text(String),
     /// A name that stands for itself.
     Name(String),
-    /// `A | B`.
+    /// Flags that are set together: `A | B`.
     Or(Vec<Arg>),
-    /// `[…]`.
+    /// A list, as of buffers or of what an option reads: `[…]`.
     List(Vec<Arg>),
-    /// `{…}`.
+    /// A structure with named fields: `{…}`.
     Struct(Vec<Field>),
     /// `name(arguments)`: `htons(80)`, `sizeof(x)`, …
     Apply(String, Vec<Arg>),
@@ -57,6 +57,6 @@ pub enum Arg {
 pub struct Field {
     /// Its name, if written; `msg_iov(1)` is `msg_iov`.
     pub name: Option<String>,
-    /// Its value.
+    /// The value of the field.
     pub value: Arg,
 }

@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::TcpFlags;
 
-/// One packet.
+/// A packet that the script injects or expects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// `<` or `>`.
+    /// Whether it comes in (`<`) or goes out (`>`).
     pub direction: Direction,
     /// In parentheses behind the arrow.
     pub marks: IpMarks,
@@ -20,7 +20,7 @@ pub struct Packet {
     pub body: PacketBody,
 }
 
-/// Which way.
+/// Which way a packet goes, seen from the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// `<`: into the stack under test.
@@ -43,15 +43,15 @@ pub struct IpMarks {
 /// The ECN field of the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ecn {
-    /// `noecn`.
+    /// No ECN-capable transport: `[noecn]`.
     NotEct,
-    /// `ect0`.
+    /// ECN-capable transport, ECT(0): `[ect0]`.
     Ect0,
-    /// `ect1`.
+    /// ECN-capable transport, ECT(1): `[ect1]`.
     Ect1,
     /// `ect01`: either of the two.
     Ect0OrEct1,
-    /// `ce`.
+    /// Congestion experienced: `[ce]`.
     Ce,
 }
 
@@ -59,38 +59,38 @@ pub enum Ecn {
 /// own: `8080 > 40000` names ports alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketEnds {
-    /// Who sends.
+    /// The end that sends it.
     pub from: Endpoint,
-    /// Who receives.
+    /// The end that receives it.
     pub to: Endpoint,
 }
 
-/// TCP or ICMP.
+/// What a packet carries: a segment of TCP, or an ICMP error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PacketBody {
-    /// A segment.
+    /// A segment of TCP.
     Tcp(TcpPacket),
-    /// An ICMP error.
+    /// An ICMP error about one.
     Icmp(IcmpPacket),
 }
 
-/// A segment.
+/// A segment of TCP as a script writes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpPacket {
     /// `S F R P . E W U`, and `A` for the AE bit; a digit is the ACE field (AE, CWR, ECE). `-` is
     /// none of them.
     pub flags: TcpFlags,
-    /// Where it begins.
+    /// The number of its first octet of text.
     pub seq: Seq,
-    /// Octets of text.
+    /// How many octets of text it carries.
     pub len: u32,
-    /// `ack n`.
+    /// Its acknowledgment, `ack n`; none without the control bit.
     pub ack: Option<Ack>,
     /// `win n`: as in the header, not scaled.
     pub win: Option<u16>,
-    /// `urg n`.
+    /// Its urgent pointer, `urg n`.
     pub urg: Option<u16>,
-    /// `<…>`.
+    /// Its options, `<…>`.
     pub options: OptionList,
 }
 
@@ -101,7 +101,7 @@ pub enum Seq {
     Relative(u32),
     /// Marked with `!`: the number in the header.
     Absolute(u32),
-    /// `...`: any.
+    /// Whatever the segment has: `...`.
     Any,
 }
 
@@ -112,7 +112,7 @@ pub enum Ack {
     Relative(u32),
     /// Marked with `!`: the number in the header.
     Absolute(u32),
-    /// `...`: any.
+    /// Whatever the segment has: `...`.
     Any,
 }
 
@@ -125,38 +125,38 @@ pub enum OptionList {
     These(Vec<TcpOption>),
 }
 
-/// One option.
+/// A TCP option as a script writes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
-    /// `eol`.
+    /// The end of the options: `eol`.
     Eol,
-    /// `nop`.
+    /// A filler of one octet: `nop`.
     Nop,
-    /// `mss n`.
+    /// The maximum segment size: `mss n`.
     Mss(u16),
     /// `wscale n`: any octet.
     WindowScale(u8),
-    /// `sackOK`.
+    /// That SACK is understood: `sackOK`.
     SackPermitted,
     /// `sack s:e …`: the edges as written, relative to the ISN of whoever's text they name.
     Sack(Vec<(u32, u32)>),
     /// `TS val v ecr e`.
     Timestamps {
-        /// TSval.
+        /// The sender's timestamp, TSval.
         val: u32,
-        /// TSecr.
+        /// The peer's timestamp that it echoes, TSecr.
         ecr: u32,
     },
     /// `TS val ... ecr 0`, and the like: none is any (outbound only).
     SomeTimestamps {
-        /// TSval.
+        /// The sender's timestamp, TSval; `None`: any.
         val: Option<u32>,
-        /// TSecr.
+        /// The echoed timestamp, TSecr; `None`: any.
         ecr: Option<u32>,
     },
     /// `FO hex`: an empty cookie asks for one.
     FastOpen(Vec<u8>),
-    /// `FOEXP hex`.
+    /// A Fast Open cookie in the experimental option, in hexadecimal: `FOEXP hex`.
     FastOpenExperimental(Vec<u8>),
     /// `md5` with or without a digest: the option is there.
     Md5,
@@ -165,7 +165,7 @@ pub enum TcpOption {
     /// Any other that the parser reads, by its kind and contents (`ECN e0b n ceb n e1b n`,
     /// `kind n hex`).
     Other {
-        /// Its kind.
+        /// The option's kind, its first octet.
         kind: u8,
         /// What follows the length.
         data: Vec<u8>,
@@ -179,7 +179,7 @@ pub struct IcmpPacket {
     pub kind: String,
     /// `frag_needed`, `host_unreachable`, …, `code_4`, or `4`.
     pub code: Option<String>,
-    /// `mtu n`.
+    /// The MTU that the error tells, octets: `mtu n`.
     pub mtu: Option<u32>,
     /// `id n`: the identifier of an echo request or reply.
     pub id: Option<u16>,
@@ -195,7 +195,7 @@ pub struct Quoted {
     pub flags: Option<TcpFlags>,
     /// Where it begins, by the rules of who sent it: in an inbound error the host.
     pub seq: Seq,
-    /// Octets of text.
+    /// How many octets of text the quoted segment carried.
     pub len: u32,
     /// The packet ends, if written.
     pub ends: Option<PacketEnds>,

@@ -13,10 +13,10 @@ pub struct Snippet {
     pub statements: Result<Vec<Statement>, String>,
 }
 
-/// One statement.
+/// A statement of a snippet, in the few forms that scripts have.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Statement {
-    /// `assert condition, message`.
+    /// Fails the script unless it holds: `assert condition, message`.
     Assert {
         /// Where it stands (1 ..).
         line: u32,
@@ -29,22 +29,22 @@ pub enum Statement {
     },
     /// `print(…)`, or `print …`.
     Print(Vec<Term>),
-    /// `name = value`.
+    /// Sets a variable of the script: `name = value`.
     Set(String, Term),
     /// `name += value`, `name -= value`.
     Change(String, Operator, Term),
 }
 
-/// An expression.
+/// An expression of a snippet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Term {
-    /// A number.
+    /// A whole number.
     Int(i64),
     /// A number with a fraction.
     Float(f64),
-    /// `'text'`.
+    /// A text in quotes: `'text'`.
     Text(String),
-    /// `True`, `False`.
+    /// A truth value: `True` or `False`.
     Bool(bool),
     /// A field of `tcp_info`, a constant, or a variable.
     Name(String),
@@ -56,7 +56,7 @@ pub enum Term {
     Chain(Box<Term>, Vec<(Operator, Term)>),
     /// `abs(x)`, `min(a, b)`, …; `'text'.format(a)` is `format('text', a)`.
     Apply(String, Vec<Term>),
-    /// `(a, b)`.
+    /// Several values together: `(a, b)`.
     Tuple(Vec<Term>),
 }
 

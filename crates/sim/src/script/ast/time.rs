@@ -7,13 +7,13 @@ use core::time::Duration;
 pub enum When {
     /// `*`: whenever it does.
     Any,
-    /// `.100`.
+    /// So long after the script's beginning: `.100`.
     Absolute(Duration),
-    /// `+.1`.
+    /// So long after the step before: `+.1`.
     Relative(Duration),
-    /// `1~2`, absolute.
+    /// Between two times since the beginning: `1~2`.
     AbsoluteRange(Duration, Duration),
-    /// `+.1~+.2`.
+    /// Between two times since the step before: `+.1~+.2`.
     RelativeRange(Duration, Duration),
 }
 

@@ -443,7 +443,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// None yet.
+    /// The flows of a script that has not begun.
     pub fn new(setup: &Setup) -> Self {
         Self {
             flows: Vec::new(),
@@ -498,7 +498,7 @@ impl Flows {
         self.flows.iter_mut().for_each(|flow| flow.on_opening_buffer(octets));
     }
 
-    /// The application connects.
+    /// The application connects: the next flow is opened by its SYN.
     pub fn on_connect(&mut self) {
         self.flows.iter_mut().for_each(FlowState::on_connect);
     }

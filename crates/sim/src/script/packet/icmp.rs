@@ -16,7 +16,7 @@ use super::build::{HOP_LIMIT, traffic_class};
 use super::segment::IpFields;
 use super::{FlowState, Segment};
 
-/// Type and code.
+/// Type and code of an ICMP message.
 type Kind = (u8, u8);
 
 /// The packet that carries the error from the peer's address to the host, about a segment between
@@ -244,7 +244,7 @@ const V4_KINDS: &[Named] = &[
     ("address_mask_reply", 18, &[]),
 ];
 
-/// RFC 4443 3.
+/// ICMPv6 errors by name, with type and code (RFC 4443 3).
 const V6_KINDS: &[Named] = &[
     (
         "unreachable",

@@ -22,11 +22,11 @@ use super::{FlowState, Mode, Rule, Rules, Segment};
 /// A field that is not as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// Which.
+    /// The field of the packet, for people: `SEG.ACK`, `options`.
     pub field: &'static str,
     /// What the script says.
     pub expected: String,
-    /// What came.
+    /// What the packet had there.
     pub came: String,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Mismatch {
 /// How much of both met.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fit {
-    /// All.
+    /// All of what is written came.
     Whole,
     /// The segment is the beginning of what is written; this is still to come.
     Part(TcpPacket),

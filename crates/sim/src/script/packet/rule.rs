@@ -5,7 +5,7 @@ use alloc::collections::BTreeSet;
 /// How a script is held against a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// To the letter.
+    /// Each field must be what the script says, to the letter.
     #[default]
     Strict,
     /// By what it means, where policies may differ.
@@ -17,7 +17,7 @@ pub enum Mode {
 pub enum Rule {
     /// Options in another order, or otherwise padded.
     OptionsAsSet,
-    /// Another window scale.
+    /// Another window scale than is written.
     WindowScale,
     /// Another window; both zero or both not, or of a reset, where it means nothing.
     WindowSize,
@@ -43,7 +43,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Every one.
+    /// Every rule, in the order in which they are tried.
     pub const ALL: [Self; 12] = [
         Self::OptionsAsSet,
         Self::WindowScale,

@@ -14,27 +14,27 @@ use super::options;
 /// A segment with live numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Who sends it.
+    /// The end that sends it.
     pub src: Endpoint,
-    /// Who receives it.
+    /// The end that receives it.
     pub dst: Endpoint,
-    /// DSCP and ECN.
+    /// The octet with DSCP and ECN.
     pub traffic_class: TrafficClass,
     /// Time to live, or hop limit.
     pub hop_limit: u8,
-    /// The control bits.
+    /// Its control bits.
     pub flags: TcpFlags,
-    /// SEG.SEQ.
+    /// Its number, SEG.SEQ.
     pub seq: SeqNum,
     /// SEG.ACK as in the header, whatever the flags say.
     pub ack: SeqNum,
-    /// SEG.WND, not scaled.
+    /// Its window as the field has it, SEG.WND: not scaled.
     pub win: u16,
-    /// SEG.UP.
+    /// Its urgent pointer, SEG.UP.
     pub urg: u16,
     /// The options, in order.
     pub options: Vec<TcpOption>,
-    /// The text.
+    /// The octets of its text.
     pub text: Vec<u8>,
 }
 
@@ -114,7 +114,7 @@ impl Segment {
         octets
     }
 
-    /// Octets of text.
+    /// How many octets of text it has.
     pub fn len(&self) -> u32 {
         self.text.len() as u32
     }

@@ -114,7 +114,7 @@ fn read_number<'a>(cursor: &mut Cursor<'a>) -> Result<Kind<'a>, String> {
     int.map(Kind::Int).or_else(float).ok_or_else(|| format!("the number {written}"))
 }
 
-/// Longer ones first.
+/// Signs of the language; longer ones first, so that none hides another.
 const SIGNS: &[&str] = &[
     "==", "!=", "<=", ">=", "<<", ">>", "//", "+=", "-=", "=", "<", ">", "|", "^", "&", "+", "-",
     "*", "/", "%", "~", "(", ")", ",", ".",

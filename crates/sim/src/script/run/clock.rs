@@ -14,13 +14,13 @@ pub(super) struct Clock {
 /// When an event is to happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Moment {
-    /// Not before.
+    /// The earliest time that is as the script has it.
     pub(super) from: Duration,
     /// Not after; `None` for whenever it does.
     pub(super) until: Option<Duration>,
     /// When the event before was.
     pub(super) base: Duration,
-    /// Since then.
+    /// The time that passed since then.
     pub(super) gap: Duration,
 }
 

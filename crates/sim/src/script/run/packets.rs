@@ -27,12 +27,12 @@ pub(super) struct Arrival {
     pub(super) body: Emitted,
 }
 
-/// What came out.
+/// A packet that the host sent, as far as it can be read.
 #[derive(Clone, Debug)]
 pub(super) enum Emitted {
     /// A segment, and the index of its connection.
     Segment(usize, Segment),
-    /// Another protocol.
+    /// A packet of a protocol that scripts do not speak.
     Other(Vec<u8>),
     /// Nothing that a peer would take.
     Broken(&'static str),

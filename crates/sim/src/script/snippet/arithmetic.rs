@@ -55,7 +55,7 @@ pub(super) fn compare(
     })
 }
 
-/// `-value`.
+/// The number with its sign turned: `-value`.
 pub(super) fn negate(value: &Value) -> Result<Value, SnippetError> {
     match (value, value.as_int()) {
         (Value::Float(number), _) => Ok(Value::Float(-number)),
@@ -64,7 +64,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, SnippetError> {
     }
 }
 
-/// `~value`.
+/// The number with its bits turned: `~value`.
 pub(super) fn invert(value: &Value) -> Result<Value, SnippetError> {
     let number = value.as_int();
     let raised = || SnippetError::Raised(format!("~ of {}", value.type_name()));
@@ -192,5 +192,5 @@ fn mismatch(what: &str, left: &Value, right: &Value) -> SnippetError {
     SnippetError::Raised(format!("cannot {what} {left} and {right}"))
 }
 
-/// Octets of text.
+/// The longest text that a snippet may make, octets.
 const LONGEST: usize = 1 << 16;

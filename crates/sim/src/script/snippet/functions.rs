@@ -6,7 +6,7 @@ use super::arithmetic::{compare, negate, too_large};
 use super::{SnippetError, Value};
 use crate::script::ast::Operator;
 
-/// `name(arguments)`.
+/// What a function makes of its arguments: `name(arguments)`.
 pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, SnippetError> {
     match (name, arguments) {
         ("min", several) => extreme(name, Operator::Less, several),

@@ -4,18 +4,18 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A value.
+/// What an expression of a snippet comes to.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// A whole number; Python's have no bound, these do.
     Int(i128),
     /// A number with a fraction.
     Float(f64),
-    /// `True` or `False`.
+    /// A truth value: `True` or `False`.
     Bool(bool),
-    /// Text.
+    /// Text, of which arithmetic makes at most 64 KiB.
     Text(String),
-    /// Several.
+    /// Several values together, in their order.
     Tuple(Vec<Self>),
 }
 
