@@ -138,13 +138,7 @@ impl Victim {
     }
 
     /// A segment of the host with this number, from this port.
-    fn segment_from(
-        &self,
-        from: (u32, u16),
-        flags: TcpFlags,
-        seq: SeqNum,
-        text: usize,
-    ) -> Vec<u8> {
+    fn segment_from(&self, from: (u32, u16), flags: TcpFlags, seq: SeqNum, text: usize) -> Vec<u8> {
         let (host, port) = from;
         let mut header = TcpHeader {
             src_port: port,

@@ -8,6 +8,10 @@ use whimbrel_tcp::recv::{RecvBuffer, Text};
 
 use crate::Failure;
 use crate::counts::measured;
+use orders::Order;
+
+#[path = "../../tests/harness/orders.rs"]
+mod orders;
 
 /// Pieces of some length, in some order, and what one may cost.
 pub(crate) struct Case {
@@ -16,21 +20,6 @@ pub(crate) struct Case {
     len: usize,
     /// Instructions for each packet: those that put right, fill the gaps and read included.
     pub(crate) most: u64,
-}
-
-#[derive(Clone, Copy)]
-enum Order {
-    /// Nothing is missing, and the application reads after every 32.
-    Straight,
-    Ascending,
-    Descending,
-    /// Between two there is a gap of the same size.
-    EverySecond,
-    /// A gap of an octet in front of each three that touch.
-    Triples,
-    Random,
-    /// From the middle of one to the middle of the next, at random.
-    Overlapping,
 }
 
 impl Case {
@@ -74,7 +63,8 @@ impl Case {
         measured(&mut || {
             for (number, start) in starts.iter().enumerate() {
                 put(&mut buffer, &mut nxt, *start, &frame);
-                if matches!(self.order, Order::Straight) && number % 32 == 31 {
+                // The application reads after every 32 that are in order.
+                if self.order == Order::Straight && number % 32 == 31 {
                     read(&mut buffer);
                 }
             }
@@ -85,20 +75,7 @@ impl Case {
     }
 
     fn starts(&self) -> Vec<usize> {
-        let len = self.len;
-        let all = (0..PACKETS.min((BUFFER - 1) / len)).map(|place| 1 + place * len);
-        match self.order {
-            Order::Straight => all.map(|at| at - 1).collect(),
-            Order::Ascending => all.collect(),
-            Order::Descending => all.rev().collect(),
-            Order::EverySecond => all.map(|at| 2 * at - 1).collect(),
-            Order::Triples => all.enumerate().map(|(place, at)| at + place / 3).collect(),
-            Order::Random => shuffled(all.collect()),
-            Order::Overlapping => {
-                let whole = all.clone();
-                shuffled(whole.chain(all.map(|at| at + len / 2)).collect())
-            }
-        }
+        self.order.starts(self.len, PACKETS.min((BUFFER - 1) / self.len))
     }
 }
 
@@ -117,15 +94,6 @@ fn read(buffer: &mut RecvBuffer) {
     while let Some(chunk) = buffer.read(usize::MAX) {
         drop(black_box(chunk));
     }
-}
-
-fn shuffled(mut starts: Vec<usize>) -> Vec<usize> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    for last in (1..starts.len()).rev() {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        starts.swap(last, (state >> 33) as usize % (last + 1));
-    }
-    starts
 }
 
 const BUFFER: usize = 6 << 20;

@@ -7,6 +7,9 @@ use whimbrel_io::WireSpec;
 
 use super::*;
 
+#[path = "../../../tests/harness/files.rs"]
+mod files;
+
 #[test]
 fn the_command_line_contradicts_itself_nowhere() {
     Command::command().debug_assert();
@@ -86,20 +89,7 @@ fn every_command(command: clap::Command) -> Vec<clap::Command> {
 /// What a user reads.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files: Vec<PathBuf> =
-        ["README.md", "CONTRIBUTING.md"].iter().map(|name| root.join(name)).collect();
-    let mut folders = vec![root.join("docs")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false if path.extension().is_some_and(|it| it == "md") => files.push(path),
-                false => {}
-            }
-        }
-    }
-    files
+    [vec![root.join("README.md")], files::below(&root.join("docs"), "md")].concat()
 }
 
 /// The words behind the program's name on each of its lines in the blocks of the shell.

@@ -8,8 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
+
+#[path = "../../../tests/harness/files.rs"]
+mod files;
 
 use whimbrel_sim::script::ast::{
     Ack, Action, Direction, OptionList, PacketBody, Script, Seq, Step, TcpOption, TcpPacket,
@@ -96,9 +99,7 @@ fn compare(counts: &Counts, kinds: &[What], list: &str) {
 
 /// Makes all mutants of all scripts that pass, and runs them.
 fn hunt(mode: Mode) -> Counts {
-    let mut scripts = Vec::new();
-    collect(Path::new(FOLDER), &mut scripts);
-    scripts.sort();
+    let scripts = files::below(Path::new(FOLDER), "pkt");
     let hunters: Vec<_> = (0..HUNTERS)
         .map(|first| {
             let mine: Vec<_> = scripts.iter().skip(first).step_by(HUNTERS).cloned().collect();
@@ -210,17 +211,6 @@ fn alter_segment(body: &mut TcpPacket, what: What) -> bool {
 fn increase(number: &mut u32) -> bool {
     *number = number.wrapping_add(1);
     true
-}
-
-fn collect(folder: &Path, scripts: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, scripts);
-        } else if path.extension().is_some_and(|it| it == "pkt") {
-            scripts.push(path);
-        }
-    }
 }
 
 const HUNTERS: usize = 2;

@@ -6,7 +6,10 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test that reads files")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+#[path = "../../../tests/harness/files.rs"]
+mod files;
 
 use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::parse::{Defines, parse};
@@ -37,12 +40,9 @@ fn every_script_that_names_no_family_holds_over_ipv6() {
 
 /// Plays what `dress` makes of each script that is for this profile.
 fn play(profile: &str, dress: impl Fn(&str) -> Option<String>) {
-    let mut scripts = Vec::new();
-    collect(Path::new(FOLDER), &mut scripts);
-    scripts.sort();
     let mut played = 0;
     let mut failed = Vec::new();
-    for path in scripts {
+    for path in files::below(Path::new(FOLDER), "pkt") {
         let text = fs::read_to_string(&path).unwrap();
         let Some(text) = dress(&text).filter(|_| is_for(profile, &text)) else { continue };
         played += 1;
@@ -76,15 +76,4 @@ fn verdict(profile: &str, text: &str) -> Verdict {
     let setup = Setup::of(&script, settings.dialect).unwrap();
     let mut host = ShardHost::new(&setup.network, profile.tunables().unwrap()).unwrap();
     run(&script, &settings, &mut host)
-}
-
-fn collect(folder: &Path, scripts: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, scripts);
-        } else if path.extension().is_some_and(|it| it == "pkt") {
-            scripts.push(path);
-        }
-    }
 }

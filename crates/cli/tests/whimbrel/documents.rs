@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::files;
+
 /// Figures that the stack may change stand there as they were: `TRYCMD=overwrite` writes what is printed
 /// now.
 #[test]
@@ -39,17 +41,5 @@ fn a_block_that_is_not_run_says_why() {
 /// What a user reads.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = vec![root.join("README.md")];
-    let mut folders = vec![root.join("docs")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false if path.extension().is_some_and(|it| it == "md") => files.push(path),
-                false => {}
-            }
-        }
-    }
-    files
+    [vec![root.join("README.md")], files::below(&root.join("docs"), "md")].concat()
 }

@@ -25,6 +25,9 @@ mod errors;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+#[path = "../../../../tests/harness/files.rs"]
+mod files;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod group;
@@ -40,7 +43,6 @@ mod linux;
 mod load;
 #[cfg(test)]
 mod long;
-#[cfg(test)]
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 #[cfg(test)]

@@ -4,4 +4,6 @@
 #[path = "../../../../tests/harness/allocator.rs"]
 mod allocator;
 mod feed;
+#[path = "../../../../tests/harness/orders.rs"]
+mod orders;
 mod tests;

@@ -2,69 +2,26 @@
 
 use crate::allocator::held;
 use crate::feed::{Feed, Form};
+use crate::orders::Order;
 
-/// The order in which pieces come.
-#[derive(Clone, Copy, Debug)]
-enum Pattern {
-    /// Nothing is missing.
-    InOrder,
-    Ascending,
-    Descending,
-    /// Between two there is a gap of the same size.
-    EverySecond,
-    /// A gap of an octet in front of each three that touch.
-    Triples,
-    Random,
-    /// From the middle of one to the middle of the next, at random.
-    Overlapping,
-}
-
-const PATTERNS: [Pattern; 7] = [
-    Pattern::InOrder,
-    Pattern::Ascending,
-    Pattern::Descending,
-    Pattern::EverySecond,
-    Pattern::Triples,
-    Pattern::Random,
-    Pattern::Overlapping,
+const ORDERS: [Order; 7] = [
+    Order::Straight,
+    Order::Ascending,
+    Order::Descending,
+    Order::EverySecond,
+    Order::Triples,
+    Order::Random,
+    Order::Overlapping,
 ];
 
 /// As many packets as tell: a buffer of 6 MiB takes six million of an octet.
 const PACKETS: usize = 6_000;
 
-/// Where pieces of `len` octets begin, in the order in which they are sent; the first octet of the
-/// stream is missing but in order.
-fn starts(pattern: Pattern, len: usize, buffer: usize) -> Vec<usize> {
-    let places = ((buffer - 1) / len).clamp(1, PACKETS);
-    let all = (0..places).map(|place| 1 + place * len);
-    match pattern {
-        Pattern::InOrder => all.map(|at| at - 1).collect(),
-        Pattern::Ascending => all.collect(),
-        Pattern::Descending => all.rev().collect(),
-        Pattern::EverySecond => all.map(|at| 2 * at - 1).collect(),
-        Pattern::Triples => all.enumerate().map(|(place, at)| at + place / 3).collect(),
-        Pattern::Random => shuffled(all.collect()),
-        Pattern::Overlapping => {
-            let whole = all.clone();
-            shuffled(whole.chain(all.map(|at| at + len / 2)).collect())
-        }
-    }
-}
-
-fn shuffled(mut places: Vec<usize>) -> Vec<usize> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    for last in (1..places.len()).rev() {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        places.swap(last, (state >> 33) as usize % (last + 1));
-    }
-    places
-}
-
 /// Pieces of `len` octets in this order, then what was missing, then reading.
-fn run(pattern: Pattern, len: usize, buffer: usize, form: Form, limit: usize) {
+fn run(order: Order, len: usize, buffer: usize, form: Form, limit: usize) {
     let before = held();
-    let starts = starts(pattern, len, buffer);
-    let case = format!("{pattern:?}, pieces of {len} in {buffer}, {form:?}, {limit} ranges");
+    let starts = order.starts(len, ((buffer - 1) / len).clamp(1, PACKETS));
+    let case = format!("{order:?}, pieces of {len} in {buffer}, {form:?}, {limit} ranges");
     let mut feed = Feed::new(buffer, limit, case);
     for start in &starts {
         feed.take(*start, start + len, form);
@@ -85,9 +42,9 @@ fn run(pattern: Pattern, len: usize, buffer: usize, form: Form, limit: usize) {
 }
 
 fn run_all(buffer: usize, form: Form) {
-    for pattern in PATTERNS {
+    for order in ORDERS {
         for len in [1, 3, 64, 512, 1_448] {
-            run(pattern, len, buffer, form, 256);
+            run(order, len, buffer, form, 256);
         }
     }
 }
@@ -117,8 +74,8 @@ fn slices_of_super_segments_in_any_order_take_twice_their_text_in_a_buffer_of_6_
 #[test]
 fn as_many_ranges_as_may_be_take_64_octets_each() {
     for len in [1, 3] {
-        for pattern in [Pattern::EverySecond, Pattern::Random, Pattern::Overlapping] {
-            run(pattern, len, 256 << 10, Form::Copied, 4_096);
+        for order in [Order::EverySecond, Order::Random, Order::Overlapping] {
+            run(order, len, 256 << 10, Form::Copied, 4_096);
         }
     }
 }
@@ -126,16 +83,16 @@ fn as_many_ranges_as_may_be_take_64_octets_each() {
 #[test]
 fn super_segments_count_whole_and_what_is_cut_of_them_does_not_pin_the_rest() {
     for len in [40_000, 50_000, 60_000, 65_535] {
-        for pattern in PATTERNS {
-            run(pattern, len, 6 << 20, Form::Shared, 256);
-            run(pattern, len, 6 << 20, Form::Copied, 256);
+        for order in ORDERS {
+            run(order, len, 6 << 20, Form::Shared, 256);
+            run(order, len, 6 << 20, Form::Copied, 256);
         }
     }
 }
 
 #[test]
 fn a_buffer_that_was_read_empty_keeps_less_than_a_page() {
-    let starts = starts(Pattern::InOrder, 1_448, 6 << 20);
+    let starts = Order::Straight.starts(1_448, ((6 << 20) / 1_448).min(PACKETS));
     let mut feed = Feed::new(6 << 20, 256, String::new());
     for start in &starts {
         feed.take(*start, *start + 1_448, Form::Copied);
