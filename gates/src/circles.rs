@@ -69,11 +69,7 @@ const REMEDY: &str = "move what both need into a file below them, or what needs 
 const MOST_PLACES: usize = 3;
 
 /// Arrows that are still in a circle. The list only ever gets shorter.
-const EXCEPTIONS: &[Exception] = &[
-    ("whimbrel-tcp", "context", "conn"),
-    ("whimbrel-apps", "bulk", "iperf3"),
-    ("whimbrel-apps", "bulk", "peer"),
-];
+const EXCEPTIONS: &[Exception] = &[("whimbrel-tcp", "context", "conn")];
 
 #[cfg(test)]
 mod tests;

@@ -14,16 +14,19 @@ use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
 use crate::Part;
-use crate::iperf3::{Client, Cookie, Fault, Results, StreamResult};
+use crate::iperf3::{Cookie, Fault, Results, StreamResult};
 use crate::transport::{
     ConnError, ConnectOptions, Model, OpenError, PortShortage, Reading, SenderStats, Transport,
     TransportEvent,
 };
+use iperf3_client::Client;
 use series::Series;
 
+pub use crate::direction::Direction;
 pub use series::{Sample, Shares};
 pub use units::{bitrate, transfer};
 
+mod iperf3_client;
 mod run;
 mod series;
 mod units;
@@ -89,27 +92,6 @@ impl TransferPlan {
     pub fn part(&self, part: Part) -> Self {
         let streams = part.share(self.streams.into());
         Self { streams: u32::try_from(streams).unwrap_or(u32::MAX).max(1), ..self.clone() }
-    }
-}
-
-/// Which way octets go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// This side sends, and the other reads.
-    Send,
-    /// This side reads, and the other sends.
-    Receive,
-    /// Each stream carries bytes both ways at once.
-    Both,
-}
-
-impl Direction {
-    pub(crate) const fn sends(self) -> bool {
-        matches!(self, Self::Send | Self::Both)
-    }
-
-    pub(crate) const fn receives(self) -> bool {
-        matches!(self, Self::Receive | Self::Both)
     }
 }
 

@@ -17,7 +17,7 @@
 //!   IPERF_DONE ────────────────────────>
 //! ```
 //!
-//! [`Bulk`](crate::Bulk) is its client if its plan says so; [`Server`] answers. Only tests of TCP
+//! [`Bulk`](crate::Bulk) is its client if its plan says so; [`Server`](crate::iperf3_server::Server) answers. Only tests of TCP
 //! are known here. There is no text that defines the protocol: it was read off the wire and out of the
 //! program.
 
@@ -27,17 +27,11 @@ use crate::transport::ConnError;
 
 pub use parameters::{Parameters, Protocol};
 pub use results::{Processors, Results, StreamResult};
-pub use server::{Server, Settings, Statistics};
 
-mod account;
-mod client;
 mod control;
-mod document;
 mod parameters;
 mod results;
-mod server;
 
-pub(crate) use client::Client;
 pub(crate) use control::Control;
 
 /// Bytes of a cookie: 36 letters and digits, and a NUL.

@@ -10,9 +10,11 @@ extern crate alloc;
 
 pub mod bulk;
 pub mod condition;
+mod direction;
 pub mod http;
 pub mod idle;
 pub mod iperf3;
+pub mod iperf3_server;
 pub mod load;
 pub mod pace;
 pub mod part;

@@ -6,7 +6,7 @@ use core::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Fault, Refusal};
-use crate::bulk::Direction;
+use crate::direction::Direction;
 
 /// What a client asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::bulk::{Bulk, Direction, Peer, Terms, TransferPlan, Until};
-use whimbrel_apps::iperf3::{COOKIE, Cookie, Fault, Refusal, Server, Settings};
+use whimbrel_apps::iperf3::{COOKIE, Cookie, Fault, Refusal};
+use whimbrel_apps::iperf3_server::{Server, Settings};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::transport::ConnectOptions;
 use whimbrel_apps::{Model, Reading, Transport, TransportEvent};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use whimbrel_apps::bulk::{self, Bulk, Direction, Peer, Sample, Until, bitrate};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::record::per_second;
-use whimbrel_apps::{Model, Part, Transport, iperf3};
+use whimbrel_apps::{Model, Part, Transport, iperf3_server};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
@@ -62,7 +62,7 @@ impl<'p> BulkJob<'p> {
 /// The server in this process.
 pub(super) enum Opposite<T: Transport> {
     Plain(Box<PeerServer<T>>),
-    Iperf3(Box<iperf3::Server<T>>),
+    Iperf3(Box<iperf3_server::Server<T>>),
 }
 
 impl<T: Transport> Model<T> for Opposite<T> {
@@ -93,13 +93,15 @@ impl Job for BulkJob<'_> {
 
     fn server<T: Transport>(&self) -> Opposite<T> {
         if let Peer::Iperf3(terms) = &self.plan.bulk.peer {
-            return Opposite::Iperf3(Box::new(iperf3::Server::new(iperf3::Settings {
-                timeout: self.plan.bulk.timeout,
-                idle: super::IDLE,
-                congestion: terms.congestion.clone(),
-                effort: self.plan.bulk.effort,
-                documents: false,
-            })));
+            return Opposite::Iperf3(Box::new(iperf3_server::Server::new(
+                iperf3_server::Settings {
+                    timeout: self.plan.bulk.timeout,
+                    idle: super::IDLE,
+                    congestion: terms.congestion.clone(),
+                    effort: self.plan.bulk.effort,
+                    documents: false,
+                },
+            )));
         }
         let role = match self.plan.bulk.direction {
             Direction::Send => Role::Sink,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
-use whimbrel_apps::iperf3::{self, Settings};
+use whimbrel_apps::iperf3;
+use whimbrel_apps::iperf3_server::Settings;
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_io::{GroupKey, WireSpec};
 use whimbrel_stack::InterfaceAddress;

@@ -1,7 +1,7 @@
 //! What serves: the web, or octets.
 
 use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Statistics};
-use whimbrel_apps::{Model, PeerServer, Transport, iperf3};
+use whimbrel_apps::{Model, PeerServer, Transport, iperf3_server};
 use whimbrel_base::Instant;
 
 use super::access_log::AccessLog;
@@ -19,7 +19,7 @@ pub(crate) enum Server<T: Transport> {
     /// A server of octets.
     Octets(Box<PeerServer<T>>),
     /// One of iperf3's tests.
-    Iperf3(Box<iperf3::Server<T>>),
+    Iperf3(Box<iperf3_server::Server<T>>),
 }
 
 impl<T: Transport> Server<T> {
@@ -31,7 +31,7 @@ impl<T: Transport> Server<T> {
                 Self::Octets(Box::new(server.with_pace(plan.pace)))
             }
             ContentPlan::Iperf3(settings) => {
-                Self::Iperf3(Box::new(iperf3::Server::new(settings.clone())))
+                Self::Iperf3(Box::new(iperf3_server::Server::new(settings.clone())))
             }
             ContentPlan::Web(site, Protocol::H2c) => Self::H2(Box::new(H2Server::new(
                 Content::open(site, plan.setup.shards.into())?,
@@ -66,8 +66,15 @@ impl<T: Transport> Server<T> {
                 }
             }
             Self::Iperf3(server) => {
-                let iperf3::Statistics { accepted, open, tests, refused, failed, received, sent } =
-                    server.statistics();
+                let iperf3_server::Statistics {
+                    accepted,
+                    open,
+                    tests,
+                    refused,
+                    failed,
+                    received,
+                    sent,
+                } = server.statistics();
                 let requests = tests + refused;
                 let figures = Statistics {
                     accepted,

@@ -7,11 +7,9 @@ use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 
-use super::{Greeting, Settings};
+use super::{Greeting, Settings, account, document};
 use crate::bulk::{self, Bulk, Direction, Peer, Until};
-use crate::iperf3::{
-    Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State, account, document,
-};
+use crate::iperf3::{Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State};
 use crate::transport::{ConnectOptions, Transport};
 
 /// A test that a client asked for, from its cookie to its end.

@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use whimbrel_wire::Endpoint;
 
-use super::stream_id;
 use crate::bulk::{Bulk, Direction, Stream, bitrate, transfer};
+use crate::iperf3::stream_id;
 use crate::record::per_second;
 use crate::transport::Transport;
 

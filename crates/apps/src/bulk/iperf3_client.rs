@@ -1,15 +1,15 @@
-//! The client's side of the control connection.
+//! The side of a client of iperf3's: the control connection beside the streams of a [`Bulk`].
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use bytes::Bytes;
 
-use super::{
+use super::{Bulk, Direction, Terms, Until};
+use crate::iperf3::{
     Awaited, Control, Fault, Parameters, Processors, Protocol, Results, State, StreamResult,
     stream_id,
 };
-use crate::bulk::{Bulk, Direction, Terms, Until};
 use crate::transport::{ConnError, ConnectOptions, OpenError, Transport};
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;

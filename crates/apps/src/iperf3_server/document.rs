@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::stream_id;
 use crate::bulk::{Bulk, Direction, Stream};
+use crate::iperf3::stream_id;
 use crate::record::per_second;
 use crate::transport::Transport;
 use whimbrel_wire::Endpoint;

@@ -9,11 +9,13 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use super::{COOKIE, Cookie, Refusal, State};
 use crate::bulk::Effort;
+use crate::iperf3::{COOKIE, Cookie, Refusal, State};
 use crate::transport::{Model, Reading, Transport, TransportEvent};
 use test::{Step, Test};
 
+mod account;
+mod document;
 mod test;
 
 /// How a server goes about it.
