@@ -225,6 +225,7 @@ impl<I> Stream<I> {
 
     /// So much of what was given is acknowledged.
     fn acknowledge(&mut self, sender_stats: &SenderStats) {
+        // The transport counts all that it sent, the cookie of iperf3's in front of the text included.
         let text = sender_stats.acked.saturating_sub(self.prologue_given);
         self.totals.sent = self.totals.sent.max(text.min(self.given));
     }
@@ -334,6 +335,7 @@ impl<T: Transport> Bulk<T> {
     /// What processors did for this process while octets flowed.
     pub fn effort(&self) -> Option<[Duration; 2]> {
         let [before, after] = self.effort;
+        // Both readings or none: half of a difference would look like a figure.
         let ([user, system], [user_after, system_after]) = before.zip(after)?;
         Some([user_after.saturating_sub(user), system_after.saturating_sub(system)])
     }
@@ -376,6 +378,7 @@ impl<T: Transport> Bulk<T> {
     pub(crate) fn let_go(&mut self, net: &mut T) {
         for stream in &mut self.streams {
             match (stream.id.take(), stream.direction) {
+                // Whoever is received from may send for ever: only a reset ends that.
                 (Some(id), Direction::Send) => net.close(id),
                 (Some(id), _) => net.abort(id),
                 (None, _) => {}
@@ -407,11 +410,13 @@ impl<T: Transport> Model<T> for Bulk<T> {
         }
         let mut left = budget;
         while left > 0 {
+            // Events first: what they bring is counted in the interval in which it came.
             let Some(event) = net.poll_event() else { break };
             self.on_event(net, event, now);
             left -= 1;
         }
         let more = self.go_on(net, now);
+        // A budget used up says nothing of what is left: whoever drives is to ask again.
         (more || left == 0) && self.state != TransferState::Over
     }
 

@@ -133,6 +133,7 @@ impl Link {
         } else {
             return Err(FrameDrop::OtherStation);
         };
+        // What bears our own address is an echo, or a forgery: an answer would go to ourselves.
         if !is_station(header.src) || header.src == self.mac {
             return Err(FrameDrop::LinkSource);
         }
@@ -145,6 +146,7 @@ impl Link {
             EtherType::IPV6 => 6,
             _ => return Err(FrameDrop::EtherType),
         };
+        // EtherType and version must agree: what follows reads the packet by its version alone.
         if packet.first().is_none_or(|first| first >> 4 != version) {
             return Err(FrameDrop::Header);
         }
@@ -152,9 +154,13 @@ impl Link {
             return ndp::read(packet, header.src)
                 .map(|said| Unframed::LinkControl(LinkControl::Ndp(said)));
         }
+        // RFC 5227 2.1: an address is not used before it is known that nobody else has it.
         if self.probing.is_some() {
             return Err(FrameDrop::Tentative);
         }
+        // RFC 1122 3.3.6: "A host SHOULD silently discard a datagram that is received via a link-layer
+        // broadcast (see Section 2.4) but does not specify an IP multicast or broadcast destination
+        // address." Those that do are for nobody here.
         if cast == FrameTarget::Group {
             Err(FrameDrop::LinkGroup)
         } else {
@@ -166,6 +172,7 @@ impl Link {
     /// free. `false` if it waits for its neighbour, or was dropped.
     pub(crate) fn depart(&mut self, routes: &Routes, tx: &mut TxSegment, now: Instant) -> bool {
         let Some((dst, ether_type)) = destination(tx) else { return false };
+        // Before the station is known: a packet that waits for it needs only six bytes then.
         let header = EthernetHeader { dst: MacAddress::default(), src: self.mac, ether_type };
         tx.header_room()[..EthernetHeader::LEN].copy_from_slice(&header.emit());
         let Some(index) = self.next_hop(routes, &dst, now) else {
@@ -195,16 +202,19 @@ impl Link {
 
     /// The neighbour that takes packets to `dst`; sought if it is not known.
     fn next_hop(&mut self, routes: &Routes, dst: &Address, now: Instant) -> Option<u32> {
+        // The cache would keep traffic with a gateway whose better is to be tried again.
         if self.gateways.may_look(now) {
             self.hops = NextHopCache::default();
         }
         if let Some(index) = self.hops.find(dst, |index, hop| self.neighbours.is_at(index, hop)) {
             return Some(index);
         }
+        // Nobody sends to a group here, and seeking it as a neighbour would ask everybody.
         if dst.is_multicast_or_broadcast() {
             return None;
         }
         let candidates = routes.routes_to(dst);
+        // A dead gateway is sought beside the way that works, so that no packet waits for its answer.
         if let Some(better) = self.gateways.pop_due(candidates, now) {
             self.find_or_seek(better, now);
         }
@@ -225,12 +235,14 @@ impl Link {
     fn pass_over_silent(&mut self, routes: &Routes, now: Instant) {
         let mut one_died = false;
         while let Some(addr) = self.neighbours.pop_silent() {
+            // A silent host is its own affair; a silent gateway is many hosts'.
             if routes.is_gateway(&addr) {
                 self.gateways.on_silence(addr, now);
                 self.counters.gateways_failed += 1;
                 one_died = true;
             }
         }
+        // Once for all that died: each pass looks at every packet that waited.
         if one_died {
             self.redirect_failed(routes, now);
         }
@@ -274,6 +286,7 @@ impl Link {
     }
 
     fn answer(&mut self, answer: LinkMessage) {
+        // Beyond the bound nothing is sent and nothing kept: whoever asks without end pays with silence.
         if self.outbox.push(answer) {
             self.counters.answered += 1;
         } else {
@@ -320,6 +333,7 @@ impl Link {
     /// questions and answers.
     pub(crate) fn tx(&mut self, addresses: &Addresses, batch: &mut TxBatch) {
         while !batch.is_full() {
+            // Packets before questions: they waited already, and the questions may be many.
             let Some(packet) = self.neighbours.pop_ready() else { break };
             batch.fill(|tx| {
                 *tx = packet;

@@ -230,6 +230,7 @@ impl Shard {
 
     fn slot(&self, handle: Handle) -> Option<&ConnectionSlot> {
         let slot = self.records.connections.0.get(handle.index)?;
+        // A handle outlives its connection, and its place may have another by now.
         let current = self.records.connections.0.generation(handle.index) == handle.generation;
         (current && !slot.connection.is_orphan()).then_some(slot)
     }
@@ -245,6 +246,7 @@ impl Shard {
 
     /// A connection and the surroundings of a call into it.
     fn connection(&mut self, index: u32) -> Option<(&mut Connection, Context<'_>)> {
+        // A macro, not a method: the connection and its surroundings are borrowed from one shard at a time.
         let slot = self.records.connections.0.get_mut(index)?;
         Some((&mut slot.connection, surroundings!(self)))
     }
@@ -257,6 +259,7 @@ impl Shard {
         act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
     ) -> Option<T> {
         let slot = self.records.connections.0.get_mut(index)?;
+        // Whatever was done, what follows is found by comparing: no call must remember to say it.
         let done = act(&mut slot.connection, &mut surroundings!(self));
         if let Some(deadline) = self.lists.update(slot, index) {
             self.update_timer(index, deadline);

@@ -102,6 +102,7 @@ impl BindTable {
         let id = table.next;
         let holder = Holder { id, addr: at.addr, share, state: HolderState::BindTable };
         let others = table.ports.entry(port).or_default();
+        // Against all who share the port number: an unspecified address overlaps with each of them.
         if others.iter().any(|other| excludes(other, &holder)) {
             return Err(fault::in_use(at));
         }
@@ -118,6 +119,7 @@ impl BindTable {
 
     fn draw(&self, table: &mut Entries, addr: Address) -> io::Result<u16> {
         let count = u32::from(self.last - self.first) + 1;
+        // From a random port upward: what is drawn does not tell what was drawn before (RFC 6056 3.3.1).
         let from = table.chance.u32(0..count);
         let mut ports = (0..count).map(|step| self.first + ((from + step) % count) as u16);
         let free = |port: &u16| {
@@ -163,6 +165,7 @@ impl ReservedAddr {
             if !overlap(&other.addr, &self.at.addr) {
                 continue;
             }
+            // As on Linux: SO_REUSEADDR lets two be bound to one end, and one of them listen.
             let is_bound = matches!(other.state, HolderState::BindTable);
             if is_bound && share.address && other.share.address {
                 continue;
@@ -177,6 +180,7 @@ impl ReservedAddr {
         }
         let listener = listener.unwrap_or_else(open);
         if let Some(own) = holders.iter_mut().find(is_own) {
+            // Weak: a table that kept listeners alive would keep the port of one that was dropped.
             own.state = HolderState::Listening(Arc::downgrade(&listener));
         }
         Ok(listener)
@@ -188,6 +192,7 @@ impl Drop for ReservedAddr {
         let mut table = self.bound.lock();
         if let Some(holders) = table.ports.get_mut(&self.at.port) {
             holders.retain(|holder| holder.id != self.id);
+            // A port that nobody has takes no place: the table is as large as what is bound.
             if holders.is_empty() {
                 table.ports.remove(&self.at.port);
             }

@@ -131,6 +131,7 @@ impl StreamState {
 
     /// How many octets more may wait for the shard.
     pub(crate) fn send_room(&self) -> u32 {
+        // Bytes alone would not bound memory: each piece costs its place and its header, too.
         let pieces = self.queues.as_ref().map_or(0, |queues| queues.inward.len());
         if pieces < PIECES { self.send_credit().saturating_sub(self.unsent) } else { 0 }
     }
@@ -206,6 +207,7 @@ impl StreamState {
 
     /// The task has read: if the shard holds text back for want of credit, it gets it.
     pub(crate) fn return_credit(&mut self) -> PostAction {
+        // Half, not any: a task that reads a byte at a time would wake its shard for each of them.
         if self.flags.has(Flags::STARVED) && self.has_half_read() {
             return self.dirty();
         }
@@ -217,6 +219,7 @@ impl StreamState {
 impl StreamState {
     /// How many octets the task may leave here, or why it may leave none.
     pub(crate) fn room(&mut self) -> io::Result<usize> {
+        // Before anything else, and once: a write is where tasks look for what went wrong.
         if let Some(error) = self.error.take() {
             return Err(error);
         }
@@ -238,11 +241,13 @@ impl StreamState {
 
     /// The shard is to look.
     pub(crate) fn dirty(&mut self) -> PostAction {
+        // Marked already, or not known to a shard yet: whoever comes to look finds this as well.
         self.flags.mark_dirty(self.handle).map_or(PostAction::None, PostAction::Post)
     }
 
     /// The task let go. What it waited with is returned, to be dropped after unlocking.
     pub(crate) fn on_drop(&mut self) -> (PostAction, Vec<Waker>) {
+        // A waker runs the executor's code when it is dropped, which may lock this cell: not under its lock.
         let mut wakers = Vec::new();
         self.readers.take_all(&mut wakers);
         self.writers.take_all(&mut wakers);
@@ -263,6 +268,7 @@ impl StreamState {
     pub(crate) fn drain_inward(&mut self, mut send: impl FnMut(&mut Bytes) -> usize) {
         let Some(queues) = &mut self.queues else { return };
         while let Some(first) = queues.inward.front_mut() {
+            // `send` leaves in `first` what it had no room for, so that the rest keeps its place.
             self.unsent -= send(first) as u32;
             if !first.is_empty() {
                 break;

@@ -89,6 +89,7 @@ impl TcpListener {
             is_new = true;
             ShardedListener::new(stack.mailboxes(), reserved.at(), options)
         })?;
+        // Shards are told once the table is unlocked: they may answer before this returns.
         if is_new {
             sharded.open();
         }
@@ -154,6 +155,7 @@ impl TcpListener {
         wait: impl FnOnce(&ShardedListener, &Waker) -> Vec<Waker>,
     ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         let coop = ready!(poll_proceed(cx));
+        // Tokio's budget is spent on connections that were had, not on looking for them.
         let mut next = self.sharded.take();
         if matches!(next, Ok(None)) {
             drop(wait(&self.sharded, cx.waker()));
@@ -162,6 +164,7 @@ impl TcpListener {
         let Some((accepted, mailbox)) = next? else { return Poll::Pending };
         coop.made_progress();
         let stream = TcpStream::accepted(accepted.cell, mailbox, accepted.flow);
+        // The peer may have reset it since: its address is known all the same, as with accept(2).
         let peer = stream.peer_addr()?;
         Poll::Ready(Ok((stream, peer)))
     }
@@ -178,11 +181,13 @@ impl fmt::Debug for TcpListener {
 async fn stats_of(shard: &ListenerShard) -> io::Result<ListenerStats> {
     let backlog = Arc::clone(&shard.backlog);
     let stats = move |shard: &mut whimbrel_stack::Shard, _| {
+        // A listener that a shard could not open has no number there: its counts are unknown, not zero.
         let state = backlog.lock();
         let listener = shard.listener(state.id?)?;
         let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();
         let (waiting, half_open) = (listener.waiting(), listener.half_open());
         drop(state);
+        // Those that the shard still has, and those that it handed over to tasks that have not come.
         let waiting = waiting + backlog.waiting();
         let backlog = backlog.most - 1;
         Some(ListenerStats {
@@ -244,6 +249,7 @@ impl Future for Accept<'_> {
 
 impl Drop for Accept<'_> {
     fn drop(&mut self) {
+        // Its wakers are dropped outside of the lines' locks, which an executor may take.
         drop(self.listener.sharded.leave(&self.tickets));
     }
 }

@@ -71,6 +71,7 @@ impl TcpSocket {
         if let Some(bound) = draft.local() {
             return Err(fault::bound_already(bound));
         }
+        // IP_BIND_ADDRESS_NO_PORT: the shard draws a port for the peer, which many flows may share.
         if addr.port() == 0 && draft.no_port {
             self.stack.check_own(addr)?;
             draft.source = Some(addr.ip());

@@ -104,6 +104,7 @@ impl TcpStream {
                 put(&chunk);
                 done += chunk.len();
             }
+            // Fewer chunks than there was room for: the cell was empty, and looking again would cost a lock.
             if count < CHUNKS || done == most {
                 return Poll::Ready(Ok(done));
             }
@@ -138,6 +139,7 @@ impl TcpStream {
                 Poll::Pending
             }
         };
+        // A replaced waker is dropped outside the lock: that runs the executor's code.
         drop(state);
         drop(replaced);
         result
@@ -167,10 +169,12 @@ impl TcpStream {
         }
         drop(state);
         drop(replaced);
+        // Another task may take of the room before this one does: the bound is passed by one write each.
         let take = room?.min(all);
         if take == 0 && all > 0 {
             return Poll::Pending;
         }
+        // Copied before the cell is locked: the shard may want it meanwhile.
         let chunk = gather(bufs, take);
         let post = self.cell.lock().leave(chunk);
         self.do_post(post);
@@ -247,6 +251,7 @@ impl TcpStream {
 
 fn gather(bufs: &[IoSlice<'_>], len: usize) -> Bytes {
     if let [only] = bufs {
+        // One allocation of the size, where a growing buffer would be cut down again.
         return Bytes::copy_from_slice(only.split_at(len).0);
     }
     let mut chunk = BytesMut::with_capacity(len);
