@@ -195,7 +195,7 @@ impl TcpInfo {
             tcpi_rto: micros(snapshot.rto),
             tcpi_snd_mss: mss,
             tcpi_unacked: snapshot.snd.max.offset_from(snapshot.snd.una).div_ceil(mss),
-            tcpi_sacked: u32::from(snapshot.sacked),
+            tcpi_sacked: snapshot.sacked,
             tcpi_lost: snapshot.lost.div_ceil(mss),
             tcpi_retrans: snapshot.sent_again.div_ceil(mss),
             tcpi_rtt: snapshot.srtt.map_or(0, micros),
