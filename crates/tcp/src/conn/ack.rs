@@ -105,7 +105,13 @@ impl Connection {
         self.stats.tally.waits_since = cx.tick;
         self.take_window(cx, seg);
         self.soft_error = None;
-        self.tell_sender(cx, seg, Some(acked), false);
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        match queue {
+            Some(queue) if queue.is_quiet() && !seg.header.options.has_sack() => {
+                self.sender.on_plain_ack(cx, &acked, queue);
+            }
+            _ => self.tell_sender(cx, seg, Some(acked), false),
+        }
         self.rearm_retransmission(cx);
         self.tell_room();
         if acked.fin { self.on_fin_acked(cx) } else { Continue(()) }
@@ -126,7 +132,7 @@ impl Connection {
     }
 
     /// What an acknowledgment tells of what is in flight.
-    #[inline]
+    #[inline(never)]
     fn tell_sender(
         &mut self,
         cx: &mut Context<'_>,

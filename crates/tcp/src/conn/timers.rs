@@ -248,7 +248,8 @@ impl Connection {
         };
         // "when the FlightSize is one segment, the sender MAY inflate the PTO by TLP.max_ack_delay": as
         // much as the retransmission timer allows for that.
-        let allowed = match queue.flight.is_one_segment() {
+        let flight_size = self.sender.seq().in_flight();
+        let allowed = match flight_size <= u32::from(self.sender.mss()) {
             true => cx.tunables.min_rto.get(),
             false => LEAST_PROBE_MICROS,
         };

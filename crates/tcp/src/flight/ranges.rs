@@ -5,7 +5,7 @@ use core::ops::Range;
 
 /// A set of stream offsets, kept as disjoint ranges that do not touch. Empty it takes no memory of its own;
 /// each operation takes O(log ranges), and as much again for each range that it ends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ranges {
     /// The end of each, by its start.
     ends: BTreeMap<u64, u64>,
@@ -13,10 +13,19 @@ pub struct Ranges {
     octets: u64,
 }
 
+impl Default for Ranges {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Ranges {
+    /// No range.
+    pub const NONE: Self = Self { ends: BTreeMap::new(), octets: 0 };
+
     /// Whether there is none.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.octets == 0
     }
 

@@ -82,14 +82,13 @@ impl Repairs {
         self.by_start.get(&start).map(|repair| (at, start..repair.end))
     }
 
+    /// How many ranges they are.
+    pub(super) fn len(&self) -> usize {
+        self.by_start.len()
+    }
+
     /// How many octets they are.
     pub(super) fn octets(&self) -> u64 {
         self.by_start.iter().map(|(start, repair)| repair.end - start).sum()
-    }
-
-    /// Takes all out.
-    pub(super) fn clear(&mut self) {
-        self.by_start.clear();
-        self.by_time.clear();
     }
 }

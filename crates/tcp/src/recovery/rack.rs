@@ -56,6 +56,10 @@ impl Rack {
         self.due
     }
 
+    pub(super) const fn reordering_seen(&self) -> bool {
+        self.reordering_seen
+    }
+
     pub(super) const fn stop(&mut self) {
         self.due = None;
     }
@@ -74,7 +78,8 @@ impl Rack {
         // or "the segment was last retransmitted less than RACK.min_rtt ago."
         let again = delivered.again.filter(|(at, _)| {
             let least = min_rtt.map_or(Duration::ZERO, Duration::from);
-            echoed.is_none_or(|echoed| !super::is_older(echoed, *at)) && now.since(*at) >= least
+            echoed.is_none_or(|echoed| !super::state::is_older(echoed, *at))
+                && now.since(*at) >= least
         });
         // "in ascending order of Segment.xmit_ts"
         let latest = delivered.once.max(again);
@@ -110,7 +115,7 @@ impl Rack {
     /// RACK.reo_wnd (RFC 8985 6.2, step 4).
     fn reo_wnd(&self, window: &Window) -> Duration {
         // "the RACK.reo_wnd is set to 0 both upon entering and during fast recovery or RTO recovery."
-        let enough = window.in_recovery || window.segs_sacked >= super::DUP_THRESH;
+        let enough = window.in_recovery || window.segs_sacked >= super::state::DUP_THRESH;
         if !self.reordering_seen && enough {
             return Duration::ZERO;
         }

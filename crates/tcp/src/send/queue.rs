@@ -45,12 +45,17 @@ impl SendQueue {
         self.recovery.forget();
     }
 
+    /// Whether nothing is missing, or may have been.
+    #[inline]
+    pub const fn is_quiet(&self) -> bool {
+        self.recovery.is_none() && self.flight.is_plain()
+    }
+
     /// Whether nothing is in it that must be kept.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
-            && self.flight.lost().is_empty()
-            && self.recovery.is_fresh()
+            && (self.is_quiet() || !self.flight.has_lost() && !self.recovery.remembers())
             && !self.cc.must_stay()
     }
 }

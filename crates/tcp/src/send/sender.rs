@@ -460,7 +460,7 @@ impl Sender {
     /// Whether something is lost and not sent again.
     #[inline]
     pub fn has_lost(&self, queue: Option<&SendQueue>) -> bool {
-        queue.is_some_and(|queue| !queue.flight.lost().is_empty())
+        queue.is_some_and(|queue| queue.flight.has_lost())
     }
 
     /// The number at a stream offset of what is in flight.

@@ -7,7 +7,7 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendQueue, Sender};
-use crate::cc::Phase;
+use crate::cc::{Ack, Phase};
 use crate::flight::Delivered;
 use crate::recovery::{Acked, Reaction};
 use crate::{Context, RxSegment};
@@ -83,9 +83,26 @@ impl Sender {
         if numbers <= mss { 1 } else { numbers.div_ceil(mss) }
     }
 
+    /// Something new is acknowledged, windows were looked at, and nothing is missing: the congestion window
+    /// grows.
+    #[inline]
+    pub fn on_plain_ack(&mut self, cx: &Context<'_>, acked: &Acknowledged, queue: &mut SendQueue) {
+        let app_limited = !self.has_unsent(Some(queue));
+        let in_flight = queue.flight.pipe();
+        queue.cc.on_ack_with(&mut self.window, || Ack {
+            now: cx.now,
+            delivered: acked.octets,
+            in_flight,
+            rtt: acked.rtt,
+            rate: None,
+            app_limited,
+            phase: Phase::Open,
+            mss: u32::from(self.mss),
+        });
+    }
+
     /// An acknowledgment was taken, and windows were looked at: the congestion window grows, or what is
     /// missing is found and repaired.
-    #[inline]
     pub fn on_ack(
         &mut self,
         cx: &mut Context<'_>,

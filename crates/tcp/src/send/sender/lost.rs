@@ -140,7 +140,7 @@ impl Sender {
         {
             // The loss says nothing of congestion: cwnd stays.
             queue.recovery.on_path_mtu(&mut queue.flight, mss);
-            if !queue.flight.lost().is_empty() {
+            if queue.flight.has_lost() {
                 self.flags.set(Flags::RETRANSMIT);
             }
         }

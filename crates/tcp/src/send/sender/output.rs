@@ -61,7 +61,7 @@ impl Sender {
         if self.flags.has(Flags::AGAIN) {
             return self.judge_again(queue);
         }
-        if let Some(queue) = queue.filter(|queue| !queue.flight.lost().is_empty())
+        if let Some(queue) = queue.filter(|queue| queue.flight.has_lost())
             && !queue.recovery.prefers_new()
         {
             return self.judge_repair(queue, max_text);

@@ -1,0 +1,219 @@
+//! What of a flight is not as it was sent: named as held, lost, or sent again.
+
+use core::ops::Range;
+
+use whimbrel_base::Instant;
+
+use super::ranges::Ranges;
+use super::records::{Records, Sent};
+use super::repairs::Repairs;
+use super::{Delivered, Judged, Transmission};
+
+/// What is missing, and what is held beyond it.
+#[derive(Debug)]
+pub(super) struct Holes {
+    pub(super) sacked: Ranges,
+    pub(super) lost: Ranges,
+    repairs: Repairs,
+    /// What was ever sent again, sooner or later.
+    ever: Ranges,
+    /// The first transmissions below this were judged: they are lost, or not here any more.
+    judged: u64,
+    /// One past the highest offset that was acknowledged in any way (RFC 8985 5.3: RACK.fack).
+    fack: u64,
+    /// The peer let go of what it had named below this.
+    reneged: u64,
+}
+
+impl Holes {
+    /// None so far; all below `una` is acknowledged.
+    pub(super) fn new(una: u64) -> Self {
+        Self {
+            sacked: Ranges::NONE,
+            lost: Ranges::NONE,
+            repairs: Repairs::default(),
+            ever: Ranges::NONE,
+            judged: una,
+            fack: una,
+            reneged: una,
+        }
+    }
+
+    /// Whether nothing is left to be known, all below `una` being acknowledged.
+    pub(super) const fn are_none(&self, una: u64) -> bool {
+        self.sacked.is_empty()
+            && self.lost.is_empty()
+            && self.ever.is_empty()
+            && una >= self.reneged
+    }
+
+    /// Octets that are not in the network.
+    #[inline]
+    pub(super) const fn gone(&self) -> u64 {
+        self.sacked.octets() + self.lost.octets()
+    }
+
+    /// Octets that were sent again, and are thought to be in the network.
+    pub(super) fn repaired(&self) -> u64 {
+        self.repairs.octets()
+    }
+
+    /// Bytes that they take.
+    pub(super) fn memory(&self) -> usize {
+        let ranges = self.sacked.len() + self.lost.len() + self.ever.len() + 2 * self.repairs.len();
+        size_of::<Self>() + ranges * HOLE
+    }
+
+    /// `range` leaves again.
+    pub(super) fn repair(&mut self, range: Range<u64>, at: Instant) {
+        self.lost.remove(range.clone());
+        self.repairs.insert(range.clone(), at);
+        self.ever.insert(range);
+    }
+
+    /// All below `to` is acknowledged; the records know nothing of it.
+    pub(super) fn acknowledge(&mut self, records: &Records, to: u64, delivered: &mut Delivered) {
+        self.deliver_gaps(records, records.una..to.min(records.end), delivered);
+        for ranges in [&mut self.sacked, &mut self.lost, &mut self.ever] {
+            ranges.remove_below(to);
+        }
+    }
+
+    /// The peer names `range` as held.
+    pub(super) fn sack(&mut self, records: &Records, range: Range<u64>, delivered: &mut Delivered) {
+        self.deliver_gaps(records, range.clone(), delivered);
+        self.sacked.insert(range);
+    }
+
+    /// Whatever of `range` was not known to have arrived did.
+    fn deliver_gaps(&mut self, records: &Records, range: Range<u64>, delivered: &mut Delivered) {
+        let mut at = range.start;
+        while let Some(gap) = self.sacked.gap(at..range.end) {
+            at = gap.end;
+            self.deliver(records, gap, delivered);
+        }
+    }
+
+    fn deliver(&mut self, records: &Records, range: Range<u64>, delivered: &mut Delivered) {
+        delivered.octets += range.end - range.start;
+        let once = self.ever.gap(range.clone());
+        delivered.is_ambiguous |= once.as_ref() != Some(&range);
+        if let Some(once) = once {
+            // Of several parts the first is looked at: what is behind it was sent later, if at all.
+            let last = records.of(once.end - 1).map(|sent| (sent.at, once.end));
+            delivered.once = delivered.once.max(last);
+            let first = records.of(once.start).map(|sent| sent.at);
+            delivered.once_first = [delivered.once_first, first].into_iter().flatten().min();
+            let from = delivered.once_from.map_or(once.start, |from| from.min(once.start));
+            delivered.once_from = Some(from);
+            delivered.is_reordered |= once.end < self.fack;
+        }
+        self.fack = self.fack.max(range.end);
+        self.lost.remove(range.clone());
+        delivered.again = delivered.again.max(self.repairs.remove(range));
+    }
+
+    /// The peer let go of what it named: from `una` on all may be lost.
+    pub(super) fn forget_sacked(&mut self, una: u64) {
+        self.reneged = self.sacked.end().unwrap_or(una);
+        self.sacked.clear();
+        (self.judged, self.fack) = (una, una);
+    }
+
+    /// Nothing is lost, but what is judged so from now on.
+    pub(super) fn forget_lost(&mut self, una: u64) {
+        self.lost.clear();
+        self.judged = una;
+    }
+}
+
+/// What is lost.
+impl Holes {
+    /// `range` is lost, but for what the peer holds.
+    pub(super) fn lose(&mut self, range: Range<u64>) {
+        self.repairs.remove(range.clone());
+        self.lose_once(range);
+    }
+
+    /// What is not under way again of `range` is lost, but for what the peer holds.
+    fn lose_once(&mut self, range: Range<u64>) -> bool {
+        let before = self.lost.octets();
+        let mut at = range.start;
+        while let Some(missing) = self.sacked.gap(at..range.end) {
+            at = missing.end;
+            let mut from = missing.start;
+            while let Some(once) = self.repairs.gap(from..missing.end) {
+                from = once.end;
+                self.lost.insert(once);
+            }
+        }
+        self.lost.octets() > before
+    }
+
+    /// What was sent before `rack`, and not after `limit`, is lost (RFC 8985 6.2).
+    pub(super) fn judge(
+        &mut self,
+        records: &Records,
+        rack: Transmission,
+        limit: Instant,
+    ) -> Judged {
+        let mut judged = Judged::default();
+        self.judge_once(records, rack, limit, &mut judged);
+        let oldest =
+            |repairs: &Repairs| repairs.oldest().filter(|(at, range)| (*at, range.end) < rack);
+        while let Some((at, range)) = oldest(&self.repairs) {
+            if at > limit {
+                judged.pending = judged.pending.max(Some(at));
+                break;
+            }
+            self.lose(range);
+            (judged.is_lost, judged.repair_is_lost) = (true, true);
+        }
+        judged
+    }
+
+    fn judge_once(
+        &mut self,
+        records: &Records,
+        rack: Transmission,
+        limit: Instant,
+        judged: &mut Judged,
+    ) {
+        self.judged = self.judged.max(records.una);
+        for Sent { at, end, .. } in records.sent.range(records.place(self.judged)..).copied() {
+            // Of a super-segment that left together with what was delivered, its front.
+            let end = if (at, end) <= rack { end } else { end.min(rack.1) };
+            if at > rack.0 || end <= self.judged {
+                return;
+            }
+            if at > limit {
+                judged.pending = self.last_before(records, rack);
+                return;
+            }
+            judged.is_lost |= self.lose_once(self.judged..end);
+            self.judged = end;
+        }
+    }
+
+    /// When the last was sent of what left before `rack`, was sent once and did not arrive.
+    fn last_before(&self, records: &Records, rack: Transmission) -> Option<Instant> {
+        let behind = records.sent.partition_point(|sent| (sent.at, sent.end) <= rack);
+        // A segment that left with the delivered one, behind it: its record is not whole below `rack`.
+        let mut places = (0..records.sent.len().min(behind + 1)).rev().take(LOOKED_AT);
+        let missing = |place: &usize| {
+            let Some(sent) = records.sent.get(*place) else { return false };
+            let end = if sent.at < rack.0 { sent.end } else { sent.end.min(rack.1) };
+            let start = records.start_of(*place).max(self.judged);
+            sent.at <= rack.0 && start < end && self.sacked.gap(start..end).is_some()
+        };
+        let found = places.clone().find(missing).and_then(|place| records.sent.get(place));
+        // Farther behind it is a little later than need be.
+        let beyond = places.next_back().filter(|place| records.start_of(*place) > self.judged);
+        found.map(|sent| sent.at).or_else(|| beyond.map(|_| rack.0))
+    }
+}
+
+/// Bytes that a range takes in a tree of them, about.
+const HOLE: usize = 32;
+/// So many records are looked at for one that did not arrive.
+const LOOKED_AT: usize = 8;

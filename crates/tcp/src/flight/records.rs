@@ -1,0 +1,111 @@
+//! First transmissions, in the order of time and sequence.
+
+use alloc::collections::VecDeque;
+use core::ops::Range;
+
+use whimbrel_base::Instant;
+
+use super::Delivered;
+
+/// The first transmission of a segment, or of a super-segment. It begins where the one before it ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) at: Instant,
+    /// One past its last octet.
+    pub(super) end: u64,
+    /// Octets of each of its segments, the last aside.
+    mss: u16,
+}
+
+/// The first transmissions of what is not acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    pub(super) una: u64,
+    pub(super) end: u64,
+    pub(super) sent: VecDeque<Sent>,
+}
+
+impl Records {
+    /// All below `end` was sent, the rest of it now.
+    #[inline]
+    pub(super) fn push(&mut self, end: u64, mss: u16, at: Instant) {
+        if end > self.end {
+            self.end = end;
+            self.sent.push_back(Sent { at, end, mss });
+        }
+    }
+
+    /// All below `to` is acknowledged.
+    #[inline]
+    pub(super) fn pop(&mut self, to: u64, delivered: &mut Delivered) {
+        let mut start = self.una;
+        while let Some(first) = self.sent.front() {
+            let whole = first.end <= to;
+            let end = if whole { first.end } else { to };
+            if end > start {
+                let octets = (end - start).min(u64::from(first.mss)) as u16;
+                // Of a segment that is acknowledged in part nobody knows whether it came as one.
+                if whole || octets == first.mss {
+                    delivered.segment = delivered.segment.max(octets);
+                }
+                delivered.once_first.get_or_insert(first.at);
+                delivered.once = Some((first.at, end));
+            }
+            if !whole {
+                break;
+            }
+            start = end;
+            self.sent.pop_front();
+        }
+        self.una = to;
+        self.end = self.end.max(to);
+    }
+
+    /// The first transmission that the offset is part of.
+    pub(super) fn of(&self, offset: u64) -> Option<&Sent> {
+        self.sent.get(self.place(offset))
+    }
+
+    pub(super) fn place(&self, offset: u64) -> usize {
+        self.sent.partition_point(|sent| sent.end <= offset)
+    }
+
+    pub(super) fn start_of(&self, place: usize) -> u64 {
+        let before = place.checked_sub(1).and_then(|before| self.sent.get(before));
+        before.map_or(self.una, |sent| sent.end).max(self.una)
+    }
+
+    /// The segment at SND.UNA, as it was sent.
+    pub(super) fn first_segment(&self) -> Range<u64> {
+        let end = self
+            .sent
+            .front()
+            .map_or(self.una, |first| first.end.min(self.una + u64::from(first.mss.max(1))));
+        self.una..end
+    }
+
+    /// The last segment, as it was sent.
+    pub(super) fn last_segment(&self) -> Range<u64> {
+        let Some(last) = self.sent.back() else { return self.end..self.end };
+        let start = self.start_of(self.sent.len() - 1);
+        let (len, mss) = (last.end - start, u64::from(last.mss.max(1)));
+        let odd = if len.is_multiple_of(mss) { mss.min(len) } else { len % mss };
+        last.end - odd..last.end
+    }
+
+    /// The transmission at `place`, if its segments have more than `most` octets.
+    pub(super) fn larger(&self, place: usize, most: u16) -> Option<Range<u64>> {
+        let (start, sent) = (self.start_of(place), self.sent.get(place)?);
+        let is_larger = (sent.end - start).min(u64::from(sent.mss)) > u64::from(most);
+        is_larger.then_some(start..sent.end)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.sent.clear();
+        (self.una, self.end) = (0, 0);
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.sent.capacity() * size_of::<Sent>()
+    }
+}
