@@ -240,11 +240,17 @@ impl Flight {
 
     /// What was sent before `rack`, and not after `limit`, is lost (RFC 8985 6.2).
     pub fn judge(&mut self, rack: Transmission, limit: Instant) -> Judged {
-        match &mut self.holes {
-            Some(holes) => holes.judge(&self.records, rack, limit),
-            // Nothing arrived before what was sent earlier.
-            None => Judged::default(),
+        let is_older = self.records.sent.front().is_some_and(|first| first.at <= rack.0);
+        if self.holes.is_none() && !is_older {
+            return Judged::default();
         }
+        let una = self.records.una;
+        let holes = self.holes.get_or_insert_with(|| Box::new(Holes::new(una)));
+        let judged = holes.judge(&self.records, rack, limit);
+        if holes.are_none(una) {
+            self.holes = None;
+        }
+        judged
     }
 
     /// The retransmission timer ran out: the segment at SND.UNA is lost, and what was sent until `limit`
