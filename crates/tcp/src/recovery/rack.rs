@@ -78,8 +78,7 @@ impl Rack {
         // or "the segment was last retransmitted less than RACK.min_rtt ago."
         let again = delivered.again.filter(|(at, _)| {
             let least = min_rtt.map_or(Duration::ZERO, Duration::from);
-            echoed.is_none_or(|echoed| !super::state::is_older(echoed, *at))
-                && now.since(*at) >= least
+            echoed.is_none_or(|echoed| !is_older(echoed, *at)) && now.since(*at) >= least
         });
         // "in ascending order of Segment.xmit_ts"
         let latest = delivered.once.max(again);
@@ -115,7 +114,7 @@ impl Rack {
     /// RACK.reo_wnd (RFC 8985 6.2, step 4).
     fn reo_wnd(&self, window: &Window) -> Duration {
         // "the RACK.reo_wnd is set to 0 both upon entering and during fast recovery or RTO recovery."
-        let enough = window.in_recovery || window.segs_sacked >= super::state::DUP_THRESH;
+        let enough = window.in_recovery || window.segs_sacked >= DUP_THRESH;
         if !self.reordering_seen && enough {
             return Duration::ZERO;
         }
@@ -144,3 +143,11 @@ fn before(now: Instant, wait: Duration) -> Instant {
     let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
     Instant::from_nanos(now.as_nanos().saturating_sub(nanos))
 }
+
+/// Whether a segment left before another, as far as the milliseconds of an echo tell.
+pub(super) fn is_older(echoed: Instant, other: Instant) -> bool {
+    echoed < other && echoed.tick() != other.tick()
+}
+
+/// RFC 5681 3.2: the third duplicate acknowledgment tells of a loss.
+pub(super) const DUP_THRESH: u32 = 3;

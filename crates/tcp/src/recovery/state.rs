@@ -3,7 +3,7 @@
 use whimbrel_base::Instant;
 
 use super::prr::Prr;
-use super::rack::{self, Rack};
+use super::rack::{self, DUP_THRESH, Rack, is_older};
 use super::{Acked, Path, Reaction};
 use crate::Counters;
 use crate::cc::{Ack, Control, Loss, Phase, Timeout, TimeoutKind, Window};
@@ -513,17 +513,9 @@ impl State {
     }
 }
 
-/// Whether a segment left before another, as far as the milliseconds of an echo tell.
-pub(super) fn is_older(echoed: Instant, other: Instant) -> bool {
-    echoed < other && echoed.tick() != other.tick()
-}
-
 /// What is in flight when recovery begins or ends. RFC 5681 3.2: what limited transmit sent beyond cwnd
 /// "MUST NOT be included in this calculation".
 fn loss(flight: &Flight, control: &Control<'_>, mss: u32) -> Loss {
     let in_flight = (flight.end() - flight.una()) as u32;
     Loss { in_flight: in_flight.min(control.window.cwnd), mss }
 }
-
-/// RFC 5681 3.2: the third duplicate acknowledgment tells of a loss.
-pub(super) const DUP_THRESH: u32 = 3;
