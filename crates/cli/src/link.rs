@@ -161,7 +161,7 @@ fn micros(time: Duration) -> u64 {
 /// A name, the figure of a direction, and whether it is shown though it is 0.
 type Row = (&'static str, fn(&Passage) -> Option<u64>, bool);
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     ("packets sent", |it| Some(it.link.sent), true),
     ("bytes sent", |it| Some(it.link.sent_octets), true),
     ("packets delivered", |it| Some(it.link.delivered), true),
@@ -170,6 +170,7 @@ const ROWS: [Row; 14] = [
     ("lost: by chance", |it| Some(it.link.lost_random + it.link.lost_burst), true),
     ("lost: by drop=", |it| Some(it.link.lost_targeted), false),
     ("lost: longer than the MTU", |it| Some(it.link.lost_too_long), false),
+    ("lost: too much on the way", |it| Some(it.link.lost_crowded), false),
     ("marked", |it| Some(it.link.marked), false),
     ("corrupted", |it| Some(it.link.corrupted), false),
     ("duplicated", |it| Some(it.link.duplicated), false),

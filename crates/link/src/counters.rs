@@ -24,6 +24,8 @@ pub struct LinkCounters {
     pub lost_down: u64,
     /// Refused as longer than the MTU.
     pub lost_too_long: u64,
+    /// Lost because more was on the link than it has memory for.
+    pub lost_crowded: u64,
     /// Frames marked "congestion experienced".
     pub marked: u64,
     /// Frames of which one bit was flipped.
@@ -47,6 +49,7 @@ impl core::ops::AddAssign for LinkCounters {
             lost_targeted,
             lost_down,
             lost_too_long,
+            lost_crowded,
             marked,
             corrupted,
             duplicated,
@@ -61,6 +64,7 @@ impl core::ops::AddAssign for LinkCounters {
         self.lost_targeted += lost_targeted;
         self.lost_down += lost_down;
         self.lost_too_long += lost_too_long;
+        self.lost_crowded += lost_crowded;
         self.marked += marked;
         self.corrupted += corrupted;
         self.duplicated += duplicated;
@@ -77,6 +81,7 @@ impl LinkCounters {
             + self.lost_targeted
             + self.lost_down
             + self.lost_too_long
+            + self.lost_crowded
     }
 
     pub(crate) fn count(&mut self, fate: Fate) {
@@ -97,6 +102,7 @@ impl LinkCounters {
             Loss::Targeted => &mut self.lost_targeted,
             Loss::Down => &mut self.lost_down,
             Loss::TooLong => &mut self.lost_too_long,
+            Loss::Crowded => &mut self.lost_crowded,
         } += frames;
     }
 }

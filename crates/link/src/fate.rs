@@ -32,6 +32,8 @@ pub enum Loss {
     Down,
     /// The frame is longer than the link's MTU.
     TooLong,
+    /// More is on the link than it has memory for ([`Link::MOST_OCTETS`](crate::Link::MOST_OCTETS)).
+    Crowded,
 }
 
 impl Fate {
@@ -62,6 +64,7 @@ impl Loss {
             Self::Targeted => "targeted loss",
             Self::Down => "link down",
             Self::TooLong => "longer than the MTU",
+            Self::Crowded => "too much on the way",
         }
     }
 }

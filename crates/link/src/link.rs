@@ -40,6 +40,8 @@ pub struct Link {
     /// The arrival of the latest frame that kept its place: none of those comes before it.
     latest: Instant,
     travelling: BinaryHeap<Reverse<Travelling>>,
+    /// What those take, octets: their own, and [`FRAME_OCTETS`] each.
+    held: u64,
     /// Numbers frames, so that those of one instant arrive in the order in which they were sent.
     next_number: u64,
     counters: LinkCounters,
@@ -64,6 +66,11 @@ struct Travelling {
 
 /// Getters.
 impl Link {
+    /// The most memory that frames on one direction of a link take, octets, the record of each included:
+    /// 1 GiB, a second of 8 Gb/s. Delay times what is sent is what there would be; what comes beyond is
+    /// lost ([`Loss::Crowded`]).
+    pub const MOST_OCTETS: u64 = 1 << 30;
+
     /// A link, up and empty. The same seed makes the same choices.
     pub fn new(config: LinkConfig, seed: u64) -> Self {
         Self {
@@ -77,6 +84,7 @@ impl Link {
             queued_octets: 0,
             latest: Instant::ZERO,
             travelling: BinaryHeap::new(),
+            held: 0,
             next_number: 0,
             counters: LinkCounters::default(),
         }
@@ -140,7 +148,9 @@ impl Link {
     pub fn pop(&mut self, now: Instant) -> Option<Bytes> {
         self.next_arrival().filter(|next| *next <= now)?;
         self.counters.delivered += 1;
-        self.travelling.pop().map(|Reverse(next)| next.frame)
+        let frame = self.travelling.pop().map(|Reverse(next)| next.frame);
+        self.held -= frame.as_ref().map_or(0, held);
+        frame
     }
 
     /// Takes the link down, with the loss of all that is on it, or up again.
@@ -149,6 +159,7 @@ impl Link {
         if state == LinkState::Down {
             self.counters.count_lost(Loss::Down, self.travelling.len() as u64);
             self.travelling.clear();
+            self.held = 0;
             self.queue.clear();
             self.queued_octets = 0;
             self.latest = Instant::ZERO;
@@ -166,6 +177,10 @@ impl Link {
         }
         if octets > u64::from(self.config.mtu) {
             return Err(Loss::TooLong);
+        }
+        // It may arrive twice.
+        if self.held + 2 * held(frame) > Self::MOST_OCTETS {
+            return Err(Loss::Crowded);
         }
         let Some(rate) = self.config.rate else { return Ok(now) };
         while let Some((_, sent)) = self.queue.pop_front_if(|(until, _)| *until <= now) {
@@ -217,6 +232,7 @@ impl Link {
             Some(reorder) => arrives = arrives + reorder.extra,
             None => self.latest = arrives,
         }
+        self.held += held(&frame);
         let number = self.next_number;
         self.next_number += 1;
         self.travelling.push(Reverse(Travelling { arrives, number, frame }));
@@ -259,6 +275,13 @@ impl Link {
     }
 }
 
+/// The memory that a frame on its way takes, octets.
+fn held(frame: &Bytes) -> u64 {
+    frame.len() as u64 + FRAME_OCTETS
+}
+
+/// The memory of a frame's record, octets.
+const FRAME_OCTETS: u64 = size_of::<Travelling>() as u64;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 #[cfg(test)]

@@ -57,6 +57,30 @@ fn a_frame_takes_its_time_to_send_and_to_travel() {
 }
 
 #[test]
+fn what_a_long_link_without_a_rate_holds_is_bounded_and_what_comes_beyond_is_counted() {
+    let mut link = link("delay=3600s,mtu=65535");
+    // All of one memory: only the link takes them for as many.
+    let full = frame(65_535);
+    let pushed = Link::MOST_OCTETS / 65_535 + 10;
+    let fates: Vec<_> = (0..pushed).map(|_| link.push_frame(Instant::ZERO, full.clone())).collect();
+    assert_eq!(fates.first(), Some(&Fate::default()));
+    assert_eq!(fates.last(), Some(&Fate::lost(Loss::Crowded)));
+    let lost = link.counters().lost_crowded;
+    assert!(lost > 0 && link.in_flight() as u64 == pushed - lost, "{:?}", link.counters());
+    assert_eq!(link.counters().lost(), lost);
+    // What has arrived makes room.
+    let hour = Instant::ZERO + Duration::from_secs(3_600);
+    for _ in 0..3 {
+        assert!(link.pop(hour).is_some());
+    }
+    assert_eq!(link.push_frame(hour, full.clone()), Fate::default());
+    link.set_state(LinkState::Down);
+    link.set_state(LinkState::Up);
+    assert_eq!(link.push_frame(hour, full), Fate::default());
+    assert_eq!(link.in_flight(), 1);
+}
+
+#[test]
 fn a_full_queue_drops_what_comes_and_takes_again_what_comes_later() {
     for queue in ["queue=3p", "queue=3000"] {
         let mut link = link(&format!("rate=8M,{queue}"));
