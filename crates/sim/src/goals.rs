@@ -14,7 +14,7 @@ use std::time::Duration;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::Limit;
 
-use crate::path::{FlowReport, GoOn, PathReport};
+use crate::path::{GoOn, PathReport};
 
 pub use grid::{Cell, grid};
 pub use paths::paths;
@@ -78,6 +78,8 @@ pub struct Course {
     pub queue_drops: u64,
     /// What the flow waited for longest, and which percentage of the time; of the first flow.
     pub limit: Option<(Limit, f64)>,
+    /// For which percentage of the time it was a buffer or the peer's window; of the first flow.
+    pub buffers: f64,
 }
 
 impl Line {
@@ -141,12 +143,19 @@ impl Unit {
 
 impl Course {
     fn of(report: &PathReport) -> Self {
-        let limits = report.flows.first().and_then(|flow| longest_limit(flow, report.lasted));
+        let flow = report.flows.first().and_then(|flow| flow.snapshot.as_ref());
+        let percent = |limit| {
+            let limited = flow.map_or(Duration::ZERO, |flow| flow.tally.limited(limit));
+            100.0 * limited.as_secs_f64() / report.lasted.as_secs_f64()
+        };
+        let limits = [Limit::Network, Limit::Window, Limit::Buffer].map(|it| (it, percent(it)));
+        let longest = limits.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         Self {
             sent_again: report.sender.retrans_segs,
             timeouts: report.sender.timeouts,
             queue_drops: report.link.lost_queue,
-            limit: limits,
+            limit: longest.filter(|_| flow.is_some()),
+            buffers: percent(Limit::Window) + percent(Limit::Buffer),
         }
     }
 
@@ -157,16 +166,9 @@ impl Course {
             timeouts: self.timeouts + other.timeouts,
             queue_drops: self.queue_drops + other.queue_drops,
             limit: self.limit.or(other.limit),
+            buffers: self.buffers,
         }
     }
-}
-
-/// What a flow waited for longest, and which percentage of the run.
-fn longest_limit(flow: &FlowReport, lasted: Duration) -> Option<(Limit, f64)> {
-    let tally = flow.snapshot.as_ref()?.tally;
-    let limits = [Limit::Network, Limit::Window, Limit::Buffer];
-    let longest = limits.into_iter().max_by_key(|limit| tally.limited(*limit))?;
-    Some((longest, 100.0 * tally.limited(longest).as_secs_f64() / lasted.as_secs_f64()))
 }
 
 /// The rules under which congestion is controlled by the algorithm of this name.

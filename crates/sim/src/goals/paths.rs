@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use whimbrel_link::LinkConfig;
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::SocketOptions;
 
 use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, rules};
@@ -13,6 +14,7 @@ pub fn paths() -> Vec<Line> {
     let mut lines = Vec::new();
     lines.extend(report());
     lines.extend(long());
+    lines.extend(exact());
     lines.extend(ALGORITHMS.into_iter().flat_map(losses));
     lines.extend(ALGORITHMS.into_iter().map(fairness));
     lines
@@ -55,6 +57,35 @@ fn long() -> impl Iterator<Item = Line> {
             }),
         },
     )
+}
+
+/// The same where the buffer is to be as it was asked for: how much, and for how long that is what the
+/// sender waits for.
+fn exact() -> impl Iterator<Item = Line> {
+    let rate = ("", Goal::AtLeast(10.5), Unit::Megabits, "120 s from the SYN on");
+    let waits =
+        ("/waits", Goal::AtLeast(95.0), Unit::Percent, "the time that rwnd or sndbuf limits");
+    [rate, waits].into_iter().map(|(name, goal, unit, what)| Line {
+        name: format!("1G/190ms/256k/exact{name}"),
+        what: format!("queue 1bdp, buffers=exact: {what}"),
+        goal,
+        unit,
+        measure: Box::new(move |go_on| {
+            let size = Some(EXACT);
+            let set =
+                SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
+            let mut plan = plan(link("rate=1G,delay=95ms,queue=1bdp")?, None, [0, 120])?;
+            plan.options = [set; 2];
+            // Where there is no such rule, buffers have the size that they were given.
+            if !Tunables::named("buffers").is_empty() {
+                let exact = plan.tunables.set_by_name("buffers", "exact");
+                exact.map_err(|error| error.to_string())?;
+            }
+            let figure = whole(&plan, Unit::Megabits, go_on)?;
+            let value = if unit == Unit::Percent { figure.course.buffers } else { figure.value };
+            Ok(Figure { value, ..figure })
+        }),
+    })
 }
 
 /// Losses by chance, of five seeds.
@@ -144,6 +175,8 @@ fn jain(report: &PathReport) -> f64 {
     if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
 }
 
+/// The size of both buffers, octets.
+const EXACT: u32 = 256_000;
 /// Names, paths, and 90 % of what Linux reaches over `whimbrel link` with the same losses, as
 /// docs/measured/long-paths.md has it: megabits per second with reno, and with cubic.
 const LOSSES: [(&str, &str, f64, f64); 2] = [

@@ -1,6 +1,6 @@
 use whimbrel_sim::goals::{Course, Figure, Goal, Line};
 
-use super::{Row, chosen, goals, summary};
+use super::{Path, Row, chosen, goals, is_refused, summary};
 
 fn line(name: &str) -> Line {
     goals::grid().into_iter().find(|line| line.name == name).unwrap()
@@ -20,6 +20,8 @@ fn a_row_says_whether_its_goal_is_met_and_whether_it_was_better_before() {
     assert!(met && !worse && text.contains(" 98.50 %") && text.contains(" met "), "{text}");
     let (met, worse, text) = row(&line, Ok(97.5), Some(98.0));
     assert!(!met && !worse && text.contains(" missed "), "{text}");
+    let (_, worse, _) = row(&line, Ok(98.0), Some(100.0));
+    assert!(!worse, "what meets its goal is good enough");
     let (_, worse, text) = row(&line, Ok(97.5), Some(99.0));
     assert!(worse && text.contains(" WORSE ") && text.ends_with("before: 99.00 %\n"), "{text}");
 }
@@ -54,4 +56,19 @@ fn the_end_counts_goals() {
         before: None,
     };
     assert_eq!(summary(&[row(99.0), row(1.0)], None), "1 of 2 goals met\n");
+}
+
+#[test]
+fn the_answer_is_no_if_a_goal_is_missed_or_compared_with_before_if_a_figure_is_worse() {
+    let line = line("10M/10ms/cubic");
+    let row = |value, before| Row {
+        line: &line,
+        measured: Ok(Figure { value, course: Course::default() }),
+        before: Some(before),
+    };
+    let before = Some(Path::new("before.json"));
+    assert!(!is_refused(&[row(99.0, 99.5)], None));
+    assert!(is_refused(&[row(99.0, 99.5), row(50.0, 50.0)], None));
+    assert!(!is_refused(&[row(99.0, 99.5), row(50.0, 50.0)], before));
+    assert!(is_refused(&[row(99.0, 99.5), row(50.0, 60.0)], before));
 }
