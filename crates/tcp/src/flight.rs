@@ -195,8 +195,12 @@ impl Flight {
         delivered.segment = ended.segment;
     }
 
-    /// The peer names `range` as held, which lies between SND.UNA and SND.NXT.
+    /// The peer names `range` as held, which lies between SND.UNA and SND.NXT. It is not listened to if it
+    /// names more ranges than there are segments.
     pub fn sack(&mut self, range: Range<u64>, delivered: &mut Delivered) {
+        if self.sacked().len() as u64 >= self.records.segments().max(LEAST_RANGES) {
+            return;
+        }
         let una = self.records.una;
         let holes = self.holes.get_or_insert_with(|| Box::new(Holes::new(una)));
         holes.sack(&self.records, range, delivered);
@@ -270,6 +274,8 @@ impl Flight {
     }
 }
 
+/// So many ranges may be named whatever is in flight.
+const LEAST_RANGES: u64 = 64;
 static NOTHING: Ranges = Ranges::NONE;
 
 #[cfg(test)]

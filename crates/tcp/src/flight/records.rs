@@ -29,10 +29,19 @@ impl Records {
     /// All below `end` was sent, the rest of it now.
     #[inline]
     pub(super) fn push(&mut self, end: u64, mss: u16, at: Instant) {
-        if end > self.end {
-            self.end = end;
-            self.sent.push_back(Sent { at, end, mss });
+        if end <= self.end {
+            return;
         }
+        self.end = end;
+        if self.sent.len() >= MANY && self.are_small() {
+            // Whoever sends octet by octet would have more of records than of text. What joins one
+            // counts as sent with it.
+            if let Some(last) = self.sent.back_mut() {
+                last.end = end;
+                return;
+            }
+        }
+        self.sent.push_back(Sent { at, end, mss });
     }
 
     /// All below `to` is acknowledged.
@@ -59,6 +68,17 @@ impl Records {
         }
         self.una = to;
         self.end = self.end.max(to);
+    }
+
+    /// About how many segments they were, at least.
+    pub(super) fn segments(&self) -> u64 {
+        let mss = self.sent.back().map_or(1, |last| last.mss.max(1));
+        (self.end - self.una) / u64::from(mss) + self.sent.len() as u64
+    }
+
+    /// Whether they are of less than 64 octets each.
+    fn are_small(&self) -> bool {
+        (self.end - self.una) / SMALL < self.sent.len() as u64
     }
 
     /// The first transmission that the offset is part of.
@@ -109,3 +129,8 @@ impl Records {
         self.sent.capacity() * size_of::<Sent>()
     }
 }
+
+/// So many records may be of few octets each.
+const MANY: usize = 1024;
+/// Octets of a transmission that are worth a record, where there are many.
+const SMALL: u64 = 64;

@@ -216,3 +216,24 @@ fn a_repair_is_lost_once_something_sent_later_arrived() {
     assert!(judged.repair_is_lost);
     assert_eq!(flight.lost().first(), Some(0..3_000));
 }
+
+#[test]
+fn what_is_sent_and_named_octet_by_octet_takes_no_more_than_its_text() {
+    let mut flight = Flight::default();
+    let octets = 1 << 18;
+    for at in 0..octets {
+        flight.transmit(at..at + 1, 1_448, Instant::from_millis(at));
+    }
+    assert!(flight.memory() < 2 * octets as usize, "{} bytes", flight.memory());
+    let before = flight.memory();
+    for at in (1..octets).step_by(2) {
+        flight.sack(at..at + 1, &mut Delivered::default());
+    }
+    let ranges = flight.sacked().len();
+    assert!((64..=8_192).contains(&ranges), "{ranges} ranges");
+    assert!(flight.memory() - before < 100 * 8_192, "{} bytes", flight.memory() - before);
+    let mut delivered = Delivered::default();
+    flight.acknowledge(octets, &mut delivered);
+    assert_eq!((delivered.octets, flight.pipe()), (octets - ranges as u64, 0));
+    assert!(flight.is_plain());
+}
