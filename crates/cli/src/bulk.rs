@@ -74,11 +74,12 @@ pub(crate) struct Arguments {
     /// Both ways at once: with iperf3 on streams of their own, else on each stream.
     #[arg(long)]
     bidir: bool,
-    /// Bytes of each send buffer, and of each receive buffer and so of the window; one number is
-    /// for both. Short for -S buffers.send=… -S buffers.recv=… -S buffers.recv.max=…; of kernel: the
-    /// buffers of its sockets. A server of iperf3's is asked for as much (its -w).
-    #[arg(long, value_name = "SNDBUF/RCVBUF", value_parser = window, conflicts_with = "wscale")]
-    window: Option<(u64, u64)>,
+    /// Bytes of each send buffer, and of each receive buffer and so of the window, at least; one number
+    /// is for both. Short for -S buffers.send=… -S buffers.recv=…; with ",exact" also for -S
+    /// buffers.send.max=… -S buffers.recv.max=…, so that none grows beyond. Of kernel: the buffers of
+    /// its sockets. A server of iperf3's is asked for as much (its -w).
+    #[arg(long, value_name = "SNDBUF/RCVBUF[,exact]", value_parser = window, conflicts_with = "wscale")]
+    window: Option<Window>,
     /// Bytes of each write and read.
     #[arg(short = 'l', long, value_name = "SIZE", default_value = "128k", value_parser = size::parse)]
     length: u64,
@@ -115,6 +116,15 @@ pub(crate) struct Arguments {
     output: OutputOptions,
     #[command(flatten)]
     screen: ScreenOptions,
+}
+
+/// Sizes of buffers, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Window {
+    send: u64,
+    recv: u64,
+    /// Whether they are all that there may be.
+    exact: bool,
 }
 
 /// How windows are scaled.
@@ -279,10 +289,11 @@ impl Arguments {
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
         // The kernel's buffers are set on each socket.
         let window = self.window.filter(|_| !self.is_over_the_kernel());
-        let window = window.map(|(send, recv)| {
-            let buffers =
-                [("buffers.send", send), ("buffers.recv", recv), ("buffers.recv.max", recv)];
-            buffers.map(|(name, octets)| ("--window", name, octets.to_string())).to_vec()
+        let window = window.map(|Window { send, recv, exact }| {
+            let floors = [("buffers.send", send), ("buffers.recv", recv)];
+            let most = [("buffers.send.max", send), ("buffers.recv.max", recv)];
+            let buffers = floors.into_iter().chain(most.into_iter().filter(|_| exact));
+            buffers.map(|(name, octets)| ("--window", name, octets.to_string())).collect()
         });
         let wscale = match self.wscale {
             WindowScaling::Auto => Vec::new(),
@@ -295,7 +306,8 @@ impl Arguments {
                 buffers.map(|(name, octets)| ("--wscale", name, octets.to_string())).to_vec()
             }
         };
-        let all = window.unwrap_or_default().into_iter().chain(wscale);
+        let all: Vec<_> = window.unwrap_or_default();
+        let all = all.into_iter().chain(wscale);
         all.map(|(option, name, value)| Shorthand { option, name, value }).collect()
     }
 }
@@ -315,7 +327,9 @@ impl Arguments {
         }
         let nagle = if self.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = self.congestion.clone();
-        let narrow = |(send, recv)| Some((u32::try_from(send).ok()?, u32::try_from(recv).ok()?));
+        let narrow = |Window { send, recv, .. }| {
+            Some((u32::try_from(send).ok()?, u32::try_from(recv).ok()?))
+        };
         let window = self.window.filter(|_| setup.wire.is_kernel());
         let buffers = window.map(|window| {
             let refused = || Failure::usage("--window", "give at most 2G");
@@ -363,9 +377,7 @@ impl Arguments {
             .for_each(|(place, letter)| *place = letter);
         Ok(Peer::Iperf3(Terms {
             cookie,
-            window: self
-                .window
-                .map(|(send, recv)| u32::try_from(send.max(recv)).unwrap_or(u32::MAX)),
+            window: self.window.map(|it| u32::try_from(it.send.max(it.recv)).unwrap_or(u32::MAX)),
             server_output: self.get_server_output,
             congestion,
         }))
@@ -495,10 +507,17 @@ fn wscale(text: &str) -> Result<WindowScaling, String> {
     }
 }
 
-/// Both buffers in bytes, given as `SIZE` or as `SNDBUF/RCVBUF`.
-fn window(text: &str) -> Result<(u64, u64), String> {
-    let (send, recv) = text.split_once('/').unwrap_or((text, text));
-    Ok((size::parse(send)?, size::parse(recv)?))
+/// Both buffers in bytes, given as `SIZE` or as `SNDBUF/RCVBUF`; behind that `,exact` if neither may grow.
+fn window(text: &str) -> Result<Window, String> {
+    let (sizes, exact) = match text.split_once(',') {
+        None => (text, false),
+        Some((sizes, "exact")) => (sizes, true),
+        Some((_, other)) => {
+            return Err(format!("{other:?} behind the sizes: give \",exact\", or nothing"));
+        }
+    };
+    let (send, recv) = sizes.split_once('/').unwrap_or((sizes, sizes));
+    Ok(Window { send: size::parse(send)?, recv: size::parse(recv)?, exact })
 }
 
 /// What `--fail-if` can name.

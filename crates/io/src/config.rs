@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-use whimbrel_stack::{InterfaceAddress, Route};
+use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics};
 use whimbrel_wire::{Address, Family, MacAddress};
 
 /// What makes no wire.
@@ -145,7 +145,8 @@ pub(crate) fn default_routes(
         let of_family = |address: &&InterfaceAddress| address.addr.family() == family;
         addresses.iter().find(of_family)?;
         let gateway = gateways.iter().find(of_family).map(|host| host.addr);
-        Some(Route { network: any, prefix_len: 0, gateway, metric: 0 })
+        let metrics = RouteMetrics::default();
+        Some(Route { network: any, prefix_len: 0, gateway, metric: 0, metrics })
     };
     let unspecified = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     unspecified.into_iter().filter_map(route).collect()

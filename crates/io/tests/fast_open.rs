@@ -13,8 +13,8 @@ use whimbrel_sim::script::call::{Call, WriteCall, Writing};
 use whimbrel_sim::script::host::{Network, ScriptHost};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
-    Capabilities, Handle, InterfaceAddress, Medium, Recv, Route, RxFrame, Shard, ShardConfig,
-    Steering, TxBatch,
+    Capabilities, Handle, InterfaceAddress, Medium, Recv, Route, RouteMetrics, RxFrame, Shard,
+    ShardConfig, Steering, TxBatch,
 };
 use whimbrel_tcp::conn::{SocketOptions, State};
 use whimbrel_tcp::{SegMeta, Tunables};
@@ -43,7 +43,9 @@ fn hosts(network: &Network) -> Option<Hosts> {
 }
 
 fn shard(network: &Network) -> Result<Shard, ConfigError> {
-    let everywhere = Route { network: network.local, prefix_len: 0, gateway: None, metric: 0 };
+    let metrics = RouteMetrics::default();
+    let everywhere =
+        Route { network: network.local, prefix_len: 0, gateway: None, metric: 0, metrics };
     Shard::new(ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(1),

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use whimbrel_base::Secrets;
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::RouteMetrics;
 use whimbrel_wire::{Address, MacAddress};
 
 /// Everything that a [`Shard`](crate::Shard) needs to know to be a host.
@@ -124,4 +125,6 @@ pub struct Route {
     /// Among routes of one prefix the least metric wins, then the first given; the others are for when
     /// its gateway does not answer (RFC 1122 3.3.1.4).
     pub metric: u32,
+    /// What is known of the paths over it.
+    pub metrics: RouteMetrics,
 }

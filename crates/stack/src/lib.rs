@@ -41,4 +41,5 @@ pub use frame::RxFrame;
 pub use handle::Handle;
 pub use profile::{PROFILES, Profile};
 pub use shard::Shard;
+pub use whimbrel_tcp::conn::RouteMetrics;
 pub use whimbrel_tcp::table::ListenerId;

@@ -43,6 +43,8 @@ const LINUX: Profile = Profile {
     name: "linux",
     help: "Linux, with the variables that its packet scripts set before they begin.",
     settings: &[
+        // tcp(7): setting either "disables this mechanism for this connection", autotuning.
+        ("buffers", "exact"),
         // What is announced at first: all that a SYN can say.
         ("buffers.recv", "64k"),
         // The last number of `net.ipv4.tcp_rmem`: a scale of 8.
@@ -72,9 +74,12 @@ const FREEBSD: Profile = Profile {
     name: "freebsd",
     help: "FreeBSD 14 with its default stack.",
     settings: &[
+        // uipc_sockbuf.c, sbsetopt: SO_SNDBUF and SO_RCVBUF clear SB_AUTOSIZE.
+        ("buffers", "exact"),
         ("net.inet.tcp.sendspace", "32768"),
         ("net.inet.tcp.recvspace", "65536"),
         ("kern.ipc.maxsockbuf", "2097152"),
+        ("net.inet.tcp.sendbuf_max", "2097152"),
         ("buffers.told", "as-set"),
         ("recv.window", "full-segments"),
         ("options.order", "freebsd"),

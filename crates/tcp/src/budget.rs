@@ -13,9 +13,11 @@ pub enum Pressure {
     /// Less than 75 % of the budget is held.
     #[default]
     None,
-    /// From 75 % on: counted.
+    /// From 75 % on: no buffer grows by itself.
     High,
-    /// From 90 % on: text out of order is refused, the newest first, which is what arrives.
+    /// From 90 % on: text out of order is refused, the newest first, which is what arrives. Of whoever
+    /// leaves text unread the buffer loses what it grew by, and text beyond four segments is refused; of
+    /// whoever does not, nothing. A send buffer has twice what is in flight, and no more than its floor.
     Tight,
     /// From 100 % on: each connection has four segments of window and an initial window of send
     /// buffer, no half-open entry is made where a cookie will do, and of records in TIME-WAIT one goes

@@ -17,10 +17,12 @@ mod fast_open;
 mod icmp;
 mod input;
 mod invariants;
+mod metrics;
 mod open;
 mod options;
 mod output;
 mod settings;
+mod sizes;
 mod snapshot;
 mod tally;
 mod text;
@@ -45,6 +47,7 @@ pub use close::Remains;
 pub use fast_open::FastSyn;
 use icmp::TooBig;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
+pub use metrics::RouteMetrics;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
 pub use output::{Outgoing, RareOptions, SynOptions};
@@ -54,6 +57,7 @@ pub use tally::{ConnStats, Limit, Tally};
 pub use timers::Timers;
 pub use write::WriteClosed;
 
+pub use crate::buffer_size::{BufferSize, SizeRange};
 pub use crate::send::{Cork, Nagle};
 
 /// The states of RFC 9293 3.3.2 that a connection can be in.

@@ -105,6 +105,12 @@ counters! {
     time_wait_acks_skipped = "TcpExtTCPACKSkippedTimeWait",
     /// Segments that arrived out of order and were kept.
     out_of_order = "TcpExtTCPOFOQueue",
+    /// Times that a receive buffer grew, because its application read in a round trip what it held.
+    recv_buffers_grown = "WhimbrelRecvBuffersGrown",
+    /// Times that one did not, because 75 % of `mem.budget` were used.
+    recv_buffers_held = "WhimbrelRecvBuffersHeld",
+    /// Receive buffers that lost what they had grown by, because 90 % of `mem.budget` were used.
+    recv_buffers_shrunk = "WhimbrelRecvBuffersShrunk",
     /// Handshakes that waited for text (`TCP_DEFER_ACCEPT`).
     defer_accept_drops = "TcpExtTCPDeferAcceptDrop",
     /// Times that a path was doubted after `net.ipv4.tcp_retries1` retransmissions.

@@ -14,6 +14,7 @@
 extern crate alloc;
 
 pub mod budget;
+mod buffer_size;
 pub mod cc;
 pub mod conn;
 pub mod context;

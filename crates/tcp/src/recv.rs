@@ -6,10 +6,12 @@ mod log;
 mod out_of_order;
 mod part;
 mod receiver;
+mod right_sizing;
 mod sequence;
 
 pub use buffer::{Held, RecvBuffer, Text};
 pub use chunks::ChunkQueue;
 pub(crate) use receiver::recv_scale;
 pub use receiver::{Receiver, WindowBounds};
+pub use right_sizing::{RightSizing, Trip};
 pub use sequence::RecvSequence;

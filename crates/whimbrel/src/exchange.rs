@@ -5,6 +5,7 @@ use std::task::Waker;
 use bytes::Bytes;
 use whimbrel_stack::{Handle, Recv, Shard};
 use whimbrel_tcp::CloseReason;
+use whimbrel_tcp::conn::BufferSize;
 
 use crate::cell::{Flags, StreamState};
 use crate::fault;
@@ -178,7 +179,7 @@ impl StreamState {
         // The rest must not wait here for room: with it in the shard, the connection is an orphan,
         // whose time is bounded.
         if self.unsent > 0 {
-            shard.set_send_size(handle, ORPHAN_SEND_SIZE);
+            shard.set_send_size(handle, BufferSize::Exact(ORPHAN_SEND_SIZE));
             self.send_all(shard, handle);
         }
         shard.close(handle);

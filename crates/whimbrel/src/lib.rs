@@ -103,8 +103,8 @@ pub use whimbrel_io::{
     TunConfig, TunError, UnixConfig, UnixError, WireError, WireSpec,
 };
 pub use whimbrel_link::LinkConfig;
-pub use whimbrel_stack::{InterfaceAddress, Route, Shard};
-pub use whimbrel_tcp::conn::{SoftError, State};
+pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, Shard};
+pub use whimbrel_tcp::conn::{BufferSize, SoftError, State};
 pub use whimbrel_tcp::recovery::CaState;
 pub use whimbrel_tcp::{CloseReason, Counters, Tunables};
 pub use whimbrel_wire::Address;

@@ -12,7 +12,7 @@ use crate::backlog::ListenOptions;
 use crate::bind_table::{ReservedAddr, Share};
 use crate::cell::Settings;
 use crate::stream::ConnectRequest;
-use crate::{Stack, TcpListener, TcpStream, fault};
+use crate::{BufferSize, Stack, TcpListener, TcpStream, fault};
 
 /// A socket to be configured. Everything is named and behaves as in `tokio::net::TcpSocket`; what
 /// is set goes over to the stream, or to every stream that the listener accepts.
@@ -240,8 +240,16 @@ impl TcpSocket {
         Ok(self.lock().settings.send_size())
     }
 
-    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint).
+    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint): a
+    /// floor, from which the buffer grows as the path needs it, unless the tunable `buffers` says
+    /// otherwise.
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_send_size(size))
+    }
+
+    /// How the send buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
+    /// method.
+    pub fn set_send_buffer(&self, size: BufferSize) -> io::Result<()> {
         self.set(|settings| settings.set_send_size(size))
     }
 
@@ -250,9 +258,15 @@ impl TcpSocket {
         Ok(self.lock().settings.recv_size())
     }
 
-    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint). The window
-    /// scale follows.
+    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint): a floor,
+    /// from which the buffer grows as the path needs it, unless the tunable `buffers` says otherwise.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_recv_size(size))
+    }
+
+    /// How the receive buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
+    /// method.
+    pub fn set_recv_buffer(&self, size: BufferSize) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
     }
 

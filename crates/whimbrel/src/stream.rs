@@ -17,7 +17,7 @@ use crate::bind_table::ReservedAddr;
 use crate::cell::{Flags, PostAction, Settings, StreamCell};
 use crate::mailbox::{Connect, Mailbox, Request};
 use crate::waiters::wake_all;
-use crate::{Stack, fault, stack};
+use crate::{BufferSize, Stack, fault, stack};
 
 mod readiness;
 mod transfer;
@@ -241,15 +241,28 @@ impl TcpStream {
         self.set(|settings| settings.set_keepalive(keepalive))
     }
 
-    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint).
-    /// Tokio has this on `TcpSocket` alone.
+    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint): a
+    /// floor, unless the tunable `buffers` says otherwise. Tokio has this on `TcpSocket` alone.
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
         self.set(|settings| settings.set_send_size(size))
     }
 
-    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint). A window
-    /// that was announced is not taken back. Tokio has this on `TcpSocket` alone.
+    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint): a floor,
+    /// unless the tunable `buffers` says otherwise. A window that was announced is not taken back. Tokio
+    /// has this on `TcpSocket` alone.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.set(|settings| settings.set_recv_size(size))
+    }
+
+    /// How the send buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
+    /// method.
+    pub fn set_send_buffer(&self, size: BufferSize) -> io::Result<()> {
+        self.set(|settings| settings.set_send_size(size))
+    }
+
+    /// How the receive buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
+    /// method.
+    pub fn set_recv_buffer(&self, size: BufferSize) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::{Limit, Snapshot, SocketOptions, SocketOverrides};
+use whimbrel_tcp::conn::{BufferSize, Limit, Snapshot, SocketOptions, SocketOverrides};
 use whimbrel_wire::Endpoint;
 
 use super::{
@@ -29,8 +29,8 @@ impl Transport for Shard {
         let local = how.local.map(|address| Endpoint::new(address, 0));
         let options = SocketOptions {
             nagle: how.nagle,
-            send_size: how.buffers.map(|(send, _)| send),
-            recv_size: how.buffers.map(|(_, recv)| recv),
+            send_size: how.buffers.map_or(BufferSize::Auto, |(send, _)| send.into()),
+            recv_size: how.buffers.map_or(BufferSize::Auto, |(_, recv)| recv.into()),
             overrides: SocketOverrides { max_seg: how.mss, ..SocketOverrides::default() },
             ..SocketOptions::default()
         };

@@ -6,6 +6,8 @@ use std::ops::Range;
 use whimbrel_apps::bulk::{Direction, Peer, Shares, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::{Limit, SenderStats};
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::BufferSize;
 
 use super::{BulkPlan, Outcome};
 use crate::quantity;
@@ -61,7 +63,7 @@ fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, rate: f64) 
         Limit::Rwnd => Some(sender_stats.rwnd),
         Limit::Cwnd => Some(sender_stats.cwnd),
         Limit::Sndbuf if kernel => plan.bulk.options.buffers.map(|(send, _)| send.into()),
-        Limit::Sndbuf => Some(plan.setup.rules.tunables.send_buffer.into()),
+        Limit::Sndbuf => Some(largest_send_buffer(&plan.setup.rules.tunables).into()),
         Limit::App => None,
     };
     let window = window.filter(|window| *window > 0);
@@ -88,6 +90,11 @@ fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, rate: f64) 
         (Some(only), None) | (None, Some(only)) => format!("{only}\n"),
         (None, None) => String::new(),
     }
+}
+
+/// What a send buffer comes to be where it is what limits the sender, bytes.
+fn largest_send_buffer(tunables: &Tunables) -> u32 {
+    BufferSize::Auto.send_range(0, tunables).most
 }
 
 /// Whether --window has an effect on the receiver, too.

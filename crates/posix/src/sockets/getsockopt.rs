@@ -98,12 +98,12 @@ impl Sockets {
             SocketOption::ProtocolOf => Some(Protocol::Tcp.number()),
             SocketOption::DomainOf => Some(socket.domain.number()),
             SocketOption::SendBuffer => {
-                Some(told(options.send_size.unwrap_or(rules.send_buffer), rules))
+                Some(told(options.send_size.octets().unwrap_or(rules.send_buffer), rules))
             }
             SocketOption::RecvBuffer => {
                 let snapshot =
                     socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
-                let set = options.recv_size.unwrap_or(rules.recv_buffer);
+                let set = options.recv_size.octets().unwrap_or(rules.recv_buffer);
                 // A connection may have rounded it up.
                 Some(told(snapshot.map_or(set, |snapshot| snapshot.recv_size), rules))
             }

@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, SocketOptions};
+use whimbrel_tcp::conn::{AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions};
 use whimbrel_wire::TrafficClass;
 
 use super::Sockets;
@@ -132,10 +132,10 @@ fn set_buffer(options: &mut SocketOptions, option: SocketOption, value: i32) -> 
     let octets = value.cast_unsigned();
     match option {
         SocketOption::SendBuffer => {
-            options.send_size = Some(octets.clamp(LEAST_SEND, MOST_BUFFER));
+            options.send_size = BufferSize::Asked(octets.clamp(LEAST_SEND, MOST_BUFFER));
         }
         SocketOption::RecvBuffer => {
-            options.recv_size = Some(octets.clamp(LEAST_RECV, MOST_BUFFER));
+            options.recv_size = BufferSize::Asked(octets.clamp(LEAST_RECV, MOST_BUFFER));
         }
         _ => return false,
     }

@@ -83,7 +83,7 @@ fn one_shot_is_silent_until_it_is_armed_again() {
 
 #[test]
 fn room_is_reported_even_if_nobody_was_refused_any() {
-    let (mut world, _, client, server) = World::joined();
+    let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::SendBuffer, 9_000);
     let epoll = world.client.epoll_create().expect("a free descriptor");
     watch(&mut world.client, epoll, EpollOp::Add, client, OUT);

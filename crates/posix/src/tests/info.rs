@@ -57,7 +57,7 @@ fn what_is_sent_again_is_counted_apart() {
 
 #[test]
 fn what_limits_the_sender_is_timed() {
-    let (mut world, _, fd, peer) = World::joined();
+    let (mut world, _, fd, peer) = World::joined_with(&super::world::exact());
     nonblocking(&mut world.server, peer);
     assert_eq!(client(&world, fd).tcpi_busy_time, 0);
     let much = std::vec![0; 1 << 20];
@@ -85,7 +85,7 @@ fn what_limits_the_sender_is_timed() {
 
 #[test]
 fn a_full_send_buffer_is_what_limits_a_sender_that_was_refused_room() {
-    let (mut world, _, fd, _) = World::joined();
+    let (mut world, _, fd, _) = World::joined_with(&super::world::exact());
     super::world::set(&mut world.client, fd, crate::SocketOption::SendBuffer, 5_000);
     world.cut = true;
     assert_eq!(send_now(&mut world.client, fd, &[0; 9_000]), Ok(5_000));

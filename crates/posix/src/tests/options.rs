@@ -78,7 +78,7 @@ fn what_a_socket_is_can_be_asked() {
 
 #[test]
 fn buffer_sizes_are_told_doubled_and_hold_for_the_windows() {
-    let mut world = World::new();
+    let mut world = World::with(&super::world::exact());
     let listener = world.listen(8);
     let fd = stream(&mut world.client);
     set(&mut world.client, fd, SocketOption::RecvBuffer, 5_000);

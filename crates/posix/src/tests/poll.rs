@@ -69,7 +69,7 @@ fn a_failed_connect_is_an_error_and_an_end() {
 
 #[test]
 fn room_is_announced_when_a_third_is_free() {
-    let (mut world, _, client, server) = World::joined();
+    let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::SendBuffer, 9_000);
     send_now(&mut world.client, client, &[0; 6_000]).expect("room");
     assert_eq!(events(&mut world.client, client), OUT);

@@ -59,7 +59,7 @@ fn the_mss_of_a_listener_holds_for_what_it_accepts() {
 
 #[test]
 fn the_buffers_of_a_listener_hold_for_what_it_accepts() {
-    let mut world = World::new();
+    let mut world = World::with(&super::world::exact());
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::RecvBuffer, 2 << 20);
     set(&mut world.server, listener, SocketOption::SendBuffer, 10_000);
@@ -74,7 +74,7 @@ fn the_buffers_of_a_listener_hold_for_what_it_accepts() {
 
 #[test]
 fn a_small_buffer_of_a_listener_shows_in_the_syn_ack() {
-    let mut world = World::new();
+    let mut world = World::with(&super::world::exact());
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::RecvBuffer, 8_000);
     let (client, server) = world.connected(listener);
@@ -91,8 +91,8 @@ fn a_small_buffer_of_a_listener_shows_in_the_syn_ack() {
 }
 
 #[test]
-fn the_window_scale_leaves_room_for_the_largest_buffer_unless_one_was_set() {
-    let rules = Tunables { recv_buffer_max: 6 << 20, ..Tunables::default() };
+fn where_sizes_are_exact_the_window_scale_leaves_room_for_the_largest_buffer_unless_one_was_set() {
+    let rules = Tunables { recv_buffer_max: 6 << 20, ..super::world::exact() };
     for (size, expected) in [(None, 7), (Some(100_000), 1)] {
         let mut world = World::with(&rules);
         let listener = world.listen(8);
@@ -105,6 +105,25 @@ fn the_window_scale_leaves_room_for_the_largest_buffer_unless_one_was_set() {
         for side in [Side::Client, Side::Server] {
             let scale = syn(&world, side).tcp.options.window_scale.map(|scale| scale.get());
             assert_eq!(scale, Some(expected), "{side:?}");
+        }
+        world.end();
+    }
+}
+
+#[test]
+fn the_window_scale_leaves_room_for_the_largest_buffer_whatever_was_asked_for() {
+    for size in [None, Some(100_000)] {
+        let mut world = World::new();
+        let listener = world.listen(8);
+        let fd = stream(&mut world.client);
+        if let Some(size) = size {
+            set(&mut world.server, listener, SocketOption::RecvBuffer, size);
+            set(&mut world.client, fd, SocketOption::RecvBuffer, size);
+        }
+        world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+        for side in [Side::Client, Side::Server] {
+            let scale = syn(&world, side).tcp.options.window_scale.map(|scale| scale.get());
+            assert_eq!(scale, Some(11), "{side:?}: 64 MiB");
         }
         world.end();
     }

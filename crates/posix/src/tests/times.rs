@@ -114,7 +114,7 @@ fn the_user_time_out_may_be_longer_than_the_stacks() {
 
 #[test]
 fn the_user_time_out_ends_what_waits_for_a_closed_window() {
-    let (mut world, _, client, server) = World::joined();
+    let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::UserTimeOut, 20_000);
     let more = std::vec![0; 256 << 10];
     let mut given = 0;

@@ -73,7 +73,7 @@ fn waiting_for_all_goes_on_until_all_or_the_end_is_there() {
 
 #[test]
 fn a_blocking_send_takes_all_of_it_and_a_non_blocking_one_what_there_is_room_for() {
-    let (mut world, _, client, server) = World::joined();
+    let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::SendBuffer, 10_000);
     set(&mut world.server, server, SocketOption::RecvBuffer, 4_000);
     let octets: Bytes = (0..1_000_000_u32).map(|at| (at ^ (at >> 9)) as u8).collect();

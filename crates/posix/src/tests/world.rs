@@ -10,6 +10,7 @@ use whimbrel_stack::shard::{Census, SocketState};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
+use whimbrel_tcp::tunables::BufferPolicy;
 use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{
@@ -140,6 +141,13 @@ fn process(last: u8, tunables: &Tunables) -> Sockets {
         routes: Vec::new(),
     };
     Sockets::new(Shard::new(config).expect("a valid configuration"))
+}
+
+/// Rules by which buffers have the size that is asked for, or 256 KiB, and do not grow.
+pub(super) fn exact() -> Tunables {
+    let (recv_buffer_max, send_buffer_max) = (256 << 10, 256 << 10);
+    let buffers = BufferPolicy::Exact;
+    Tunables { buffers, recv_buffer_max, send_buffer_max, ..Tunables::default() }
 }
 
 impl World {
@@ -310,7 +318,12 @@ impl World {
 
     /// A listener and a connection.
     pub(super) fn joined() -> (Self, Fd, Fd, Fd) {
-        let mut world = Self::new();
+        Self::joined_with(&Tunables::default())
+    }
+
+    /// The same by these rules.
+    pub(super) fn joined_with(rules: &Tunables) -> (Self, Fd, Fd, Fd) {
+        let mut world = Self::with(rules);
         let listener = world.listen(8);
         let (client, server) = world.connected(listener);
         (world, listener, client, server)

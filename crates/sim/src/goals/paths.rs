@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use whimbrel_link::LinkConfig;
-use whimbrel_tcp::Tunables;
-use whimbrel_tcp::conn::SocketOptions;
+use whimbrel_tcp::conn::{BufferSize, SocketOptions};
+use whimbrel_tcp::tunables::BufferPolicy;
 
 use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, rules};
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
@@ -22,7 +22,7 @@ pub fn paths() -> Vec<Line> {
 
 /// A path of 70 ms at 100 Mb/s over FDDI, that a buffer of the wrong size fills to a fifth.
 fn report() -> impl Iterator<Item = Line> {
-    let small = SocketOptions { recv_size: Some(64 << 10), ..SocketOptions::default() };
+    let small = SocketOptions { recv_size: (64 << 10).into(), ..SocketOptions::default() };
     let options = [("", [SocketOptions::default(); 2]), ("/recv-64k", [<_>::default(), small])];
     let queues = [("", "1bdp"), ("/endless", "1000000p")];
     options.into_iter().flat_map(move |(with, options)| {
@@ -42,7 +42,7 @@ fn report() -> impl Iterator<Item = Line> {
 
 /// 190 ms at 1 Gb/s with a buffer that an application asked for, 120 s.
 fn long() -> impl Iterator<Item = Line> {
-    let size = Some(256_000);
+    let size = BufferSize::Asked(256_000);
     let set = SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
     [("", "0s", 930.0), ("/jitter-2ms", "2ms", 900.0)].into_iter().map(
         move |(with, jitter, goal)| Line {
@@ -71,16 +71,12 @@ fn exact() -> impl Iterator<Item = Line> {
         goal,
         unit,
         measure: Box::new(move |go_on| {
-            let size = Some(EXACT);
+            let size = BufferSize::Asked(EXACT);
             let set =
                 SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
             let mut plan = plan(link("rate=1G,delay=95ms,queue=1bdp")?, None, [0, 120])?;
             plan.options = [set; 2];
-            // Where there is no such rule, buffers have the size that they were given.
-            if !Tunables::named("buffers").is_empty() {
-                let exact = plan.tunables.set_by_name("buffers", "exact");
-                exact.map_err(|error| error.to_string())?;
-            }
+            plan.tunables.buffers = BufferPolicy::Exact;
             let figure = whole(&plan, Unit::Megabits, go_on)?;
             let value = if unit == Unit::Percent { figure.course.buffers } else { figure.value };
             Ok(Figure { value, ..figure })

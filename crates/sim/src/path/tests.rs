@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use whimbrel_tcp::conn::{BufferSize, SocketOptions};
+
 use super::{Captured, PathPlan};
 
 fn plan(link: &str, seconds: u64) -> PathPlan {
@@ -9,7 +11,10 @@ fn plan(link: &str, seconds: u64) -> PathPlan {
 
 #[test]
 fn a_flow_fills_a_path_whose_product_its_window_holds() {
-    let report = plan("rate=10M,delay=5ms", 5).run(Captured::Nothing, &|| true).unwrap();
+    let recv_size = BufferSize::Exact(64 << 10);
+    let set = SocketOptions { recv_size, ..SocketOptions::default() };
+    let plan = PathPlan { options: [set; 2], ..plan("rate=10M,delay=5ms", 5) };
+    let report = plan.run(Captured::Nothing, &|| true).unwrap();
     let rate = report.flows[0].rate(0, 1, Duration::from_secs(5));
     assert!((9.0e6..9.7e6).contains(&rate), "{rate}");
     assert_eq!(report.lasted, Duration::from_secs(5));

@@ -19,7 +19,8 @@ use whimbrel_link::cut;
 use whimbrel_posix::{Errno, Fd, Sockets, TcpInfo};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, Route, RxFrame, Shard, ShardConfig, TxBatch,
+    Capabilities, InterfaceAddress, Medium, Route, RouteMetrics, RxFrame, Shard, ShardConfig,
+    TxBatch,
 };
 use whimbrel_tcp::{SegMeta, Tunables};
 
@@ -287,6 +288,7 @@ fn shard(network: &Network, tunables: Tunables) -> Result<Shard, ConfigError> {
             prefix_len: 0,
             gateway: Some(network.gateway),
             metric: 0,
+            metrics: RouteMetrics::default(),
         }]
         .to_vec(),
     })

@@ -7,7 +7,7 @@ use whimbrel_base::Secrets;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Handle, Recv};
 use whimbrel_tcp::conn::{
-    AckTiming, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides, State,
+    AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides, State,
 };
 use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
@@ -316,6 +316,14 @@ fn size(script: &mut Script<'_>) -> u32 {
     script.one_of(&[0, 1, 1_000, 2_048, 4_096, 65_535, 1 << 20, u32::MAX])
 }
 
+fn asked(is_set: bool, exact: bool, script: &mut Script<'_>) -> BufferSize {
+    match (is_set, exact) {
+        (false, _) => BufferSize::Auto,
+        (true, false) => BufferSize::Asked(size(script)),
+        (true, true) => BufferSize::Exact(size(script)),
+    }
+}
+
 fn options(script: &mut Script<'_>) -> SocketOptions {
     let bits = script.u16();
     let set = |bit: u16| bits & 1 << bit != 0;
@@ -324,8 +332,8 @@ fn options(script: &mut Script<'_>) -> SocketOptions {
         nagle: if set(0) { Nagle::Off } else { Nagle::On },
         cork: if set(1) { Cork::On } else { Cork::Off },
         keep_alive: if set(2) { KeepAlive::On } else { KeepAlive::Off },
-        send_size: set(3).then(|| size(script)),
-        recv_size: set(4).then(|| size(script)),
+        send_size: asked(set(3), set(15), script),
+        recv_size: asked(set(4), set(15), script),
         defer_accept: 0,
         overrides: SocketOverrides {
             ttl: set(5).then(|| script.u8().max(1)),

@@ -4,7 +4,8 @@ use std::net::Ipv6Addr;
 
 use whimbrel_base::Secrets;
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, PROFILES, Route, Shard, ShardConfig, Steering,
+    Capabilities, InterfaceAddress, Medium, PROFILES, Route, RouteMetrics, Shard, ShardConfig,
+    Steering,
 };
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family, MacAddress};
@@ -120,5 +121,6 @@ fn routes(family: Family) -> [Route; 2] {
         prefix_len: 0,
         gateway: by(which),
         metric: u32::from(which),
+        metrics: RouteMetrics::default(),
     })
 }

@@ -1,9 +1,9 @@
 //! Headers in front of what leaves.
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::conn::{Marking, Outgoing};
 use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
@@ -162,6 +162,21 @@ impl IpLayer {
     pub(crate) fn mss(&self, family: Family) -> Mss {
         let headers = TcpHeader::LEN + ip_header_len(family);
         Mss::new(self.capabilities.mtu.saturating_sub(headers as u16))
+    }
+
+    /// The same of what the route to `remote` is known to carry, if that is less.
+    pub(crate) fn mss_to(&self, remote: &Address) -> Mss {
+        let fitting = self.mss(remote.family());
+        let known = self.routes.metrics_to(remote).and_then(|metrics| metrics.mtu);
+        let headers = (TcpHeader::LEN + ip_header_len(remote.family())) as u16;
+        known.map_or(fitting, |mtu| fitting.min(Mss::new(mtu.saturating_sub(headers).max(1))))
+    }
+
+    /// What the route to `remote` says of receive buffers, octets; 0: nothing.
+    #[inline]
+    pub(crate) fn recv_pipe_to(&self, remote: &Address, tunables: &Tunables) -> u32 {
+        let metrics = self.routes.metrics_to(remote);
+        metrics.map_or(0, |metrics| metrics.recv_pipe(self.mss_to(remote).get(), tunables))
     }
 
     /// The MSS that a peer announced, or what the path to it carries if that is less.

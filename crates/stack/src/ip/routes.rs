@@ -4,6 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use whimbrel_tcp::conn::RouteMetrics;
 use whimbrel_wire::Address;
 
 use super::addresses::{bits, check_prefix, masked};
@@ -21,6 +22,8 @@ pub struct Routes {
     broadcasts: BTreeSet<Address>,
     /// A bit for each value of the low six bits of those.
     broadcast_ends: u64,
+    /// Whether anything is known of the paths over any route.
+    has_metrics: bool,
 }
 
 impl Routes {
@@ -33,6 +36,7 @@ impl Routes {
                 prefix_len: address.prefix_len,
                 gateway: None,
                 metric: 0,
+                metrics: RouteMetrics::default(),
             };
             routes.add(network)?;
         }
@@ -43,7 +47,8 @@ impl Routes {
     }
 
     /// Adds a route, behind those to the same network whose metric is as good. Of two over the same
-    /// gateway the one with the lesser metric stays.
+    /// gateway the one with the lesser metric stays; of the same metric the first, with what the second
+    /// knows of its paths.
     pub fn add(&mut self, route: Route) -> Result<(), ConfigError> {
         check_prefix(&route.network, route.prefix_len)?;
         let network = masked(&route.network, route.prefix_len);
@@ -54,7 +59,15 @@ impl Routes {
             self.broadcast_ends |= end_bit(&broadcast);
         }
         self.gateways.extend(route.gateway);
+        self.has_metrics |= route.metrics != RouteMetrics::default();
         let candidates = self.networks.entry((len, network)).or_default();
+        let same = |way: &&mut Route| way.gateway == route.gateway && way.metric == route.metric;
+        if let Some(way) = candidates.iter_mut().find(same) {
+            if route.metrics != RouteMetrics::default() {
+                way.metrics = route.metrics;
+            }
+            return Ok(());
+        }
         candidates.retain(|way| way.gateway != route.gateway || way.metric <= route.metric);
         if candidates.iter().all(|way| way.gateway != route.gateway) {
             let place = candidates.partition_point(|way| way.metric <= route.metric);
@@ -66,6 +79,15 @@ impl Routes {
     /// The best route to `remote`.
     pub fn find(&self, remote: &Address) -> Option<&Route> {
         self.routes_to(remote).first()
+    }
+
+    /// What is known of the paths to `remote`, if anything is.
+    #[inline]
+    pub fn metrics_to(&self, remote: &Address) -> Option<&RouteMetrics> {
+        if !self.has_metrics {
+            return None;
+        }
+        self.find(remote).map(|route| &route.metrics)
     }
 
     /// The routes to `remote` of the longest prefix that has some, the best first: those behind it

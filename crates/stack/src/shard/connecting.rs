@@ -59,10 +59,14 @@ impl Shard {
             local_index,
             iss: self.choose_iss(&key, floor).ok_or(ConnectError::NoSource(remote))?,
             timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
-            mss: self.host.ip.mss(remote.addr.family()),
+            mss: self.host.ip.mss_to(&remote.addr),
         };
+        let metrics = self.host.ip.routes.metrics_to(&remote.addr).copied();
         let mut cx = self.context();
         let mut connection = Connection::connect(&mut cx, open);
+        if let Some(metrics) = metrics {
+            connection.take_metrics(&cx, &metrics);
+        }
         if let Some(options) = options {
             connection.set_options(&mut cx, options);
         }

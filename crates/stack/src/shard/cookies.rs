@@ -166,7 +166,8 @@ impl Shard {
         let arrival = &found.arrival;
         let header = &arrival.segment.header;
         let iss = header.ack - 1;
-        let limit = self.listeners.get(listener)?.options().scale_limit(&self.tunables);
+        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.tunables);
+        let limit = self.listeners.get(listener)?.options().scale_limit(&self.tunables).max(pipe);
         let carried = header.options.timestamps.map(|stamps| Carried::read(stamps.ecr));
         let scaled = carried.is_some_and(|carried| carried.scale.is_some());
         let own_scale = if scaled { WindowScale::for_window(limit) } else { WindowScale::ZERO };

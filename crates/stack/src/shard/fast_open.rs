@@ -127,13 +127,11 @@ impl Shard {
         renewed: Option<FastOpen>,
     ) -> Verdict {
         let handshake = self.handshake(entry, self.timestamp_offset(entry));
-        let options = self.inherited_options(entry);
+        let handed_down = self.handed_down(entry);
         let syn = &found.arrival.segment;
         let mut cx = self.context();
         let mut connection = Connection::from_syn(&mut cx, &handshake, syn, renewed);
-        if let Some(options) = options {
-            connection.inherit(&mut cx, &options);
-        }
+        handed_down.give_to(&mut connection, &mut cx);
         connection.take_syn_text(&mut cx, syn);
         let place = self.enqueue(connection, entry.listener(), found.hash);
         let record = Record::new(Kind::Connection, place);

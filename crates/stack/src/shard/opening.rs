@@ -1,13 +1,14 @@
 //! How connections begin from the peer's side: SYN to accept queue.
 
 use whimbrel_tcp::conn::{
-    ActiveOpen, Connection, Handshake, Marking, RareOptions, SocketOptions, initial_window,
+    ActiveOpen, Connection, Handshake, Marking, RareOptions, RouteMetrics, SocketOptions,
+    initial_window,
 };
 use whimbrel_tcp::table::{
     Announced, Due, Families, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
     SynStep,
 };
-use whimbrel_tcp::{DropReason, Reply, RxSegment, TxSegment, Verdict};
+use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, TxSegment, Verdict};
 use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 
 use super::commands::ReleaseBy;
@@ -19,6 +20,25 @@ use crate::ListenerId;
 use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 use crate::replies::Pending;
+
+/// What a connection that the peer opens has of its listener and of its route.
+#[derive(Debug)]
+pub(super) struct HandedDown {
+    options: Option<SocketOptions>,
+    metrics: Option<RouteMetrics>,
+}
+
+impl HandedDown {
+    #[inline]
+    pub(super) fn give_to(self, connection: &mut Connection, cx: &mut Context<'_>) {
+        if let Some(metrics) = &self.metrics {
+            connection.take_metrics(cx, metrics);
+        }
+        if self.options.is_some() || self.metrics.is_some() {
+            connection.inherit(cx, &self.options.unwrap_or_default());
+        }
+    }
+}
 
 /// Listening.
 impl Shard {
@@ -78,7 +98,8 @@ impl Shard {
             self.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
-        let scale_limit = place.options().scale_limit(&self.tunables);
+        let pipe = self.host.ip.recv_pipe_to(&found.arrival.key.remote, &self.tunables);
+        let scale_limit = place.options().scale_limit(&self.tunables).max(pipe);
         let takes_fast_open = place.fast_open_limit() > 0;
         let (key, hash) = (found.arrival.key, found.hash);
         // A cookie would say nothing of the record that has to come back if the handshake fails.
@@ -147,13 +168,14 @@ impl Shard {
     /// A segment that hit a half-open entry.
     pub(super) fn on_half_open_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
+        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.tunables);
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         let Some(listener) = self.listeners.get(entry.listener()) else {
             return self.on_unheard_segment(index, found);
         };
-        let window = initial_window(listener.options().recv_limit(&self.tunables));
+        let window = initial_window(listener.options().recv_limit(pipe, &self.tunables));
         match entry.judge(&arrival.segment, window, &self.tunables) {
             SynStep::Complete => self.complete(index, found),
             SynStep::Repeat => {
@@ -295,19 +317,24 @@ impl Shard {
     }
 
     fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
-        let options = self.inherited_options(entry);
+        let handed_down = self.handed_down(entry);
         let handshake = self.handshake(entry, timestamp_offset);
         let mut cx = self.context();
         let mut connection = Connection::from_handshake(&mut cx, &handshake);
-        if let Some(options) = options {
-            connection.inherit(&mut cx, &options);
-        }
+        handed_down.give_to(&mut connection, &mut cx);
         connection
+    }
+
+    /// What the connection of an entry has of its listener and of its route.
+    #[inline]
+    pub(super) fn handed_down(&self, entry: &SynEntry) -> HandedDown {
+        let metrics = self.host.ip.routes.metrics_to(&entry.remote().addr).copied();
+        HandedDown { options: self.inherited_options(entry), metrics }
     }
 
     /// What the connection of an entry inherits. Most listeners have nothing to hand down, and it
     /// need not be copied.
-    pub(super) fn inherited_options(&self, entry: &SynEntry) -> Option<SocketOptions> {
+    fn inherited_options(&self, entry: &SynEntry) -> Option<SocketOptions> {
         let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
         listener.map(|listener| *listener.options())
     }
@@ -347,10 +374,15 @@ impl Shard {
     }
 
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
-        let limit = self.inherited(entry).map(|options| options.recv_limit(&self.tunables));
+        let remote = &entry.remote().addr;
+        let pipe = self.host.ip.recv_pipe_to(remote, &self.tunables);
+        let limit = self.inherited(entry).map(|options| options.recv_limit(pipe, &self.tunables));
+        let advmss = self.host.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
+        let mss = self.own_mss(entry);
+        let least = self.tunables.least_mss;
         Announced {
             tsval: Identity::tsval(self.tick, self.timestamp_offset(entry)),
-            mss: self.own_mss(entry),
+            mss: advmss.map_or(mss, |most| mss.min(Mss::new(most.max(least)))),
             window: initial_window(limit.unwrap_or(self.tunables.recv_buffer)),
         }
     }
@@ -362,7 +394,7 @@ impl Shard {
 
     /// The MSS to announce.
     pub(super) fn own_mss(&self, entry: &SynEntry) -> Mss {
-        let fitting = self.host.ip.mss(entry.remote().addr.family());
+        let fitting = self.host.ip.mss_to(&entry.remote().addr);
         let most = self.inherited(entry).and_then(|options| options.overrides.max_seg);
         let least = self.tunables.least_mss;
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))

@@ -1,7 +1,7 @@
 //! What applications set on connections and listeners.
 
 use whimbrel_tcp::Context;
-use whimbrel_tcp::conn::{Connection, Cork, KeepAlive, Nagle, SocketOptions};
+use whimbrel_tcp::conn::{BufferSize, Connection, Cork, KeepAlive, Nagle, SocketOptions};
 
 use super::Shard;
 use crate::{Handle, ListenerId};
@@ -22,14 +22,18 @@ impl Shard {
         self.set(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
     }
 
-    /// How many octets may wait to be acknowledged (`SO_SNDBUF`).
-    pub fn set_send_size(&mut self, handle: Handle, octets: u32) {
-        self.set(handle, |connection, _| connection.set_send_size(octets));
+    /// How many octets may wait to be acknowledged (`SO_SNDBUF`): a number means what the tunable
+    /// `buffers` says, a floor by default.
+    pub fn set_send_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
+        let size = size.into();
+        self.set(handle, |connection, cx| connection.set_send_size(cx, size));
     }
 
-    /// How many octets may wait to be read (`SO_RCVBUF`).
-    pub fn set_recv_size(&mut self, handle: Handle, octets: u32) {
-        self.set(handle, |connection, cx| connection.set_recv_size(cx, octets));
+    /// How many octets may wait to be read (`SO_RCVBUF`): a number means what the tunable `buffers`
+    /// says, a floor by default.
+    pub fn set_recv_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
+        let size = size.into();
+        self.set(handle, |connection, cx| connection.set_recv_size(cx, size));
     }
 
     /// Everything that can be set on a connection, at once: what `options` leaves open is as the

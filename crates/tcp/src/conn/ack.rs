@@ -113,7 +113,7 @@ impl Connection {
             _ => self.tell_sender(cx, seg, Some(acked), false),
         }
         self.rearm_retransmission(cx);
-        self.tell_room();
+        self.tell_room(cx);
         if acked.fin { self.on_fin_acked(cx) } else { Continue(()) }
     }
 

@@ -93,16 +93,33 @@ impl Connection {
             self.receiver.owe_duplicate();
             return Done(Verdict::Drop(DropReason::MemoryBudget));
         }
-        if cx.pool.budget.pressure() < Pressure::Full {
-            return Continue(());
+        let is_full = cx.pool.budget.pressure() == Pressure::Full;
+        if is_full {
+            self.flags.set(Flags::PINCHED);
         }
-        self.flags.set(Flags::PINCHED);
+        let falls_behind = self.falls_behind(cx);
+        if falls_behind {
+            self.give_up_growth(cx);
+        }
         // Windows that were announced before would hold more than the budget. Whoever reads has
-        // room; of whoever does not this is lost, as on a path that is full, and comes again.
+        // room; of whoever does not this is lost, as on a path that is full, and comes again. What is
+        // left of the budget is for those who read what comes: without it they would be pinched for
+        // what others hold.
         let unread = self.unread();
-        if unread > 0 && unread + text.take > self.pinched_window() {
+        let holds = unread > 0 && unread + text.take > self.pinched_window();
+        if holds && (is_full || falls_behind) {
             return Done(Verdict::Drop(DropReason::MemoryBudget));
         }
         Continue(())
     }
+
+    /// Whether the application leaves text unread for longer than one that is about to read it.
+    pub(super) fn falls_behind(&self, cx: &Context<'_>) -> bool {
+        let since = cx.tick.millis_since(self.stats.sizing.unread_since());
+        self.unread() > 0 && since > SLOW_MILLIS
+    }
 }
+
+/// Milliseconds for which text may be unread before its reader counts as slow: more than a scheduler
+/// takes, and less than it takes a fast peer to fill a window beyond its floor.
+const SLOW_MILLIS: u32 = 100;

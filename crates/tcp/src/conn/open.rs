@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
-use super::{Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
+use super::{BufferSize, Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
 use crate::recv::{Receiver, recv_scale};
 use crate::send::{AckPlace, Sender};
 use crate::tunables::ReceiveWindow;
@@ -66,7 +66,7 @@ impl Connection {
     pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.sender.queue_syn();
-        let scale_limit = SocketOptions::default().scale_limit(cx.tunables);
+        let scale_limit = BufferSize::Auto.scale_limit(cx.tunables);
         connection.receiver.set_scale(recv_scale(cx.tunables, scale_limit));
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
@@ -115,7 +115,8 @@ impl Connection {
 
     /// Takes what was set on its listener, the window that the SYN-ACK announced included.
     pub fn inherit(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
-        self.receiver.set_first_window(initial_window(options.recv_limit(cx.tunables)));
+        let limit = options.recv_limit(self.recv_pipe(cx.tunables), cx.tunables);
+        self.receiver.set_first_window(initial_window(limit));
         self.set_options(cx, options);
     }
 
@@ -216,7 +217,7 @@ impl Connection {
     fn queue_with_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
         let len = seg.payload.len();
         let text = self.receiver.clip(seg, len);
-        let limit = usize::from(cx.tunables.max_out_of_order);
+        let limit = self.max_ranges(cx.tunables);
         let recv = &mut self.buffers(cx).recv;
         if text.take > 0 {
             let _held = recv.hold(0, seg.payload, text, limit);
@@ -297,6 +298,7 @@ impl Connection {
     fn settle_mss(&mut self, peer: Mss, tunables: &Tunables) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         self.sender.agree_mss(peer, tunables.least_mss, options);
+        self.apply_window_metrics();
         self.receiver.round_size(self.in_full_segments(self.receiver.size(), tunables));
     }
 

@@ -3,14 +3,11 @@
 //! A listener hands it on to the connections that it accepts. What nearly no connection has set
 //! apart stands in a box of its own ([`SocketOverrides`]), so that it costs the others nothing.
 
-use alloc::boxed::Box;
 use core::time::Duration;
 
 use whimbrel_wire::TrafficClass;
 
-use super::{Connection, Cork, Flags, KeepAlive, Nagle, State};
-use crate::recv::recv_scale;
-use crate::tunables::ReceiveWindow;
+use super::{BufferSize, Connection, Cork, Flags, KeepAlive, Nagle, RouteMetrics, State};
 use crate::{Context, Tunables};
 
 /// Everything that can be set on one socket.
@@ -22,10 +19,10 @@ pub struct SocketOptions {
     pub cork: Cork,
     /// Whether the connection is probed when it is silent.
     pub keep_alive: KeepAlive,
-    /// The size of the send buffer, octets.
-    pub send_size: Option<u32>,
-    /// The size of the receive buffer, octets; the window scale that is offered follows from it.
-    pub recv_size: Option<u32>,
+    /// The size of the send buffer.
+    pub send_size: BufferSize,
+    /// The size of the receive buffer.
+    pub recv_size: BufferSize,
     /// How often the SYN-ACK would be repeated until a handshake whose third segment has no text
     /// counts as complete; 0: at once (`TCP_DEFER_ACCEPT`). Of a listener only.
     pub defer_accept: u8,
@@ -71,6 +68,15 @@ pub struct SocketOverrides {
     pub acks: AckTiming,
 }
 
+/// What was set for one connection alone, and what its route says of its path.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct SetApart {
+    pub(super) overrides: SocketOverrides,
+    pub(super) send_size: BufferSize,
+    pub(super) recv_size: BufferSize,
+    pub(super) metrics: RouteMetrics,
+}
+
 /// When text that arrives in order is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum AckTiming {
@@ -98,24 +104,16 @@ impl Marking {
 }
 
 impl SocketOptions {
-    /// The size of the receive buffer, octets.
-    pub fn recv_size(&self, tunables: &Tunables) -> u32 {
-        self.recv_size.unwrap_or(tunables.recv_buffer)
-    }
-
-    /// The window that the scale is chosen for, octets: unless the application fixed a size, the
-    /// largest that the buffer may come to have. As FreeBSD has it, that in any case.
+    /// The window that the scale is chosen for, octets.
     pub fn scale_limit(&self, tunables: &Tunables) -> u32 {
-        let most = match (self.recv_size, tunables.recv_window) {
-            (Some(fixed), ReceiveWindow::Rfc9293) => fixed,
-            (size, _) => size.unwrap_or(tunables.recv_buffer).max(tunables.recv_buffer_max),
-        };
+        let most = self.recv_size.scale_limit(tunables);
         most.min(self.overrides.window_clamp.unwrap_or(u32::MAX))
     }
 
-    /// The most that is announced at once, octets.
-    pub fn recv_limit(&self, tunables: &Tunables) -> u32 {
-        self.recv_size(tunables).min(self.overrides.window_clamp.unwrap_or(u32::MAX))
+    /// The most that is announced at first, octets, on a path whose route says `pipe` of it; 0: nothing.
+    pub fn recv_limit(&self, pipe: u32, tunables: &Tunables) -> u32 {
+        let size = self.recv_size.recv_range(pipe, tunables).floor;
+        size.min(self.overrides.window_clamp.unwrap_or(u32::MAX))
     }
 }
 
@@ -134,17 +132,16 @@ impl Connection {
     pub fn set_options(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
         let overrides = &options.overrides;
         let idle = self.keepalive_time(cx.tunables);
-        self.stats.overrides =
-            (*overrides != SocketOverrides::default()).then(|| Box::new(*overrides));
+        if self.overrides().copied().unwrap_or_default() != *overrides {
+            self.apart().overrides = *overrides;
+        }
         if self.is_before_syn() {
             self.limit_mss(overrides.max_seg, cx.tunables.least_mss);
         }
         self.set_nodelay(options.nagle);
-        self.set_send_size(options.send_size.unwrap_or(cx.tunables.send_buffer));
-        self.set_recv_size(cx, options.recv_size(cx.tunables));
-        if self.is_before_syn() {
-            self.receiver.set_scale(recv_scale(cx.tunables, options.scale_limit(cx.tunables)));
-        }
+        self.set_send_size(cx, options.send_size);
+        self.set_recv_size(cx, options.recv_size);
+        self.offer_scale(cx);
         if options.keep_alive != self.keep_alive() {
             self.set_keep_alive(cx, options.keep_alive);
         } else if idle != self.keepalive_time(cx.tunables) {
@@ -184,7 +181,13 @@ impl Connection {
     }
 
     pub(super) fn overrides(&self) -> Option<&SocketOverrides> {
-        self.stats.overrides.as_deref()
+        self.stats.apart.as_deref().map(|apart| &apart.overrides)
+    }
+
+    /// Room for what is set for this connection alone.
+    #[cold]
+    pub(super) fn apart(&mut self) -> &mut SetApart {
+        self.stats.apart.get_or_insert_default()
     }
 
     pub(super) fn keepalive_time(&self, tunables: &Tunables) -> Duration {
@@ -249,6 +252,14 @@ impl Connection {
     #[inline]
     pub(super) fn window_clamp(&self) -> u32 {
         self.overrides().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
+    }
+
+    /// The most ranges that may be held out of order: as many again for each 16,384 segments of the
+    /// receive buffer, so that of 256 there is one for 64 segments.
+    pub(super) fn max_ranges(&self, tunables: &Tunables) -> usize {
+        let most = u64::from(tunables.max_out_of_order);
+        let segments = u64::from(self.receiver.size() / u32::from(self.sender.mss()));
+        most.max(most * segments / 16_384) as usize
     }
 
     /// The most octets that buffer and application let us announce at once.

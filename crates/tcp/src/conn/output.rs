@@ -168,7 +168,7 @@ impl Connection {
         cx.counters.out_segs += segs;
         self.stats.tally.on_sent(slices.octets(), segs, cx.tick);
         if self.unsent_low_water().is_some() {
-            self.tell_room();
+            self.tell_room(cx);
         }
         self.note_limit(cx);
         self.settle(cx);

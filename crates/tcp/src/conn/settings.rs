@@ -2,7 +2,6 @@
 
 use super::{Connection, Cork, Flags, Nagle, State};
 use crate::Context;
-use crate::recv::recv_scale;
 
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -40,27 +39,6 @@ impl Connection {
                     self.timers.stop_life();
                 }
             }
-        }
-    }
-
-    /// Octets that may wait to be acknowledged. What is there beyond a lesser size stays.
-    pub fn set_send_size(&mut self, octets: u32) {
-        self.sender.set_size(octets);
-        self.tell_room();
-    }
-
-    /// Octets that may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A window
-    /// that was announced is not taken back; before the SYN was sent, the window scale follows. What was
-    /// rounded up to full segments when their size became known stays so; another size is taken as it is.
-    pub fn set_recv_size(&mut self, cx: &Context<'_>, octets: u32) {
-        let octets = octets.min(1 << 30);
-        let is_known = self.state != State::SynSent;
-        if is_known && self.in_full_segments(octets, cx.tunables) == self.receiver.size() {
-            return;
-        }
-        self.receiver.set_size(octets);
-        if self.is_before_syn() {
-            self.receiver.set_scale(recv_scale(cx.tunables, self.recv_limit()));
         }
     }
 }

@@ -8,21 +8,26 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros, Tick};
 
-use super::{Connection, SocketOverrides};
+use super::Connection;
+use super::options::SetApart;
+use crate::recv::RightSizing;
 use crate::{Context, RxSegment};
 
 /// What a connection keeps beside its hot record.
 #[derive(Debug, Default)]
 pub struct ConnStats {
     pub(super) tally: Tally,
+    /// How large the receive buffer should be.
+    pub(super) sizing: RightSizing,
     /// What was set for this connection alone.
-    pub(super) overrides: Option<Box<SocketOverrides>>,
+    pub(super) apart: Option<Box<SetApart>>,
 }
 
 impl ConnStats {
     /// Its connection is gone, and what was set for it goes.
     pub(crate) fn retire(&mut self) {
-        self.overrides = None;
+        self.apart = None;
+        self.sizing = RightSizing::default();
     }
 }
 
@@ -211,4 +216,4 @@ impl Connection {
 /// How long the least round trip counts, milliseconds: Linux' `tcp_min_rtt_wlen`.
 const MIN_RTT_MILLIS: u32 = 300_000;
 
-const _: () = assert!(size_of::<ConnStats>() <= 104);
+const _: () = assert!(size_of::<ConnStats>() <= 120);

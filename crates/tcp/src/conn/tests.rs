@@ -9,6 +9,7 @@ mod congestion;
 mod faults;
 mod hunger;
 mod icmp;
+mod sizes;
 mod stalls;
 mod timestamps;
 mod transfer;

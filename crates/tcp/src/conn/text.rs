@@ -104,6 +104,7 @@ impl Connection {
     fn take_in_order(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, text: Text) {
         let buffers = self.buffers(cx);
         let had_held = buffers.recv.has_held();
+        let is_first = buffers.recv.unread() == 0;
         let advance = match short(&seg.payload, text) {
             // What most short connections receive: one request, which is read at once.
             Some(short) if buffers.recv.is_empty() => {
@@ -113,7 +114,7 @@ impl Connection {
             _ => buffers.recv.append(seg.payload, text.skip, text.take),
         };
         self.receiver.advance(advance);
-        self.stats.tally.bytes_received += u64::from(advance);
+        self.note_received(cx, seg, advance, is_first);
         self.signals.raise(Signals::READABLE);
         let unacked = self.receiver.count_segs(seg.meta.segs);
         // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
@@ -129,6 +130,26 @@ impl Connection {
         }
     }
 
+    /// `advance` more octets are in order; before them nothing was unread, if they are the first.
+    #[inline]
+    fn note_received(
+        &mut self,
+        cx: &mut Context<'_>,
+        seg: &RxSegment<'_>,
+        advance: u32,
+        is_first: bool,
+    ) {
+        let stats = &mut *self.stats;
+        stats.tally.bytes_received += u64::from(advance);
+        if is_first {
+            stats.sizing.note_first_unread(cx.tick);
+        }
+        if stats.sizing.is_due(stats.tally.bytes_received, self.receiver.size()) {
+            let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(seg.header.options.timestamps);
+            self.right_size(cx, stamps.flatten().map(|stamps| stamps.ecr));
+        }
+    }
+
     fn take_out_of_order(
         &mut self,
         cx: &mut Context<'_>,
@@ -136,7 +157,7 @@ impl Connection {
         text: Text,
         ahead: u32,
     ) -> Step {
-        let limit = usize::from(cx.tunables.max_out_of_order);
+        let limit = self.max_ranges(cx.tunables);
         let held = self.buffers(cx).recv.hold(ahead, seg.payload, text, limit);
         // Be it ever so little: a byte beyond a gap can pin many.
         if let Some(buffers) = self.buffers.as_mut() {
@@ -169,6 +190,9 @@ impl Connection {
     /// The application reads the next octets, at most `most` (>= 1) of them.
     pub fn read_up_to(&mut self, cx: &mut Context<'_>, most: usize) -> Read {
         self.update_pinch(cx);
+        if cx.pool.budget.pressure() >= Pressure::Tight && self.falls_behind(cx) {
+            self.give_up_growth(cx);
+        }
         if let Some(data) = self.buffers.as_mut().and_then(|buffers| buffers.recv.read(most)) {
             self.settle(cx);
             return Read::Data(data);

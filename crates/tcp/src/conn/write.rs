@@ -24,6 +24,7 @@ impl Connection {
         }
         self.update_pinch(cx);
         let bounds = self.send_bounds();
+        self.sender.update_size(self.send_range(cx));
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let take = self.sender.admit(cx, queue, &bounds, data.len());
         if take > 0 {
@@ -44,13 +45,15 @@ impl Connection {
 
     /// Tells a waiting application that there is room again.
     #[inline]
-    pub(super) fn tell_room(&mut self) {
+    pub(super) fn tell_room(&mut self, cx: &Context<'_>) {
         if self.sender.wants_room() {
-            self.update_room();
+            self.update_room(cx);
         }
     }
 
-    fn update_room(&mut self) {
+    fn update_room(&mut self, cx: &Context<'_>) {
+        // It follows the congestion window, which has just grown or shrunk.
+        self.sender.update_size(self.send_range(cx));
         let bounds = self.send_bounds();
         let queue = self.buffers.as_deref().map(|buffers| &buffers.send);
         if self.sender.take_room(queue, &bounds) {

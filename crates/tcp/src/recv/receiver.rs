@@ -94,6 +94,12 @@ impl Receiver {
         self.size = size;
     }
 
+    /// The buffer is `size` octets from now on, more than it was.
+    pub fn grow(&mut self, size: u32) {
+        debug_assert!(size > self.size, "it grows");
+        self.size = size;
+    }
+
     /// The buffer is `size` octets, which is no less than it was: whole segments, once their size is
     /// known.
     pub fn round_size(&mut self, size: u32) {

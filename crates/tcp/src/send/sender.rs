@@ -10,6 +10,7 @@ use whimbrel_base::{Instant, Micros, Tick};
 use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{RttEstimator, SendQueue, SendSequence};
+use crate::buffer_size::SizeRange;
 use crate::cc::{CongestionControl, Window, initial_cwnd};
 use crate::flags::flags;
 use crate::recovery::Path;
@@ -185,6 +186,15 @@ impl Sender {
         self.window = Window::new(u32::from(self.mss));
     }
 
+    /// What the route says of a new connection: at least so many segments of initial congestion window,
+    /// and where slow start ends.
+    pub fn begin_window(&mut self, initcwnd: u16, ssthresh: Option<u32>) {
+        let mss = u32::from(self.mss);
+        self.window.cwnd = self.window.cwnd.max(u32::from(initcwnd) * mss).min(Window::MOST);
+        // RFC 5681 3.1, equation 4: no threshold is less.
+        self.window.ssthresh = ssthresh.map_or(self.window.ssthresh, |octets| octets.max(2 * mss));
+    }
+
     /// Our SYN is acknowledged, or the peer's has answered it.
     pub fn on_established(&mut self) {
         self.timer = SendTimer::Retransmission;
@@ -345,9 +355,12 @@ impl Sender {
         self.flags.set_if(Flags::CORK, cork == Cork::On);
     }
 
-    /// From now on `size` octets may wait to be acknowledged. What is there beyond that stays.
-    pub const fn set_size(&mut self, size: u32) {
-        self.size = size;
+    /// The send buffer follows what may be in flight: as much again waits for its turn, so that the path
+    /// does not run dry until the application was woken. What is there beyond that stays.
+    #[inline]
+    pub fn update_size(&mut self, range: SizeRange) {
+        let window = self.window.cwnd.min(self.seq.wnd.get());
+        self.size = window.saturating_mul(2).min(range.most).max(range.floor);
     }
 
     /// The application closed its direction: FIN follows what was written.

@@ -35,13 +35,13 @@ pub static TUNABLE_GROUPS: &[TunableGroup] = &[
         names: &[name("net.ipv4.tcp_rmem", Reading::Same)],
         fields: &["recv_buffer", "recv_buffer_max"],
         sharing: Sharing::Ascending,
-        help: "The receive buffer: at first, and the most that the window scale allows for.",
+        help: "The receive buffer: at first, and the most that it grows to by itself.",
     },
     TunableGroup {
         names: &[name("net.ipv4.tcp_wmem", Reading::Same)],
-        fields: &["send_buffer"],
+        fields: &["send_buffer", "send_buffer_max"],
         sharing: Sharing::Ascending,
-        help: "The send buffer, which does not grow by itself: the third number has no tunable.",
+        help: "The send buffer: at first, and the most that it grows to by itself.",
     },
     TunableGroup {
         names: &[name("net.ipv4.tcp_fastopen", Reading::Same)],

@@ -180,6 +180,20 @@ policies! {
         FullSegments = "full-segments",
     }
 
+    /// What an application's size of a buffer means, and what the metrics `sendpipe` and `recvpipe` of a
+    /// route do to it.
+    BufferPolicy {
+        /// A floor: the buffer is at least so large, and grows as the path needs it. A route can only
+        /// raise it.
+        Floor = "floor",
+        /// The size, for good: Linux, FreeBSD. Where none is asked for, the buffer grows, and a route can
+        /// raise its floor.
+        Exact = "exact",
+        /// The size, for good, unless the route says another: that replaces it, be it less. 4.4BSD, and
+        /// FreeBSD until 1998.
+        Route = "route",
+    }
+
     /// How `getsockopt` tells the size of a buffer.
     ToldBuffers {
         /// Twice the octets that it holds: Linux, which counts its own overhead.

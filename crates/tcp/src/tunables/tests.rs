@@ -9,7 +9,7 @@ use whimbrel_base::{Micros, tunables::Unit};
 use whimbrel_wire::tcp::OptionOrder;
 
 use super::{
-    AnswerInTimeWait, FragNeeded, Isn, MissingTimestamps, NeighbourClaims, PortOrder,
+    AnswerInTimeWait, BufferPolicy, FragNeeded, Isn, MissingTimestamps, NeighbourClaims, PortOrder,
     RstInTimeWait, RstInWindow, SynInTimeWait, SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES,
     Tunables,
 };
@@ -93,6 +93,7 @@ fn both_ends_of_every_range_are_valid_alone_and_one_beyond_is_not() {
         ("mss.default.v4", "47"),
         ("mss.default.v6", "65476"),
         ("buffers.recv.max", "2047"),
+        ("buffers.send.max", "1073741825"),
     ] {
         assert!(refusal(name, value).starts_with(name), "{name}={value}");
     }
@@ -126,7 +127,8 @@ fn values_are_read_with_the_unit_that_their_name_has() {
 fn of_three_numbers_of_linux_the_first_counts_for_nothing() {
     let tunables = set("net.ipv4.tcp_rmem", "4096 131072 6291456");
     assert_eq!((tunables.recv_buffer, tunables.recv_buffer_max), (131_072, 6_291_456));
-    assert_eq!(set("tcp_wmem", "4096 16384 4194304").send_buffer, 16_384);
+    let tunables = set("tcp_wmem", "4096 16384 4194304");
+    assert_eq!((tunables.send_buffer, tunables.send_buffer_max), (16_384, 4 << 20));
     for value in ["131072", "4096 131072", "4096 131072 65536", "1 2 3 4", "a b c", ""] {
         assert!(refusal("net.ipv4.tcp_rmem", value).starts_with("net.ipv4.tcp_rmem"), "{value}");
     }
@@ -135,6 +137,7 @@ fn of_three_numbers_of_linux_the_first_counts_for_nothing() {
 #[test]
 fn policies_are_set_by_name_and_by_what_other_systems_say() {
     assert_eq!(set("tw.syn", "by-sequence").tw_syn, SynInTimeWait::BySequence);
+    assert_eq!(set("buffers", "route").buffers, BufferPolicy::Route);
     assert_eq!(set("tw.answer", "silence").tw_answer, AnswerInTimeWait::Silence);
     assert_eq!(set("tw.rst", "end").tw_rst, RstInTimeWait::End);
     assert_eq!(set("net.ipv4.tcp_rfc1337", "1").tw_rst, RstInTimeWait::Ignore);

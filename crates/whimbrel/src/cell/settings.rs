@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::conn::{AckTiming, KeepAlive, Nagle, SocketOptions, SocketOverrides};
+use whimbrel_tcp::conn::{AckTiming, BufferSize, KeepAlive, Nagle, SocketOptions, SocketOverrides};
 use whimbrel_wire::TrafficClass;
 
 /// Settings of a stream, 14 octets.
@@ -25,18 +25,40 @@ pub(crate) struct Settings {
     switches: u8,
 }
 
-/// Octets, in halves: a whole number would align the settings to four octets, and the cell would be
-/// larger than two cache lines.
+/// A buffer's size in halves, as a whole number would align the settings to four octets, and the cell
+/// would be larger than two cache lines: the octets but one, and in the two bits that are left what they
+/// mean. Where nothing was asked for they are the stack's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Size([u16; 2]);
 
 impl Size {
-    const fn new(octets: u32) -> Self {
-        Self([(octets >> 16) as u16, octets as u16])
+    const MEANING: u32 = 30;
+
+    fn new(size: BufferSize, usual: u32) -> Self {
+        let (meaning, octets) = match size {
+            BufferSize::Auto => (0, usual),
+            BufferSize::Asked(octets) => (1, octets),
+            BufferSize::Floor(octets) => (2, octets),
+            BufferSize::Exact(octets) => (3, octets),
+        };
+        let octets = octets.clamp(*Settings::SIZES.start(), *Settings::SIZES.end());
+        let both = meaning << Self::MEANING | (octets - 1);
+        Self([(both >> 16) as u16, both as u16])
+    }
+
+    fn size(self) -> BufferSize {
+        let octets = self.octets();
+        match self.0[0] >> (Self::MEANING - 16) {
+            0 => BufferSize::Auto,
+            1 => BufferSize::Asked(octets),
+            2 => BufferSize::Floor(octets),
+            _ => BufferSize::Exact(octets),
+        }
     }
 
     const fn octets(self) -> u32 {
-        (self.0[0] as u32) << 16 | self.0[1] as u32
+        let both = (self.0[0] as u32) << 16 | self.0[1] as u32;
+        (both & ((1 << Self::MEANING) - 1)) + 1
     }
 }
 
@@ -46,19 +68,14 @@ impl Settings {
     const KEEP_ALIVE: u8 = 1 << 1;
     /// The hop limit is not the stack's.
     const HOP_LIMIT: u8 = 1 << 2;
-    /// The send buffer is not the stack's.
-    const SEND_SIZE: u8 = 1 << 3;
-    /// The receive buffer is not the stack's.
-    const RECV_SIZE: u8 = 1 << 4;
-
     /// Text is acknowledged at once.
-    const QUICK_ACK: u8 = 1 << 5;
+    const QUICK_ACK: u8 = 1 << 3;
 
     /// What a stack with these rules begins with.
     pub(crate) fn new(tunables: &Tunables) -> Self {
         Self {
-            send_size: Size::new(tunables.send_buffer),
-            recv_size: Size::new(tunables.recv_buffer),
+            send_size: Size::new(BufferSize::Auto, tunables.send_buffer),
+            recv_size: Size::new(BufferSize::Auto, tunables.recv_buffer),
             linger: Self::NO_LINGER,
             hop_limit: tunables.hop_limit,
             tos: TrafficClass::default(),
@@ -79,8 +96,8 @@ impl Settings {
         SocketOptions {
             nagle: if self.nodelay() { Nagle::Off } else { Nagle::On },
             keep_alive: if self.keepalive() { KeepAlive::On } else { KeepAlive::Off },
-            send_size: self.has(Self::SEND_SIZE).then_some(self.send_size()),
-            recv_size: self.has(Self::RECV_SIZE).then_some(self.recv_size()),
+            send_size: self.send_size.size(),
+            recv_size: self.recv_size.size(),
             overrides: SocketOverrides {
                 ttl: hop_limit,
                 hop_limit,
@@ -142,10 +159,10 @@ impl Settings {
         self.send_size.octets()
     }
 
-    /// Sets the send buffer, octets, within [`Settings::SIZES`] as Linux does.
-    pub(crate) fn set_send_size(&mut self, octets: u32) {
-        self.send_size = Size::new(octets.clamp(*Self::SIZES.start(), *Self::SIZES.end()));
-        self.switches |= Self::SEND_SIZE;
+    /// Sets the send buffer, within [`Settings::SIZES`] as Linux does; `Auto` is the size there was, no
+    /// longer asked for.
+    pub(crate) fn set_send_size(&mut self, size: impl Into<BufferSize>) {
+        self.send_size = Size::new(size.into(), self.send_size());
     }
 
     /// The receive buffer, octets.
@@ -153,10 +170,10 @@ impl Settings {
         self.recv_size.octets()
     }
 
-    /// Sets the receive buffer, octets, within [`Settings::SIZES`] as Linux does.
-    pub(crate) fn set_recv_size(&mut self, octets: u32) {
-        self.recv_size = Size::new(octets.clamp(*Self::SIZES.start(), *Self::SIZES.end()));
-        self.switches |= Self::RECV_SIZE;
+    /// Sets the receive buffer, within [`Settings::SIZES`] as Linux does; `Auto` is the size there was,
+    /// no longer asked for.
+    pub(crate) fn set_recv_size(&mut self, size: impl Into<BufferSize>) {
+        self.recv_size = Size::new(size.into(), self.recv_size());
     }
 
     /// Time to live, or hop limit.

@@ -10,10 +10,16 @@ use super::Routes;
 use crate::ip::addresses::bits;
 use crate::ip::addresses::tests::{addr, any_address, share_prefix};
 use crate::shard::ConfigError;
-use crate::{InterfaceAddress, Route};
+use crate::{InterfaceAddress, Route, RouteMetrics};
 
 fn route(network: &str, prefix_len: u8, gateway: Option<&str>, metric: u32) -> Route {
-    Route { network: addr(network), prefix_len, gateway: gateway.map(addr), metric }
+    Route {
+        network: addr(network),
+        prefix_len,
+        gateway: gateway.map(addr),
+        metric,
+        metrics: RouteMetrics::default(),
+    }
 }
 
 #[test]
@@ -112,7 +118,8 @@ proptest! {
             .into_iter()
             .map(|(network, len, metric, gateway)| {
                 let prefix_len = len.min(bits(network.family()));
-                Route { network, prefix_len, gateway: Some(gateway), metric }
+                let metrics = RouteMetrics::default();
+                Route { network, prefix_len, gateway: Some(gateway), metric, metrics }
             })
             .collect();
         let routes = Routes::new(&[], &given).expect("valid routes");

@@ -142,7 +142,7 @@ fn an_attempt_ends_when_the_stack_says_be_it_before_its_syn_is_repeated() {
 fn a_smaller_receive_buffer_costs_nobody_a_syn() {
     let mut hosts = Hosts::new();
     hosts.lose = |_| true;
-    let options = SocketOptions { recv_size: Some(4_096), ..SocketOptions::default() };
+    let options = SocketOptions { recv_size: 4_096.into(), ..SocketOptions::default() };
     let client = hosts.client.connect_with(server_at(Over::V4), None, &options);
     let client = client.expect("a free port");
     hosts.run(Duration::from_millis(1_100));

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 
-use super::pair::{Flying, Pair, Which, pattern};
+use super::pair::{Flying, Pair, Which, fixed, pattern};
 use crate::{Tunables, Verdict};
 
 /// Everything that one side sends now.
@@ -15,7 +15,7 @@ fn burst(pair: &mut Pair, from: Which) -> Vec<Flying> {
 
 #[test]
 fn a_retransmission_is_not_filled_up_beyond_the_window() {
-    let mut pair = Pair::established(&Tunables { recv_buffer: 1_000, ..Tunables::default() });
+    let mut pair = Pair::established(&fixed(1_000, 256 << 10));
     pair.write(Which::Client, &pattern(1_000));
     assert_eq!(burst(&mut pair, Which::Client).len(), 1, "the window, less than a segment");
     pair.write(Which::Client, &pattern(400));
@@ -49,7 +49,7 @@ fn text_and_selective_acknowledgments_fit_into_one_packet_or_go_in_two() {
 
 #[test]
 fn an_acknowledgment_after_a_window_probe_lies_where_the_peer_accepts_it() {
-    let mut pair = Pair::established(&Tunables { recv_buffer: 1_000, ..Tunables::default() });
+    let mut pair = Pair::established(&fixed(1_000, 256 << 10));
     // The server's window closes: the client's text is taken and not read.
     pair.write(Which::Client, &pattern(1_400));
     let now = pair.now;

@@ -57,6 +57,13 @@ const SERVER_PORT: u16 = 80;
 const CLIENT_ISS: u32 = u32::MAX - 2_000;
 const SERVER_ISS: u32 = u32::MAX - 5_000;
 
+/// Buffers of this size, which stay so.
+pub(super) fn fixed(recv_buffer: u32, send_buffer: u32) -> Tunables {
+    let (recv_buffer_max, send_buffer_max) = (recv_buffer, send_buffer);
+    let sizes = Tunables { recv_buffer, send_buffer, ..Tunables::default() };
+    Tunables { recv_buffer_max, send_buffer_max, ..sizes }
+}
+
 impl Side {
     fn new(tunables: Tunables, open: ActiveOpen) -> Self {
         let (mut counters, mut pool) = (Counters::default(), BufferPool::default());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use whimbrel_wire::WindowSize;
 use whimbrel_wire::tcp::TcpFlags;
 
-use super::pair::{Flying, Pair, Which, pattern};
+use super::pair::{Flying, Pair, Which, fixed, pattern};
 use crate::conn::State;
 use crate::{CloseReason, Counters, DropReason, Tunables, Verdict};
 
@@ -32,7 +32,7 @@ fn send_gigabytes(pair: &mut Pair) {
 
 #[test]
 fn two_hosts_that_probe_each_other_hear_the_answers() {
-    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
     let octets = pattern(10_000);
     for which in [Which::Client, Which::Server] {
@@ -68,7 +68,8 @@ fn cross(pair: &mut Pair) -> [Flying; 2] {
 #[test]
 fn two_hosts_that_take_each_others_probes_hear_of_it() {
     // In units of 8 octets one is never announced, and taken all the same.
-    let tunables = Tunables { recv_buffer: 4_001, send_buffer: 10_000, ..Tunables::default() };
+    let (recv_buffer_max, recv_auto) = (256 << 10, false);
+    let tunables = Tunables { recv_buffer_max, recv_auto, ..fixed(4_001, 10_000) };
     let mut pair = Pair::established(&tunables);
     let octets = pattern(10_000);
     for which in [Which::Client, Which::Server] {
@@ -99,7 +100,7 @@ fn two_hosts_that_take_each_others_probes_hear_of_it() {
 
 #[test]
 fn a_reset_while_a_closed_window_is_probed_is_acceptable() {
-    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
     pair.server.reads = false;
     pair.write(Which::Client, &pattern(10_000));
@@ -240,7 +241,7 @@ fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_roo
 
 #[test]
 fn a_closed_window_that_is_answered_for_ever_does_not_hold_a_connection_without_owner() {
-    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
     pair.server.reads = false;
     pair.write(Which::Client, &pattern(10_000));
@@ -254,7 +255,7 @@ fn a_closed_window_that_is_answered_for_ever_does_not_hold_a_connection_without_
 
 #[test]
 fn a_connection_without_owner_is_given_time_to_deliver_into_a_closed_window() {
-    let tunables = Tunables { recv_buffer: 4_000, send_buffer: 10_000, ..Tunables::default() };
+    let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
     pair.server.reads = false;
     let octets = pattern(10_000);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::pair::{Pair, Which, pattern};
+use super::pair::{Pair, Which, fixed, pattern};
 use crate::{Tunables, Verdict};
 
 /// Writes all of `octets`, running the pair whenever the buffer is full.
@@ -107,7 +107,7 @@ fn every_second_segment_is_acknowledged_at_once_and_a_single_one_after_the_delay
 
 #[test]
 fn a_closed_window_is_probed_and_reopens() {
-    let mut pair = Pair::established(&Tunables::default());
+    let mut pair = Pair::established(&fixed(256 << 10, 256 << 10));
     let octets = pattern(400_000);
     // The server does not read: play the receiving application by hand.
     let mut rest: &[u8] = &octets;
@@ -174,7 +174,7 @@ fn after_a_pause_the_initial_window_is_sent_and_no_more_unless_told_otherwise() 
 
 #[test]
 fn a_window_that_opens_after_long_is_not_filled_in_one_burst() {
-    let mut pair = Pair::established(&Tunables::default());
+    let mut pair = Pair::established(&fixed(256 << 10, 256 << 10));
     for _ in 0..4 {
         pair.write(Which::Client, &pattern(100_000));
         pair.run_for(Duration::from_millis(150));

@@ -1,8 +1,8 @@
 //! How the window follows the receive buffer.
 
-use super::pair::{Pair, Which, pattern};
+use super::pair::{Pair, Which, fixed, pattern};
 use crate::Tunables;
-use crate::conn::{Nagle, SocketOptions};
+use crate::conn::{BufferSize, Nagle, SocketOptions};
 use crate::tunables::ReceiveWindow;
 
 #[test]
@@ -22,7 +22,7 @@ fn a_large_buffer_is_not_announced_before_anything_came() {
 #[test]
 fn a_window_of_full_segments_is_rounded_up_and_follows_each_octet() {
     let recv_window = ReceiveWindow::FullSegments;
-    let tunables = Tunables { recv_buffer: 65_536, recv_window, ..Tunables::default() };
+    let tunables = Tunables { recv_window, recv_buffer_max: 256 << 10, ..fixed(65_536, 65_536) };
     let mut pair = Pair::established(&tunables);
     assert_eq!(pair.client.connection.receiver.size(), 45 * 1_460);
     assert_eq!(pair.server.connection.receiver.size(), 45 * 1_460);
@@ -50,7 +50,7 @@ fn a_size_that_is_set_when_segments_are_known_is_not_rounded_up() {
     let tunables = Tunables { recv_buffer: 65_536, recv_window, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
     let now = pair.now;
-    let mut options = SocketOptions { recv_size: Some(100_000), ..SocketOptions::default() };
+    let mut options = SocketOptions { recv_size: 100_000.into(), ..SocketOptions::default() };
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
     assert_eq!(pair.server.connection.receiver.size(), 100_000);
     options.nagle = Nagle::Off;
@@ -109,7 +109,7 @@ fn a_buffer_made_smaller_takes_what_was_announced_and_then_announces_less() {
     let mut pair = Pair::established(&Tunables::default());
     pair.server.reads = false;
     let (now, most) = (pair.now, 4_096);
-    pair.server.with(now, |connection, cx| connection.set_recv_size(cx, most));
+    pair.server.with(now, |connection, cx| connection.set_recv_size(cx, BufferSize::Exact(most)));
     let edge = pair.server.connection.recv_sequence().edge;
     let octets = pattern(60_000);
     assert_eq!(pair.write(Which::Client, &octets), octets.len());

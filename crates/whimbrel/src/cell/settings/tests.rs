@@ -21,6 +21,14 @@ fn sizes_begin_as_the_stacks_and_are_kept_within_bounds() {
     settings.set_send_size(0);
     settings.set_recv_size(u32::MAX);
     assert_eq!((settings.send_size(), settings.recv_size()), (2 << 10, 1 << 30));
+    settings.set_recv_size(BufferSize::Exact(1 << 30));
+    settings.set_send_size(BufferSize::Floor(70_000));
+    let options = settings.options();
+    assert_eq!(options.recv_size, BufferSize::Exact(1 << 30));
+    assert_eq!(options.send_size, BufferSize::Floor(70_000));
+    settings.set_send_size(BufferSize::Auto);
+    assert_eq!(settings.options().send_size, BufferSize::Auto);
+    assert_eq!(settings.send_size(), 70_000, "what it was");
 }
 
 #[test]
@@ -38,5 +46,6 @@ fn the_shard_is_told_what_was_set_and_nothing_else() {
     assert_eq!(options.overrides.acks, AckTiming::AtOnce);
     assert_eq!(hops, (Some(3), Some(3)), "whichever family it is");
     assert_eq!((options.nagle, options.keep_alive), (Nagle::Off, KeepAlive::On));
-    assert_eq!((options.send_size, options.recv_size), (None, Some(100_000)));
+    let sizes = (options.send_size, options.recv_size);
+    assert_eq!(sizes, (BufferSize::Auto, BufferSize::Asked(100_000)));
 }

@@ -9,7 +9,7 @@ fn three_way_handshake_with_all_options() {
 +0 bind(3, ..., ...) = 0
 +0 listen(3, 1) = 0
 +0 < S 1000:1000(0) win 32792 <mss 1000,sackOK,TS val 7 ecr 0,nop,wscale 7>
-+0 > S. 0:0(0) ack 1001 win 65535 <mss 1460,sackOK,TS val 100 ecr 7,nop,wscale 3>
++0 > S. 0:0(0) ack 1001 win 65535 <mss 1460,sackOK,TS val 100 ecr 7,nop,wscale 11>
 +.1 < . 1:1(0) ack 1 win 257 <nop,nop,TS val 8 ecr 100>
 +0 accept(3, ..., ...) = 4
 ",
@@ -151,7 +151,7 @@ fn an_active_open_learns_its_isn() {
         "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
 +0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)
-+0 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 3>
++0 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 11>
 +.1 < S. 123:123(0) ack 1 win 5840 <mss 1460,sackOK,TS val 700 ecr 100,nop,wscale 7>
 +0 > . 1:1(0) ack 1 <nop,nop,TS val 200 ecr 700>
 +0 getsockopt(3, SOL_SOCKET, SO_ERROR, [0], [4]) = 0

@@ -30,7 +30,7 @@ fn order_of_options_and_scale() {
 "
         )
     };
-    passes_by(&text("<mss 1460,nop,wscale 3,sackOK,eol,eol>"), &[Rule::OptionsAsSet]);
+    passes_by(&text("<mss 1460,nop,wscale 11,sackOK,eol,eol>"), &[Rule::OptionsAsSet]);
     passes_by(&text("<mss 1460,nop,nop,sackOK,nop,wscale 9>"), &[Rule::WindowScale]);
     assert!(!semantically(&text("<mss 1460,nop,nop,sackOK>")).is_passed());
     assert!(!semantically(&text("<mss 1400,nop,nop,sackOK,nop,wscale 6>")).is_passed());

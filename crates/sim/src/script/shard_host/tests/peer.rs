@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use whimbrel_posix::{Domain, Errno, MsgFlags, Protocol, SocketFlags, SocketType};
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::tunables::BufferPolicy;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{
     Endpoint, IpHeader, Ipv4Header, Protocol as WireProtocol, RawWindow, SeqNum, Sum, TrafficClass,
@@ -20,7 +21,11 @@ pub(super) const PEER_ISN: u32 = 1_000;
 
 /// A host whose receive buffer can be announced without a window scale.
 pub(super) fn host() -> ShardHost {
-    let tunables = Tunables { recv_buffer: 65_535, ..Tunables::default() };
+    let (recv_buffer, recv_buffer_max) = (65_535, 65_535);
+    let buffers = BufferPolicy::Exact;
+    let send_auto = false;
+    let tunables =
+        Tunables { recv_buffer, recv_buffer_max, buffers, send_auto, ..Tunables::default() };
     ShardHost::new(&Network::v4(), tunables).expect("a valid configuration")
 }
 

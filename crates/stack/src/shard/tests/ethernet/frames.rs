@@ -13,7 +13,7 @@ use super::station::{
 use crate::ip::FrameDrop;
 use crate::link::AddressConflict;
 use crate::shard::ConfigError;
-use crate::{Medium, Route, Shard, TxBatch};
+use crate::{Medium, Route, RouteMetrics, Shard, TxBatch};
 
 #[test]
 fn a_host_announces_its_addresses_at_its_start() {
@@ -148,7 +148,8 @@ fn packets_for_other_networks_go_to_the_router() {
             }),
         };
         let gateway = Some(address(over, 1));
-        let route = Route { network, prefix_len: 0, gateway, metric: 0 };
+        let metrics = RouteMetrics::default();
+        let route = Route { network, prefix_len: 0, gateway, metric: 0, metrics };
         let mut host = Host::with_routes(vec![route]);
         assert_eq!(host.take(&ping(far, 1)), [Sent::Ask(address(over, 1), None)]);
         let found = host.take(&super::station::answers(over, 1, station(1)));

@@ -10,7 +10,7 @@ use whimbrel_wire::{Address, Endpoint, IpHeader, MacAddress, Protocol};
 
 use super::super::hosts::{BOTH, Over};
 use super::station::{Host, Sent, address, answers, asks, ping, read, station};
-use crate::{Route, RxFrame};
+use crate::{Route, RouteMetrics, RxFrame};
 
 const FIRST: u16 = 9;
 const SECOND: u16 = 8;
@@ -21,6 +21,7 @@ fn host(over: Over) -> Host {
         prefix_len: 0,
         gateway: Some(address(over, gateway)),
         metric,
+        metrics: RouteMetrics::default(),
     };
     Host::with_routes(std::vec![route(SECOND, 20), route(FIRST, 10)])
 }

@@ -1,0 +1,239 @@
+//! Buffers that follow the path, and those that do not.
+
+use std::time::Duration;
+
+use super::pair::{Pair, Which, pattern};
+use crate::Tunables;
+use crate::conn::{BufferSize, Connection, Limit, RouteMetrics};
+use crate::tunables::BufferPolicy;
+
+/// Buffers that grow by themselves, with timestamps or without.
+fn auto(timestamps: bool) -> Tunables {
+    let (recv_auto, send_auto) = (true, true);
+    Tunables { recv_auto, send_auto, timestamps, ..Tunables::default() }
+}
+
+/// The client writes as much as there is room for, for so long.
+fn stream(pair: &mut Pair, millis: u32) {
+    let octets = pattern(4 << 20);
+    for _ in 0..millis {
+        pair.write(Which::Client, &octets);
+        pair.run_for(Duration::from_millis(1));
+    }
+    pair.server.received.clear();
+}
+
+fn recv_size(pair: &Pair) -> u32 {
+    pair.server.connection.receiver.size()
+}
+
+/// So much of the server's budget, in hundredths, is used.
+fn use_up(pair: &mut Pair, hundredths: u64) {
+    let side = &mut pair.server;
+    side.pool.budget.set_bytes(100_000_000, &mut side.counters);
+    side.pool.budget.note_records(hundredths * 1_000_000, &mut side.counters);
+}
+
+fn limited(connection: &Connection, limit: Limit) -> Duration {
+    connection.stats.tally.limited(limit)
+}
+
+#[test]
+fn a_sender_in_slow_start_is_never_limited_by_the_window() {
+    for timestamps in [true, false] {
+        let mut pair = Pair::established(&auto(timestamps));
+        pair.delay = Duration::from_millis(20);
+        stream(&mut pair, 400);
+        let cwnd = pair.client.connection.cwnd();
+        assert!(cwnd > 4 << 20, "timestamps {timestamps}: {cwnd}");
+        assert_eq!(limited(&pair.client.connection, Limit::Window), Duration::ZERO);
+        assert!(recv_size(&pair) > cwnd, "timestamps {timestamps}");
+        assert!(pair.server.counters.recv_buffers_grown >= 3);
+    }
+}
+
+#[test]
+fn a_window_grows_up_to_its_maximum_and_no_further() {
+    let mut pair = Pair::established(&Tunables { recv_buffer_max: 1 << 20, ..auto(true) });
+    stream(&mut pair, 400);
+    assert_eq!(recv_size(&pair), 1 << 20);
+    assert!(limited(&pair.client.connection, Limit::Window) > Duration::from_millis(100));
+}
+
+#[test]
+fn for_a_slow_reader_nothing_grows() {
+    let mut pair = Pair::established(&auto(true));
+    pair.server.reads = false;
+    let octets = pattern(64 << 10);
+    for _ in 0..200 {
+        pair.write(Which::Client, &octets);
+        pair.run_for(Duration::from_millis(50));
+        // 10,000 octets in each 50 ms, of a path that would bring more.
+        let now = pair.now;
+        for _ in 0..2 {
+            pair.server.with(now, |connection, cx| connection.read_up_to(cx, 5_000));
+        }
+    }
+    assert_eq!(recv_size(&pair), 256 << 10);
+    assert_eq!(pair.server.counters.recv_buffers_grown, 0);
+}
+
+#[test]
+fn a_size_that_is_asked_for_is_a_floor_and_by_other_rules_all_there_is() {
+    for (buffers, asked, grows) in [
+        (BufferPolicy::Floor, BufferSize::Asked(64 << 10), true),
+        (BufferPolicy::Floor, BufferSize::Exact(64 << 10), false),
+        (BufferPolicy::Exact, BufferSize::Asked(64 << 10), false),
+        (BufferPolicy::Exact, BufferSize::Floor(64 << 10), true),
+        (BufferPolicy::Exact, BufferSize::Auto, true),
+        (BufferPolicy::Route, BufferSize::Asked(64 << 10), false),
+    ] {
+        let mut pair = Pair::established(&Tunables { buffers, ..auto(true) });
+        let now = pair.now;
+        pair.server.with(now, |connection, cx| connection.set_recv_size(cx, asked));
+        pair.client.with(now, |connection, cx| connection.set_send_size(cx, asked));
+        let first = recv_size(&pair);
+        stream(&mut pair, 400);
+        assert_eq!(recv_size(&pair) > first, grows, "{buffers:?} {asked:?}");
+        let sent = pair.client.connection.sender.size();
+        assert_eq!(sent > first, grows, "{buffers:?} {asked:?}: {sent}");
+    }
+}
+
+#[test]
+fn what_grew_stays_when_a_lesser_size_is_asked_for_and_goes_if_that_is_exact() {
+    let mut pair = Pair::established(&auto(true));
+    stream(&mut pair, 400);
+    let grown = recv_size(&pair);
+    let now = pair.now;
+    let mut set = |size| {
+        pair.server.with(now, |connection, cx| {
+            connection.set_recv_size(cx, size);
+            connection.receiver.size()
+        })
+    };
+    assert_eq!(set(BufferSize::Floor(100_000)), grown);
+    assert_eq!(set(BufferSize::Exact(100_000)), 100_000);
+}
+
+#[test]
+fn above_three_quarters_of_the_budget_no_buffer_grows() {
+    let mut pair = Pair::established(&auto(true));
+    use_up(&mut pair, 80);
+    stream(&mut pair, 400);
+    assert_eq!(recv_size(&pair), 256 << 10);
+    let counters = &pair.server.counters;
+    assert_eq!((counters.recv_buffers_grown, counters.recv_buffers_held > 0), (0, true));
+    use_up(&mut pair, 10);
+    stream(&mut pair, 400);
+    assert!(recv_size(&pair) > 256 << 10, "there is room again");
+}
+
+#[test]
+fn above_nine_tenths_who_does_not_read_loses_what_the_buffer_grew_by_and_its_edge_stays() {
+    let mut pair = Pair::established(&auto(true));
+    stream(&mut pair, 400);
+    let grown = recv_size(&pair);
+    use_up(&mut pair, 92);
+    stream(&mut pair, 100);
+    assert_eq!(recv_size(&pair), grown, "its reader keeps up");
+    pair.server.reads = false;
+    let edge = pair.server.connection.recv_sequence().edge;
+    stream(&mut pair, 300);
+    assert_eq!(recv_size(&pair), 256 << 10);
+    assert_eq!(pair.server.counters.recv_buffers_shrunk, 1);
+    let rcv = *pair.server.connection.recv_sequence();
+    assert!(!rcv.edge.before(edge), "RFC 9293 3.8.6: what was announced stays");
+    assert!(rcv.wnd() > 256 << 10, "and may be more than the buffer has now");
+    // Once all of it is read the window is what was asked for.
+    pair.server.reads = true;
+    let now = pair.now;
+    pair.server.drain(now);
+    for _ in 0..20 {
+        pair.run_for(Duration::from_secs(1));
+        stream(&mut pair, 100);
+    }
+    assert!(pair.server.connection.recv_sequence().wnd() <= 256 << 10);
+}
+
+#[test]
+fn the_send_buffer_follows_what_may_be_in_flight_both_ways() {
+    let mut pair = Pair::established(&auto(true));
+    stream(&mut pair, 300);
+    let connection = &pair.client.connection;
+    let window = connection.cwnd().min(connection.send_sequence().wnd.get());
+    assert!(connection.sender.size() >= window, "{}", connection.sender.size());
+    assert!(connection.sender.size() > 512 << 10);
+    assert_eq!(limited(connection, Limit::Buffer), Duration::ZERO, "the path never ran dry");
+    // After a pause the congestion window is the initial one again.
+    pair.run_for(Duration::from_secs(60));
+    pair.write(Which::Client, b"x");
+    pair.run_for(Duration::from_secs(1));
+    pair.write(Which::Client, b"x");
+    assert_eq!(pair.client.connection.sender.size(), 256 << 10);
+}
+
+#[test]
+fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_floor() {
+    let mut pair = Pair::established(&auto(true));
+    let octets = pattern(4 << 20);
+    let size = |pair: &mut Pair, hundredths: u64| {
+        let side = &mut pair.client;
+        side.pool.budget.set_bytes(1_000_000_000, &mut side.counters);
+        side.pool.budget.note_records(hundredths * 10_000_000, &mut side.counters);
+        for _ in 0..60 {
+            pair.write(Which::Client, &octets);
+            pair.run_for(Duration::from_millis(1));
+        }
+        pair.server.received.clear();
+        pair.client.connection.sender.size()
+    };
+    let before = size(&mut pair, 10);
+    let held = size(&mut pair, 80);
+    assert!(held <= before.max(256 << 10), "{held}");
+    assert!(size(&mut pair, 10) > held, "there is room again");
+    assert_eq!(size(&mut pair, 92), 256 << 10);
+}
+
+#[test]
+fn a_route_raises_what_a_connection_begins_with_and_takes_nothing() {
+    let metrics = RouteMetrics {
+        initcwnd: Some(40),
+        ssthresh: Some(90_000),
+        rtt: Some(Duration::from_millis(300)),
+        sendpipe: Some(1 << 20),
+        recvpipe: Some(16 << 10),
+        initrwnd: Some(200),
+        ..RouteMetrics::default()
+    };
+    let mut pair = Pair::established(&Tunables::default());
+    let now = pair.now;
+    let before = pair.client.connection.rtt().srtt();
+    pair.client.with(now, |connection, cx| connection.take_metrics(cx, &metrics));
+    let client = &pair.client.connection;
+    assert_eq!((client.cwnd(), client.sender.ssthresh()), (40 * 1_448, 90_000));
+    assert_eq!(client.sender.size(), 1 << 20);
+    assert_eq!(client.receiver.size(), 200 * 1_460, "more than what recvpipe says");
+    assert_eq!(client.rtt().srtt(), before, "it was measured");
+    pair.client.with(now, |connection, cx| connection.set_recv_size(cx, 1 << 20));
+    assert_eq!(pair.client.connection.receiver.size(), 1 << 20, "it only raises");
+}
+
+#[test]
+fn by_the_way_of_1998_a_route_replaces_what_was_asked_for() {
+    let buffers = BufferPolicy::Route;
+    let mut pair = Pair::established(&Tunables { buffers, ..auto(true) });
+    let (sendpipe, recvpipe) = (Some(20_000), Some(16 << 10));
+    let metrics = RouteMetrics { sendpipe, recvpipe, ..RouteMetrics::default() };
+    let now = pair.now;
+    for side in [&mut pair.client, &mut pair.server] {
+        side.with(now, |connection, cx| {
+            connection.take_metrics(cx, &metrics);
+            connection.set_recv_size(cx, 1 << 20);
+            connection.set_send_size(cx, BufferSize::Exact(1 << 20));
+        });
+    }
+    stream(&mut pair, 400);
+    assert_eq!(recv_size(&pair), 16 << 10);
+    assert_eq!(pair.client.connection.sender.size(), 20_000);
+}

@@ -1,0 +1,103 @@
+//! How large the receive buffer must be for the path: dynamic right-sizing.
+//!
+//! What the application reads in a round trip is what the path brings in one. The sender doubles that
+//! each round trip in slow start, and hears of our window half a round trip after it is announced: twice
+//! what was read is what may be under way, and by as much as it grew it may grow again. A buffer of six
+//! times what was read in a round trip that brought twice what the one before it did is never what
+//! limits the sender; of twice that, once it brings the same in each.
+//!
+//! Looked at is nothing before an eighth of the buffer arrived, so that what most connections receive
+//! costs a comparison.
+
+use whimbrel_base::Tick;
+
+/// What was read in the round trip under way, and in the one before.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RightSizing {
+    /// What had been read in all when it began, octets modulo 2^32.
+    from: u32,
+    /// When it began: our TSval, or microseconds modulo 2^32.
+    since: u32,
+    /// Octets that were read in the one before; 0: none was looked at.
+    last: u32,
+    /// When the text came that has been unread for longest, if some is.
+    unread_since: Tick,
+}
+
+/// By what the end of a round trip is told.
+#[derive(Clone, Copy, Debug)]
+pub enum Trip {
+    /// A segment echoes one of our timestamps.
+    Echo {
+        /// Our TSval now.
+        now: u32,
+        /// TSecr.
+        echo: u32,
+    },
+    /// The clock.
+    Clock {
+        /// Microseconds modulo 2^32.
+        now: u32,
+        /// The round trip as it was measured, microseconds; without, a whole buffer that was read is
+        /// taken for what one brings.
+        rtt: Option<u32>,
+    },
+}
+
+impl RightSizing {
+    /// Whether text that brings what arrived to `received` octets is to be looked at, if the buffer has
+    /// `size`.
+    #[inline]
+    pub fn is_due(&self, received: u64, size: u32) -> bool {
+        (received as u32).wrapping_sub(self.from) >= size / 8
+    }
+
+    /// The application has read `read` octets in all, modulo 2^32, of a buffer of `size`. Returns how
+    /// large that should be, if a round trip is over.
+    pub fn on_text(&mut self, read: u32, size: u32, mss: u32, trip: Trip) -> Option<u32> {
+        let copied = read.wrapping_sub(self.from);
+        let now = match trip {
+            Trip::Echo { now, .. } | Trip::Clock { now, .. } => now,
+        };
+        if self.last == 0 {
+            *self = Self { from: read, since: now, last: (size / 8).max(1), ..*self };
+            return None;
+        }
+        let is_over = match trip {
+            Trip::Echo { echo, .. } => echo.wrapping_sub(self.since).cast_signed() > 0,
+            Trip::Clock { now, rtt: Some(rtt) } => now.wrapping_sub(self.since) >= rtt,
+            Trip::Clock { rtt: None, .. } => copied >= size,
+        };
+        if !is_over {
+            return None;
+        }
+        // Of whoever reads less than that the buffer holds more than any sender has under way.
+        let needed = if copied < size / 8 { 0 } else { needed(copied, self.last, mss) };
+        *self = Self { from: read, since: now, last: copied.max(1), ..*self };
+        Some(needed)
+    }
+
+    /// Text came while nothing was unread.
+    #[inline]
+    pub const fn note_first_unread(&mut self, now: Tick) {
+        self.unread_since = now;
+    }
+
+    /// When the text came that has been unread for longest.
+    pub const fn unread_since(&self) -> Tick {
+        self.unread_since
+    }
+}
+
+/// The buffer for a path that brought `copied` octets in a round trip and `last` in the one before: twice
+/// that, 16 segments for what is late, and twice as much more as the share by which it grew, up to the
+/// doubling of slow start.
+fn needed(copied: u32, last: u32, mss: u32) -> u32 {
+    let twice = 2 * u64::from(copied) + 16 * u64::from(mss);
+    let more = copied.saturating_sub(last).min(last);
+    let growth = 2 * twice * u64::from(more) / u64::from(last);
+    u32::try_from(twice + growth).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;
