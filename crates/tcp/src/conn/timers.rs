@@ -287,8 +287,16 @@ impl Connection {
 
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
-        if !self.rto_is_armed() {
-            if self.sender.attempts() == 0 {
+        if self.rto_is_armed() {
+            if self.sender.timer() == SendTimer::LossProbe {
+                // One segment alone is given longer than several.
+                let due = self.probe_due(cx, cx.now).unwrap_or(self.timers.sender);
+                self.timers.sender = self.timers.sender.min(due);
+            }
+        } else {
+            // What a loss probe asks for waits since before that.
+            let is_quiet = self.queue().is_none_or(|queue| queue.recovery.is_none());
+            if self.sender.attempts() == 0 && is_quiet {
                 self.stats.tally.waits_since = cx.tick;
             }
             if self.sender.is_persisting() || self.sender.has_syn() {
