@@ -125,7 +125,9 @@ fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 9
 fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), Stuck> {
     let counters = [pair.client, pair.server].map(|host| pair.world.host(host).0.counters());
     let repeated = counters.map(|it| it.retrans_segs + it.timeouts + it.fast_retrans);
-    let probes = counters.map(|it| 2 * it.window_probes + 2 * it.fast_open_active_fail);
+    // A loss probe may repeat what the peer has, and delays to acknowledge.
+    let probes =
+        counters.map(|it| 2 * it.window_probes + 2 * it.fast_open_active_fail + it.loss_probes);
     // Each SYN, and with Fast Open the text of each, in as many as four segments.
     let each = if scenario.opens_fast() { 10 } else { 2 };
     let crossed = each * scenario.crossed() as u64;

@@ -247,12 +247,10 @@ impl Connection {
             return Some(at + FIRST_PROBE);
         };
         // "when the FlightSize is one segment, the sender MAY inflate the PTO by TLP.max_ack_delay": as
-        // much as the retransmission timer allows for that.
-        let flight_size = self.sender.seq().in_flight();
-        let allowed = match flight_size <= u32::from(self.sender.mss()) {
-            true => cx.tunables.min_rto.get(),
-            false => LEAST_PROBE_MICROS,
-        };
+        // much as the retransmission timer allows for that. So does every flight whose acknowledgment
+        // RFC 9293 3.8.6.3 lets a receiver delay: one of less than two full segments.
+        let may_be_delayed = self.sender.seq().in_flight() < 2 * u32::from(self.sender.mss());
+        let allowed = if may_be_delayed { cx.tunables.min_rto.get() } else { LEAST_PROBE_MICROS };
         Some(at.after_micros(2 * u64::from(srtt) + u64::from(allowed)))
     }
 
@@ -289,7 +287,7 @@ impl Connection {
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
         if self.rto_is_armed() {
             if self.sender.timer() == SendTimer::LossProbe {
-                // One segment alone is given longer than several.
+                // A short flight is given longer than one that grew since.
                 let due = self.probe_due(cx, cx.now).unwrap_or(self.timers.sender);
                 self.timers.sender = self.timers.sender.min(due);
             }
