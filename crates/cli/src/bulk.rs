@@ -9,6 +9,7 @@ use whimbrel_apps::iperf3::{self as protocol, Fault, Results, StreamResult};
 use whimbrel_apps::iperf3_server::Settings;
 use whimbrel_apps::transport::{ConnectOptions, PortShortage};
 use whimbrel_apps::{ConnError, Pace};
+use whimbrel_io::rules::Rules;
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Endpoint, Family};
 
@@ -16,7 +17,7 @@ use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{ClockKind, OutputOptions, ScreenOptions, StackOptions, StackSetup, Whose};
 use crate::report::{Form, Reporter};
-use crate::rules::Shorthand;
+use crate::rules::{CONGESTION, Shorthand};
 use crate::serve::{self, ContentPlan, OtherServer};
 use crate::shards::Work;
 use crate::wrap::wrap;
@@ -86,7 +87,8 @@ pub(crate) struct Arguments {
     /// The maximum segment size, bytes.
     #[arg(short = 'M', long, value_name = "BYTES", value_parser = quantity::whole::<u16>(88..=32_767))]
     mss: Option<u16>,
-    /// The congestion control: reno, or with -w kernel: any that the kernel has.
+    /// The congestion control: cubic or reno, short for -S net.ipv4.tcp_congestion_control=…; with -w
+    /// kernel: any that the kernel has.
     #[arg(short = 'C', long, value_name = "NAME")]
     congestion: Option<String>,
     /// Send small segments at once (Nagle's algorithm is off).
@@ -264,7 +266,10 @@ fn be_server(arguments: &Arguments) -> Result<(), Failure> {
         content: ContentPlan::Iperf3(Settings {
             timeout: arguments.timeout,
             idle: IDLE,
-            congestion: if kernel { proc::congestion_control() } else { RENO.into() },
+            congestion: match kernel {
+                true => proc::congestion_control(),
+                false => congestion(&arguments.setup.rules.rules(&arguments.shorthands())?),
+            },
             effort: drive::effort,
             documents: arguments.output.json.is_some() || arguments.output.json_stream,
         }),
@@ -306,22 +311,21 @@ impl Arguments {
                 buffers.map(|(name, octets)| ("--wscale", name, octets.to_string())).to_vec()
             }
         };
+        let congestion = self.congestion.as_deref().filter(|_| !self.is_over_the_kernel());
         let all: Vec<_> = window.unwrap_or_default();
         let all = all.into_iter().chain(wscale);
-        all.map(|(option, name, value)| Shorthand { option, name, value }).collect()
+        let all = all.map(|(option, name, value)| Shorthand { option, name, value });
+        all.chain(congestion.map(Shorthand::congestion)).collect()
     }
 }
 
 impl Arguments {
     /// What is set on each connection.
     fn options(&self, setup: &StackSetup) -> Result<ConnectOptions, Failure> {
-        if let Some(name) = &self.congestion {
-            let (whose, known) = match setup.wire.is_kernel() {
-                true => ("the kernel", proc::congestion_controls()),
-                false => ("this stack", RENO.into()),
-            };
+        if let Some(name) = self.congestion.as_ref().filter(|_| setup.wire.is_kernel()) {
+            let known = proc::congestion_controls();
             if !known.split(' ').any(|known| known == name) {
-                let text = format!("{whose} has no {name:?}: give one of {known}");
+                let text = format!("the kernel has no {name:?}: give one of {known}");
                 return Err(Failure::usage("--congestion", text));
             }
         }
@@ -367,7 +371,7 @@ impl Arguments {
         }
         let congestion = self.congestion.clone().unwrap_or_else(|| match setup.wire.is_kernel() {
             true => proc::congestion_control(),
-            false => RENO.into(),
+            false => congestion(&setup.rules),
         });
         let mut cookie = [0; protocol::COOKIE];
         let seed = setup.seed.map_or_else(whimbrel_io::entropy::seed, Ok).map_err(Failure::run)?;
@@ -382,6 +386,11 @@ impl Arguments {
             congestion,
         }))
     }
+}
+
+/// The congestion control of this stack's connections.
+fn congestion(rules: &Rules) -> String {
+    rules.tunables.value_of(CONGESTION).unwrap_or_default()
 }
 
 impl BulkPlan {
@@ -530,8 +539,6 @@ const FIGURES: [(&str, Measure); 4] = [
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// How long nothing may be moved in a test before a server ends it: iperf3's --rcv-timeout.
 const IDLE: Duration = Duration::from_secs(120);
-/// What this stack controls congestion with.
-const RENO: &str = "reno";
 /// The largest buffer that a socket can be asked for, bytes.
 const LARGEST_BUFFER: u32 = 1 << 31;
 /// What a server has no use for.

@@ -53,6 +53,10 @@ pub(crate) struct Arguments {
     /// mem: any of 10.0.0.0/24.
     #[arg(long, value_name = "A[,B…]", value_delimiter = ',', value_parser = quantity::address)]
     local_addr: Vec<IpAddr>,
+    /// The congestion control of connections: cubic or reno; short for -S
+    /// net.ipv4.tcp_congestion_control=….
+    #[arg(short = 'C', long, value_name = "NAME")]
+    congestion: Option<String>,
     /// Connections that are open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
@@ -127,7 +131,8 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// What its own options set among the rules of the stack.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
-        self.local_ports.as_deref().map(Shorthand::local_ports).into_iter().collect()
+        let ports = self.local_ports.as_deref().map(Shorthand::local_ports);
+        ports.into_iter().chain(self.congestion.as_deref().map(Shorthand::congestion)).collect()
     }
 }
 

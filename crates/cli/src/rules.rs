@@ -161,12 +161,19 @@ impl Shorthand {
         Self { option: "--local-ports", name, value: typed.into() }
     }
 
+    /// What `--congestion` stands for.
+    pub(crate) fn congestion(typed: &str) -> Self {
+        Self { option: "--congestion", name: CONGESTION, value: typed.into() }
+    }
+
     /// What `--syncookies` stands for.
     pub(crate) fn syn_cookies(typed: &str) -> Self {
         Self { option: "--syncookies", name: "net.ipv4.tcp_syncookies", value: typed.into() }
     }
 }
 
+/// The rule that names the congestion control.
+pub(crate) const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 /// The value of `-S` that asks.
 const HELP: &str = "help";
 /// Where they stand in a command's help: behind what it is for.

@@ -65,6 +65,10 @@ pub(crate) struct Arguments {
     /// connections have reached their bound), always or off [default: auto].
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
     syncookies: Option<String>,
+    /// The congestion control of connections: cubic or reno; short for -S
+    /// net.ipv4.tcp_congestion_control=….
+    #[arg(short = 'C', long, value_name = "NAME")]
+    congestion: Option<String>,
     /// Share SYN cookies with a group of servers, as behind a balancer that deals segments to any
     /// of them: they have one key, 32 hexadecimal digits in a file or in a variable, and clocks
     /// within 40 s.
@@ -123,7 +127,8 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// The options that are short for `-S`.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
-        self.syncookies.as_deref().map(Shorthand::syn_cookies).into_iter().collect()
+        let cookies = self.syncookies.as_deref().map(Shorthand::syn_cookies);
+        cookies.into_iter().chain(self.congestion.as_deref().map(Shorthand::congestion)).collect()
     }
 }
 

@@ -52,6 +52,7 @@ const LINUX: Profile = Profile {
         ("net.ipv4.tcp_syn_retries", "5"),
         // Quick acknowledgments, as of a connection's first sixteen segments.
         ("ack_every", "1"),
+        ("net.ipv4.tcp_congestion_control", "reno"),
         ("timestamps.missing", "take"),
         ("msl", "30s"),
         ("tw.syn", "linux"),

@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use whimbrel_base::{Instant, Tick};
 
 use crate::budget::Budget;
+use crate::cc::Algorithms;
 use crate::conn::{Buffers, ConnStats};
 use crate::{Counters, Tunables};
 
@@ -37,6 +38,8 @@ pub struct BufferPool {
     lent: usize,
     /// What all of it is part of.
     pub budget: Budget,
+    /// The congestion controls that connections can have.
+    pub algorithms: Algorithms,
     /// Room for short texts of any connection.
     room: BytesMut,
 }

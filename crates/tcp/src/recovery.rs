@@ -56,8 +56,6 @@ pub struct Acked {
     pub rtt: Option<Micros>,
     /// Something unsent could be sent.
     pub can_send_new: bool,
-    /// Nothing waits to be sent.
-    pub app_limited: bool,
     /// What the connection knows beside.
     pub path: Path,
 }

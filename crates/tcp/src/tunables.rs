@@ -23,9 +23,9 @@ mod syn_retry;
 
 pub use self::groups::TUNABLE_GROUPS;
 pub use self::policy::{
-    AnswerInTimeWait, BufferPolicy, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps,
-    NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RstInCloseWait,
-    RstInTimeWait, RstInWindow, SoftErrors, SynCookies, SynInTimeWait, SynInWindow,
+    AnswerInTimeWait, BufferPolicy, CongestionAlgorithm, EmptyInTimeWait, FragNeeded, Isn,
+    MissingTimestamps, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow,
+    RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies, SynInTimeWait, SynInWindow,
     TextAfterShutdown, TimeExceededByIcmp, ToldBuffers, UnreachableByIcmp,
 };
 pub use self::syn_retry::SynRetry;
@@ -274,6 +274,14 @@ tunables! {
         rfc: "RFC 9293 3.8.3";
         low: "a lost SYN or two fail the connection; R2 for a SYN is at least 3 minutes there.";
         high: "an application waits for long to hear that nobody is there.";
+    }
+
+    /// The congestion control of connections whose socket, listener and route name none.
+    congestion_control: CongestionAlgorithm = CongestionAlgorithm::Cubic,
+        "net.ipv4.tcp_congestion_control", CongestionAlgorithm::UNIT => {
+        rfc: "RFC 9438, RFC 5681";
+        low: "reno: a path of 1 Gb/s and 100 ms takes minutes to be full again after a loss.";
+        high: "cubic: it takes more of a shared path than Reno does, on long paths above all.";
     }
 
     /// A connection that sent nothing for longer than a retransmission time-out begins again with the

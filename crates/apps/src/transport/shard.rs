@@ -4,6 +4,7 @@ use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
 use whimbrel_tcp::CloseReason;
+use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{BufferSize, Limit, Snapshot, SocketOptions, SocketOverrides};
 use whimbrel_wire::Endpoint;
 
@@ -31,6 +32,7 @@ impl Transport for Shard {
             nagle: how.nagle,
             send_size: how.buffers.map_or(BufferSize::Auto, |(send, _)| send.into()),
             recv_size: how.buffers.map_or(BufferSize::Auto, |(_, recv)| recv.into()),
+            congestion_control: algorithm(self, how),
             overrides: SocketOverrides { max_seg: how.mss, ..SocketOverrides::default() },
             ..SocketOptions::default()
         };
@@ -126,11 +128,19 @@ impl Transport for Shard {
             self.set_send_size(id, send);
             self.set_recv_size(id, recv);
         }
+        if let Some(algorithm) = algorithm(self, how) {
+            self.set_congestion_control(id, algorithm);
+        }
     }
 
     fn knows_congestion(&self, name: &str) -> bool {
-        name == "reno"
+        self.congestion_controls().find(name).is_some()
     }
+}
+
+/// The congestion control that is asked for, if it is known.
+fn algorithm(shard: &Shard, how: &ConnectOptions) -> Option<Algorithm> {
+    shard.congestion_controls().find(how.congestion.as_deref()?)
 }
 
 fn sender_stats(snapshot: &Snapshot) -> SenderStats {

@@ -265,7 +265,7 @@ fn cpu(effort: &Effort, outcome: &Outcome) -> Value {
 /// What this side's stack controls congestion with.
 fn congestion(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     match ran.client {
-        Some(_) => "reno".into(),
+        Some(_) => super::congestion(&plan.setup.rules),
         None => plan.bulk.options.congestion.clone().unwrap_or_else(proc::congestion_control),
     }
 }

@@ -265,7 +265,7 @@ fn kernel_congestion(machine: &Machine) -> Finding {
 const ENOUGH_FILES: u64 = 16_384;
 const ENOUGH_LOCKED: u64 = 64 << 20;
 const USUAL_PORTS: u64 = 28_232;
-const OURS: &str = "reno";
+const OURS: &str = "cubic";
 
 #[cfg(test)]
 mod tests;

@@ -13,9 +13,9 @@ use crate::script::kernel_is_there;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
 const LISTED: &str = include_str!("../../../../tests/scripts/linux-deviations.txt");
 /// The scripts without a choice, and those of choices that Linux made, too.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 15] = [
     "agreed", "calls", "rfc1191", "rfc2018", "rfc2883", "rfc5681", "rfc5927", "rfc6191", "rfc6298",
-    "rfc7323", "rfc7413", "rfc8201", "rfc9293",
+    "rfc7323", "rfc7413", "rfc7661", "rfc8201", "rfc9293", "rfc9438",
 ];
 
 /// Scripts that Linux does not pass as they are written.

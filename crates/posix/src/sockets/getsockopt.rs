@@ -30,7 +30,9 @@ impl Sockets {
         }
         match option {
             SocketOption::Linger => Ok(OptionValue::Linger(socket.settings.linger)),
-            SocketOption::Congestion => Ok(OptionValue::Text(super::setsockopt::CONGESTION.into())),
+            SocketOption::Congestion => {
+                Ok(OptionValue::Text(self.congestion_control(socket).into()))
+            }
             SocketOption::FastOpenKey => Ok(OptionValue::Octets(fast_open_keys(socket))),
             SocketOption::Info => Ok(OptionValue::Info(Box::new(self.tcp_info(fd)?))),
             SocketOption::V6Only if socket.domain == Domain::Inet6 => {
@@ -154,6 +156,15 @@ impl Sockets {
             SocketOption::TrafficClass if v6 => Some(i32::from(set.traffic_class.0)),
             _ => None,
         }
+    }
+
+    /// That of the connection, or what a connection of this socket would have as far as is known.
+    fn congestion_control(&self, socket: &Socket) -> &str {
+        let snapshot = socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
+        let set = socket.settings.options.congestion_control;
+        let algorithm = snapshot.map(|snapshot| snapshot.congestion_control).or(set);
+        let usual = || self.shard.tunables().congestion_control.into();
+        self.shard.congestion_controls().name(algorithm.unwrap_or_else(usual))
     }
 
     /// As on Linux: what was set, if there is no connection yet.

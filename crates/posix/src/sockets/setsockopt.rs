@@ -26,11 +26,12 @@ impl Sockets {
                 Ok(())
             }
             (SocketOption::Congestion, OptionValue::Text(name)) => {
-                if name == CONGESTION {
-                    Ok(())
-                } else {
-                    Err(Errno::ENOENT)
+                let algorithm = self.shard.congestion_controls().find(name).ok_or(Errno::ENOENT)?;
+                let options = &mut self.get_mut(fd)?.settings.options;
+                if options.congestion_control.replace(algorithm) != Some(algorithm) {
+                    self.tell_options(fd, option)?;
                 }
+                Ok(())
             }
             (SocketOption::FastOpenKey, OptionValue::Octets(octets)) => {
                 self.set_fast_open_keys(fd, octets)
@@ -237,8 +238,6 @@ pub(super) fn lasting(repetitions: u8) -> i32 {
     (0..u32::from(repetitions)).map(|count| (1 << count.min(7)).min(120)).sum()
 }
 
-/// The congestion control that there is, by Linux' name for it.
-pub(super) const CONGESTION: &str = "reno";
 /// Half of Linux' `SOCK_MIN_SNDBUF`.
 const LEAST_SEND: u32 = 2_304;
 /// Half of Linux' `SOCK_MIN_RCVBUF`.

@@ -52,12 +52,27 @@ fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
         }
     }
     assert_eq!(world.client.getsockopt(fd, SocketOption::Mark), Err(Errno::ENOPROTOOPT));
-    let cubic = OptionValue::Text("cubic".into());
-    let set = world.client.setsockopt(fd, SocketOption::Congestion, &cubic);
-    assert_eq!(set, Err(Errno::ENOENT));
-    let reno = OptionValue::Text("reno".into());
-    assert_eq!(world.client.setsockopt(fd, SocketOption::Congestion, &reno), Ok(()));
-    assert_eq!(world.client.getsockopt(fd, SocketOption::Congestion), Ok(reno));
+    world.end();
+}
+
+#[test]
+fn a_congestion_control_is_asked_for_by_its_name() {
+    let (mut world, listener, client, server) = World::joined();
+    let [cubic, reno, none] = ["cubic", "reno", "vegas"].map(|name| OptionValue::Text(name.into()));
+    let option = SocketOption::Congestion;
+    for fd in [listener, server] {
+        assert_eq!(world.server.getsockopt(fd, option), Ok(cubic.clone()), "the tunable's");
+    }
+    assert_eq!(world.client.setsockopt(client, option, &none), Err(Errno::ENOENT));
+    assert_eq!(world.client.getsockopt(client, option), Ok(cubic));
+    for name in [&reno, &reno] {
+        assert_eq!(world.client.setsockopt(client, option, name), Ok(()));
+        assert_eq!(world.client.getsockopt(client, option), Ok(reno.clone()));
+    }
+    // What is set on a listener holds for those that it accepts.
+    assert_eq!(world.server.setsockopt(listener, option, &reno), Ok(()));
+    let (_, accepted) = world.connected(listener);
+    assert_eq!(world.server.getsockopt(accepted, option), Ok(reno));
     world.end();
 }
 
@@ -199,7 +214,7 @@ fn tcp_info_tells_what_is_so() {
     world.run(Duration::from_millis(300));
     let silent = info(&world, fd);
     assert_eq!((silent.tcpi_ca_state, silent.tcpi_retransmits, silent.tcpi_backoff), (4, 1, 1));
-    assert_eq!((silent.tcpi_snd_cwnd, silent.tcpi_snd_ssthresh), (1, 5));
+    assert_eq!((silent.tcpi_snd_cwnd, silent.tcpi_snd_ssthresh), (1, 7)); // CUBIC keeps seven tenths.
     assert_eq!(silent.field("tcpi_snd_cwnd"), Some(1));
     assert_eq!(silent.field("tcpi_rcv_space"), None, "the stack does not know");
     world.cut = false;

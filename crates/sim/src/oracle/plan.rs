@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides};
 
 use super::shared_plan::{Patience, SharedPlan, mix};
@@ -176,6 +177,7 @@ fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
             acks: if sometimes(chance) { AckTiming::AtOnce } else { AckTiming::Delayed },
             ..SocketOverrides::default()
         },
+        congestion_control: chance.choice(Algorithm::OURS).map(|(algorithm, _)| algorithm),
         ..SocketOptions::default()
     }
 }

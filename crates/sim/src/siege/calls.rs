@@ -6,6 +6,7 @@ use bytes::Bytes;
 use whimbrel_base::Secrets;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Handle, Recv};
+use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{
     AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides, State,
 };
@@ -335,6 +336,7 @@ fn options(script: &mut Script<'_>) -> SocketOptions {
         send_size: asked(set(3), set(15), script),
         recv_size: asked(set(4), set(15), script),
         defer_accept: 0,
+        congestion_control: set(15).then(|| script.one_of(&Algorithm::OURS).0),
         overrides: SocketOverrides {
             ttl: set(5).then(|| script.u8().max(1)),
             tos: TrafficClass(if set(5) { script.u8() & 0xfc } else { 0 }),

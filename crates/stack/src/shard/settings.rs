@@ -1,6 +1,7 @@
 //! What applications set on connections and listeners.
 
 use whimbrel_tcp::Context;
+use whimbrel_tcp::cc::{Algorithm, Algorithms, Full, MakeAlgorithm};
 use whimbrel_tcp::conn::{BufferSize, Connection, Cork, KeepAlive, Nagle, SocketOptions};
 
 use super::Shard;
@@ -34,6 +35,31 @@ impl Shard {
     pub fn set_recv_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
         self.set(handle, |connection, cx| connection.set_recv_size(cx, size));
+    }
+
+    /// The congestion control of a connection from now on (`TCP_CONGESTION`), beginning with the window
+    /// that there is.
+    pub fn set_congestion_control(&mut self, handle: Handle, algorithm: Algorithm) {
+        self.set(handle, |connection, _| connection.set_congestion_control(algorithm));
+    }
+
+    /// The congestion controls that connections can have: by their names.
+    pub fn congestion_controls(&self) -> &Algorithms {
+        &self.pool.algorithms
+    }
+
+    /// Adds a congestion control, by whose name sockets can ask for it, or changes how those of that name
+    /// are made.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`](whimbrel_tcp::cc::Full): 254 were added.
+    pub fn add_congestion_control(
+        &mut self,
+        name: &str,
+        make: MakeAlgorithm,
+    ) -> Result<Algorithm, Full> {
+        self.pool.algorithms.add(name, make)
     }
 
     /// Everything that can be set on a connection, at once: what `options` leaves open is as the

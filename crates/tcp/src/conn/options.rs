@@ -8,6 +8,7 @@ use core::time::Duration;
 use whimbrel_wire::TrafficClass;
 
 use super::{BufferSize, Connection, Cork, Flags, KeepAlive, Nagle, RouteMetrics, State};
+use crate::cc::Algorithm;
 use crate::{Context, Tunables};
 
 /// Everything that can be set on one socket.
@@ -26,6 +27,9 @@ pub struct SocketOptions {
     /// How often the SYN-ACK would be repeated until a handshake whose third segment has no text
     /// counts as complete; 0: at once (`TCP_DEFER_ACCEPT`). Of a listener only.
     pub defer_accept: u8,
+    /// The congestion control (`TCP_CONGESTION`); without, that of the route or of the tunable, which a
+    /// connection keeps.
+    pub congestion_control: Option<Algorithm>,
     /// What few applications set.
     pub overrides: SocketOverrides,
 }
@@ -137,6 +141,9 @@ impl Connection {
         }
         if self.is_before_syn() {
             self.limit_mss(overrides.max_seg, cx.tunables.least_mss);
+        }
+        if let Some(algorithm) = options.congestion_control {
+            self.set_congestion_control(algorithm);
         }
         self.set_nodelay(options.nagle);
         self.set_send_size(cx, options.send_size);

@@ -137,6 +137,10 @@ impl Connection {
         max_text: u32,
         slices: &mut Slices,
     ) -> Option<Outgoing> {
+        if !self.sender.algorithm().is_ours() {
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.prepare_algorithm(&cx.pool.algorithms, queue);
+        }
         let Some(plan) = self.judge_transmit(max_text) else {
             self.note_limit(cx);
             return None;

@@ -2,6 +2,7 @@
 
 use super::{Connection, Cork, Flags, Nagle, State};
 use crate::Context;
+use crate::cc::Algorithm;
 
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -40,5 +41,11 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// From now on this algorithm sets the congestion window, beginning with what it is.
+    pub fn set_congestion_control(&mut self, algorithm: Algorithm) {
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        self.sender.set_algorithm(algorithm, queue);
     }
 }

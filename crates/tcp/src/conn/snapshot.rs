@@ -7,6 +7,7 @@ use whimbrel_wire::WindowScale;
 
 use super::{Connection, Flags, Nagle, SoftError, State, Tally};
 use crate::Tunables;
+use crate::cc::Algorithm;
 use crate::recovery::CaState;
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
@@ -53,6 +54,8 @@ pub struct Snapshot {
     pub cwnd: u32,
     /// ssthresh, octets; `u32::MAX` before the first loss.
     pub ssthresh: u32,
+    /// The congestion control that sets them.
+    pub congestion_control: Algorithm,
     /// The state of loss recovery.
     pub ca_state: CaState,
     /// Octets that are thought to be in the network: RFC 6675's pipe.
@@ -136,6 +139,7 @@ impl Connection {
             advertised_mss: self.receiver.advertised_mss(),
             cwnd: sender.cwnd(),
             ssthresh: sender.ssthresh(),
+            congestion_control: sender.algorithm(),
             ca_state: flight.map_or(CaState::Open, |(flight, recovery)| recovery.ca_state(flight)),
             pipe: sender.pipe(self.queue()),
             lost: lost + repaired,

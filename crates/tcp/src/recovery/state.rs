@@ -1,6 +1,6 @@
 //! What recovery remembers while something is missing, and what it does with each acknowledgment.
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, Micros};
 
 use super::prr::Prr;
 use super::rack::{self, DUP_THRESH, Rack, is_older};
@@ -152,13 +152,14 @@ impl State {
     #[inline]
     fn grow(&self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
         let in_flight = flight.pipe();
-        control.algorithm.on_ack_with(control.window, || Ack {
+        control.on_ack(acked.text, |limited| Ack {
             now: acked.path.now,
             delivered: acked.text,
+            limited,
             in_flight,
             rtt: acked.rtt,
+            srtt: acked.path.srtt.map_or_else(Micros::default, Micros::from),
             rate: None,
-            app_limited: acked.app_limited,
             phase: self.phase,
             mss: acked.path.mss,
         });

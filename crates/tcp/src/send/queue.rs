@@ -1,7 +1,7 @@
 //! What a sender holds while it has something to send.
 
 use super::SendBuffer;
-use crate::cc::{Algorithm, Control, Window};
+use crate::cc::{CcState, Control, Window};
 use crate::flight::Flight;
 use crate::recovery::Recovery;
 
@@ -17,7 +17,7 @@ pub struct SendQueue {
     /// What became of that.
     pub recovery: Recovery,
     /// What congestion control keeps beside its window.
-    pub cc: Algorithm,
+    pub cc: CcState,
 }
 
 impl SendQueue {
@@ -27,8 +27,14 @@ impl SendQueue {
         &'a mut self,
         window: &'a mut Window,
     ) -> (&'a mut Flight, &'a mut Recovery, Control<'a>) {
-        let control = Control { window, algorithm: &mut self.cc };
+        let control = Control { window, state: &mut self.cc };
         (&mut self.flight, &mut self.recovery, control)
+    }
+
+    /// The algorithm with the window that it sets.
+    #[inline]
+    pub fn control<'a>(&'a mut self, window: &'a mut Window) -> Control<'a> {
+        Control { window, state: &mut self.cc }
     }
 
     /// Lets go of everything, and keeps the room.
@@ -43,6 +49,7 @@ impl SendQueue {
     pub fn end(&mut self) {
         self.flight.clear();
         self.recovery.forget();
+        self.cc.reset();
     }
 
     /// Whether nothing is missing, or may have been.

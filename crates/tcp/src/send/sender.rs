@@ -11,7 +11,7 @@ use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{RttEstimator, SendQueue, SendSequence};
 use crate::buffer_size::SizeRange;
-use crate::cc::{CongestionControl, Window, initial_cwnd};
+use crate::cc::{Algorithm, Algorithms, Window, initial_cwnd};
 use crate::flags::flags;
 use crate::recovery::Path;
 use crate::{Context, Tunables};
@@ -136,7 +136,7 @@ impl Sender {
         Self {
             seq: SendSequence::new(iss, SeqNum::new(0)),
             rtt: RttEstimator::new(cx.tunables),
-            window: Window::new(u32::from(mss)),
+            window: Window::new(cx.tunables.congestion_control.into(), u32::from(mss)),
             small_end: iss,
             text_sent: cx.tick,
             size: cx.tunables.send_buffer,
@@ -183,7 +183,7 @@ impl Sender {
         // it is.
         let full = peer.get().max(least).min(self.mss).max(1);
         self.mss = full.saturating_sub(options).max(1);
-        self.window = Window::new(u32::from(self.mss));
+        self.window.begin(u32::from(self.mss));
     }
 
     /// What the route says of a new connection: at least so many segments of initial congestion window,
@@ -256,6 +256,12 @@ impl Sender {
     /// ssthresh, octets; `u32::MAX` before the first loss.
     pub const fn ssthresh(&self) -> u32 {
         self.window.ssthresh
+    }
+
+    /// Which algorithm sets them.
+    #[inline]
+    pub const fn algorithm(&self) -> Algorithm {
+        self.window.algorithm()
     }
 
     /// Octets of text in a full segment.
@@ -345,6 +351,24 @@ impl Sender {
 
 /// What the application does.
 impl Sender {
+    /// From now on `algorithm` sets the congestion window, beginning with what it is.
+    pub fn set_algorithm(&mut self, algorithm: Algorithm, queue: Option<&mut SendQueue>) {
+        if algorithm != self.window.algorithm() {
+            self.window.set_algorithm(algorithm);
+            if let Some(queue) = queue {
+                queue.cc.reset();
+            }
+        }
+    }
+
+    /// Text may leave: an algorithm of the user's is made, if the connection has one.
+    #[cold]
+    pub fn prepare_algorithm(&mut self, algorithms: &Algorithms, queue: Option<&mut SendQueue>) {
+        if let Some(queue) = queue.filter(|_| !self.flags.has(Flags::SYN)) {
+            queue.control(&mut self.window).prepare(algorithms, u32::from(self.mss));
+        }
+    }
+
     /// Switches Nagle's algorithm off or on.
     pub fn set_nagle(&mut self, nagle: Nagle) {
         self.flags.set_if(Flags::NO_DELAY, nagle == Nagle::Off);
@@ -442,7 +466,7 @@ impl Sender {
         {
             let mss = u32::from(self.mss);
             match queue {
-                Some(queue) => queue.cc.on_idle(&mut self.window, mss),
+                Some(queue) => queue.control(&mut self.window).on_idle(mss),
                 None => self.window.on_idle(mss),
             }
         }
@@ -516,11 +540,6 @@ fn queued(queue: Option<&SendQueue>) -> u32 {
 
 #[cfg(test)]
 impl Sender {
-    /// From now on so much may be in flight.
-    pub const fn set_window(&mut self, window: Window) {
-        self.window = window;
-    }
-
     /// As if `octets` more of the stream had been sent and acknowledged, while the peer sent `received`.
     pub fn skip(&mut self, octets: u32, received: u32) {
         let seq = &mut self.seq;

@@ -51,6 +51,12 @@ pub static TUNABLE_GROUPS: &[TunableGroup] = &[
                bits, which do without cookies or without being asked, are not there.",
     },
     TunableGroup {
+        names: &[name("net.inet.tcp.cc.algorithm", Reading::Same)],
+        fields: &["congestion_control"],
+        sharing: Sharing::Words(&[("newreno", &["reno"])]),
+        help: "The congestion control, by FreeBSD's names: newreno is reno.",
+    },
+    TunableGroup {
         names: &[name("net.inet.tcp.rfc1323", Reading::Same)],
         fields: &["window_scaling", "timestamps"],
         sharing: Sharing::Words(&[("2", &["on", "off"]), ("3", &["off", "on"])]),

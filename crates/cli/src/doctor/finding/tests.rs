@@ -16,7 +16,7 @@ fn rich() -> Machine {
         namespaces: 1_000,
         first_free_port: 1_024,
         ports: Some((32_768, 60_999)),
-        congestion_control: "reno".into(),
+        congestion_control: "cubic".into(),
         files: None,
         locked: None,
         folders: vec!["/tmp".into()],
@@ -35,7 +35,7 @@ fn poor() -> Machine {
         tun: Err(ErrorKind::NotFound),
         capabilities: 0,
         ports: Some((40_000, 40_099)),
-        congestion_control: "cubic".into(),
+        congestion_control: "reno".into(),
         files: Some(1_024),
         locked: Some(64 << 10),
         folders: Vec::new(),
@@ -78,7 +78,7 @@ fn what_is_missing_comes_with_the_command_that_mends_it() {
         (Need::UnixSockets, Verdict::Fail, "mkdir -m 700"),
         (Need::OpenFiles, Verdict::Warn, "ulimit -n 16384"),
         (Need::KernelPorts, Verdict::Warn, "ip_local_port_range="),
-        (Need::KernelCongestion, Verdict::Warn, "tcp_congestion_control=reno"),
+        (Need::KernelCongestion, Verdict::Warn, "tcp_congestion_control=cubic"),
     ];
     assert_eq!(expected.map(|(need, _, _)| need), Need::ALL);
     for (need, verdict, part) in expected {

@@ -104,8 +104,8 @@ fn without_selective_acknowledgment_the_narrowest_link_is_crossed_all_the_same()
     }
     let took = hosts.now.since(begun);
     assert!(there == text && back == text, "{took:?}");
-    // 19.5 s. It took minutes while echoes from before a time-out were measured as round trips.
-    assert!(took < Duration::from_secs(40), "{took:?}");
+    // 48 s with CUBIC, 20 with Reno. It took minutes while echoes from before a time-out were measured as round trips.
+    assert!(took < Duration::from_secs(60), "{took:?}");
     hosts.client.close(client);
     hosts.server.close(server);
     hosts.assert_no_leaks();

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::pair::{Pair, Which, pattern};
 use crate::Tunables;
-use crate::cc::{Ack, Algorithm, CongestionControl, Loss, Sent, Timeout, TimeoutKind, Window};
+use crate::cc::{Ack, CongestionControl, Loss, MakeAlgorithm, Sent, Timeout, TimeoutKind, Window};
 
 /// What it was told.
 #[derive(Debug, Default)]
@@ -35,6 +35,10 @@ impl FourSegments {
 }
 
 impl CongestionControl for FourSegments {
+    fn begin(&mut self, window: &mut Window, mss: u32) {
+        window.cwnd = 4 * mss;
+    }
+
     fn on_sent(&mut self, _: &mut Window, sent: &Sent) {
         self.note(|heard| {
             heard.sent += sent.octets;
@@ -72,11 +76,11 @@ fn pair() -> (Pair, Arc<Mutex<Heard>>) {
     let tunables = Tunables { loss_probe: false, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
     let heard = Arc::<Mutex<Heard>>::default();
-    let cc = Algorithm::Custom(Box::new(FourSegments { heard: heard.clone() }));
+    let theirs = heard.clone();
+    let make: MakeAlgorithm = Arc::new(move || Box::new(FourSegments { heard: theirs.clone() }));
     let client = &mut pair.client;
-    let cwnd = 4 * u32::from(client.connection.mss());
-    client.connection.sender.set_window(Window { cwnd, ssthresh: u32::MAX });
-    client.connection.buffers.get_or_insert_with(|| client.pool.take()).send.cc = cc;
+    let algorithm = client.pool.algorithms.add("four-segments", make).expect("there is room");
+    client.connection.set_congestion_control(algorithm);
     (pair, heard)
 }
 

@@ -87,15 +87,15 @@ impl Sender {
     /// grows.
     #[inline]
     pub fn on_plain_ack(&mut self, cx: &Context<'_>, acked: &Acknowledged, queue: &mut SendQueue) {
-        let app_limited = !self.has_unsent(Some(queue));
         let in_flight = queue.flight.pipe();
-        queue.cc.on_ack_with(&mut self.window, || Ack {
+        queue.control(&mut self.window).on_ack(acked.octets, |limited| Ack {
             now: cx.now,
             delivered: acked.octets,
+            limited,
             in_flight,
             rtt: acked.rtt,
+            srtt: self.rtt.srtt_micros().map_or_else(Micros::default, Micros::new),
             rate: None,
-            app_limited,
             phase: Phase::Open,
             mss: u32::from(self.mss),
         });
@@ -126,7 +126,6 @@ impl Sender {
             echoed: arrival.echoed,
             rtt: arrival.acked.and_then(|acked| acked.rtt),
             can_send_new: unsent && self.seq.usable() > 0,
-            app_limited: !unsent,
             path: self.path(cx.now, arrival.sack, arrival.min_rtt),
         };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
@@ -196,13 +195,14 @@ impl Sender {
         // retransmission only the echo tells which copy arrived.
         let once = delivered.once_first.map(|at| Micros::from(cx.now.since(at)));
         let timed = once.or_else(|| self.rtt.finish_timing(self.seq.una, cx.now));
-        let rtt = timed.or_else(|| echoed().filter(|trip| !self.is_ambiguous(cx, *trip, queue)))?;
+        let clear = |trip: &Micros| !self.is_ambiguous(cx, *trip, queue);
+        let rtt = timed.filter(clear).or_else(|| echoed().filter(clear))?;
         self.rtt.on_sample(rtt, cx.tunables);
         Some(rtt)
     }
 
-    /// Without SACK nobody tells of text that came twice: an echo from before the time-out that sent
-    /// it again is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
+    /// Without SACK nobody tells of text that came twice, or waited behind what is missing: an echo, or a
+    /// segment, from before the time-out is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
     fn is_ambiguous(&self, cx: &Context<'_>, trip: Micros, queue: Option<&SendQueue>) -> bool {
         queue.is_some_and(|queue| queue.recovery.phase() == Phase::AfterTimeout)
             && Duration::from(trip) >= self.rtt.first_rto(cx.tunables)

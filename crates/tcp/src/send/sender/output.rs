@@ -357,7 +357,8 @@ impl Sender {
             queue.recovery.on_probe_sent(queue.flight.end(), repaired > 0);
         }
         let in_flight = queue.flight.pipe();
-        queue.cc.on_sent_with(&mut self.window, || Sent { now: cx.now, octets, in_flight });
+        let sent = Sent { now: cx.now, octets, in_flight, mss: u32::from(self.mss) };
+        queue.control(&mut self.window).on_sent(&sent);
     }
 
     /// Makes a probe of the piece. It leaves SND.NXT where it is: if the window stays closed, the probe

@@ -1,0 +1,107 @@
+//! What a congestion control is told.
+
+use whimbrel_base::{Instant, Micros};
+
+/// What leaves in one segment, or in one that a device cuts.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When it leaves, as the burst's clock has it.
+    pub now: Instant,
+    /// Octets of text that leave, in one or more segments; 0 with a FIN alone.
+    pub octets: u32,
+    /// Octets in flight from then on.
+    pub in_flight: u32,
+    /// Octets of text in a full segment.
+    pub mss: u32,
+}
+
+/// An acknowledgment of something new.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When the acknowledgment arrived.
+    pub now: Instant,
+    /// Octets that it acknowledges: 0 if that was SYN or FIN alone.
+    pub delivered: u32,
+    /// Of these, the octets of a flight that the congestion window limited. Nothing else is a reason to
+    /// let it grow: the application or the peer's window asked for no more (RFC 7661 4.4, RFC 9438 5.8).
+    pub limited: u32,
+    /// Octets that are in flight still.
+    pub in_flight: u32,
+    /// The round trip that it ends, if it could be measured.
+    pub rtt: Option<Micros>,
+    /// SRTT (RFC 6298 2), zero before the first measurement.
+    pub srtt: Micros,
+    /// How fast text arrives, if that could be measured; to be had once delivery is sampled.
+    pub rate: Option<Rate>,
+    /// What recovery was doing when it arrived.
+    pub phase: Phase,
+    /// Octets of text in a full segment.
+    pub mss: u32,
+}
+
+impl Ack {
+    /// The octets by which a window may grow that grows with what is acknowledged.
+    #[inline]
+    pub(super) fn countable(&self) -> u32 {
+        match self.phase {
+            Phase::Open => self.limited,
+            // RFC 3465 2.3: in slow start after a time-out "a TCP MUST use L=1*SMSS": one
+            // acknowledgment may cover much that had arrived long before.
+            Phase::AfterTimeout => self.limited.min(self.mss),
+            // Until all that was out at the loss is acknowledged, recovery says what may leave.
+            Phase::FastRecovery => 0,
+        }
+    }
+}
+
+/// A sample of the delivery rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    /// Octets that arrived at the peer in `interval`.
+    pub delivered: u64,
+    /// The time in which they did.
+    pub interval: Micros,
+    /// Whether the application limited the sender meanwhile: the path may carry more.
+    pub app_limited: bool,
+}
+
+/// What recovery is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Phase {
+    /// Nothing is known to be lost.
+    #[default]
+    Open,
+    /// Fast recovery, from a loss event until all that was out then is acknowledged.
+    FastRecovery,
+    /// From a time-out until all that was out then is acknowledged.
+    AfterTimeout,
+}
+
+/// What is in flight when recovery begins or ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// Octets that were sent and are not acknowledged.
+    pub in_flight: u32,
+    /// Octets of text in a full segment.
+    pub mss: u32,
+}
+
+/// The retransmission timer ran out for text.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeout {
+    /// Whether it ran out before.
+    pub kind: TimeoutKind,
+    /// Octets that were sent and are not acknowledged.
+    pub in_flight: u32,
+    /// Octets of text in a full segment.
+    pub mss: u32,
+}
+
+/// What a retransmission timer ran out for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeoutKind {
+    /// Text, for the first time.
+    First,
+    /// Text that was sent again by a time-out before.
+    Repeated,
+}

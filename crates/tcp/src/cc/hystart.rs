@@ -1,0 +1,129 @@
+//! Slow start, and HyStart++ (RFC 9406), which ends the first one where the round trip grows and not
+//! only where something is lost.
+//!
+//! In each round, what was in flight when it began being acknowledged, the least round trip is compared
+//! with that of the round before. If it grew by an eighth, the window grows by a quarter as much
+//! (Conservative Slow Start) for five rounds, or until a round trip says that it was a mistake.
+
+use super::{Ack, Window};
+
+/// HyStart++ of one connection: which round it is, and what was measured in this one and the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HyStart {
+    /// Octets to be acknowledged until the round ends; 0 before the first.
+    round_left: u32,
+    /// lastRoundMinRTT, microseconds; [`INFINITY`] if nothing was measured.
+    last_round_min: u32,
+    /// currentRoundMinRTT, microseconds; [`INFINITY`] if nothing was measured.
+    round_min: u32,
+    /// cssBaselineMinRtt, microseconds; [`INFINITY`] outside of Conservative Slow Start.
+    css_baseline: u32,
+    /// rttSampleCount: round trips measured in this round.
+    samples: u8,
+    /// Rounds of Conservative Slow Start that are complete.
+    css_rounds: u8,
+}
+
+impl Default for HyStart {
+    fn default() -> Self {
+        // RFC 9406 4.2: "lastRoundMinRTT and currentRoundMinRTT are initialized to infinity at the
+        // initialization time."
+        Self {
+            round_left: 0,
+            last_round_min: INFINITY,
+            round_min: INFINITY,
+            css_baseline: INFINITY,
+            samples: 0,
+            css_rounds: 0,
+        }
+    }
+}
+
+impl HyStart {
+    /// `acked` octets (> 0) of what slow start may count are acknowledged: the window grows, and slow
+    /// start may end.
+    #[inline]
+    pub(super) fn grow(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
+        if window.ssthresh != u32::MAX {
+            // RFC 9406 4.3: "An implementation SHOULD use HyStart++ only for the initial slow start (when
+            // the ssthresh is at its initial value of arbitrarily high per [RFC5681]) and fall back to
+            // using standard slow start for the remainder of the connection lifetime."
+            // RFC 5681 3.1: "cwnd += min (N, SMSS)"; RFC 3465 2.3 allows two segments. Deviation:
+            // all that was acknowledged counts, up to ssthresh, because one acknowledgment of a
+            // peer that merges segments covers 45 of them, and two a round trip would starve it.
+            window.grow(acked.min(window.ssthresh - window.cwnd).max(1));
+            return;
+        }
+        // RFC 9406 4.2: "cwnd = cwnd + min(N, L * SMSS)", in Conservative Slow Start "cwnd = cwnd + (min(N,
+        // L * SMSS) / CSS_GROWTH_DIVISOR)". Deviation, for the same reason: without L.
+        window.grow(if self.in_css() { acked / CSS_GROWTH_DIVISOR } else { acked });
+        self.measure(ack);
+        if self.ends_round(ack) && self.css_rounds >= CSS_ROUNDS {
+            // RFC 9406 4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the
+            // ssthresh to the current cwnd."
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    const fn in_css(&self) -> bool {
+        self.css_baseline != INFINITY
+    }
+
+    fn measure(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        // RFC 9406 4.2: "currentRoundMinRTT = min(currentRoundMinRTT, currRTT)"
+        self.round_min = self.round_min.min(rtt.get());
+        self.samples = self.samples.saturating_add(1);
+        if self.samples < N_RTT_SAMPLE {
+            return;
+        }
+        if self.in_css() {
+            // RFC 9406 4.2: "check to see if the current round's minRTT drops below baseline
+            // (cssBaselineMinRtt) indicating that slow start exit was spurious"
+            if self.round_min < self.css_baseline {
+                (self.css_baseline, self.css_rounds) = (INFINITY, 0);
+            }
+        } else if self.last_round_min != INFINITY {
+            // RFC 9406 4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR,
+            // MAX_RTT_THRESH))", "if (currentRoundMinRTT >= (lastRoundMinRTT + RttThresh))"
+            let thresh = self.last_round_min / MIN_RTT_DIVISOR;
+            let thresh = thresh.clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+            if self.round_min >= self.last_round_min.saturating_add(thresh) {
+                self.css_baseline = self.round_min;
+            }
+        }
+    }
+
+    /// Whether the round ends with this acknowledgment: all is acknowledged that was out when it began.
+    fn ends_round(&mut self, ack: &Ack) -> bool {
+        if self.round_left == 0 {
+            // RFC 9406 4.2: "Define windowEnd as a sequence number initialized to SND.NXT."
+            self.round_left = ack.in_flight.saturating_add(ack.delivered);
+        }
+        self.round_left = self.round_left.saturating_sub(ack.delivered);
+        if self.round_left > 0 {
+            return false;
+        }
+        // RFC 9406 4.2: "When windowEnd is ACKed, the current round ends and windowEnd is set to SND.NXT."
+        self.round_left = ack.in_flight;
+        self.last_round_min = self.round_min;
+        (self.round_min, self.samples) = (INFINITY, 0);
+        // RFC 9406 4.2: "If the transition into CSS happens in the middle of a round, that partial round
+        // counts towards the limit."
+        self.css_rounds += u8::from(self.in_css());
+        true
+    }
+}
+
+const INFINITY: u32 = u32::MAX;
+
+/// RFC 9406 4.3, as it recommends; times in microseconds.
+const MIN_RTT_THRESH: u32 = 4_000;
+const MAX_RTT_THRESH: u32 = 16_000;
+const MIN_RTT_DIVISOR: u32 = 8;
+const N_RTT_SAMPLE: u8 = 8;
+const CSS_GROWTH_DIVISOR: u32 = 4;
+const CSS_ROUNDS: u8 = 5;
+
+#[cfg(test)]
+mod tests;

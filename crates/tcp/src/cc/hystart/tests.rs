@@ -1,0 +1,160 @@
+//! RFC 9406, round by round.
+
+use whimbrel_base::{Instant, Micros};
+
+use super::HyStart;
+use crate::cc::{Ack, Algorithm, Phase, Window};
+
+const MSS: u32 = 1_000;
+
+struct Sender {
+    start: HyStart,
+    window: Window,
+}
+
+impl Sender {
+    fn new() -> Self {
+        Self { start: HyStart::default(), window: Window::new(Algorithm::RENO, MSS) }
+    }
+
+    /// A window is sent, and acknowledged segment by segment, each after so many milliseconds. Returns by
+    /// how many segments the window grew.
+    fn round(&mut self, millis: impl Fn(u32) -> u32) -> u32 {
+        let (before, segments) = (self.window.cwnd, self.window.cwnd / MSS);
+        for number in 0..segments {
+            if !self.window.in_slow_start() {
+                break;
+            }
+            let in_flight =
+                (segments - number - 1) * MSS + (self.window.cwnd - before) + number * MSS;
+            self.ack(MSS, in_flight, Some(millis(number)));
+        }
+        (self.window.cwnd - before) / MSS
+    }
+
+    fn ack(&mut self, delivered: u32, in_flight: u32, millis: Option<u32>) {
+        let rtt = millis.map(Micros::from_millis);
+        let (now, srtt, phase) = (Instant::ZERO, Micros::default(), Phase::Open);
+        let (limited, rate, mss) = (delivered, None, MSS);
+        let ack = Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss };
+        self.start.grow(&mut self.window, delivered, &ack);
+    }
+}
+
+#[test]
+fn a_steady_round_trip_doubles_the_window_each_round() {
+    let mut sender = Sender::new();
+    for segments in [10, 20, 40, 80, 160] {
+        assert_eq!(sender.round(|_| 50), segments);
+    }
+    assert!(sender.window.in_slow_start());
+}
+
+#[test]
+fn a_round_trip_that_grew_by_an_eighth_leads_to_a_quarter_of_the_growth() {
+    let mut sender = Sender::new();
+    assert_eq!(sender.round(|_| 80), 10);
+    // Eight round trips are to be seen first: those grow as ever.
+    assert_eq!(sender.round(|_| 90), 8 + 12 / 4);
+    assert_eq!(sender.round(|_| 90), 31 / 4);
+}
+
+#[test]
+fn one_that_grew_by_less_leads_to_nothing() {
+    let mut sender = Sender::new();
+    assert_eq!(sender.round(|_| 80), 10);
+    assert_eq!(sender.round(|_| 89), 20);
+}
+
+#[test]
+fn a_short_round_trip_may_grow_by_four_milliseconds_and_a_long_one_by_sixteen() {
+    for (first, below, above) in [(1, 4, 5), (8, 11, 12), (400, 415, 416)] {
+        let mut sender = Sender::new();
+        sender.round(|_| first);
+        assert_eq!(sender.round(|_| below), 20, "{first} ms, then {below}");
+        let mut sender = Sender::new();
+        sender.round(|_| first);
+        assert_eq!(sender.round(|_| above), 11, "{first} ms, then {above}");
+    }
+}
+
+#[test]
+fn the_least_of_a_round_counts_and_not_what_jitter_adds_to_some() {
+    let mut sender = Sender::new();
+    sender.round(|_| 80);
+    assert_eq!(sender.round(|number| if number == 0 { 81 } else { 200 }), 20);
+}
+
+#[test]
+fn fewer_than_eight_round_trips_say_nothing() {
+    let mut sender = Sender::new();
+    for _ in 0..10 {
+        sender.ack(MSS, 10 * MSS, Some(50));
+    }
+    let before = sender.window.cwnd;
+    for _ in 0..7 {
+        sender.ack(MSS, 10 * MSS, Some(500));
+    }
+    for _ in 0..50 {
+        sender.ack(10, 10 * MSS, None);
+    }
+    assert_eq!(sender.window.cwnd - before, 7 * MSS + 500);
+}
+
+#[test]
+fn conservative_slow_start_ends_after_five_rounds_in_congestion_avoidance() {
+    let mut sender = Sender::new();
+    sender.round(|_| 80);
+    let mut rounds = 0;
+    while sender.window.in_slow_start() {
+        sender.round(|_| 100);
+        rounds += 1;
+        assert!(rounds <= 6, "{:?}", sender.start);
+    }
+    assert_eq!(sender.window.ssthresh, sender.window.cwnd);
+    // 20 segments, of them 8 at full growth, and five rounds of a quarter each.
+    assert!((70 * MSS..110 * MSS).contains(&sender.window.cwnd), "{}", sender.window.cwnd);
+}
+
+#[test]
+fn a_round_trip_below_the_baseline_resumes_slow_start() {
+    let mut sender = Sender::new();
+    sender.round(|_| 80);
+    assert_eq!(sender.round(|_| 100), 11);
+    // Half of the round is over before eight of the shorter ones are seen.
+    assert!(sender.round(|_| 85) > 20);
+    let before = sender.window.cwnd / MSS;
+    assert_eq!(sender.round(|_| 85), before, "the window doubles again");
+    assert!(sender.window.in_slow_start());
+}
+
+#[test]
+fn later_slow_starts_go_by_ssthresh_alone() {
+    let mut sender = Sender::new();
+    sender.window.ssthresh = 100 * MSS;
+    assert_eq!(sender.round(|_| 10), 10);
+    assert_eq!(sender.round(|_| 1_000), 20);
+    assert_eq!(sender.round(|_| 2_000), 40);
+    assert_eq!(sender.round(|_| 4_000), 20, "up to ssthresh");
+}
+
+#[test]
+fn division_of_acknowledgments_gains_nothing() {
+    let [mut whole, mut divided] = [Sender::new(), Sender::new()];
+    for sender in [&mut whole, &mut divided] {
+        sender.round(|_| 80);
+        sender.round(|_| 100);
+    }
+    for _ in 0..4 {
+        whole.ack(MSS, 30 * MSS, Some(100));
+    }
+    for _ in 0..4 * MSS {
+        divided.ack(1, 30 * MSS, Some(100));
+    }
+    assert!(
+        divided.window.cwnd <= whole.window.cwnd,
+        "{divided:?} {whole:?}",
+        divided = divided.window,
+        whole = whole.window
+    );
+}

@@ -1,0 +1,166 @@
+//! What an algorithm keeps beside the [`Window`], and what all of them have in common: which
+//! acknowledgments count.
+
+use alloc::boxed::Box;
+
+use super::{
+    Ack, Algorithm, Algorithms, CongestionControl, Cubic, Loss, Reno, Sent, Timeout, Window,
+};
+
+/// What the algorithm of a connection that has something to send keeps beside the window. It comes into
+/// being with the first event that is to be remembered: of a connection whose text is less than half of its
+/// initial window there is none.
+#[derive(Default, Debug)]
+pub struct CcState {
+    kept: Option<Kept>,
+    /// Octets in flight of which the congestion window did not let more go.
+    limited: u32,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Reno(Reno),
+    Cubic(Cubic),
+    Added(Box<dyn CongestionControl>),
+}
+
+const _: () = assert!(size_of::<CcState>() <= 160, "what is kept beside a send buffer");
+
+impl CcState {
+    /// Forgets everything: another connection has the place, or this one another algorithm.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.limited = 0;
+        if self.kept.is_some() {
+            *self = Self::default();
+        }
+    }
+
+    /// Whether what is kept cannot be made anew from the window.
+    #[inline]
+    pub const fn must_stay(&self) -> bool {
+        matches!(self.kept, Some(Kept::Added(_)))
+    }
+
+    #[inline]
+    fn kept(&mut self, algorithm: Algorithm) -> &mut Kept {
+        self.kept.get_or_insert_with(|| match algorithm {
+            Algorithm::CUBIC => Kept::Cubic(Cubic::default()),
+            // What its user added is made beforehand, unless that was in another shard.
+            _ => Kept::Reno(Reno::default()),
+        })
+    }
+}
+
+/// A window and the state of the algorithm that sets it: who is told of events.
+#[derive(Debug)]
+pub struct Control<'a> {
+    /// The window.
+    pub window: &'a mut Window,
+    /// What is kept beside it.
+    pub state: &'a mut CcState,
+}
+
+impl Control<'_> {
+    /// Text is about to leave in segments of at most `mss` octets: an algorithm of the user's is made, if
+    /// the connection has one.
+    #[inline]
+    pub fn prepare(&mut self, algorithms: &Algorithms, mss: u32) {
+        if !self.window.algorithm.is_ours() && !self.state.must_stay() {
+            self.make(algorithms, mss);
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, algorithms: &Algorithms, mss: u32) {
+        if let Some(mut added) = algorithms.make(self.window.algorithm) {
+            added.begin(self.window, mss);
+            self.state.kept = Some(Kept::Added(added));
+        }
+    }
+
+    /// As [`CongestionControl::on_sent`].
+    #[inline(always)]
+    pub fn on_sent(&mut self, sent: &Sent) {
+        // RFC 7661 4.3: "This threshold ensures a sender does not further increase the cwnd as long as the
+        // FlightSize is less than (1/2*cwnd)": in slow start a window counts of which more than a half is
+        // used; later, one that has no room for a segment.
+        let more = if self.window.in_slow_start() { sent.in_flight } else { sent.mss };
+        if sent.in_flight.saturating_add(more) > self.window.cwnd {
+            self.state.limited = sent.in_flight;
+        }
+        if let Some(Kept::Added(added)) = &mut self.state.kept {
+            added.on_sent(self.window, sent);
+        }
+    }
+
+    /// As [`CongestionControl::on_ack`]: `delivered` octets are acknowledged. What else there is to tell
+    /// is put together if it matters, being told [`Ack::limited`].
+    #[inline(always)]
+    pub fn on_ack(&mut self, delivered: u32, ack: impl FnOnce(u32) -> Ack) {
+        let limited = delivered.min(self.state.limited);
+        if limited > 0 || !self.window.algorithm.is_ours() {
+            self.state.limited -= limited;
+            self.hear_ack(&ack(limited));
+        }
+    }
+
+    fn hear_ack(&mut self, ack: &Ack) {
+        match self.state.kept(self.window.algorithm) {
+            Kept::Cubic(cubic) => cubic.on_ack(self.window, ack),
+            Kept::Reno(reno) => reno.on_ack(self.window, ack),
+            Kept::Added(added) => added.on_ack(self.window, ack),
+        }
+    }
+
+    /// As [`CongestionControl::on_loss_event`].
+    pub fn on_loss_event(&mut self, loss: &Loss) {
+        self.tell(|cc, window| cc.on_loss_event(window, loss));
+    }
+
+    /// As [`CongestionControl::on_recovered`].
+    pub fn on_recovered(&mut self, end: &Loss) {
+        // What the last acknowledgment covers arrived while the loss was being repaired.
+        self.state.limited = 0;
+        self.tell(|cc, window| cc.on_recovered(window, end));
+    }
+
+    /// As [`CongestionControl::on_rto`].
+    pub fn on_rto(&mut self, timeout: &Timeout) {
+        self.tell(|cc, window| cc.on_rto(window, timeout));
+    }
+
+    /// As [`CongestionControl::on_ecn`].
+    pub fn on_ecn(&mut self, loss: &Loss) {
+        self.tell(|cc, window| cc.on_ecn(window, loss));
+    }
+
+    /// As [`CongestionControl::on_idle`].
+    pub fn on_idle(&mut self, mss: u32) {
+        self.tell(|cc, window| cc.on_idle(window, mss));
+    }
+
+    /// As [`CongestionControl::undo`].
+    pub fn undo(&mut self, before: &Window) {
+        self.tell(|cc, window| cc.undo(window, before));
+    }
+
+    /// As [`CongestionControl::pacing_rate`].
+    pub fn pacing_rate(&self) -> Option<u64> {
+        match &self.state.kept {
+            Some(Kept::Added(added)) => added.pacing_rate(self.window),
+            _ => None,
+        }
+    }
+
+    fn tell(&mut self, what: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {
+        match self.state.kept(self.window.algorithm) {
+            Kept::Cubic(cubic) => what(cubic, self.window),
+            Kept::Reno(reno) => what(reno, self.window),
+            Kept::Added(added) => what(&mut **added, self.window),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

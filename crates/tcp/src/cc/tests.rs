@@ -1,0 +1,50 @@
+//! Both algorithms on a path that is a queue and a delay, packet by packet, without the rest of TCP.
+
+mod bottleneck;
+
+use std::time::Duration;
+
+use bottleneck::Bottleneck;
+
+use super::Algorithm;
+
+const fn path(megabits: u64, millis: u64) -> Bottleneck {
+    Bottleneck {
+        rate: megabits * 1_000_000 / 8,
+        round_trip: Duration::from_millis(millis),
+        mss: 1_448,
+    }
+}
+
+const PATHS: [Bottleneck; 10] = [
+    path(10, 1),
+    path(10, 10),
+    path(10, 70),
+    path(10, 200),
+    path(10, 600),
+    path(100, 1),
+    path(100, 10),
+    path(100, 70),
+    path(100, 200),
+    path(1_000, 10),
+];
+
+/// The share of the path that is used in the longer of 20 s and 20 round trips, beginning when slow start
+/// should be over.
+fn shares(algorithm: Algorithm) -> impl Iterator<Item = (Bottleneck, f64)> {
+    PATHS.into_iter().map(move |path| (path, path.run(algorithm)))
+}
+
+#[test]
+fn cubic_fills_a_path_whose_queue_holds_what_is_in_flight() {
+    for (path, share) in shares(Algorithm::CUBIC) {
+        assert!(share >= 0.98, "{share:.4} of {path:?}");
+    }
+}
+
+#[test]
+fn reno_fills_a_path_whose_queue_holds_what_is_in_flight() {
+    for (path, share) in shares(Algorithm::RENO) {
+        assert!(share >= 0.97, "{share:.4} of {path:?}");
+    }
+}

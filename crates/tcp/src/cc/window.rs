@@ -1,0 +1,118 @@
+//! What a connection keeps of its congestion control while it is idle.
+
+use super::{Algorithm, Loss, Timeout, TimeoutKind, initial_cwnd};
+
+/// The congestion window, what was learnt with it, and by which algorithm. From these it goes on when
+/// there is text to send again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// cwnd (RFC 5681 2): how much may be in flight, octets of text, at least a full segment.
+    pub cwnd: u32,
+    /// ssthresh: the window at which slow start ends, octets; `u32::MAX` before anything was lost.
+    pub ssthresh: u32,
+    /// CUBIC's W_max (RFC 9438 4.1.2), octets: the window at which the path was last found full; 0 if that
+    /// is not known. An algorithm that has another number to keep may keep it here.
+    pub w_max: u32,
+    /// Who sets them.
+    pub(super) algorithm: Algorithm,
+}
+
+impl Window {
+    /// No window beyond what a header can announce is ever useful.
+    pub const MOST: u32 = 1 << 30;
+
+    /// The initial window (RFC 6928) of a connection whose full segments have `mss` octets of text.
+    pub fn new(algorithm: Algorithm, mss: u32) -> Self {
+        // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
+        Self { cwnd: initial_cwnd(mss), ssthresh: u32::MAX, w_max: 0, algorithm }
+    }
+
+    /// Which algorithm it is that sets it.
+    #[inline]
+    pub const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// From now on another algorithm sets it.
+    pub const fn set_algorithm(&mut self, algorithm: Algorithm) {
+        self.algorithm = algorithm;
+        self.w_max = 0;
+    }
+
+    /// Full segments have `mss` octets, as both ends agreed: the window is the initial one.
+    pub fn begin(&mut self, mss: u32) {
+        *self = Self::new(self.algorithm, mss);
+    }
+
+    /// Our SYN had to be repeated, and is acknowledged now.
+    pub fn on_lost_syn(&mut self, mss: u32) {
+        // Of two rules the careful one (RFC 6928 2 would forgive the first loss): "if the SYN or SYN/ACK
+        // is lost, the initial window used by a sender after a correctly transmitted SYN MUST be one
+        // segment consisting of at most SMSS bytes."
+        self.cwnd = mss;
+    }
+
+    /// Text is about to leave after a pause. RFC 5681 4.1: "RW = min(IW,cwnd)". The threshold remembers
+    /// three quarters of what there was, so that slow start leads back there (RFC 2861 3).
+    pub fn on_idle(&mut self, mss: u32) {
+        let restart_window = initial_cwnd(mss);
+        if self.cwnd > restart_window {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+            self.cwnd = restart_window;
+        }
+    }
+
+    /// Whether the window grows by what is acknowledged, up to ssthresh.
+    #[inline]
+    pub const fn in_slow_start(&self) -> bool {
+        // RFC 5681 3.1: "The slow start algorithm is used when cwnd < ssthresh"
+        self.cwnd < self.ssthresh
+    }
+
+    /// The window grows by so many octets.
+    #[inline]
+    pub fn grow(&mut self, octets: u32) {
+        self.cwnd = self.cwnd.saturating_add(octets).min(Self::MOST);
+    }
+
+    /// Something was lost: ssthresh becomes `kept` of what was in flight.
+    pub fn reduce(&mut self, loss: &Loss, kept: Share) {
+        // RFC 5681 3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"; 3.2 step 2: "When [RFC3042] is in use,
+        // additional data sent in limited transmit MUST NOT be included in this calculation." What a
+        // peer reported out of order lets more go than that, and none of it counts.
+        self.ssthresh = kept.of(loss.in_flight.min(self.cwnd)).max(2 * loss.mss);
+    }
+
+    /// The retransmission timer ran out; ssthresh is reduced to `kept` of what was in flight, as in
+    /// [`Window::reduce`].
+    pub fn time_out(&mut self, timeout: &Timeout, kept: Share) {
+        let Timeout { kind, in_flight, mss, .. } = *timeout;
+        // RFC 5681 3.1: "when a TCP sender detects segment loss using the retransmission timer and the
+        // given segment has already been retransmitted by way of the retransmission timer at least once,
+        // the value of ssthresh is held constant."
+        if kind == TimeoutKind::First {
+            self.reduce(&Loss { in_flight, mss }, kept);
+        }
+        // RFC 5681 3.1: "Furthermore, upon a timeout (...) cwnd MUST be set to no more than the loss
+        // window, LW, which equals 1 full-sized segment".
+        self.cwnd = mss;
+    }
+
+    /// What reduced the window was no loss: cwnd is at least what it was `before`, and the rest as it was.
+    pub fn restore(&mut self, before: &Self) {
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = before.ssthresh;
+        self.w_max = before.w_max;
+    }
+}
+
+/// A part of a window: so many of so many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share(pub u32, pub u32);
+
+impl Share {
+    /// So much of this.
+    pub fn of(self, octets: u32) -> u32 {
+        (u64::from(octets) * u64::from(self.0) / u64::from(self.1.max(1))) as u32
+    }
+}
