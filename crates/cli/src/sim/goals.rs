@@ -189,7 +189,7 @@ impl Row<'_> {
         let before = before.map_or_else(String::new, |before| {
             format!("  before: {}", self.line.unit.show(before))
         });
-        let text = format!("{name:<width$}{value:>14}{goal:>10}  {verdict:<8}{rest}{before}");
+        let text = format!("{name:<width$}{value:>11}{goal:>9} {verdict:<6}{rest}{before}");
         format!("{}\n", text.trim_end())
     }
 
@@ -221,8 +221,8 @@ impl Row<'_> {
 
 fn heads(width: usize) -> String {
     let [cell, reached, goal] = ["cell", "reached", "goal"];
-    let rest = format!("{:>10}{:>11}{:>12}  waits for", "sent again", "time-outs", "queue drops");
-    format!("{cell:<width$}{reached:>14}{goal:>10}  {:<8}{rest}\n", "")
+    let rest = format!("{:>9}{:>6}{:>8}  waits for", "repeats", "RTOs", "drops");
+    format!("{cell:<width$}{reached:>11}{goal:>9} {:<6}{rest}\n", "")
 }
 
 fn course_text(course: &Course) -> String {
@@ -232,7 +232,7 @@ fn course_text(course: &Course) -> String {
     });
     let [sent_again, timeouts, queue_drops] =
         [sent_again, timeouts, queue_drops].map(|it| thousands(*it));
-    format!("{sent_again:>10}{timeouts:>11}{queue_drops:>12}{limit}")
+    format!("{sent_again:>9}{timeouts:>6}{queue_drops:>8}{limit}")
 }
 
 fn goal(goal: Goal) -> String {
