@@ -73,6 +73,9 @@ pub struct Path {
     pub srtt: Option<Duration>,
     /// The least round trip of the last minutes.
     pub min_rtt: Option<Micros>,
+    /// Segments were seen to arrive in another order than they were sent (RFC 8985 5.3:
+    /// RACK.reordering_seen).
+    pub reorders: bool,
 }
 
 /// What is to be done at once, whatever the window says.

@@ -122,7 +122,12 @@ impl Connection {
         // RFC 5681 2: a duplicate (a) finds data outstanding, (b) carries none, (c) has neither
         // SYN nor FIN, (d) acknowledges what was acknowledged, (e) announces the same window.
         // The answers to window probes look alike and say nothing of a loss.
-        let outstanding = !self.sender.is_idle() && !self.sender.is_persisting();
+        let outstanding = if self.sender.is_idle() {
+            // RFC 8985 7.4.2, case 2: one more tells of a loss probe that came twice.
+            self.flags.has(Flags::SACK) && self.queue().is_some_and(|it| it.recovery.remembers())
+        } else {
+            !self.sender.is_persisting()
+        };
         let changed = self.take_window(cx, seg);
         let is_duplicate = outstanding && seg.is_empty() && !changed;
         if is_duplicate || seg.header.options.has_sack() {

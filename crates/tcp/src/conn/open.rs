@@ -87,6 +87,7 @@ impl Connection {
         match handshake.round_trip {
             FirstTrip::Took(rtt) => {
                 connection.sender.on_first_round_trip(rtt.into(), cx.tunables);
+                connection.stats.tally.on_round_trip(rtt.into(), cx.tick);
             }
             FirstTrip::Unknown => {}
             FirstTrip::Repeated => connection.sender.begin_after_lost_syn(),

@@ -17,8 +17,6 @@ pub(super) struct Rack {
     due: Option<Instant>,
     /// RACK.dsack_round: SND.NXT when the reordering window grew last, until that is acknowledged.
     dsack_round: Option<u64>,
-    /// RACK.reordering_seen.
-    reordering_seen: bool,
     /// RACK.reo_wnd_mult.
     mult: u8,
     /// RACK.reo_wnd_persist.
@@ -34,6 +32,8 @@ pub(super) struct Window {
     pub(super) in_recovery: bool,
     /// RACK.segs_sacked.
     pub(super) segs_sacked: u32,
+    /// RACK.reordering_seen.
+    pub(super) reorders: bool,
 }
 
 impl Default for Rack {
@@ -43,7 +43,6 @@ impl Default for Rack {
             rtt: Duration::ZERO,
             due: None,
             dsack_round: None,
-            reordering_seen: false,
             mult: 1,
             persist: 0,
         }
@@ -56,8 +55,9 @@ impl Rack {
         self.due
     }
 
-    pub(super) const fn reordering_seen(&self) -> bool {
-        self.reordering_seen
+    /// Whether what came twice has the reordering window wider than it is at first.
+    pub(super) const fn is_widened(&self) -> bool {
+        self.persist > 0
     }
 
     pub(super) const fn stop(&mut self) {
@@ -65,14 +65,14 @@ impl Rack {
     }
 
     /// RFC 8985 6.2, steps 2 and 3. `echoed` is when the segment was sent that made the peer send this, to a
-    /// millisecond. Returns whether this was the first reordering.
+    /// millisecond.
     pub(super) fn update(
         &mut self,
         delivered: &Delivered,
         now: Instant,
         echoed: Option<Instant>,
         min_rtt: Option<Micros>,
-    ) -> bool {
+    ) {
         // RFC 8985 6.2: "ignore a segment as invalid if any of its sequence range has been retransmitted
         // before and if either of two conditions is true": the echo is older than its last transmission,
         // or "the segment was last retransmitted less than RACK.min_rtt ago."
@@ -86,9 +86,6 @@ impl Rack {
             self.rtt = now.since(latest.0);
             self.latest = self.latest.max(latest);
         }
-        let first = delivered.is_reordered && !self.reordering_seen;
-        self.reordering_seen |= delivered.is_reordered;
-        first
     }
 
     /// RFC 8985 6.2, step 4: text came twice.
@@ -115,7 +112,7 @@ impl Rack {
     fn reo_wnd(&self, window: &Window) -> Duration {
         // "the RACK.reo_wnd is set to 0 both upon entering and during fast recovery or RTO recovery."
         let enough = window.in_recovery || window.segs_sacked >= DUP_THRESH;
-        if !self.reordering_seen && enough {
+        if !window.reorders && enough {
             return Duration::ZERO;
         }
         let quarter = window.min_rtt.map_or(self.rtt, Duration::from) / 4;

@@ -27,7 +27,7 @@ pub(super) struct State {
     prr: Prr,
     probe: Option<Probe>,
     undo: Option<Undo>,
-    frto: Option<Frto>,
+    pub(super) frto: Option<Frto>,
 }
 
 /// A loss probe that was not acknowledged (RFC 8985 7).
@@ -53,11 +53,13 @@ struct Undo {
 
 /// F-RTO (RFC 5682 3.1) after a time-out.
 #[derive(Clone, Copy, Debug)]
-struct Frto {
+pub(super) struct Frto {
     /// SND.NXT when the timer ran out.
-    recover: u64,
+    pub(super) recover: u64,
+    /// One past the segment that it sent again.
+    pub(super) repair_end: u64,
     /// New text was sent to see what comes back (step 3).
-    is_probing: bool,
+    pub(super) is_probing: bool,
 }
 
 /// What can be asked.
@@ -118,7 +120,7 @@ impl State {
             && !self.remembers()
             && !self.probe_is_spent
             && self.dup_acks == 0
-            && !self.rack.reordering_seen()
+            && !self.rack.is_widened()
             && self.recover.is_none_or(|recover| flight.una() > recover)
     }
 }
@@ -178,9 +180,7 @@ impl State {
         self.note_duplicate(flight, acked);
         if acked.path.sack {
             let path = acked.path;
-            if self.rack.update(&acked.delivered, acked.path.now, acked.echoed, path.min_rtt) {
-                counters.sack_reorder += 1;
-            }
+            self.rack.update(&acked.delivered, path.now, acked.echoed, path.min_rtt);
             self.note_reneging(flight, acked, counters);
         }
         let undone = self.judge_undo(flight, control, acked, counters);
@@ -212,7 +212,7 @@ impl State {
             }
         }
         if self.phase == Phase::AfterTimeout {
-            self.step_frto(acked);
+            self.step_frto(flight, control, acked);
         }
         reaction
     }
@@ -357,6 +357,7 @@ impl State {
             srtt: path.srtt,
             in_recovery: self.phase != Phase::Open,
             segs_sacked: self.segs_sacked(flight, path.mss),
+            reorders: path.reorders,
         }
     }
 
@@ -437,17 +438,30 @@ impl State {
         control.window.cwnd = self.prr.on_ack(delivered, pipe, ssthresh, is_safe);
     }
 
-    /// RFC 5682 3.1, steps 2 and 3, where what arrived did not end it.
-    fn step_frto(&mut self, acked: &Acked) {
+    /// RFC 5682 2.1 and 3.1, steps 2 and 3, where what arrived did not end it.
+    fn step_frto(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
         let Some(frto) = &mut self.frto else { return };
-        if !frto.is_probing && acked.advances && acked.can_send_new {
+        let Path { sack, mss, .. } = acked.path;
+        // Step 2a without SACK: "the acknowledgment does not acknowledge all of the data that was
+        // retransmitted in step 1".
+        let acks_repair = acked.advances && flight.una() >= frto.repair_end;
+        if !frto.is_probing && acks_repair && acked.can_send_new {
             // Step 2b: "transmit up to two new (previously unsent) segments and proceed to step 3."
             frto.is_probing = true;
             self.prefers_new = true;
-        } else if acked.advances || frto.is_probing {
-            // Step 3a: what was lost is repaired in slow start.
-            (self.frto, self.prefers_new) = (None, false);
+            return;
         }
+        if !acked.advances && !frto.is_probing && (sack || !acked.is_duplicate) {
+            // Step 2 with SACK: "Stay in step 2 and wait for the next new acknowledgment."
+            return;
+        }
+        if frto.is_probing && acked.is_duplicate && !sack {
+            // Step 3a: "set the congestion window to no more than 3 * MSS". Two of them are new text, of
+            // which nobody knows that it arrived: with less nothing would leave.
+            control.window.cwnd = 3 * mss;
+        }
+        // Steps 2a and 3a: what was lost is repaired in slow start.
+        (self.frto, self.prefers_new) = (None, false);
     }
 }
 
@@ -491,6 +505,7 @@ impl State {
         let kind = if attempt <= 1 { TimeoutKind::First } else { TimeoutKind::Repeated };
         let Loss { in_flight, mss } = loss(flight, control, path.mss);
         control.on_rto(&Timeout { kind, in_flight, mss });
+        let repair_end = flight.first_segment().end;
         flight.lose_on_timeout(until);
         // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
@@ -501,7 +516,8 @@ impl State {
         // during the execution of the SACK-enhanced F-RTO algorithm, the TCP sender MUST re-start the
         // algorithm processing from step 1."
         let again = attempt > 1 && self.frto.is_some();
-        self.frto = (is_new || again).then_some(Frto { recover: flight.end(), is_probing: false });
+        let recover = flight.end();
+        self.frto = (is_new || again).then_some(Frto { recover, repair_end, is_probing: false });
         (self.prefers_new, self.sacks, self.dup_acks, self.probe) = (false, 0, 0, None);
         self.rack.stop();
     }

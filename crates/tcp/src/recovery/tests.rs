@@ -1,1 +1,697 @@
-//! Recovery against a flight, acknowledgment by acknowledgment.
+//! Recovery against a flight, acknowledgment by acknowledgment: full segments of a thousand octets, 100 ms
+//! apart from their acknowledgments.
+
+use core::ops::Range;
+use core::time::Duration;
+use std::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use whimbrel_base::{Instant, Micros};
+
+use super::state::Frto;
+use super::{Acked, CaState, Path, Reaction, Recovery};
+use crate::Counters;
+use crate::cc::{Algorithm, CcState, Control, Phase, Sent, Window};
+use crate::flight::{Delivered, Flight};
+
+const MSS: u32 = 1_000;
+const TRIP: Duration = Duration::from_millis(100);
+
+/// A sender that has more to send than it may.
+struct Sender {
+    recovery: Recovery,
+    flight: Flight,
+    window: Window,
+    cc: CcState,
+    counters: Counters,
+    now: Instant,
+    sack: bool,
+    reorders: bool,
+    /// Text beyond this is not there.
+    text_end: u64,
+}
+
+/// An acknowledgment, in segments.
+#[derive(Clone, Debug, Default)]
+struct Ack {
+    to: Option<u64>,
+    block: Option<Range<u64>>,
+    duplicate: Option<u64>,
+    echoed: Option<Instant>,
+}
+
+impl Ack {
+    fn to(segment: u64) -> Self {
+        Self { to: Some(segment), ..Self::default() }
+    }
+
+    fn naming(block: Range<u64>) -> Self {
+        Self { block: Some(block), ..Self::default() }
+    }
+
+    /// Beside it: this segment came twice.
+    fn twice(self, segment: u64) -> Self {
+        Self { duplicate: Some(segment), ..self }
+    }
+
+    fn echoing(self, sent: Instant) -> Self {
+        Self { echoed: Some(sent), ..self }
+    }
+}
+
+fn octets(segments: &Range<u64>) -> Range<u64> {
+    segments.start * u64::from(MSS)..segments.end * u64::from(MSS)
+}
+
+impl Sender {
+    /// So many segments are in flight, as many as may be, and no more is there to send.
+    fn with(segments: u32) -> Self {
+        let mut sender = Self {
+            recovery: Recovery::default(),
+            flight: Flight::default(),
+            window: Window::new(Algorithm::RENO, MSS),
+            cc: CcState::default(),
+            counters: Counters::default(),
+            now: Instant::from_millis(1_000),
+            sack: true,
+            reorders: false,
+            text_end: u64::from(segments) * u64::from(MSS),
+        };
+        sender.window.cwnd = segments * MSS;
+        assert_eq!(sender.send(), (0..u64::from(segments)).collect::<Vec<_>>());
+        sender.pass(100);
+        sender
+    }
+
+    fn without_sack(segments: u32) -> Self {
+        Self { sack: false, ..Self::with(segments) }
+    }
+
+    /// There is so much more to send.
+    fn and_more(mut self, segments: u64) -> Self {
+        self.text_end += segments * u64::from(MSS);
+        self
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.now = self.now + Duration::from_millis(millis);
+    }
+
+    fn path(&self) -> Path {
+        let min_rtt = Some(Micros::from(TRIP));
+        Path {
+            now: self.now,
+            sack: self.sack,
+            mss: MSS,
+            srtt: Some(TRIP),
+            min_rtt,
+            reorders: self.reorders,
+        }
+    }
+
+    fn pipe(&self) -> u32 {
+        self.recovery.pipe(&self.flight, MSS)
+    }
+
+    fn transmit(&mut self, segment: u64) {
+        let range = octets(&(segment..segment + 1));
+        let again = self.flight.transmit(range, MSS as u16, self.now);
+        self.recovery.on_sent(MSS, again, self.now);
+        let in_flight = self.flight.pipe();
+        let sent = Sent { now: self.now, octets: MSS, in_flight, mss: MSS };
+        Control { window: &mut self.window, state: &mut self.cc }.on_sent(&sent);
+    }
+
+    /// What the window admits leaves, in segments: what is lost first.
+    fn send(&mut self) -> Vec<u64> {
+        let mut sent = Vec::new();
+        while self.pipe() + MSS <= self.window.cwnd {
+            let lost = self.flight.lost().first().filter(|_| !self.recovery.prefers_new());
+            let new = Some(self.flight.end()).filter(|end| *end < self.text_end);
+            let Some(from) = lost.map(|lost| lost.start).or(new) else { break };
+            sent.push(from / u64::from(MSS));
+            self.transmit(from / u64::from(MSS));
+        }
+        sent
+    }
+
+    /// An acknowledgment arrives; what leaves then.
+    fn hear(&mut self, ack: Ack) -> Vec<u64> {
+        let mut delivered = Delivered::default();
+        let una = self.flight.una();
+        let to = ack.to.map_or(una, |to| to * u64::from(MSS));
+        if to > una {
+            self.flight.acknowledge(to, &mut delivered);
+        }
+        if let Some(block) = &ack.block {
+            self.flight.sack(octets(block), &mut delivered);
+        }
+        self.reorders |= delivered.is_reordered;
+        let names = ack.block.is_some() || ack.duplicate.is_some();
+        let acked = Acked {
+            advances: to > una,
+            text: (to - una) as u32,
+            delivered,
+            duplicate: ack.duplicate.map(|segment| ((segment + 1) * u64::from(MSS), MSS)),
+            is_duplicate: to == una && !names,
+            echoed: ack.echoed,
+            rtt: None,
+            can_send_new: self.flight.end() < self.text_end,
+            path: self.path(),
+        };
+        let mut control = Control { window: &mut self.window, state: &mut self.cc };
+        let reaction =
+            self.recovery.on_ack(&mut self.flight, &mut control, &acked, &mut self.counters);
+        let mut sent = Vec::new();
+        if reaction == Reaction::Repair {
+            let first = self.flight.lost().first().expect("something is lost").start;
+            sent.push(first / u64::from(MSS));
+            self.transmit(first / u64::from(MSS));
+        }
+        sent.extend(self.send());
+        sent
+    }
+
+    /// The reordering timer runs out.
+    fn judge(&mut self) -> Vec<u64> {
+        self.now = self.recovery.reordering_due().expect("something is to be judged");
+        let path = self.path();
+        let mut control = Control { window: &mut self.window, state: &mut self.cc };
+        self.recovery.on_reordering_timeout(
+            &mut self.flight,
+            &mut control,
+            &path,
+            &mut self.counters,
+        );
+        self.send()
+    }
+
+    /// The retransmission timer runs out; its segment goes whatever the window says.
+    fn time_out(&mut self, attempt: u8) -> Vec<u64> {
+        self.pass(100);
+        let path = self.path();
+        let mut control = Control { window: &mut self.window, state: &mut self.cc };
+        self.recovery.on_timeout(&mut self.flight, &mut control, &path, attempt);
+        let first = self.flight.lost().first().expect("something is lost").start / u64::from(MSS);
+        self.transmit(first);
+        let mut sent = Vec::from([first]);
+        sent.extend(self.send());
+        sent
+    }
+
+    /// The probe's timer runs out; returns whether it may leave.
+    fn probe(&mut self) -> bool {
+        if !self.recovery.may_probe(&self.flight) {
+            return false;
+        }
+        let is_old = self.flight.end() >= self.text_end;
+        let next = self.flight.end() / u64::from(MSS);
+        self.transmit(if is_old { next - 1 } else { next });
+        self.recovery.on_probe_sent(self.flight.end(), is_old);
+        true
+    }
+
+    fn frto(&self) -> Option<Frto> {
+        self.recovery.0.as_ref()?.frto
+    }
+
+    fn state(&self) -> CaState {
+        self.recovery.ca_state(&self.flight)
+    }
+}
+
+fn none() -> Vec<u64> {
+    Vec::new()
+}
+
+mod with_sack {
+    use super::*;
+
+    #[test]
+    fn three_named_segments_tell_at_once_of_what_was_sent_before_them() {
+        let mut sender = Sender::with(10);
+        assert_eq!(sender.hear(Ack::naming(1..3)), none());
+        assert_eq!(sender.state(), CaState::Disorder);
+        assert_eq!(sender.hear(Ack::naming(1..4)), [0]);
+        assert_eq!(sender.state(), CaState::Recovery);
+        assert_eq!((sender.window.ssthresh, sender.counters.sack_recovery), (5 * MSS, 1));
+    }
+
+    #[test]
+    fn fewer_tell_of_it_a_quarter_of_a_round_trip_later() {
+        let mut sender = Sender::with(10);
+        let heard = sender.now;
+        assert_eq!(sender.hear(Ack::naming(1..2)), none());
+        assert_eq!(sender.judge(), [0]);
+        assert_eq!(sender.now.since(heard), TRIP / 4);
+        assert_eq!(sender.recovery.phase(), Phase::FastRecovery);
+    }
+
+    #[test]
+    fn what_arrives_within_the_reordering_window_was_not_lost() {
+        let mut sender = Sender::with(10);
+        let _ = sender.hear(Ack::naming(1..2));
+        sender.pass(10);
+        assert_eq!(sender.hear(Ack::to(2)), none());
+        assert_eq!((sender.state(), sender.recovery.reordering_due()), (CaState::Open, None));
+        assert_eq!(sender.window.ssthresh, u32::MAX);
+    }
+
+    #[test]
+    fn where_segments_were_reordered_before_three_that_are_named_are_not_enough() {
+        let mut sender = Sender::with(10);
+        let _ = sender.hear(Ack::naming(1..2));
+        let _ = sender.hear(Ack::to(2));
+        assert!(sender.reorders);
+        assert_eq!(sender.hear(Ack::naming(3..8)), none());
+        assert_eq!(sender.judge(), [2]);
+    }
+
+    #[test]
+    fn each_round_trip_with_a_duplicate_widens_the_window_up_to_srtt() {
+        let mut sender = Sender::with(30);
+        sender.reorders = true;
+        for (round, quarters) in [(0, 2), (1, 3), (2, 4), (3, 4)] {
+            // All that was out at the last one is acknowledged.
+            let base = sender.flight.una() / u64::from(MSS);
+            sender.text_end += 30 * u64::from(MSS);
+            let _ = sender.send();
+            let end = sender.flight.end() / u64::from(MSS);
+            assert_eq!(
+                sender.hear(Ack::default().twice(base.saturating_sub(1))),
+                none(),
+                "{round}"
+            );
+            sender.pass(100);
+            let heard = sender.now;
+            let _ = sender.hear(Ack::naming(base + 1..base + 2));
+            let waits =
+                sender.recovery.reordering_due().expect("something is missing").since(heard);
+            assert_eq!(waits, quarters * TRIP / 4, "round {round}");
+            let _ = sender.hear(Ack::to(end));
+        }
+    }
+
+    #[test]
+    fn a_lost_repair_is_found_by_what_was_sent_behind_it() {
+        let mut sender = Sender::with(10).and_more(20);
+        assert_eq!(sender.hear(Ack::naming(1..10)), [0, 10, 11, 12, 13]);
+        for behind in [11, 15] {
+            sender.pass(100);
+            let sent = sender.hear(Ack::naming(1..behind + 1));
+            assert_eq!(sent.first(), Some(&0), "{sent:?}");
+        }
+        assert_eq!(sender.counters.lost_retransmit, 2);
+        sender.pass(100);
+        let _ = sender.hear(Ack::to(sender.flight.end() / u64::from(MSS)));
+        assert_eq!(sender.recovery.phase(), Phase::Open);
+    }
+
+    #[test]
+    fn a_time_out_takes_for_lost_only_what_is_old() {
+        let mut sender = Sender::with(4).and_more(1);
+        sender.window.cwnd = 5 * MSS;
+        sender.pass(150);
+        assert_eq!(sender.send(), [4]);
+        assert_eq!(sender.time_out(1), [0]);
+        assert_eq!(sender.flight.lost().octets(), 3 * u64::from(MSS));
+        assert_eq!(sender.window.cwnd, MSS);
+    }
+
+    #[test]
+    fn named_text_at_the_left_edge_was_let_go_of() {
+        let mut sender = Sender::with(6);
+        assert_eq!(sender.hear(Ack::naming(3..6)), [0, 1, 2]);
+        sender.pass(100);
+        assert_eq!(sender.hear(Ack::to(3)), [3, 4, 5]);
+        assert_eq!(sender.counters.sack_reneging, 1);
+        assert!(sender.flight.sacked().is_empty());
+    }
+
+    #[test]
+    fn recovery_ends_at_ssthresh_without_a_further_segment() {
+        let mut sender = Sender::with(10).and_more(4);
+        let _ = sender.hear(Ack::naming(1..10));
+        sender.pass(100);
+        let _ = sender.hear(Ack::to(14));
+        assert_eq!((sender.recovery.phase(), sender.window.cwnd), (Phase::Open, 5 * MSS));
+    }
+}
+
+mod without_sack {
+    use super::*;
+
+    #[test]
+    fn the_first_two_duplicates_send_new_segments_the_third_the_lost_one() {
+        let mut sender = Sender::without_sack(10).and_more(10);
+        assert_eq!(sender.hear(Ack::default()), [10]);
+        assert_eq!(sender.hear(Ack::default()), [11]);
+        assert_eq!(sender.window.cwnd, 10 * MSS);
+        assert_eq!(sender.hear(Ack::default()), [0]);
+        assert_eq!((sender.window.ssthresh, sender.counters.reno_recovery), (5 * MSS, 1));
+    }
+
+    #[test]
+    fn new_data_between_duplicates_begins_the_count_again() {
+        let mut sender = Sender::without_sack(10);
+        for segment in 1..6 {
+            assert_eq!(
+                (sender.hear(Ack::default()), sender.hear(Ack::default())),
+                (none(), none())
+            );
+            assert_eq!(sender.hear(Ack::to(segment)), none());
+        }
+    }
+
+    #[test]
+    fn a_partial_acknowledgment_sends_the_next_hole_at_once_and_a_full_one_ends_it() {
+        let mut sender = Sender::without_sack(10);
+        let sent: Vec<_> = (0..9).map(|_| sender.hear(Ack::default())).collect();
+        assert_eq!(sent.concat(), [0]);
+        sender.pass(100);
+        assert_eq!(sender.hear(Ack::to(4)), [4]);
+        sender.pass(100);
+        assert_eq!(sender.hear(Ack::to(6)), [6]);
+        sender.pass(100);
+        assert_eq!(sender.hear(Ack::to(10)), none());
+        assert_eq!((sender.recovery.phase(), sender.window.cwnd), (Phase::Open, 5 * MSS));
+    }
+
+    #[test]
+    fn duplicates_of_the_window_that_was_recovered_begin_nothing() {
+        let mut sender = Sender::without_sack(10).and_more(10);
+        let _ = (0..3).map(|_| sender.hear(Ack::default())).collect::<Vec<_>>();
+        let recover = sender.flight.end() / u64::from(MSS);
+        sender.pass(100);
+        let _ = sender.hear(Ack::to(recover));
+        let losses = sender.counters.reno_recovery;
+        for _ in 0..6 {
+            assert!(sender.hear(Ack::default()).iter().all(|segment| *segment >= recover));
+        }
+        assert_eq!((sender.counters.reno_recovery, sender.window.ssthresh), (losses, 5 * MSS));
+    }
+
+    #[test]
+    fn duplicates_after_a_time_out_begin_nothing_until_all_of_it_is_acknowledged() {
+        let mut sender = Sender::without_sack(10);
+        assert_eq!(sender.time_out(1), [0]);
+        sender.pass(100);
+        assert_eq!(sender.hear(Ack::to(1)), [1, 2]);
+        for _ in 0..4 {
+            assert_eq!(sender.hear(Ack::default()), none());
+        }
+        assert_eq!(sender.recovery.phase(), Phase::AfterTimeout);
+        let _ = sender.hear(Ack::to(10));
+        assert_eq!(sender.recovery.phase(), Phase::Open);
+    }
+}
+
+mod probes {
+    use super::*;
+
+    #[test]
+    fn none_follows_another_before_a_round_trip_was_measured() {
+        let mut sender = Sender::with(4);
+        sender.pass(102);
+        assert!(sender.probe());
+        assert!(!sender.probe());
+    }
+
+    #[test]
+    fn one_that_came_twice_tells_of_no_loss() {
+        let mut sender = Sender::with(4).and_more(0);
+        assert!(sender.probe());
+        let _ = sender.hear(Ack::to(4));
+        let _ = sender.hear(Ack::default().twice(3));
+        sender.text_end += u64::from(MSS);
+        let _ = (sender.send(), sender.hear(Ack::to(5)));
+        assert_eq!((sender.window.ssthresh, sender.counters.loss_probe_recovery), (u32::MAX, 0));
+    }
+
+    #[test]
+    fn a_duplicate_without_sack_says_the_same() {
+        let mut sender = Sender::with(4);
+        assert!(sender.probe());
+        let _ = sender.hear(Ack::to(4));
+        let _ = sender.hear(Ack::default());
+        sender.text_end += u64::from(MSS);
+        let _ = (sender.send(), sender.hear(Ack::to(5)));
+        assert_eq!((sender.window.ssthresh, sender.counters.loss_probe_recovery), (u32::MAX, 0));
+    }
+
+    #[test]
+    fn what_is_acknowledged_beyond_one_without_a_word_of_it_tells_that_it_repaired_a_loss() {
+        let mut sender = Sender::with(4);
+        assert!(sender.probe());
+        let _ = sender.hear(Ack::to(4));
+        assert_eq!(sender.window.ssthresh, u32::MAX);
+        sender.text_end += u64::from(MSS);
+        let _ = (sender.send(), sender.hear(Ack::to(5)));
+        assert_eq!(sender.counters.loss_probe_recovery, 1);
+        assert!(sender.window.ssthresh < u32::MAX);
+    }
+
+    #[test]
+    fn one_of_new_text_tells_of_no_loss() {
+        let mut sender = Sender::with(4).and_more(1);
+        assert!(sender.probe());
+        let _ = sender.hear(Ack::to(5));
+        sender.text_end += u64::from(MSS);
+        let _ = (sender.send(), sender.hear(Ack::to(6)));
+        assert_eq!((sender.window.ssthresh, sender.counters.loss_probe_recovery), (u32::MAX, 0));
+    }
+
+    #[test]
+    fn none_leaves_while_something_is_named_lost_or_in_recovery() {
+        let mut sender = Sender::with(4);
+        let _ = sender.hear(Ack::naming(3..4));
+        assert!(!sender.probe());
+        let mut sender = Sender::with(4);
+        let _ = sender.time_out(1);
+        assert!(!sender.probe());
+    }
+}
+
+mod after_a_time_out {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_once_arrives_and_it_was_none() {
+        let mut sender = Sender::with(10).and_more(10);
+        assert_eq!(sender.time_out(1), [0]);
+        assert_eq!(sender.hear(Ack::to(1)), [10, 11], "step 2b");
+        let _ = sender.hear(Ack::to(2));
+        assert_eq!((sender.counters.spurious_rtos, sender.recovery.phase()), (1, Phase::Open));
+        assert!(sender.window.cwnd >= 10 * MSS && sender.window.ssthresh == u32::MAX);
+        assert!(sender.flight.lost().is_empty());
+    }
+
+    #[test]
+    fn what_was_sent_once_is_named_and_it_was_none() {
+        let mut sender = Sender::with(10).and_more(10);
+        let _ = (sender.time_out(1), sender.hear(Ack::to(1)));
+        let _ = sender.hear(Ack::naming(3..4));
+        assert_eq!(sender.counters.spurious_rtos, 1);
+    }
+
+    #[test]
+    fn new_text_alone_is_named_and_it_was_one() {
+        let mut sender = Sender::with(10).and_more(10);
+        let _ = sender.time_out(1);
+        sender.pass(100);
+        let _ = sender.hear(Ack::to(1));
+        sender.pass(100);
+        assert_eq!(sender.hear(Ack::naming(10..11)), [1], "step 3a");
+        assert_eq!(
+            (sender.counters.spurious_rtos, sender.recovery.phase()),
+            (0, Phase::AfterTimeout)
+        );
+    }
+
+    #[test]
+    fn without_sack_a_duplicate_at_either_step_tells_that_it_was_one() {
+        for before in [0, 1] {
+            let mut sender = Sender::without_sack(10).and_more(10);
+            let _ = sender.time_out(1);
+            if before == 1 {
+                assert_eq!(sender.hear(Ack::to(1)), [10, 11]);
+                assert_eq!(sender.hear(Ack::default()), [1], "cwnd is three segments");
+            } else {
+                assert_eq!(sender.hear(Ack::default()), none());
+                assert_eq!(sender.hear(Ack::to(1)), [1, 2], "the conventional way");
+            }
+            let _ = sender.hear(Ack::to(2));
+            assert_eq!(sender.counters.spurious_rtos, 0, "{before}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_repair_does_not_count() {
+        let mut sender = Sender::without_sack(10).and_more(10);
+        let _ = sender.time_out(1);
+        let mut delivered = Delivered::default();
+        sender.flight.acknowledge(500, &mut delivered);
+        let frto = sender.frto().expect("it began");
+        assert!(sender.flight.una() < frto.repair_end);
+        assert!(!sender.recovery.prefers_new());
+    }
+
+    #[test]
+    fn one_in_the_midst_of_recovery_is_not_asked_about() {
+        let mut sender = Sender::with(10).and_more(10);
+        let _ = sender.hear(Ack::naming(1..4));
+        let _ = sender.time_out(1);
+        assert!(sender.frto().is_none());
+        let _ = sender.time_out(2);
+        assert!(sender.frto().is_none());
+    }
+
+    #[test]
+    fn another_begins_the_question_anew() {
+        let mut sender = Sender::with(10).and_more(10);
+        let _ = (sender.time_out(1), sender.hear(Ack::to(1)));
+        assert!(sender.recovery.prefers_new());
+        let _ = sender.time_out(2);
+        let frto = sender.frto().expect("it began again");
+        assert!(!frto.is_probing && !sender.recovery.prefers_new());
+        assert_eq!(frto.recover, sender.flight.end());
+    }
+}
+
+mod undo {
+    use super::*;
+
+    #[test]
+    fn an_echo_from_before_the_repair_takes_the_reduction_back() {
+        let mut sender = Sender::with(10);
+        let sent = Instant::from_millis(1_000);
+        assert_eq!(sender.hear(Ack::naming(1..4)), [0]);
+        sender.pass(20);
+        let _ = sender.hear(Ack::to(4).echoing(sent));
+        assert_eq!((sender.counters.full_undo, sender.recovery.phase()), (1, Phase::Open));
+        assert!(sender.window.cwnd >= 10 * MSS && sender.window.ssthresh == u32::MAX);
+    }
+
+    #[test]
+    fn an_echo_of_the_repair_does_not() {
+        let mut sender = Sender::with(10);
+        let _ = sender.hear(Ack::naming(1..4));
+        let repaired = sender.now;
+        sender.pass(100);
+        let _ = sender.hear(Ack::to(4).echoing(repaired));
+        assert_eq!((sender.counters.full_undo, sender.recovery.phase()), (0, Phase::FastRecovery));
+    }
+
+    #[test]
+    fn nor_does_one_beside_a_report_of_a_duplicate() {
+        // RFC 3522 3.2, step 5.
+        let mut sender = Sender::with(10);
+        assert_eq!(sender.hear(Ack::naming(2..10)), [0, 1]);
+        sender.pass(20);
+        let _ = sender.hear(Ack::to(1).twice(0).echoing(Instant::from_millis(1_000)));
+        assert_eq!((sender.counters.full_undo, sender.recovery.phase()), (0, Phase::FastRecovery));
+    }
+
+    #[test]
+    fn each_repair_came_twice_and_the_reduction_is_taken_back_after_the_last_acknowledgment_too() {
+        let mut sender = Sender::with(10);
+        assert_eq!(sender.hear(Ack::naming(2..10)), [0, 1]);
+        sender.pass(20);
+        let _ = sender.hear(Ack::to(10));
+        let _ = sender.hear(Ack::default().twice(0));
+        assert_eq!(sender.counters.dsack_undo, 0);
+        let _ = sender.hear(Ack::default().twice(1));
+        assert_eq!((sender.counters.dsack_undo, sender.window.ssthresh), (1, u32::MAX));
+        assert!(sender.window.cwnd >= 10 * MSS);
+    }
+
+    #[test]
+    fn a_duplicate_where_nothing_was_sent_again_takes_nothing_back() {
+        let mut sender = Sender::with(10);
+        let _ = sender.hear(Ack::default().twice(0));
+        assert_eq!((sender.counters.dsack_undo, sender.window.cwnd), (0, 10 * MSS));
+    }
+}
+
+/// RFC 6937 3.1.
+mod proportional_rate_reduction {
+    use super::*;
+
+    #[test]
+    fn a_single_loss_leaves_half_of_what_arrives() {
+        let mut sender = Sender::with(20).and_more(20);
+        let sent: Vec<_> =
+            (1..20).map(|last| sender.hear(Ack::naming(1..last + 1)).len()).collect();
+        // The table's row "sent", N N R and every other one from there on. Half a segment is none here, so
+        // that they come one acknowledgment later; the last is "ssthresh - pipe".
+        assert_eq!(sent, [1, 1, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1]);
+        assert_eq!(sender.pipe(), 10 * MSS);
+        sender.pass(100);
+        let _ = sender.hear(Ack::to(sender.flight.end() / u64::from(MSS)));
+        assert_eq!(sender.window.cwnd, 10 * MSS);
+    }
+
+    #[test]
+    fn a_burst_of_fifteen_losses_is_repaired_as_much_arrives_and_faster_once_repairs_do() {
+        let mut sender = Sender::with(20).and_more(20);
+        let sent: Vec<_> =
+            (15..20).map(|last| sender.hear(Ack::naming(15..last + 1)).len()).collect();
+        // The conservative bound, as no repair was acknowledged: N N, then R for each; the third
+        // acknowledgment tells of the loss, and what it counts are the three that arrived.
+        assert_eq!(sent[..2], [1, 1]);
+        assert!(sent[2..].iter().all(|sent| *sent <= 3), "{sent:?}");
+        assert_eq!(sent[2..].iter().sum::<usize>(), 3, "{sent:?}");
+        sender.pass(100);
+        // The slow start bound: "1 additional segment per ACK".
+        assert_eq!(sender.hear(Ack::to(1)).len(), 2);
+        assert_eq!(sender.hear(Ack::to(2)).len(), 2);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #[test]
+    fn whatever_arrives_cwnd_is_a_segment_at_least_and_it_is_never_silent_for_ever(
+        sack: bool,
+        steps in vec((0u8..10, 0u64..24, 1u64..6, 0u64..200), 1..120),
+    ) {
+        let mut sender = Sender { sack, ..Sender::with(10).and_more(60) };
+        for (kind, from, len, millis) in steps {
+            sender.pass(millis);
+            let (una, end) = (sender.flight.una() / u64::from(MSS), sender.flight.end() / u64::from(MSS));
+            let (low, high) = ((una + 1 + from).min(end), (una + 1 + from + len).min(end));
+            match kind {
+                0..=2 if low > una => drop(sender.hear(Ack::to(low))),
+                3..=6 if sack && low < high => drop(sender.hear(Ack::naming(low..high))),
+                7 if sack && una > 0 => drop(sender.hear(Ack::default().twice(una - 1))),
+                8 if end > una => drop(sender.time_out(1)),
+                9 if end > una => drop(sender.probe()),
+                _ if end > una => drop(sender.hear(Ack::default())),
+                _ => {}
+            }
+            let Sender { flight, window, .. } = &sender;
+            prop_assert!(window.cwnd >= MSS, "{}", window.cwnd);
+            prop_assert!(window.ssthresh >= 2 * MSS);
+            prop_assert!(sender.pipe() <= (flight.end() - flight.una()) as u32);
+            prop_assert!(flight.end() <= sender.text_end);
+            if sender.recovery.phase() == Phase::Open {
+                prop_assert!(sender.frto().is_none() && !sender.recovery.prefers_new());
+            }
+        }
+        // A path without losses from now on: all arrives, by acknowledgments and time-outs alone.
+        for round in 0.. {
+            prop_assert!(round < 500, "{:?} {:?}", sender.recovery, sender.flight);
+            if sender.flight.una() == sender.text_end {
+                break;
+            }
+            let una = sender.flight.una() / u64::from(MSS);
+            sender.pass(300);
+            let first_is_out = !sender.flight.lost().contains(sender.flight.una()) && sender.flight.end() > sender.flight.una();
+            let sent = if first_is_out { sender.hear(Ack::to(una + 1)) } else { sender.send() };
+            if sent.is_empty() && sender.flight.end() > sender.flight.una() {
+                let _ = sender.time_out(1);
+            }
+        }
+    }
+}

@@ -119,6 +119,8 @@ flags! {
         CORK = 9,
         /// A loss probe is to be sent: new text, or the last segment again.
         LOSS_PROBE = 10,
+        /// Segments were seen to arrive in another order than they were sent.
+        REORDERS = 11,
     }
 }
 
@@ -245,7 +247,8 @@ impl Sender {
 
     /// What recovery asks of a connection; `sack`: selective acknowledgments were negotiated.
     pub fn path(&self, now: Instant, sack: bool, min_rtt: Option<Micros>) -> Path {
-        Path { now, sack, mss: u32::from(self.mss), srtt: self.rtt.srtt(), min_rtt }
+        let reorders = self.flags.has(Flags::REORDERS);
+        Path { now, sack, mss: u32::from(self.mss), srtt: self.rtt.srtt(), min_rtt, reorders }
     }
 
     /// cwnd (RFC 5681 2): how many octets may be in flight.

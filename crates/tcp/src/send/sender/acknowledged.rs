@@ -115,6 +115,10 @@ impl Sender {
         if !arrival.blocks.is_empty() {
             duplicate = self.take_blocks(arrival, queue, &mut delivered);
         }
+        if delivered.is_reordered && !self.flags.has(Flags::REORDERS) {
+            self.flags.set(Flags::REORDERS);
+            cx.counters.sack_reorder += 1;
+        }
         let text = arrival.acked.map_or(0, |acked| acked.octets);
         let unsent = self.has_unsent(Some(queue));
         let acked = Acked {
