@@ -60,7 +60,10 @@ fn across(moment: Instant) {
     assert!(hosts.now > moment + Duration::from_secs(10));
     for host in [&hosts.client, &hosts.server] {
         let counters = host.counters();
-        assert_eq!((counters.retrans_segs, counters.timeouts, counters.challenge_acks), (0, 0, 0));
+        let repeated = counters.retrans_segs - counters.loss_probes;
+        assert_eq!((repeated, counters.timeouts, counters.challenge_acks), (0, 0, 0));
+        // Where an acknowledgment is delayed a probe may go; not in each of 120 rounds.
+        assert!(counters.loss_probes <= 10, "{}", counters.loss_probes);
         assert_eq!(counters.dropped(DropReason::Paws), 0);
         assert_eq!(host.census().time_wait, 10);
     }
