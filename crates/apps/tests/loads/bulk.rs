@@ -6,6 +6,7 @@ use whimbrel_apps::ConnError;
 use whimbrel_apps::bulk::{Bulk, Direction, Peer, TransferPlan, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::transport::{ConnectOptions, Limit};
+use whimbrel_sim::pair::PairConfig;
 use whimbrel_stack::Shard;
 
 use crate::world::{Ran, target};
@@ -100,7 +101,15 @@ fn a_rate_is_kept_and_the_application_is_then_the_limit() {
 #[test]
 fn a_window_below_the_path_is_named_as_the_limit() {
     let one = TransferPlan { streams: 1, ..plan(Direction::Send, Until::Elapsed(4 * SECOND)) };
-    let ran = run("rate=100M,delay=50ms", one, Role::Sink);
+    let mut config = PairConfig::default();
+    for rules in &mut config.tunables {
+        for grows in ["net.ipv4.tcp_moderate_rcvbuf", "buffers.send.auto"] {
+            rules.set_by_name(grows, "0").unwrap();
+        }
+    }
+    let server = PeerServer::new(Role::Sink, Parting::Second);
+    let ran: Ran<_, PeerServer<Shard>> =
+        Ran::configured("rate=100M,delay=50ms", config, Bulk::new(one), server);
     let (limit, share) = ran.client().streams()[0].shares().greatest().unwrap();
     assert!(matches!(limit, Limit::Rwnd | Limit::Sndbuf) && share > 0.5, "{limit:?} {share}");
 }

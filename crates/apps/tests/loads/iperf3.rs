@@ -307,7 +307,7 @@ fn what_cannot_be_done_is_refused_by_iperf3s_number_for_it() {
         (r#"{"tcp":true,"len":1048577}"#, Refusal::BlockSize),
         (r#"{"tcp":true,"window":16777217}"#, Refusal::Buffers),
         (r#"{"tcp":true,"omit":601}"#, Refusal::Omit),
-        (r#"{"tcp":true,"congestion":"cubic"}"#, Refusal::Congestion),
+        (r#"{"tcp":true,"congestion":"bbr"}"#, Refusal::Congestion),
         (r#"{"tcp":true,"reverse":true,"TOS":4}"#, Refusal::Unimplemented),
         (r#"{"tcp":true,"parallel":-1}"#, Refusal::Parameters),
         (r#"{"tcp":true,"time":"long"}"#, Refusal::Parameters),

@@ -17,13 +17,14 @@ fn parse(text: &str) -> Value {
 
 #[test]
 fn the_table_names_the_limit_of_a_long_path() {
-    let text = whimbrel("bulk send -t 5 -w mem:rate=45M,delay=35ms --clock virtual");
+    let line = "bulk send -t 5 -w mem:rate=45M,delay=35ms --clock virtual --window";
+    let text = whimbrel(&format!("{line} 256K,exact"));
     assert!(text.contains("Limited by") && text.contains("sender"), "{text}");
     assert_eq!(text.matches(" receiver\n").count(), 1, "{text}");
     assert!(text.contains("256 KBytes per 70."), "{text}");
     assert!(text.contains("Limited by: send buffer") && text.contains("% of the time\n"), "{text}");
     assert!(text.contains("; give --window "), "{text}");
-    let wider = whimbrel("bulk send -t 5 -w mem:rate=45M,delay=35ms --clock virtual --window 1M");
+    let wider = whimbrel(&format!("{line} 1M"));
     assert!(!wider.contains("send buffer 9"), "{wider}");
 }
 
@@ -101,7 +102,7 @@ fn our_stack_and_the_kernel_send_to_each_other_over_tun() {
 #[test]
 fn what_limits_a_sender_takes_all_of_its_time() {
     let virtually = "-t 3 -w mem:rate=1G,delay=35ms --clock virtual";
-    let text = whimbrel(&format!("bulk send {virtually} --window 1M/192k --json-stream"));
+    let text = whimbrel(&format!("bulk send {virtually} --window 1M/192k,exact --json-stream"));
     let lines: Vec<Value> = text.lines().map(parse).collect();
     assert_eq!(lines.len(), 4, "{text}");
     let limited = &lines[2]["data"]["streams"][0]["limited"];
@@ -156,7 +157,7 @@ fn reversed_it_goes_the_other_way() {
 fn a_window_bounds_what_goes_in_a_round_trip() {
     let line = "-t 20 -w mem:rate=1G,delay=50ms --clock virtual --json";
     let rate = |window: &str| {
-        let document = parse(&whimbrel(&format!("bulk send --window {window} {line}")));
+        let document = parse(&whimbrel(&format!("bulk send --window {window},exact {line}")));
         assert_eq!(document["rules"]["tunables"]["buffers.recv"]["origin"], "--window");
         document["summary"]["sent_rate"].as_f64().unwrap()
     };

@@ -303,13 +303,14 @@ fn two_thousand_who_are_not_read_stay_within_the_budget_and_others_are_served() 
         assert!(real <= budget / 4 * 5 + slack, "round {round}: {real} B held, {memory:?}");
         exchange(&mut server, &mut early, handle);
     }
-    assert_eq!(server.shard.memory().pressure, Pressure::Full);
+    // Who does not read loses what is beyond four segments before the budget is full.
+    assert!(server.shard.memory().pressure >= Pressure::Tight);
     let (mut late, handle) = server.connected(9_998, 2_000);
     for _ in 0..16 {
         exchange(&mut server, &mut late, handle);
     }
     let counters = server.shard.counters();
-    assert!(counters.mem_full > 0 && counters.dropped(REFUSED) > 2_000);
+    assert!(counters.mem_tight > 0 && counters.dropped(REFUSED) > 2_000);
 }
 
 /// A request of two segments, read at once, and its answer.
