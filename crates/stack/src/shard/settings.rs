@@ -53,7 +53,7 @@ impl Shard {
     ///
     /// # Errors
     ///
-    /// [`Full`](whimbrel_tcp::cc::Full): 254 were added.
+    /// [`Full`]: 254 were added.
     pub fn add_congestion_control(
         &mut self,
         name: &str,
