@@ -49,6 +49,8 @@ struct Undo {
     first_repair: Option<Instant>,
     /// Octets that were sent again, and not reported as come twice.
     repaired: u64,
+    /// SND.NXT when recovery ended: once more than that is acknowledged, nobody will call it none.
+    until: Option<u64>,
 }
 
 /// F-RTO (RFC 5682 3.1) after a time-out.
@@ -248,11 +250,17 @@ impl State {
 
     /// Text came twice: a repair of it was none, and the reordering window is too narrow.
     fn note_duplicate(&mut self, flight: &Flight, acked: &Acked) {
-        let Some((_, octets)) = acked.duplicate else { return };
+        let Some((end, octets)) = acked.duplicate else { return };
         if acked.path.sack {
             self.rack.on_duplicate(flight);
         }
-        if let Some(undo) = &mut self.undo {
+        // What lies elsewhere was sent again by another recovery.
+        let of_this = |undo: &Undo| {
+            let start = end.checked_sub(u64::from(octets));
+            start.is_some_and(|start| start >= undo.una)
+                && self.recover.is_some_and(|recover| end <= recover)
+        };
+        if let Some(undo) = self.undo.as_mut().filter(|undo| of_this(undo)) {
             undo.repaired = undo.repaired.saturating_sub(u64::from(octets));
         }
     }
@@ -318,9 +326,15 @@ impl State {
         }
         if self.phase == Phase::Open {
             (self.sacks, self.dup_acks) = (0, 0);
-        }
-        if self.phase == Phase::Open || self.recover.is_some_and(|recover| flight.una() < recover) {
+            self.undo =
+                self.undo.filter(|undo| undo.until.is_none_or(|until| flight.una() <= until));
             return;
+        }
+        if self.recover.is_some_and(|recover| flight.una() < recover) {
+            return;
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.until = Some(flight.end());
         }
         if self.phase == Phase::FastRecovery {
             let end = loss(flight, control, acked.path.mss);
@@ -420,7 +434,7 @@ impl State {
 
     fn set_undo(&mut self, flight: &Flight, control: &Control<'_>) {
         let (window, una) = (*control.window, flight.una());
-        self.undo = Some(Undo { window, una, first_repair: None, repaired: 0 });
+        self.undo = Some(Undo { window, una, first_repair: None, repaired: 0, until: None });
     }
 
     /// In fast recovery: what may leave by PRR.

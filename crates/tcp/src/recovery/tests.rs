@@ -607,6 +607,35 @@ mod undo {
     }
 
     #[test]
+    fn what_came_twice_elsewhere_takes_nothing_back() {
+        let mut sender = Sender::with(10).and_more(10);
+        let _ = sender.hear(Ack::naming(2..10));
+        sender.pass(20);
+        let _ = sender.hear(Ack::to(10));
+        for segment in [10, 11] {
+            let _ = sender.hear(Ack::default().twice(segment));
+        }
+        assert_eq!((sender.counters.dsack_undo, sender.recovery.remembers()), (0, true));
+    }
+
+    #[test]
+    fn a_window_later_nothing_is_remembered_nor_taken_back() {
+        let mut sender = Sender::with(10).and_more(30);
+        assert_eq!(sender.hear(Ack::naming(2..10))[..2], [0, 1]);
+        let until = sender.flight.end() / u64::from(MSS);
+        sender.pass(20);
+        let _ = sender.hear(Ack::to(10));
+        let _ = sender.hear(Ack::to(until));
+        assert!(sender.recovery.remembers());
+        let _ = sender.hear(Ack::to(until + 1));
+        assert!(sender.recovery.is_none());
+        for segment in [0, 1] {
+            let _ = sender.hear(Ack::default().twice(segment));
+        }
+        assert_eq!((sender.counters.dsack_undo, sender.window.ssthresh), (0, 5 * MSS));
+    }
+
+    #[test]
     fn a_duplicate_where_nothing_was_sent_again_takes_nothing_back() {
         let mut sender = Sender::with(10);
         let _ = sender.hear(Ack::default().twice(0));

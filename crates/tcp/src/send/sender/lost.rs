@@ -80,9 +80,10 @@ impl Sender {
         }
     }
 
-    /// From now on the timer is for this.
+    /// From now on the timer is for this. A loss probe that was due is not, as something was heard.
     pub const fn set_timer(&mut self, timer: SendTimer) {
         self.timer = timer;
+        self.flags.clear(Flags::LOSS_PROBE);
     }
 
     /// The peer's closed window is to be probed when the timer runs out.

@@ -80,7 +80,7 @@ impl Sender {
         }
         let room = self.window.cwnd.saturating_sub(self.pipe(Some(queue)));
         let mss = u32::from(self.mss);
-        let most = self.most_text(queue, max_text);
+        let most = self.most_text(self.urgent_end(Some(queue)).is_some(), max_text);
         let piece = self.lost_piece(queue, most.min(room))?;
         // Whole segments: less than one only if no more of it is lost.
         let odd = odd_part(piece.len, mss);
@@ -91,9 +91,9 @@ impl Sender {
 
     /// How much text one (super-)segment may have. While something is urgent it is a segment: each has an
     /// urgent pointer of its own, and a device that cuts would repeat the first.
-    fn most_text(&self, queue: &SendQueue, max_text: u32) -> u32 {
+    fn most_text(&self, is_urgent: bool, max_text: u32) -> u32 {
         let mss = u32::from(self.mss);
-        if self.urgent_end(Some(queue)).is_some() { mss } else { max_text.max(mss) }
+        if is_urgent { mss } else { max_text.max(mss) }
     }
 
     /// The first of what is lost, at most `most` octets of it, as far as the window lets it go again. Where
@@ -119,11 +119,11 @@ impl Sender {
     /// A loss probe: new text if the peer's window admits it, else the last segment again (RFC 8985 7.3).
     #[cold]
     fn judge_loss_probe(&self, queue: &SendQueue) -> Option<Piece> {
-        let (new, mss) =
-            (Some(queue).filter(|queue| self.has_unsent(Some(*queue))), u32::from(self.mss));
-        let new = new.and_then(|queue| self.judge_new(Some(queue), mss, self.seq.usable()));
-        if new.is_some() {
-            return new;
+        let mss = u32::from(self.mss);
+        if self.has_unsent(Some(queue))
+            && let Some(new) = self.judge_new(Some(queue), mss, self.seq.usable())
+        {
+            return Some(new);
         }
         let last = queue.flight.last_segment();
         let seq = self.number_at(queue, last.start);
@@ -201,12 +201,10 @@ impl Sender {
     /// The next piece of what is unsent, of which `room` is admitted.
     #[inline(always)]
     fn judge_new(&self, queue: Option<&SendQueue>, max_text: u32, room: u32) -> Option<Piece> {
-        let mss = u32::from(self.mss);
         let seq = self.seq.nxt;
         let waiting = self.text_end(queue).offset_from(seq).min(queued(queue));
         let urgent = self.urgent_end(queue).is_some();
-        // As `most_text` has it.
-        let most = if urgent { mss } else { max_text.max(mss) };
+        let most = self.most_text(urgent, max_text);
         let len = self.judge_len(waiting, room, most, urgent);
         let fin = len == waiting && room > len && self.fin_goes_with(len);
         (len > 0 || fin).then_some(Piece { seq, len, fin, is_probe: false })
