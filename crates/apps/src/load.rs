@@ -251,7 +251,12 @@ impl<T: Transport> Load<T> {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         self.opening.remove(place);
         self.record.opened += 1;
-        self.record.phase_took(Phase::Connect, now.since(slot.times.opened));
+        if slot.times.measured {
+            self.record.phase_took(Phase::Connect, now.since(slot.times.opened));
+            if let Some(syns) = slot.id.and_then(|id| net.syns_sent(id)) {
+                self.record.syns.get_or_insert_default().count(syns);
+            }
+        }
         self.ask(net, place, now);
     }
 
@@ -403,7 +408,9 @@ impl<T: Transport> Load<T> {
     fn on_closed(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
         self.closing.remove(place);
-        self.record.phase_took(Phase::Close, now.since(slot.times.answered));
+        if slot.times.measured {
+            self.record.phase_took(Phase::Close, now.since(slot.times.answered));
+        }
         if let Some(id) = slot.id.take() {
             net.close(id);
         }

@@ -16,6 +16,22 @@ pub struct Pace {
     pub accept: Duration,
     /// It waits that long before each answer, while other connections go on.
     pub think: Duration,
+    /// It is at work on each answer for that long, one at a time of all connections together, in the order
+    /// in which they were asked for: a second has room for so many answers.
+    pub work: Duration,
+}
+
+impl Pace {
+    /// The work on an answer of a server that gives so many of them a second, to a nanosecond.
+    pub fn work_at(rate: f64) -> Duration {
+        Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX)
+    }
+
+    /// The pace of each of so many servers that stand for one.
+    #[must_use]
+    pub fn shared_by(self, servers: u32) -> Self {
+        Self { work: self.work.saturating_mul(servers), ..self }
+    }
 }
 
 /// What a server has put off.
@@ -24,13 +40,20 @@ pub struct Pacing<L> {
     pace: Pace,
     /// Listeners, the first due first.
     accepts: VecDeque<(Instant, L)>,
-    /// The places of connections whose answer is put off, and since when.
+    /// The places of connections whose answer is put off, and until when.
     thinking: IdleList,
+    /// When all work that it has taken on so far is done.
+    done_at: Instant,
 }
 
 impl<L> Default for Pacing<L> {
     fn default() -> Self {
-        Self { pace: Pace::default(), accepts: VecDeque::new(), thinking: IdleList::default() }
+        Self {
+            pace: Pace::default(),
+            accepts: VecDeque::new(),
+            thinking: IdleList::default(),
+            done_at: Instant::ZERO,
+        }
     }
 }
 
@@ -60,13 +83,17 @@ impl<L: Copy + PartialEq> Pacing<L> {
         self.accepts.pop_front_if(|(due, _)| *due <= now).map(|(_, listener)| listener)
     }
 
-    /// An answer is ready at this place. Returns whether it is put off.
-    pub fn think(&mut self, place: u32, now: Instant) -> bool {
-        let thinks = !self.pace.think.is_zero();
-        if thinks {
-            self.thinking.touch(place, now);
+    /// So many answers are ready at this place. Returns whether they are put off.
+    pub fn think(&mut self, place: u32, answers: u64, now: Instant) -> bool {
+        let Pace { think, work, .. } = self.pace;
+        if think.is_zero() && work.is_zero() {
+            return false;
         }
-        thinks
+        let work = work.saturating_mul(u32::try_from(answers).unwrap_or(u32::MAX));
+        self.done_at = self.done_at.max(now) + work;
+        // Whoever is taken on later is done later: the list is in the order of its moments.
+        self.thinking.touch(place, self.done_at + think);
+        true
     }
 
     /// Whether the answer at this place is put off.
@@ -76,8 +103,8 @@ impl<L: Copy + PartialEq> Pacing<L> {
 
     /// The next place whose answer is put off no longer.
     pub fn next_thought(&mut self, now: Instant) -> Option<u32> {
-        let (place, since) = self.thinking.oldest()?;
-        (since + self.pace.think <= now).then(|| {
+        let (place, until) = self.thinking.oldest()?;
+        (until <= now).then(|| {
             self.thinking.remove(place);
             place
         })
@@ -91,7 +118,7 @@ impl<L: Copy + PartialEq> Pacing<L> {
     /// When something that was put off falls due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let accept = self.accepts.front().map(|(due, _)| *due);
-        let thought = self.thinking.oldest().map(|(_, since)| since + self.pace.think);
+        let thought = self.thinking.oldest().map(|(_, until)| until);
         accept.into_iter().chain(thought).min()
     }
 }

@@ -164,7 +164,7 @@ impl<T: Transport> PeerServer<T> {
             if self.parting == Parting::First {
                 slot.stage = PeerStage::Last;
             }
-            self.reception.think(id, now);
+            self.reception.think(id, answers, now);
         }
         Turn::More
     }
@@ -177,7 +177,7 @@ impl<T: Transport> PeerServer<T> {
             slot.pending = Bytes::from(format!("{} bytes, crc32 {sum:08x}\n", slot.received));
             slot.stage = PeerStage::Last;
             self.statistics.answers += 1;
-            self.reception.think(id, now);
+            self.reception.think(id, 1, now);
             return Turn::More;
         }
         self.over()

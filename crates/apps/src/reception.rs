@@ -172,9 +172,9 @@ impl<T: Transport, S: Default> Reception<T, S> {
         Some((*id, slot))
     }
 
-    /// An answer is ready at this connection. Returns whether it is put off.
-    pub(crate) fn think(&mut self, id: T::Id, now: Instant) -> bool {
-        self.pacing.think(T::place(id), now)
+    /// So many answers are ready at this connection. Returns whether they are put off.
+    pub(crate) fn think(&mut self, id: T::Id, answers: u64, now: Instant) -> bool {
+        self.pacing.think(T::place(id), answers, now)
     }
 
     /// There is no such connection any more. Returns what was known of it.

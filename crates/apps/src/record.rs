@@ -13,9 +13,11 @@ use crate::transport::PortShortage;
 
 pub use connections::Connections;
 pub use intervals::{Count, Intervals, Spread};
+pub use openings::{Ages, SynCounts};
 
 mod connections;
 mod intervals;
+mod openings;
 
 /// Everything that a run measured. Latencies are in nanoseconds, kept to three digits.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub struct Record {
     pub body: u64,
     /// Connections that came to be established.
     pub opened: u64,
+    /// Those of measured exchanges by how many SYNs that took, if the transport tells.
+    pub syns: Option<SynCounts>,
     /// Connections that failed after their exchange had been answered.
     pub unclean: u64,
     /// Connections that the server was to close after its answer, and did not in time.
@@ -99,6 +103,7 @@ impl Record {
             intervals: Intervals::new(interval),
             body: 0,
             opened: 0,
+            syns: None,
             unclean: 0,
             unclosed: 0,
             starved: 0,
@@ -186,6 +191,9 @@ impl AddAssign<&Self> for Record {
         self.intervals += &other.intervals;
         self.body += other.body;
         self.opened += other.opened;
+        if let Some(others) = other.syns {
+            *self.syns.get_or_insert_default() += others;
+        }
         self.unclean += other.unclean;
         self.unclosed += other.unclosed;
         self.starved += other.starved;

@@ -74,6 +74,11 @@ pub trait Transport {
     /// What it holds at this moment; `None` if it cannot tell.
     fn stack_usage(&self) -> Option<StackUsage>;
 
+    /// How many SYNs it took to open a connection that has just opened; `None` if it cannot tell.
+    fn syns_sent(&self, _id: Self::Id) -> Option<u32> {
+        None
+    }
+
     /// This side's end of the connection, if it is known.
     fn local(&self, id: Self::Id) -> Option<Endpoint>;
 

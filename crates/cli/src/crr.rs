@@ -21,7 +21,9 @@ use crate::load::{
     Closer, LoadReporter, Opposite, Outcome, RunsJob, errors, figure, figure_names, json, phases,
     work,
 };
-use crate::options::{OutputOptions, PaceOptions, ScreenOptions, StackOptions, StackSetup};
+use crate::options::{
+    OutputOptions, PaceOptions, ScreenOptions, StackOptions, StackSetup, answering_option,
+};
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::serve::{self, ContentPlan, NETSERVER, OtherServer};
@@ -210,10 +212,10 @@ fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
 /// At which pace the server goes that has no `target`.
 fn pace(arguments: &Arguments, target: Option<&str>) -> Result<Pace, Failure> {
     let pace = arguments.pace.pace(target)?;
-    if arguments.mode == Mode::Cc && !pace.think.is_zero() {
-        return Err(Failure::usage("--think", "in cc nothing is answered: leave it out"));
+    match answering_option(pace).filter(|_| arguments.mode == Mode::Cc) {
+        Some(option) => Err(Failure::usage(option, "in cc nothing is answered: leave it out")),
+        None => Ok(pace),
     }
-    Ok(pace)
 }
 
 /// Is the other side of what the other options say, until it is interrupted.
@@ -348,7 +350,8 @@ impl Opposite for CrrPlan {
             Ending::Server => Parting::First,
             _ => Parting::Second,
         };
-        PeerServer::new(role(self.mode, self.sizes.0, self.sizes.1), parting).with_pace(self.pace)
+        let pace = self.pace.shared_by(self.setup.shards.into());
+        PeerServer::new(role(self.mode, self.sizes.0, self.sizes.1), parting).with_pace(pace)
     }
 }
 

@@ -119,6 +119,10 @@ pub(crate) struct Arguments {
     /// Bytes of each response of the server in this process.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse, conflicts_with = "url")]
     body: u64,
+    /// End each connection of the server in this process after this many requests, as web servers do
+    /// that count them: by Connection: close in the last response.
+    #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX), conflicts_with_all = ["url", "no_keepalive"])]
+    requests_per_connection: Option<u64>,
     /// How the server in this process goes about it.
     #[command(flatten)]
     pace: PaceOptions,

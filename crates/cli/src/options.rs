@@ -130,20 +130,41 @@ pub(crate) struct PaceOptions {
     /// fills.
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     accept_delay: Option<Duration>,
+    /// The server has time for this many responses per second, whatever the number of connections;
+    /// requests wait for their turn.
+    #[arg(long, value_name = "RATE", value_parser = quantity::service_rate)]
+    service_rate: Option<f64>,
 }
 
 impl PaceOptions {
     /// What they mean for a server that is in this process unless there is a target.
     pub(crate) fn pace(&self, target: Option<&str>) -> Result<Pace, Failure> {
-        let given = [("--think", self.think), ("--accept-delay", self.accept_delay)];
-        let given = given.iter().find(|(_, time)| time.is_some());
+        let Self { think, accept_delay, service_rate } = *self;
+        let given = [
+            ("--think", think.is_some()),
+            ("--accept-delay", accept_delay.is_some()),
+            ("--service-rate", service_rate.is_some()),
+        ];
+        let given = given.iter().find(|(_, is_given)| *is_given);
         if let (Some((option, _)), Some(target)) = (given, target) {
             let text =
                 format!("it is a server's: leave it out here, and give it to that at {target}");
             return Err(Failure::usage(option, text));
         }
-        let Self { think, accept_delay } = self;
-        Ok(Pace { accept: accept_delay.unwrap_or_default(), think: think.unwrap_or_default() })
+        Ok(Pace {
+            accept: accept_delay.unwrap_or_default(),
+            think: think.unwrap_or_default(),
+            work: service_rate.map(Pace::work_at).unwrap_or_default(),
+        })
+    }
+}
+
+/// The option by which a server answers later than it could, if it does.
+pub(crate) const fn answering_option(pace: Pace) -> Option<&'static str> {
+    match pace {
+        Pace { work, .. } if !work.is_zero() => Some("--service-rate"),
+        Pace { think, .. } if !think.is_zero() => Some("--think"),
+        Pace { .. } => None,
     }
 }
 

@@ -55,6 +55,12 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "give a rate above 0, and 1000G at most, as in 1000, 2.5k, 45M or 1G".into())
 }
 
+/// How many answers a second: one has to take a nanosecond at least.
+pub(crate) fn service_rate(text: &str) -> Result<f64, String> {
+    let refused = "give a rate above 0, and 1G at most, as in 500 or 28k";
+    rate(text).ok().filter(|rate| *rate <= 1e9).ok_or_else(|| refused.into())
+}
+
 /// A range of ports, as it was typed.
 pub(crate) fn ports(text: &str) -> Result<String, String> {
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);

@@ -103,6 +103,10 @@ pub(crate) struct Arguments {
     /// Whether a connection serves more than one request, if its client asks for it.
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, conflicts_with = "RoleOptions")]
     keepalive: Switch,
+    /// End each connection after this many requests, as web servers do that count them: by Connection:
+    /// close in the last response.
+    #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX), conflicts_with_all = ["RoleOptions", "h2c", "keepalive"])]
+    requests_per_connection: Option<u64>,
     /// Who closes first, and so holds the TIME-WAIT [default: server for HTTP, client for --echo
     /// and its like].
     #[arg(long, value_enum, value_name = "WHO")]

@@ -18,8 +18,7 @@ use super::head::{self, field_room};
 use super::response::Persistence;
 use super::scan::HeadBuffer;
 use super::{
-    Answer, Body, BodySource, CloseBy, Framing, KeepAlive, Limits, Method, Request, Response,
-    exchange_log,
+    Answer, Body, BodySource, CloseBy, Framing, Limits, Method, Request, Response, exchange_log,
 };
 use super::{Site, Status, Terms, Upload, Version};
 
@@ -267,7 +266,8 @@ impl Connection {
         let body = BodyReader::new(request.framing, terms.limits.body)?;
         let exchange = Exchange {
             version: request.version,
-            persistent: request.persistent && terms.limits.keep_alive == KeepAlive::AsAsked,
+            persistent: request.persistent
+                && terms.limits.keep_alive.goes_on_after(self.responses + 1),
             head_only: request.method == Method::Head,
         };
         match site.respond(&request) {

@@ -66,6 +66,20 @@ pub enum KeepAlive {
     AsAsked,
     /// Never: each response ends its connection.
     Never,
+    /// As the client wishes, for so many requests (>= 1): the response to the last of them ends the
+    /// connection.
+    UpTo(u64),
+}
+
+impl KeepAlive {
+    /// Whether a connection may go on after the response that will be this one on it, from 1 on.
+    pub(crate) const fn goes_on_after(self, response: u64) -> bool {
+        match self {
+            Self::AsAsked => true,
+            Self::Never => false,
+            Self::UpTo(most) => response < most,
+        }
+    }
 }
 
 /// Who closes a connection first.

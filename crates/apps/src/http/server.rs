@@ -253,7 +253,7 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
             self.heads.remove(T::place(id));
         }
         let fresh = self.statistics.count_responses(before, &slot.connection);
-        if fresh > 0 && pacing.think(T::place(id), now) {
+        if fresh > 0 && pacing.think(T::place(id), fresh, now) {
             // Whoever waits for us is not silent.
             self.idle.remove(T::place(id));
         }

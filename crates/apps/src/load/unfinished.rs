@@ -8,6 +8,7 @@ use whimbrel_base::Instant;
 use super::connection::ExchangeState;
 use super::{Correction, Load, LoadState, Until};
 use crate::Record;
+use crate::record::Ages;
 use crate::transport::Transport;
 
 /// What was left when a load ended.
@@ -17,6 +18,8 @@ pub struct Unfinished {
     pub in_flight: u64,
     /// Those of them whose connection was not open yet.
     pub opening: u64,
+    /// How long it had been tried to open it: no histogram has them.
+    pub opening_for: Ages,
     /// Exchanges that fell due and were never begun, because every connection was busy.
     pub never_begun: u64,
 }
@@ -26,6 +29,7 @@ impl AddAssign for Unfinished {
     fn add_assign(&mut self, other: Self) {
         self.in_flight += other.in_flight;
         self.opening += other.opening;
+        self.opening_for += other.opening_for;
         self.never_begun += other.never_begun;
     }
 }
@@ -58,7 +62,10 @@ impl<T: Transport> Load<T> {
                 ExchangeState::Closing => net.abort(id),
                 ExchangeState::Opening | ExchangeState::Exchange => {
                     self.close.in_flight += 1;
-                    self.close.opening += u64::from(slot.state == ExchangeState::Opening);
+                    if slot.state == ExchangeState::Opening {
+                        self.close.opening += 1;
+                        self.close.opening_for.count(now.since(slot.times.opened));
+                    }
                     net.abort(id);
                 }
             }

@@ -114,6 +114,10 @@ impl Transport for Shard {
         })
     }
 
+    fn syns_sent(&self, id: Handle) -> Option<u32> {
+        Self::syns_sent(self, id)
+    }
+
     fn local(&self, id: Handle) -> Option<Endpoint> {
         self.flow(id).map(|flow| flow.local)
     }

@@ -90,3 +90,54 @@ fn more_answers_than_fit_into_memory_are_made_a_piece_at_a_time() {
     assert!(ran.server().statistics().sent > 0);
     ran.assert_nothing_leaked();
 }
+
+#[test]
+fn connections_are_counted_by_the_syn_that_opened_them() {
+    let plan = LoadPlan {
+        timeout: Duration::from_secs(300),
+        connect_timeout: Duration::from_secs(300),
+        ..plan(1, 1, Ending::Client)
+    };
+    let server = PeerServer::new(Role::Echo, Parting::Second);
+    let ran = Ran::new("delay=10ms,loss=30%", Load::new(plan), server);
+    let syns = ran.client().record().syns.unwrap();
+    let repeated = syns.iter().map(|(syns, count)| u64::from(syns - 1) * count).sum::<u64>();
+    let counters = ran.pair.world.host(ran.pair.client).0.counters();
+    assert_eq!((syns.total(), repeated), (20, counters.syn_retrans));
+    assert!(syns.late() > 0);
+}
+
+#[test]
+fn handshakes_that_never_end_are_counted_by_their_age() {
+    let plan = LoadPlan {
+        until: Until::Elapsed(Duration::from_secs(8)),
+        connect_timeout: Duration::from_secs(300),
+        ..plan(1, 1, Ending::Client)
+    };
+    let ran = Ran::new(
+        "delay=10ms,loss=100%",
+        Load::new(plan),
+        PeerServer::new(Role::Echo, Parting::Second),
+    );
+    let left = ran.client().close();
+    assert_eq!((left.in_flight, left.opening), (2, 2));
+    assert_eq!(left.opening_for.oldest(), Duration::from_secs(8));
+    let ages: Vec<_> = left.opening_for.iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!((ages, ran.client().record().syns), (vec![(7, 2)], None));
+}
+
+#[test]
+fn the_phases_of_a_warm_up_are_not_measured() {
+    let warm = LoadPlan {
+        until: Until::Elapsed(Duration::from_secs(1)),
+        warmup: Duration::from_secs(1),
+        ..plan(1, 1, Ending::Client)
+    };
+    let ran = run(warm, Role::Echo, Parting::Second);
+    let record = ran.client().record();
+    let phases = Phase::ALL.map(|phase| record.phase(phase).len());
+    // Twenty in each of the two seconds, on each of two connections; some are under way at the end.
+    assert!(phases.iter().all(|count| (20..=40).contains(count)), "{phases:?}");
+    assert_eq!(record.syns.map(|syns| syns.total()), Some(phases[0]));
+    assert!(record.opened > phases[0]);
+}

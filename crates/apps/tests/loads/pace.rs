@@ -14,8 +14,10 @@ use whimbrel_stack::Shard;
 use crate::exchanges::plan;
 use crate::world::Ran;
 
-const THINK: Pace = Pace { think: Duration::from_millis(100), accept: Duration::ZERO };
-const SLOW_ACCEPT: Pace = Pace { think: Duration::ZERO, accept: Duration::from_millis(50) };
+const THINK: Pace =
+    Pace { think: Duration::from_millis(100), accept: Duration::ZERO, work: Duration::ZERO };
+const SLOW_ACCEPT: Pace =
+    Pace { think: Duration::ZERO, accept: Duration::from_millis(50), work: Duration::ZERO };
 
 fn run<S: Model<Shard>>(plan: LoadPlan, server: S) -> Ran<Load<Shard>, S> {
     Ran::new("delay=10ms", Load::new(plan), server)
@@ -48,6 +50,39 @@ fn a_server_of_the_web_thinks_for_longer_than_it_would_bear_silence() {
     assert_eq!(record.elapsed(), Duration::from_millis(20 + 10 * 120));
     assert_eq!(ran.server().statistics().silent, 0);
     ran.assert_nothing_leaked();
+}
+
+#[test]
+fn a_server_has_time_for_so_many_answers_a_second_however_many_ask() {
+    let pace = Pace { work: Pace::work_at(100.0), ..Pace::default() };
+    let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
+    let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
+    let web = Exchange { request, answer: Answer::Http(Expected::Body) };
+    for connections in [4, 20] {
+        let octets = LoadPlan { connections, ..plan(1, 1, Ending::KeepAlive) };
+        let web = LoadPlan { exchange: web.clone(), ..octets.clone() };
+        // 20 answers, one after the other; the first request comes after a round trip and a half.
+        let whole = Duration::from_millis(30 + 20 * 10 + 10);
+        let server = PeerServer::new(role.clone(), Parting::Second).with_pace(pace);
+        let ran = run(octets, server);
+        assert_eq!(ran.client().record().elapsed(), whole, "{connections}");
+        ran.assert_nothing_leaked();
+        let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(pace);
+        let ran = run(web, server);
+        assert_eq!(ran.client().record().elapsed(), whole, "{connections}");
+        ran.assert_nothing_leaked();
+    }
+}
+
+#[test]
+fn answers_that_were_asked_for_at_once_are_work_each() {
+    let pace = Pace { work: Duration::from_millis(10), ..Pace::default() };
+    let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
+    // Five requests in one segment.
+    let plan =
+        LoadPlan { connections: 1, until: Until::Exchanges(1), ..plan(5, 5, Ending::KeepAlive) };
+    let ran = run(plan, PeerServer::new(role, Parting::Second).with_pace(pace));
+    assert_eq!(ran.client().record().elapsed(), Duration::from_millis(40 + 5 * 10));
 }
 
 #[test]

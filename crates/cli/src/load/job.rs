@@ -189,7 +189,8 @@ impl Opposite for LoadRunPlan {
     type Server<T: Transport> = HttpServer<FixedBody, T>;
 
     fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
-        HttpServer::new(FixedBody::new(self.body), self.limits).with_pace(self.pace)
+        let pace = self.pace.shared_by(self.parts());
+        HttpServer::new(FixedBody::new(self.body), self.limits).with_pace(pace)
     }
 
     fn kernel_threads(&self) -> u32 {

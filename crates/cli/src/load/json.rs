@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use whimbrel_apps::http::{KeepAlive, Limits};
 use whimbrel_apps::load::{self, Correction, Ending, FastOpen, Until};
-use whimbrel_apps::record::{Intervals, Phase, per_second};
+use whimbrel_apps::record::{Ages, Intervals, Phase, SynCounts, per_second};
 use whimbrel_apps::transport::PortShortage;
-use whimbrel_apps::{Pace, Record};
+use whimbrel_apps::{ConnError, Pace, Record};
 
 use super::figures::{Outcome, QUANTILES, of_some, seconds};
 use super::plan::LoadRunPlan;
@@ -26,6 +27,7 @@ pub(crate) fn document(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Value {
     // Of the server in this process alone.
     config.insert("body".into(), plan.url.is_none().then_some(plan.body).into());
     config.insert("pace".into(), pace(plan.pace));
+    config.insert("requests_per_connection".into(), requests_per_connection(plan.limits).into());
     document.insert("config".into(), config.into());
     document.extend(results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
@@ -35,7 +37,20 @@ pub(crate) fn document(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Value {
 
 /// How slowly a server answers, on purpose.
 pub(crate) fn pace(pace: Pace) -> Value {
-    json!({ "think": pace.think.as_secs_f64(), "accept_delay": pace.accept.as_secs_f64() })
+    json!({
+        "think": pace.think.as_secs_f64(),
+        "accept_delay": pace.accept.as_secs_f64(),
+        "service_rate": (!pace.work.is_zero()).then(|| 1.0 / pace.work.as_secs_f64()),
+    })
+}
+
+/// How many requests a server answers on each connection, if it counts them.
+pub(crate) fn requests_per_connection(limits: Limits) -> Option<u64> {
+    match limits.keep_alive {
+        KeepAlive::UpTo(most) => Some(most),
+        KeepAlive::Never => Some(1),
+        KeepAlive::AsAsked => None,
+    }
 }
 
 /// What a load of any kind was told.
@@ -109,6 +124,14 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
         "in_flight_at_end": outcome.left.in_flight,
         "never_begun": outcome.left.never_begun,
         "connections_opened": record.opened,
+        // Of those of measured exchanges: which SYN opened them.
+        "opened_by_syn": record.syns.map(opened_by_syn),
+        "refused": record.conn_errors.get(&ConnError::Refused).copied().unwrap_or(0),
+        "opening_at_end": {
+            "count": outcome.left.opening,
+            "oldest": outcome.left.opening_for.oldest().as_secs_f64(),
+            "by_age": by_age(outcome.left.opening_for),
+        },
         "unclean_closes": record.unclean,
         "unclosed": record.unclosed,
         "port_waits": {
@@ -124,6 +147,18 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
             "cv": spread.map(|spread| spread.variation()),
         },
     })
+}
+
+/// How many connections opened at the first SYN, at the second and so on; beyond the last none.
+fn opened_by_syn(syns: SynCounts) -> Value {
+    let most = syns.iter().filter(|(_, count)| *count > 0).map(|(syn, _)| syn).max().unwrap_or(1);
+    syns.iter().filter(|(syn, _)| *syn <= most).map(|(_, count)| count).collect()
+}
+
+/// The ages of attempts, in seconds from which on they count so.
+fn by_age(ages: Ages) -> Value {
+    let some = ages.iter().filter(|(_, count)| *count > 0);
+    some.map(|(from, count)| json!({ "from": from, "count": count })).collect()
 }
 
 /// What kept the ports when one was last sought in vain.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::reply::Expected;
-use whimbrel_apps::http::{CloseBy, Composition, Limits};
+use whimbrel_apps::http::{CloseBy, Composition, KeepAlive, Limits};
 use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, FastOpen, Repeat, Until};
 use whimbrel_io::WireSpec;
 use whimbrel_wire::{Address, Endpoint};
@@ -71,7 +71,7 @@ impl LoadRunPlan {
             repeat: Repeat::times(arguments.repeat, arguments.gap),
             method: arguments.method.clone(),
             body: arguments.body,
-            limits: Limits { close_by, ..Limits::default() },
+            limits: Limits { close_by, keep_alive: keep_alive(arguments), ..Limits::default() },
             pace,
         })
     }
@@ -80,6 +80,11 @@ impl LoadRunPlan {
     pub(crate) fn parts(&self) -> u32 {
         self.threads.max(self.setup.shards.into())
     }
+}
+
+/// How many requests a connection serves.
+fn keep_alive(arguments: &Arguments) -> KeepAlive {
+    arguments.requests_per_connection.map_or(KeepAlive::AsAsked, KeepAlive::UpTo)
 }
 
 /// What shards divide: each has a connection at least, and something to do on it.

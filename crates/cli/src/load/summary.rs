@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use whimbrel_apps::load::{Correction, Ending, FastOpen};
-use whimbrel_apps::record::{Connections, Phase};
+use whimbrel_apps::record::{Connections, Phase, SynCounts};
 use whimbrel_apps::{ConnError, Record};
 use whimbrel_tcp::Counters;
 use whimbrel_wire::Endpoint;
@@ -333,10 +333,40 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
         let failed = quantity::of(record.unclean, "connection");
         let _ = writeln!(text, "  {failed} failed after the response");
     }
+    if let Some(syns) = record.syns.filter(|syns| syns.late() > 0) {
+        let _ = writeln!(
+            text,
+            "  {} opened at a later SYN than the first ({})",
+            quantity::of(syns.late(), "connection"),
+            later_syns(syns)
+        );
+    }
+    if outcome.left.opening > 0 {
+        let _ = writeln!(
+            text,
+            "  {} not open at the end, the oldest after {}",
+            quantity::of(outcome.left.opening, "connection"),
+            quantity::show(outcome.left.opening_for.oldest())
+        );
+    }
     if outcome.left.in_flight > 0 {
         let _ = writeln!(text, "  {} on the way at the end", outcome.left.in_flight);
     }
     text
+}
+
+/// As in `2nd: 14, 3rd: 1`.
+fn later_syns(syns: SynCounts) -> String {
+    let later = syns.iter().skip(1).filter(|(_, count)| *count > 0);
+    let later = later.map(|(syn, count)| {
+        let ending = match syn {
+            2 => "nd",
+            3 => "rd",
+            _ => "th",
+        };
+        format!("{syn}{ending}: {}", quantity::thousands(count))
+    });
+    later.collect::<Vec<_>>().join(", ")
 }
 
 /// Two columns side by side, or where they are too wide for that one below the other.

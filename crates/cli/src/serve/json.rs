@@ -9,7 +9,7 @@ use super::Served;
 use super::access_log::LogLines;
 use super::plan::{ContentPlan, Protocol, ServePlan, SitePlan, Uploads};
 use crate::drive::Ran;
-use crate::load::json::pace;
+use crate::load::json::{pace, requests_per_connection};
 use crate::output;
 
 /// The document of a server.
@@ -59,7 +59,8 @@ fn config(plan: &ServePlan) -> Value {
         "access_log": plan.access_log.as_ref().map(|path| path.display().to_string()),
         "h2c": matches!(plan.content, ContentPlan::Web(_, Protocol::H2c)),
         "close": close(plan),
-        "keepalive": web.then_some(plan.limits.keep_alive == KeepAlive::AsAsked),
+        "keepalive": web.then_some(plan.limits.keep_alive != KeepAlive::Never),
+        "requests_per_connection": requests_per_connection(plan.limits).filter(|_| web),
         "max_body": web.then_some(plan.limits.body),
         "head_timeout": web.then_some(plan.limits.head_time.as_secs_f64()),
         "pace": pace(plan.pace),

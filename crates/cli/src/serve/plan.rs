@@ -17,7 +17,7 @@ use super::access_log::{AccessLog, is_standard_output};
 use super::{Arguments, Closer, RoleOptions};
 use crate::failure::Failure;
 use crate::load::Switch;
-use crate::options::{OutputOptions, SetupParts, StackOptions, StackSetup};
+use crate::options::{OutputOptions, SetupParts, StackOptions, StackSetup, answering_option};
 use crate::rules::Shorthand;
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
@@ -223,10 +223,14 @@ fn check_wire(wire: &WireSpec) -> Result<(), Failure> {
 }
 
 fn check_pace(pace: Pace, content: &ContentPlan) -> Result<(), Failure> {
-    match content {
-        ContentPlan::Octets(Role::Discard | Role::Chargen, _) if !pace.think.is_zero() => {
+    match (content, answering_option(pace)) {
+        (ContentPlan::Octets(Role::Discard | Role::Chargen, _), Some(option)) => {
             let text = "--discard and --chargen answer nothing: leave it out";
-            Err(Failure::usage("--think", text))
+            Err(Failure::usage(option, text))
+        }
+        (ContentPlan::Web(_, Protocol::H2c), Some("--service-rate")) => {
+            let text = "only HTTP/1.1 is served at a rate: leave --h2c out";
+            Err(Failure::usage("--service-rate", text))
         }
         _ => Ok(()),
     }
@@ -290,9 +294,10 @@ fn limits(arguments: &Arguments) -> Limits {
         None | Some(Closer::Server | Closer::Rst) => CloseBy::Server,
         Some(Closer::Client) => CloseBy::Client,
     };
-    let keep_alive = match arguments.keepalive {
-        Switch::On => KeepAlive::AsAsked,
-        Switch::Off => KeepAlive::Never,
+    let keep_alive = match (arguments.keepalive, arguments.requests_per_connection) {
+        (Switch::On, None) => KeepAlive::AsAsked,
+        (Switch::On, Some(most)) => KeepAlive::UpTo(most),
+        (Switch::Off, _) => KeepAlive::Never,
     };
     Limits {
         body: arguments.max_body,

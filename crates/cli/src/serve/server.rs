@@ -25,10 +25,11 @@ pub(crate) enum Server<T: Transport> {
 impl<T: Transport> Server<T> {
     /// The one that `plan` asks for, if what it serves can be read.
     pub(crate) fn open(plan: &ServePlan) -> Result<Self, Failure> {
+        let pace = plan.pace.shared_by(plan.setup.shards.into());
         Ok(match &plan.content {
             ContentPlan::Octets(role, parting) => {
                 let server = PeerServer::new(role.clone(), *parting);
-                Self::Octets(Box::new(server.with_pace(plan.pace)))
+                Self::Octets(Box::new(server.with_pace(pace)))
             }
             ContentPlan::Iperf3(settings) => {
                 Self::Iperf3(Box::new(iperf3_server::Server::new(settings.clone())))
@@ -36,14 +37,14 @@ impl<T: Transport> Server<T> {
             ContentPlan::Web(site, Protocol::H2c) => Self::H2(Box::new(H2Server::new(
                 Content::open(site, plan.setup.shards.into())?,
                 plan.limits,
-                plan.pace,
+                pace,
                 plan.log.as_ref().map(|log| [exchange_log(log), exchange_log(log)]),
             ))),
             ContentPlan::Web(site, Protocol::Http1) => {
                 let server =
                     HttpServer::new(Content::open(site, plan.setup.shards.into())?, plan.limits);
                 let log = plan.log.as_ref().map(exchange_log);
-                Self::Http(Box::new(server.with_pace(plan.pace).with_log(log)))
+                Self::Http(Box::new(server.with_pace(pace).with_log(log)))
             }
         })
     }

@@ -145,6 +145,41 @@ fn the_server_in_this_process_takes_its_time_in_virtual_time_too() {
 }
 
 #[test]
+fn the_server_in_this_process_counts_requests_and_has_its_time() {
+    let load = "load -z 1s -c 4 -w mem:delay=1ms --clock virtual --json --service-rate 1k";
+    for shards in ["", " --shards 2"] {
+        let document = document(&format!("{load} --requests-per-connection 10{shards}"));
+        let summary = &document["summary"];
+        let (answered, opened) = (&summary["answered"], &summary["connections_opened"]);
+        let (answered, opened) = (answered.as_u64().unwrap(), opened.as_u64().unwrap());
+        assert!((900..=1_000).contains(&answered), "{summary}");
+        assert!((answered / 10..=answered / 10 + 4).contains(&opened), "{summary}");
+        let by_syn = summary["opened_by_syn"].as_array().unwrap();
+        assert_eq!((by_syn.len(), by_syn[0].as_u64()), (1, Some(opened)), "{summary}");
+        let config = &document["config"];
+        assert_eq!(config["pace"]["service_rate"], 1_000.0);
+        assert_eq!(config["requests_per_connection"], 10);
+    }
+}
+
+#[test]
+fn who_never_opens_is_told_of_at_the_end_and_who_is_refused_counts() {
+    // After some hundred packets each way nothing arrives any more.
+    let load = "load -z 20s -c 3 -K --connect-timeout 60s -w mem:delay=1ms,burst-loss=0.2%:0% \
+                --clock virtual";
+    let document = document(&format!("{load} --json"));
+    let left = &document["summary"]["opening_at_end"];
+    assert_eq!(left["count"], 3, "{left}");
+    assert!(left["oldest"].as_f64().unwrap() > 15.0, "{left}");
+    let counts = left["by_age"].as_array().unwrap().iter().map(|age| &age["count"]);
+    assert_eq!(counts.map(|count| count.as_u64().unwrap()).sum::<u64>(), 3, "{left}");
+    assert_eq!(left["by_age"][1]["from"], 15, "{left}");
+    assert_eq!(document["summary"]["refused"], 0);
+    let text = whimbrel(load);
+    assert!(text.contains("3 connections not open at the end, the oldest after 19"), "{text}");
+}
+
+#[test]
 fn a_connection_for_each_request_is_opened_and_closed_for_it() {
     for close in ["server", "client", "rst"] {
         let document = document(&format!("load -n 300 -c 4 -K --close {close} --json"));

@@ -117,6 +117,12 @@ impl Shard {
         self.slot(handle).map(|slot| slot.connection.snapshot(self.now, &self.tunables))
     }
 
+    /// How many SYNs it took to open a connection that has just opened; of what is sent again later, it
+    /// counts each segment, too.
+    pub fn syns_sent(&self, handle: Handle) -> Option<u32> {
+        self.slot(handle).map(|slot| slot.connection.syns_sent())
+    }
+
     /// A listener: where it listens, and how many wait.
     pub fn listener(&self, id: ListenerId) -> Option<&Listener> {
         self.listeners.resolve(id)

@@ -21,6 +21,11 @@ pub struct Attempt {
 }
 
 impl Connection {
+    /// How many SYNs it took to open, as long as nothing else was sent again: then each counts as one.
+    pub const fn syns_sent(&self) -> u32 {
+        self.stats.tally.total_retrans.wrapping_add(1)
+    }
+
     /// The attempt to open, as long as it is one, or was and failed. Afterwards the figures mean
     /// other things.
     pub fn attempt(&self, now: Instant) -> Attempt {

@@ -4,7 +4,7 @@ use alloc::vec;
 use std::sync::Mutex;
 
 use super::*;
-use crate::http::{FixedBody, SourceError};
+use crate::http::{FixedBody, KeepAlive, SourceError};
 
 mod streams;
 
@@ -261,6 +261,25 @@ fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
     assert_eq!(outcome.statuses(), [200]);
     assert!(outcome.text().contains("Connection: close\r\n"), "{}", outcome.text());
     assert!(outcome.shut_down && outcome.last == Step::Close, "{:?}", outcome.last);
+}
+
+#[test]
+fn a_server_that_counts_requests_ends_the_connection_with_the_last_it_serves() {
+    let limits = Limits { keep_alive: KeepAlive::UpTo(2), ..Limits::default() };
+    let terms = Terms { limits, ..Terms::default() };
+    let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let outcome = converse(&mut FixedBody::new(3), &terms, &[request.repeat(3).as_bytes()]);
+    assert_eq!(outcome.statuses(), [200, 200]);
+    let text = outcome.text();
+    let (first, second) = text.split_at(text.rfind("HTTP/1.1").unwrap());
+    assert!(!first.contains("Connection:"), "{first}");
+    assert!(second.contains("Connection: close\r\n"), "{second}");
+    assert!(outcome.shut_down && outcome.last == Step::Close, "{:?}", outcome.last);
+
+    // A client may end it sooner.
+    let closing = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let outcome = converse(&mut FixedBody::new(3), &terms, &[closing]);
+    assert!(outcome.text().contains("Connection: close\r\n"), "{}", outcome.text());
 }
 
 #[test]
