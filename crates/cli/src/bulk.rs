@@ -542,7 +542,9 @@ const IDLE: Duration = Duration::from_secs(120);
 /// The largest buffer that a socket can be asked for, bytes.
 const LARGEST_BUFFER: u32 = 1 << 31;
 /// What a server has no use for.
-const CLIENTS_OPTIONS: [&str; 20] = [
+const CLIENTS_OPTIONS: [&str; 22] = [
+    "server_profile",
+    "server_set",
     "way",
     "target",
     "peer",

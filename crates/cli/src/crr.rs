@@ -414,7 +414,9 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const LONGEST_REQUEST: u64 = 1 << 20;
 const LONGEST_ANSWER: u64 = 16 << 20;
 /// What says nothing to a server.
-const CLIENTS_OPTIONS: [&str; 11] = [
+const CLIENTS_OPTIONS: [&str; 13] = [
+    "server_profile",
+    "server_set",
     "duration",
     "transactions",
     "iterations",

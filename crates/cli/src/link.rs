@@ -24,7 +24,8 @@ pub(crate) struct Arguments {
     /// What the path is like, in both directions, as in rate=45M,delay=35ms,loss=0.1%: every key of
     /// -w mem:, in one word or in several.
     ///
-    /// rate=RATE: bits per second. delay=TIME: one way. jitter=TIME: up to this much more, in order.
+    /// rate=RATE: bits per second. delay=TIME: one way. host-delay=TIME: how long B, a slow host, takes for each
+    /// packet. jitter=TIME: up to this much more, in order.
     /// loss=PERCENT. burst-loss=ENTER:LEAVE[:LOSS]: of Gilbert and Elliott.
     /// drop=N[/K][+N[/K]…]: the K-th transmission (the first, if not given) of the N-th full segment of
     /// each connection. reorder=PERCENT[:TIME]. dup=PERCENT. corrupt=PERCENT. ecn=BYTES: mark from that
@@ -53,7 +54,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let typed = arguments.path.join(",");
     let there: LinkConfig = typed.parse().map_err(|error| Failure::usage("KEY=VALUE", error))?;
-    let back = arguments.back.clone().unwrap_or_else(|| there.clone());
+    let back = arguments.back.clone().unwrap_or_else(|| there.back());
     let seed = arguments.seed.map_or_else(entropy::seed, Ok).map_err(Failure::run)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;

@@ -7,7 +7,8 @@ use anstream::ColorChoice;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use failure::Failure;
-use rules::{RuleOptions, Shorthand};
+use options::StackOptions;
+use rules::{RuleOptions, ServerRuleOptions, Shorthand};
 use whimbrel_io::signals::survive_file_limits;
 
 mod bulk;
@@ -118,20 +119,37 @@ enum Tool {
 
 impl Tool {
     /// By which rules its stack goes, if it has one.
-    fn rules(&self) -> Option<(&RuleOptions, Vec<Shorthand>)> {
+    fn rules(&self) -> Option<AskedRules<'_>> {
+        let alone = |rules, shorthands| AskedRules { rules, server: None, shorthands };
+        let both = AskedRules::of;
         Some(match self {
-            Self::Serve(arguments) => (&arguments.rules, arguments.shorthands()),
-            Self::Script(script::Command::Run(arguments)) => (&arguments.rules, Vec::new()),
-            Self::Load(arguments) => (&arguments.setup.rules, arguments.shorthands()),
-            Self::Crr(arguments) => (&arguments.setup.rules, arguments.shorthands()),
-            Self::Bulk(arguments) => (&arguments.setup.rules, arguments.shorthands()),
-            Self::Pcap(arguments) => (&arguments.rules, Vec::new()),
+            Self::Serve(arguments) => alone(&arguments.rules, arguments.shorthands()),
+            Self::Script(script::Command::Run(arguments)) => alone(&arguments.rules, Vec::new()),
+            Self::Load(arguments) => both(&arguments.setup, arguments.shorthands()),
+            Self::Crr(arguments) => both(&arguments.setup, arguments.shorthands()),
+            Self::Bulk(arguments) => both(&arguments.setup, arguments.shorthands()),
+            Self::Pcap(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Link(_)
             | Self::Sim(_)
             | Self::Doctor(_)
             | Self::Completions(_)
             | Self::Man(_) => return None,
         })
+    }
+}
+
+/// What a command was told of rules.
+struct AskedRules<'a> {
+    rules: &'a RuleOptions,
+    /// Of the server, where that may be in this process.
+    server: Option<&'a ServerRuleOptions>,
+    shorthands: Vec<Shorthand>,
+}
+
+impl<'a> AskedRules<'a> {
+    /// Of a command that may have both hosts in this process.
+    const fn of(setup: &'a StackOptions, shorthands: Vec<Shorthand>) -> Self {
+        Self { rules: &setup.rules, server: Some(&setup.server), shorthands }
     }
 }
 
@@ -171,10 +189,10 @@ fn taking_negatives(command: clap::Command) -> clap::Command {
 const QUANTITIES: [&str; 5] = ["N", "TIME", "SIZE", "RATE", "OCTETS"];
 
 fn run(tool: &Tool) -> Result<(), Failure> {
-    if let Some((rules, shorthands)) = tool.rules()
+    if let Some(AskedRules { rules, server, shorthands }) = tool.rules()
         && let Some(question) = rules.question()
     {
-        return output::print(&rules.answer(question, &shorthands)?);
+        return output::print(&rules.answer(question, server, &shorthands)?);
     }
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),

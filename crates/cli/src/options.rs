@@ -19,7 +19,7 @@ use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CaptureOutcome, CapturePlan};
 use crate::failure::Failure;
-use crate::rules::{RuleOptions, Shorthand};
+use crate::rules::{RuleOptions, ServerRuleOptions, Shorthand};
 use crate::shards::{ShardOptions, Work};
 use crate::trace::{TraceOption, TracePlan};
 use crate::{quantity, wires};
@@ -43,6 +43,9 @@ pub(crate) struct StackOptions {
     /// By which rules.
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
+    /// By which rules the server goes, if it is in this process.
+    #[command(flatten)]
+    pub(crate) server: ServerRuleOptions,
     #[command(flatten)]
     pub(crate) capture: CaptureOption,
     #[command(flatten)]
@@ -178,6 +181,8 @@ pub(crate) struct StackSetup {
     pub(crate) by_default: bool,
     /// The rules of the stack.
     pub(crate) rules: Rules,
+    /// Those of the server in this process, if they are others.
+    pub(crate) server_rules: Option<Rules>,
     /// Where chance comes from, if not from the system.
     pub(crate) seed: Option<u64>,
     /// Whether time is real or virtual.
@@ -231,7 +236,7 @@ impl StackSetup {
         let Some(link) = self.wire.mem_link() else { return Ok(()) };
         // Of what is lost, and of nothing else, retransmissions are waited for.
         let takes_time = link.rate.is_some()
-            || !(link.delay + link.jitter).is_zero()
+            || !(link.delay + link.host_delay + link.jitter).is_zero()
             || link.loss == Probability::ONE;
         if self.clock == ClockKind::Real || takes_time {
             return Ok(());
@@ -330,7 +335,9 @@ impl StackOptions {
         };
         let parts = self.parts(&typed, shorthands);
         let setup = parts.setup(Some(work), |wire| self.check(wire, target))?;
-        Ok(StackSetup { by_default, clock: self.clock, ..setup })
+        self.server.check(setup.wire.mem_link().is_some())?;
+        let server_rules = self.server.rules(&setup.rules, shorthands)?;
+        Ok(StackSetup { by_default, clock: self.clock, server_rules, ..setup })
     }
 
     /// The same on this wire.
@@ -416,6 +423,7 @@ impl SetupParts<'_> {
             typed: self.wire.to_owned(),
             by_default: false,
             rules,
+            server_rules: None,
             seed: self.seed,
             clock: ClockKind::Real,
             pcap,

@@ -62,6 +62,9 @@ pub(crate) fn document(
     let real = ran.effort.as_ref().filter(|_| setup.clock == ClockKind::Real);
     document.insert("effort".into(), real.map_or(Value::Null, effort));
     document.insert("rules".into(), rules::document(&setup.rules));
+    if let Some(server) = &setup.server_rules {
+        document.insert("server_rules".into(), rules::document(server));
+    }
     document.insert("seed".into(), ran.seed.map_or(Value::Null, Value::from));
     document.insert("target".into(), ran.target.to_string().into());
     document.insert(

@@ -15,6 +15,9 @@ use whimbrel_tcp::TUNABLES;
 use crate::failure::Failure;
 
 mod list;
+mod server;
+
+pub(crate) use server::ServerRuleOptions;
 
 /// What was typed.
 #[derive(Args, Clone, Default, Debug)]
@@ -96,15 +99,20 @@ impl RuleOptions {
         }
     }
 
-    /// The answer to a question.
+    /// The answer to a question, of a command whose server may be in this process.
     pub(crate) fn answer(
         &self,
         question: Question,
+        server: Option<&ServerRuleOptions>,
         shorthands: &[Shorthand],
     ) -> Result<String, Failure> {
         let rules = self.rules(shorthands)?;
+        let server = server.map(|server| server.rules(&rules, shorthands)).transpose()?.flatten();
         Ok(match question {
-            Question::Rules => rules.to_string(),
+            Question::Rules => match server {
+                Some(server) => server::both(&rules, &server),
+                None => rules.to_string(),
+            },
             Question::Tunables => list::text(&rules),
         })
     }
@@ -115,19 +123,35 @@ impl RuleOptions {
             file: self.config.clone(),
             environment,
         })?;
-        for text in self.set.iter().filter(|text| *text != HELP) {
-            let (name, value) = text.split_once('=').ok_or_else(|| {
-                let example = "give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3";
-                Failure::usage("--set", format!("{text:?} has no value: {example}"))
-            })?;
-            rules.set(name.trim(), value, Origin::Option("--set"))?;
-        }
-        for short in shorthands {
-            rules.set(short.name, &short.value, Origin::Option(short.option))?;
-        }
+        set_all(&mut rules, self.set.iter().filter(|text| *text != HELP), "--set")?;
+        set_shorthands(&mut rules, shorthands)?;
         rules.validate()?;
         Ok(rules)
     }
+}
+
+/// Sets what was typed behind an option of this name.
+fn set_all<'a>(
+    rules: &mut Rules,
+    typed: impl IntoIterator<Item = &'a String>,
+    option: &'static str,
+) -> Result<(), Failure> {
+    for text in typed {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            let example = "give KEY=VALUE, as in net.ipv4.tcp_syn_retries=3";
+            Failure::usage(option, format!("{text:?} has no value: {example}"))
+        })?;
+        rules.set(name.trim(), value, Origin::Option(option))?;
+    }
+    Ok(())
+}
+
+/// Sets what the command's own options are short for.
+fn set_shorthands(rules: &mut Rules, shorthands: &[Shorthand]) -> Result<(), Failure> {
+    for short in shorthands {
+        rules.set(short.name, &short.value, Origin::Option(short.option))?;
+    }
+    Ok(())
 }
 
 /// The rules that are not the defaults, with their origins, for programs.

@@ -20,7 +20,7 @@ pub(crate) fn address(host: u8) -> Address {
 pub(crate) const CLIENT: u8 = 1;
 pub(crate) const SERVER: u8 = 2;
 /// The help of `--wire`, of commands that have both hosts in this process if no other is given.
-pub(crate) const FOR_LOADS: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,jitter=][,loss=0.1%]\
+pub(crate) const FOR_LOADS: &str = "Where frames go: mem:[rate=45M][,delay=35ms][,host-delay=][,jitter=][,loss=0.1%]\
                          [,burst-loss=][,drop=N[/K]+…][,reorder=][,dup=][,corrupt=][,ecn=BYTES]\
                          [,queue=100p|1bdp][,mtu=] (both hosts in this process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N], \
                          tap:NAME,…, \

@@ -86,7 +86,7 @@ pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
 impl<A: Port, B: Port> MemPair<A, B> {
     /// A pair; chance on the links comes from `seed`.
     pub fn new(link: &LinkConfig, seed: u64, hosts: Hosts<A, B>, time: MemTime) -> Self {
-        Self::between(hosts, [THERE, BACK].map(|way| PairLink::own(link, seed ^ way)), time)
+        Self::between(hosts, ways(link).map(|(way, link)| PairLink::own(link, seed ^ way)), time)
     }
 
     /// A pair for each shard of two hosts, in the order of their queues; `hosts` must have the
@@ -99,13 +99,13 @@ impl<A: Port, B: Port> MemPair<A, B> {
         time: MemTime,
     ) -> io::Result<Vec<Self>> {
         let wakers = hosts.iter().map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
-        let shared = |seed| {
-            let line = Line::new(link.clone(), seed);
+        let shared = |link, seed| {
+            let line = Line::new(link, seed);
             line.open(wakers.clone().into());
             Arc::new(line)
         };
         let is_shared = link.rate.is_some() || link.burst_loss.is_some();
-        let lines = is_shared.then(|| [THERE, BACK].map(|way| shared(seed ^ way)));
+        let lines = is_shared.then(|| ways(link).map(|(way, link)| shared(link, seed ^ way)));
         let misrouted =
             MisroutedFrames::join(&wakers).into_iter().zip(MisroutedFrames::join(&wakers));
         let pairs = (0..).zip(hosts).zip(misrouted).zip(&wakers);
@@ -114,11 +114,11 @@ impl<A: Port, B: Port> MemPair<A, B> {
             &Waker,
         )| {
             let own = seed ^ u64::from(queue) << 32;
-            let ways = match &lines {
+            let both = match &lines {
                 Some(lines) => lines.each_ref().map(|line| PairLink::shared(line, queue)),
-                None => [THERE, BACK].map(|way| PairLink::own(link, own ^ way)),
+                None => ways(link).map(|(way, link)| PairLink::own(link, own ^ way)),
             };
-            let mut pair = Self::between(hosts, ways, time);
+            let mut pair = Self::between(hosts, both, time);
             (pair.near.misrouted, pair.far.misrouted) = (Some(misrouted.0), Some(misrouted.1));
             Self { waker: Some(waker.clone()), ..pair }
         };
@@ -343,6 +343,12 @@ impl<P: Port> Host<P> {
         }
         [self.shard.next_deadline(), self.port.next_deadline()].into_iter().flatten().min()
     }
+}
+
+/// What tells the chance of each direction apart, and what that is like: there, and back. The slow host, if
+/// there is one, is the far one.
+fn ways(link: &LinkConfig) -> [(u64, LinkConfig); 2] {
+    [(THERE, link.clone()), (BACK, link.back())]
 }
 
 /// Timers that expire in one turn.

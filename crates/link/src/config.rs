@@ -23,6 +23,10 @@ pub struct LinkConfig {
     pub rate: Option<u64>,
     /// `delay`: how long a frame travels after it was sent (0 ..= 1 h, default 0).
     pub delay: Duration,
+    /// `host-delay`: how much later the host at its end, a slow one, looks at each frame (0 ..= 1 h, default
+    /// 0). Frames do not wait for each other there, and it is no part of the round trip that
+    /// `queue=1bdp` counts by.
+    pub host_delay: Duration,
     /// `jitter`: up to this is added to the delay, evenly distributed (0 ..= 1 h, default 0).
     /// Jitter alone keeps frames in order, as a queue somewhere on the way would.
     pub jitter: Duration,
@@ -55,6 +59,7 @@ impl Default for LinkConfig {
         Self {
             rate: None,
             delay: Duration::ZERO,
+            host_delay: Duration::ZERO,
             jitter: Duration::ZERO,
             loss: Probability::ZERO,
             burst_loss: None,
@@ -145,6 +150,12 @@ pub(crate) struct QueueBounds {
 }
 
 impl LinkConfig {
+    /// The way back of a path that is like this: alike, but that the slow host is at one end alone.
+    #[must_use]
+    pub fn back(&self) -> Self {
+        Self { host_delay: Duration::ZERO, ..self.clone() }
+    }
+
     pub(crate) fn queue_bounds(&self) -> QueueBounds {
         let octets = |octets| QueueBounds { frames: u64::MAX, octets };
         match self.queue {
@@ -219,8 +230,7 @@ pub enum ConfigError {
     },
 }
 
-const KEYS: &str =
-    "rate, delay, jitter, loss, burst-loss, drop, reorder, dup, corrupt, ecn, queue and mtu";
+const KEYS: &str = "rate, delay, host-delay, jitter, loss, burst-loss, drop, reorder, dup, corrupt, ecn, queue and mtu";
 const EXAMPLE: &str = "rate=45M,delay=35ms,loss=0.1%,queue=100p";
 
 #[cfg(test)]

@@ -225,7 +225,8 @@ impl Link {
             0 => 0,
             most => self.chance.u64(0..=most),
         };
-        let mut arrives = sent + self.config.delay + Duration::from_nanos(jitter);
+        let delay = self.config.delay + self.config.host_delay;
+        let mut arrives = sent + delay + Duration::from_nanos(jitter);
         arrives = arrives.max(self.latest);
         let reorder = self.config.reorder.filter(|reorder| self.draw(reorder.chance));
         match reorder {

@@ -17,7 +17,7 @@ mod application;
 /// What flows, over what.
 #[derive(Clone, Debug)]
 pub struct PathPlan {
-    /// The path, alike in both directions.
+    /// The path, alike in both directions; the slow host, if there is one, is the receiver.
     pub link: LinkConfig,
     /// The rules of both hosts.
     pub tunables: Tunables,
@@ -99,7 +99,7 @@ impl PathPlan {
         let config = PairConfig {
             tunables: [self.tunables.clone(), self.tunables.clone()],
             mtu: [self.link.mtu; 2],
-            links: [self.link.clone(), self.link.clone()],
+            links: [self.link.clone(), self.link.back()],
             seed: self.seed,
             checks: Checks::Nothing,
             ..PairConfig::default()

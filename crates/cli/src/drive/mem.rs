@@ -125,8 +125,9 @@ fn shard(
         1 => Steering::None,
         queues => Steering::Computable { queue, queues },
     };
+    let own = setup.server_rules.as_ref().filter(|_| host == SERVER);
     Shard::new(ShardConfig {
-        tunables: setup.rules.tunables.clone(),
+        tunables: own.unwrap_or(&setup.rules).tunables.clone(),
         // Nobody but this process is there to guess what the keys keep.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
         capabilities: Capabilities { steering, ..mem_capabilities(link) },

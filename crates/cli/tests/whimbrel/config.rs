@@ -85,3 +85,58 @@ fn dash_s_help_lists_every_tunable_with_its_value_its_range_and_what_it_is_for()
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }
+
+#[test]
+fn both_hosts_in_this_process_may_have_rules_of_their_own() {
+    // The client keeps the TIME-WAIT, which is not asked for; the server listens without timestamps.
+    let words = "load -n 20 -c 2 --json --profile linux --server-profile freebsd \
+                 --server-set net.ipv4.tcp_timestamps=0 --local-ports 50000-50999";
+    let document: Value = serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap();
+    assert_eq!(document["rules"]["profile"], "linux");
+    assert_eq!(document["rules"]["tunables"]["net.ipv4.tcp_timestamps"], Value::Null);
+    let server = &document["server_rules"];
+    assert_eq!(server["profile"], "freebsd");
+    let timestamps = &server["tunables"]["net.ipv4.tcp_timestamps"];
+    assert_eq!(timestamps["origin"], "--server-set", "{server}");
+    assert_eq!(server["tunables"]["ports.first"]["origin"], "--local-ports");
+
+    // Without a profile of its own it has the client's rules.
+    let words = "load -n 20 -c 2 --json --profile linux --server-set msl=1s";
+    let document: Value = serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap();
+    let server = &document["server_rules"];
+    assert_eq!(server["profile"], "linux");
+    assert_eq!(server["tunables"]["tw.syn"]["origin"], "profile linux");
+    assert_eq!(server["tunables"]["msl.link"]["origin"], "--server-set");
+    let alone: Value = serde_json::from_str(&succeed(&mut whimbrel("load -n 2 --json"))).unwrap();
+    assert_eq!(alone["server_rules"], Value::Null);
+}
+
+#[test]
+fn the_server_goes_by_its_own_rules() {
+    let load = "load -z 5s -c 1 -K -q 100 -w mem:delay=1ms --clock virtual --json";
+    let held = |words: &str| {
+        let document: Value =
+            serde_json::from_str(&succeed(&mut whimbrel(&format!("{load} {words}")))).unwrap();
+        document["stack"]["server"]["time_wait"].as_u64().unwrap()
+    };
+    // The server closes first: of 500 connections it holds those of the last 2 MSL.
+    assert!(held("") > 480);
+    assert!((150..=250).contains(&held("--server-set msl=1s")));
+    assert!((150..=250).contains(&held("-S msl=1s")));
+    assert!(held("-S msl=1s --server-profile whimbrel") > 480);
+}
+
+#[test]
+fn the_servers_rules_are_printed_behind_the_clients_which_are_read_again() {
+    let file = scratch("both.toml");
+    let words = "crr --profile linux --server-profile freebsd --print-config";
+    let text = succeed(&mut whimbrel(words));
+    let (client, server) = text.split_once("# The rules of the server in this process.").unwrap();
+    assert!(client.contains("profile = \"linux\""), "{text}");
+    assert!(server.contains("# profile = \"freebsd\"  # --server-profile"), "{text}");
+    assert!(server.contains("\n# \"tw.rst\" = \"ignore\""), "{text}");
+    fs::write(&file, &text).unwrap();
+    let again = succeed(&mut whimbrel(&format!("crr --config {} --print-config", file.display())));
+    assert!(again.contains("profile = \"linux\"") && !again.contains("freebsd"), "{again}");
+    fs::remove_file(&file).unwrap();
+}

@@ -18,8 +18,8 @@ pub(super) enum PairLink {
 }
 
 impl PairLink {
-    pub(super) fn own(link: &LinkConfig, seed: u64) -> Self {
-        Self::Own(Box::new(Link::new(link.clone(), seed)))
+    pub(super) fn own(link: LinkConfig, seed: u64) -> Self {
+        Self::Own(Box::new(Link::new(link, seed)))
     }
 
     pub(super) fn shared(line: &Arc<Line>, queue: u16) -> Self {

@@ -70,7 +70,7 @@ impl Form {
     }
 }
 
-const FORMS: [Form; 12] = [
+const FORMS: [Form; 13] = [
     Form {
         key: "rate",
         range: "1 to 1000G bits a second (k, M, G)",
@@ -85,6 +85,12 @@ const FORMS: [Form; 12] = [
         range: "0s to 3600s (s, ms, us, ns)",
         example: "35ms",
         take: |config, value| duration(value).map(|delay| config.delay = delay),
+    },
+    Form {
+        key: "host-delay",
+        range: "0s to 3600s (s, ms, us, ns)",
+        example: "12ms",
+        take: |config, value| duration(value).map(|delay| config.host_delay = delay),
     },
     Form {
         key: "jitter",

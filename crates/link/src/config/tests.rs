@@ -17,11 +17,12 @@ fn nothing_describes_a_perfect_link() {
 
 #[test]
 fn every_key_has_its_quantity() {
-    let text = "rate=45.5M,delay=35ms,jitter=1500us,loss=0.1%,burst-loss=0.5%:20%:90%,\
+    let text = "rate=45.5M,delay=35ms,host-delay=12ms,jitter=1500us,loss=0.1%,burst-loss=0.5%:20%:90%,\
                 drop=1+20/3,reorder=1%:5ms,dup=2%,corrupt=0.0001%,ecn=30k,queue=64k,mtu=4352";
     let expected = LinkConfig {
         rate: Some(45_500_000),
         delay: Duration::from_millis(35),
+        host_delay: Duration::from_millis(12),
         jitter: Duration::from_micros(1_500),
         loss: Probability::from_millionths(1_000),
         burst_loss: Some(BurstLoss {
@@ -59,6 +60,7 @@ fn both_ends_of_each_range_are_taken_and_one_beyond_is_not() {
     let ends = [
         ("rate", ["1", "1000G"], ["0", "1000.1G"]),
         ("delay", ["0s", "3600s"], ["-1s", "3601s"]),
+        ("host-delay", ["0s", "3600s"], ["-1s", "3601s"]),
         ("loss", ["0%", "100%"], ["-0.1%", "100.0001%"]),
         ("queue", ["1p", "1000000p"], ["0p", "1000001p"]),
         ("queue", ["1500", "1G"], ["0", "1.1G"]),
@@ -88,7 +90,7 @@ fn errors_name_key_value_range_and_an_example() {
     assert_eq!(refused("loss=10%,loss=1%"), "loss is given twice: give it once");
     assert_eq!(
         refused("lose=1%"),
-        "key \"lose\" is unknown; a link has the keys rate, delay, jitter, loss, burst-loss, \
+        "key \"lose\" is unknown; a link has the keys rate, delay, host-delay, jitter, loss, burst-loss, \
          drop, reorder, dup, corrupt, ecn, queue and mtu, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
     );
     assert!(refused("fast").starts_with("\"fast\" is no key=value"));

@@ -57,6 +57,30 @@ fn a_frame_takes_its_time_to_send_and_to_travel() {
 }
 
 #[test]
+fn a_slow_host_looks_later_at_each_frame_on_the_way_there_alone_and_at_no_shorter_queue() {
+    let config: LinkConfig = "rate=8k,delay=1s,host-delay=5s,queue=1bdp,mtu=100".parse().unwrap();
+    let mut there = Link::new(config.clone(), 1);
+    let mut back = Link::new(config.back(), 1);
+    for (link, after) in [(&mut there, 6), (&mut back, 1)] {
+        // Each takes a tenth of a second to send; none waits for another at the host.
+        for number in 1..=2 {
+            link.push_frame(Instant::ZERO, frame(100));
+            assert_eq!(link.in_flight(), number);
+        }
+        let first = Instant::ZERO + Duration::from_millis(after * 1_000 + 100);
+        assert_eq!(link.next_arrival(), Some(first));
+        assert!(link.pop(first).is_some());
+        assert_eq!(link.next_arrival(), Some(first + Duration::from_millis(100)));
+    }
+    // 8 kb/s by 2 s are 2,000 bytes.
+    let mut link = Link::new(config, 1);
+    for _ in 0..21 {
+        link.push_frame(Instant::ZERO, frame(100));
+    }
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (20, 1));
+}
+
+#[test]
 fn what_a_long_link_without_a_rate_holds_is_bounded_and_what_comes_beyond_is_counted() {
     let mut link = link("delay=3600s,mtu=65535");
     // All of one memory: only the link takes them for as many.
