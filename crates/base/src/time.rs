@@ -48,6 +48,14 @@ impl Instant {
         Self(self.0.saturating_add(micros.saturating_mul(1_000)))
     }
 
+    /// The time since `earlier`: zero if that is later, and at most what [`Micros`] can say.
+    #[inline]
+    #[must_use]
+    pub const fn micros_since(self, earlier: Self) -> Micros {
+        let micros = self.0.saturating_sub(earlier.0) / 1_000;
+        Micros(if micros > u32::MAX as u64 { u32::MAX } else { micros as u32 })
+    }
+
     /// The time from `earlier` to `self`, zero if `earlier` is the later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {

@@ -81,6 +81,12 @@ impl Routes {
         self.routes_to(remote).first()
     }
 
+    /// Whether anything is known of any path.
+    #[inline]
+    pub const fn has_metrics(&self) -> bool {
+        self.has_metrics
+    }
+
     /// What is known of the paths to `remote`, if anything is.
     #[inline]
     pub fn metrics_to(&self, remote: &Address) -> Option<&RouteMetrics> {

@@ -317,16 +317,18 @@ impl Shard {
     }
 
     fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
-        let handed_down = self.handed_down(entry);
+        let handed_down = (!self.is_usual(entry)).then(|| self.handed_down(entry));
         let handshake = self.handshake(entry, timestamp_offset);
         let mut cx = self.context();
         let mut connection = Connection::from_handshake(&mut cx, &handshake);
-        handed_down.give_to(&mut connection, &mut cx);
+        if let Some(handed_down) = handed_down {
+            handed_down.give_to(&mut connection, &mut cx);
+        }
         connection
     }
 
     /// What the connection of an entry has of its listener and of its route.
-    #[inline]
+    #[inline(never)]
     pub(super) fn handed_down(&self, entry: &SynEntry) -> HandedDown {
         let metrics = self.host.ip.routes.metrics_to(&entry.remote().addr).copied();
         HandedDown { options: self.inherited_options(entry), metrics }
@@ -374,17 +376,36 @@ impl Shard {
     }
 
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
+        let (mss, window) = if self.is_usual(entry) {
+            (self.host.ip.mss_to(&entry.remote().addr), self.tunables.recv_buffer)
+        } else {
+            self.asked_to_announce(entry)
+        };
+        Announced {
+            tsval: Identity::tsval(self.tick, self.timestamp_offset(entry)),
+            mss,
+            window: initial_window(window),
+        }
+    }
+
+    /// What the listener and the route ask to announce: MSS and window.
+    #[inline(never)]
+    fn asked_to_announce(&self, entry: &SynEntry) -> (Mss, u32) {
         let remote = &entry.remote().addr;
         let pipe = self.host.ip.recv_pipe_to(remote, &self.tunables);
         let limit = self.inherited(entry).map(|options| options.recv_limit(pipe, &self.tunables));
         let advmss = self.host.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
         let mss = self.own_mss(entry);
         let least = self.tunables.least_mss;
-        Announced {
-            tsval: Identity::tsval(self.tick, self.timestamp_offset(entry)),
-            mss: advmss.map_or(mss, |most| mss.min(Mss::new(most.max(least)))),
-            window: initial_window(limit.unwrap_or(self.tunables.recv_buffer)),
-        }
+        let mss = advmss.map_or(mss, |most| mss.min(Mss::new(most.max(least))));
+        (mss, limit.unwrap_or(self.tunables.recv_buffer))
+    }
+
+    /// Whether neither its listener nor a route has anything to say of an entry's connection.
+    #[inline]
+    fn is_usual(&self, entry: &SynEntry) -> bool {
+        !self.host.ip.routes.has_metrics()
+            && self.listeners.get(entry.listener()).is_none_or(|listener| listener.is_usual())
     }
 
     /// What the connection of a half-open entry will have of its listener.

@@ -96,8 +96,9 @@ impl Connection {
     fn on_new_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, numbers: u32) -> Step {
         let ack = seg.header.ack;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        let mut acked = self.sender.acknowledge(ack, numbers, queue);
-        acked.rtt = self.measure(cx, seg, &acked.delivered);
+        let mut delivered = Delivered::default();
+        let mut acked = self.sender.acknowledge(ack, numbers, queue, &mut delivered);
+        acked.rtt = self.measure(cx, seg, &delivered);
         if self.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
             self.update_too_big(cx, ack);
         }
@@ -107,10 +108,12 @@ impl Connection {
         self.soft_error = None;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         match queue {
+            // Our SYN or FIN alone.
+            None => {}
             Some(queue) if queue.is_quiet() && !seg.header.options.has_sack() => {
                 self.sender.on_plain_ack(cx, &acked, queue);
             }
-            _ => self.tell_sender(cx, seg, Some(acked), false),
+            Some(_) => self.tell_sender(cx, seg, Some((acked, delivered)), false),
         }
         self.rearm_retransmission(cx);
         self.tell_room(cx);
@@ -142,7 +145,7 @@ impl Connection {
         &mut self,
         cx: &mut Context<'_>,
         seg: &RxSegment<'_>,
-        acked: Option<Acknowledged>,
+        acked: Option<(Acknowledged, Delivered)>,
         is_duplicate: bool,
     ) {
         let sack = self.flags.has(Flags::SACK);
@@ -151,7 +154,8 @@ impl Connection {
         let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
         let arrival = Arrival {
             ack: seg.header.ack,
-            acked,
+            acked: acked.map(|(acked, _)| acked),
+            delivered: acked.map_or_else(Delivered::default, |(_, delivered)| delivered),
             blocks: blocks.as_ref().map_or(&[], |blocks| blocks.as_slice()),
             is_duplicate,
             echoed: stamps.and_then(|stamps| stamps.echoed_at(seg, cx)),
@@ -219,7 +223,7 @@ impl Connection {
         let rtt = self.sender.measure(cx, delivered, queue, echoed)?;
         // The path's own is that of the last segment, for which the peer did not wait.
         let last = delivered.once.filter(|_| delivered.once_first.is_some());
-        let trip = last.map_or(rtt, |(at, _)| Micros::from(cx.now.since(at)));
+        let trip = last.map_or(rtt, |(at, _)| cx.now.micros_since(at));
         self.stats.tally.on_round_trip(trip, cx.tick);
         Some(trip)
     }

@@ -226,7 +226,7 @@ impl Connection {
             cx.counters.retrans_segs += 1;
             self.stats.tally.on_sent_again(0, 1);
         }
-        self.arm_retransmission(cx);
+        self.arm_for_syn(cx);
         outgoing
     }
 

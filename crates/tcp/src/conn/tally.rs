@@ -191,11 +191,13 @@ impl Tally {
 
 impl Connection {
     /// Notes what keeps the sender from sending more, and for how long.
+    #[inline]
     pub(super) fn note_limit(&mut self, cx: &Context<'_>) {
         let limit = self.judge_limit();
         self.stats.tally.enter(limit, cx.tick);
     }
 
+    #[inline]
     fn judge_limit(&self) -> Limit {
         let queued = self.send_queued();
         if queued == 0 {
@@ -206,6 +208,12 @@ impl Connection {
             let refused = self.sender.wants_room();
             return if refused { Limit::Buffer } else { Limit::Network };
         }
+        self.judge_windows(unsent)
+    }
+
+    /// Which window it is that admits no more.
+    #[inline(never)]
+    fn judge_windows(&self, unsent: u32) -> Limit {
         let (usable, mss) = (self.sender.seq().usable(), u32::from(self.sender.mss()));
         let admitted = self.sender.cwnd().saturating_sub(self.sender.pipe(self.queue()));
         let window = usable < unsent.min(mss) && usable < admitted;

@@ -199,26 +199,43 @@ impl Connection {
 
     /// Sets the sender's timer for what is in flight now. RFC 8985 8: the reordering timer, the probe's and
     /// the retransmission timer "are mutually exclusive".
-    #[inline]
+    #[inline(always)]
     fn time_flight(&mut self, cx: &Context<'_>) {
-        let recovery = self.buffers.as_deref().map(|buffers| &buffers.send.recovery);
-        let (timer, due) = if self.sender.is_idle() {
-            let remembers = recovery.is_some_and(Recovery::remembers);
-            let due = if remembers { self.retransmission_due(cx) } else { Instant::NEVER };
-            (if remembers { SendTimer::Forget } else { SendTimer::Retransmission }, due)
-        } else if let Some(due) = recovery.and_then(Recovery::reordering_due) {
-            (SendTimer::Reordering, due)
-        } else {
-            let due = self.retransmission_due(cx);
-            match self.probe_due(cx, cx.now) {
-                // RFC 8985 7.2: "if the time at which an RTO would fire (...) is sooner than the computed
-                // time for the PTO, then the sender schedules a TLP to be sent at that RTO time."
-                Some(probe) => (SendTimer::LossProbe, probe.min(due)),
-                None => (SendTimer::Retransmission, due),
-            }
+        let (timer, due) = match self.is_quiet() {
+            true if self.sender.is_idle() => (SendTimer::Retransmission, Instant::NEVER),
+            true => self.flight_due(cx),
+            false => self.recovery_due(cx),
         };
         self.sender.set_timer(timer);
         self.timers.sender = due;
+    }
+
+    /// What is missing, or may have been, decides.
+    #[inline(never)]
+    fn recovery_due(&self, cx: &Context<'_>) -> (SendTimer, Instant) {
+        let recovery = self.queue().map(|queue| &queue.recovery);
+        if self.sender.is_idle() {
+            return match recovery.is_some_and(Recovery::remembers) {
+                true => (SendTimer::Forget, self.retransmission_due(cx)),
+                false => (SendTimer::Retransmission, Instant::NEVER),
+            };
+        }
+        match recovery.and_then(Recovery::reordering_due) {
+            Some(due) => (SendTimer::Reordering, due),
+            None => self.flight_due(cx),
+        }
+    }
+
+    /// The probe's or the retransmission timer, whichever is first.
+    #[inline]
+    fn flight_due(&self, cx: &Context<'_>) -> (SendTimer, Instant) {
+        let due = self.retransmission_due(cx);
+        match self.probe_due(cx, cx.now) {
+            // RFC 8985 7.2: "if the time at which an RTO would fire (...) is sooner than the computed
+            // time for the PTO, then the sender schedules a TLP to be sent at that RTO time."
+            Some(probe) => (SendTimer::LossProbe, probe.min(due)),
+            None => (SendTimer::Retransmission, due),
+        }
     }
 
     /// Something is missing, or not any more, though nothing new was acknowledged.
@@ -236,22 +253,29 @@ impl Connection {
     /// When the end of what is in flight is asked for, if it was sent `at` (RFC 8985 7.2).
     #[inline]
     fn probe_due(&self, cx: &Context<'_>, at: Instant) -> Option<Instant> {
-        let queue =
-            self.queue().filter(|_| cx.tunables.loss_probe && self.flags.has(Flags::SACK))?;
-        let in_flight = queue.flight.end() > queue.flight.una() && !self.sender.has_syn();
-        if !in_flight || !queue.recovery.may_probe(&queue.flight) {
+        let queue = self.queue().filter(|_| !self.sender.has_syn())?;
+        let may_probe = queue.recovery.may_probe(&queue.flight);
+        may_probe.then(|| self.probe_wait(cx)).flatten().map(|wait| at.after_micros(wait))
+    }
+
+    /// PTO (RFC 8985 7.2), microseconds, if there is text or a FIN behind it to ask for, and SACK to tell.
+    #[inline(always)]
+    fn probe_wait(&self, cx: &Context<'_>) -> Option<u64> {
+        let flight = &self.queue()?.flight;
+        let asks = cx.tunables.loss_probe && self.flags.has(Flags::SACK);
+        if !asks || flight.end() <= flight.una() {
             return None;
         }
         let Some(srtt) = self.sender.rtt().srtt_micros() else {
             // "when there is no SRTT estimate available, the PTO SHOULD be 1 second."
-            return Some(at + FIRST_PROBE);
+            return Some(FIRST_PROBE_MICROS);
         };
         // "when the FlightSize is one segment, the sender MAY inflate the PTO by TLP.max_ack_delay": as
         // much as the retransmission timer allows for that. So does every flight whose acknowledgment
         // RFC 9293 3.8.6.3 lets a receiver delay: one of less than two full segments.
         let may_be_delayed = self.sender.seq().in_flight() < 2 * u32::from(self.sender.mss());
         let allowed = if may_be_delayed { cx.tunables.min_rto.get() } else { LEAST_PROBE_MICROS };
-        Some(at.after_micros(2 * u64::from(srtt) + u64::from(allowed)))
+        Some(2 * u64::from(srtt) + u64::from(allowed))
     }
 
     /// The end of what is in flight may be lost, unless more was sent since.
@@ -285,24 +309,62 @@ impl Connection {
 
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
     pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
+        let is_first = self.timers.sender == Instant::NEVER
+            && self.sender.attempts() == 0
+            && self.is_quiet()
+            && self.stats.apart.is_none()
+            && !self.sender.is_persisting()
+            && !self.sender.has_syn();
+        if !is_first {
+            return self.arm_again(cx);
+        }
+        // Nearly each flight of a short connection: nothing is called.
+        self.stats.tally.waits_since = cx.tick;
+        let wait = self.sender.rtt().rto_micros(cx.tunables);
+        let (timer, wait) = match self.probe_wait(cx) {
+            Some(probe) => (SendTimer::LossProbe, wait.min(probe)),
+            None => (SendTimer::Retransmission, wait),
+        };
+        self.sender.set_timer(timer);
+        self.timers.sender = cx.now.after_micros(wait);
+    }
+
+    /// The same for a SYN or SYN-ACK.
+    #[inline]
+    pub(super) fn arm_for_syn(&mut self, cx: &Context<'_>) {
+        if !self.rto_is_armed() {
+            if self.sender.attempts() == 0 {
+                self.stats.tally.waits_since = cx.tick;
+            }
+            self.timers.sender = self.retransmission_due(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn arm_again(&mut self, cx: &Context<'_>) {
         if self.rto_is_armed() {
             if self.sender.timer() == SendTimer::LossProbe {
                 // A short flight is given longer than one that grew since.
                 let due = self.probe_due(cx, cx.now).unwrap_or(self.timers.sender);
                 self.timers.sender = self.timers.sender.min(due);
             }
-        } else {
-            // What a loss probe asks for waits since before that.
-            let is_quiet = self.queue().is_none_or(|queue| queue.recovery.is_none());
-            if self.sender.attempts() == 0 && is_quiet {
-                self.stats.tally.waits_since = cx.tick;
-            }
-            if self.sender.is_persisting() || self.sender.has_syn() {
-                self.timers.sender = self.retransmission_due(cx);
-            } else {
-                self.time_flight(cx);
-            }
+            return;
         }
+        // What a loss probe asks for waits since before that.
+        if self.sender.attempts() == 0 && self.is_quiet() {
+            self.stats.tally.waits_since = cx.tick;
+        }
+        if self.sender.is_persisting() || self.sender.has_syn() {
+            self.timers.sender = self.retransmission_due(cx);
+        } else {
+            self.time_flight(cx);
+        }
+    }
+
+    /// Whether recovery remembers nothing.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.queue().is_none_or(|queue| queue.recovery.is_none())
     }
 
     /// The segment at SND.UNA went again without a time-out: its acknowledgment has as long as any.
@@ -508,7 +570,7 @@ impl Connection {
 }
 
 /// RFC 8985 7.2: without an estimate of the round trip.
-const FIRST_PROBE: Duration = Duration::from_secs(1);
+const FIRST_PROBE_MICROS: u64 = 1_000_000;
 /// What a probe waits beyond two round trips, for timers and threads that are late: as Linux.
 const LEAST_PROBE_MICROS: u32 = 2_000;
 /// What is left of a user time-out is at least this.

@@ -6,6 +6,7 @@ use whimbrel_wire::SeqNum;
 
 use super::{Connection, Signals, State};
 use crate::Context;
+use crate::budget::Pressure;
 
 /// Why nothing can be written: the application closed its direction, or the connection is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +25,13 @@ impl Connection {
         }
         self.update_pinch(cx);
         let bounds = self.send_bounds();
-        self.sender.update_size(self.send_range(cx));
+        // What most write has room in a buffer that never grew.
+        let usual = cx.tunables.send_buffer;
+        let is_roomy = data.len() as u64 + u64::from(self.send_queued()) <= usual.into();
+        let is_usual = is_roomy && self.sender.size() == usual;
+        if !is_usual || cx.pool.budget.pressure() != Pressure::None {
+            self.sender.update_size(self.send_range(cx));
+        }
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let take = self.sender.admit(cx, queue, &bounds, data.len());
         if take > 0 {

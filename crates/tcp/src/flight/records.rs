@@ -120,8 +120,11 @@ impl Records {
         is_larger.then_some(start..sent.end)
     }
 
+    #[inline]
     pub(super) fn clear(&mut self) {
-        self.sent.clear();
+        if !self.sent.is_empty() {
+            self.sent.clear();
+        }
         (self.una, self.end) = (0, 0);
     }
 

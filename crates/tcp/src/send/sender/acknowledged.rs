@@ -21,8 +21,6 @@ pub struct Acknowledged {
     pub segs: u32,
     /// Whether our FIN is part of it.
     pub fin: bool,
-    /// What the peer had not named before.
-    pub delivered: Delivered,
     /// The round trip that it ended, once that is measured.
     pub rtt: Option<Micros>,
 }
@@ -34,6 +32,8 @@ pub struct Arrival<'a> {
     pub ack: SeqNum,
     /// What it took off, if it acknowledges something new.
     pub acked: Option<Acknowledged>,
+    /// What of that the peer had not named before.
+    pub delivered: Delivered,
     /// The blocks of its SACK option.
     pub blocks: &'a [SackBlock],
     /// It is a duplicate acknowledgment (RFC 5681 2).
@@ -47,17 +47,19 @@ pub struct Arrival<'a> {
 }
 
 impl Sender {
-    /// Everything below `ack` is acknowledged, `numbers` (>= 1) more than before.
+    /// Everything below `ack` is acknowledged, `numbers` (>= 1) more than before; `delivered` is told what
+    /// of that the peer had not named.
+    #[inline]
     pub fn acknowledge(
         &mut self,
         ack: SeqNum,
         numbers: u32,
         queue: Option<&mut SendQueue>,
+        delivered: &mut Delivered,
     ) -> Acknowledged {
         let beyond_syn = numbers - u32::from(self.flags.take(Flags::SYN));
-        let mut delivered = Delivered::default();
         let octets = queue.map_or(0, |queue| {
-            queue.flight.acknowledge(queue.flight.una() + u64::from(numbers), &mut delivered);
+            queue.flight.acknowledge(queue.flight.una() + u64::from(numbers), delivered);
             queue.text.acknowledge_up_to(beyond_syn)
         });
         let fin = self.flags.has(Flags::FIN_SENT) && beyond_syn > octets;
@@ -74,7 +76,7 @@ impl Sender {
         if self.flags.has(Flags::RETRANSMIT) && self.is_idle() {
             self.flags.clear(Flags::RETRANSMIT);
         }
-        Acknowledged { octets, segs: self.in_segments(numbers), fin, delivered, rtt: None }
+        Acknowledged { octets, segs: self.in_segments(numbers), fin, rtt: None }
     }
 
     /// How many full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
@@ -110,8 +112,7 @@ impl Sender {
         queue: Option<&mut SendQueue>,
     ) {
         let Some(queue) = queue else { return };
-        let mut delivered = arrival.acked.map_or_else(Delivered::default, |acked| acked.delivered);
-        let mut duplicate = None;
+        let (mut delivered, mut duplicate) = (arrival.delivered, None);
         if !arrival.blocks.is_empty() {
             duplicate = self.take_blocks(arrival, queue, &mut delivered);
         }
@@ -197,7 +198,7 @@ impl Sender {
     ) -> Option<Micros> {
         // What was sent is measured in microseconds, the echo in milliseconds; after a
         // retransmission only the echo tells which copy arrived.
-        let once = delivered.once_first.map(|at| Micros::from(cx.now.since(at)));
+        let once = delivered.once_first.map(|at| cx.now.micros_since(at));
         let timed = once.or_else(|| self.rtt.finish_timing(self.seq.una, cx.now));
         let clear = |trip: &Micros| !self.is_ambiguous(cx, *trip, queue);
         let rtt = timed.filter(clear).or_else(|| echoed().filter(clear))?;

@@ -350,7 +350,8 @@ impl Sender {
                 Phase::Open => {}
             }
         }
-        if self.flags.take(Flags::LOSS_PROBE) {
+        if self.flags.has(Flags::LOSS_PROBE) {
+            self.flags.clear(Flags::LOSS_PROBE);
             cx.counters.loss_probes += 1;
             queue.recovery.on_probe_sent(queue.flight.end(), repaired > 0);
         }
