@@ -12,6 +12,7 @@ mod hosts;
 mod layout;
 mod lengths;
 mod links;
+mod profiles;
 mod purity;
 mod requirements;
 mod rooms;
@@ -75,6 +76,7 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(weight::judge()?);
     findings.extend(signatures::judge(&tree));
     findings.extend(hosts::judge(&tree));
+    findings.extend(profiles::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));
     let (counts, unmet) = requirements::judge(&tree);

@@ -110,6 +110,18 @@ Examples:
   whimbrel sim paths fair loss-1%/reno
       Two flows side by side, and one with losses";
 
+/// Of `whimbrel sysctl`.
+pub(crate) const SYSCTL: &str = "\
+Examples:
+  whimbrel sysctl
+      Every tunable, its value and its default
+  whimbrel sysctl --profiles
+      The other stacks whose rules there are
+  whimbrel sysctl --profile illumos-2011 --diff whimbrel
+      What differs in one of them, with the sources
+  whimbrel sysctl --explain tw.syn
+      All that is known of a tunable";
+
 /// Of `whimbrel doctor`.
 pub(crate) const DOCTOR: &str = "\
 Examples:

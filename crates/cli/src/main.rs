@@ -36,6 +36,7 @@ mod serve;
 mod shards;
 mod sim;
 mod size;
+mod sysctl;
 mod trace;
 mod wires;
 mod wrap;
@@ -106,6 +107,9 @@ enum Tool {
     /// Run networks in virtual time: check every byte of random ones, or measure what paths carry.
     #[command(subcommand)]
     Sim(sim::Command),
+    /// Print the rules of the stack, or of another's profile, and where each is from.
+    #[command(after_help = examples::SYSCTL)]
+    Sysctl(sysctl::Arguments),
     /// Check what commands need of this machine, and how to get what is missing.
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::Arguments),
@@ -129,6 +133,7 @@ impl Tool {
             Self::Crr(arguments) => both(&arguments.setup, arguments.shorthands()),
             Self::Bulk(arguments) => both(&arguments.setup, arguments.shorthands()),
             Self::Pcap(arguments) => alone(&arguments.rules, Vec::new()),
+            Self::Sysctl(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Link(_)
             | Self::Sim(_)
             | Self::Doctor(_)
@@ -203,6 +208,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Pcap(arguments) => pcap::run(arguments),
         Tool::Link(arguments) => link::run(arguments),
         Tool::Sim(command) => sim::run(command),
+        Tool::Sysctl(arguments) => sysctl::run(arguments),
         Tool::Doctor(arguments) => doctor::run(arguments),
         Tool::Completions(arguments) => pages::completions(arguments, Command::command()),
         Tool::Man(arguments) => pages::manual(arguments, Command::command()),

@@ -19,10 +19,13 @@ mod server;
 
 pub(crate) use server::ServerRuleOptions;
 
+pub(crate) use self::list::values;
+
 /// What was typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct RuleOptions {
-    /// Behave as another stack does: whimbrel, linux or freebsd [default: whimbrel].
+    /// Behave as another stack does, as in linux-6.18 or lwip-2.1+msl5s: `whimbrel sysctl --profiles` lists them
+    /// [default: whimbrel].
     #[arg(help_heading = HEADING, long, value_name = "NAME", alias = "persona", value_parser = profile)]
     profile: Option<&'static Profile>,
     /// Read rules from this file: profile = "NAME", and tunables below [tunables].

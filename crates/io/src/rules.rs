@@ -55,7 +55,7 @@ pub struct Sources {
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// The profile of this name.
+    /// The profile of this name, or the base of it.
     Profile(&'static str),
     /// A line of the configuration file, as in `a.toml:3`.
     File(String),
@@ -115,8 +115,8 @@ impl Rules {
     fn of_profile(named: Option<(&'static Profile, Origin)>) -> Result<Self, RulesError> {
         let Some((profile, origin)) = named else { return Ok(Self::default()) };
         let mut rules = Self { profile, profile_origin: Some(origin), ..Self::default() };
-        for (name, value) in profile.settings {
-            rules.set(name, value, Origin::Profile(profile.name))?;
+        for (whose, setting) in profile.all_settings() {
+            rules.set(setting.name, setting.value, Origin::Profile(whose))?;
         }
         Ok(rules)
     }

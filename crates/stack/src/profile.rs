@@ -1,10 +1,22 @@
 //! Profiles: the rules of other stacks, as far as tunables can say them.
 //!
-//! A profile is a list of tunables, each by a name and as it would be typed; no branch of the code
-//! knows of them. What a stack does and no tunable says is no part of its profile.
+//! A profile is a list of tunables, each by a name (mostly the one that it has in that stack), as it
+//! would be typed there, and with the source that says so; no branch of the code knows of them. What a
+//! stack does and no tunable says is no part of its profile. A variant has the settings of its base and
+//! some of its own.
+//!
+//! Sources are files and what to look for in them, of the stack that the profile is named for; a manual;
+//! a report of somebody who measured; a measurement; or "assumed", where nobody looked.
 
 use whimbrel_base::tunables::TunableError;
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::tunables::TunableInfo;
+
+mod freebsd;
+mod illumos;
+mod linux;
+mod lwip;
+mod macos;
 
 /// The rules of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,12 +25,58 @@ pub struct Profile {
     pub name: &'static str,
     /// Which stack it imitates, in a line for people.
     pub help: &'static str,
-    /// What differs from the defaults: names and values.
-    pub settings: &'static [(&'static str, &'static str)],
+    /// The profile whose settings come first, of a variant.
+    pub base: Option<&'static Self>,
+    /// What differs from its base, or from the defaults.
+    pub settings: &'static [Setting],
+    /// How the threads of that stack share its connections, if this profile says so.
+    pub locking: Option<Locking>,
+}
+
+/// A tunable, as a profile has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// A name of the tunable, or of a group of them.
+    pub name: &'static str,
+    /// The value, as it is typed under this name.
+    pub value: &'static str,
+    /// What says that the stack has it: a file and what to look for there, a manual, a report, a
+    /// measurement; or "assumed".
+    pub source: &'static str,
+}
+
+/// How threads share the connections of a host. No tunable: it is for experiments, which put locks
+/// around shards that have none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Locking {
+    /// Each thread has connections of its own, and no lock.
+    #[default]
+    None,
+    /// One lock around all connections, for segments, calls and timers, `accept` included.
+    All,
+    /// The same, but `accept` does without: what it takes was complete before it was published.
+    AllButAccept,
 }
 
 /// Every profile, the default one first.
-pub const PROFILES: &[Profile] = &[WHIMBREL, LINUX, FREEBSD];
+pub const PROFILES: &[Profile] = &[
+    WHIMBREL,
+    lwip::LWIP_2_1,
+    lwip::MSL_5S,
+    illumos::ILLUMOS_2011,
+    illumos::TUNED,
+    macos::MACOS_12,
+    macos::MSL_1S,
+    macos::WIDE_PORTS,
+    freebsd::FREEBSD_2_2_5,
+    freebsd::FIX,
+    freebsd::FREEBSD_9_2,
+    freebsd::ACCEPT_PATCH,
+    freebsd::FREEBSD_15,
+    linux::LINUX_6_18,
+    linux::LINUX,
+    freebsd::FREEBSD,
+];
 
 impl Profile {
     /// The profile of this name.
@@ -29,97 +87,67 @@ impl Profile {
     /// The defaults, with what differs.
     pub fn tunables(&self) -> Result<Tunables, TunableError> {
         let mut tunables = Tunables::default();
-        for (name, value) in self.settings {
-            tunables.set_by_name(name, value)?;
+        for (_, setting) in self.all_settings() {
+            tunables.set_by_name(setting.name, setting.value)?;
         }
         Ok(tunables)
     }
+
+    /// Its settings, those of its base first, each with whose it is. Of several for one tunable the last
+    /// one counts.
+    pub fn all_settings(&self) -> impl Iterator<Item = (&'static str, &'static Setting)> {
+        self.lineage().into_iter().flatten().flat_map(|profile| {
+            let name = profile.name;
+            profile.settings.iter().map(move |setting| (name, setting))
+        })
+    }
+
+    /// The setting that makes this tunable what it is; `None` if it is the default.
+    pub fn setting_of(&self, info: &TunableInfo) -> Option<&'static Setting> {
+        let says = |setting: &Setting| {
+            Tunables::named(setting.name).iter().any(|named| named.field == info.field)
+        };
+        self.all_settings().map(|(_, it)| it).filter(|it| says(it)).last()
+    }
+
+    /// How the threads of that stack share its connections.
+    pub fn locking(&self) -> Locking {
+        let says = self.lineage().into_iter().flatten().rev().find_map(|profile| profile.locking);
+        says.unwrap_or_default()
+    }
+
+    /// The base of its base, its base, and itself.
+    fn lineage(&self) -> [Option<&Self>; 3] {
+        let base = self.base;
+        [base.and_then(|base| base.base), base, Some(self)]
+    }
 }
 
-const WHIMBREL: Profile =
-    Profile { name: "whimbrel", help: "This stack's defaults.", settings: &[] };
+impl Locking {
+    /// Its name, and what it means, for people.
+    pub const fn told(self) -> (&'static str, &'static str) {
+        match self {
+            Self::None => ("none", "each thread has connections of its own"),
+            Self::All => ("all", "one lock around all connections, which accept takes, too"),
+            Self::AllButAccept => {
+                ("all-but-accept", "one lock around all connections, but not for accept")
+            }
+        }
+    }
+}
 
-const LINUX: Profile = Profile {
-    name: "linux",
-    help: "Linux, with the variables that its packet scripts set before they begin.",
-    settings: &[
-        // tcp(7): setting either "disables this mechanism for this connection", autotuning.
-        ("buffers", "exact"),
-        // What is announced at first: all that a SYN can say.
-        ("buffers.recv", "64k"),
-        // The last number of `net.ipv4.tcp_rmem`: a scale of 8.
-        ("buffers.recv.max", "15M"),
-        ("net.ipv4.tcp_syn_retries", "5"),
-        // Quick acknowledgments, as of a connection's first sixteen segments.
-        ("ack_every", "1"),
-        ("net.ipv4.tcp_congestion_control", "reno"),
-        ("timestamps.missing", "take"),
-        ("msl", "30s"),
-        ("tw.syn", "linux"),
-        ("tw.rst", "at-rcv-nxt"),
-        ("tw.empty", "silence"),
-        ("icmp.time_exceeded", "hard"),
-        ("icmp.unreachable", "hard"),
-        ("net.ipv4.tcp_tw_reuse", "2"),
-        ("ports", "even-first"),
-        ("net.ipv4.tcp_fastopen", "1"),
-        ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "0"),
-        // A connection answers one invalid segment in each `tcp_invalid_ratelimit`.
-        ("challenge.burst", "1"),
-        ("icmp.frag_needed", "immediate"),
-        ("neighbours.claims", "replace"),
-    ],
+const WHIMBREL: Profile = Profile {
+    name: "whimbrel",
+    help: "This stack's defaults.",
+    base: None,
+    settings: &[],
+    locking: None,
 };
 
-const FREEBSD: Profile = Profile {
-    name: "freebsd",
-    help: "FreeBSD 14 with its default stack.",
-    settings: &[
-        // uipc_sockbuf.c, sbsetopt: SO_SNDBUF and SO_RCVBUF clear SB_AUTOSIZE.
-        ("buffers", "exact"),
-        ("net.inet.tcp.sendspace", "32768"),
-        ("net.inet.tcp.recvspace", "65536"),
-        ("kern.ipc.maxsockbuf", "2097152"),
-        ("net.inet.tcp.sendbuf_max", "2097152"),
-        ("buffers.told", "as-set"),
-        ("recv.window", "full-segments"),
-        ("options.order", "freebsd"),
-        // Doubled, and `rexmit_slop` on top of each but the first.
-        ("syn.retry", "1s,2.2s,4.2s,8.2s,16.2s,32.2s,64s"),
-        ("syn.after_challenge", "off"),
-        ("net.ipv4.tcp_syn_retries", "12"),
-        ("net.inet.tcp.syncache.rexmtlimit", "3"),
-        ("net.inet.tcp.keepinit", "75000"),
-        ("net.ipv4.tcp_rto_max_ms", "64s"),
-        ("net.inet.tcp.retries", "12"),
-        ("net.inet.tcp.delacktime", "40"),
-        ("net.inet.tcp.keepcnt", "8"),
-        ("net.inet.tcp.msl", "30000"),
-        ("timestamps.missing", "drop-syn"),
-        ("tw.syn", "by-sequence"),
-        ("tw.answer", "silence"),
-        ("tw.rst", "ignore"),
-        // tcp_input.c, tcp_do_segment: ECONNRESET in each synchronized state.
-        ("rst.close_wait", "reset"),
-        // ip_icmp.c, icmp_input, and tcp_subr.c, tcp_ctlinput: both end SYN-SENT (tcp_drop_syn_sent).
-        ("icmp.prohibited", "refused"),
-        ("icmp.time_exceeded", "hard"),
-        // tcp_subr.c, tcp_notify: t_softerror is for the case of a time-out.
-        ("icmp.soft_errors", "kept"),
-        // tcp_input.c, tcp_do_segment: only what nobody holds any more (SS_NOFDREF) is reset.
-        ("shutdown.text", "take"),
-        ("net.ipv4.tcp_tw_reuse", "0"),
-        // Five in each second.
-        ("net.inet.tcp.ack_war_timewindow", "200"),
-        ("net.inet.tcp.ack_war_cnt", "5"),
-        ("icmp.frag_needed", "immediate"),
-        ("neighbours.claims", "replace"),
-        ("net.inet.tcp.fastopen.server_enable", "0"),
-        ("net.inet.ip.portrange.first", "10000"),
-        ("net.inet.ip.portrange.last", "65535"),
-        ("net.inet.ip.portrange.randomized", "1"),
-    ],
-};
+/// A setting, from its source.
+const fn set(name: &'static str, value: &'static str, source: &'static str) -> Setting {
+    Setting { name, value, source }
+}
 
 #[cfg(test)]
 mod tests;

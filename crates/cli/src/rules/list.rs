@@ -33,7 +33,7 @@ pub(super) fn text(rules: &Rules) -> String {
 }
 
 /// What a tunable may be, in few words.
-fn values(info: &TunableInfo) -> String {
+pub(crate) fn values(info: &TunableInfo) -> String {
     let range = info.range().map(|(least, most)| format!("{least} to {most}"));
     let range = range.unwrap_or_default();
     match info.unit {

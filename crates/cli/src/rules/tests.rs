@@ -98,7 +98,7 @@ fn what_is_printed_is_a_file_that_means_the_same() {
     for (rule, origin) in [
         ("profile = \"freebsd\"", "# --profile"),
         ("\"msl.remote\" = \"5s\"", "# --set"),
-        ("\"tw.syn\" = \"by-sequence\"", "# profile freebsd"),
+        ("\"tw.syn\" = \"by-sequence\"", "# profile freebsd-15"),
         ("\"isn\" = \"rfc6528\"", "# default"),
     ] {
         let is = |line: &str| line.starts_with(rule) && line.ends_with(origin);

@@ -23,7 +23,7 @@ fn every_command_that_builds_a_stack_prints_its_rules_with_their_origins() {
             ("profile = \"freebsd\"", "--profile"),
             ("\"msl.link\" = \"5s\"", "--set"),
             ("\"net.ipv4.tcp_syn_retries\" = \"3\"", "WHIMBREL_TCP_SYN_RETRIES"),
-            ("\"tw.rst\" = \"ignore\"", "profile freebsd"),
+            ("\"tw.rst\" = \"ignore\"", "profile freebsd-15"),
             ("\"net.ipv4.tcp_sack\" = \"on\"", "default"),
         ] {
             let is = |line: &str| line.starts_with(rule) && line.ends_with(&format!("# {origin}"));
@@ -41,7 +41,7 @@ fn a_file_rules_a_run_and_its_document_says_so() {
     let rules = &document["rules"];
     assert_eq!(rules["profile"], "linux");
     assert_eq!(rules["tunables"]["ports.first"]["origin"], format!("{}:4", file.display()));
-    assert_eq!(rules["tunables"]["tw.syn"]["origin"], "profile linux");
+    assert_eq!(rules["tunables"]["tw.syn"]["origin"], "profile linux-6.18");
     let text = succeed(&mut whimbrel(&words.replace("--json", "")));
     // From 50000 to 60999.
     assert!(text.contains("11,000"), "the stack itself has these ports: {text}");
@@ -105,7 +105,7 @@ fn both_hosts_in_this_process_may_have_rules_of_their_own() {
     let document: Value = serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap();
     let server = &document["server_rules"];
     assert_eq!(server["profile"], "linux");
-    assert_eq!(server["tunables"]["tw.syn"]["origin"], "profile linux");
+    assert_eq!(server["tunables"]["tw.syn"]["origin"], "profile linux-6.18");
     assert_eq!(server["tunables"]["msl.link"]["origin"], "--server-set");
     let alone: Value = serde_json::from_str(&succeed(&mut whimbrel("load -n 2 --json"))).unwrap();
     assert_eq!(alone["server_rules"], Value::Null);

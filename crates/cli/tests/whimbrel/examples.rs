@@ -120,5 +120,15 @@ fn shell(net: &Net, script: &str) -> Command {
 }
 
 /// The commands whose examples need nobody, or those who are there.
-const EXAMPLES: [&str; 9] =
-    ["load", "crr", "bulk", "pcap", "script run", "sim run", "sim grid", "sim paths", "doctor"];
+const EXAMPLES: [&str; 10] = [
+    "load",
+    "crr",
+    "bulk",
+    "pcap",
+    "script run",
+    "sim run",
+    "sim grid",
+    "sim paths",
+    "sysctl",
+    "doctor",
+];

@@ -7,7 +7,7 @@ use crate::needs;
 use crate::running::{fail, succeed};
 use crate::scratch::scratch;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "serve",
     "script",
     "script run",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 14] = [
     "sim run",
     "sim grid",
     "sim paths",
+    "sysctl",
     "doctor",
     "completions",
     "man",

@@ -60,6 +60,12 @@ fn what_measures_prints_no_line_that_is_too_long() {
         "doctor",
         "load --print-config --profile linux -S msl=5s",
         "serve -S help",
+        "sysctl",
+        "sysctl --profiles",
+        "sysctl --profile macos-12",
+        "sysctl --profile freebsd-2.2.5 --diff freebsd-15",
+        "sysctl --explain msl",
+        "sysctl --explain tw.syn",
     ] {
         measure(&words.replace("WIRE", virtually));
     }
@@ -69,7 +75,7 @@ fn what_measures_prints_no_line_that_is_too_long() {
 
 #[test]
 fn help_has_no_line_that_is_too_long() {
-    let commands = "serve,load,crr,bulk,pcap,script,script run,sim,sim run,sim grid,sim paths,doctor,completions,man";
+    let commands = "serve,load,crr,bulk,pcap,script,script run,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
     for command in commands.split(',').map(|command| format!("{command} ")).chain([String::new()]) {
         for option in ["-h", "--help"] {
             measure(&format!("{command}{option}"));

@@ -34,7 +34,7 @@ fn the_environment_names_a_file_and_prevails_over_what_that_says() {
     let origin = |rules: &Rules, name: &str| rules.origin(Tunables::named(name)[0]).cloned();
     assert_eq!(origin(&rules, "ack_every"), Some(Origin::Environment("WHIMBREL_ACK_EVERY".into())));
     assert_eq!(origin(&rules, "msl.link"), Some(Origin::File(format!("{named}:4"))));
-    assert_eq!(origin(&rules, "tw.syn"), Some(Origin::Profile("linux")));
+    assert_eq!(origin(&rules, "tw.syn"), Some(Origin::Profile("linux-6.18")));
     assert_eq!(origin(&rules, "retries"), None);
     rules.set("ack_every", "5", Origin::Option("--set")).unwrap();
     assert_eq!(rules.tunables.ack_every, 5, "a program's own word is the last");

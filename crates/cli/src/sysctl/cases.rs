@@ -1,0 +1,78 @@
+//! Which case of the lab turns on which tunables: with the old value it fails, with another it does not.
+
+use whimbrel_tcp::tunables::TunableInfo;
+
+/// The cases, and the tunables that decide them, by field.
+const CASES: &[(&str, &[&str])] = &[
+    (
+        "unikraft-nginx",
+        &[
+            "tw_syn",
+            "tw_answer",
+            "tw_rst",
+            "msl_remote",
+            "msl_link",
+            "msl_loopback",
+            "syn_retry",
+            "syn_after_challenge",
+            "port_order",
+            "port_first",
+            "port_last",
+        ],
+    ),
+    (
+        "illumos-1125ms",
+        &[
+            "isn",
+            "isn_step",
+            "tw_syn",
+            "tw_answer",
+            "msl_remote",
+            "msl_link",
+            "msl_loopback",
+            "recv_buffer",
+            "initial_rto",
+            "syn_retry",
+            "syn_after_challenge",
+            "port_order",
+            "port_first",
+            "port_last",
+        ],
+    ),
+    (
+        "macos-16k",
+        &[
+            "msl_remote",
+            "msl_link",
+            "msl_loopback",
+            "port_first",
+            "port_last",
+            "tw_reuse",
+            "tw_reuse_delay_remote",
+            "tw_reuse_delay_link",
+            "tw_reuse_delay_loopback",
+        ],
+    ),
+    (
+        "fddi-70ms",
+        &[
+            "buffers",
+            "send_buffer",
+            "send_buffer_max",
+            "send_auto",
+            "recv_buffer",
+            "recv_buffer_max",
+            "recv_auto",
+            "window_scaling",
+        ],
+    ),
+];
+
+/// The cases that turn on a tunable.
+pub(super) fn of(info: &TunableInfo) -> Vec<&'static str> {
+    let decides = |(_, fields): &&(&str, &[&str])| fields.contains(&info.field);
+    CASES.iter().filter(decides).map(|(case, _)| *case).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! lwIP 2.1, with the options that Unikraft gives it.
+
+use super::{Profile, Setting, set};
+
+/// As Unikraft runs it, below nginx.
+pub(super) const LWIP_2_1: Profile = Profile {
+    name: "lwip-2.1",
+    help: "lwIP 2.1 as Unikraft configures it.",
+    base: None,
+    settings: SETTINGS,
+    locking: None,
+};
+
+/// The remedy of the report on nginx.
+pub(super) const MSL_5S: Profile = Profile {
+    name: "lwip-2.1+msl5s",
+    help: "lwip-2.1 with TCP_MSL at 5 s: TIME-WAIT lasts 10 s.",
+    base: Some(&LWIP_2_1),
+    settings: &[set("TCP_MSL", "5000", "Unikraft's lib-lwip, #74: LWIP_TCP_MSL")],
+    locking: None,
+};
+
+const SETTINGS: &[Setting] = &[
+    set("TCP_WND", "262142", "Unikraft's lwipopts.h: TCP_WND, with LWIP_WND_SCALE"),
+    set("TCP_SND_BUF", "1M", "Unikraft's lwipopts.h: TCP_SND_BUF, with LWIP_WND_SCALE"),
+    set("buffers.recv.max", "262142", "Unikraft's lwipopts.h: TCP_WND, for good"),
+    set("buffers", "exact", "sockets.c, lwip_setsockopt_impl: SO_RCVBUF is the size"),
+    set("buffers.told", "as-set", "sockets.c, lwip_getsockopt_impl: SO_RCVBUF"),
+    set("buffers.send.auto", "off", "tcp.c, tcp_alloc: snd_buf is TCP_SND_BUF"),
+    set("net.ipv4.tcp_moderate_rcvbuf", "off", "tcp.c, tcp_alloc: rcv_wnd is TCP_WND"),
+    set("LWIP_TCP_TIMESTAMPS", "0", "opt.h: LWIP_TCP_TIMESTAMPS; Unikraft's Config.uk: default n"),
+    set("LWIP_TCP_SACK_OUT", "0", "opt.h: LWIP_TCP_SACK_OUT"),
+    set("net.ipv4.tcp_congestion_control", "reno", "tcp_in.c, tcp_receive"),
+    set("tail_loss_probe", "off", "tcp.c, tcp_slowtmr: RTO alone"),
+    set("LWIP_TCP_RTO_TIME", "3000", "opt.h: LWIP_TCP_RTO_TIME"),
+    set("syn.retry", "x1", "tcp.c, tcp_slowtmr: doubled, unless in SYN_SENT"),
+    set("TCP_SYNMAXRTX", "6", "opt.h: TCP_SYNMAXRTX"),
+    set("TCP_MAXRTX", "12", "opt.h: TCP_MAXRTX"),
+    set(
+        "net.ipv4.tcp_rto_min_us",
+        "500ms",
+        "tcp_priv.h: TCP_SLOW_INTERVAL, of which RTO is a multiple",
+    ),
+    set("delayed_ack", "250ms", "tcp_priv.h: TCP_FAST_INTERVAL"),
+    set("fin_timeout", "20s", "tcp_priv.h: TCP_FIN_WAIT_TIMEOUT"),
+    set("TCP_MSL", "60000", "tcp_priv.h: TCP_MSL"),
+    set("tw.syn", "never", "tcp_in.c, tcp_timewait_input"),
+    set(
+        "tw.answer",
+        "reset-in-window",
+        "tcp_in.c, tcp_timewait_input: \"If the SYN is in the window\"",
+    ),
+    set("tw.rst", "ignore", "tcp_in.c, tcp_timewait_input: RFC 1337"),
+    set("tw.empty", "silence", "tcp_in.c, tcp_timewait_input: acknowledged if tcplen > 0"),
+    set("net.ipv4.tcp_tw_reuse", "off", "tcp.c, tcp_new_port: no port of a TIME-WAIT"),
+    set("TCP_LOCAL_PORT_RANGE_START", "49152", "tcp.c: TCP_LOCAL_PORT_RANGE_START, 0xc000"),
+    set("TCP_LOCAL_PORT_RANGE_END", "65535", "tcp.c: TCP_LOCAL_PORT_RANGE_END, 0xffff"),
+    set("ports", "sequential", "tcp.c, tcp_new_port: tcp_port++"),
+    // One counter, to which tcp_ticks are added with each connection: half seconds since the start.
+    set("isn", "host-wide-plain", "tcp.c, tcp_next_iss"),
+    set("isn.step", "120", "tcp.c, tcp_next_iss: iss += tcp_ticks, as they are after a minute"),
+    set("net.ipv4.tcp_syncookies", "off", "it has none"),
+    set("net.ipv4.tcp_fastopen", "0", "it has none"),
+];
