@@ -1,5 +1,6 @@
 //! What each part of a short connection costs, in instructions, against what it cost before; and each
-//! packet of a stream that means no good, and piece of text ([`Case`]), against its bound.
+//! packet of a stream that means no good, and piece of text ([`Case`]), against its bound; and each
+//! acknowledgment and time-out where much is in flight ([`acks`]), against one where little is.
 //!
 //! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
 //! Instructions do not depend on what else the machine does, so that one in twenty more is a
@@ -10,6 +11,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use crate::Failure;
+use crate::acks::{self, GROWTHS};
 use crate::course::{BATCH, Course, Part, ROUNDS};
 use crate::hostile::{PACKETS, STREAMS, Stream};
 use crate::pieces::Case;
@@ -35,7 +37,7 @@ pub(crate) fn compare() -> Result<(), Failure> {
             println!("{change}: so that it stays so, {BLESS}");
         }
     }
-    dearer += judge_streams()?;
+    dearer += judge_streams()? + judge_growths()?;
     if dearer > 0 { Err(format!("{dearer} became dearer than they may").into()) } else { Ok(()) }
 }
 
@@ -59,6 +61,23 @@ fn judge_streams() -> Result<u32, Failure> {
     Ok(dearer)
 }
 
+/// What an acknowledgment or a time-out takes where much is in flight, against one where little is; returns
+/// how many exceed what they may.
+fn judge_growths() -> Result<u32, Failure> {
+    let mut dearer = 0;
+    println!("{:<26}{:>14}{:>14}", "much in flight", "each", "at most");
+    for growth in &GROWTHS {
+        let of =
+            |case: &acks::Case| Ok::<_, Failure>(collect(&["part", case.name])? / case.events());
+        let (few, many) = (of(&growth.few)?, of(&growth.many)?);
+        let most = few * growth.most_percent / 100;
+        println!("{:<26}{few:>14}", growth.few.name);
+        println!("{:<26}{many:>14}{most:>14}", growth.many.name);
+        dearer += u32::from(many > most);
+    }
+    Ok(dearer)
+}
+
 /// Counts every part, and writes the figures into [`FILE`].
 pub(crate) fn bless() -> Result<(), Failure> {
     let mut text = format!("# Instructions per connection, by part. To {BLESS}\n");
@@ -73,6 +92,9 @@ pub(crate) fn bless() -> Result<(), Failure> {
 /// Does the rounds in which `part` is measured: what Callgrind looks at.
 pub(crate) fn run(name: &str) -> Result<(), Failure> {
     if let Some(case) = Case::named(name) {
+        return case.run();
+    }
+    if let Some(case) = acks::Case::named(name) {
         return case.run();
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);

@@ -107,7 +107,7 @@ impl Victim {
         // Something is in flight, which acknowledgments and errors can be about.
         victim.shard.send(handle, &mut Bytes::from_static(&[7; 1_000]))?;
         victim.suffer(&[]);
-        victim.sent = victim.sent + 1_000;
+        victim.sent += 1_000;
         Ok(victim)
     }
 

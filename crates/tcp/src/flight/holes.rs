@@ -180,18 +180,27 @@ impl Holes {
         judged: &mut Judged,
     ) {
         self.judged = self.judged.max(records.una);
-        for Sent { at, end, .. } in records.sent.range(records.place(self.judged)..).copied() {
+        // Times and ends grow from each transmission to the next, so that those to be judged are the first.
+        let is_old = |sent: &Sent| sent.at <= limit && (sent.at, sent.end) <= rack;
+        let behind = records.sent.partition_point(is_old).max(records.place(self.judged));
+        let mut until = records.start_of(behind);
+        let mut is_pending = false;
+        if let Some(sent) = records.sent.get(behind).filter(|sent| sent.at <= rack.0) {
             // Of a super-segment that left together with what was delivered, its front.
-            let end = if (at, end) <= rack { end } else { end.min(rack.1) };
-            if at > rack.0 || end <= self.judged {
-                return;
+            let is_whole = (sent.at, sent.end) <= rack;
+            let end = if is_whole { sent.end } else { sent.end.min(rack.1) };
+            if sent.at <= limit {
+                until = until.max(end);
+            } else {
+                is_pending = end > self.judged;
             }
-            if at > limit {
-                judged.pending = self.last_before(records, rack);
-                return;
-            }
-            judged.is_lost |= self.lose_once(self.judged..end);
-            self.judged = end;
+        }
+        if until > self.judged {
+            judged.is_lost |= self.lose_once(self.judged..until);
+            self.judged = until;
+        }
+        if is_pending {
+            judged.pending = self.last_before(records, rack);
         }
     }
 
