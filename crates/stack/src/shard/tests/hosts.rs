@@ -159,6 +159,9 @@ impl Hosts {
     /// Runs until nothing is under way and nothing is due for `quiet`.
     pub(super) fn run(&mut self, quiet: Duration) {
         let end = self.now + quiet;
+        // What was written since leaves now, not when the host was last told the time.
+        self.client.tell_time(self.now);
+        self.server.tell_time(self.now);
         loop {
             self.carry();
             let deadlines = [self.client.next_deadline(), self.server.next_deadline()];

@@ -117,7 +117,7 @@ fn a_connection_that_hears_nothing_has_its_neighbour_asked_after_three_retransmi
         };
         hosts.lose = |_| true;
         hosts.client.send(client, &mut Bytes::from_static(b"anybody?")).expect("open");
-        hosts.run(Duration::from_millis(1_200));
+        hosts.run(Duration::from_millis(1_400));
         assert_eq!(state(&hosts), NeighbourState::Reachable, "two retransmissions");
         hosts.run(Duration::from_millis(400));
         assert_eq!(state(&hosts), NeighbourState::Delay);
