@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
 
-use crate::flight::{Delivered, Flight, Judged, Transmission};
+use super::{Acked, Path};
+use crate::flight::{Flight, Judged, Transmission};
 
 /// The state of RACK (RFC 8985 5.3), RACK.fack aside, which is the flight's.
 #[derive(Clone, Copy, Debug)]
@@ -64,21 +65,18 @@ impl Rack {
         self.due = None;
     }
 
-    /// RFC 8985 6.2, steps 2 and 3. `echoed` is when the segment was sent that made the peer send this, to a
-    /// millisecond.
-    pub(super) fn update(
-        &mut self,
-        delivered: &Delivered,
-        now: Instant,
-        echoed: Option<Instant>,
-        min_rtt: Option<Micros>,
-    ) {
+    /// RFC 8985 6.2, steps 2 and 3; SND.UNA is `una` since.
+    pub(super) fn update(&mut self, acked: &Acked, una: u64) {
+        let Acked { delivered, echoed, path: Path { now, min_rtt, .. }, .. } = acked;
         // RFC 8985 6.2: "ignore a segment as invalid if any of its sequence range has been retransmitted
         // before and if either of two conditions is true": the echo is older than its last transmission,
-        // or "the segment was last retransmitted less than RACK.min_rtt ago."
-        let again = delivered.again.filter(|(at, _)| {
+        // or "the segment was last retransmitted less than RACK.min_rtt ago." The echo says nothing of what
+        // is only named: RFC 7323 4.3, "An <ACK> for an out-of-order segment SHOULD, therefore, contain the
+        // timestamp from the most recent segment that advanced RCV.NXT."
+        let again = delivered.again.filter(|(at, end)| {
+            let is_echo = |echoed: Instant| *end > una || !is_older(echoed, *at);
             let least = min_rtt.map_or(Duration::ZERO, Duration::from);
-            echoed.is_none_or(|echoed| !is_older(echoed, *at)) && now.since(*at) >= least
+            echoed.is_none_or(is_echo) && now.since(*at) >= least
         });
         // "in ascending order of Segment.xmit_ts"
         let latest = delivered.once.max(again);

@@ -181,8 +181,7 @@ impl State {
         self.judge_probe(flight, control, acked, counters);
         self.note_duplicate(flight, acked);
         if acked.path.sack {
-            let path = acked.path;
-            self.rack.update(&acked.delivered, path.now, acked.echoed, path.min_rtt);
+            self.rack.update(acked, flight.una());
             self.note_reneging(flight, acked, counters);
         }
         let undone = self.judge_undo(flight, control, acked, counters);

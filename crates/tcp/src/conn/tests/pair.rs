@@ -54,7 +54,7 @@ pub(super) struct Pair {
 const CLIENT_PORT: u16 = 40_000;
 const SERVER_PORT: u16 = 80;
 /// Close to the wrap, so that every test crosses it.
-const CLIENT_ISS: u32 = u32::MAX - 2_000;
+pub(super) const CLIENT_ISS: u32 = u32::MAX - 2_000;
 const SERVER_ISS: u32 = u32::MAX - 5_000;
 
 /// Buffers of this size, which stay so.
@@ -154,6 +154,7 @@ impl Pair {
     fn shake_hands(&mut self, server_open: ActiveOpen) {
         let syn = self.poll(Which::Client).expect("a SYN");
         assert_eq!(syn.header.flags, TcpFlags::SYN);
+        self.now = self.now + 2 * self.delay;
         let options = syn.header.options;
         let tunables = self.server.tunables.clone();
         let scale_limit = SocketOptions::default().scale_limit(&tunables);
