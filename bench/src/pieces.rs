@@ -98,5 +98,5 @@ fn read(buffer: &mut RecvBuffer) {
 
 const BUFFER: usize = 6 << 20;
 const PACKETS: usize = 40_000;
-/// The default of `max_out_of_order`.
-const RANGES: usize = 256;
+/// As many as such a buffer may have by the default of `max_out_of_order`.
+const RANGES: usize = BUFFER / 1_448 / 2;

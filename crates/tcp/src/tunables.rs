@@ -781,8 +781,8 @@ tunables! {
         high: "forged segments make us send as many.";
     }
 
-    /// The most separate ranges that a connection holds out of order; as many for each 16,384 segments
-    /// of its receive buffer, if that is more: 1 % of loss in 64 MB leaves 440.
+    /// The most separate ranges that a connection holds out of order; as many for each 512 segments of
+    /// its receive buffer, if that is more: slow start that overshoots loses every second segment.
     max_out_of_order: u16 = 256, "max_out_of_order", Unit::Count("ranges") => {
         range: 1 ..= 4_096;
         low: "what arrives after several losses is thrown away and sent again.";

@@ -261,12 +261,13 @@ impl Connection {
         self.overrides().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
     }
 
-    /// The most ranges that may be held out of order: as many again for each 16,384 segments of the
-    /// receive buffer, so that of 256 there is one for 64 segments.
+    /// The most ranges that may be held out of order: as many again for each 512 segments of the receive
+    /// buffer, so that of 256 there is one for two segments. Slow start that overshoots loses every
+    /// second one.
     pub(super) fn max_ranges(&self, tunables: &Tunables) -> usize {
         let most = u64::from(tunables.max_out_of_order);
         let segments = u64::from(self.receiver.size() / u32::from(self.sender.mss()));
-        most.max(most * segments / 16_384) as usize
+        most.max(most * segments / 512) as usize
     }
 
     /// The most octets that buffer and application let us announce at once.

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
-use super::pair::{Flying, Pair, Which, pattern};
+use super::pair::{Flying, Pair, Which, fixed, pattern};
 use crate::conn::{Read, Signals, State};
 use crate::{CloseReason, DropReason, Tunables, Verdict};
 
@@ -44,6 +44,17 @@ fn the_block_that_changed_last_is_named_first() {
     let between = from_client(&mut pair, 1_500, &[0; 1_500]);
     let _ = take(&mut pair, &between);
     assert_eq!(blocks(&mut pair), [(1_000, 3_500), (5_000, 5_500)]);
+}
+
+#[test]
+fn every_second_segment_of_a_large_window_is_held() {
+    let mut pair = Pair::established(&fixed(4 << 20, 4 << 20));
+    let mss = i32::from(pair.server.connection.sender.mss());
+    for ahead in (0..4 << 20).step_by(2 * mss as usize).skip(1) {
+        let flying = from_client(&mut pair, ahead - mss, &pattern(mss as usize));
+        assert_eq!(take(&mut pair, &flying), Verdict::Accepted, "{ahead}");
+        let _ = pair.poll(Which::Server);
+    }
 }
 
 #[test]
