@@ -136,6 +136,8 @@ impl Connection {
         if is_duplicate || seg.header.options.has_sack() {
             self.tell_sender(cx, seg, None, is_duplicate);
             self.retime(cx);
+            // What the peer holds makes room.
+            self.tell_room(cx);
         }
     }
 

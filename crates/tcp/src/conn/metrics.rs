@@ -61,7 +61,7 @@ impl Connection {
             self.sender.on_first_round_trip(rtt.into(), cx.tunables);
         }
         self.apply_window_metrics();
-        self.sender.update_size(self.send_range(cx));
+        self.update_send_size(cx);
         self.settle_recv_size(cx, before);
     }
 

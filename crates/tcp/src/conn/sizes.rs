@@ -31,6 +31,13 @@ impl Connection {
         self.short_send_range(cx, range)
     }
 
+    /// The send buffer has the size that the path needs now.
+    #[inline]
+    pub(super) fn update_send_size(&mut self, cx: &Context<'_>) {
+        let (range, queue) = (self.send_range(cx), self.buffers.as_deref());
+        self.sender.update_size(range, queue.map(|buffers| &buffers.send));
+    }
+
     #[cold]
     fn short_send_range(&self, cx: &Context<'_>, range: SizeRange) -> SizeRange {
         let SizeRange { floor, most } = range;
@@ -47,7 +54,7 @@ impl Connection {
         let size = size.into();
         if self.asked_sizes().0 != size {
             self.apart().send_size = size;
-            self.sender.update_size(self.send_range(cx));
+            self.update_send_size(cx);
             self.tell_room(cx);
         }
     }

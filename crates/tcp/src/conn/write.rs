@@ -30,7 +30,7 @@ impl Connection {
         let is_roomy = data.len() as u64 + u64::from(self.send_queued()) <= usual.into();
         let is_usual = is_roomy && self.sender.size() == usual;
         if !is_usual || cx.pool.budget.pressure() != Pressure::None {
-            self.sender.update_size(self.send_range(cx));
+            self.update_send_size(cx);
         }
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let take = self.sender.admit(cx, queue, &bounds, data.len());
@@ -60,7 +60,7 @@ impl Connection {
 
     fn update_room(&mut self, cx: &Context<'_>) {
         // It follows the congestion window, which has just grown or shrunk.
-        self.sender.update_size(self.send_range(cx));
+        self.update_send_size(cx);
         let bounds = self.send_bounds();
         let queue = self.buffers.as_deref().map(|buffers| &buffers.send);
         if self.sender.take_room(queue, &bounds) {

@@ -383,11 +383,13 @@ impl Sender {
     }
 
     /// The send buffer follows what may be in flight: as much again waits for its turn, so that the path
-    /// does not run dry until the application was woken. What is there beyond that stays.
+    /// does not run dry until the application was woken. What is there beyond that stays. What the peer
+    /// holds behind something missing comes on top: it is in the buffer, and no longer in flight.
     #[inline]
-    pub fn update_size(&mut self, range: SizeRange) {
+    pub fn update_size(&mut self, range: SizeRange, queue: Option<&SendQueue>) {
         let window = self.window.cwnd.min(self.seq.wnd.get());
-        self.size = window.saturating_mul(2).min(range.most).max(range.floor);
+        let held = queue.map_or(0, |queue| queue.flight.sacked().octets() as u32);
+        self.size = window.saturating_mul(2).saturating_add(held).min(range.most).max(range.floor);
     }
 
     /// The application closed its direction: FIN follows what was written.

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::pair::{Pair, Which, pattern};
+use whimbrel_wire::SeqNum;
+
+use super::pair::{CLIENT_ISS, Pair, Which, pattern};
 use crate::Tunables;
-use crate::conn::{BufferSize, Connection, Limit, RouteMetrics};
+use crate::conn::{BufferSize, Connection, Limit, RouteMetrics, Signals};
 use crate::tunables::BufferPolicy;
 
 /// Buffers that grow by themselves, with timestamps or without.
@@ -50,6 +52,29 @@ fn a_sender_in_slow_start_is_never_limited_by_the_window() {
         assert!(recv_size(&pair) > cwnd, "timestamps {timestamps}");
         assert!(pair.server.counters.recv_buffers_grown >= 3);
     }
+}
+
+#[test]
+fn what_the_peer_holds_behind_a_hole_leaves_room_for_more_text() {
+    let mut pair = Pair::established(&auto(true));
+    pair.delay = Duration::from_millis(20);
+    stream(&mut pair, 180);
+    // An octet never arrives, and all behind it does.
+    pair.lose = |_, flying| {
+        let ahead = (SeqNum::new(CLIENT_ISS) + 600_000).offset_from(flying.header.seq);
+        (ahead as usize) < flying.text.len()
+    };
+    for _ in 0..180 {
+        if pair.client.connection.signals_mut().take(Signals::WRITABLE) {
+            pair.write(Which::Client, &pattern(4 << 20));
+        }
+        pair.run_for(Duration::from_millis(1));
+    }
+    let client = &pair.client.connection;
+    let (in_flight, cwnd) = (client.sender.unacknowledged(), client.cwnd());
+    assert!(pair.client.counters.lost_retransmit > 0 && in_flight > 4 * cwnd, "{in_flight}");
+    let pipe = client.sender.pipe(client.queue());
+    assert!(pipe + 2 * u32::from(client.mss()) > cwnd, "{pipe} of {cwnd}");
 }
 
 #[test]
