@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use whimbrel_link::LinkConfig;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::Limit;
 
@@ -21,6 +22,8 @@ pub use paths::paths;
 
 mod grid;
 mod paths;
+mod patterns;
+mod repairs;
 
 /// One measurement, and what it is to reach.
 pub struct Line {
@@ -56,6 +59,12 @@ pub enum Unit {
     Megabits,
     /// Jain's index of fairness, 0 to 1.
     Jain,
+    /// Seconds.
+    Seconds,
+    /// Round trips of the path.
+    RoundTrips,
+    /// Time-outs of the retransmission timer.
+    Timeouts,
 }
 
 /// What was measured.
@@ -127,6 +136,8 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Percent | Self::Megabits => format!("{value:.2} {}", self.name()),
+            Self::Seconds | Self::RoundTrips => format!("{value:.3} {}", self.name()),
+            Self::Timeouts => format!("{value:.0} {}", self.name()),
             Self::Jain => format!("{value:.4} {}", self.name()),
         }
     }
@@ -137,6 +148,9 @@ impl Unit {
             Self::Percent => "%",
             Self::Megabits => "Mb/s",
             Self::Jain => "Jain",
+            Self::Seconds => "s",
+            Self::RoundTrips => "RTT",
+            Self::Timeouts => "RTOs",
         }
     }
 }
@@ -174,21 +188,23 @@ impl Course {
 /// The rules under which congestion is controlled by the algorithm of this name.
 fn rules(algorithm: &str) -> Result<Tunables, String> {
     let mut tunables = Tunables::default();
-    match Tunables::named(CONGESTION).is_empty() {
-        // There is nothing to choose from.
-        true if algorithm == ONLY => Ok(tunables),
-        true => Err(format!("this stack has no {algorithm}")),
-        false => {
-            let set = tunables.set_by_name(CONGESTION, algorithm);
-            set.map(|()| tunables).map_err(|error| error.to_string())
-        }
-    }
+    let set = tunables.set_by_name("net.ipv4.tcp_congestion_control", algorithm);
+    set.map(|()| tunables).map_err(|error| error.to_string())
 }
 
+fn link(text: &str) -> Result<LinkConfig, String> {
+    text.parse().map_err(|error: whimbrel_link::ConfigError| error.to_string())
+}
+
+/// Segments that are lost, in the words of `drop=`.
+fn lost(numbers: impl Iterator<Item = u64>) -> String {
+    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join("+")
+}
+
+/// Why a flow of so many octets has no figure.
+const NO_END: &str = "not everything was acknowledged";
 /// Every algorithm that has a goal.
 const ALGORITHMS: [&str; 2] = ["reno", "cubic"];
-const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
-const ONLY: &str = "reno";
 
 #[cfg(test)]
 mod tests;

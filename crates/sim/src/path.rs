@@ -27,6 +27,8 @@ pub struct PathPlan {
     pub starts: Vec<Duration>,
     /// Octets that each flow sends; `None`: as many as it can.
     pub octets: Option<u64>,
+    /// Whether FIN follows them.
+    pub has_fin: bool,
     /// The times at which what was acknowledged is noted, ascending. At the last of them the run ends,
     /// or when all octets of all flows are acknowledged.
     pub marks: Vec<Duration>,
@@ -54,6 +56,8 @@ pub struct PathReport {
 pub struct FlowReport {
     /// Octets of text that were acknowledged at each mark; fewer marks if it ended before.
     pub acked: Vec<u64>,
+    /// When its handshake was complete, since the beginning of the run.
+    pub opened: Option<Duration>,
     /// When all of its octets were acknowledged, since the beginning of the run.
     pub completed: Option<Duration>,
     /// The sender's variables when it was last looked at; `None` if it never opened.
@@ -65,6 +69,11 @@ impl FlowReport {
     pub fn rate(&self, from: usize, until: usize, apart: Duration) -> f64 {
         let at = |mark: usize| self.acked.get(mark).copied().unwrap_or_default();
         (at(until).saturating_sub(at(from)) * 8) as f64 / apart.as_secs_f64()
+    }
+
+    /// How long its octets took, from the end of the handshake until all were acknowledged.
+    pub fn took(&self) -> Option<Duration> {
+        Some(self.completed?.saturating_sub(self.opened?))
     }
 }
 
@@ -89,6 +98,7 @@ impl PathPlan {
             options: Default::default(),
             starts: vec![Duration::ZERO],
             octets: None,
+            has_fin: false,
             marks,
             seed: 1,
         }

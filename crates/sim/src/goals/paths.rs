@@ -6,7 +6,7 @@ use whimbrel_link::LinkConfig;
 use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::tunables::BufferPolicy;
 
-use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, rules};
+use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, link, patterns, repairs, rules};
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
 /// All of them.
@@ -17,6 +17,8 @@ pub fn paths() -> Vec<Line> {
     lines.extend(exact());
     lines.extend(ALGORITHMS.into_iter().flat_map(losses));
     lines.extend(ALGORITHMS.into_iter().map(fairness));
+    lines.extend(repairs::lines());
+    lines.extend(patterns::lines());
     lines
 }
 
@@ -117,10 +119,6 @@ fn fairness(algorithm: &'static str) -> Line {
             })
         }),
     }
-}
-
-fn link(text: &str) -> Result<LinkConfig, String> {
-    text.parse().map_err(|error: whimbrel_link::ConfigError| error.to_string())
 }
 
 /// A flow over this path, measured between these times, in seconds, with the algorithm of this name or

@@ -24,6 +24,7 @@ pub(super) enum PathApplication {
 pub(super) struct Sender {
     options: SocketOptions,
     octets: Option<u64>,
+    has_fin: bool,
     marks: Vec<Instant>,
     flows: Vec<Flow>,
     block: Bytes,
@@ -59,6 +60,7 @@ impl PathApplication {
         Self::Sender(Box::new(Sender {
             options: plan.options[0],
             octets: plan.octets,
+            has_fin: plan.has_fin,
             marks: plan.marks.iter().map(at).collect(),
             flows: plan.starts.iter().map(flow).collect(),
             block: Bytes::from_static(&[0; BLOCK]),
@@ -124,7 +126,11 @@ impl Sender {
         }
         while let Some(event) = shard.poll_event() {
             match event {
-                Event::Connected(handle) | Event::Writable(handle) => self.feed(shard, handle),
+                Event::Connected(handle) => {
+                    self.note_opened(handle, now);
+                    self.feed(shard, handle);
+                }
+                Event::Writable(handle) => self.feed(shard, handle),
                 Event::Closed(_, reason) => {
                     self.failure = Some(format!("a flow ended early: {reason:?}"));
                 }
@@ -145,6 +151,12 @@ impl Sender {
         }
     }
 
+    fn note_opened(&mut self, handle: Handle, now: Instant) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.handle == Some(handle)) {
+            flow.report.opened = Some(now.since(Instant::ZERO));
+        }
+    }
+
     fn feed(&mut self, shard: &mut Shard, handle: Handle) {
         let flow = self.flows.iter_mut().find(|flow| flow.handle == Some(handle));
         let Some(flow) = flow else { return };
@@ -158,13 +170,19 @@ impl Sender {
                 Err(error) => return self.failure = Some(error.to_string()),
             };
             flow.given += taken as u64;
-            if !piece.is_empty() || Some(flow.given) == self.octets {
+            if Some(flow.given) == self.octets {
+                if self.has_fin {
+                    shard.shutdown(handle);
+                }
+                return;
+            }
+            if !piece.is_empty() {
                 return;
             }
         }
     }
 
-    /// Whose octets are all acknowledged is over, and stays open.
+    /// Whose octets are all acknowledged is over; the receiver does not close.
     fn complete(&mut self, shard: &Shard, now: Instant) {
         let Some(octets) = self.octets else { return };
         for flow in self.flows.iter_mut().filter(|flow| flow.report.completed.is_none()) {
