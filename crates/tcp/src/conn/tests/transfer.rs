@@ -32,6 +32,22 @@ fn a_request_and_a_response_cross() {
 }
 
 #[test]
+fn the_least_round_trip_is_forgotten_after_five_minutes() {
+    let mut pair = Pair::established(&Tunables::default());
+    let least = |pair: &Pair| pair.client.connection.stats.tally.min_rtt().unwrap().as_millis();
+    assert_eq!(least(&pair), 20);
+    // The path is longer from now on.
+    pair.delay = Duration::from_millis(50);
+    for (minutes, expected) in [(4, 20), (2, 100)] {
+        pair.run_for(Duration::from_secs(60 * minutes));
+        // Two segments, so that their acknowledgment is not delayed.
+        pair.write(Which::Client, &pattern(2 * 1_448));
+        pair.run_until_quiet();
+        assert_eq!(least(&pair), expected);
+    }
+}
+
+#[test]
 fn a_megabyte_arrives_whole_without_a_retransmission() {
     for max_text in [0, 65_000] {
         let mut pair = Pair::established(&Tunables::default());
