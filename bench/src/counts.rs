@@ -1,6 +1,6 @@
 //! What each part of a short connection costs, in instructions, against what it cost before; and each
 //! packet of a stream that means no good, and piece of text ([`Case`]), against its bound; and each
-//! acknowledgment and time-out where much is in flight ([`acks`]), against one where little is.
+//! acknowledgment and time-out where much is in flight (`in-flight`), against one where little is.
 //!
 //! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
 //! Instructions do not depend on what else the machine does, so that one in twenty more is a
@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Failure;
-use crate::acks::{self, GROWTHS};
 use crate::course::{BATCH, Course, Part, ROUNDS};
 use crate::hostile::{PACKETS, STREAMS, Stream};
 use crate::pieces::Case;
@@ -65,15 +65,16 @@ fn judge_streams() -> Result<u32, Failure> {
 /// how many exceed what they may.
 fn judge_growths() -> Result<u32, Failure> {
     let mut dearer = 0;
+    let program = build_in_flight()?;
     println!("{:<26}{:>14}{:>14}", "much in flight", "each", "at most");
-    for growth in &GROWTHS {
-        let of =
-            |case: &acks::Case| Ok::<_, Failure>(collect(&["part", case.name])? / case.events());
-        let (few, many) = (of(&growth.few)?, of(&growth.many)?);
-        let most = few * growth.most_percent / 100;
-        println!("{:<26}{few:>14}", growth.few.name);
-        println!("{:<26}{many:>14}{most:>14}", growth.many.name);
-        dearer += u32::from(many > most);
+    for (few, many, most_percent) in GROWTHS {
+        let of = |name| Ok(collect_of(&program, &[name, &EVENTS.to_string()])? / EVENTS);
+        let [before, after]: [Result<u64, Failure>; 2] = [of(few), of(many)];
+        let (before, after) = (before?, after?);
+        let most = before * most_percent / 100;
+        println!("{few:<26}{before:>14}");
+        println!("{many:<26}{after:>14}{most:>14}");
+        dearer += u32::from(after > most);
     }
     Ok(dearer)
 }
@@ -94,9 +95,6 @@ pub(crate) fn run(name: &str) -> Result<(), Failure> {
     if let Some(case) = Case::named(name) {
         return case.run();
     }
-    if let Some(case) = acks::Case::named(name) {
-        return case.run();
-    }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
     let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;
     Course::new(part)?.run()
@@ -108,12 +106,31 @@ fn count(name: &str, part: Part) -> Result<u64, Failure> {
     Ok(instructions / (ROUNDS * part.batches_a_round() * BATCH))
 }
 
+/// Builds the program that measures a sender. Returns where it is.
+fn build_in_flight() -> Result<PathBuf, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let built = Command::new(cargo)
+        .args(["build", "--release", "--locked", "--quiet", "--bin", "in-flight"])
+        .args(["--manifest-path", manifest])
+        .status()
+        .map_err(|why| format!("cargo: {why}"))?;
+    let program = std::env::current_exe()?.with_file_name("in-flight");
+    if built.success() { Ok(program) } else { Err("in-flight was not built".into()) }
+}
+
 /// What this program, called so, takes while [`measured`] is on the stack.
 fn collect(words: &[&str]) -> Result<u64, Failure> {
+    collect_of(&std::env::current_exe()?, words)
+}
+
+/// The same of another, whose function has the same name.
+fn collect_of(program: &Path, words: &[&str]) -> Result<u64, Failure> {
     let valgrind = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=whimbrel_bench::counts::measured*")
-        .arg(std::env::current_exe()?)
+        .arg("--toggle-collect=in_flight::measured*")
+        .arg(program)
         .args(words)
         .output()
         .map_err(|why| format!("valgrind: {why}; install the package of that name"))?;
@@ -147,3 +164,13 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
 const BLESS: &str =
     "bless it by: cargo run --release --manifest-path bench/Cargo.toml -- counts --bless";
 const LIMIT_PERCENT: f64 = 5.0;
+
+/// Cases of `in-flight`: little in flight, and much, and hundredths of what the first takes that the second
+/// may take.
+const GROWTHS: [(&str, &str, u64); 3] = [
+    ("ack-of-100", "ack-of-100000", 120),
+    ("sack-30-in-100", "sack-1000-in-100000", 200),
+    ("timeout-of-100", "timeout-of-100000", 200),
+];
+/// How often each of them happens.
+const EVENTS: u64 = 8;

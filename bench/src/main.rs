@@ -5,7 +5,6 @@
 //! connections on Whimbrel alone, so that under `valgrind --tool=callgrind` instructions can be
 //! counted, which other load on the machine does not change.
 
-mod acks;
 mod case;
 mod churn;
 mod compare;

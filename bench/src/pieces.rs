@@ -35,14 +35,14 @@ impl Case {
         Self::new("descending-1", Order::Descending, 1, 2_700),
         Self::new("descending-64", Order::Descending, 64, 3_500),
         Self::new("descending-1448", Order::Descending, 1_448, 4_200),
-        Self::new("every-second-1", Order::EverySecond, 1, 1_500),
-        Self::new("every-second-1448", Order::EverySecond, 1_448, 1_500),
-        Self::new("triples-1", Order::Triples, 1, 1_500),
-        Self::new("triples-3", Order::Triples, 3, 1_500),
-        Self::new("random-1", Order::Random, 1, 1_500),
-        Self::new("random-512", Order::Random, 512, 1_500),
-        Self::new("overlapping-64", Order::Overlapping, 64, 1_500),
-        Self::new("overlapping-1448", Order::Overlapping, 1_448, 2_400),
+        Self::new("every-second-1", Order::EverySecond, 1, 1_700),
+        Self::new("every-second-1448", Order::EverySecond, 1_448, 5_500),
+        Self::new("triples-1", Order::Triples, 1, 2_600),
+        Self::new("triples-3", Order::Triples, 3, 2_600),
+        Self::new("random-1", Order::Random, 1, 3_600),
+        Self::new("random-512", Order::Random, 512, 7_500),
+        Self::new("overlapping-64", Order::Overlapping, 64, 3_300),
+        Self::new("overlapping-1448", Order::Overlapping, 1_448, 7_800),
     ];
 
     /// The case of this name.
