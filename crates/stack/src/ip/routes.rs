@@ -47,8 +47,8 @@ impl Routes {
     }
 
     /// Adds a route, behind those to the same network whose metric is as good. Of two over the same
-    /// gateway the one with the lesser metric stays; of the same metric the first, with what the second
-    /// knows of its paths.
+    /// gateway the one with the lesser metric stays; of the same metric the first, with what either
+    /// knows of its paths; where both know something, with the second's.
     pub fn add(&mut self, route: Route) -> Result<(), ConfigError> {
         check_prefix(&route.network, route.prefix_len)?;
         let network = masked(&route.network, route.prefix_len);
@@ -63,9 +63,7 @@ impl Routes {
         let candidates = self.networks.entry((len, network)).or_default();
         let same = |way: &&mut Route| way.gateway == route.gateway && way.metric == route.metric;
         if let Some(way) = candidates.iter_mut().find(same) {
-            if route.metrics != RouteMetrics::default() {
-                way.metrics = route.metrics;
-            }
+            way.metrics = route.metrics.or(way.metrics);
             return Ok(());
         }
         candidates.retain(|way| way.gateway != route.gateway || way.metric <= route.metric);

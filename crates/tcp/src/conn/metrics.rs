@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::Connection;
+use crate::cc::Algorithm;
 use crate::tunables::BufferPolicy;
 use crate::{Context, Tunables};
 
@@ -22,7 +23,7 @@ pub struct RouteMetrics {
     /// The receive buffer of a new connection, and so its first window once that is scaled, full
     /// segments.
     pub initrwnd: Option<u16>,
-    /// The round trip, as long as none was measured.
+    /// The round trip that the estimate begins with, unless one was measured by then.
     pub rtt: Option<Duration>,
     /// ssthresh of a new connection, octets: where its slow start ends.
     pub ssthresh: Option<u32>,
@@ -30,9 +31,26 @@ pub struct RouteMetrics {
     pub sendpipe: Option<u32>,
     /// The receive buffer, octets.
     pub recvpipe: Option<u32>,
+    /// The congestion control of connections whose socket or listener names none.
+    pub congestion: Option<Algorithm>,
 }
 
 impl RouteMetrics {
+    /// What this says, and where it says nothing, what `other` does.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            mtu: self.mtu.or(other.mtu),
+            advmss: self.advmss.or(other.advmss),
+            initcwnd: self.initcwnd.or(other.initcwnd),
+            initrwnd: self.initrwnd.or(other.initrwnd),
+            rtt: self.rtt.or(other.rtt),
+            ssthresh: self.ssthresh.or(other.ssthresh),
+            sendpipe: self.sendpipe.or(other.sendpipe),
+            recvpipe: self.recvpipe.or(other.recvpipe),
+            congestion: self.congestion.or(other.congestion),
+        }
+    }
+
     /// What it says of send buffers, octets; 0: nothing.
     pub(super) fn send_pipe(&self) -> u32 {
         self.sendpipe.unwrap_or(0)
@@ -59,6 +77,9 @@ impl Connection {
         }
         if let Some(rtt) = metrics.rtt.filter(|_| self.sender.rtt().srtt().is_none()) {
             self.sender.on_first_round_trip(rtt.into(), cx.tunables);
+        }
+        if let Some(algorithm) = metrics.congestion {
+            self.set_congestion_control(algorithm);
         }
         self.apply_window_metrics();
         self.update_send_size(cx);
