@@ -30,6 +30,7 @@ mod proc;
 mod progress;
 mod quantity;
 mod report;
+mod routes;
 mod rules;
 mod script;
 mod serve;

@@ -19,6 +19,7 @@ use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CaptureOutcome, CapturePlan};
 use crate::failure::Failure;
+use crate::routes::{self, RouteOption, RouteOptions};
 use crate::rules::{RuleOptions, ServerRuleOptions, Shorthand};
 use crate::shards::{ShardOptions, Work};
 use crate::trace::{TraceOption, TracePlan};
@@ -46,6 +47,8 @@ pub(crate) struct StackOptions {
     /// By which rules the server goes, if it is in this process.
     #[command(flatten)]
     pub(crate) server: ServerRuleOptions,
+    #[command(flatten)]
+    pub(crate) routes: RouteOptions,
     #[command(flatten)]
     pub(crate) capture: CaptureOption,
     #[command(flatten)]
@@ -183,6 +186,8 @@ pub(crate) struct StackSetup {
     pub(crate) rules: Rules,
     /// Those of the server in this process, if they are others.
     pub(crate) server_rules: Option<Rules>,
+    /// What is known of paths.
+    pub(crate) routes: Vec<RouteOption>,
     /// Where chance comes from, if not from the system.
     pub(crate) seed: Option<u64>,
     /// Whether time is real or virtual.
@@ -271,7 +276,8 @@ impl StackSetup {
         group: Option<GroupKey>,
     ) -> Result<Vec<StackShard>, Failure> {
         let tunables = self.rules.tunables.clone();
-        let config = StackConfig::new(&self.wire, tunables, self.secrets()?);
+        let mut config = StackConfig::new(&self.wire, tunables, self.secrets()?);
+        config.routes.extend(routes::known(&self.routes, &config.addresses, &config.routes)?);
         let shards = stack::open(&self.wire, StackConfig { group, ..config }, clock, done)?;
         let shards = match &self.pcap {
             Some(plan) => plan.tap(shards, &self.typed, None)?,
@@ -346,9 +352,9 @@ impl StackOptions {
         wire: &'a str,
         shorthands: &'a [Shorthand],
     ) -> SetupParts<'a> {
-        let Self { seed, rules, shards, capture, trace, .. } = self;
+        let Self { seed, rules, routes, shards, capture, trace, .. } = self;
         let trace = Some(trace);
-        SetupParts { wire, seed: *seed, rules, shorthands, shards, capture, trace }
+        SetupParts { wire, seed: *seed, rules, shorthands, routes, shards, capture, trace }
     }
 
     /// The wire that was typed, if one was.
@@ -396,6 +402,7 @@ pub(crate) struct SetupParts<'a> {
     pub(crate) seed: Option<u64>,
     pub(crate) rules: &'a RuleOptions,
     pub(crate) shorthands: &'a [Shorthand],
+    pub(crate) routes: &'a RouteOptions,
     pub(crate) shards: &'a ShardOptions,
     pub(crate) capture: &'a CaptureOption,
     /// If the command has one.
@@ -415,6 +422,7 @@ impl SetupParts<'_> {
             return Err(Failure::usage("--seed", "the kernel takes no seed: leave it out"));
         }
         let rules = self.rules.rules_on(&wire, self.shorthands)?;
+        let routes = self.routes.plan(&wire)?;
         let pcap = self.capture.pcap(&wire)?;
         let trace = self.trace.map(|trace| trace.plan(&wire)).transpose()?.flatten();
         let ShardPlan { wire, shards } = self.shards.plan(wire, work)?;
@@ -424,6 +432,7 @@ impl SetupParts<'_> {
             by_default: false,
             rules,
             server_rules: None,
+            routes,
             seed: self.seed,
             clock: ClockKind::Real,
             pcap,

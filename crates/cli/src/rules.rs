@@ -204,7 +204,7 @@ pub(crate) const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 /// The value of `-S` that asks.
 const HELP: &str = "help";
 /// Where they stand in a command's help: behind what it is for.
-const HEADING: &str = "Rules of the stack";
+pub(crate) const HEADING: &str = "Rules of the stack";
 const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
                          -S tw.syn=linux; may repeat. -S help lists them; names \
                          of Linux, FreeBSD, illumos and lwIP are known";

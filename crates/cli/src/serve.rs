@@ -15,6 +15,7 @@ use crate::load::Switch;
 use crate::options::{OutputOptions, PaceOptions};
 use crate::pcap::refusals;
 use crate::quantity::{self, thousands};
+use crate::routes::RouteOptions;
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::ShardOptions;
 use crate::{size, wires};
@@ -126,6 +127,8 @@ pub(crate) struct Arguments {
     output: OutputOptions,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
+    #[command(flatten)]
+    routes: RouteOptions,
 }
 
 impl Arguments {

@@ -15,7 +15,7 @@ use super::table::span_seconds;
 use super::{BulkPlan, Outcome, Ran, StreamOutcome};
 use crate::drive::Effort;
 use crate::output::{cookie, system};
-use crate::proc;
+use crate::{proc, routes};
 
 /// The result as the JSON document that iperf3 prints.
 pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
@@ -265,7 +265,8 @@ fn cpu(effort: &Effort, outcome: &Outcome) -> Value {
 /// What this side's stack controls congestion with.
 fn congestion(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
     match ran.client {
-        Some(_) => super::congestion(&plan.setup.rules),
+        Some(_) => routes::congestion(&plan.setup.routes, ran.target.addr)
+            .map_or_else(|| super::congestion(&plan.setup.rules), str::to_owned),
         None => plan.bulk.options.congestion.clone().unwrap_or_else(proc::congestion_control),
     }
 }

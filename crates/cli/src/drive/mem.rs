@@ -15,6 +15,7 @@ use super::{Job, Ran, StackState, clients, nobody};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, StackSetup};
+use crate::routes;
 use crate::wires::{CLIENT, SERVER, address};
 
 pub(super) fn run<J: Job>(
@@ -121,6 +122,8 @@ fn shard(
     let more = setup.more.iter().filter(|more| host == CLIENT && **more != address(CLIENT));
     let addresses = iter::once(address(host)).chain(more.copied());
     let addresses = addresses.map(|addr| InterfaceAddress { addr, prefix_len: 24 });
+    let addresses: Vec<_> = addresses.collect();
+    let routes = routes::known(&setup.routes, &addresses, &[])?;
     let steering = match setup.shards {
         1 => Steering::None,
         queues => Steering::Computable { queue, queues },
@@ -131,8 +134,8 @@ fn shard(
         // Nobody but this process is there to guess what the keys keep.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
         capabilities: Capabilities { steering, ..mem_capabilities(link) },
-        addresses: addresses.collect(),
-        routes: Vec::new(),
+        addresses,
+        routes,
     })
     .map_err(Failure::run)
 }

@@ -136,6 +136,7 @@ impl ServePlan {
             seed: arguments.seed,
             rules: &arguments.rules,
             shorthands: &arguments.shorthands(),
+            routes: &arguments.routes,
             shards: &arguments.shards,
             capture: &arguments.capture,
             trace: None,

@@ -73,6 +73,25 @@ fn a_document_for_readers_of_iperf3_leaves_out_what_nobody_measured() {
 }
 
 #[test]
+fn a_route_tells_connections_what_to_begin_with() {
+    let line = "bulk send -t 5 -w mem:rate=100M,delay=35ms --clock virtual --json=iperf3 -C cubic";
+    let sent = |more: &str| {
+        let document = parse(&whimbrel(&format!("{line}{more}")));
+        let rate = document["end"]["sum_sent"]["bits_per_second"].as_f64().unwrap();
+        (rate, document["end"]["sender_tcp_congestion"].as_str().unwrap().to_owned())
+    };
+    let (as_it_comes, algorithm) = sent("");
+    assert_eq!(algorithm, "cubic");
+    // Of two routes to a network both count, and the second where they differ.
+    let route = " --route 10.0.0.0/24,initcwnd=500 --route 10.0.0.0/24,recvpipe=2M,congestion=reno";
+    let (told, algorithm) = sent(route);
+    assert_eq!(algorithm, "reno");
+    assert!(told > as_it_comes * 1.05, "no slow start: {told} for {as_it_comes}");
+    let (old, _) = sent(" -S buffers=route --route 10.0.0.0/24,recvpipe=64k");
+    assert!((6.5e6..7.6e6).contains(&old), "a window of 64 KiB in 70 ms: {old}");
+}
+
+#[test]
 fn our_stack_and_the_kernel_send_to_each_other_over_tun() {
     let Some(net) = Net::new() else { return };
     let run = |words: &str| {

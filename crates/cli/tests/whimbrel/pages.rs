@@ -45,7 +45,7 @@ fn each_command_has_a_help_and_the_first_names_all_of_them() {
 #[test]
 fn rules_of_the_stack_stand_apart_behind_what_a_command_is_for() {
     for (command, options) in
-        [("serve", 4), ("load", 6), ("crr", 6), ("bulk", 6), ("script run", 4)]
+        [("serve", 5), ("load", 7), ("crr", 7), ("bulk", 7), ("script run", 4)]
     {
         let help = whimbrel(&format!("{command} --help"));
         let (own, rules) = help.split_once("Rules of the stack:").unwrap();

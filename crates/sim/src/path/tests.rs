@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use whimbrel_tcp::conn::{BufferSize, SocketOptions};
+use whimbrel_tcp::tunables::BufferPolicy;
 
 use super::{Captured, PathPlan};
 
@@ -51,4 +52,26 @@ fn a_path_that_nothing_passes_ends_with_a_reason() {
 fn a_run_that_nobody_wants_any_more_ends() {
     let error = plan("rate=10M,delay=5ms", 600).run(Captured::Nothing, &|| false).unwrap_err();
     assert_eq!(error, "interrupted");
+}
+
+#[test]
+fn by_the_rules_of_1998_the_path_over_fddi_carries_what_was_measured_then() {
+    // 70 ms of path and 12 ms of hosts: windows of 896 KiB in 64 and 512 MiB, and 192 KiB. By those
+    // rules a buffer has the size that was asked for, and none grows.
+    let cases: [(u32, u64, f64); 3] =
+        [(917_504, 64 << 20, 76.1e6), (917_504, 512 << 20, 87.6e6), (192 << 10, 32 << 20, 18.7e6)];
+    for (window, octets, expected) in cases {
+        let set = SocketOptions {
+            send_size: BufferSize::Asked(2 << 20),
+            recv_size: BufferSize::Asked(window),
+            ..SocketOptions::default()
+        };
+        let long = plan("rate=100M,delay=41ms,mtu=4352,queue=100000p", 200);
+        let mut plan = PathPlan { octets: Some(octets), options: [set; 2], ..long };
+        plan.tunables.buffers = BufferPolicy::Route;
+        let report = plan.run(Captured::Nothing, &|| true).unwrap();
+        let took = report.flows[0].completed.unwrap();
+        let rate = octets as f64 * 8.0 / took.as_secs_f64();
+        assert!((0.9..1.1).contains(&(rate / expected)), "{window}: {rate} for {expected}");
+    }
 }
