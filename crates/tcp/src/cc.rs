@@ -18,7 +18,7 @@ mod window;
 
 use core::fmt::Debug;
 
-pub use algorithms::{Algorithm, Algorithms, Full, MakeAlgorithm};
+pub use algorithms::{AddError, Algorithm, Algorithms, MakeAlgorithm, UnknownAlgorithm};
 pub use cubic::Cubic;
 pub use event::{Ack, Loss, Phase, Rate, Sent, Timeout, TimeoutKind};
 pub use reno::Reno;

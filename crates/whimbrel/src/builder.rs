@@ -16,9 +16,11 @@ use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::NotLocal;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::cc::{AddError, Algorithm, CongestionControl, UnknownAlgorithm};
 use whimbrel_wire::Address;
 
 use crate::Stack;
+use crate::congestion::CongestionControls;
 use crate::mailbox::Mailbox;
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
@@ -41,6 +43,7 @@ pub struct StackBuilder {
     routes: Vec<Route>,
     sources: Vec<Address>,
     tunables: Tunables,
+    congestion: CongestionControls,
     seed: Option<u64>,
     shards: Option<u16>,
     group: Option<GroupKey>,
@@ -112,6 +115,12 @@ pub enum BuildError {
     /// A tunable that may not have its value.
     #[error(transparent)]
     Tunable(#[from] TunableError),
+    /// No congestion control has this name.
+    #[error(transparent)]
+    UnknownAlgorithm(#[from] UnknownAlgorithm),
+    /// A congestion control cannot be added.
+    #[error(transparent)]
+    AddAlgorithm(#[from] AddError),
     /// The system gave no random octets for keys.
     #[error(transparent)]
     Entropy(#[from] entropy::EntropyError),
@@ -205,6 +214,81 @@ impl StackBuilder {
         Ok(self)
     }
 
+    /// Connections whose socket, listener and route name no congestion control have the one of this name:
+    /// `"cubic"`, as without this, `"reno"`, or one that was added before.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::UnknownAlgorithm`]: there is none of this name; it tells which there are.
+    pub fn tcp_congestion(mut self, name: &str) -> Result<Self, BuildError> {
+        self.congestion.set_usual(name, &mut self.tunables)?;
+        Ok(self)
+    }
+
+    /// Adds a congestion control of yours, by whose name sockets, listeners and routes can ask for it. Each
+    /// connection that has it has one that `make` made. It runs on the stack's own threads: one that panics
+    /// ends the stack.
+    ///
+    /// ```
+    /// use whimbrel::cc::{Ack, CongestionControl, Loss, Timeout, Window};
+    /// use whimbrel::{Stack, TcpSocket, mem_wire};
+    ///
+    /// /// Half as many bytes in flight after each loss, and a segment more each round trip.
+    /// #[derive(Debug)]
+    /// struct Careful;
+    ///
+    /// impl CongestionControl for Careful {
+    ///     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+    ///         window.grow((ack.limited / (window.cwnd / ack.mss).max(1)).min(ack.mss));
+    ///     }
+    ///
+    ///     fn on_loss_event(&mut self, window: &mut Window, loss: &Loss) {
+    ///         window.ssthresh = (loss.in_flight / 2).max(2 * loss.mss);
+    ///     }
+    ///
+    ///     fn on_rto(&mut self, window: &mut Window, timeout: &Timeout) {
+    ///         window.cwnd = timeout.mss;
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (wire, _other) = mem_wire(Default::default(), Default::default(), 1)?;
+    /// let stack = Stack::builder()
+    ///     .mem(wire)
+    ///     .address("192.0.2.1", 24)?
+    ///     .add_congestion_control("careful", || Careful)?
+    ///     .build()?;
+    /// let socket = TcpSocket::new_v4(&stack)?;
+    /// assert_eq!(socket.tcp_congestion()?, "cubic");
+    /// socket.set_tcp_congestion("careful")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::AddAlgorithm`]: 13 were added, the name is one of the stack's own, or it has not 1 to
+    /// 15 letters, digits, hyphens and underscores.
+    pub fn add_congestion_control<C: CongestionControl + 'static>(
+        mut self,
+        name: &str,
+        make: impl Fn() -> C + Send + Sync + 'static,
+    ) -> Result<Self, BuildError> {
+        self.congestion.add(name, make)?;
+        Ok(self)
+    }
+
+    /// The congestion control of this name, for the metrics of a [`Route`]: one of the stack's own, or one
+    /// that was added before.
+    ///
+    /// # Errors
+    ///
+    /// As [`StackBuilder::tcp_congestion`].
+    pub fn congestion_control(&self, name: &str) -> Result<Algorithm, BuildError> {
+        Ok(self.congestion.named(name)?)
+    }
+
     /// Keys, ports and sequence numbers repeat with `seed`. For tests only: whoever guesses it can
     /// forge segments. Without it keys come from the system's entropy.
     pub fn seed(mut self, seed: u64) -> Self {
@@ -296,7 +380,9 @@ impl StackBuilder {
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
         for mut shard in shards {
             shard.shard.set_source_pool(&self.sources)?;
-            let mailbox = Arc::new(Mailbox::new(shard.waker.clone()));
+            self.congestion.give_to(&mut shard.shard)?;
+            let names = self.congestion.names(&self.tunables);
+            let mailbox = Arc::new(Mailbox::new(shard.waker.clone(), names));
             let stack_port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
             mailboxes.push(mailbox);
             workers.push(shard.worker(stack_port));

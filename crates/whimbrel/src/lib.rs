@@ -65,6 +65,7 @@ mod builder;
 mod cell;
 #[cfg(feature = "hyper-util")]
 mod client;
+mod congestion;
 mod exchange;
 mod fault;
 mod listener;
@@ -104,6 +105,7 @@ pub use whimbrel_io::{
 };
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, Shard};
+pub use whimbrel_tcp::cc;
 pub use whimbrel_tcp::conn::{BufferSize, SoftError, State};
 pub use whimbrel_tcp::recovery::CaState;
 pub use whimbrel_tcp::{CloseReason, Counters, Tunables};

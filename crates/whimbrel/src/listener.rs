@@ -17,6 +17,7 @@ use whimbrel_tcp::table::ListenerStats as ShardStats;
 use crate::backlog::ListenOptions;
 use crate::bind_table::{ReservedAddr, Share};
 use crate::cell::Settings;
+use crate::congestion::CongestionNames;
 use crate::sharded_listener::{ListenerShard, ShardedListener};
 use crate::stream::hop_limit;
 use crate::waiters::Ticket;
@@ -128,6 +129,26 @@ impl TcpListener {
         let hops = hop_limit(ttl)?;
         self.sharded.set(|settings| settings.set_hop_limit(hops));
         Ok(())
+    }
+
+    /// The congestion control of the connections that it accepts from now on (`TCP_CONGESTION`): what was
+    /// set, or what connections of the stack have where no route says otherwise. Tokio has no such method.
+    pub fn tcp_congestion(&self) -> io::Result<String> {
+        let asked = self.sharded.settings().ok_or_else(fault::unknown)?.congestion_control();
+        Ok(self.congestion_names()?.name(asked))
+    }
+
+    /// Chooses the congestion control of connections whose handshake is completed from now on. Names and
+    /// errors as [`TcpSocket::set_tcp_congestion`](crate::TcpSocket::set_tcp_congestion).
+    pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
+        let algorithm = self.congestion_names()?.find(name)?;
+        self.sharded.set(|settings| settings.set_congestion_control(algorithm));
+        Ok(())
+    }
+
+    fn congestion_names(&self) -> io::Result<&CongestionNames> {
+        let first = self.sharded.shards().first().ok_or_else(fault::unknown)?;
+        Ok(first.mailbox.congestion_names())
     }
 
     /// What happened so far, and how full it is. Tokio has no such method.

@@ -11,6 +11,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::backlog::Backlog;
 use crate::cell::StreamCell;
+use crate::congestion::CongestionNames;
 use crate::fault;
 use crate::waiters::wake_all;
 use worker_state::WorkerState;
@@ -26,6 +27,7 @@ pub(crate) struct Mailbox {
     requests: SegQueue<Request>,
     waker: Waker,
     worker_state: WorkerState,
+    congestion_names: CongestionNames,
     /// Why the worker ended.
     ended: OnceLock<String>,
     /// Tells who awaits the end.
@@ -69,9 +71,10 @@ pub(crate) struct Held {
 }
 
 impl Mailbox {
-    /// The way to the worker that `waker` wakes.
-    pub(crate) fn new(waker: Waker) -> Self {
+    /// The way to the worker that `waker` wakes, of a stack with these congestion controls.
+    pub(crate) fn new(waker: Waker, congestion_names: CongestionNames) -> Self {
         Self {
+            congestion_names,
             streams: SegQueue::new(),
             requests: SegQueue::new(),
             waker,
@@ -79,6 +82,11 @@ impl Mailbox {
             ended: OnceLock::new(),
             end: Notify::new(),
         }
+    }
+
+    /// The congestion controls of its stack.
+    pub(crate) fn congestion_names(&self) -> &CongestionNames {
+        &self.congestion_names
     }
 
     /// The cell of `handle` is dirty. Nothing may be locked.

@@ -235,6 +235,41 @@ impl TcpSocket {
         self.set_linger(Some(Duration::ZERO))
     }
 
+    /// The congestion control of the connection to come (`TCP_CONGESTION`): what was set, or what
+    /// connections of the stack have where no route says otherwise. Tokio has no such method; it is
+    /// socket2's, but for the type of the name.
+    pub fn tcp_congestion(&self) -> io::Result<String> {
+        let asked = self.lock().settings.congestion_control();
+        Ok(self.stack.congestion_names()?.name(asked))
+    }
+
+    /// Chooses the congestion control of the connection to come, or of those that the listener accepts:
+    /// `"cubic"`, `"reno"`, or one that [`StackBuilder::add_congestion_control`] added. It prevails over
+    /// that of the route and of the stack.
+    ///
+    /// ```
+    /// # use whimbrel::{Stack, TcpSocket};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (stack, _other) = Stack::pair()?;
+    /// let socket = TcpSocket::new_v4(&stack)?;
+    /// socket.set_tcp_congestion("reno")?;
+    /// let error = socket.set_tcp_congestion("bbr").unwrap_err();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    /// assert!(error.to_string().ends_with("give one of reno, cubic"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`: there is none of this name; the error tells which there are.
+    ///
+    /// [`StackBuilder::add_congestion_control`]: crate::StackBuilder::add_congestion_control
+    pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
+        let algorithm = self.stack.congestion_names()?.find(name)?;
+        self.set(|settings| settings.set_congestion_control(algorithm))
+    }
+
     /// The size of the send buffer, octets.
     pub fn send_buffer_size(&self) -> io::Result<u32> {
         Ok(self.lock().settings.send_size())

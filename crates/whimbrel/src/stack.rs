@@ -15,6 +15,7 @@ use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
 
 use crate::bind_table::{BindTable, ReservedAddr, Share};
+use crate::congestion::CongestionNames;
 use crate::fault;
 use crate::mailbox::{Held, Mailbox, Request};
 
@@ -213,6 +214,12 @@ impl Stack {
             None => self.inner.next.fetch_add(1, Ordering::Relaxed) % shards.max(1),
         };
         self.inner.mailboxes.get(which).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// What its connections can have.
+    pub(crate) fn congestion_names(&self) -> io::Result<&CongestionNames> {
+        let first = self.inner.mailboxes.first().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(first.congestion_names())
     }
 
     /// The ways into all shards.

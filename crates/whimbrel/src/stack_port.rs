@@ -17,7 +17,7 @@ use whimbrel_stack::{Event, Handle, ListenerId, Shard};
 use whimbrel_tcp::CloseReason;
 
 use crate::backlog::{Accepted, Backlog};
-use crate::cell::{Flags, StreamCell, StreamState};
+use crate::cell::{Flags, Settings, StreamCell, StreamState};
 use crate::exchange::CellDisposition;
 use crate::fault;
 use crate::mailbox::{Connect, Held, Mailbox, Request};
@@ -164,6 +164,7 @@ impl StackPort {
             };
             state.handle = Some(handle);
             state.settings.apply(shard, handle);
+            note_congestion_control(&mut state.settings, shard, handle);
             if fast {
                 state.push(shard, handle, &mut self.woken);
             }
@@ -262,6 +263,8 @@ impl StackPort {
                 shard.abort(handle);
                 continue;
             };
+            let mut settings = settings;
+            note_congestion_control(&mut settings, shard, handle);
             let cell = StreamCell::accepted(handle, settings);
             // What came with the handshake is read at once.
             let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
@@ -269,6 +272,13 @@ impl StackPort {
             backlog.lock().push(Accepted { cell, flow }, &mut self.woken);
         }
         backlog.lock().report_length(shard, id, backlog.most);
+    }
+}
+
+/// What a connection has of its route or its stack, its stream is to know.
+fn note_congestion_control(settings: &mut Settings, shard: &Shard, handle: Handle) {
+    if let Some(algorithm) = shard.congestion_control(handle) {
+        settings.set_congestion_control(algorithm);
     }
 }
 

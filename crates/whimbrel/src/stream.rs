@@ -266,6 +266,21 @@ impl TcpStream {
         self.set(|settings| settings.set_recv_size(size))
     }
 
+    /// The congestion control of the connection (`TCP_CONGESTION`): what was asked for, or what its
+    /// listener, its route or the stack had when it began. Tokio has no such method; it is socket2's, but
+    /// for the type of the name.
+    pub fn tcp_congestion(&self) -> io::Result<String> {
+        let known = self.cell.lock().settings.congestion_control();
+        Ok(self.mailbox.congestion_names().name(known))
+    }
+
+    /// Has another congestion control go on with the window that there is. Names and errors as
+    /// [`TcpSocket::set_tcp_congestion`](crate::TcpSocket::set_tcp_congestion).
+    pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
+        let algorithm = self.mailbox.congestion_names().find(name)?;
+        self.set(|settings| settings.set_congestion_control(algorithm))
+    }
+
     /// The connection's variables at this moment (`TCP_INFO`). Tokio has no such method.
     pub async fn tcp_info(&self) -> io::Result<TcpInfo> {
         let handle = self.cell.lock().handle.ok_or_else(fault::unknown)?;

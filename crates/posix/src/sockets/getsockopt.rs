@@ -163,8 +163,9 @@ impl Sockets {
         let snapshot = socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
         let set = socket.settings.options.congestion_control;
         let algorithm = snapshot.map(|snapshot| snapshot.congestion_control).or(set);
-        let usual = || self.shard.tunables().congestion_control.into();
-        self.shard.congestion_controls().name(algorithm.unwrap_or_else(usual))
+        let all = self.shard.congestion_controls();
+        let usual = || all.usual(self.shard.tunables().congestion_control);
+        all.name(algorithm.unwrap_or_else(usual))
     }
 
     /// As on Linux: what was set, if there is no connection yet.

@@ -1,7 +1,7 @@
 //! What applications set on connections and listeners.
 
 use whimbrel_tcp::Context;
-use whimbrel_tcp::cc::{Algorithm, Algorithms, Full, MakeAlgorithm};
+use whimbrel_tcp::cc::{AddError, Algorithm, Algorithms, MakeAlgorithm};
 use whimbrel_tcp::conn::{BufferSize, Connection, Cork, KeepAlive, Nagle, SocketOptions};
 
 use super::Shard;
@@ -43,6 +43,17 @@ impl Shard {
         self.set(handle, |connection, _| connection.set_congestion_control(algorithm));
     }
 
+    /// The congestion control that a connection has.
+    pub fn congestion_control(&self, handle: Handle) -> Option<Algorithm> {
+        self.slot(handle).map(|slot| slot.connection.congestion_control())
+    }
+
+    /// From now on connections whose socket, listener and route name no congestion control have this one,
+    /// whatever the tunable says.
+    pub fn set_usual_congestion_control(&mut self, algorithm: Algorithm) {
+        self.pool.algorithms.set_usual(algorithm);
+    }
+
     /// The congestion controls that connections can have: by their names.
     pub fn congestion_controls(&self) -> &Algorithms {
         &self.pool.algorithms
@@ -53,12 +64,12 @@ impl Shard {
     ///
     /// # Errors
     ///
-    /// [`Full`]: 254 were added.
+    /// [`AddError`]: 254 were added, or it cannot have this name.
     pub fn add_congestion_control(
         &mut self,
         name: &str,
         make: MakeAlgorithm,
-    ) -> Result<Algorithm, Full> {
+    ) -> Result<Algorithm, AddError> {
         self.pool.algorithms.add(name, make)
     }
 

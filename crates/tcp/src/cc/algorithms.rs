@@ -26,6 +26,16 @@ impl Algorithm {
     pub const fn is_ours(self) -> bool {
         (self.0 as usize) < Self::OURS.len()
     }
+
+    /// Its number, from 0 on: ours first, then those that were added, one by one.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The one of this number; if none has it, connections have Reno in its place.
+    pub const fn of_number(number: u8) -> Self {
+        Self(number)
+    }
 }
 
 impl From<CongestionAlgorithm> for Algorithm {
@@ -42,28 +52,93 @@ impl From<CongestionAlgorithm> for Algorithm {
 pub type MakeAlgorithm = Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>;
 
 /// The algorithms that connections of a shard can have: ours, and those that its user added.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Algorithms {
     added: Vec<(Box<str>, MakeAlgorithm)>,
+    /// What connections have for which nobody named one, by what the tunable says.
+    usual: [Algorithm; 2],
 }
 
-/// An algorithm cannot be added: there are 254 already.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error, Debug)]
-#[error("254 congestion controls were added, and no more can be")]
-pub struct Full;
+/// Why an algorithm cannot be added.
+#[derive(Clone, PartialEq, Eq, thiserror::Error, Debug)]
+pub enum AddError {
+    /// There is no room for another.
+    #[error("{most} congestion controls were added, and no more can be")]
+    Full {
+        /// How many can be.
+        most: u8,
+    },
+    /// One of ours has the name.
+    #[error("{0:?} is a congestion control of the stack's own: give yours another name")]
+    Ours(Box<str>),
+    /// Linux, whose names these are, has none like it.
+    #[error(
+        "{0:?} can be no congestion control's name: give 1 to 15 letters, digits, hyphens and \
+         underscores"
+    )]
+    Name(Box<str>),
+}
+
+/// No algorithm has this name.
+#[derive(Clone, PartialEq, Eq, thiserror::Error, Debug)]
+#[error("no congestion control is named {name:?}: give one of {}", known.join(", "))]
+pub struct UnknownAlgorithm {
+    /// The name that was given.
+    pub name: Box<str>,
+    /// Those that there are.
+    pub known: Vec<Box<str>>,
+}
+
+impl Default for Algorithms {
+    fn default() -> Self {
+        Self {
+            added: Vec::new(),
+            usual: [CongestionAlgorithm::Cubic, CongestionAlgorithm::Reno].map(Algorithm::from),
+        }
+    }
+}
 
 impl Algorithms {
+    /// The most that can be added.
+    const MOST: u8 = u8::MAX - Algorithm::OURS.len() as u8 + 1;
+
     /// Adds an algorithm, or changes what those of this name are made by; connections that have one go
-    /// on with it. A name of ours means ours all the same.
-    pub fn add(&mut self, name: &str, make: MakeAlgorithm) -> Result<Algorithm, Full> {
+    /// on with it.
+    pub fn add(&mut self, name: &str, make: MakeAlgorithm) -> Result<Algorithm, AddError> {
+        if Algorithm::OURS.iter().any(|(_, ours)| *ours == name) {
+            return Err(AddError::Ours(name.into()));
+        }
+        if !is_name(name) {
+            return Err(AddError::Name(name.into()));
+        }
         if let Some(place) = self.added.iter().position(|(known, _)| **known == *name) {
             self.added[place].1 = make;
             return Ok(Algorithm((Algorithm::OURS.len() + place) as u8));
         }
         let number = Algorithm::OURS.len() + self.added.len();
-        let algorithm = u8::try_from(number).map(Algorithm).map_err(|_| Full)?;
+        let algorithm =
+            u8::try_from(number).map(Algorithm).map_err(|_| AddError::Full { most: Self::MOST })?;
         self.added.push((name.into(), make));
         Ok(algorithm)
+    }
+
+    /// What a connection has for which nobody named one, where the tunable says so.
+    #[inline]
+    pub const fn usual(&self, rule: CongestionAlgorithm) -> Algorithm {
+        self.usual[rule as usize]
+    }
+
+    /// From now on connections for which nobody named one have this, whatever the tunable says.
+    pub const fn set_usual(&mut self, algorithm: Algorithm) {
+        self.usual = [algorithm; 2];
+    }
+
+    /// The algorithm of this name, or which names there are.
+    pub fn named(&self, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
+        self.find(name).ok_or_else(|| UnknownAlgorithm {
+            name: name.into(),
+            known: self.names().map(Box::from).collect(),
+        })
     }
 
     /// The algorithm of this name.
@@ -83,11 +158,22 @@ impl Algorithms {
         ours.chain(self.added.iter().map(|(name, _)| &**name))
     }
 
+    /// What was added: names, and how they are made, in the order of their numbers.
+    pub fn added(&self) -> impl Iterator<Item = (&str, &MakeAlgorithm)> {
+        self.added.iter().map(|(name, make)| (&**name, make))
+    }
+
     /// The state of an added algorithm for one connection.
     pub(super) fn make(&self, algorithm: Algorithm) -> Option<Box<dyn CongestionControl>> {
         let place = usize::from(algorithm.0).checked_sub(Algorithm::OURS.len())?;
         self.added.get(place).map(|(_, make)| make())
     }
+}
+
+/// As Linux has them: 16 bytes with the zero at their end.
+fn is_name(name: &str) -> bool {
+    let fits = (1..=15).contains(&name.len());
+    fits && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_".contains(&octet))
 }
 
 impl fmt::Debug for Algorithms {

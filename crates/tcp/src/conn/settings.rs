@@ -43,6 +43,11 @@ impl Connection {
         }
     }
 
+    /// Which algorithm sets the congestion window.
+    pub const fn congestion_control(&self) -> Algorithm {
+        self.sender.algorithm()
+    }
+
     /// From now on this algorithm sets the congestion window, beginning with what it is.
     pub fn set_congestion_control(&mut self, algorithm: Algorithm) {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);

@@ -135,10 +135,11 @@ impl Flags {
 impl Sender {
     /// One whose first number is `iss`, on a link that carries `mss` octets of text and options.
     pub fn new(cx: &Context<'_>, iss: SeqNum, mss: u16) -> Self {
+        let algorithm = cx.pool.algorithms.usual(cx.tunables.congestion_control);
         Self {
             seq: SendSequence::new(iss, SeqNum::new(0)),
             rtt: RttEstimator::new(cx.tunables),
-            window: Window::new(cx.tunables.congestion_control.into(), u32::from(mss)),
+            window: Window::new(algorithm, u32::from(mss)),
             small_end: iss,
             text_sent: cx.tick,
             size: cx.tunables.send_buffer,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{AckTiming, BufferSize, KeepAlive, Nagle, SocketOptions, SocketOverrides};
 use whimbrel_wire::TrafficClass;
 
@@ -22,6 +23,7 @@ pub(crate) struct Settings {
     tos: TrafficClass,
     /// Traffic class of the packets of IPv6.
     traffic_class: TrafficClass,
+    /// What is switched on, and in the upper half the congestion control, if that is known.
     switches: u8,
 }
 
@@ -70,6 +72,10 @@ impl Settings {
     const HOP_LIMIT: u8 = 1 << 2;
     /// Text is acknowledged at once.
     const QUICK_ACK: u8 = 1 << 3;
+    /// Of the number of the congestion control, and one.
+    const CONGESTION: u32 = 4;
+    /// The most congestion controls that there can be.
+    pub(crate) const CONGESTION_CONTROLS: u8 = u8::MAX >> Self::CONGESTION;
 
     /// What a stack with these rules begins with.
     pub(crate) fn new(tunables: &Tunables) -> Self {
@@ -98,6 +104,7 @@ impl Settings {
             keep_alive: if self.keepalive() { KeepAlive::On } else { KeepAlive::Off },
             send_size: self.send_size.size(),
             recv_size: self.recv_size.size(),
+            congestion_control: self.congestion_control(),
             overrides: SocketOverrides {
                 ttl: hop_limit,
                 hop_limit,
@@ -206,6 +213,17 @@ impl Settings {
     /// Sends IPv6 packets with this traffic class, without its two bits for ECN.
     pub(crate) const fn set_traffic_class(&mut self, class: u8) {
         self.traffic_class = TrafficClass(class & NOT_ECN);
+    }
+
+    /// The congestion control, if one was asked for, or the connection is there.
+    pub(crate) fn congestion_control(&self) -> Option<Algorithm> {
+        (self.switches >> Self::CONGESTION).checked_sub(1).map(Algorithm::of_number)
+    }
+
+    /// Sets the congestion control, one of the first [`Settings::CONGESTION_CONTROLS`].
+    pub(crate) fn set_congestion_control(&mut self, algorithm: Algorithm) {
+        let switches = self.switches & ((1 << Self::CONGESTION) - 1);
+        self.switches = switches | (algorithm.number() + 1) << Self::CONGESTION;
     }
 
     const fn has(&self, switch: u8) -> bool {

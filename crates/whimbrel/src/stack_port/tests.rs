@@ -8,6 +8,7 @@ use whimbrel_wire::{Address, Endpoint};
 use super::*;
 use crate::backlog::ListenOptions;
 use crate::cell::{Readable, Settings};
+use crate::congestion::CongestionControls;
 use crate::sharded_listener::ShardedListener;
 
 /// A shard with its port, and a host that talks to it, in as many bursts as a test says.
@@ -18,10 +19,15 @@ struct Bench {
     peer: Shard,
 }
 
+fn mailbox() -> Mailbox {
+    let names = CongestionControls::default().names(&Tunables::default());
+    Mailbox::new(Waker::new().unwrap(), names)
+}
+
 impl Bench {
     /// A listener with this backlog.
     fn new(backlog: u32) -> Self {
-        let mailbox = Arc::new(Mailbox::new(Waker::new().unwrap()));
+        let mailbox = Arc::new(mailbox());
         let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), 1));
         let settings = Settings::new(&Tunables::default());
         let options = ListenOptions { backlog, fast_open: 0, settings };
@@ -133,7 +139,7 @@ fn a_backlog_and_one_more_may_wait_whoever_was_accepted_before() {
 #[test]
 fn a_worker_that_is_about_to_sleep_sees_that_nobody_holds_the_stack_any_more() {
     let mut shard = host(1);
-    let mailbox = Arc::new(Mailbox::new(Waker::new().unwrap()));
+    let mailbox = Arc::new(mailbox());
     let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), 1));
     let mut port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
     let now = Instant::ZERO;

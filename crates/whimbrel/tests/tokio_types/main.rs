@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 
 mod cancel;
+mod congestion;
 mod edges;
 mod errors;
 mod fast;

@@ -3,8 +3,9 @@ use std::string::ToString;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::{Algorithm, Algorithms, Full};
+use super::{AddError, Algorithm, Algorithms};
 use crate::cc::Reno;
+use crate::tunables::CongestionAlgorithm;
 
 #[test]
 fn ours_are_found_by_the_names_that_linux_has() {
@@ -35,5 +36,31 @@ fn there_is_an_end_to_what_can_be_added() {
         assert!(added.is_ok_and(|algorithm| !algorithm.is_ours()));
     }
     let more = algorithms.add("more", Arc::new(|| Box::new(Reno::default())));
-    assert_eq!(more, Err(Full));
+    assert_eq!(more, Err(AddError::Full { most: 254 }));
+}
+
+#[test]
+fn names_are_such_as_linux_has_and_ours_are_taken() {
+    let mut algorithms = Algorithms::default();
+    let mut add = |name: &str| algorithms.add(name, Arc::new(|| Box::new(Reno::default())));
+    assert_eq!(add("reno"), Err(AddError::Ours("reno".into())));
+    for name in ["", "sixteen-letters-", "two words", "dctcp\0", "größe"] {
+        assert_eq!(add(name), Err(AddError::Name(name.into())));
+    }
+    assert!(add("fifteen_letters").is_ok());
+    let unknown = algorithms.named("bbr").expect_err("nobody added it");
+    assert!(unknown.to_string().ends_with("give one of reno, cubic, fifteen_letters"), "{unknown}");
+}
+
+#[test]
+fn what_the_user_made_usual_stands_for_whatever_the_tunable_says() {
+    let mut algorithms = Algorithms::default();
+    let usual = |of: &Algorithms| {
+        [CongestionAlgorithm::Cubic, CongestionAlgorithm::Reno].map(|it| of.usual(it))
+    };
+    assert_eq!(usual(&algorithms), [Algorithm::CUBIC, Algorithm::RENO]);
+    let own = algorithms.add("own", Arc::new(|| Box::new(Reno::default()))).expect("there is room");
+    algorithms.set_usual(own);
+    assert_eq!(usual(&algorithms), [own, own]);
+    assert_eq!(Algorithm::of_number(own.number()), own);
 }

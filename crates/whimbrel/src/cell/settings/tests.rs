@@ -32,6 +32,22 @@ fn sizes_begin_as_the_stacks_and_are_kept_within_bounds() {
 }
 
 #[test]
+fn a_congestion_control_is_kept_beside_the_switches() {
+    let mut settings = Settings::new(&Tunables::default());
+    assert_eq!(settings.congestion_control(), None);
+    settings.set_nodelay(true);
+    for number in (0..Settings::CONGESTION_CONTROLS).rev() {
+        let algorithm = Algorithm::of_number(number);
+        settings.set_congestion_control(algorithm);
+        assert_eq!(settings.congestion_control(), Some(algorithm));
+        assert_eq!(settings.options().congestion_control, Some(algorithm));
+    }
+    settings.set_keepalive(true);
+    assert_eq!(settings.congestion_control(), Some(Algorithm::of_number(0)));
+    assert!(settings.nodelay() && settings.keepalive() && !settings.quickack());
+}
+
+#[test]
 fn the_shard_is_told_what_was_set_and_nothing_else() {
     let mut settings = Settings::new(&Tunables { hop_limit: 30, ..Tunables::default() });
     assert_eq!(settings.hop_limit(), 30);
