@@ -48,6 +48,8 @@ pub enum Goal {
     AtLeast(f64),
     /// This or less.
     AtMost(f64),
+    /// This, or a tenth of it more or less.
+    Near(f64),
 }
 
 /// What a figure counts.
@@ -114,6 +116,7 @@ impl Goal {
         match self {
             Self::AtLeast(least) => value >= least,
             Self::AtMost(most) => value <= most,
+            Self::Near(goal) => (value - goal).abs() <= goal * 0.1,
         }
     }
 
@@ -123,6 +126,7 @@ impl Goal {
         match self {
             Self::AtLeast(_) => value < before - margin,
             Self::AtMost(_) => value > before + margin,
+            Self::Near(goal) => (value - goal).abs() > (before - goal).abs() + margin,
         }
     }
 

@@ -3,7 +3,9 @@
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_link::{LinkConfig, LinkState};
 use whimbrel_stack::shard::ConfigError;
-use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
+use whimbrel_stack::{
+    Capabilities, InterfaceAddress, Medium, Route, RouteMetrics, Shard, ShardConfig, Steering,
+};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family};
 
@@ -30,6 +32,8 @@ pub struct Pair<A> {
 pub struct PairConfig {
     /// The rules of the client and of the server.
     pub tunables: [Tunables; 2],
+    /// What the client and the server know of the way to each other.
+    pub metrics: [RouteMetrics; 2],
     /// What the device of each can do.
     pub offload: [Offload; 2],
     /// The MTU of each device, octets. Where a link's is less, a router says so. Below 1,280 there
@@ -56,6 +60,7 @@ impl Default for PairConfig {
     fn default() -> Self {
         Self {
             tunables: Default::default(),
+            metrics: Default::default(),
             offload: [Offload::None; 2],
             mtu: [1_500; 2],
             links: Default::default(),
@@ -111,6 +116,16 @@ fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     let (mtu, offload) = (config.mtu[place], config.offload[place]);
     let address =
         |family, prefix_len| InterfaceAddress { addr: addr(family, number + 1), prefix_len };
+    let addresses = [address(Family::V4, 24), address(Family::V6, 64)];
+    let addresses: Vec<_> =
+        addresses.into_iter().filter(|it| it.addr.is_v4() || mtu >= V6_LEAST_MTU).collect();
+    let route = |own: &InterfaceAddress| Route {
+        network: own.addr,
+        prefix_len: own.prefix_len,
+        gateway: None,
+        metric: 0,
+        metrics: config.metrics[place],
+    };
     Shard::new(ShardConfig {
         tunables: config.tunables[place].clone(),
         secrets: Secrets::from_seed(config.seed.wrapping_mul(2) + u64::from(number)),
@@ -121,11 +136,8 @@ fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
             tx_checksum: offload == Offload::Full,
             steering: Steering::None,
         },
-        addresses: [address(Family::V4, 24), address(Family::V6, 64)]
-            .into_iter()
-            .filter(|it| it.addr.is_v4() || mtu >= V6_LEAST_MTU)
-            .collect(),
-        routes: Vec::new(),
+        routes: addresses.iter().map(route).collect(),
+        addresses,
     })
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use whimbrel_base::Instant;
 use whimbrel_link::{LinkConfig, LinkCounters};
+use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{Snapshot, SocketOptions};
 use whimbrel_tcp::{Counters, Tunables};
 
@@ -23,6 +24,8 @@ pub struct PathPlan {
     pub tunables: Tunables,
     /// What is set on each connection, at its sender and at its receiver.
     pub options: [SocketOptions; 2],
+    /// What the sender and the receiver know of the way to each other.
+    pub metrics: [RouteMetrics; 2],
     /// When each flow begins.
     pub starts: Vec<Duration>,
     /// Octets that each flow sends; `None`: as many as it can.
@@ -96,6 +99,7 @@ impl PathPlan {
             link,
             tunables: Tunables::default(),
             options: Default::default(),
+            metrics: Default::default(),
             starts: vec![Duration::ZERO],
             octets: None,
             has_fin: false,
@@ -108,6 +112,7 @@ impl PathPlan {
     pub fn run(&self, captured: Captured, go_on: GoOn<'_>) -> Result<PathReport, String> {
         let config = PairConfig {
             tunables: [self.tunables.clone(), self.tunables.clone()],
+            metrics: self.metrics,
             mtu: [self.link.mtu; 2],
             links: [self.link.clone(), self.link.back()],
             seed: self.seed,

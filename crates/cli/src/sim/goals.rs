@@ -198,6 +198,7 @@ impl Row<'_> {
         let goal = match self.line.goal {
             Goal::AtLeast(least) => json!({ "at_least": least }),
             Goal::AtMost(most) => json!({ "at_most": most }),
+            Goal::Near(value) => json!({ "within_a_tenth_of": value }),
         };
         json!({
             "name": self.line.name,
@@ -239,6 +240,7 @@ fn goal(goal: Goal) -> String {
     match goal {
         Goal::AtLeast(least) => format!(">= {least}"),
         Goal::AtMost(most) => format!("<= {most}"),
+        Goal::Near(value) => format!("~ {value}"),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use whimbrel_link::LinkConfig;
+use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::tunables::BufferPolicy;
 
@@ -13,6 +14,7 @@ use crate::path::{Captured, GoOn, PathPlan, PathReport};
 pub fn paths() -> Vec<Line> {
     let mut lines = Vec::new();
     lines.extend(report());
+    lines.extend(of_1998());
     lines.extend(long());
     lines.extend(exact());
     lines.extend(ALGORITHMS.into_iter().flat_map(losses));
@@ -25,9 +27,12 @@ pub fn paths() -> Vec<Line> {
 /// A path of 70 ms at 100 Mb/s over FDDI, that a buffer of the wrong size fills to a fifth.
 fn report() -> impl Iterator<Item = Line> {
     let small = SocketOptions { recv_size: (64 << 10).into(), ..SocketOptions::default() };
-    let options = [("", [SocketOptions::default(); 2]), ("/recv-64k", [<_>::default(), small])];
+    let pipe = RouteMetrics { recvpipe: Some(16 << 10), ..RouteMetrics::default() };
+    let nothing = (<_>::default(), <_>::default());
+    let known =
+        [("", nothing), ("/recv-64k", (small, nothing.1)), ("/route-16k", (nothing.0, pipe))];
     let queues = [("", "1bdp"), ("/endless", "1000000p")];
-    options.into_iter().flat_map(move |(with, options)| {
+    known.into_iter().flat_map(move |(with, (options, metrics))| {
         queues.into_iter().map(move |(behind, queue)| Line {
             name: format!("fddi/100M/70ms{with}{behind}"),
             what: format!("100 Mb/s, MTU 4352, queue {queue}: 60 s from the SYN on"),
@@ -35,11 +40,59 @@ fn report() -> impl Iterator<Item = Line> {
             unit: Unit::Percent,
             measure: Box::new(move |go_on| {
                 let link = link(&format!("rate=100M,delay=35ms,mtu=4352,queue={queue}"))?;
-                let plan = PathPlan { options, ..plan(link, None, [0, 60])? };
+                let (options, metrics) = ([<_>::default(), options], [<_>::default(), metrics]);
+                let plan = PathPlan { options, metrics, ..plan(link, None, [0, 60])? };
                 whole(&plan, Unit::Percent, go_on)
             }),
         })
     })
+}
+
+/// The same path by the rules of 1998, when a route's pipes stood in for what applications asked for: what
+/// was measured then. Hosts took 12 ms of each round trip where windows were not the smallest.
+fn of_1998() -> impl Iterator<Item = Line> {
+    [
+        ("route-64k", 70, 64 << 10, 32, 7.5),
+        ("192k", 82, 192 << 10, 32, 18.7),
+        ("896k/64M", 82, 896 << 10, 64, 76.1),
+        ("896k/512M", 82, 896 << 10, 512, 87.6),
+        ("896k/2048M", 82, 896 << 10, 2_048, 89.0),
+    ]
+    .into_iter()
+    .map(|(name, round_trip, window, megabytes, then)| Line {
+        name: format!("fddi/100M/1998/{name}"),
+        what: format!(
+            "RTT {round_trip} ms, buffers=route, a route with pipes of {} KiB, {megabytes} MB",
+            window >> 10
+        ),
+        goal: Goal::Near(then),
+        unit: Unit::Megabits,
+        measure: Box::new(move |go_on| {
+            by_those_rules(round_trip, window, megabytes * 1_000_000, go_on)
+        }),
+    })
+}
+
+/// The rate at which so many octets were acknowledged by those rules.
+fn by_those_rules(
+    round_trip: u64,
+    window: u32,
+    octets: u64,
+    go_on: GoOn<'_>,
+) -> Result<Figure, String> {
+    let link = link(&format!("rate=100M,delay={}ms,mtu=4352,queue=1000000p", round_trip / 2))?;
+    let size = BufferSize::Asked(1 << 20);
+    let asked = SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
+    let (sendpipe, recvpipe) = (Some(window), Some(window));
+    let pipes = RouteMetrics { sendpipe, recvpipe, ..RouteMetrics::default() };
+    let mut plan = plan(link, Some("reno"), [0, 300])?;
+    (plan.options, plan.metrics, plan.octets) = ([asked; 2], [pipes; 2], Some(octets));
+    plan.tunables.buffers = BufferPolicy::Route;
+    let report = plan.run(Captured::Nothing, go_on)?;
+    let flow = report.flows.first().ok_or("there was no flow")?;
+    let took = flow.completed.ok_or("not everything was acknowledged in 300 s")?;
+    let value = octets as f64 * 8.0 / took.as_secs_f64() / 1e6;
+    Ok(Figure { value, course: Course::of(&report) })
 }
 
 /// 190 ms at 1 Gb/s with a buffer that an application asked for, 120 s.

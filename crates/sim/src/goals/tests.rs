@@ -40,6 +40,9 @@ fn a_figure_is_worse_than_before_beyond_a_hundredth_of_it() {
     let goal = Goal::AtMost(3.0);
     assert!(goal.is_met(3.0) && !goal.is_met(3.1));
     assert!(!goal.is_worse(4.03, 4.0) && goal.is_worse(4.05, 4.0));
+    let goal = Goal::Near(50.0);
+    assert!(goal.is_met(55.0) && goal.is_met(45.0) && !goal.is_met(55.1) && !goal.is_met(44.9));
+    assert!(!goal.is_worse(40.0, 60.0) && goal.is_worse(39.0, 60.0) && goal.is_worse(61.0, 60.0));
 }
 
 #[test]

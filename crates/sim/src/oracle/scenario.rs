@@ -119,6 +119,7 @@ impl Scenario {
     /// The hosts and links.
     pub fn pair(&self, checks: Checks) -> PairConfig {
         PairConfig {
+            metrics: Default::default(),
             tunables: self.tunables.clone(),
             offload: self.offload,
             mtu: self.mtu,

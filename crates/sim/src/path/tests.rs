@@ -56,10 +56,13 @@ fn a_run_that_nobody_wants_any_more_ends() {
 
 #[test]
 fn by_the_rules_of_1998_the_path_over_fddi_carries_what_was_measured_then() {
-    // 70 ms of path and 12 ms of hosts: windows of 896 KiB in 64 and 512 MiB, and 192 KiB. By those
+    // 70 ms of path and 12 ms of hosts: windows of 896 KiB in 64 and 512 MB, and 192 KiB. By those
     // rules a buffer has the size that was asked for, and none grows.
-    let cases: [(u32, u64, f64); 3] =
-        [(917_504, 64 << 20, 76.1e6), (917_504, 512 << 20, 87.6e6), (192 << 10, 32 << 20, 18.7e6)];
+    let cases: [(u32, u64, f64); 3] = [
+        (917_504, 64_000_000, 76.1e6),
+        (917_504, 512_000_000, 87.6e6),
+        (192 << 10, 32_000_000, 18.7e6),
+    ];
     for (window, octets, expected) in cases {
         let set = SocketOptions {
             send_size: BufferSize::Asked(2 << 20),
