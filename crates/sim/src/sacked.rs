@@ -28,8 +28,10 @@ impl Sacked {
         let TcpHeader { ack, options, .. } = header;
         let named = self.0.entry(flow).or_default();
         named.retain(|block| ack.before(block.right));
-        // RFC 2883 4: a block below the acknowledgment names what came twice.
-        let fresh = options.sack.as_slice().iter().filter(|block| ack.at_or_before(block.left));
+        // RFC 2883 4: a block below the acknowledgment names what came twice. One that begins 2^31 below it
+        // is told by its end: on the circle its beginning lies as far ahead.
+        let is_fresh = |block: &&SackBlock| ack.at_or_before(block.left) && ack.before(block.right);
+        let fresh = options.sack.as_slice().iter().filter(is_fresh);
         fresh.for_each(|block| join(named, *block));
         let wanted = named.iter().find(|block| block.left.at_or_before(*ack));
         let broken = wanted.map(|SackBlock { left, right }| {
@@ -54,3 +56,6 @@ fn join(named: &mut Vec<SackBlock>, mut block: SackBlock) {
     });
     named.push(block);
 }
+
+#[cfg(test)]
+mod tests;

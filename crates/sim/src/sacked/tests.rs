@@ -1,0 +1,37 @@
+use std::net::Ipv4Addr;
+
+use whimbrel_wire::tcp::{SackBlock, TcpFlags, TcpHeader};
+use whimbrel_wire::{Endpoint, SeqNum};
+
+use super::Sacked;
+
+fn flow() -> [Endpoint; 2] {
+    [Endpoint::new(Ipv4Addr::LOCALHOST.into(), 80); 2]
+}
+
+/// An acknowledgment that names one block.
+fn naming(ack: u32, left: u32, right: u32) -> TcpHeader {
+    let block = SackBlock { left: SeqNum::new(left), right: SeqNum::new(right) };
+    let mut header =
+        TcpHeader { ack: SeqNum::new(ack), flags: TcpFlags::ACK, ..Default::default() };
+    assert!(header.options.sack.push(block));
+    header
+}
+
+#[test]
+fn whoever_names_what_is_ahead_may_not_want_it_again() {
+    let mut sacked = Sacked::default();
+    sacked.on_segment(flow(), &naming(1000, 2000, 3000)).unwrap();
+    sacked.on_segment(flow(), &naming(1500, 4000, 5000)).unwrap();
+    let wanted = sacked.on_segment(flow(), &naming(2000, 4000, 5000)).unwrap_err();
+    assert!(wanted.starts_with("wants again what SACK named, 2000 to 3000: "), "{wanted}");
+}
+
+#[test]
+fn what_came_twice_is_wanted_by_nobody_however_far_behind_it_begins() {
+    let mut sacked = Sacked::default();
+    for behind in [1, 1000, (1 << 31) - 1, 1 << 31] {
+        let (ack, left) = (1 << 31, (1 << 31) - behind);
+        sacked.on_segment(flow(), &naming(ack, left, left + 1)).unwrap();
+    }
+}
