@@ -1,9 +1,9 @@
 //! How much memory a shard holds for its peers and applications, and what follows from that.
 //!
 //! Counted is what is pinned: the chunks behind text that was not read, whatever of them is text; what
-//! waits to be sent or acknowledged, by its length; and records. Text is accounted for as it comes and
-//! goes, by one difference for each connection that is touched; records, of which each is small, are
-//! looked at once a millisecond.
+//! waits to be sent or acknowledged, by its length, and what is remembered of its transmissions; and
+//! records. Text is accounted for as it comes and goes, by one difference for each connection that is
+//! touched; records, of which each is small, are looked at once a millisecond.
 
 use crate::Counters;
 

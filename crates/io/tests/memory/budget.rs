@@ -10,7 +10,7 @@ use whimbrel_stack::{
 use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{SegMeta, Tunables};
-use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions};
+use whimbrel_wire::tcp::{OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{
     Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, TrafficClass,
 };
@@ -41,6 +41,10 @@ pub(crate) struct Peer {
     /// The right edge of what it may send.
     edge: SeqNum,
     scale: u8,
+    /// The largest segment that it takes.
+    mss: u16,
+    /// What it names as held, beyond what it acknowledges.
+    sack: SackBlocks,
 }
 
 impl Server {
@@ -97,7 +101,10 @@ impl Server {
     }
 
     fn connected(&mut self, host: u16, port: u16) -> (Peer, Handle) {
-        let mut peer = Peer::new(host, port);
+        self.connected_to(Peer::new(host, port))
+    }
+
+    fn connected_to(&mut self, mut peer: Peer) -> (Peer, Handle) {
         peer.open(self);
         let handle = self.shard.accept(self.listener).unwrap();
         (peer, handle)
@@ -106,6 +113,11 @@ impl Server {
     /// What is really held, beside what the test itself holds.
     fn real(&self, own: isize) -> u64 {
         (held() - self.base - own) as u64
+    }
+
+    fn in_flight(&self, handle: Handle) -> u32 {
+        let snapshot = self.shard.snapshot(handle).unwrap();
+        snapshot.snd.nxt.offset_from(snapshot.snd.una)
     }
 
     /// What is said lies within a quarter of what is true.
@@ -119,7 +131,8 @@ impl Server {
 impl Peer {
     pub(crate) fn new(host: u16, port: u16) -> Self {
         let seq = SeqNum::new(u32::from(port) << 16);
-        Self { host, port, seq, ack: SeqNum::new(0), edge: seq, scale: 0 }
+        let (ack, mss, sack) = (SeqNum::new(0), MSS as u16, SackBlocks::NONE);
+        Self { host, port, seq, ack, edge: seq, scale: 0, mss, sack }
     }
 
     fn open(&mut self, server: &mut Server) {
@@ -134,9 +147,10 @@ impl Peer {
     pub(crate) fn packet(&self, flags: TcpFlags, seq: SeqNum, text: &[u8]) -> Vec<u8> {
         let syn = flags.contains(TcpFlags::SYN);
         let options = TcpOptions {
-            mss: syn.then_some(Mss::new(MSS as u16)),
+            mss: syn.then_some(Mss::new(self.mss)),
             window_scale: syn.then(|| whimbrel_wire::WindowScale::new(7)),
             sack_permitted: syn,
+            sack: self.sack,
             ..TcpOptions::default()
         };
         let tcp = TcpHeader {
@@ -254,6 +268,44 @@ fn text_that_is_not_acknowledged_takes_what_is_said() {
         server.shard.abort(handle);
     }
     assert_eq!(server.shard.memory().text, 0);
+}
+
+/// The smallest segments there are: what is remembered of each is as much as its text, and as much again
+/// if the peer names every second one.
+#[test]
+fn what_is_remembered_of_small_segments_takes_what_is_said() {
+    let mut server = Server::new(Tunables::default());
+    let small = |port| Peer { mss: 64, ..Peer::new(0, port) };
+    let mut peers: Vec<_> = (0..10).map(|port| server.connected_to(small(2_000 + port))).collect();
+    let own = size_of_val(&peers[..]) as isize;
+    for (peer, handle) in &mut peers {
+        for _ in 0..250 {
+            let sent = server.shard.send(*handle, &mut Bytes::from(vec![7; 1_000]));
+            assert_eq!(sent, Ok(1_000));
+        }
+        // Slow start: what is in flight doubles until half of the text is.
+        for _ in 0..8 {
+            peer.ack = peer.ack + server.in_flight(*handle);
+            server.take(peer, ACK, peer.seq, &[]);
+        }
+        let in_flight = server.in_flight(*handle);
+        assert!(in_flight > 60_000, "{in_flight} in flight");
+    }
+    server.check(own, "in flight");
+    for (peer, handle) in &mut peers {
+        for number in 0..server.in_flight(*handle) / 128 {
+            let left = peer.ack + 128 * number + 64;
+            peer.sack = SackBlocks::NONE;
+            peer.sack.push(SackBlock { left, right: left + 64 });
+            server.take(peer, ACK, peer.seq, &[]);
+        }
+    }
+    server.check(own, "every second named");
+    for (_, handle) in peers {
+        server.shard.abort(handle);
+    }
+    assert_eq!(server.shard.memory().text, 0);
+    assert!(server.real(own) < 3 * MIB, "{} B stay", server.real(own));
 }
 
 #[test]

@@ -19,7 +19,8 @@ impl Buffers {
     /// Brings the account in line with what is held.
     #[inline(never)]
     pub(super) fn account(&mut self, cx: &mut Context<'_>) {
-        let pinned = self.send.text.len() as usize + self.recv.pinned();
+        let sent = self.send.text.len() as usize + self.send.flight.memory();
+        let pinned = sent + self.recv.pinned();
         let beyond = pinned.saturating_sub(Budget::ALLOWANCE as usize) as u32;
         let before = core::mem::replace(&mut self.accounted, beyond);
         cx.pool.budget.move_text(before, beyond, cx.counters);
