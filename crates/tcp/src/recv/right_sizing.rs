@@ -95,7 +95,8 @@ impl RightSizing {
 fn needed(copied: u32, last: u32, mss: u32) -> u32 {
     let twice = 2 * u64::from(copied) + 16 * u64::from(mss);
     let more = copied.saturating_sub(last).min(last);
-    let growth = 2 * twice * u64::from(more) / u64::from(last);
+    // A peer that echoes old timestamps makes one of gigabytes.
+    let growth = twice.saturating_mul(2 * u64::from(more)) / u64::from(last);
     u32::try_from(twice + growth).unwrap_or(u32::MAX)
 }
 

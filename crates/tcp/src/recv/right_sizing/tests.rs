@@ -95,4 +95,8 @@ fn octets_are_counted_across_their_wrap() {
 fn no_amount_overflows() {
     let mut sizing = begun();
     assert_eq!(sizing.on_text(u32::MAX, u32::MAX, 65_535, clock(RTT)), Some(u32::MAX));
+    let half = 1 << 31;
+    let mut sizing = begun();
+    assert!(sizing.on_text(half, SIZE, MSS, clock(RTT)).is_some());
+    assert_eq!(sizing.on_text(half - 1, SIZE, MSS, clock(2 * RTT)), Some(u32::MAX));
 }
