@@ -4,6 +4,10 @@
 //! Frames are made before anything is counted; counted is that they arrive, a burst at a time, and
 //! that their answers leave.
 
+mod receiver;
+
+use std::time::Duration;
+
 use bytes::Bytes;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
@@ -14,7 +18,7 @@ use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Endpoint, Fragment, IcmpMessage, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum,
-    TrafficClass,
+    TrafficClass, WindowScale,
 };
 
 use crate::Failure;
@@ -25,36 +29,62 @@ use crate::counts::measured;
 /// included.
 pub(crate) struct Stream {
     pub(crate) name: &'static str,
+    victim: fn() -> Result<Victim, Failure>,
     frames: fn(&Victim) -> Vec<Vec<u8>>,
     pub(crate) most: u64,
 }
 
+impl Stream {
+    /// What a server is sent that reads nothing.
+    const fn sent(name: &'static str, frames: fn(&Victim) -> Vec<Vec<u8>>, most: u64) -> Self {
+        Self { name, victim: Victim::new, frames, most }
+    }
+
+    /// What a server is told that sends all the time.
+    const fn told(name: &'static str, frames: fn(&Victim) -> Vec<Vec<u8>>, most: u64) -> Self {
+        Self { name, victim: Victim::sending, frames, most }
+    }
+}
+
 /// Every stream. Each bound is about half again what was measured when it was set; what must not
 /// happen is that packets become dearer the more of them came: while each moved what was held before,
-/// one of `descending-octets` and of `overlapping` took 139,000.
+/// one of `descending-octets` and of `overlapping` took 139,000; while each could have all judged again that
+/// is in flight, one of `renege` took millions.
 pub(crate) const STREAMS: &[Stream] = &[
-    Stream { name: "syn-flood", frames: syn_flood, most: 7_500 },
-    Stream { name: "stray-ack-flood", frames: stray_ack_flood, most: 3_500 },
-    Stream { name: "ack-flood", frames: ack_flood, most: 3_000 },
-    Stream { name: "reset-flood", frames: reset_flood, most: 3_000 },
-    Stream { name: "syn-in-window-flood", frames: syn_in_window_flood, most: 3_500 },
-    Stream { name: "echo-flood", frames: echo_flood, most: 4_000 },
-    Stream { name: "icmp-error-flood", frames: icmp_error_flood, most: 2_500 },
-    Stream { name: "fragment-flood", frames: fragment_flood, most: 22_000 },
-    Stream { name: "ascending-octets", frames: ascending, most: 14_000 },
-    Stream { name: "descending-octets", frames: descending, most: 15_000 },
-    Stream { name: "every-second-octet", frames: every_second, most: 13_000 },
-    Stream { name: "descending-second-octet", frames: descending_second, most: 12_000 },
-    Stream { name: "triples", frames: triples, most: 14_000 },
-    Stream { name: "random-octets", frames: random, most: 14_000 },
-    Stream { name: "overlapping", frames: overlapping, most: 16_000 },
+    Stream::sent("syn-flood", syn_flood, 7_500),
+    Stream::sent("stray-ack-flood", stray_ack_flood, 3_500),
+    Stream::sent("ack-flood", ack_flood, 3_000),
+    Stream::sent("reset-flood", reset_flood, 3_000),
+    Stream::sent("syn-in-window-flood", syn_in_window_flood, 3_500),
+    Stream::sent("echo-flood", echo_flood, 4_000),
+    Stream::sent("icmp-error-flood", icmp_error_flood, 2_500),
+    Stream::sent("fragment-flood", fragment_flood, 22_000),
+    Stream::sent("ascending-octets", ascending, 14_000),
+    Stream::sent("descending-octets", descending, 15_000),
+    Stream::sent("every-second-octet", every_second, 13_000),
+    Stream::sent("descending-second-octet", descending_second, 12_000),
+    Stream::sent("triples", triples, 14_000),
+    Stream::sent("random-octets", random, 14_000),
+    Stream::sent("overlapping", overlapping, 16_000),
+    Stream::told("sack-octets", receiver::sack_octets, 23_000),
+    Stream::told("sack-backwards", receiver::sack_backwards, 11_500),
+    Stream::told("renege", receiver::renege, 11_500),
+    Stream::told("come-twice", receiver::come_twice, 10_500),
+    Stream::told("ack-octets", receiver::ack_octets, 3_600),
+    Stream::told("ack-unsent", receiver::ack_unsent, 3_300),
+    Stream {
+        name: "ack-octets-of-repair",
+        victim: Victim::sending_without_sack,
+        frames: receiver::ack_octets_of_repair,
+        most: 6_000,
+    },
 ];
 
 /// Plays the stream of this name: what Callgrind looks at.
 pub(crate) fn run(name: &str) -> Result<(), Failure> {
     let stream = STREAMS.iter().find(|it| it.name == name);
     let stream = stream.ok_or_else(|| format!("{name}: not a stream"))?;
-    let mut victim = Victim::new()?;
+    let mut victim = (stream.victim)()?;
     let frames = (stream.frames)(&victim);
     if frames.len() as u64 != PACKETS {
         return Err(format!("{name}: {} packets", frames.len()).into());
@@ -72,6 +102,17 @@ pub(crate) struct Victim {
     sent: SeqNum,
     /// The host's last packet, which errors are about.
     last: Vec<u8>,
+    now: Instant,
+    pace: Pace,
+}
+
+/// How a stream arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pace {
+    /// In bursts, all at once.
+    Bursts,
+    /// One packet in each millisecond, and what is due is done.
+    Each,
 }
 
 impl Victim {
@@ -91,17 +132,9 @@ impl Victim {
             routes: Vec::new(),
         })?;
         let listener = shard.listen(Endpoint::new(address(SERVER), 80), 64)?;
-        let mut victim = Self {
-            shard,
-            batch: TxBatch::new(BURST),
-            next: ISN + 1,
-            sent: SeqNum::new(0),
-            last: Vec::new(),
-        };
+        let mut victim = Self::of(shard, Pace::Bursts);
         victim.suffer(&[victim.segment(TcpFlags::SYN, ISN, 0)]);
-        let (_, payload) = IpHeader::parse(&victim.last).map_err(|it| format!("{it:?}"))?;
-        let (answer, _) = TcpHeader::parse(payload).map_err(|it| format!("{it:?}"))?;
-        victim.sent = answer.seq + 1;
+        victim.sent = victim.answered()?.seq + 1;
         victim.suffer(&[victim.segment(TcpFlags::ACK, ISN + 1, 0)]);
         let handle = victim.shard.accept(listener).ok_or("the handshake failed")?;
         // Something is in flight, which acknowledgments and errors can be about.
@@ -111,14 +144,37 @@ impl Victim {
         Ok(victim)
     }
 
+    fn of(shard: Shard, pace: Pace) -> Self {
+        Self {
+            shard,
+            batch: TxBatch::new(BURST),
+            next: ISN + 1,
+            sent: SeqNum::new(0),
+            last: Vec::new(),
+            now: Instant::from_millis(1),
+            pace,
+        }
+    }
+
+    /// The header of the host's last packet.
+    fn answered(&self) -> Result<TcpHeader, Failure> {
+        let (_, payload) = IpHeader::parse(&self.last).map_err(|it| format!("{it:?}"))?;
+        let (answer, _) = TcpHeader::parse(payload).map_err(|it| format!("{it:?}"))?;
+        Ok(answer)
+    }
+
     /// The packets arrive, and what they provoke leaves.
     fn suffer(&mut self, frames: &[Vec<u8>]) {
         const META: SegMeta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
-        let now = Instant::from_millis(1);
         let empty = [[].as_slice()];
-        for burst in frames.chunks(BURST).chain(empty) {
+        let at_once = if self.pace == Pace::Each { 1 } else { BURST };
+        for burst in frames.chunks(at_once).chain(empty) {
             let burst: Vec<_> = burst.iter().map(|frame| RxFrame::new(frame, META)).collect();
-            self.shard.rx(now, &burst);
+            if self.pace == Pace::Each {
+                self.now = self.now + Duration::from_millis(1);
+                self.shard.advance(self.now, BURST);
+            }
+            self.shard.rx(self.now, &burst);
             loop {
                 let more = self.shard.tx(&mut self.batch);
                 if let Some(last) = self.batch.pending().last() {
@@ -140,25 +196,26 @@ impl Victim {
     /// A segment of the host with this number, from this port.
     fn segment_from(&self, from: (u32, u16), flags: TcpFlags, seq: SeqNum, text: usize) -> Vec<u8> {
         let (host, port) = from;
-        let mut header = TcpHeader {
-            src_port: port,
+        let mut header = TcpHeader { src_port: port, ..self.header(flags, seq) };
+        if flags.contains(TcpFlags::SYN) {
+            header.options.mss = Some(Mss::new(1_460));
+            header.options.sack_permitted = true;
+            header.options.window_scale = Some(WindowScale::new(7));
+        }
+        frame(host, &header, text)
+    }
+
+    /// The connection's peer acknowledges what is in flight.
+    fn header(&self, flags: TcpFlags, seq: SeqNum) -> TcpHeader {
+        TcpHeader {
+            src_port: PORT,
             dst_port: 80,
             seq,
             ack: if flags.contains(TcpFlags::ACK) { self.sent } else { SeqNum::new(0) },
             flags,
             window: RawWindow::new(60_000),
             ..TcpHeader::default()
-        };
-        if flags.contains(TcpFlags::SYN) {
-            header.options.mss = Some(Mss::new(1_460));
-            header.options.sack_permitted = true;
-            header.options.window_scale = Some(whimbrel_wire::WindowScale::new(7));
         }
-        let mut octets = vec![0; TcpHeader::MAX_LEN];
-        let len = header.emit(OptionOrder::Linux, &mut octets);
-        octets.truncate(len);
-        octets.resize(len + text, 7);
-        packet(host, Protocol::TCP, None, &octets)
     }
 
     /// Text of so many octets at each of these places behind RCV.NXT.
@@ -166,6 +223,15 @@ impl Victim {
         let at = |place| self.segment(TcpFlags::ACK, self.next + place, len);
         places.take(PACKETS as usize).map(at).collect()
     }
+}
+
+/// A segment to the server.
+fn frame(host: u32, header: &TcpHeader, text: usize) -> Vec<u8> {
+    let mut octets = vec![0; TcpHeader::MAX_LEN];
+    let len = header.emit(OptionOrder::Linux, &mut octets);
+    octets.truncate(len);
+    octets.resize(len + text, 7);
+    packet(host, Protocol::TCP, None, &octets)
 }
 
 /// A packet to the server.

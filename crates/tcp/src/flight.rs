@@ -114,6 +114,16 @@ impl Flight {
         self.holes.as_ref().is_some_and(|holes| !holes.lost.is_empty())
     }
 
+    /// Whether of what is in flight something was there when [`Flight::forget_lost`] was called.
+    pub fn was_forgiven(&self) -> bool {
+        self.holes.as_ref().is_some_and(|holes| self.records.una < holes.forgiven)
+    }
+
+    /// Whether the octet at SND.UNA was sent again, and is thought to be in the network.
+    pub fn first_is_repaired(&self) -> bool {
+        self.holes.as_ref().is_some_and(|holes| holes.is_repaired(self.records.una))
+    }
+
     /// Octets that were sent again, and are thought to be in the network.
     pub fn repaired(&self) -> u64 {
         self.holes.as_ref().map_or(0, |holes| holes.repaired())
@@ -214,9 +224,8 @@ impl Flight {
 
     /// Nothing is lost after all, but what is judged so from now on.
     pub fn forget_lost(&mut self) {
-        let una = self.records.una;
         if let Some(holes) = &mut self.holes {
-            holes.forget_lost(una);
+            holes.forget_lost(&self.records);
         }
     }
 
@@ -227,7 +236,7 @@ impl Flight {
         (self.records.una, self.records.end) = (una, una);
     }
 
-    /// Lets go of everything, and keeps the room.
+    /// Lets go of everything, and keeps the room of a short connection.
     #[inline]
     pub fn clear(&mut self) {
         self.records.clear();

@@ -21,8 +21,10 @@ pub(super) struct Holes {
     judged: u64,
     /// One past the highest offset that was acknowledged in any way (RFC 8985 5.3: RACK.fack).
     fack: u64,
-    /// The peer let go of what it had named below this.
+    /// The peer let go of what it had named below this, and is not believed there any more.
     reneged: u64,
+    /// SND.NXT when what was lost was forgotten last.
+    pub(super) forgiven: u64,
 }
 
 impl Holes {
@@ -36,6 +38,7 @@ impl Holes {
             judged: una,
             fack: una,
             reneged: una,
+            forgiven: una,
         }
     }
 
@@ -45,12 +48,18 @@ impl Holes {
             && self.lost.is_empty()
             && self.ever.is_empty()
             && una >= self.reneged
+            && una >= self.forgiven
     }
 
     /// Octets that are not in the network.
     #[inline]
     pub(super) const fn gone(&self) -> u64 {
         self.sacked.octets() + self.lost.octets()
+    }
+
+    /// Whether the octet was sent again, and is thought to be in the network.
+    pub(super) fn is_repaired(&self, offset: u64) -> bool {
+        self.repairs.gap(offset..offset + 1).is_none()
     }
 
     /// Octets that were sent again, and are thought to be in the network.
@@ -81,6 +90,12 @@ impl Holes {
 
     /// The peer names `range` as held.
     pub(super) fn sack(&mut self, records: &Records, range: Range<u64>, delivered: &mut Delivered) {
+        // Whoever names and lets go, by turns, would have all that is in flight judged and sent again by
+        // each second acknowledgment.
+        let range = range.start.max(self.reneged)..range.end;
+        if range.is_empty() {
+            return;
+        }
         self.deliver_gaps(records, range.clone(), delivered);
         self.sacked.insert(range);
     }
@@ -121,9 +136,10 @@ impl Holes {
     }
 
     /// Nothing is lost, but what is judged so from now on.
-    pub(super) fn forget_lost(&mut self, una: u64) {
+    pub(super) fn forget_lost(&mut self, records: &Records) {
         self.lost.clear();
-        self.judged = una;
+        self.judged = records.una;
+        self.forgiven = records.end;
     }
 }
 

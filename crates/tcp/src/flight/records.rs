@@ -120,9 +120,12 @@ impl Records {
         is_larger.then_some(start..sent.end)
     }
 
+    /// Lets go of everything, and keeps the room of a short connection.
     #[inline]
     pub(super) fn clear(&mut self) {
-        if !self.sent.is_empty() {
+        if self.sent.capacity() > KEPT {
+            self.sent = VecDeque::new();
+        } else if !self.sent.is_empty() {
             self.sent.clear();
         }
         (self.una, self.end) = (0, 0);
@@ -135,5 +138,7 @@ impl Records {
 
 /// So many records may be of few octets each.
 const MANY: usize = 1024;
+/// So many records have room where none is in use.
+const KEPT: usize = 64;
 /// Octets of a transmission that are worth a record, where there are many.
 const SMALL: u64 = 64;

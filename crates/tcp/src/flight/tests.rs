@@ -23,6 +23,8 @@ struct Octet {
 struct Model {
     una: u64,
     fack: u64,
+    /// Below this what is named does not count.
+    reneged: u64,
     octets: Vec<Octet>,
 }
 
@@ -70,7 +72,7 @@ impl Model {
 
     fn sack(&mut self, from: u64, to: u64, heard: &mut Heard) {
         let mut new = false;
-        for offset in from..to {
+        for offset in from.max(self.reneged)..to {
             new |= self.deliver(offset, heard);
         }
         if new {
@@ -160,6 +162,8 @@ proptest! {
                 }
                 7 if at == 0 => {
                     flight.forget_sacked();
+                    let held = model.octets.iter().rposition(|octet| octet.is_sacked);
+                    model.reneged = held.map_or(model.una, |last| model.una + last as u64 + 1);
                     model.octets.iter_mut().for_each(|octet| octet.is_sacked = false);
                     model.fack = model.una;
                 }
@@ -236,4 +240,48 @@ fn what_is_sent_and_named_octet_by_octet_takes_no_more_than_its_text() {
     flight.acknowledge(octets, &mut delivered);
     assert_eq!((delivered.octets, flight.pipe()), (octets - ranges as u64, 0));
     assert!(flight.is_plain());
+}
+
+#[test]
+fn whoever_let_go_of_what_it_named_is_not_believed_there_until_that_is_acknowledged() {
+    let mut flight = Flight::default();
+    flight.transmit(0..4_000, 1_000, Instant::from_millis(1));
+    flight.sack(1_000..3_000, &mut Delivered::default());
+    flight.acknowledge(1_000, &mut Delivered::default());
+    flight.forget_sacked();
+    let mut delivered = Delivered::default();
+    flight.sack(1_500..3_000, &mut delivered);
+    assert_eq!((delivered.octets, flight.sacked().octets()), (0, 0));
+    flight.sack(2_000..4_000, &mut delivered);
+    assert_eq!((delivered.octets, flight.sacked().first()), (1_000, Some(3_000..4_000)));
+    flight.acknowledge(3_000, &mut delivered);
+    assert_eq!(flight.pipe(), 0);
+}
+
+#[test]
+fn a_flight_whose_losses_were_forgotten_is_known_until_it_is_acknowledged() {
+    let mut flight = Flight::default();
+    let at = Instant::from_millis;
+    flight.transmit(0..4_000, 1_000, at(1));
+    flight.lose(0..3_000);
+    assert!(!flight.was_forgiven());
+    flight.forget_lost();
+    assert_eq!((flight.pipe(), flight.was_forgiven()), (4_000, true));
+    flight.transmit(4_000..6_000, 1_000, at(2));
+    flight.acknowledge(3_999, &mut Delivered::default());
+    assert!(flight.was_forgiven());
+    flight.acknowledge(4_000, &mut Delivered::default());
+    assert!(!flight.was_forgiven() && flight.is_plain());
+}
+
+#[test]
+fn the_room_of_a_large_flight_goes_with_it() {
+    let mut flight = Flight::default();
+    for at in 0..10_000 {
+        flight.transmit(at * 1_000..at * 1_000 + 1_000, 1_000, Instant::from_millis(at));
+    }
+    assert!(flight.memory() >= 240_000, "{} bytes", flight.memory());
+    flight.acknowledge(10_000_000, &mut Delivered::default());
+    flight.clear();
+    assert!(flight.memory() < 2_000, "{} bytes", flight.memory());
 }

@@ -394,7 +394,9 @@ impl State {
                 self.dup_acks = self.dup_acks.saturating_add(1);
                 return false;
             }
-            Phase::FastRecovery if acked.advances => {
+            // What ends within a repair tells of no further loss: octet by octet, each acknowledgment would
+            // have a segment sent again.
+            Phase::FastRecovery if acked.advances && !flight.first_is_repaired() => {
                 // RFC 6937 2: what duplicates told of is part of what is acknowledged now.
                 let acked = acked.text.div_ceil(acked.path.mss.max(1)).saturating_sub(1);
                 self.dup_acks = self.dup_acks.saturating_sub(acked.min(255) as u8);
@@ -431,9 +433,12 @@ impl State {
         control.on_loss_event(&loss);
     }
 
+    /// Until what was in flight is acknowledged when a reduction was taken back, no other is: whoever calls
+    /// each of them none would have the whole of it judged and sent again each time.
     fn set_undo(&mut self, flight: &Flight, control: &Control<'_>) {
         let (window, una) = (*control.window, flight.una());
-        self.undo = Some(Undo { window, una, first_repair: None, repaired: 0, until: None });
+        let undo = Undo { window, una, first_repair: None, repaired: 0, until: None };
+        self.undo = Some(undo).filter(|_| !flight.was_forgiven());
     }
 
     /// In fast recovery: what may leave by PRR.

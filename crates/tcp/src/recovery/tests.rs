@@ -636,6 +636,23 @@ mod undo {
     }
 
     #[test]
+    fn of_one_flight_a_reduction_is_taken_back_once() {
+        let mut sender = Sender::with(20).and_more(20);
+        let mut named = 20;
+        for recovery in 1..=3 {
+            sender.pass(100);
+            let sent = sender.hear(Ack::naming(2..named));
+            assert_eq!(sent[..2], [0, 1], "recovery {recovery}: what is missing is lost again");
+            assert_eq!(sender.counters.sack_recovery, recovery.min(2), "the second lasts");
+            sender.pass(20);
+            let _ = sender.hear(Ack::default().twice(0));
+            let _ = sender.hear(Ack::default().twice(1));
+            assert_eq!(sender.counters.dsack_undo, 1);
+            named = sender.flight.end() / u64::from(MSS);
+        }
+    }
+
+    #[test]
     fn a_duplicate_where_nothing_was_sent_again_takes_nothing_back() {
         let mut sender = Sender::with(10);
         let _ = sender.hear(Ack::default().twice(0));
