@@ -37,14 +37,14 @@ pub(crate) struct Peer {
     host: u16,
     pub(crate) port: u16,
     pub(crate) seq: SeqNum,
-    ack: SeqNum,
+    pub(crate) ack: SeqNum,
     /// The right edge of what it may send.
     edge: SeqNum,
     scale: u8,
     /// The largest segment that it takes.
     mss: u16,
     /// What it names as held, beyond what it acknowledges.
-    sack: SackBlocks,
+    pub(crate) sack: SackBlocks,
 }
 
 impl Server {
@@ -66,7 +66,7 @@ impl Server {
     }
 
     /// Hands a segment over, and a millisecond passes. Returns the last that is sent to that port.
-    fn take(
+    pub(crate) fn take(
         &mut self,
         peer: &Peer,
         flags: TcpFlags,
@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    fn connected(&mut self, host: u16, port: u16) -> (Peer, Handle) {
+    pub(crate) fn connected(&mut self, host: u16, port: u16) -> (Peer, Handle) {
         self.connected_to(Peer::new(host, port))
     }
 
@@ -111,7 +111,7 @@ impl Server {
     }
 
     /// What is really held, beside what the test itself holds.
-    fn real(&self, own: isize) -> u64 {
+    pub(crate) fn real(&self, own: isize) -> u64 {
         (held() - self.base - own) as u64
     }
 

@@ -6,4 +6,5 @@ mod allocator;
 mod budget;
 mod captures;
 mod fragments;
+mod holes;
 mod neighbours;

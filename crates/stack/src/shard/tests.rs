@@ -23,6 +23,7 @@ mod open;
 mod overflow;
 mod policies;
 mod ports;
+mod pressure;
 mod refuse;
 mod same_tick;
 mod storms;

@@ -14,12 +14,12 @@ use crate::{Handle, ListenerId, Shard};
 const MIB: u64 = 1 << 20;
 const MSS: u32 = 1_448;
 
-/// A server that may hold a MiB, and a client that sends without being read.
-struct Short {
-    hosts: Hosts,
-    listener: ListenerId,
+/// A server that may hold little, and a client that sends without being read.
+pub(super) struct Short {
+    pub(super) hosts: Hosts,
+    pub(super) listener: ListenerId,
     /// What it did not read: connections, and how much each was sent.
-    unread: Vec<(Handle, usize)>,
+    pub(super) unread: Vec<(Handle, usize)>,
 }
 
 impl Short {
@@ -28,19 +28,24 @@ impl Short {
     }
 
     fn with(tunables: &Tunables) -> Self {
-        let tunables = Tunables { mem_budget: MIB, ..tunables.clone() };
+        Self::of(MIB, tunables)
+    }
+
+    /// So many bytes.
+    pub(super) fn of(mem_budget: u64, tunables: &Tunables) -> Self {
+        let tunables = Tunables { mem_budget, ..tunables.clone() };
         let client = host(client_addr, 1, &Tunables::default());
         let mut hosts = Hosts::of(client, host(server_addr, 2, &tunables));
         let listener = hosts.listen(Over::V4, 64);
         Self { hosts, listener, unread: Vec::new() }
     }
 
-    fn server(&mut self) -> &mut Shard {
+    pub(super) fn server(&mut self) -> &mut Shard {
         &mut self.hosts.server
     }
 
     /// So much of the server's memory is taken by text that it does not read.
-    fn fill(mut self, octets: usize) -> Self {
+    pub(super) fn fill(mut self, octets: usize) -> Self {
         let whole = octets / PART;
         let parts = std::iter::repeat_n(PART, whole).chain([octets % PART]);
         for part in parts.filter(|part| *part > 0) {
@@ -53,7 +58,7 @@ impl Short {
     }
 
     /// It reads everything, and all of it was there.
-    fn read_all(&mut self) {
+    pub(super) fn read_all(&mut self) {
         for (handle, octets) in core::mem::take(&mut self.unread) {
             let mut read = 0;
             while read < octets {
@@ -66,7 +71,7 @@ impl Short {
         self.hosts.run_until_quiet();
     }
 
-    fn pressure(&self) -> Pressure {
+    pub(super) fn pressure(&self) -> Pressure {
         self.hosts.server.memory().pressure
     }
 
@@ -75,7 +80,7 @@ impl Short {
         [counters.mem_high, counters.mem_tight, counters.mem_full]
     }
 
-    fn refused(&self) -> u64 {
+    pub(super) fn refused(&self) -> u64 {
         self.hosts.server.counters().dropped(DropReason::MemoryBudget)
     }
 

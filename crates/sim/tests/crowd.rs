@@ -1,0 +1,204 @@
+//! Ten thousand whose readers are slow, and one whose reader is not, at one server whose memory is short.
+
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_sim::host::Application;
+use whimbrel_sim::pair::{Pair, PairConfig, server_at};
+use whimbrel_sim::world::Checks;
+use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
+use whimbrel_tcp::conn::{BufferSize, SocketOptions};
+use whimbrel_tcp::{DropReason, Tunables};
+use whimbrel_wire::Family;
+
+/// Both ends of everything.
+#[derive(Debug)]
+enum End {
+    Sender(Sender),
+    Reader(Reader),
+}
+
+/// Sends as much as it may on each of its connections.
+#[derive(Debug)]
+struct Sender {
+    /// How many slow ones come yet, and when the next does.
+    to_come: usize,
+    at: Instant,
+    fast: Option<Handle>,
+    slow: Vec<Handle>,
+    /// When the slow ones begin to send, until they do.
+    begins: Option<Instant>,
+}
+
+/// Reads a KiB of each slow connection in turn, and all of the fast one.
+#[derive(Debug)]
+struct Reader {
+    fast_listener: Option<ListenerId>,
+    fast: Option<Handle>,
+    slow: Vec<Handle>,
+    next: usize,
+    at: Instant,
+    /// Of the slow ones, each.
+    read: Vec<u64>,
+    /// The most that the shard ever held.
+    most_held: u64,
+}
+
+impl Application for End {
+    fn on_wake(&mut self, shard: &mut Shard, now: Instant) {
+        match self {
+            Self::Sender(sender) => sender.on_wake(shard, now),
+            Self::Reader(reader) => reader.on_wake(shard, now),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Sender(sender) if sender.to_come > 0 => Some(sender.at),
+            Self::Sender(sender) => sender.begins,
+            Self::Reader(reader) => Some(reader.at),
+        }
+    }
+}
+
+impl Sender {
+    fn on_wake(&mut self, shard: &mut Shard, now: Instant) {
+        if self.fast.is_none() {
+            self.fast = Some(shard.connect(server_at(Family::V4, FAST), None).unwrap());
+        }
+        if self.to_come > 0 && self.at <= now {
+            let few = self.to_come.min(100);
+            for _ in 0..few {
+                let send_size = BufferSize::Exact(32 << 10);
+                let options = SocketOptions { send_size, ..SocketOptions::default() };
+                let at = server_at(Family::V4, SLOW);
+                self.slow.push(shard.connect_with(at, None, &options).unwrap());
+            }
+            self.to_come -= few;
+            self.at = now + Duration::from_millis(10);
+        }
+        if self.begins.is_some_and(|begins| begins <= now) {
+            self.begins = None;
+            self.slow.iter().for_each(|handle| fill(shard, *handle));
+        }
+        while let Some(event) = shard.poll_event() {
+            match event {
+                Event::Connected(handle) if self.fast == Some(handle) => fill(shard, handle),
+                Event::Writable(handle) => fill(shard, handle),
+                Event::Closed(_, reason) => panic!("a connection ended at {now:?}: {reason:?}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Text for as much as there is room.
+fn fill(shard: &mut Shard, handle: Handle) {
+    while shard.send(handle, &mut Bytes::from_static(&TEXT)).unwrap() == TEXT.len() {}
+}
+
+impl Reader {
+    fn on_wake(&mut self, shard: &mut Shard, now: Instant) {
+        if self.fast_listener.is_none() {
+            self.fast_listener = Some(shard.listen(server_at(Family::V4, FAST), 16).unwrap());
+            shard.listen(server_at(Family::V4, SLOW), 16_384).unwrap();
+        }
+        while let Some(event) = shard.poll_event() {
+            match event {
+                Event::Accepted(listener) => {
+                    while let Some(handle) = shard.accept(listener) {
+                        if self.fast_listener == Some(listener) {
+                            self.fast = Some(handle);
+                            continue;
+                        }
+                        self.slow.push(handle);
+                        self.read.push(0);
+                    }
+                }
+                Event::Readable(handle) if self.fast == Some(handle) => {
+                    while let Recv::Data(_) = shard.recv(handle) {}
+                }
+                Event::Closed(_, reason) => panic!("a connection ended at {now:?}: {reason:?}"),
+                _ => {}
+            }
+        }
+        if self.at <= now {
+            self.at = now + Duration::from_millis(10);
+            self.read_in_turn(shard);
+        }
+        self.most_held = self.most_held.max(shard.memory().held);
+    }
+
+    /// A KiB each, of as many that all have a turn in ten seconds.
+    fn read_in_turn(&mut self, shard: &mut Shard) {
+        for _ in 0..self.slow.len().div_ceil(1_000) {
+            let place = self.next % self.slow.len();
+            if let Recv::Data(text) = shard.recv_up_to(self.slow[place], 1 << 10) {
+                self.read[place] += text.len() as u64;
+            }
+            self.next += 1;
+        }
+    }
+}
+
+const FAST: u16 = 5_201;
+const SLOW: u16 = 5_202;
+static TEXT: [u8; 16 << 10] = [7; 16 << 10];
+const BUDGET: u64 = 128 << 20;
+
+/// Plays a fast flow beside so many slow ones, which come after a second. Returns what the fast one
+/// carried between these seconds, octets, and the pair as it is then.
+fn play(slow: usize, seconds: [u64; 2]) -> (u64, Pair<End>) {
+    let rules = [1 << 42, BUDGET].map(|mem_budget| Tunables { mem_budget, ..Tunables::default() });
+    // Nothing is lost on the path: what the crowd does to the fast one it does by the memory that it takes.
+    let link = "rate=200M,delay=5ms,queue=100000p".parse::<whimbrel_link::LinkConfig>().unwrap();
+    let config = PairConfig {
+        tunables: rules,
+        links: [link.clone(), link],
+        checks: Checks::Nothing,
+        ..PairConfig::default()
+    };
+    let begin = Instant::ZERO + Duration::from_secs(1);
+    let begins = Some(begin + Duration::from_secs(9));
+    let sender = Sender { to_come: slow, at: begin, fast: None, slow: Vec::new(), begins };
+    let reader = Reader {
+        fast_listener: None,
+        fast: None,
+        slow: Vec::new(),
+        next: 0,
+        at: begin,
+        read: Vec::new(),
+        most_held: 0,
+    };
+    let mut pair = Pair::new(&config, [End::Sender(sender), End::Reader(reader)]).unwrap();
+    pair.world.start().unwrap();
+    let mut carried = 0;
+    for second in seconds {
+        while pair.world.now() < Instant::ZERO + Duration::from_secs(second) {
+            pair.world.step().unwrap();
+        }
+        let (shard, End::Sender(sender)) = pair.world.host(pair.client) else { unreachable!() };
+        let acked = shard.snapshot(sender.fast.unwrap()).unwrap().tally.bytes_acked;
+        carried = acked - carried;
+    }
+    (carried, pair)
+}
+
+#[test]
+fn ten_thousand_slow_readers_stay_inside_the_budget_and_a_fast_one_keeps_its_rate() {
+    const SLOW_ONES: usize = 10_000;
+    let seconds = [26, 31];
+    let (alone, _) = play(0, seconds);
+    let (beside, pair) = play(SLOW_ONES, seconds);
+    let (shard, End::Reader(reader)) = pair.world.host(pair.server) else { unreachable!() };
+    assert_eq!(reader.slow.len(), SLOW_ONES);
+    assert!(shard.counters().mem_tight > 0 && shard.counters().mem_full == 0);
+    assert!(shard.counters().dropped(DropReason::MemoryBudget) > 0);
+    assert!(reader.most_held <= BUDGET, "{}", reader.most_held);
+    assert!(beside * 10 >= alone * 9, "{beside} of {alone}");
+    let least = reader.read.iter().min().unwrap();
+    assert!(*least >= 1 << 10, "each of them is served: {least}");
+}
