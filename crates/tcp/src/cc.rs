@@ -20,7 +20,7 @@ use core::fmt::Debug;
 
 pub use algorithms::{AddError, Algorithm, Algorithms, MakeAlgorithm, UnknownAlgorithm};
 pub use cubic::Cubic;
-pub use event::{Ack, Loss, Phase, Rate, Sent, Timeout, TimeoutKind};
+pub use event::{Ack, Loss, Phase, Rate, Sent, SlowStart, Timeout, TimeoutKind};
 pub use reno::Reno;
 pub use state::{CcState, Control};
 pub use window::{Share, Window};
@@ -64,9 +64,10 @@ pub trait CongestionControl: Debug + Send {
         window.cwnd = window.cwnd.min(window.ssthresh);
     }
 
-    /// Text is about to leave after a pause of more than one RTO with nothing in flight (RFC 5681 4.1).
-    fn on_idle(&mut self, window: &mut Window, mss: u32) {
-        window.on_idle(mss);
+    /// Text is about to leave after a pause of more than one RTO with nothing in flight (RFC 5681 4.1); a
+    /// fresh connection would begin with a window of `initial` octets.
+    fn on_idle(&mut self, window: &mut Window, initial: u32) {
+        window.on_idle(initial);
     }
 
     /// The last loss event, or a time-out since, was none (RFC 5682, RFC 4015): what it did to the window,
@@ -76,11 +77,17 @@ pub trait CongestionControl: Debug + Send {
     }
 }
 
-/// The congestion window of a fresh connection whose full segments have `mss` octets of text, octets.
-pub fn initial_cwnd(mss: u32) -> u32 {
+/// The congestion window of a fresh connection whose full segments have `mss` octets of text, octets: so
+/// many segments, [`INITIAL_SEGMENTS`] unless a tunable says otherwise.
+#[inline]
+pub fn initial_cwnd(mss: u32, segments: u8) -> u32 {
     // RFC 6928 2: "min (10*MSS, max (2*MSS, 14600))"
-    (10 * mss).min((2 * mss).max(14_600))
+    let segments = u32::from(segments);
+    (segments * mss).min((2 * mss).max(segments * 1_460))
 }
+
+/// The segments of RFC 6928's initial window.
+pub const INITIAL_SEGMENTS: u8 = 10;
 
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ use core::time::Duration;
 use whimbrel_base::{Instant, Micros};
 
 use crate::Counters;
-use crate::cc::{Control, Phase};
+use crate::cc::{Control, Phase, SlowStart};
 use crate::flight::{Delivered, Flight};
 use state::State;
 
@@ -58,6 +58,8 @@ pub struct Acked {
     pub can_send_new: bool,
     /// What the connection knows beside.
     pub path: Path,
+    /// How slow start may go.
+    pub slow_start: SlowStart,
 }
 
 /// What a connection knows of its path and peer.

@@ -7,82 +7,33 @@
 //! Names are Linux' where Linux has one for the same thing; aliases are what other systems call it,
 //! each read with the unit that it has there.
 
-use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_base::tunables::{InvalidTunable, Reading, TunableError, Unit, print_time};
-use whimbrel_base::{Micros, PortRange, ReservedPorts, tunables};
+use whimbrel_base::tunables::{Reading, Unit};
+use whimbrel_base::{Micros, ReservedPorts, tunables};
 use whimbrel_wire::tcp::OptionOrder;
 use whimbrel_wire::{Address, Mss};
 
+mod by_name;
 mod groups;
 mod policy;
 mod syn_retry;
+mod validation;
 
 pub use self::groups::TUNABLE_GROUPS;
 pub use self::policy::{
     AnswerInTimeWait, BufferPolicy, CongestionAlgorithm, EmptyInTimeWait, FragNeeded, Isn,
     MissingTimestamps, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow,
-    RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies, SynInTimeWait, SynInWindow,
-    TextAfterShutdown, TimeExceededByIcmp, ToldBuffers, UnreachableByIcmp,
+    RefusedPorts, RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies,
+    SynInTimeWait, SynInWindow, TextAfterShutdown, TimeExceededByIcmp, ToldBuffers,
+    UnreachableByIcmp,
 };
 pub use self::syn_retry::SynRetry;
 
 impl Tunables {
-    /// Whether every value lies in its range, and none contradicts another.
-    pub fn validate(&self) -> Result<(), InvalidTunable> {
-        tunables::check_ranges(self)?;
-        self.port_range()?;
-        let (least_rto, max_rto) =
-            (self.initial_rto.max(self.min_rto.into()), Duration::from(self.max_rto));
-        if max_rto < least_rto {
-            let least = print_time(least_rto);
-            let accepted = format!("at least {least}, as initial_rto and tcp_rto_min_us have it");
-            let value = print_time(max_rto);
-            return Err(tunables::contradiction::<Self>(
-                "net.ipv4.tcp_rto_max_ms",
-                value,
-                accepted,
-            ));
-        }
-        Ok(())
-    }
-
-    /// The ephemeral ports, or why the tunables name none.
-    pub fn port_range(&self) -> Result<PortRange, InvalidTunable> {
-        let (first, last) = (self.port_first, self.port_last);
-        PortRange::new(first, last).ok_or_else(|| {
-            let least = first.max(1);
-            let accepted = format!("a port from {least}, with ports.first={first}, to 65535");
-            tunables::contradiction::<Self>("ports.last", last.to_string(), accepted)
-        })
-    }
-
-    /// Sets the tunable, or the group, that has this name, alias or field name, to what `value`
-    /// means: `60s`, `200ms`, `64k`, `on`, a policy's value. If it fails, nothing is changed.
-    ///
-    /// What concerns several tunables is left to [`Tunables::validate`], so that they can be set
-    /// one after the other.
-    pub fn set_by_name(&mut self, name: &str, value: &str) -> Result<(), TunableError> {
-        tunables::set_by_name(self, name, value)
-    }
-
     /// The MSS of a peer that announces none.
     pub fn default_mss(&self, peer: &Address) -> Mss {
         Mss::new(if peer.is_v4() { self.default_mss_v4 } else { self.default_mss_v6 })
-    }
-
-    /// The tunables that [`Tunables::set_by_name`] would set under this name: one, those of a group,
-    /// or none.
-    pub fn named(name: &str) -> Vec<&'static TunableInfo> {
-        tunables::named(name)
-    }
-
-    /// The value of the tunable, or the values of the group, with this name, as it would be typed.
-    pub fn value_of(&self, name: &str) -> Option<String> {
-        tunables::value_of(self, name)
     }
 }
 
@@ -224,7 +175,7 @@ tunables! {
     /// The first retransmission time-out of a SYN or SYN-ACK.
     initial_rto: Duration = secs(1), "initial_rto", Unit::Time => {
         also: "net.inet.tcp.rexmit_initial" (Reading::Millis),
-            "tcp_rexmit_interval_initial" (Reading::Millis),
+            "tcp_rexmit_interval_initial" (Reading::MillisAndEighth),
             "LWIP_TCP_RTO_TIME" (Reading::Millis);
         range: millis(1) ..= secs(60);
         rfc: "RFC 6298 2.1";
@@ -284,6 +235,35 @@ tunables! {
         high: "cubic: it takes more of a shared path than Reno does, on long paths above all.";
     }
 
+    /// The initial congestion window, in segments of 1,460 bytes at most; two segments, if they are larger
+    /// than all of that. 10 is RFC 6928's, 3 RFC 3390's, 1 that of RFC 2001. It is what a connection begins
+    /// with again after a pause, too, and a route may say more.
+    initial_window: u8 = 10, "initial_window", Unit::Count("segments") => {
+        also: "net.inet.tcp.initcwnd_segments";
+        range: 1 ..= 100;
+        rfc: "RFC 6928 2, RFC 5681 3.1";
+        low: "a short response takes some round trips more.";
+        high: "a burst that slow paths lose the end of.";
+    }
+
+    /// The most segments by which one acknowledgment lets the congestion window grow in slow start; 0:
+    /// as many as it acknowledges. RFC 5681 has 1, RFC 3465 allows 2; with either, a peer that acknowledges
+    /// many segments at once starves the path.
+    slow_start_limit: u8 = 0, "slow_start.limit", Unit::Count("segments") => {
+        also: "net.inet.tcp.abc_l_var";
+        range: 0 ..= 255;
+        rfc: "RFC 5681 3.1, RFC 3465 2.3";
+        low: "1: the window grows by half in a round trip, where each second segment is acknowledged.";
+        high: "bursts, where acknowledgments were lost.";
+    }
+
+    /// The first slow start ends where the round trip grows, before anything is lost (HyStart++).
+    hystart: bool = true, "hystart", Unit::Switch => {
+        rfc: "RFC 9406";
+        low: "the first slow start ends in losses, up to half of what is in flight.";
+        high: "nothing, unless a round trip grows for another reason than a queue.";
+    }
+
     /// A connection that sent nothing for longer than a retransmission time-out begins again with the
     /// initial window.
     slow_start_after_idle: bool = true, "net.ipv4.tcp_slow_start_after_idle", Unit::Switch => {
@@ -333,6 +313,17 @@ tunables! {
         also: "net.inet.tcp.retries", "TCP_MAXRTX";
         range: 1 ..= 30;
         rfc: "RFC 9293 3.8.3";
+        low: "a short outage ends connections; R2 is to be 100 s at least.";
+        high: "dead connections are held for long.";
+    }
+
+    /// How long text may wait for an acknowledgment before its connection times out (R2 in time), where its
+    /// application does not say; 0: `net.ipv4.tcp_retries2` and `net.ipv4.tcp_orphan_retries` say. The first
+    /// time-out never ends a connection, and what opens one has limits of its own.
+    user_timeout: Duration = Duration::ZERO, "user_timeout", Unit::Time => {
+        also: "tcp_ip_abort_interval" (Reading::Millis);
+        range: Duration::ZERO ..= secs(86_400);
+        rfc: "RFC 9293 3.8.3, RFC 5482 3";
         low: "a short outage ends connections; R2 is to be 100 s at least.";
         high: "dead connections are held for long.";
     }
@@ -731,6 +722,12 @@ tunables! {
     port_order: PortOrder = PortOrder::DoubleHash, "ports", PortOrder::UNIT => {
         also: "net.inet.ip.portrange.randomized"
             (Reading::Words(&[("1", "random"), ("0", "sequential")]));
+        rfc: "RFC 6056 3.3";
+    }
+
+    /// Whether a client remembers that a peer refuses connections from ports that came back. With our own
+    /// initial sequence numbers such a port is refused again, until the peer forgets.
+    refused_ports: RefusedPorts = RefusedPorts::Last, "ports.refused", RefusedPorts::UNIT => {
         rfc: "RFC 6056 3.3";
     }
 

@@ -93,6 +93,8 @@ pub enum Reading {
     Millis,
     /// A number without a unit counts microseconds.
     Micros,
+    /// The tunable is an eighth more, and a number without a unit counts milliseconds.
+    MillisAndEighth,
     /// Twice the tunable, and a number without a unit counts milliseconds.
     TwiceMillis,
     /// The value is twice what the tunable says.

@@ -57,6 +57,14 @@ pub const OPTION_ORDER: Unit = Unit::Choice(&[
         name: "freebsd",
         help: "MSS, NOP, window scale, SACK-permitted, timestamps; end-of-list and zeros pad.",
     },
+    Choice {
+        name: "lwip",
+        help: "MSS, timestamps, window scale, SACK-permitted, each behind the NOPs that align it.",
+    },
+    Choice {
+        name: "illumos",
+        help: "as linux on a SYN; in its answer timestamps come before MSS, if there are any.",
+    },
 ]);
 
 impl Value for OptionOrder {
@@ -64,6 +72,8 @@ impl Value for OptionOrder {
         match reading.plain(text) {
             "linux" => Some(Self::Linux),
             "freebsd" => Some(Self::FreeBsd),
+            "lwip" => Some(Self::LwIp),
+            "illumos" => Some(Self::Illumos),
             _ => None,
         }
     }
@@ -72,6 +82,8 @@ impl Value for OptionOrder {
         match self {
             Self::Linux => "linux",
             Self::FreeBsd => "freebsd",
+            Self::LwIp => "lwip",
+            Self::Illumos => "illumos",
         }
         .to_owned()
     }

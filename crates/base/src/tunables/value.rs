@@ -35,14 +35,18 @@ numbers!(u8, u16, u32, u64);
 
 impl Value for Duration {
     fn parse(text: &str, _: Unit, reading: Reading) -> Option<Self> {
-        let (bare, halves) = match reading {
-            Reading::Seconds => (Some(1_000_000_000), 1),
-            Reading::Millis => (Some(1_000_000), 1),
-            Reading::TwiceMillis => (Some(1_000_000), 2),
-            Reading::Micros => (Some(1_000), 1),
-            _ => (None, 1),
+        let bare = match reading {
+            Reading::Seconds => Some(1_000_000_000),
+            Reading::Millis | Reading::TwiceMillis | Reading::MillisAndEighth => Some(1_000_000),
+            Reading::Micros => Some(1_000),
+            _ => None,
         };
-        Some(Self::from_nanos(parse_nanos(text, bare)? / halves))
+        let nanos = parse_nanos(text, bare)?;
+        Some(Self::from_nanos(match reading {
+            Reading::TwiceMillis => nanos / 2,
+            Reading::MillisAndEighth => nanos.checked_add(nanos / 8)?,
+            _ => nanos,
+        }))
     }
 
     fn print(&self, _: Unit) -> String {

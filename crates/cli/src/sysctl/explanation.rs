@@ -73,6 +73,7 @@ fn told(name: &Name) -> String {
         Reading::Seconds => "s",
         Reading::Millis => "ms",
         Reading::Micros => "us",
+        Reading::MillisAndEighth => "ms, to which an eighth is added",
         Reading::TwiceMillis => "ms, twice this",
         Reading::Twice => "twice this",
     };

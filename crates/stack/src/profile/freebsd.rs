@@ -71,6 +71,9 @@ const OF_1997: &[Setting] = &[
     set("net.inet.tcp.sack.enable", "0", "it has none"),
     set("options.order", "freebsd", "tcp_output.c: MSS, NOP and window scale, NOPs and timestamps"),
     set("net.ipv4.tcp_congestion_control", "reno", "tcp_input.c, tcp_input"),
+    set("initial_window", "1", "tcp_input.c, tcp_mss: snd_cwnd = mss"),
+    set("slow_start.limit", "1", "tcp_input.c: t_maxseg for each acknowledgment"),
+    set("hystart", "off", "older than RFC 9406"),
     set("tail_loss_probe", "off", "older than RFC 8985"),
     set("initial_rto", "6s", "tcp_subr.c, tcp_newtcpcb: t_rxtcur, of TCPTV_SRTTDFLT"),
     set(
@@ -97,6 +100,7 @@ const OF_1997: &[Setting] = &[
     set("net.inet.ip.portrange.first", "1024", "in_pcb.c: ipport_firstauto, IPPORT_RESERVED"),
     set("net.inet.ip.portrange.last", "5000", "in_pcb.c: ipport_lastauto, IPPORT_USERRESERVED"),
     set("net.inet.ip.portrange.randomized", "0", "in_pcb.c, in_pcbbind: lastport"),
+    set("ports.refused", "forget", "in_pcb.c, in_pcbbind: nothing says so"),
     set("isn", "host-wide", "tcp_seq.h: tcp_iss, with a random part"),
     set("isn.step", "64000", "tcp_seq.h: \"a quarter of\" TCP_ISSINCR, on average"),
     set("net.inet.tcp.syncookies", "0", "it has none"),
@@ -116,6 +120,9 @@ const OF_2013: &[Setting] = &[
     set("recv.window", "full-segments", "tcp_input.c, tcp_mss; tcp_output.c, tcp_output"),
     set("options.order", "freebsd", "tcp_output.c, tcp_addoptions"),
     set("net.inet.tcp.cc.algorithm", "newreno", "cc.c: V_default_cc_ptr"),
+    set("initial_window", "3", "tcp_input.c, cc_conn_init: tcp_do_rfc3390, 4,380 bytes"),
+    set("net.inet.tcp.abc_l_var", "2", "tcp_input.c: tcp_abc_l_var"),
+    set("hystart", "off", "older than RFC 9406"),
     set("tail_loss_probe", "off", "older than RFC 8985"),
     set("initial_rto", "3s", "tcp_timer.h: TCPTV_RTOBASE"),
     set(
@@ -142,6 +149,7 @@ const OF_2013: &[Setting] = &[
     set("net.inet.ip.portrange.first", "10000", "in.h: IPPORT_EPHEMERALFIRST"),
     set("net.inet.ip.portrange.last", "65535", "in.h: IPPORT_EPHEMERALLAST"),
     set("net.inet.ip.portrange.randomized", "1", "in_pcb.c: ipport_randomized"),
+    set("ports.refused", "forget", "in_pcb.c, in_pcb_lport: nothing says so"),
     set("net.inet.tcp.fastopen.client_enable", "0", "it has none"),
     set("net.inet.tcp.fastopen.server_enable", "0", "it has none"),
     set("icmp.frag_needed", "immediate", "tcp_subr.c, tcp_ctlinput"),
@@ -205,4 +213,5 @@ const OF_TODAY: &[Setting] = &[
     set("net.inet.ip.portrange.first", "10000", "in.h: IPPORT_EPHEMERALFIRST"),
     set("net.inet.ip.portrange.last", "65535", "in.h: IPPORT_EPHEMERALLAST"),
     set("net.inet.ip.portrange.randomized", "1", "in_pcb.c: ipport_randomized"),
+    set("ports.refused", "forget", "in_pcb.c, in_pcb_lport: nothing says so"),
 ];

@@ -54,6 +54,7 @@ const SETTINGS: &[Setting] = &[
     set("icmp.unreachable", "hard", "icmp.c: icmp_err_convert"),
     set("net.ipv4.tcp_tw_reuse", "2", "measured"),
     set("ports", "even-first", "inet_hashtables.c, __inet_hash_connect"),
+    set("ports.refused", "forget", "inet_hashtables.c, __inet_hash_connect: nothing says so"),
     set("net.ipv4.tcp_fastopen", "1", "measured"),
     set("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "0", "measured"),
     set("challenge.burst", "1", "measured: one in each net.ipv4.tcp_invalid_ratelimit"),

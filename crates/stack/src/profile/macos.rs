@@ -37,6 +37,8 @@ const SETTINGS: &[Setting] = &[
     set("buffers", "exact", "uipc_socket.c, sosetoptlock: SO_SNDBUF clears SB_AUTOSIZE"),
     set("buffers.told", "as-set", "uipc_socket.c, sogetoptlock: sb_hiwat"),
     set("options.order", "freebsd", "tcp_output.c: the order of tcp_addoptions"),
+    set("slow_start.limit", "2", "tcp_cc.c: tcp_do_rfc3465_lim2"),
+    set("hystart", "off", "older than RFC 9406"),
     set("initial_rto", "1s", "tcp_timer.h: TCPTV_RTOBASE"),
     set("syn.retry", "1s,1s,1s,1s,1s,2s,4s,8s,16s,32s,64s", "tcp_timer.c: tcp_syn_backoff"),
     set("net.ipv4.tcp_syn_retries", "12", "tcp_timer.h: TCP_MAXRXTSHIFT"),
@@ -58,5 +60,6 @@ const SETTINGS: &[Setting] = &[
     ),
     set("net.inet.ip.portrange.last", "65535", "in_pcb.c: ipport_lastauto"),
     set("ports", "sequential", "tcp_subr.c: tcp_use_randomport is 0"),
+    set("ports.refused", "forget", "in_pcb.c, in_pcbbind: nothing says so"),
     set("syn.after_challenge", "off", "assumed, as FreeBSD"),
 ];

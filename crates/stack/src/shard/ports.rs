@@ -12,7 +12,7 @@ use whimbrel_tcp::table::{
     Destination, FlowHash, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver,
     TimeWait,
 };
-use whimbrel_tcp::tunables::PortReuse;
+use whimbrel_tcp::tunables::{PortReuse, RefusedPorts};
 use whimbrel_wire::{Address, Endpoint, Family};
 
 use super::{ConnectError, NotLocal, Shard};
@@ -299,6 +299,9 @@ impl Shard {
     /// The peer answered our SYN with a challenge: the last connection of its port is not forgotten
     /// there.
     pub(super) fn on_refused(&mut self, key: &FlowKey) {
+        if self.tunables.refused_ports == RefusedPorts::Forget {
+            return;
+        }
         if let Some(towards) = self.destination(key) {
             self.ports.on_refused(&towards, &mut self.counters);
         }

@@ -152,10 +152,10 @@ impl CongestionControl for Cubic {
         window.cwnd = window.cwnd.min(window.ssthresh);
     }
 
-    fn on_idle(&mut self, window: &mut Window, mss: u32) {
+    fn on_idle(&mut self, window: &mut Window, initial: u32) {
         // RFC 9438 5.8: otherwise "W_cubic(_t_) might be very high after restarting from these periods."
         self.stage = None;
-        window.on_idle(mss);
+        window.on_idle(initial);
     }
 
     fn undo(&mut self, window: &mut Window, before: &Window) {

@@ -2,6 +2,8 @@
 
 use whimbrel_base::{Instant, Micros};
 
+use crate::Tunables;
+
 /// What leaves in one segment, or in one that a device cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
@@ -37,6 +39,35 @@ pub struct Ack {
     pub phase: Phase,
     /// Octets of text in a full segment.
     pub mss: u32,
+    /// How slow start may go.
+    pub slow_start: SlowStart,
+}
+
+/// The rules of slow start, as tunables have them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlowStart {
+    /// The most octets by which one acknowledgment lets the window grow.
+    pub most: u32,
+    /// The first one ends where the round trip grows (RFC 9406).
+    pub hystart: bool,
+}
+
+impl SlowStart {
+    /// What the tunables say of segments of `mss` octets.
+    pub fn new(tunables: &Tunables, mss: u32) -> Self {
+        let most = match tunables.slow_start_limit {
+            0 => u32::MAX,
+            segments => u32::from(segments).saturating_mul(mss),
+        };
+        Self { most, hystart: tunables.hystart }
+    }
+}
+
+impl Default for SlowStart {
+    /// All that is acknowledged counts, and HyStart++ watches.
+    fn default() -> Self {
+        Self { most: u32::MAX, hystart: true }
+    }
 }
 
 impl Ack {

@@ -44,6 +44,8 @@ impl HyStart {
     /// start may end.
     #[inline]
     pub(super) fn grow(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
+        // RFC 3465 2.2: "provided the increase is not more than L bytes", if a tunable says so.
+        let acked = acked.min(ack.slow_start.most);
         if window.ssthresh != u32::MAX {
             // RFC 9406 4.3: "An implementation SHOULD use HyStart++ only for the initial slow start (when
             // the ssthresh is at its initial value of arbitrarily high per [RFC5681]) and fall back to
@@ -56,6 +58,9 @@ impl HyStart {
         }
         // RFC 9406 4.2: "cwnd = cwnd + min(N, L * SMSS)", in Conservative Slow Start "cwnd = cwnd + (min(N,
         // L * SMSS) / CSS_GROWTH_DIVISOR)". Deviation, for the same reason: without L.
+        if !ack.slow_start.hystart {
+            return window.grow(acked);
+        }
         window.grow(if self.in_css() { acked / CSS_GROWTH_DIVISOR } else { acked });
         self.measure(ack);
         if self.ends_round(ack) && self.css_rounds >= CSS_ROUNDS {

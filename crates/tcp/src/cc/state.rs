@@ -136,8 +136,8 @@ impl Control<'_> {
     }
 
     /// As [`CongestionControl::on_idle`].
-    pub fn on_idle(&mut self, mss: u32) {
-        self.tell(|cc, window| cc.on_idle(window, mss));
+    pub fn on_idle(&mut self, initial: u32) {
+        self.tell(|cc, window| cc.on_idle(window, initial));
     }
 
     /// As [`CongestionControl::undo`].

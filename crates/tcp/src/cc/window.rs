@@ -1,6 +1,6 @@
 //! What a connection keeps of its congestion control while it is idle.
 
-use super::{Algorithm, Loss, Timeout, TimeoutKind, initial_cwnd};
+use super::{Algorithm, INITIAL_SEGMENTS, Loss, Timeout, TimeoutKind, initial_cwnd};
 
 /// The congestion window, what was learnt with it, and by which algorithm. From these it goes on when
 /// there is text to send again.
@@ -24,7 +24,8 @@ impl Window {
     /// The initial window (RFC 6928) of a connection whose full segments have `mss` octets of text.
     pub fn new(algorithm: Algorithm, mss: u32) -> Self {
         // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
-        Self { cwnd: initial_cwnd(mss), ssthresh: u32::MAX, w_max: 0, algorithm }
+        let cwnd = initial_cwnd(mss, INITIAL_SEGMENTS);
+        Self { cwnd, ssthresh: u32::MAX, w_max: 0, algorithm }
     }
 
     /// Which algorithm it is that sets it.
@@ -39,9 +40,10 @@ impl Window {
         self.w_max = 0;
     }
 
-    /// Full segments have `mss` octets, as both ends agreed: the window is the initial one.
-    pub fn begin(&mut self, mss: u32) {
-        *self = Self::new(self.algorithm, mss);
+    /// Full segments have `mss` octets, as both ends agreed: the window is the initial one, of so many.
+    #[inline]
+    pub fn begin(&mut self, mss: u32, segments: u8) {
+        (self.cwnd, self.ssthresh, self.w_max) = (initial_cwnd(mss, segments), u32::MAX, 0);
     }
 
     /// Our SYN had to be repeated, and is acknowledged now.
@@ -52,13 +54,12 @@ impl Window {
         self.cwnd = mss;
     }
 
-    /// Text is about to leave after a pause. RFC 5681 4.1: "RW = min(IW,cwnd)". The threshold remembers
+    /// Text is about to leave after a pause. RFC 5681 4.1: "RW = min(IW,cwnd)", where IW is `initial`. The threshold remembers
     /// three quarters of what there was, so that slow start leads back there (RFC 2861 3).
-    pub fn on_idle(&mut self, mss: u32) {
-        let restart_window = initial_cwnd(mss);
-        if self.cwnd > restart_window {
+    pub fn on_idle(&mut self, initial: u32) {
+        if self.cwnd > initial {
             self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
-            self.cwnd = restart_window;
+            self.cwnd = initial;
         }
     }
 

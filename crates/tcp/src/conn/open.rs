@@ -298,7 +298,7 @@ impl Connection {
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
     fn settle_mss(&mut self, peer: Mss, tunables: &Tunables) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
-        self.sender.agree_mss(peer, tunables.least_mss, options);
+        self.sender.agree_mss(peer, options, tunables);
         self.apply_window_metrics();
         self.receiver.round_size(self.in_full_segments(self.receiver.size(), tunables));
     }

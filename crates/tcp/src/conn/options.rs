@@ -213,6 +213,14 @@ impl Connection {
 
     /// How long the peer may leave us without an acknowledgment, if that is limited by time.
     pub(super) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
+        self.patience(tunables).or_else(|| {
+            let usual = Some(tunables.user_timeout).filter(|limit| !limit.is_zero());
+            usual.filter(|_| !matches!(self.state, State::SynSent | State::SynReceived))
+        })
+    }
+
+    /// How long the peer may be silent, if that is limited by time for this connection.
+    pub(super) fn patience(&self, tunables: &Tunables) -> Option<Duration> {
         let own = self.overrides().and_then(|set| set.user_timeout);
         own.or(self.connect_timeout(tunables))
     }

@@ -3,7 +3,7 @@
 
 use super::{BufferSize, Connection, SizeRange, State};
 use crate::budget::Pressure;
-use crate::cc::initial_cwnd;
+use crate::cc::{INITIAL_SEGMENTS, initial_cwnd};
 use crate::recv::{Trip, recv_scale};
 use crate::{Context, Tunables};
 
@@ -45,7 +45,7 @@ impl Connection {
             return SizeRange { floor, most: self.sender.size().clamp(floor, most) };
         }
         // Whose peer takes nothing would fill its floor, and with many of them nothing were left.
-        let least = initial_cwnd(self.sender.mss().into());
+        let least = initial_cwnd(self.sender.mss().into(), INITIAL_SEGMENTS);
         SizeRange { floor: least.min(floor), most: floor }
     }
 

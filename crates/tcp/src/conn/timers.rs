@@ -378,7 +378,8 @@ impl Connection {
     #[inline]
     fn retransmission_due(&self, cx: &Context<'_>) -> Instant {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        if opening || self.overrides().is_some() {
+        let limited = self.sender.attempts() > 0 && !cx.tunables.user_timeout.is_zero();
+        if opening || limited || self.overrides().is_some() {
             return cx.now + self.retransmission_wait(cx);
         }
         self.sender.rtt().due(cx.now, cx.tunables)
@@ -537,7 +538,7 @@ impl Connection {
             self.timers.life = cx.now + self.keepalive_time(cx.tunables);
             return;
         }
-        let given_up = match self.user_timeout(cx.tunables) {
+        let given_up = match self.patience(cx.tunables) {
             Some(limit) => self.keep_alive_probes > 0 && self.silence(cx) >= limit,
             None => self.keep_alive_probes >= self.keepalive_probes(cx.tunables),
         };

@@ -166,6 +166,7 @@ impl State {
             rate: None,
             phase: self.phase,
             mss: acked.path.mss,
+            slow_start: acked.slow_start,
         });
     }
 

@@ -12,7 +12,7 @@ use whimbrel_base::{Instant, Micros};
 use super::state::Frto;
 use super::{Acked, CaState, Path, Reaction, Recovery};
 use crate::Counters;
-use crate::cc::{Algorithm, CcState, Control, Phase, Sent, Window};
+use crate::cc::{Algorithm, CcState, Control, Phase, Sent, SlowStart, Window};
 use crate::flight::{Delivered, Flight};
 
 const MSS: u32 = 1_000;
@@ -159,6 +159,7 @@ impl Sender {
             rtt: None,
             can_send_new: self.flight.end() < self.text_end,
             path: self.path(),
+            slow_start: SlowStart::default(),
         };
         let mut control = Control { window: &mut self.window, state: &mut self.cc };
         let reaction =

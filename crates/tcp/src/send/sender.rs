@@ -11,7 +11,7 @@ use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{RttEstimator, SendQueue, SendSequence};
 use crate::buffer_size::SizeRange;
-use crate::cc::{Algorithm, Algorithms, Window, initial_cwnd};
+use crate::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, Window, initial_cwnd};
 use crate::flags::flags;
 use crate::recovery::Path;
 use crate::{Context, Tunables};
@@ -179,14 +179,14 @@ impl Sender {
         self.mss = self.mss.min(most);
     }
 
-    /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's, which counts as `least` if it is less, or the link's,
-    /// less `options` octets of each segment. The initial congestion window follows from it.
-    pub fn agree_mss(&mut self, peer: Mss, least: u16, options: u16) {
+    /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's, which counts as the least of the tunables if it is less, or
+    /// the link's, less `options` octets of each segment. The initial congestion window follows from it.
+    pub fn agree_mss(&mut self, peer: Mss, options: u16, tunables: &Tunables) {
         // Until here `mss` is what the link carries, and no packet may exceed that, however little
         // it is.
-        let full = peer.get().max(least).min(self.mss).max(1);
+        let full = peer.get().max(tunables.least_mss).min(self.mss).max(1);
         self.mss = full.saturating_sub(options).max(1);
-        self.window.begin(u32::from(self.mss));
+        self.window.begin(u32::from(self.mss), tunables.initial_window);
     }
 
     /// What the route says of a new connection: at least so many segments of initial congestion window,
@@ -432,7 +432,11 @@ impl Sender {
     /// What may wait to be acknowledged, octets; little while memory is short.
     #[inline]
     fn limit(&self, bounds: &SendBounds) -> u32 {
-        if bounds.is_pinched { self.size.min(initial_cwnd(self.mss.into())) } else { self.size }
+        if bounds.is_pinched {
+            self.size.min(initial_cwnd(self.mss.into(), INITIAL_SEGMENTS))
+        } else {
+            self.size
+        }
     }
 
     /// Whether an application that waits for room has enough now; it then waits no more.
@@ -470,10 +474,10 @@ impl Sender {
             && cx.tunables.slow_start_after_idle
             && u64::from(idle) * 1_000 > self.rtt.rto_micros(cx.tunables)
         {
-            let mss = u32::from(self.mss);
+            let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);
             match queue {
-                Some(queue) => queue.control(&mut self.window).on_idle(mss),
-                None => self.window.on_idle(mss),
+                Some(queue) => queue.control(&mut self.window).on_idle(initial),
+                None => self.window.on_idle(initial),
             }
         }
     }

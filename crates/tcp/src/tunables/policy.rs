@@ -235,14 +235,23 @@ policies! {
         Never = "off",
     }
 
+    /// Whether a client remembers that a peer refuses connections from ports that came back, as one does
+    /// whose TIME-WAIT turns their SYNs away.
+    RefusedPorts {
+        /// It does: ports that came back are taken last, and of those the one that did first.
+        Last = "last",
+        /// It does not: all free ports are alike. All other stacks.
+        Forget = "forget",
+    }
+
     /// In which order ephemeral ports are tried.
     PortOrder {
         /// One after the other for each destination, from a secret start (RFC 6056 3.3.4).
         DoubleHash = "double-hash",
-        /// From a random port on (RFC 6056 3.3.1): FreeBSD since 5, macOS.
+        /// From a random port on (RFC 6056 3.3.1): FreeBSD since 5, illumos.
         Random = "random",
-        /// One after the other for all destinations (RFC 6056 2.2): 4.4BSD, lwIP. Anybody can guess
-        /// the next.
+        /// One after the other for all destinations (RFC 6056 2.2): 4.4BSD, lwIP, macOS.
+        /// Anybody can guess the next.
         Sequential = "sequential",
         /// As double-hash, but the first port and every second after it before the others: Linux.
         EvenFirst = "even-first",

@@ -10,8 +10,8 @@ use whimbrel_wire::tcp::OptionOrder;
 
 use super::{
     AnswerInTimeWait, BufferPolicy, FragNeeded, Isn, MissingTimestamps, NeighbourClaims, PortOrder,
-    RstInTimeWait, RstInWindow, SynInTimeWait, SynInWindow, SynRetry, TUNABLE_GROUPS, TUNABLES,
-    Tunables,
+    RefusedPorts, RstInTimeWait, RstInWindow, SynInTimeWait, SynInWindow, SynRetry, TUNABLE_GROUPS,
+    TUNABLES, Tunables,
 };
 
 fn set(name: &str, value: &str) -> Tunables {
@@ -90,6 +90,10 @@ fn both_ends_of_every_range_are_valid_alone_and_one_beyond_is_not() {
         ("net.ipv4.tcp_retries1", "31"),
         ("net.ipv4.tcp_min_snd_mss", "47"),
         ("connect_timeout", "3601s"),
+        ("user_timeout", "86401s"),
+        ("initial_window", "0"),
+        ("initial_window", "101"),
+        ("slow_start.limit", "256"),
         ("mss.default.v4", "47"),
         ("mss.default.v6", "65476"),
         ("buffers.recv.max", "2047"),
@@ -118,6 +122,10 @@ fn values_are_read_with_the_unit_that_their_name_has() {
     assert_eq!(set("tcp_max_syn_backlog", "512").max_syn_entries, 512);
     assert_eq!(set("isn.tick", "4us").isn_tick_nanos, 4_000);
     assert_eq!(set("tcp_iss_incr", "25000").isn_step, 12_500, "illumos adds half of it");
+    let millis = Duration::from_millis;
+    assert_eq!(set("tcp_rexmit_interval_initial", "1000").initial_rto, millis(1_125));
+    assert_eq!(set("tcp_rexmit_interval_initial", "8ms").initial_rto, millis(9));
+    assert_eq!(set("tcp_ip_abort_interval", "60000").user_timeout, secs(60));
     for (value, on) in [("on", true), ("0", false), ("yes", true), ("false", false)] {
         assert_eq!(set("net.inet.tcp.sack.enable", value).sack, on);
     }
@@ -155,6 +163,9 @@ fn policies_are_set_by_name_and_by_what_other_systems_say() {
     assert_eq!(set("ports", "even-first").port_order, PortOrder::EvenFirst);
     assert_eq!(set("net.inet.ip.portrange.randomized", "0").port_order, PortOrder::Sequential);
     assert_eq!(set("options.order", "freebsd").option_order, OptionOrder::FreeBsd);
+    assert_eq!(set("options.order", "lwip").option_order, OptionOrder::LwIp);
+    assert_eq!(set("options.order", "illumos").option_order, OptionOrder::Illumos);
+    assert_eq!(set("ports.refused", "forget").refused_ports, RefusedPorts::Forget);
     let text = refusal("tw.syn", "sometimes");
     let names = "one of rfc6191, by-sequence, linux, illumos, never";
     assert_eq!(text, format!("tw.syn=sometimes: give {names}, as in tw.syn=rfc6191"));

@@ -95,6 +95,7 @@ fn bare(name: &Name) -> &'static str {
         Reading::Seconds => "seconds",
         Reading::Millis => "milliseconds",
         Reading::Micros => "microseconds",
+        Reading::MillisAndEighth => "milliseconds, to which an eighth is added",
         Reading::TwiceMillis => "milliseconds, and twice as many",
         Reading::Twice => "twice as much",
         Reading::Same | Reading::Words(_) => "",

@@ -17,6 +17,10 @@ pub enum OptionOrder {
     Linux,
     /// MSS, NOP and window scale, SACK-permitted, timestamps; end-of-list and zeros pad.
     FreeBsd,
+    /// MSS, timestamps, window scale, SACK-permitted, each behind the NOPs that align it.
+    LwIp,
+    /// As Linux on a SYN; in its answer, which echoes a timestamp, timestamps come before MSS.
+    Illumos,
 }
 
 impl TcpOptions {
@@ -86,11 +90,13 @@ fn encode(options: &TcpOptions, order: OptionOrder) -> ([u8; TcpOptions::MAX_LEN
     match order {
         OptionOrder::Linux => list.put_as_linux(options),
         OptionOrder::FreeBsd => list.put_as_freebsd(options),
+        OptionOrder::LwIp => list.put_as_lwip(options),
+        OptionOrder::Illumos => list.put_as_illumos(options),
     }
     list.put_rare(options);
     list.put_sack(options);
     list.pad(match order {
-        OptionOrder::Linux => NOP,
+        OptionOrder::Linux | OptionOrder::LwIp | OptionOrder::Illumos => NOP,
         OptionOrder::FreeBsd => END_OF_LIST,
     });
     (list.octets, list.len)
@@ -105,6 +111,34 @@ struct OptionList {
 impl OptionList {
     fn put_as_linux(&mut self, options: &TcpOptions) {
         self.put_mss(options.mss);
+        self.put_sack_permitted_and_timestamps(options);
+        self.put_nop_and_window_scale(options);
+    }
+
+    fn put_as_lwip(&mut self, options: &TcpOptions) {
+        self.put_mss(options.mss);
+        if options.timestamps.is_some() {
+            self.put(&[&[NOP, NOP]]);
+            self.put_timestamps(options);
+        }
+        self.put_nop_and_window_scale(options);
+        if options.sack_permitted {
+            self.put(&[&[NOP, NOP, SACK_PERMITTED, 2]]);
+        }
+    }
+
+    fn put_as_illumos(&mut self, options: &TcpOptions) {
+        let answers = options.timestamps.is_some_and(|timestamps| timestamps.ecr != 0);
+        if !answers {
+            return self.put_as_linux(options);
+        }
+        self.put_sack_permitted_and_timestamps(options);
+        self.put_mss(options.mss);
+        self.put_nop_and_window_scale(options);
+    }
+
+    /// Each in the place of the NOPs that the other would need alone.
+    fn put_sack_permitted_and_timestamps(&mut self, options: &TcpOptions) {
         match (options.sack_permitted, options.timestamps) {
             (true, Some(_)) => self.put(&[&[SACK_PERMITTED, 2]]),
             (true, None) => self.put(&[&[NOP, NOP, SACK_PERMITTED, 2]]),
@@ -112,6 +146,9 @@ impl OptionList {
             (false, None) => {}
         }
         self.put_timestamps(options);
+    }
+
+    fn put_nop_and_window_scale(&mut self, options: &TcpOptions) {
         if options.window_scale.is_some() {
             self.put(&[&[NOP]]);
             self.put_window_scale(options.window_scale);

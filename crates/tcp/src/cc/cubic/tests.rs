@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros};
 
 use super::Cubic;
-use crate::cc::{Ack, Algorithm, CongestionControl, Loss, Phase, Timeout, TimeoutKind, Window};
+use crate::cc::{
+    Ack, Algorithm, CongestionControl, Loss, Phase, SlowStart, Timeout, TimeoutKind, Window,
+};
 
 const MSS: u32 = 1_000;
 const ROUND_TRIP_MILLIS: u64 = 100;
@@ -28,7 +30,9 @@ impl Sender {
         let srtt = Micros::from_millis(self.round_trip as u32);
         let (in_flight, phase, mss) = (self.window.cwnd - MSS, Phase::Open, MSS);
         let (rtt, rate) = (Some(srtt), None);
-        let ack = Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss };
+        let slow_start = SlowStart::default();
+        let ack =
+            Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
         self.cubic.on_ack(&mut self.window, &ack);
     }
 
@@ -262,7 +266,7 @@ fn a_pause_leads_to_the_initial_window_and_back_to_the_plateau() {
     let mut sender = Sender::new(1_000);
     sender.lose();
     sender.run(20);
-    sender.cubic.on_idle(&mut sender.window, MSS);
+    sender.cubic.on_idle(&mut sender.window, 10 * MSS);
     assert_eq!(sender.window.cwnd, 10 * MSS);
     assert_eq!(sender.window.w_max, 1_000 * MSS);
 }
@@ -286,7 +290,8 @@ proptest! {
             let now = Instant::from_nanos(nanos).after_micros(u64::from(pause) * step);
             let (rtt, srtt) = (None, Micros::new(srtt));
             let (delivered, limited, before) = (acked, acked, window.cwnd);
-            let ack = Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss };
+            let slow_start = SlowStart::default();
+        let ack = Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
             cubic.on_ack(&mut window, &ack);
             prop_assert!(window.cwnd >= before && window.cwnd <= 1 << 30);
             prop_assert!(window.cwnd <= before.saturating_add((before / 2).max(acked).max(mss)));

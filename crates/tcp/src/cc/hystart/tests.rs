@@ -3,18 +3,20 @@
 use whimbrel_base::{Instant, Micros};
 
 use super::HyStart;
-use crate::cc::{Ack, Algorithm, Phase, Window};
+use crate::cc::{Ack, Algorithm, Phase, SlowStart, Window};
 
 const MSS: u32 = 1_000;
 
 struct Sender {
     start: HyStart,
     window: Window,
+    slow_start: SlowStart,
 }
 
 impl Sender {
     fn new() -> Self {
-        Self { start: HyStart::default(), window: Window::new(Algorithm::RENO, MSS) }
+        let (start, slow_start) = (HyStart::default(), SlowStart::default());
+        Self { start, window: Window::new(Algorithm::RENO, MSS), slow_start }
     }
 
     /// A window is sent, and acknowledged segment by segment, each after so many milliseconds. Returns by
@@ -35,8 +37,9 @@ impl Sender {
     fn ack(&mut self, delivered: u32, in_flight: u32, millis: Option<u32>) {
         let rtt = millis.map(Micros::from_millis);
         let (now, srtt, phase) = (Instant::ZERO, Micros::default(), Phase::Open);
-        let (limited, rate, mss) = (delivered, None, MSS);
-        let ack = Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss };
+        let (limited, rate, mss, slow_start) = (delivered, None, MSS, self.slow_start);
+        let ack =
+            Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
         self.start.grow(&mut self.window, delivered, &ack);
     }
 }
@@ -46,6 +49,16 @@ fn a_steady_round_trip_doubles_the_window_each_round() {
     let mut sender = Sender::new();
     for segments in [10, 20, 40, 80, 160] {
         assert_eq!(sender.round(|_| 50), segments);
+    }
+    assert!(sender.window.in_slow_start());
+}
+
+#[test]
+fn switched_off_it_lets_the_window_double_though_the_round_trip_grows() {
+    let mut sender = Sender::new();
+    sender.slow_start.hystart = false;
+    for (millis, segments) in [(80, 10), (90, 20), (200, 40), (400, 80)] {
+        assert_eq!(sender.round(|_| millis), segments);
     }
     assert!(sender.window.in_slow_start());
 }

@@ -5,7 +5,11 @@ use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros};
 
 use super::Reno;
-use crate::cc::{Ack, Algorithm, CongestionControl, Loss, Phase, Timeout, TimeoutKind, Window};
+use crate::Tunables;
+use crate::cc::{
+    Ack, Algorithm, CongestionControl, INITIAL_SEGMENTS, Loss, Phase, SlowStart, Timeout,
+    TimeoutKind, Window,
+};
 
 const MSS: u32 = 1_460;
 
@@ -52,6 +56,7 @@ fn ack(delivered: u32, mss: u32, phase: Phase) -> Ack {
         rate: None,
         phase,
         mss,
+        slow_start: SlowStart::default(),
     }
 }
 
@@ -59,6 +64,32 @@ fn ack(delivered: u32, mss: u32, phase: Phase) -> Ack {
 fn the_initial_window_is_that_of_rfc_6928() {
     for (mss, cwnd) in [(1_460, 14_600), (536, 5_360), (1_000, 10_000), (8_960, 17_920)] {
         assert_eq!(Window::new(Algorithm::RENO, mss).cwnd, cwnd, "an MSS of {mss}");
+    }
+    assert_eq!(Tunables::default().initial_window, INITIAL_SEGMENTS);
+}
+
+#[test]
+fn the_initial_window_has_as_many_segments_as_a_tunable_says() {
+    for (segments, mss, cwnd) in
+        [(1, 1_460, 1_460), (3, 1_460, 4_380), (3, 8_960, 17_920), (100, 1_460, 146_000)]
+    {
+        let mut window = Window::new(Algorithm::RENO, 536);
+        window.begin(mss, segments);
+        assert_eq!(window.cwnd, cwnd, "{segments} of {mss}");
+    }
+}
+
+#[test]
+fn one_acknowledgment_opens_the_window_by_as_many_segments_as_a_tunable_says() {
+    for (limit, grown) in [(0, 5), (1, 1), (2, 2), (255, 5)] {
+        let tunables = Tunables { slow_start_limit: limit, ..Tunables::default() };
+        for ssthresh in [u32::MAX, 100 * MSS] {
+            let mut sender = Sender::new(10 * MSS, ssthresh);
+            let slow_start = SlowStart::new(&tunables, MSS);
+            let heard = Ack { slow_start, ..ack(5 * MSS, MSS, Phase::Open) };
+            sender.reno.on_ack(&mut sender.window, &heard);
+            assert_eq!(sender.window.cwnd, (10 + grown) * MSS, "{limit}");
+        }
     }
 }
 
@@ -171,11 +202,11 @@ fn a_mark_takes_a_fifth() {
 fn a_pause_leads_back_to_the_initial_window_and_never_above_it() {
     let mut sender = Sender::new(100_000, 40_000);
     for _ in 0..2 {
-        sender.reno.on_idle(&mut sender.window, 1_000);
+        sender.reno.on_idle(&mut sender.window, 10_000);
         assert_eq!(sender.windows(), (10_000, 75_000));
     }
     let mut small = Sender::new(1_000, 2_000);
-    small.reno.on_idle(&mut small.window, 1_000);
+    small.reno.on_idle(&mut small.window, 10_000);
     assert_eq!(small.windows(), (1_000, 2_000));
 }
 

@@ -7,8 +7,8 @@ use whimbrel_base::{Instant, Micros};
 
 use super::{CcState, Control};
 use crate::cc::{
-    Ack, Algorithm, Algorithms, CongestionControl, Loss, Phase, Reno, Sent, Timeout, TimeoutKind,
-    Window,
+    Ack, Algorithm, Algorithms, CongestionControl, Loss, Phase, Reno, Sent, SlowStart, Timeout,
+    TimeoutKind, Window,
 };
 
 const MSS: u32 = 1_000;
@@ -43,7 +43,18 @@ impl Sender {
         let in_flight = self.in_flight;
         self.control().on_ack(delivered, |limited| {
             let (now, srtt, phase) = (Instant::ZERO, Micros::default(), Phase::Open);
-            Ack { now, delivered, limited, in_flight, rtt: None, srtt, rate: None, phase, mss: MSS }
+            Ack {
+                now,
+                delivered,
+                limited,
+                in_flight,
+                rtt: None,
+                srtt,
+                rate: None,
+                phase,
+                mss: MSS,
+                slow_start: SlowStart::default(),
+            }
         });
     }
 

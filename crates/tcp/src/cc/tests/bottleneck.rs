@@ -7,7 +7,8 @@ use std::time::Duration;
 use whimbrel_base::{Instant, Micros};
 
 use crate::cc::{
-    Ack, Algorithm, CcState, Control, Loss, Phase, Sent, Timeout, TimeoutKind, Window, initial_cwnd,
+    Ack, Algorithm, CcState, Control, INITIAL_SEGMENTS, Loss, Phase, Sent, SlowStart, Timeout,
+    TimeoutKind, Window, initial_cwnd,
 };
 
 /// The path. Its queue holds as much as is in flight without it, and 16 packets at least.
@@ -27,7 +28,10 @@ impl Bottleneck {
 
     /// The share of the rate that a transfer has, once its beginning is over.
     pub(super) fn run(&self, algorithm: Algorithm) -> f64 {
-        let doublings = (self.product() as f64 / f64::from(initial_cwnd(self.mss))).log2().max(0.0);
+        let doublings = (self.product() as f64
+            / f64::from(initial_cwnd(self.mss, INITIAL_SEGMENTS)))
+        .log2()
+        .max(0.0);
         let start = self.round_trip.mul_f64(2.0 * doublings) + Duration::from_secs(2);
         let lasts = (self.round_trip * 20).max(Duration::from_secs(20));
         let mut transfer = Transfer::new(*self, algorithm);
@@ -164,7 +168,18 @@ impl Transfer {
         let [rtt, srtt] = [rtt, self.srtt].map(|micros| Micros::new(micros as u32));
         self.control().on_ack(mss, |limited| {
             let (delivered, rtt, rate) = (mss, Some(rtt), None);
-            Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss }
+            Ack {
+                now,
+                delivered,
+                limited,
+                in_flight,
+                rtt,
+                srtt,
+                rate,
+                phase,
+                mss,
+                slow_start: SlowStart::default(),
+            }
         });
     }
 

@@ -67,6 +67,26 @@ fn a_peer_that_falls_silent_times_the_connection_out() {
 }
 
 #[test]
+fn a_time_that_is_set_for_all_connections_ends_them_and_not_what_opens_or_is_silent() {
+    for (millis, alive, over) in
+        [(0, 400, Some(1_200)), (60_000, 55, Some(65)), (86_400_000, 3_000, None)]
+    {
+        let user_timeout = Duration::from_millis(millis);
+        let mut pair = Pair::established(&Tunables { user_timeout, ..Tunables::default() });
+        // Nothing waits to be acknowledged: nothing is given up.
+        pair.run_for(Duration::from_secs(300));
+        pair.lose = |_, _| true;
+        pair.write(Which::Client, b"anyone?");
+        pair.run_for(Duration::from_secs(alive));
+        assert_eq!(pair.client.connection.state(), State::Established, "{millis} ms");
+        if let Some(over) = over {
+            pair.run_for(Duration::from_secs(over - alive));
+            assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut), "{millis}");
+        }
+    }
+}
+
+#[test]
 fn keep_alive_finds_out_that_the_peer_is_gone() {
     let mut pair = Pair::established(&Tunables::default());
     let now = pair.now;

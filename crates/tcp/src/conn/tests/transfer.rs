@@ -169,6 +169,23 @@ fn deliver(pair: &mut Pair, to: Which, flying: &super::pair::Flying) {
 }
 
 #[test]
+fn a_connection_begins_and_begins_again_with_the_segments_that_a_tunable_says() {
+    for (initial_window, cwnd) in [(1, 1_448), (3, 4_344), (10, 14_480), (100, 144_800)] {
+        let mut pair = Pair::established(&Tunables { initial_window, ..Tunables::default() });
+        assert_eq!(pair.client.connection.cwnd(), cwnd, "{initial_window}");
+        for _ in 0..8 {
+            pair.write(Which::Client, &pattern(200_000));
+            pair.run_for(Duration::from_millis(150));
+        }
+        assert!(pair.client.connection.cwnd() > cwnd, "{initial_window}");
+        pair.run_for(Duration::from_secs(5));
+        pair.write(Which::Client, &pattern(1));
+        assert_eq!(pair.client.connection.cwnd(), cwnd, "{initial_window}");
+        pair.run_until_quiet();
+    }
+}
+
+#[test]
 fn after_a_pause_the_initial_window_is_sent_and_no_more_unless_told_otherwise() {
     for slow_start_after_idle in [true, false] {
         let mut pair =

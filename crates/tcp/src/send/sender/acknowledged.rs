@@ -7,7 +7,7 @@ use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendQueue, Sender};
-use crate::cc::{Ack, Phase};
+use crate::cc::{Ack, Phase, SlowStart};
 use crate::flight::Delivered;
 use crate::recovery::{Acked, Reaction};
 use crate::{Context, RxSegment};
@@ -100,6 +100,7 @@ impl Sender {
             rate: None,
             phase: Phase::Open,
             mss: u32::from(self.mss),
+            slow_start: SlowStart::new(cx.tunables, self.mss.into()),
         });
     }
 
@@ -132,6 +133,7 @@ impl Sender {
             rtt: arrival.acked.and_then(|acked| acked.rtt),
             can_send_new: unsent && self.seq.usable() > 0,
             path: self.path(cx.now, arrival.sack, arrival.min_rtt),
+            slow_start: SlowStart::new(cx.tunables, self.mss.into()),
         };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
         match recovery.on_ack(flight, &mut control, &acked, cx.counters) {

@@ -21,6 +21,9 @@ const SYN: TcpOptions = TcpOptions {
     malformed: false,
 };
 
+const ORDERS: [OptionOrder; 4] =
+    [OptionOrder::Linux, OptionOrder::FreeBsd, OptionOrder::LwIp, OptionOrder::Illumos];
+
 fn encoded(options: &TcpOptions, order: OptionOrder) -> std::vec::Vec<u8> {
     let mut buf = [0xee; 44];
     let len = options.encode(order, &mut buf);
@@ -70,11 +73,33 @@ fn a_syn_in_the_order_of_freebsd() {
 }
 
 #[test]
+fn a_syn_in_the_order_of_lwip() {
+    assert_eq!(
+        encoded(&SYN, OptionOrder::LwIp),
+        [2, 4, 5, 0xb4, 1, 1, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7, 1, 1, 4, 2]
+    );
+    let usual = TcpOptions { timestamps: None, sack_permitted: false, ..SYN };
+    assert_eq!(encoded(&usual, OptionOrder::LwIp), [2, 4, 5, 0xb4, 1, 3, 3, 7]);
+}
+
+#[test]
+fn a_syn_in_the_order_of_illumos_and_its_answer() {
+    assert_eq!(encoded(&SYN, OptionOrder::Illumos), encoded(&SYN, OptionOrder::Linux));
+    let answer = TcpOptions { timestamps: Some(Timestamps { val: 0x0102_0304, ecr: 5 }), ..SYN };
+    assert_eq!(
+        encoded(&answer, OptionOrder::Illumos),
+        [4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 5, 2, 4, 5, 0xb4, 1, 3, 3, 7]
+    );
+    let without = TcpOptions { timestamps: None, ..SYN };
+    assert_eq!(encoded(&without, OptionOrder::Illumos), encoded(&without, OptionOrder::Linux));
+}
+
+#[test]
 fn data_segments_look_alike_in_every_order() {
     let timestamps = Some(Timestamps { val: 1, ecr: 2 });
     let stamped = TcpOptions { timestamps, ..TcpOptions::default() };
     let sacked = TcpOptions { sack: blocks(1), ..stamped };
-    for order in [OptionOrder::Linux, OptionOrder::FreeBsd] {
+    for order in ORDERS {
         assert!(encoded(&TcpOptions::default(), order).is_empty());
         assert_eq!(encoded(&stamped, order), [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
         let octets = encoded(&sacked, order);
@@ -87,7 +112,7 @@ fn data_segments_look_alike_in_every_order() {
 fn sack_blocks_take_the_room_that_is_left() {
     let sacked =
         |timestamps, count| TcpOptions { timestamps, sack: blocks(count), ..TcpOptions::default() };
-    for order in [OptionOrder::Linux, OptionOrder::FreeBsd] {
+    for order in ORDERS {
         let alone = TcpOptions::parse(&encoded(&sacked(None, 4), order));
         assert_eq!(alone.sack, blocks(4));
         let beside = TcpOptions::parse(&encoded(&sacked(SYN.timestamps, 4), order));
@@ -152,8 +177,7 @@ fn is_part_of(part: &TcpOptions, whole: &TcpOptions) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_encoded_is_parsed_less_what_does_not_fit(options in any_options(), linux: bool) {
-        let order = if linux { OptionOrder::Linux } else { OptionOrder::FreeBsd };
+    fn what_is_encoded_is_parsed_less_what_does_not_fit(options in any_options(), order in prop::sample::select(&ORDERS[..])) {
         let octets = encoded(&options, order);
         let parsed = TcpOptions::parse(&octets);
         prop_assert!(is_part_of(&parsed, &options), "{parsed:?} of {options:?}");
@@ -162,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn the_options_of_a_handshake_always_fit(options in any_options(), linux: bool) {
+    fn the_options_of_a_handshake_always_fit(options in any_options(), order in prop::sample::select(&ORDERS[..])) {
         let options = TcpOptions {
             user_timeout: None,
             accurate_ecn: None,
@@ -170,7 +194,6 @@ proptest! {
             sack: SackBlocks::NONE,
             ..options
         };
-        let order = if linux { OptionOrder::Linux } else { OptionOrder::FreeBsd };
         prop_assert_eq!(TcpOptions::parse(&encoded(&options, order)), options);
     }
 }

@@ -1,0 +1,41 @@
+//! Whether tunables are what they may be, each alone and all together.
+
+use alloc::format;
+use alloc::string::ToString;
+use core::time::Duration;
+
+use whimbrel_base::PortRange;
+use whimbrel_base::tunables::{self, InvalidTunable, print_time};
+
+use super::Tunables;
+
+impl Tunables {
+    /// Whether every value lies in its range, and none contradicts another.
+    pub fn validate(&self) -> Result<(), InvalidTunable> {
+        tunables::check_ranges(self)?;
+        self.port_range()?;
+        let (least_rto, max_rto) =
+            (self.initial_rto.max(self.min_rto.into()), Duration::from(self.max_rto));
+        if max_rto < least_rto {
+            let least = print_time(least_rto);
+            let accepted = format!("at least {least}, as initial_rto and tcp_rto_min_us have it");
+            let value = print_time(max_rto);
+            return Err(tunables::contradiction::<Self>(
+                "net.ipv4.tcp_rto_max_ms",
+                value,
+                accepted,
+            ));
+        }
+        Ok(())
+    }
+
+    /// The ephemeral ports, or why the tunables name none.
+    pub fn port_range(&self) -> Result<PortRange, InvalidTunable> {
+        let (first, last) = (self.port_first, self.port_last);
+        PortRange::new(first, last).ok_or_else(|| {
+            let least = first.max(1);
+            let accepted = format!("a port from {least}, with ports.first={first}, to 65535");
+            tunables::contradiction::<Self>("ports.last", last.to_string(), accepted)
+        })
+    }
+}
