@@ -1,5 +1,9 @@
 //! Packets that are made, kept or compared outside of any stack.
 
+use whimbrel_wire::Sum;
+
+use crate::churn::address;
+
 /// Octets of the longest packet that is kept: IPv4 and TCP headers with 20 octets of options.
 const FRAME: usize = 60;
 
@@ -41,28 +45,16 @@ pub(crate) fn syn(number: u32) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 44, 0, 0, 0x40, 0, 64, 6, 0, 0];
     packet.extend(host.to_be_bytes());
     packet.extend(0x0a00_0001_u32.to_be_bytes());
-    let header = sum(&packet, 0);
+    let header = Sum::new().add_bytes(&packet).finish();
     packet[10..12].copy_from_slice(&header.to_be_bytes());
-    let pseudo_header = host.to_be_bytes().into_iter().chain([10, 0, 0, 1, 0, 6, 0, 24]);
-    let pseudo_header: Vec<_> = pseudo_header.collect();
+    let pseudo_header = Sum::pseudo_header(address(host), address(0x0a00_0001), 6, 24);
     packet.extend(port.to_be_bytes());
     packet.extend([0, 80]);
     packet.extend(number.to_be_bytes());
     packet.extend([0, 0, 0, 0, 0x60, SYN, 0xff, 0xff, 0, 0, 0, 0, 2, 4, 5, 0xb4]);
-    let segment = sum(&packet[IP..], u32::from(!sum(&pseudo_header, 0)));
+    let segment = pseudo_header.add_bytes(&packet[IP..]).finish();
     packet[IP + 16..IP + 18].copy_from_slice(&segment.to_be_bytes());
     packet
-}
-
-/// The Internet checksum of octets whose number is even, on top of `carried`.
-fn sum(octets: &[u8], carried: u32) -> u16 {
-    let words =
-        octets.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
-    let mut sum = words.sum::<u32>() + carried;
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 /// What is wrong if packets are wanted in another case.

@@ -44,6 +44,9 @@ pub mod group;
 pub mod kernel;
 pub mod mem;
 pub mod netlink;
+#[cfg(test)]
+#[path = "../../../tests/harness/outputs.rs"]
+mod outputs;
 pub mod packet;
 pub mod packet_filter;
 pub mod pair;

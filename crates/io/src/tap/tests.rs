@@ -6,35 +6,9 @@ use whimbrel_tcp::SegMeta;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
+use crate::outputs::{Full, Shared};
 use crate::pair::mem_capabilities;
 use crate::{Activity, MemPair, MemTime, Port, Stop};
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(octets)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A disk that is full.
-struct Full;
-
-impl Write for Full {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(io::ErrorKind::StorageFull.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Knocks once at a port where nobody listens.
 struct Caller {

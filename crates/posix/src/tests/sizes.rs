@@ -93,40 +93,30 @@ fn a_small_buffer_of_a_listener_shows_in_the_syn_ack() {
 #[test]
 fn where_sizes_are_exact_the_window_scale_leaves_room_for_the_largest_buffer_unless_one_was_set() {
     let rules = Tunables { recv_buffer_max: 6 << 20, ..super::world::exact() };
-    for (size, expected) in [(None, 7), (Some(100_000), 1)] {
-        let mut world = World::with(&rules);
-        let listener = world.listen(8);
-        let fd = stream(&mut world.client);
-        if let Some(size) = size {
-            set(&mut world.server, listener, SocketOption::RecvBuffer, size);
-            set(&mut world.client, fd, SocketOption::RecvBuffer, size);
-        }
-        world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
-        for side in [Side::Client, Side::Server] {
-            let scale = syn(&world, side).tcp.options.window_scale.map(|scale| scale.get());
-            assert_eq!(scale, Some(expected), "{side:?}");
-        }
-        world.end();
-    }
+    assert_eq!(scales(World::with(&rules), None), [Some(7); 2]);
+    assert_eq!(scales(World::with(&rules), Some(100_000)), [Some(1); 2]);
 }
 
 #[test]
 fn the_window_scale_leaves_room_for_the_largest_buffer_whatever_was_asked_for() {
     for size in [None, Some(100_000)] {
-        let mut world = World::new();
-        let listener = world.listen(8);
-        let fd = stream(&mut world.client);
-        if let Some(size) = size {
-            set(&mut world.server, listener, SocketOption::RecvBuffer, size);
-            set(&mut world.client, fd, SocketOption::RecvBuffer, size);
-        }
-        world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
-        for side in [Side::Client, Side::Server] {
-            let scale = syn(&world, side).tcp.options.window_scale.map(|scale| scale.get());
-            assert_eq!(scale, Some(11), "{side:?}: 64 MiB");
-        }
-        world.end();
+        assert_eq!(scales(World::new(), size), [Some(11); 2], "64 MiB");
     }
+}
+
+/// The window scales that both sides announce whose sockets ask for receive buffers of `size`.
+fn scales(mut world: World, size: Option<i32>) -> [Option<u8>; 2] {
+    let listener = world.listen(8);
+    let fd = stream(&mut world.client);
+    if let Some(size) = size {
+        set(&mut world.server, listener, SocketOption::RecvBuffer, size);
+        set(&mut world.client, fd, SocketOption::RecvBuffer, size);
+    }
+    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+    let scale = |side| syn(&world, side).tcp.options.window_scale.map(|scale| scale.get());
+    let scales = [Side::Client, Side::Server].map(scale);
+    world.end();
+    scales
 }
 
 #[test]

@@ -120,14 +120,8 @@ impl Cubic {
 impl CongestionControl for Cubic {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        let acked = ack.countable();
-        if acked == 0 {
-            return;
-        }
-        if window.in_slow_start() {
-            // RFC 9438 4.10: "In general, CUBIC SHOULD use the HyStart++ slow start algorithm".
-            self.start.grow(window, acked, ack);
-        } else {
+        // RFC 9438 4.10: "In general, CUBIC SHOULD use the HyStart++ slow start algorithm".
+        if let Some(acked) = self.start.on_ack(window, ack) {
             self.avoid(window, acked, ack);
         }
     }

@@ -40,10 +40,20 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// `acked` octets (> 0) of what slow start may count are acknowledged: the window grows, and slow
-    /// start may end.
+    /// The window grows if this is slow start, which may end. Otherwise returns how many octets (> 0) are
+    /// acknowledged that congestion avoidance counts, if any are.
     #[inline]
-    pub(super) fn grow(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
+    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> Option<u32> {
+        let acked = Some(ack.countable()).filter(|acked| *acked > 0)?;
+        if !window.in_slow_start() {
+            return Some(acked);
+        }
+        self.grow(window, acked, ack);
+        None
+    }
+
+    #[inline]
+    fn grow(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
         // RFC 3465 2.2: "provided the increase is not more than L bytes", if a tunable says so.
         let acked = acked.min(ack.slow_start.most);
         if window.ssthresh != u32::MAX {

@@ -14,14 +14,7 @@ pub struct Reno {
 impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        let acked = ack.countable();
-        if acked == 0 {
-            return;
-        }
-        if window.in_slow_start() {
-            self.start.grow(window, acked, ack);
-            return;
-        }
+        let Some(acked) = self.start.on_ack(window, ack) else { return };
         // RFC 5681 3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented
         // by up to SMSS bytes."
         self.counted = self.counted.saturating_add(acked);

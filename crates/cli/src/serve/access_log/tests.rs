@@ -4,6 +4,9 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
 
+#[path = "../../../../../tests/harness/outputs.rs"]
+mod outputs;
+
 fn exchange() -> LoggedExchange {
     LoggedExchange {
         peer: Some(Endpoint::new(Address::from_v4_octets([10, 9, 0, 1]), 4711)),
@@ -88,22 +91,9 @@ fn an_end_does_not_wait_for_a_disk_that_stays_stuck() {
     drop(go);
 }
 
-/// A disk without room.
-struct Full;
-
-impl Write for Full {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(io::ErrorKind::StorageFull.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn lines_that_cannot_be_written_are_counted_as_lost() {
-    let mut log = AccessLog::begin(Full, "a test's".into());
+    let mut log = AccessLog::begin(outputs::Full, "a test's".into());
     (0..5).for_each(|_| log.note(&exchange()));
     assert_eq!(log.finish(), LogLines { written: 0, lost: 5 });
 }
