@@ -30,6 +30,7 @@ pub use unfinished::Unfinished;
 
 mod agreement;
 mod arrivals;
+mod clients;
 mod confidence;
 mod connection;
 mod controls;

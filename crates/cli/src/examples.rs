@@ -122,6 +122,28 @@ Examples:
   whimbrel sysctl --explain tw.syn
       All that is known of a tunable";
 
+/// Of `whimbrel lab`.
+pub(crate) const LAB: &str = "\
+Examples:
+  whimbrel lab
+      All cases, with their own rules: a minute or two
+  whimbrel lab show macos-16k
+      What people saw, what they did, and what was really wrong
+  whimbrel lab run macos-16k
+      One case";
+
+/// Of `whimbrel lab run`.
+pub(crate) const LAB_RUN: &str = "\
+Examples:
+  whimbrel lab run macos-16k
+      One case, with its own rules and verdict
+  whimbrel lab run illumos-1125ms --profile illumos-2011 --vary rate=400
+      At a rate that the report does not have
+  whimbrel lab run fddi-70ms --profile linux-6.18 -v
+      By the rules of another stack
+  whimbrel lab run macos-16k --pcap-dir captures
+      With the packets of a connection of each row, as pcapng";
+
 /// Of `whimbrel doctor`.
 pub(crate) const DOCTOR: &str = "\
 Examples:

@@ -19,6 +19,7 @@ mod drive;
 mod examples;
 mod failure;
 mod help;
+mod lab;
 mod link;
 mod load;
 mod need;
@@ -111,6 +112,9 @@ enum Tool {
     /// Print the rules of the stack, or of another's profile, and where each is from.
     #[command(after_help = examples::SYSCTL)]
     Sysctl(sysctl::Arguments),
+    /// Show cases of TCP failing people, by the rules of old stacks and by this stack's own.
+    #[command(after_help = examples::LAB)]
+    Lab(lab::Arguments),
     /// Check what commands need of this machine, and how to get what is missing.
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::Arguments),
@@ -136,6 +140,7 @@ impl Tool {
             Self::Pcap(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Sysctl(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Link(_)
+            | Self::Lab(_)
             | Self::Sim(_)
             | Self::Doctor(_)
             | Self::Completions(_)
@@ -208,6 +213,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Bulk(arguments) => bulk::run(arguments),
         Tool::Pcap(arguments) => pcap::run(arguments),
         Tool::Link(arguments) => link::run(arguments),
+        Tool::Lab(arguments) => lab::run(arguments),
         Tool::Sim(command) => sim::run(command),
         Tool::Sysctl(arguments) => sysctl::run(arguments),
         Tool::Doctor(arguments) => doctor::run(arguments),

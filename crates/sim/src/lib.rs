@@ -8,6 +8,7 @@ extern crate alloc;
 pub mod capture;
 pub mod goals;
 pub mod host;
+pub mod lab;
 pub mod oracle;
 pub mod pair;
 pub mod path;

@@ -111,7 +111,7 @@ fn addr(family: Family, host: u8) -> Address {
     }
 }
 
-fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
+pub(crate) fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     let place = usize::from(number);
     let (mtu, offload) = (config.mtu[place], config.offload[place]);
     let address =

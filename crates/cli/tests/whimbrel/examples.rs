@@ -120,12 +120,14 @@ fn shell(net: &Net, script: &str) -> Command {
 }
 
 /// The commands whose examples need nobody, or those who are there.
-const EXAMPLES: [&str; 10] = [
+const EXAMPLES: [&str; 12] = [
     "load",
     "crr",
     "bulk",
     "pcap",
     "script run",
+    "lab",
+    "lab run",
     "sim run",
     "sim grid",
     "sim paths",

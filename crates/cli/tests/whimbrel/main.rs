@@ -36,6 +36,8 @@ mod h2;
 #[cfg(test)]
 mod iperf3;
 #[cfg(test)]
+mod lab;
+#[cfg(test)]
 mod link;
 #[cfg(test)]
 mod linux;

@@ -7,7 +7,7 @@ use crate::needs;
 use crate::running::{fail, succeed};
 use crate::scratch::scratch;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 19] = [
     "serve",
     "script",
     "script run",
@@ -15,6 +15,10 @@ const COMMANDS: [&str; 15] = [
     "crr",
     "bulk",
     "pcap",
+    "lab",
+    "lab list",
+    "lab show",
+    "lab run",
     "sim",
     "sim run",
     "sim grid",

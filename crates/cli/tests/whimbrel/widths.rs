@@ -58,6 +58,9 @@ fn what_measures_prints_no_line_that_is_too_long() {
         "sim run --seeds 0..2",
         "sim grid 10M/1ms/reno",
         "doctor",
+        "lab list",
+        "lab show illumos-1125ms",
+        "lab run macos-16k fddi-70ms --profile macos-12 --vary bytes=1M -v",
         "load --print-config --profile linux -S msl=5s",
         "serve -S help",
         "sysctl",
@@ -75,7 +78,7 @@ fn what_measures_prints_no_line_that_is_too_long() {
 
 #[test]
 fn help_has_no_line_that_is_too_long() {
-    let commands = "serve,load,crr,bulk,pcap,script,script run,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
+    let commands = "serve,load,crr,bulk,pcap,script,script run,lab,lab show,lab run,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
     for command in commands.split(',').map(|command| format!("{command} ")).chain([String::new()]) {
         for option in ["-h", "--help"] {
             measure(&format!("{command}{option}"));

@@ -120,7 +120,7 @@ fn the_dialect_chooses_the_branch_and_lines_keep_their_numbers() {
     assert_eq!(lines_of(BRANCHES, &Defines::of(Dialect::Whimbrel)), [8, 13]);
     let linux = "#ifdef Linux\n0 close(3) = 0\n#endif\n";
     assert_eq!(lines_of(linux, &Defines::of(Dialect::Linux)), [2]);
-    assert_eq!(lines_of(linux, &Defines::of(Dialect::Whimbrel)), []);
+    assert_eq!(lines_of(linux, &Defines::of(Dialect::Whimbrel)), [0_u32; 0]);
 }
 
 #[test]

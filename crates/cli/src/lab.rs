@@ -1,0 +1,243 @@
+//! `whimbrel lab`: the cases, shown from their mechanism on this stack.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use clap::{Args, Subcommand};
+use whimbrel_base::tunables::names_like;
+use whimbrel_io::rules::profile;
+use whimbrel_io::signals::Signals;
+use whimbrel_io::{Stop, parallel};
+use whimbrel_sim::lab::{self, CASES, Case, Measured, Selection, Setup, Verdict};
+use whimbrel_stack::Profile;
+
+use crate::failure::{self, Failure};
+use crate::options::ScreenOptions;
+use crate::progress::Progress;
+use crate::{examples, output, quantity};
+
+mod document;
+mod table;
+
+/// What was typed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What was typed behind `lab`.
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List the cases, a line each.
+    List,
+    /// Tell the story of a case: what people saw, what they did, and what was really wrong.
+    Show(ShowArguments),
+    /// Run cases: by the rules of the stack that failed, by what its users changed, and by this stack's
+    /// own.
+    #[command(after_help = examples::LAB_RUN)]
+    Run(RunArguments),
+}
+
+/// What was typed behind `lab show`.
+#[derive(Args, Debug)]
+struct ShowArguments {
+    /// The case: `whimbrel lab list` lists them.
+    #[arg(value_parser = case)]
+    case: &'static Case,
+}
+
+/// What was typed behind `lab run`.
+#[derive(Args, Default, Debug)]
+struct RunArguments {
+    /// The cases [default: all].
+    #[arg(value_name = "CASE", value_parser = case)]
+    cases: Vec<&'static Case>,
+    /// Run them with this profile instead of their own; may repeat, or have commas.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = profile)]
+    profile: Vec<&'static Profile>,
+    /// Set a parameter of the case (`whimbrel lab show` lists them) or a tunable to each of these values in
+    /// turn, as in rate=400,600 or msl=30s; may repeat. What is changed has no verdict.
+    #[arg(long, value_name = "KEY=V1[,V2…]", value_parser = vary)]
+    vary: Vec<(String, Vec<String>)>,
+    /// Run each this many times, with one seed after the other.
+    #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=1000))]
+    repeat: Option<u32>,
+    /// The first seed: the same seed gives the same figures [default: 1].
+    #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
+    seed: Option<u64>,
+    /// Measurements at the same time [default: one for each processor].
+    #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
+    jobs: Option<u16>,
+    /// Print one JSON document (whimbrel.lab/1) instead.
+    #[arg(long)]
+    json: bool,
+    /// Print every figure as a line of a table with commas instead.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Write into this directory, which is made if need be, the packets of a connection that shows what
+    /// happened, for each measurement that has one (pcapng).
+    #[arg(long, value_name = "DIR")]
+    pcap_dir: Option<PathBuf>,
+    /// Print the packets of a connection for every measurement, and not only for a wrong one.
+    #[arg(short, long, conflicts_with_all = ["json", "csv"])]
+    verbose: bool,
+    #[command(flatten)]
+    screen: ScreenOptions,
+}
+
+/// A measurement that was made.
+struct Row<'s> {
+    setup: &'s Setup,
+    measured: Result<Measured, String>,
+    verdict: Verdict,
+}
+
+/// Does what was asked for.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        None => run_cases(&RunArguments::default()),
+        Some(Command::List) => output::print(&table::list()),
+        Some(Command::Show(show)) => output::print(&table::story(show.case)),
+        Some(Command::Run(run)) => run_cases(run),
+    }
+}
+
+/// Measures, and says what came of it.
+fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
+    let setups = arguments.setups()?;
+    if let Some(folder) = &arguments.pcap_dir {
+        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    }
+    let jobs = arguments.jobs.map(usize::from);
+    let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let stop = Stop::new().map_err(Failure::run)?;
+    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let is_text = !arguments.json && !arguments.csv;
+    let progress = Progress::new(setups.len() as u64, arguments.screen, false);
+    progress.show(0, || setups.first().map(title).unwrap_or_default());
+    let (mut rows, mut told): (Vec<Row<'_>>, usize) = (Vec::new(), 0);
+    parallel::in_order(
+        jobs,
+        &setups,
+        |setup| {
+            let measured = setup.measure(&|| !stop.is_set());
+            (!stop.is_set()).then_some(measured)
+        },
+        |measured| {
+            let (Some(measured), Some(setup)) = (measured, setups.get(rows.len())) else {
+                return Ok(());
+            };
+            rows.push(Row::new(setup, measured));
+            let next = setups.get(rows.len());
+            progress.show(rows.len() as u64, || next.map(title).unwrap_or_default());
+            // A case is told when the next begins.
+            if is_text && next.is_none_or(|next| next.case.name != setup.case.name) {
+                progress.print(&table::of_case(&rows[told..], arguments.verbose))?;
+                told = rows.len();
+            }
+            Ok::<_, Failure>(())
+        },
+    )?;
+    progress.finish();
+    if is_text && told < rows.len() {
+        output::print(&table::of_case(&rows[told..], arguments.verbose))?;
+    }
+    if !is_text {
+        output::print(&match arguments.json {
+            true => format!("{:#}\n", document::document(&rows)),
+            false => document::csv(&rows),
+        })?;
+    }
+    if let Some(folder) = &arguments.pcap_dir {
+        rows.iter().enumerate().try_for_each(|(number, row)| row.capture(folder, number + 1))?;
+    }
+    if rows.len() < setups.len() {
+        return Err(failure::interrupted(rows.len() as u64, setups.len(), "measurements"));
+    }
+    if rows.iter().all(Row::is_right) { Ok(()) } else { Err(Failure::Answer) }
+}
+
+impl RunArguments {
+    /// The measurements that it means, those of a case together.
+    fn setups(&self) -> Result<Vec<Setup>, Failure> {
+        let first = self.seed.unwrap_or(1);
+        let seeds = (0..self.repeat.unwrap_or(1)).map(|more| first.wrapping_add(more.into()));
+        let selection = Selection {
+            profiles: self.profile.clone(),
+            vary: self.vary.clone(),
+            seeds: seeds.collect(),
+        };
+        let is_wanted = |case: &&'static Case| {
+            self.cases.is_empty() || self.cases.iter().any(|wanted| wanted.name == case.name)
+        };
+        let mut setups = Vec::new();
+        for case in CASES.into_iter().filter(is_wanted) {
+            let planned = lab::plan(case, &selection);
+            setups.extend(planned.map_err(|error| Failure::usage("--vary", error))?);
+        }
+        Ok(setups)
+    }
+}
+
+impl<'s> Row<'s> {
+    fn new(setup: &'s Setup, measured: Result<Measured, String>) -> Self {
+        let verdict = measured.as_ref().map_or(Verdict::Open, |it| setup.judge(it));
+        Self { setup, measured, verdict }
+    }
+
+    /// Whether it was measured, and nothing in it is wrong.
+    fn is_right(&self) -> bool {
+        self.measured.is_ok() && !matches!(self.verdict, Verdict::Wrong(_))
+    }
+
+    /// Writes the packets of its witness, if it has one.
+    fn capture(&self, folder: &Path, number: usize) -> Result<(), Failure> {
+        let witness = self.measured.as_ref().ok().and_then(|measured| measured.witness.as_ref());
+        let Some(witness) = witness else { return Ok(()) };
+        let Setup { case, profile, .. } = self.setup;
+        let path = folder.join(format!("{}-{number:02}-{profile}.pcapng", case.name));
+        fs::write(&path, witness.capture()).map_err(|error| unwritable(&path, &error))
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let path = path.display();
+    Failure::run(format!("--pcap-dir {path}: {error}; give a directory that can be written"))
+}
+
+/// A measurement in a few words.
+fn title(setup: &Setup) -> String {
+    format!("{}  {}", setup.case.name, table::label(setup))
+}
+
+/// The case of that name, or what there is instead.
+fn case(name: &str) -> Result<&'static Case, String> {
+    Case::by_name(name).ok_or_else(|| {
+        let names = || CASES.into_iter().map(|case| case.name);
+        let near = names_like(name, names().map(|name| (name, name)));
+        let perhaps = match near.is_empty() {
+            true => String::new(),
+            false => format!(" (perhaps {})", near.join(", or ")),
+        };
+        let all: Vec<_> = names().collect();
+        format!("{name:?} is no case{perhaps}: give one of {}", all.join(", "))
+    })
+}
+
+/// A key, and the values that it has in turn.
+fn vary(text: &str) -> Result<(String, Vec<String>), String> {
+    let example = "give KEY=V1,V2, as in rate=400,600 or msl=30s";
+    let (key, values) = text.split_once('=').ok_or(example)?;
+    let values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    match key.trim() {
+        key if !key.is_empty() && values.iter().all(|value| !value.is_empty()) => {
+            Ok((key.to_owned(), values))
+        }
+        _ => Err(example.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

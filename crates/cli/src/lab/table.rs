@@ -1,0 +1,268 @@
+//! What the lab tells people: the cases, their stories, and a table of each with a picture of each row.
+
+use std::fmt::Write;
+
+use whimbrel_sim::lab::{
+    CASES, Case, Measured, Miss, Parameter, Picture, Series, Setup, Unit, Verdict, Witness,
+};
+
+use super::Row;
+use crate::quantity::thousands;
+use crate::wrap::{WIDTH, wrap};
+
+/// Every case in a line.
+pub(super) fn list() -> String {
+    let width = CASES.iter().map(|case| case.name.len()).max().unwrap_or(0) + 2;
+    let line = |case: &&Case| wrap(&format!("{:<width$}{}\n", case.name, case.about), width);
+    CASES.iter().map(line).collect()
+}
+
+/// The story of a case, and what of it can be varied.
+pub(super) fn story(case: &Case) -> String {
+    let mut text = wrap(&format!("{}: {}\n\n", case.name, case.about), 2);
+    for paragraph in case.story.split("\n\n") {
+        text += &wrap(&format!("{}\n", paragraph.replace('\n', " ")), 0);
+        text.push('\n');
+    }
+    text += "What can be varied, beside the tunables of the stack (-S help):\n";
+    let width = case.parameters.iter().map(|it| it.name.len()).max().unwrap_or(0) + 4;
+    for Parameter { name, about, unit, default, .. } in case.parameters {
+        let default = unit.type_of(*default);
+        let line = format!("{:<width$}{about} [default: {default}]\n", format!("  {name}"));
+        text += &wrap(&line, width);
+    }
+    text
+}
+
+/// What came of a case.
+pub(super) fn of_case(rows: &[Row<'_>], verbose: bool) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let case = first.setup.case;
+    let mut text = wrap(&format!("{}: {}\n\n", case.name, case.about), 2);
+    let scale = Scale::of(case, rows);
+    text += format!("{}  {}", heads(case), scale.head(case, rows)).trim_end();
+    text.push('\n');
+    for row in rows {
+        text += &of_row(row, &scale);
+    }
+    text.push('\n');
+    text += &notes(rows);
+    for row in rows.iter().filter(|row| verbose || !row.is_right()) {
+        text += &evidence(row);
+    }
+    text + &conclusion(rows) + "\n"
+}
+
+/// A row of the table: who, with the verdict, and below it the figures and their picture.
+fn of_row(row: &Row<'_>, scale: &Scale) -> String {
+    let (label, verdict) = (label(row.setup), word(&row.verdict));
+    let gap = WIDTH.saturating_sub(label.chars().count() + verdict.len()).max(2);
+    let mut text = format!("{label}{}{verdict}", " ".repeat(gap)).trim_end().to_owned() + "\n";
+    match &row.measured {
+        Err(why) => text += &wrap(&format!("    {why}\n"), 4),
+        Ok(measured) => {
+            let mut figures = String::new();
+            for (figure, head) in row.setup.case.columns {
+                let width = column(head);
+                let found = measured.figures.iter().find(|it| it.name == *figure);
+                let cell = found.map_or_else(|| "-".into(), |it| show(it.unit, it.value));
+                let _ = write!(figures, "{cell:>width$}");
+            }
+            let picture = scale.draw(row.setup.case, measured).unwrap_or_default();
+            text += format!("{figures}  {picture}").trim_end();
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn heads(case: &Case) -> String {
+    let head = |(_, head): &(&str, &str)| format!("{head:>width$}", width = column(head));
+    case.columns.iter().map(head).collect()
+}
+
+/// The width of a column with that heading.
+fn column(head: &str) -> usize {
+    head.chars().count().max(LEAST) + 2
+}
+
+/// The profile, and what is changed of it.
+pub(super) fn label(setup: &Setup) -> String {
+    let changed = setup.settings.iter().map(|(key, value)| format!(" {key}={value}"));
+    let seed = if setup.seed == 1 { String::new() } else { format!(" seed {}", setup.seed) };
+    format!("{}{}{seed}", setup.profile, changed.collect::<String>())
+}
+
+/// A figure for people.
+fn show(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Count | Unit::PerSecond | Unit::Bytes => thousands(value.round() as u64),
+        Unit::Time if value == 0.0 => "-".into(),
+        Unit::Time if value < 0.001 => format!("{:.0} us", value * 1e6),
+        Unit::Time if value < 1.0 => format!("{:.1} ms", value * 1e3),
+        Unit::Time if value < 10.0 => format!("{value:.3} s"),
+        Unit::Time => format!("{value:.1} s"),
+        Unit::Percent if value == 0.0 => "0".into(),
+        Unit::Percent if value < 1.0 => format!("{value:.3} %"),
+        Unit::Percent => format!("{value:.1} %"),
+        Unit::Megabits => format!("{value:.1}"),
+    }
+}
+
+const fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Reproduced => "reproduced",
+        Verdict::Cured => "cured",
+        Verdict::Wrong(_) => "WRONG",
+        Verdict::Open => "",
+    }
+}
+
+/// What the pictures of a case have in common.
+struct Scale {
+    most: f64,
+}
+
+impl Scale {
+    /// The greatest value of all rows is the highest of every picture.
+    fn of(case: &Case, rows: &[Row<'_>]) -> Self {
+        let measured = rows.iter().filter_map(|row| row.measured.as_ref().ok());
+        let most = measured.flat_map(|it| match case.picture {
+            Picture::Bar(figure) => it.figure(figure).into_iter().collect::<Vec<_>>(),
+            Picture::Line(name) => line_of(it, name).map(squeeze).unwrap_or_default(),
+        });
+        Self { most: most.fold(0.0, f64::max) }
+    }
+
+    /// What the pictures show.
+    fn head(&self, case: &Case, rows: &[Row<'_>]) -> String {
+        let name = match case.picture {
+            Picture::Line(name) => name,
+            Picture::Bar(name) => {
+                let column = case.columns.iter().find(|(figure, _)| *figure == name);
+                return column.map_or_else(String::new, |(_, head)| (*head).to_owned());
+            }
+        };
+        let measured = rows.iter().filter_map(|row| row.measured.as_ref().ok());
+        let lengths = measured.filter_map(|it| line_of(it, name));
+        let seconds = lengths.map(|it| it.step.as_secs_f64() * it.values.len() as f64);
+        format!("{name} over {:.0} s", seconds.fold(0.0, f64::max))
+    }
+
+    fn draw(&self, case: &Case, measured: &Measured) -> Option<String> {
+        match case.picture {
+            Picture::Bar(name) => {
+                let value = measured.figure(name).filter(|value| *value > 0.0)?;
+                let eighths = (value / self.most * (LINE * 8) as f64).round() as usize;
+                let part = if eighths.is_multiple_of(8) { "" } else { PARTS[eighths % 8] };
+                Some("█".repeat(eighths / 8) + part)
+            }
+            Picture::Line(name) => {
+                let series = line_of(measured, name)?;
+                Some(squeeze(series).iter().map(|value| self.height(*value)).collect())
+            }
+        }
+    }
+
+    fn height(&self, value: f64) -> char {
+        match value > 0.0 {
+            true => {
+                let step = (value / self.most * 8.0).ceil() as usize;
+                HEIGHTS.chars().nth(step.clamp(1, 8) - 1).unwrap_or(' ')
+            }
+            false => '·',
+        }
+    }
+}
+
+fn line_of<'m>(measured: &'m Measured, name: &str) -> Option<&'m Series> {
+    measured.series.iter().find(|series| series.name == name)
+}
+
+/// The means of as many parts as a picture has columns.
+fn squeeze(series: &Series) -> Vec<f64> {
+    let values = &series.values;
+    let columns = values.len().min(LINE);
+    let part = |column: usize| {
+        let of = &values[column * values.len() / columns..(column + 1) * values.len() / columns];
+        of.iter().sum::<f64>() / of.len().max(1) as f64
+    };
+    (0..columns).map(part).collect()
+}
+
+/// What there is to say beside the figures.
+fn notes(rows: &[Row<'_>]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let notes = row.measured.as_ref().map_or(&[][..], |measured| &measured.notes);
+        for note in notes {
+            text += &wrap(&format!("  {}: {note}\n", label(row.setup)), 4);
+        }
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// What is wrong with a row, and the packets of a connection that shows it.
+fn evidence(row: &Row<'_>) -> String {
+    let label = label(row.setup);
+    let mut text = String::new();
+    if let Verdict::Wrong(misses) = &row.verdict {
+        for miss in misses {
+            text += &wrap(&format!("  {label}: {}\n", miss_text(row, miss)), 4);
+        }
+    }
+    if let Ok(Measured { witness: Some(witness), .. }) = &row.measured {
+        text += &format!("  {label}: {}, from port {}:\n", witness.shows.about(), witness.port);
+        text += &packets(witness);
+    }
+    text.push('\n');
+    text
+}
+
+fn packets(witness: &Witness) -> String {
+    let line = |packet: &_| wrap(&format!("    {packet}\n"), 34);
+    witness.packets.iter().map(line).collect()
+}
+
+fn miss_text(row: &Row<'_>, miss: &Miss) -> String {
+    let figures = row.measured.as_ref().map_or(&[][..], |measured| &measured.figures);
+    let unit = figures.iter().find(|it| it.name == miss.bound.figure).map(|it| it.unit);
+    let exact = |value: f64| match unit {
+        Some(Unit::Count | Unit::PerSecond) if value >= 1_000.0 => thousands(value.round() as u64),
+        Some(Unit::Percent) => format!("{value} %"),
+        Some(Unit::Time) => format!("{value} s"),
+        _ => format!("{value}"),
+    };
+    let is = miss.value.map_or_else(|| "was not measured".into(), |it| format!("is {}", exact(it)));
+    let [least, most] = [miss.bound.least, miss.bound.most];
+    let has_to_be = match most {
+        _ if least == most => exact(least),
+        f64::INFINITY => format!("at least {}", exact(least)),
+        _ => format!("{} to {}", exact(least), exact(most)),
+    };
+    format!("{} {is}, and has to be {has_to_be}", miss.bound.figure)
+}
+
+/// What all rows say together.
+fn conclusion(rows: &[Row<'_>]) -> String {
+    let count =
+        |verdict: fn(&Verdict) -> bool| rows.iter().filter(|row| verdict(&row.verdict)).count();
+    let wrong = rows.iter().filter(|row| !row.is_right()).count();
+    let reproduced = count(|it| *it == Verdict::Reproduced);
+    let cured = count(|it| *it == Verdict::Cured);
+    match (wrong, reproduced, cured) {
+        (0, 0, 0) => "verdict: none, of rules or values that nobody reported\n".into(),
+        (0, _, 0) => "verdict: reproduced\n".into(),
+        (0, 0, _) => "verdict: cured by default\n".into(),
+        (0, _, _) => "verdict: reproduced, and cured by default\n".into(),
+        _ => format!("verdict: WRONG, {wrong} of {}\n", rows.len()),
+    }
+}
+
+/// The least width of a column.
+const LEAST: usize = 7;
+/// The width of a picture.
+const LINE: usize = 22;
+const HEIGHTS: &str = "▁▂▃▄▅▆▇█";
+/// Eighths of a column of a bar.
+const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];

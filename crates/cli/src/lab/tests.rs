@@ -1,0 +1,46 @@
+//! What people are told of figures that are not where they have to be.
+
+use whimbrel_sim::lab::{Bound, Role};
+
+use super::*;
+
+#[test]
+fn a_wrong_figure_is_told_with_its_bound_and_the_packets_of_a_connection() {
+    const BOUNDS: &[Bound] = &[
+        Bound { figure: "answered", least: 20_000.0, most: 20_000.0 },
+        Bound { figure: "rate_at_end", least: 500.5, most: f64::INFINITY },
+    ];
+    let arguments = RunArguments {
+        cases: vec![Case::by_name("macos-16k").unwrap()],
+        profile: vec![Profile::by_name("macos-12").unwrap()],
+        ..RunArguments::default()
+    };
+    let own = arguments.setups().unwrap().remove(0);
+    let measured = own.measure(&|| true);
+    let right = Row::new(&own, measured.clone());
+    assert!(right.is_right());
+    let text = table::of_case(&[right], false);
+    assert!(text.contains("verdict: reproduced\n") && !text.contains("client > server"), "{text}");
+
+    let setup = Setup { bounds: BOUNDS, role: Some(Role::Cure), ..own.clone() };
+    let wrong = Row::new(&setup, measured);
+    assert!(!wrong.is_right());
+    let text = table::of_case(&[wrong], false);
+    for part in [
+        "macos-12: answered is 16,384, and has to be 20,000\n",
+        "macos-12: rate_at_end is 0, and has to be at least 500.5\n",
+        "client > server  SYN",
+        "verdict: WRONG, 1 of 1\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+}
+
+#[test]
+fn what_could_not_be_measured_is_no_success() {
+    let setups = RunArguments::default().setups().unwrap();
+    let row = Row::new(&setups[0], Err("no room".into()));
+    assert!(!row.is_right());
+    let text = table::of_case(&[row], false);
+    assert!(text.contains("no room\n") && text.contains("WRONG, 1 of 1"), "{text}");
+}

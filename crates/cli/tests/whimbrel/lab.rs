@@ -1,0 +1,143 @@
+//! `whimbrel lab`: cases from the command line. Whether they come out right `.ci/run` asks the whole of them.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::running::{Running, fail, interrupt, succeed};
+use crate::scratch::scratch;
+
+fn whimbrel(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(words.split_whitespace());
+    command
+}
+
+fn document(words: &str) -> Value {
+    serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap()
+}
+
+/// A case whose outcome takes a moment.
+const QUICK: &str = "lab run macos-16k --profile macos-12";
+
+#[test]
+fn cases_are_listed_and_each_has_its_story() {
+    let list = succeed(&mut whimbrel("lab list"));
+    let names: Vec<_> = list.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(names.len(), 4, "{list}");
+    for line in names {
+        let name = line.split(' ').next().unwrap();
+        let story = succeed(&mut whimbrel(&format!("lab show {name}")));
+        for part in ["People saw", "What was wrong:", "By default Whimbrel", "[default: "] {
+            assert!(story.replace('\n', " ").contains(part), "{part} is not in: {story}");
+        }
+    }
+}
+
+#[test]
+fn a_case_has_a_table_with_a_picture_and_a_verdict() {
+    let text = succeed(&mut whimbrel(QUICK));
+    assert!(text.contains("macos-12 ") && text.contains(" reproduced\n"), "{text}");
+    assert!(text.contains(" 16,384 ") && text.contains("█·········"), "{text}");
+    assert!(text.ends_with("verdict: reproduced\n\n"), "{text}");
+    // The packets of a connection, if they are asked for.
+    assert!(!text.contains("client > server"), "{text}");
+    let verbose = succeed(&mut whimbrel(&format!("{QUICK} -v")));
+    assert!(verbose.contains("client > server  SYN"), "{verbose}");
+}
+
+#[test]
+fn another_seed_comes_to_the_same_and_what_is_varied_has_no_verdict() {
+    let again = succeed(&mut whimbrel(&format!("{QUICK} --seed 9")));
+    assert!(again.contains("macos-12 seed 9 "), "{again}");
+    assert!(again.contains(" reproduced\n"), "{again}");
+    let open = succeed(&mut whimbrel("lab run macos-16k --vary lasts=2s --profile macos-12"));
+    assert!(open.contains("verdict: none"), "{open}");
+}
+
+#[test]
+fn documents_have_every_figure_the_packets_and_the_rules_and_repeat_to_the_octet() {
+    let words = format!("{QUICK} --json");
+    let text = succeed(&mut whimbrel(&words));
+    assert_eq!(text, succeed(&mut whimbrel(&format!("{words} -j 1"))));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["schema"], "whimbrel.lab/1");
+    let row = &document["cases"][0]["rows"][0];
+    assert_eq!(row["profile"], "macos-12");
+    assert_eq!(row["verdict"], "reproduced");
+    assert_eq!(row["figures"]["answered"]["value"], 16_384.0);
+    assert_eq!(row["rules"]["ports.first"], "49152");
+    assert_eq!(row["runs"][0]["summary"]["answered"], 16_384);
+    assert_eq!(row["series"][0]["values"].as_array().map(Vec::len), Some(10));
+    assert!(row["witness"]["packets"][0]["text"].as_str().unwrap().contains("SYN"));
+
+    let csv = succeed(&mut whimbrel(&format!("{QUICK} --csv")));
+    assert!(csv.starts_with("case,profile,settings,seed,figure,value,unit,verdict\n"), "{csv}");
+    assert!(csv.contains("macos-16k,macos-12,\"\",1,answered,16384,count,reproduced\n"), "{csv}");
+}
+
+#[test]
+fn what_is_varied_and_repeated_is_in_the_rows() {
+    let words = "lab run fddi-70ms --profile freebsd-2.2.5+fix --vary window=64k,128k --vary bytes=1M \
+                 --repeat 2 --seed 5 --json";
+    let rows = &document(words)["cases"][0]["rows"];
+    let told = rows.as_array().unwrap().iter().map(|row| {
+        (row["seed"].as_u64().unwrap(), row["settings"]["window"].as_str().unwrap().to_owned())
+    });
+    let expected = [(5, "64k"), (5, "128k"), (6, "64k"), (6, "128k")];
+    assert_eq!(told.collect::<Vec<_>>(), expected.map(|(seed, window)| (seed, window.to_owned())));
+    assert_eq!(rows[0]["verdict"], "none");
+}
+
+#[test]
+fn packets_of_each_row_are_written_where_they_shall_be() {
+    let folder = scratch("lab-captures");
+    let words = format!("{QUICK} --pcap-dir {}", folder.display());
+    succeed(&mut whimbrel(&words));
+    let file = fs::read(folder.join("macos-16k-01-macos-12.pcapng")).unwrap();
+    assert_eq!(file[..4], 0x0a0d_0d0a_u32.to_le_bytes());
+    fs::remove_dir_all(&folder).unwrap();
+
+    fs::write(&folder, "a file").unwrap();
+    let (code, error) = fail(&mut whimbrel(&words));
+    assert_eq!(code, 1);
+    assert!(error.contains("--pcap-dir") && error.contains("can be written"), "{error}");
+    fs::remove_file(&folder).unwrap();
+}
+
+#[test]
+fn what_is_none_is_said_with_what_there_is() {
+    for (words, parts) in [
+        ("lab run macos", &["perhaps macos-16k", "fddi-70ms"][..]),
+        ("lab show macos", &["perhaps macos-16k"]),
+        ("lab run --profile macos", &["macos-12"]),
+        ("lab run macos-16k --vary rat=4", &["\"rat\"", "service-rate", "-S help"]),
+        ("lab run macos-16k --vary lasts=0s", &["lasts=0s", "1s to 3600s"]),
+        ("lab run macos-16k --vary lasts", &["KEY=V1,V2"]),
+        ("lab run macos-16k --vary msl=soon", &["soon"]),
+        ("lab run --repeat 0", &["--repeat"]),
+        ("lab run --json --csv", &["cannot be used with"]),
+    ] {
+        let (code, error) = fail(&mut whimbrel(words));
+        assert_eq!(code, 2, "{words}: {error}");
+        for part in parts {
+            assert!(error.contains(part), "{words}: {part} is not in: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_was_done() {
+    // The first is over soon, the second is not.
+    let mut command = whimbrel("lab run macos-16k fddi-70ms -j 1 --profile macos-12");
+    let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut lines = BufReader::new(child.take_stdout()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("verdict: ")));
+    interrupt(child.id());
+    let output = child.output();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("interrupted: ") && error.contains("measurements"), "{error}");
+}

@@ -1,0 +1,256 @@
+//! The lab: cases of TCP failing people, reproduced from their mechanism on this stack with the rules of
+//! the stack that it happened to, and the same with this stack's own rules.
+//!
+//! A case is data: what is measured under which profiles, and within which bounds each figure has to be.
+//! A verdict compares figures with bounds and does nothing else; where somebody changes a profile or a
+//! value, there are no bounds, and figures speak for themselves.
+
+use std::time::Duration;
+
+use whimbrel_apps::load::Finished;
+use whimbrel_base::Instant;
+use whimbrel_tcp::{Counters, Tunables};
+
+use crate::path::GoOn;
+
+pub use hosts::Side;
+pub use plan::{PlanError, Selection, plan};
+pub use value::{Parameter, Unit, Values};
+pub use witness::{SeenPacket, Shows, Witness};
+
+mod fddi_70ms;
+mod hosts;
+mod illumos_1125ms;
+mod load;
+mod macos_16k;
+mod plan;
+mod unikraft_nginx;
+mod value;
+mod witness;
+
+/// A case, and how it is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// As it is typed.
+    pub name: &'static str,
+    /// What is run, in a line.
+    pub about: &'static str,
+    /// What people saw, what they did, and what was really wrong.
+    pub story: &'static str,
+    /// What can be varied beside the rules of the stack.
+    pub parameters: &'static [Parameter],
+    /// What is measured if nobody asks for anything else.
+    pub rows: &'static [Row],
+    /// The figures that a table has a column for, and its heading.
+    pub columns: &'static [(&'static str, &'static str)],
+    /// What is drawn of each row.
+    pub picture: Picture,
+    measure: Measure,
+}
+
+/// What is drawn of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Picture {
+    /// The series of this name, over time.
+    Line(&'static str),
+    /// The figure of this name, as a bar.
+    Bar(&'static str),
+}
+
+/// How a row is measured.
+type Measure = fn(&Setup, GoOn<'_>) -> Result<Measured, String>;
+
+/// What is measured: a profile, what is changed of it or of the case, and what is to come of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The profile under test.
+    pub profile: &'static str,
+    /// Names of parameters of the case, or of tunables, and values, as they are typed.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Whether it is to fail as it did, or to be cured.
+    pub role: Role,
+    /// Within which its figures are.
+    pub bounds: &'static [Bound],
+}
+
+/// What a row is there for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It shows what people saw, or what their remedy did.
+    Report,
+    /// It shows that this stack's own rules do not have it.
+    Cure,
+}
+
+/// Between which values a figure has to be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bound {
+    /// The figure's name.
+    pub figure: &'static str,
+    /// The least that it may be.
+    pub least: f64,
+    /// The most that it may be.
+    pub most: f64,
+}
+
+/// One measurement, ready to be made.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The case that it is of.
+    pub case: &'static Case,
+    /// The profile under test.
+    pub profile: &'static str,
+    /// What is changed, as it was typed.
+    pub settings: Vec<(String, String)>,
+    /// The rules that come of both.
+    pub rules: Tunables,
+    /// What is asked of the case's applications and of the path.
+    pub values: Values,
+    /// What keys and chance come from.
+    pub seed: u64,
+    /// Whether it is to fail or to be cured, where that is known.
+    pub role: Option<Role>,
+    /// Within which its figures are, where that is known.
+    pub bounds: &'static [Bound],
+}
+
+/// What was measured.
+#[derive(Clone, Default, Debug)]
+pub struct Measured {
+    /// Everything that bounds and tables can be about.
+    pub figures: Vec<Figure>,
+    /// What there is to say beside, in sentences.
+    pub notes: Vec<String>,
+    /// How it went, a value for each second, or each tenth of one, of virtual time.
+    pub series: Vec<Series>,
+    /// The runs of a load, one after the other.
+    pub runs: Vec<Finished>,
+    /// A look at both hosts each second.
+    pub moments: Vec<Moment>,
+    /// What the stacks counted: the client's and the server's, or the sender's.
+    pub counters: Vec<Counters>,
+    /// A connection that shows it.
+    pub witness: Option<Witness>,
+}
+
+/// Something measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Figure {
+    /// Its name in documents, and in bounds.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// The value.
+    pub value: f64,
+}
+
+/// Values at equal distances of time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// What they count, as in `req/s`.
+    pub name: &'static str,
+    /// How far they are apart.
+    pub step: Duration,
+    /// The values, the first one of the first step.
+    pub values: Vec<f64>,
+}
+
+/// Both hosts of a load at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// When that is.
+    pub at: Instant,
+    /// Requests that the server has answered so far.
+    pub answered: u64,
+    /// Records in TIME-WAIT of the client and of the server.
+    pub time_wait: [u64; 2],
+    /// Ports that the client uses, those of TIME-WAIT included.
+    pub ports_in_use: u64,
+    /// SYNs that the client has sent again so far.
+    pub syns_repeated: u64,
+}
+
+/// What a row's figures say.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verdict {
+    /// It failed as it did for those who reported it.
+    Reproduced,
+    /// It does not fail.
+    Cured,
+    /// Figures are not where they have to be.
+    Wrong(Vec<Miss>),
+    /// Nobody said beforehand what they have to be.
+    Open,
+}
+
+/// A figure that is out of its bounds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Miss {
+    /// Where it has to be.
+    pub bound: Bound,
+    /// What it is; `None` if it was not measured.
+    pub value: Option<f64>,
+}
+
+/// Every case, in the order in which they are told.
+pub const CASES: [&Case; 4] =
+    [&unikraft_nginx::CASE, &illumos_1125ms::CASE, &macos_16k::CASE, &fddi_70ms::CASE];
+
+impl Case {
+    /// The case of this name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        CASES.into_iter().find(|case| case.name == name)
+    }
+}
+
+impl Setup {
+    /// Measures, as long as `go_on` says so. An error says why that cannot be done.
+    pub fn measure(&self, go_on: GoOn<'_>) -> Result<Measured, String> {
+        (self.case.measure)(self, go_on)
+    }
+
+    /// What the figures say.
+    pub fn judge(&self, measured: &Measured) -> Verdict {
+        let Some(role) = self.role else { return Verdict::Open };
+        let miss = |bound: &Bound| {
+            let value = measured.figure(bound.figure);
+            let holds = value.is_some_and(|value| (bound.least..=bound.most).contains(&value));
+            (!holds).then_some(Miss { bound: *bound, value })
+        };
+        let misses: Vec<_> = self.bounds.iter().filter_map(miss).collect();
+        match role {
+            _ if !misses.is_empty() => Verdict::Wrong(misses),
+            Role::Report => Verdict::Reproduced,
+            Role::Cure => Verdict::Cured,
+        }
+    }
+}
+
+impl Measured {
+    /// The value of the figure of this name.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+    }
+
+    fn add(&mut self, name: &'static str, unit: Unit, value: f64) {
+        self.figures.push(Figure { name, unit, value });
+    }
+}
+
+/// At least so much.
+const fn at_least(figure: &'static str, least: f64) -> Bound {
+    Bound { figure, least, most: f64::INFINITY }
+}
+
+/// From so much to so much.
+const fn within(figure: &'static str, least: f64, most: f64) -> Bound {
+    Bound { figure, least, most }
+}
+
+/// Exactly that.
+const fn exactly(figure: &'static str, value: f64) -> Bound {
+    Bound { figure, least: value, most: value }
+}
+
+#[cfg(test)]
+mod tests;

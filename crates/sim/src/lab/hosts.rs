@@ -1,0 +1,228 @@
+//! Two hosts as a case has them: a client that loads a web server, and what whoever looks on sees.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
+use whimbrel_apps::load::{Finished, LoadPlan, Repeat, Runs};
+use whimbrel_apps::{Model, Pace};
+use whimbrel_base::Instant;
+use whimbrel_link::{Link, LinkConfig, cut};
+use whimbrel_stack::Shard;
+use whimbrel_stack::shard::ConfigError;
+use whimbrel_tcp::{Counters, Tunables};
+use whimbrel_wire::Family;
+
+use super::Moment;
+use crate::host::{Application, Host};
+use crate::pair::{self, PairConfig, server_at};
+use crate::path::GoOn;
+use crate::world::Checks;
+
+/// What is to happen between two hosts.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    /// The rules of the client and of the server.
+    pub rules: [Tunables; 2],
+    pub link: LinkConfig,
+    /// What the client does; its target is the server.
+    pub load: LoadPlan,
+    pub repeat: Repeat,
+    /// How the server goes about it.
+    pub limits: Limits,
+    pub pace: Pace,
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Played {
+    pub runs: Vec<Finished>,
+    /// A look at both hosts each second.
+    pub moments: Vec<Moment>,
+    /// What the client's stack counted, and the server's.
+    pub counters: [Counters; 2],
+}
+
+/// One of the two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The host that opens connections.
+    Client,
+    /// The host that takes them.
+    Server,
+}
+
+/// What is told of each packet when it leaves: when, from whom, and its octets. It says whether that is
+/// enough.
+pub(super) type Onlooker<'o> = &'o mut dyn FnMut(Instant, Side, &Bytes) -> Enough;
+
+/// Whether an onlooker has seen enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Enough {
+    Yes,
+    No,
+}
+
+impl Scene {
+    /// Lets it happen, to its end, or until the onlooker has seen enough.
+    pub(super) fn play(&self, onlooker: Onlooker<'_>, go_on: GoOn<'_>) -> Result<Played, String> {
+        let mut hosts = Hosts::new(self).map_err(|error| error.to_string())?;
+        let mut moments = Vec::new();
+        let mut enough = hosts.wake_both(onlooker);
+        for step in 0_u64.. {
+            if hosts.near.application.0.is_done() || enough == Enough::Yes {
+                break;
+            }
+            if step.is_multiple_of(STEPS) && !go_on() {
+                return Err("interrupted".into());
+            }
+            let next = hosts.next_deadline().ok_or("nothing is due, and the client is not done")?;
+            while let Some(at) = next_moment(&moments).filter(|at| *at <= next) {
+                moments.push(hosts.moment(at));
+            }
+            enough = hosts.step(next, onlooker);
+        }
+        let runs = hosts.near.application.0.finished().to_vec();
+        let counters = [&hosts.near.shard, &hosts.far.shard].map(|shard| shard.counters().clone());
+        Ok(Played { runs, moments, counters })
+    }
+}
+
+/// When both hosts are looked at next.
+fn next_moment(moments: &[Moment]) -> Option<Instant> {
+    Some(Instant::ZERO + Duration::from_secs(moments.len() as u64))
+}
+
+/// The two, and the links between them.
+struct Hosts {
+    near: Host<Driven<Runs<Shard>>>,
+    far: Host<Driven<HttpServer<FixedBody>>>,
+    up: Link,
+    down: Link,
+    now: Instant,
+}
+
+/// A model on a host.
+struct Driven<M>(M);
+
+impl<M: Model<Shard>> Application for Driven<M> {
+    fn on_wake(&mut self, shard: &mut Shard, now: Instant) {
+        while self.0.poll(shard, now, BUDGET) {}
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.0.next_deadline()
+    }
+}
+
+impl Hosts {
+    fn new(scene: &Scene) -> Result<Self, ConfigError> {
+        let config = PairConfig {
+            tunables: scene.rules.clone(),
+            mtu: [scene.link.mtu; 2],
+            seed: scene.seed,
+            checks: Checks::Nothing,
+            ..PairConfig::default()
+        };
+        let target = server_at(Family::V4, PORT);
+        let client = Runs::new(LoadPlan { target, ..scene.load.clone() }, scene.repeat);
+        let server = HttpServer::new(FixedBody::new(BODY), scene.limits).with_pace(scene.pace);
+        let mut far = Host::new(pair::shard(&config, 1)?, Driven(server));
+        // A host that has just been made has room for a listener.
+        let _ = far.shard.listen(target, BACKLOG);
+        Ok(Self {
+            near: Host::new(pair::shard(&config, 0)?, Driven(client)),
+            far,
+            up: Link::new(scene.link.clone(), scene.seed ^ UP),
+            down: Link::new(scene.link.back(), scene.seed ^ DOWN),
+            now: Instant::ZERO,
+        })
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let hosts = [self.near.next_deadline(), self.far.next_deadline()];
+        let links = [self.up.next_arrival(), self.down.next_arrival()];
+        hosts.into_iter().chain(links).flatten().min()
+    }
+
+    fn wake_both(&mut self, onlooker: Onlooker<'_>) -> Enough {
+        let Self { near, far, up, down, now } = self;
+        let first = wake(near, *now, [down, up], &mut |frame| onlooker(*now, Side::Client, frame));
+        let second = wake(far, *now, [up, down], &mut |frame| onlooker(*now, Side::Server, frame));
+        first.or(second)
+    }
+
+    /// What is due at `next` happens.
+    fn step(&mut self, next: Instant, onlooker: Onlooker<'_>) -> Enough {
+        self.now = self.now.max(next);
+        let Self { near, far, up, down, now } = self;
+        let is_due = |host: Option<Instant>, link: &Link| {
+            host.into_iter().chain(link.next_arrival()).any(|due| due <= *now)
+        };
+        let mut enough = Enough::No;
+        if is_due(near.next_deadline(), down) {
+            let mut see = |frame: &Bytes| onlooker(*now, Side::Client, frame);
+            enough = enough.or(wake(near, *now, [&mut *down, &mut *up], &mut see));
+        }
+        if is_due(far.next_deadline(), up) {
+            let mut see = |frame: &Bytes| onlooker(*now, Side::Server, frame);
+            enough = enough.or(wake(far, *now, [up, down], &mut see));
+        }
+        enough
+    }
+
+    /// How both are at this moment.
+    fn moment(&self, at: Instant) -> Moment {
+        let [client, server] = [&self.near.shard, &self.far.shard];
+        let census = client.census();
+        Moment {
+            at,
+            answered: self.far.application.0.statistics().requests,
+            time_wait: [census.time_wait, server.census().time_wait].map(|count| count as u64),
+            ports_in_use: (census.connections + census.time_wait) as u64,
+            syns_repeated: client.counters().syn_retrans,
+        }
+    }
+}
+
+impl Enough {
+    fn or(self, other: Self) -> Self {
+        if self == Self::Yes { self } else { other }
+    }
+}
+
+/// A host receives what has arrived, does what is due, and sends.
+fn wake<A: Application>(
+    host: &mut Host<A>,
+    now: Instant,
+    [inward, outward]: [&mut Link; 2],
+    see: &mut dyn FnMut(&Bytes) -> Enough,
+) -> Enough {
+    let mut frames = Vec::new();
+    while let Some(frame) = inward.pop(now) {
+        frames.push(frame);
+    }
+    host.wake(now, &frames);
+    let mut enough = Enough::No;
+    host.send(|segment| {
+        cut(segment, |frame| {
+            enough = enough.or(see(&frame));
+            outward.push_frame(now, frame);
+        });
+    });
+    enough
+}
+
+/// Where the server listens, and how many wait there.
+const PORT: u16 = 80;
+const BACKLOG: u32 = 4_096;
+/// Octets of each response: a small page.
+const BODY: u64 = 128;
+/// Events that an application deals with at a time.
+const BUDGET: usize = 256;
+/// After how many steps it is asked whether to go on.
+const STEPS: u64 = 4_096;
+/// Tells the chance of the two directions apart.
+const UP: u64 = 0x5555_5555_5555_5555;
+const DOWN: u64 = 0xaaaa_aaaa_aaaa_aaaa;

@@ -1,0 +1,174 @@
+//! Each case with its own bounds, as far as that is quick, and with values that nobody reported: what comes
+//! of those is arithmetic.
+
+use whimbrel_stack::Profile;
+
+use super::*;
+
+/// A case under a profile, with these values.
+fn setup(case: &str, profile: &str, settings: &[(&str, &str)]) -> Setup {
+    let selection = Selection {
+        profiles: vec![Profile::by_name(profile).unwrap()],
+        vary: settings.iter().map(|(key, value)| ((*key).into(), vec![(*value).into()])).collect(),
+        seeds: vec![1],
+    };
+    plan(Case::by_name(case).unwrap(), &selection).unwrap().remove(0)
+}
+
+fn measure(case: &str, profile: &str, settings: &[(&str, &str)]) -> Measured {
+    setup(case, profile, settings).measure(&|| true).unwrap()
+}
+
+fn figures<const N: usize>(measured: &Measured, names: [&str; N]) -> [f64; N] {
+    names.map(|name| measured.figure(name).unwrap_or(f64::NAN))
+}
+
+/// The first case with a tenth of the requests: as many connections, and two requests on each.
+const SMALL: &[(&str, &str)] = &[("requests", "2"), ("service-rate", "2512")];
+
+#[test]
+fn lwip_refuses_syns_until_two_lifetimes_are_over_and_half_of_them_end_in_a_run() {
+    let of = ["run_1", "run_2", "run_3", "run_4"];
+    let measured = measure("unikraft-nginx", "lwip-2.1", SMALL);
+    // 14,116 even ports, two requests each, in a minute.
+    let whole = 14_116.0 * 2.0 / 60.0;
+    let [first, second, third, fourth] = figures(&measured, of);
+    assert!((first - whole).abs() < 1.0, "{first}");
+    assert!(second < 1.0 && fourth < 1.0 && third > 400.0, "{second} {third} {fourth}");
+    assert!(measured.figure("longest_wait").unwrap() > 15.0);
+
+    // A lifetime of 30 s: what one run used is free in the next.
+    let half = measure("unikraft-nginx", "lwip-2.1", &[SMALL, &[("msl", "30s")]].concat());
+    for rate in figures(&half, of) {
+        assert!((rate - whole).abs() < 0.05 * whole, "{rate}");
+    }
+    // And by the default's rules the server's time is the bound.
+    let cured = measure("unikraft-nginx", "whimbrel", SMALL);
+    for rate in figures(&cured, of) {
+        assert!((2_500.0..2_512.1).contains(&rate), "{rate}");
+    }
+}
+
+#[test]
+fn an_unlucky_connection_shows_what_the_server_says_to_its_syn() {
+    let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
+    let witness = measure("unikraft-nginx", "lwip-2.1", &settings).witness.unwrap();
+    assert_eq!(witness.shows, Shows::Repetition);
+    let lines: Vec<_> = witness.packets.iter().map(ToString::to_string).collect();
+    let first = lines.iter().position(|line| line.contains("SYN ")).unwrap();
+    // Behind the end of the connection before it: SYN, ACK of the old one, RST, and so on.
+    assert!(lines[first - 1].contains("ACK"), "{lines:#?}");
+    assert!(lines[first].contains("client > server  SYN") && lines[first].contains("(RCV.NXT "));
+    assert!(lines[first + 1].contains("server > client  ACK"), "{lines:#?}");
+    assert!(lines[first + 2].contains("client > server  RST"), "{lines:#?}");
+    let syns = lines[first..].iter().filter(|line| line.contains("SYN ")).count();
+    assert!(syns > 3, "{lines:#?}");
+    assert!(witness.capture().len() > 60 * witness.packets.len());
+}
+
+#[test]
+fn above_284_connections_a_second_some_open_late_on_illumos_and_more_do_the_more_there_are() {
+    let late = |rate: &str| {
+        let measured =
+            measure("illumos-1125ms", "illumos-2011", &[("rate", rate), ("lasts", "30s")]);
+        let [late, least, most] = figures(&measured, ["late", "late_least", "late_most"]);
+        assert!(late == 0.0 || (least >= 1.125 && most < 1.135), "{rate}: {least} {most}");
+        late
+    };
+    assert_eq!(late("200"), 0.0);
+    // Between what the report has at 300 and at 500.
+    let some = late("400");
+    assert!((3.0..15.0).contains(&some), "{some}");
+}
+
+#[test]
+fn ports_of_macos_carry_one_connection_each_and_more_ports_carry_more() {
+    let answered = |profile: &str, settings: &[(&str, &str)]| {
+        measure("macos-16k", profile, settings).figure("answered").unwrap()
+    };
+    assert_eq!(answered("macos-12", &[("lasts", "9s")]), 16_384.0);
+    let wide = ("net.inet.ip.portrange.first", "40000");
+    assert_eq!(answered("macos-12", &[wide]), 25_536.0);
+    // Others' rules have other ports: FreeBSD's 10000 to 65535.
+    assert_eq!(answered("freebsd-15", &[("lasts", "3s")]), 55_536.0);
+}
+
+#[test]
+fn a_window_and_a_round_trip_are_a_rate() {
+    let rate = |settings: &[(&str, &str)]| {
+        let settings = [&[("bytes", "64M")], settings].concat();
+        measure("fddi-70ms", "freebsd-2.2.5+fix", &settings).figure("rate").unwrap()
+    };
+    // 384 KB in 82 ms.
+    let middle = rate(&[("window", "384k")]);
+    assert!((0.9 * 38.4..38.4).contains(&middle), "{middle}");
+    let without_host = rate(&[("window", "384k"), ("host-delay", "0s")]);
+    assert!((0.9 * 44.9..44.9).contains(&without_host), "{without_host}");
+    // What the patch does is one rule.
+    let by_route = [("window", "384k"), ("route", "64k"), ("buffers", "route")];
+    assert!((0.9 * 6.39..6.4).contains(&rate(&by_route)));
+}
+
+#[test]
+fn every_bound_and_every_column_is_about_a_figure_that_is_measured() {
+    let quick = [
+        ("unikraft-nginx", "whimbrel", &[("lasts", "1s"), ("service-rate", "500")][..]),
+        ("illumos-1125ms", "whimbrel", &[("rate", "50"), ("warmup", "0s"), ("lasts", "2s")]),
+        ("macos-16k", "macos-12", &[("lasts", "6s")]),
+        ("fddi-70ms", "whimbrel", &[("bytes", "1M")]),
+    ];
+    for (case, profile, settings) in quick {
+        let measured = measure(case, profile, settings);
+        let case = Case::by_name(case).unwrap();
+        let bounds = case.rows.iter().flat_map(|row| row.bounds).map(|bound| bound.figure);
+        let picture = match case.picture {
+            Picture::Bar(figure) => Some(figure),
+            Picture::Line(name) => {
+                assert!(measured.series.iter().any(|series| series.name == name), "{name}");
+                None
+            }
+        };
+        let columns = case.columns.iter().map(|(figure, _)| *figure);
+        for figure in bounds.chain(columns).chain(picture) {
+            assert!(measured.figure(figure).is_some(), "{}: {figure}", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_figure_out_of_its_bounds_is_wrong_whatever_the_profile() {
+    let own = setup("macos-16k", "macos-12", &[]);
+    const BOUNDS: &[Bound] = &[exactly("answered", 16_384.0)];
+    let setup = Setup { role: Some(Role::Report), bounds: BOUNDS, ..own };
+    let mut measured = Measured::default();
+    assert!(matches!(setup.judge(&measured), Verdict::Wrong(misses) if misses[0].value.is_none()));
+    measured.add("answered", Unit::Count, 16_384.0);
+    assert_eq!(setup.judge(&measured), Verdict::Reproduced);
+    let cure = Setup { role: Some(Role::Cure), ..setup.clone() };
+    assert_eq!(cure.judge(&measured), Verdict::Cured);
+    measured.figures[0].value += 1.0;
+    let Verdict::Wrong(misses) = setup.judge(&measured) else { panic!("{measured:?}") };
+    assert_eq!((misses[0].bound.figure, misses[0].value), ("answered", Some(16_385.0)));
+    let open = Setup { role: None, ..setup };
+    assert_eq!(open.judge(&measured), Verdict::Open);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures_and_packets_and_another_others() {
+    let settings = [("rate", "500"), ("warmup", "0s"), ("lasts", "60s")];
+    let setup = setup("illumos-1125ms", "illumos-2011", &settings);
+    let of = |seed| Setup { seed, ..setup.clone() }.measure(&|| true).unwrap();
+    let packets = |measured: &Measured| measured.witness.as_ref().unwrap().packets.clone();
+    let (one, again, other) = (of(5), of(5), of(6));
+    assert_eq!((&one.figures, &one.series), (&again.figures, &again.series));
+    assert_eq!(packets(&one), packets(&again));
+    assert_ne!(packets(&one), packets(&other));
+}
+
+#[test]
+fn a_measurement_that_nobody_wants_any_more_ends() {
+    for case in CASES {
+        let setup = plan(case, &Selection::default()).unwrap().remove(0);
+        assert_eq!(setup.measure(&|| false).unwrap_err(), "interrupted", "{}", case.name);
+    }
+}

@@ -1,0 +1,117 @@
+//! What can be asked of a case beside the rules of the stack, as numbers with units.
+
+use std::time::Duration;
+
+/// A quantity of a case.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// As it is typed.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// What it is if nobody says so, in its unit.
+    pub default: f64,
+    /// The least that it may be.
+    pub least: f64,
+    /// The most that it may be.
+    pub most: f64,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Things per second.
+    PerSecond,
+    /// Bytes; `k` is 1,024.
+    Bytes,
+    /// Seconds.
+    Time,
+    /// Percent.
+    Percent,
+    /// Millions of bits per second.
+    Megabits,
+}
+
+/// What the parameters of a case are.
+#[derive(Clone, Debug)]
+pub struct Values(Vec<(Parameter, f64)>);
+
+impl Parameter {
+    /// The number that was typed, if it may be.
+    pub(super) fn parse(&self, text: &str) -> Result<f64, String> {
+        let number = self.unit.parse(text);
+        number.filter(|number| (self.least..=self.most).contains(number)).ok_or_else(|| {
+            let [least, most] = [self.least, self.most].map(|end| self.unit.type_of(end));
+            let default = self.unit.type_of(self.default);
+            format!("{}={text}: give {least} to {most}, as in {}={default}", self.name, self.name)
+        })
+    }
+}
+
+impl Unit {
+    /// The number that was typed, in this unit.
+    fn parse(self, text: &str) -> Option<f64> {
+        let suffixes: &[(&str, f64)] = match self {
+            Self::Bytes => &[("k", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0)],
+            Self::Time => &[("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("m", 60.0)],
+            Self::Count | Self::PerSecond | Self::Percent | Self::Megabits => {
+                &[("k", 1e3), ("M", 1e6)]
+            }
+        };
+        let cut = |(suffix, factor): &(&str, f64)| Some((text.strip_suffix(suffix)?, *factor));
+        let (digits, factor) = suffixes.iter().find_map(cut).unwrap_or((text, 1.0));
+        let is_plain = digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+        let number: f64 = digits.parse().ok().filter(|_| is_plain)?;
+        Some(number * factor)
+    }
+
+    /// A number as it would be typed.
+    pub fn type_of(self, value: f64) -> String {
+        match self {
+            Self::Time if value > 0.0 && value < 1.0 => format!("{}ms", value * 1e3),
+            Self::Time => format!("{value}s"),
+            Self::Bytes if value >= 1024.0 && value % 1024.0 == 0.0 => {
+                format!("{}k", value / 1024.0)
+            }
+            _ => format!("{value}"),
+        }
+    }
+}
+
+impl Values {
+    /// What they are by default.
+    pub(super) fn of(parameters: &[Parameter]) -> Self {
+        Self(parameters.iter().map(|parameter| (*parameter, parameter.default)).collect())
+    }
+
+    /// Sets one of them.
+    pub(super) fn set(&mut self, parameter: &Parameter, value: f64) {
+        let own = self.0.iter_mut().find(|(own, _)| own.name == parameter.name);
+        if let Some((_, own)) = own {
+            *own = value;
+        }
+    }
+
+    /// The value of the parameter of this name; 0 if there is none.
+    pub fn of_name(&self, name: &str) -> f64 {
+        let found = self.0.iter().find(|(parameter, _)| parameter.name == name);
+        found.map_or(0.0, |(_, value)| *value)
+    }
+
+    /// A time.
+    pub(super) fn time(&self, name: &str) -> Duration {
+        Duration::from_secs_f64(self.of_name(name))
+    }
+
+    /// Each of them, and what it is.
+    pub fn iter(&self) -> impl Iterator<Item = (&Parameter, f64)> {
+        self.0.iter().map(|(parameter, value)| (parameter, *value))
+    }
+}
+
+#[cfg(test)]
+mod tests;
