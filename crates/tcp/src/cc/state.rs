@@ -75,6 +75,7 @@ impl Control<'_> {
     fn make(&mut self, algorithms: &Algorithms, mss: u32) {
         if let Some(mut added) = algorithms.make(self.window.algorithm) {
             added.begin(self.window, mss);
+            self.window.bound(mss);
             self.state.kept = Some(Kept::Added(added));
         }
     }
@@ -91,6 +92,7 @@ impl Control<'_> {
         }
         if let Some(Kept::Added(added)) = &mut self.state.kept {
             added.on_sent(self.window, sent);
+            self.window.bound(sent.mss);
         }
     }
 
@@ -109,40 +111,44 @@ impl Control<'_> {
         match self.state.kept(self.window.algorithm) {
             Kept::Cubic(cubic) => cubic.on_ack(self.window, ack),
             Kept::Reno(reno) => reno.on_ack(self.window, ack),
-            Kept::Added(added) => added.on_ack(self.window, ack),
+            Kept::Added(added) => {
+                added.on_ack(self.window, ack);
+                self.window.bound(ack.mss);
+            }
         }
     }
 
     /// As [`CongestionControl::on_loss_event`].
     pub fn on_loss_event(&mut self, loss: &Loss) {
-        self.tell(|cc, window| cc.on_loss_event(window, loss));
+        self.tell(loss.mss, |cc, window| cc.on_loss_event(window, loss));
     }
 
     /// As [`CongestionControl::on_recovered`].
     pub fn on_recovered(&mut self, end: &Loss) {
         // What the last acknowledgment covers arrived while the loss was being repaired.
         self.state.limited = 0;
-        self.tell(|cc, window| cc.on_recovered(window, end));
+        self.tell(end.mss, |cc, window| cc.on_recovered(window, end));
     }
 
     /// As [`CongestionControl::on_rto`].
     pub fn on_rto(&mut self, timeout: &Timeout) {
-        self.tell(|cc, window| cc.on_rto(window, timeout));
+        self.tell(timeout.mss, |cc, window| cc.on_rto(window, timeout));
     }
 
     /// As [`CongestionControl::on_ecn`].
     pub fn on_ecn(&mut self, loss: &Loss) {
-        self.tell(|cc, window| cc.on_ecn(window, loss));
+        self.tell(loss.mss, |cc, window| cc.on_ecn(window, loss));
     }
 
     /// As [`CongestionControl::on_idle`].
     pub fn on_idle(&mut self, initial: u32) {
-        self.tell(|cc, window| cc.on_idle(window, initial));
+        let least = self.window.cwnd.min(initial);
+        self.tell(least, |cc, window| cc.on_idle(window, initial));
     }
 
     /// As [`CongestionControl::undo`].
     pub fn undo(&mut self, before: &Window) {
-        self.tell(|cc, window| cc.undo(window, before));
+        self.tell(before.cwnd, |cc, window| cc.undo(window, before));
     }
 
     /// As [`CongestionControl::pacing_rate`].
@@ -153,11 +159,15 @@ impl Control<'_> {
         }
     }
 
-    fn tell(&mut self, what: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {
+    /// Tells of an event; afterwards one of the user's has left a window of at least `least`.
+    fn tell(&mut self, least: u32, what: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {
         match self.state.kept(self.window.algorithm) {
             Kept::Cubic(cubic) => what(cubic, self.window),
             Kept::Reno(reno) => what(reno, self.window),
-            Kept::Added(added) => what(&mut **added, self.window),
+            Kept::Added(added) => {
+                what(&mut **added, self.window);
+                self.window.bound(least);
+            }
         }
     }
 }

@@ -99,6 +99,12 @@ impl Window {
         self.cwnd = mss;
     }
 
+    /// A user's algorithm set it: a connection whose window has no room for a segment of `mss` octets would
+    /// wait for ever, and none uses more than [`Window::MOST`].
+    pub(super) fn bound(&mut self, mss: u32) {
+        self.cwnd = self.cwnd.clamp(mss.min(Self::MOST), Self::MOST);
+    }
+
     /// What reduced the window was no loss: cwnd is at least what it was `before`, and the rest as it was.
     pub fn restore(&mut self, before: &Self) {
         self.cwnd = self.cwnd.max(before.cwnd);

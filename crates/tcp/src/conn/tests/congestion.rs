@@ -70,6 +70,50 @@ impl CongestionControl for FourSegments {
     }
 }
 
+/// A window of so many octets, and the same threshold, however little sense that makes.
+#[derive(Debug)]
+struct Always(u32);
+
+impl Always {
+    fn set(&self, window: &mut Window) {
+        (window.cwnd, window.ssthresh, window.w_max) = (self.0, self.0, self.0);
+    }
+}
+
+impl CongestionControl for Always {
+    fn begin(&mut self, window: &mut Window, _: u32) {
+        self.set(window);
+    }
+
+    fn on_sent(&mut self, window: &mut Window, _: &Sent) {
+        self.set(window);
+    }
+
+    fn on_ack(&mut self, window: &mut Window, _: &Ack) {
+        self.set(window);
+    }
+
+    fn on_loss_event(&mut self, window: &mut Window, _: &Loss) {
+        self.set(window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, _: &Loss) {
+        self.set(window);
+    }
+
+    fn on_rto(&mut self, window: &mut Window, _: &Timeout) {
+        self.set(window);
+    }
+
+    fn on_idle(&mut self, window: &mut Window, _: u32) {
+        self.set(window);
+    }
+
+    fn undo(&mut self, window: &mut Window, _: &Window) {
+        self.set(window);
+    }
+}
+
 /// A pair whose client sends by [`FourSegments`], and what that hears.
 fn pair() -> (Pair, Arc<Mutex<Heard>>) {
     // A loss probe may exceed the window by a segment.
@@ -97,6 +141,22 @@ fn a_transfer_runs_by_the_window_of_another_algorithm() {
     assert_eq!((heard.sent, heard.delivered, heard.most_in_flight), (60_000, 60_000, window));
     assert!(heard.round_trips >= 10, "one for each window: {heard:?}");
     assert_eq!((heard.loss_events, heard.timeouts.len()), (0, 0));
+}
+
+#[test]
+fn an_algorithm_that_makes_no_sense_harms_no_more_than_its_own_connection() {
+    for window in [0, 1, 1_000, u32::MAX] {
+        let mut pair = Pair::established(&Tunables::default());
+        let make: MakeAlgorithm = Arc::new(move || Box::new(Always(window)));
+        let client = &mut pair.client;
+        let algorithm = client.pool.algorithms.add("always", make).expect("there is room");
+        client.connection.set_congestion_control(algorithm);
+        pair.lose = |number, flying| !flying.text.is_empty() && number % 17 == 5;
+        let octets = pattern(60_000);
+        assert_eq!(pair.write(Which::Client, &octets), octets.len());
+        pair.run_for(Duration::from_secs(600));
+        assert!(pair.server.received == octets, "{window}: {} octets", pair.server.received.len());
+    }
 }
 
 #[test]
