@@ -30,7 +30,7 @@ mod json;
 mod table;
 mod target;
 
-/// What was typed.
+/// The command line of `whimbrel bulk`, as it was typed.
 #[derive(Args, Debug)]
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
@@ -132,11 +132,11 @@ struct Window {
 /// How windows are scaled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum WindowScaling {
-    /// As the buffer needs it.
+    /// As the largest receive buffer needs it.
     Auto,
-    /// Not at all.
+    /// Windows are not scaled: 65,535 bytes are the most.
     Off,
-    /// By this.
+    /// The shift count that is announced, 0 to 14 (RFC 7323 2.3).
     By(u8),
 }
 

@@ -14,7 +14,7 @@ use whimbrel_stack::Medium;
 use crate::failure::Failure;
 use crate::size;
 
-/// What was typed.
+/// The options about captures, as they were typed.
 #[derive(Args, Debug)]
 pub(crate) struct CaptureOption {
     /// Write every packet that the stack receives and sends to this file (pcapng), with the reason
@@ -131,7 +131,7 @@ fn hint(error: &io::Error) -> &'static str {
 pub(crate) enum Place {
     /// A file with this path.
     File(PathBuf),
-    /// The standard output.
+    /// The standard output, `-` on the command line.
     Output,
 }
 

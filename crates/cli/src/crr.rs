@@ -31,7 +31,7 @@ use crate::{output, quantity, size};
 
 mod table;
 
-/// What was typed.
+/// The command line of `whimbrel crr`, as it was typed.
 #[derive(Args, Debug)]
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 pub(crate) struct Arguments {

@@ -13,7 +13,7 @@ use machine::Machine;
 mod finding;
 mod machine;
 
-/// What was typed.
+/// The command line of `whimbrel doctor`, as it was typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Print one JSON document (whimbrel.doctor/1) instead.

@@ -1,6 +1,6 @@
 //! What to try first of each command: the end of its help.
 
-/// Of `whimbrel serve`.
+/// The examples at the end of the help of `whimbrel serve`.
 pub(crate) const SERVE: &str = "\
 Examples:
   sudo whimbrel serve
@@ -12,7 +12,7 @@ Examples:
   whimbrel serve -w kernel: -l 127.0.0.1:8080
       The same server on the kernel's sockets, to compare";
 
-/// Of `whimbrel link`.
+/// The examples at the end of the help of `whimbrel link`.
 pub(crate) const LINK: &str = "\
 Examples:
   sudo whimbrel link tun:a,addr=10.1.0.1/24 tun:b,addr=10.2.0.1/24 delay=20ms
@@ -22,7 +22,7 @@ Examples:
   sudo whimbrel link tun:a tun:b delay=20ms drop=10+10/2 -z 30s --json
       One that loses the tenth segment of each connection, and its first repair";
 
-/// Of `whimbrel load`.
+/// The examples at the end of the help of `whimbrel load`.
 pub(crate) const LOAD: &str = "\
 Examples:
   whimbrel load
@@ -42,7 +42,7 @@ On a terminal there is a screen while it runs (--no-tui: none). Its keys:
   +, -             more connections, or fewer: by one below 20, else by a tenth
   s                save the screen as an HTML file in this directory";
 
-/// Of `whimbrel crr`.
+/// The examples at the end of the help of `whimbrel crr`.
 pub(crate) const CRR: &str = "\
 Examples:
   whimbrel crr -l 3s -i 3,10 -I 99,5
@@ -54,7 +54,7 @@ Examples:
   whimbrel crr 10.9.0.2:12865 -w kernel: -c 16
       The kernel's sockets against it";
 
-/// Of `whimbrel bulk`.
+/// The examples at the end of the help of `whimbrel bulk`.
 pub(crate) const BULK: &str = "\
 Examples:
   whimbrel bulk send -t 10 -w mem:rate=45M,delay=35ms --clock virtual
@@ -66,7 +66,7 @@ Examples:
   whimbrel bulk recv 10.9.0.2 -w kernel: -P 4 --json=iperf3
       Four streams from it, for readers of iperf3's documents";
 
-/// Of `whimbrel pcap`.
+/// The examples at the end of the help of `whimbrel pcap`.
 pub(crate) const PCAP: &str = "\
 Examples:
   sudo whimbrel pcap -w tun:whim0,addr=10.9.0.2/24 -o new.pcapng -a duration:10
@@ -74,7 +74,7 @@ Examples:
   whimbrel pcap -w pcap:old.pcapng,addr=10.9.0.2/24 -o new.pcapng tcp port 80
       What the stack makes of an old capture, with the reasons";
 
-/// Of `whimbrel script run`.
+/// The examples at the end of the help of `whimbrel script run`.
 pub(crate) const SCRIPT_RUN: &str = "\
 Examples:
   whimbrel script run tests/scripts
@@ -84,7 +84,7 @@ Examples:
   sudo whimbrel script run --against kernel tests/scripts/rfc9293/established
       The same of this machine's kernel";
 
-/// Of `whimbrel sim run`.
+/// The examples at the end of the help of `whimbrel sim run`.
 pub(crate) const SIM_RUN: &str = "\
 Examples:
   whimbrel sim run --seeds 0..1000
@@ -92,7 +92,7 @@ Examples:
   whimbrel sim run --seed 42
       One of them again, as it was";
 
-/// Of `whimbrel sim grid`.
+/// The examples at the end of the help of `whimbrel sim grid`.
 pub(crate) const SIM_GRID: &str = "\
 Examples:
   whimbrel sim grid
@@ -102,7 +102,7 @@ Examples:
   whimbrel sim grid --json > before.json
       To be compared with, after a change: whimbrel sim grid --baseline before.json";
 
-/// Of `whimbrel sim paths`.
+/// The examples at the end of the help of `whimbrel sim paths`.
 pub(crate) const SIM_PATHS: &str = "\
 Examples:
   whimbrel sim paths
@@ -110,7 +110,7 @@ Examples:
   whimbrel sim paths fair loss-1%/reno
       Two flows side by side, and one with losses";
 
-/// Of `whimbrel sysctl`.
+/// The examples at the end of the help of `whimbrel sysctl`.
 pub(crate) const SYSCTL: &str = "\
 Examples:
   whimbrel sysctl
@@ -122,7 +122,7 @@ Examples:
   whimbrel sysctl --explain tw.syn
       All that is known of a tunable";
 
-/// Of `whimbrel lab`.
+/// The examples at the end of the help of `whimbrel lab`.
 pub(crate) const LAB: &str = "\
 Examples:
   whimbrel lab
@@ -132,7 +132,7 @@ Examples:
   whimbrel lab run macos-16k
       One case";
 
-/// Of `whimbrel lab run`.
+/// The examples at the end of the help of `whimbrel lab run`.
 pub(crate) const LAB_RUN: &str = "\
 Examples:
   whimbrel lab run macos-16k
@@ -144,19 +144,19 @@ Examples:
   whimbrel lab run macos-16k --pcap-dir captures
       With the packets of a connection of each row, as pcapng";
 
-/// Of `whimbrel doctor`.
+/// The examples at the end of the help of `whimbrel doctor`.
 pub(crate) const DOCTOR: &str = "\
 Examples:
   whimbrel doctor
       A line for each need, with its fix; exit code 4 if something is missing";
 
-/// Of `whimbrel completions`.
+/// The examples at the end of the help of `whimbrel completions`.
 pub(crate) const COMPLETIONS: &str = "\
 Examples:
   whimbrel completions bash > whimbrel.bash
       To be put into /etc/bash_completion.d";
 
-/// Of `whimbrel man`.
+/// The examples at the end of the help of `whimbrel man`.
 pub(crate) const MAN: &str = "\
 Examples:
   whimbrel man | man -l -

@@ -36,7 +36,7 @@ pub(crate) use plan::work;
 use screen::Screen;
 pub(crate) use summary::{errors, phases, runs};
 
-/// What was typed.
+/// The command line of `whimbrel load`, as it was typed.
 #[derive(Args, Debug)]
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 pub(crate) struct Arguments {
@@ -140,7 +140,7 @@ impl Arguments {
     }
 }
 
-/// A switch.
+/// The value of an option that is on or off.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Switch {
     /// On.

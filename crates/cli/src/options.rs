@@ -41,7 +41,7 @@ pub(crate) struct StackOptions {
     /// The clock of a mem: wire.
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t = ClockKind::Real)]
     pub(crate) clock: ClockKind,
-    /// By which rules.
+    /// By which rules the stack goes.
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
     /// By which rules the server goes, if it is in this process.

@@ -26,7 +26,7 @@ use crate::rules::RuleOptions;
 use crate::wires;
 use crate::wrap::wrap;
 
-/// What was typed.
+/// The command line of `whimbrel pcap`, as it was typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Where frames come from.

@@ -31,7 +31,7 @@ pub(crate) struct Reporter {
 /// In which form a result is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// For people.
+    /// Text for people to read.
     Text,
     /// One document at the end, in the format of this name.
     Document(&'static str),

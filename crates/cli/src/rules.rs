@@ -21,7 +21,7 @@ pub(crate) use server::ServerRuleOptions;
 
 pub(crate) use self::list::values;
 
-/// What was typed.
+/// The options that set rules of the stack, as they were typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct RuleOptions {
     /// Behave as another stack does, as in linux-6.18 or lwip-2.1+msl5s: `whimbrel sysctl --profiles` lists them
@@ -53,9 +53,9 @@ pub(crate) struct Shorthand {
 /// What can be asked of the rules, so that nothing is done but an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Question {
-    /// `--print-config`.
+    /// `--print-config`: every rule in force, and who set it.
     Rules,
-    /// `-S help`.
+    /// `-S help`: every tunable that there is.
     Tunables,
 }
 

@@ -26,7 +26,7 @@ use plan::ScriptPlan;
 use report::Output;
 use work::ScriptCounts;
 
-/// What was typed.
+/// The command line of `whimbrel script`, as it was typed.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run scripts in the language of packetdrill: exit code 3 if any fails.

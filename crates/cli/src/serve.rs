@@ -44,7 +44,7 @@ use report::ServeReporter;
 use server::Server;
 use totals::{ShardTotals, Totals};
 
-/// What was typed.
+/// The command line of `whimbrel serve`, as it was typed.
 #[derive(Args, Debug)]
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]

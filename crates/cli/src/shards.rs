@@ -7,7 +7,7 @@ use whimbrel_io::{ShardCount, ShardPlan, ShardPlanError, WireSpec};
 
 use crate::failure::Failure;
 
-/// What was typed.
+/// The options about threads and queues, as they were typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct ShardOptions {
     /// Run the stack on this many threads, each with its own connections and queue of the wire;

@@ -22,7 +22,7 @@ use crate::{output, quantity, size};
 
 mod goals;
 
-/// What was typed.
+/// The command line of `whimbrel sim`, as it was typed.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run the networks of these seeds, with every check; exit code 3 if one fails.

@@ -9,7 +9,7 @@ use whimbrel_stack::Medium;
 use crate::capture::{self, CaptureOutcome};
 use crate::failure::Failure;
 
-/// What was typed.
+/// The options about traces, as they were typed.
 #[derive(Args, Debug)]
 pub(crate) struct TraceOption {
     /// Write a line of JSON to this file whenever segments came or left and something about a connection

@@ -55,5 +55,5 @@ pub(crate) fn flow_of_segment(medium: Medium, segment: &TxSegment) -> Option<Flo
     Some(Flow { local: Endpoint::new(src, from), remote: Endpoint::new(dst, to) })
 }
 
-/// IANA's number.
+/// The protocol number of TCP in an IP header (IANA).
 const TCP: u8 = 6;

@@ -83,7 +83,7 @@ struct Subject<'s> {
     state: Option<SocketState>,
 }
 
-/// Lines under way.
+/// Lines of JSON that were not handed out yet.
 #[derive(Default, Debug)]
 struct Lines(Vec<u8>);
 
@@ -247,7 +247,7 @@ impl TraceEvent {
     }
 }
 
-/// As in `["acked","sent"]`.
+/// Writes events as a JSON array of their names, as in `["acked","sent"]`.
 struct Events<'e>(&'e [TraceEvent]);
 
 impl fmt::Display for Events<'_> {

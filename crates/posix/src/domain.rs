@@ -5,7 +5,7 @@ use whimbrel_wire::{Address, Family};
 c_enum! {
     /// A family of addresses.
     Domain {
-        /// IPv4 addresses.
+        /// IPv4, and nothing else.
         Inet = 2, "AF_INET";
         /// IPv6; unless told otherwise, IPv4 too, in mapped form.
         Inet6 = 10, "AF_INET6";

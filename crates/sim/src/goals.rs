@@ -44,9 +44,9 @@ type Measure = Box<dyn Fn(GoOn<'_>) -> Result<Figure, String> + Send + Sync>;
 /// The least or the most that a figure may be.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Goal {
-    /// This or more.
+    /// The figure is this or more.
     AtLeast(f64),
-    /// This or less.
+    /// The figure is this or less.
     AtMost(f64),
     /// This, or a tenth of it more or less.
     Near(f64),
@@ -69,7 +69,7 @@ pub enum Unit {
     Timeouts,
 }
 
-/// What was measured.
+/// What was measured on a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
     /// The value, in the unit of its line.
@@ -81,7 +81,7 @@ pub struct Figure {
 /// What happened on a path.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Course {
-    /// Segments sent again.
+    /// How many segments were sent again.
     pub sent_again: u64,
     /// Time-outs of the retransmission timer.
     pub timeouts: u64,

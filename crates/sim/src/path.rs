@@ -54,7 +54,7 @@ pub struct PathReport {
     pub capture: Option<Vec<u8>>,
 }
 
-/// One flow.
+/// What became of one flow.
 #[derive(Clone, Default, Debug)]
 pub struct FlowReport {
     /// Octets of text that were acknowledged at each mark; fewer marks if it ended before.
@@ -83,9 +83,9 @@ impl FlowReport {
 /// Whether what the sender puts on the wire is captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Captured {
-    /// Every packet.
+    /// Every packet is captured.
     All,
-    /// None.
+    /// No packet is captured.
     Nothing,
 }
 

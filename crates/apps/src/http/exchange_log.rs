@@ -62,7 +62,7 @@ fn shortened(octets: &[u8]) -> Vec<u8> {
 /// The most bytes that are kept of a line.
 const MOST: usize = 1_024;
 const ELLIPSIS: &[u8] = b"...";
-/// ` HTTP/1.1`, bytes.
+/// Bytes of ` HTTP/1.1`, with which a request's first line ends.
 const VERSION: usize = 9;
 
 #[cfg(test)]

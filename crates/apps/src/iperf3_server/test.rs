@@ -115,7 +115,7 @@ impl<T: Transport> Test<T> {
         self.bulk.adopt(net, id, direction, early);
     }
 
-    /// Moves it on.
+    /// Does what can be done now, over the control connection and the streams.
     pub(super) fn go_on(&mut self, net: &mut T, now: Instant) -> Step {
         let step = self.hear(net, now).and_then(|step| match step {
             Step::Wait if self.phase == Phase::Running => self.run(net, now),

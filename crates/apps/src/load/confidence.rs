@@ -20,7 +20,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// 95 or 99.
+    /// How many of 100 such intervals hold the true value: 95 or 99.
     pub const fn percent(self) -> u8 {
         match self {
             Self::P95 => 95,

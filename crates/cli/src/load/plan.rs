@@ -20,7 +20,7 @@ use crate::shards::Work;
 
 /// What is to be loaded, over what, and how that is told.
 pub(crate) struct LoadRunPlan {
-    /// Where frames go.
+    /// The wire, and the rules of the stacks at its ends.
     pub(crate) setup: StackSetup,
     /// What is loaded, if it is not in this process.
     pub(crate) url: Option<Url>,
@@ -31,7 +31,7 @@ pub(crate) struct LoadRunPlan {
     pub(crate) threads: u32,
     /// How often it does that.
     pub(crate) repeat: Repeat,
-    /// The request's method.
+    /// The method of each request, as in `GET`.
     pub(crate) method: String,
     /// Octets of each response of the server in this process.
     pub(crate) body: u64,

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(crate) enum Content {
     /// The same body for every path.
     Fixed(FixedBody),
-    /// Files.
+    /// The files below a directory (`--file-root`).
     Files(FileRoot),
 }
 

@@ -38,7 +38,7 @@ use upload::FileUpload;
 
 /// Files below a directory.
 pub(crate) struct FileRoot {
-    /// Canonical.
+    /// The directory's canonical path, with which that of each file that is served begins.
     root: PathBuf,
     uploads: Uploads,
     file_cache: FileCache,

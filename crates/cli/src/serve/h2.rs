@@ -55,7 +55,7 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
 enum H2Connection<S: Site + 'static, I> {
     /// Its first octets leave open what it speaks.
     New { id: I, octets: BytesMut },
-    /// It speaks HTTP/2.
+    /// It began with the preface of HTTP/2 (RFC 9113 3.4).
     Known(Box<Speaker<S, I>>),
 }
 

@@ -99,9 +99,9 @@ impl ContentPlan {
 /// What the web is served by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Protocol {
-    /// HTTP/1.1 alone.
+    /// HTTP/1.1 and nothing else.
     Http1,
-    /// HTTP/2 in clear text.
+    /// HTTP/2 in clear text by prior knowledge, and HTTP/1.1 at the same port.
     H2c,
 }
 

@@ -10,11 +10,11 @@ use crate::path::{Captured, GoOn, PathPlan};
 /// One cell of the grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// Bits per second.
+    /// The rate of the path, bits per second.
     pub rate: u64,
     /// The round trip, without the queue.
     pub rtt: Duration,
-    /// What controls congestion.
+    /// The name of the congestion control, as `net.ipv4.tcp_congestion_control` has it.
     pub algorithm: &'static str,
 }
 
@@ -40,7 +40,7 @@ impl Cell {
         self.rate / 8 * self.rtt.as_millis() as u64 / 1_000
     }
 
-    /// As in `100M/70ms/cubic`.
+    /// Its name, as in `100M/70ms/cubic`.
     pub fn name(&self) -> String {
         let Self { rate, rtt, algorithm } = self;
         let rate = match rate / 1_000_000 {

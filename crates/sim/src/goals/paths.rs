@@ -10,7 +10,7 @@ use whimbrel_tcp::tunables::BufferPolicy;
 use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, link, patterns, repairs, rules};
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
-/// All of them.
+/// Every line of `whimbrel sim paths`, in the order in which it prints them.
 pub fn paths() -> Vec<Line> {
     let mut lines = Vec::new();
     lines.extend(report());

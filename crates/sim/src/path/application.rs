@@ -40,7 +40,7 @@ struct Flow {
     report: FlowReport,
 }
 
-/// Reads whatever comes.
+/// The application at the receiving end, which reads whatever comes.
 #[derive(Debug)]
 pub(super) struct Receiver {
     options: SocketOptions,

@@ -55,10 +55,10 @@ pub enum NonFatal {
 /// The family, as sockets see it and as the wire does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IpVersion {
-    /// Over IPv4.
+    /// Sockets and packets of IPv4.
     #[default]
     V4,
-    /// Over IPv6.
+    /// Sockets and packets of IPv6.
     V6,
     /// Sockets of IPv6, packets of IPv4.
     V4MappedV6,

@@ -15,7 +15,7 @@ pub(super) enum Intent {
     Fewer,
     /// Keep the screen as a file.
     Save,
-    /// Draw everything anew.
+    /// Ctrl-L, or another size of the terminal: draw everything anew.
     Redraw,
 }
 

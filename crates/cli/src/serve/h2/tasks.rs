@@ -15,7 +15,7 @@ use hyper::rt::Executor;
 #[derive(Clone)]
 pub(super) struct Tasks {
     waiting: Rc<RefCell<Vec<Task>>>,
-    /// Wakes the connection.
+    /// Wakes the task that drives the connection.
     connection: Waker,
 }
 

@@ -51,7 +51,7 @@ pub enum Ecn {
     Ect1,
     /// `ect01`: either of the two.
     Ect0OrEct1,
-    /// Congestion experienced: `[ce]`.
+    /// A router met congestion, CE (RFC 3168 5): `[ce]`.
     Ce,
 }
 
@@ -90,7 +90,7 @@ pub struct TcpPacket {
     pub win: Option<u16>,
     /// Its urgent pointer, `urg n`.
     pub urg: Option<u16>,
-    /// Its options, `<…>`.
+    /// Its TCP options, as written within `<…>`.
     pub options: OptionList,
 }
 

@@ -38,7 +38,7 @@ pub enum Statement {
 /// An expression of a snippet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Term {
-    /// A whole number.
+    /// A whole number, in decimal or hexadecimal.
     Int(i64),
     /// A number with a fraction.
     Float(f64),

@@ -22,9 +22,9 @@ pub struct Segment {
     pub traffic_class: TrafficClass,
     /// Time to live, or hop limit.
     pub hop_limit: u8,
-    /// Its control bits.
+    /// Its control bits: SYN, ACK, FIN and so on.
     pub flags: TcpFlags,
-    /// Its number, SEG.SEQ.
+    /// SEG.SEQ: the number of its SYN, or else of the first octet of its text.
     pub seq: SeqNum,
     /// SEG.ACK as in the header, whatever the flags say.
     pub ack: SeqNum,
