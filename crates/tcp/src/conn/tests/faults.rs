@@ -1,10 +1,13 @@
 //! Loss, silence, and peers that lie.
 
 use std::time::Duration;
+use std::vec::Vec;
+
+use whimbrel_wire::tcp::SackBlock;
 
 use super::pair::{Pair, Which, pattern};
 use crate::conn::State;
-use crate::{CloseReason, Tunables};
+use crate::{CloseReason, Tunables, Verdict};
 
 #[test]
 fn data_survives_the_loss_of_every_tenth_segment() {
@@ -26,6 +29,31 @@ fn data_survives_the_loss_of_every_tenth_segment() {
         pair.run_for(Duration::from_secs(200));
         assert_eq!(pair.client.pool.lent() + pair.server.pool.lent(), 0);
     }
+}
+
+#[test]
+fn of_a_super_segment_only_the_lost_part_goes_again_still_in_one() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.max_text = 65_000;
+    let mss = u32::from(pair.client.connection.mss());
+    pair.write(Which::Client, &pattern(10 * mss as usize));
+    let whole = pair.poll(Which::Client).expect("the super-segment");
+    assert_eq!((whole.segs, whole.text.len() as u32), (10, 10 * mss));
+    pair.now = pair.now + 2 * pair.delay;
+    // Of ten segments the first, and from the fifth on three, are missing.
+    let mut named = pair.bare(Which::Server);
+    for (from, to) in [(7, 10), (1, 4)] {
+        let [left, right] = [from, to].map(|segs| whole.header.seq + segs * mss);
+        named.header.options.sack.push(SackBlock { left, right });
+    }
+    let now = pair.now;
+    assert_eq!(pair.client.take(now, &named), Verdict::Accepted);
+    let mut again = Vec::new();
+    while let Some(repair) = pair.poll(Which::Client) {
+        let ahead = repair.header.seq.offset_from(whole.header.seq) / mss;
+        again.push((ahead, repair.text.len() as u32 / mss, repair.segs));
+    }
+    assert_eq!(again, [(0, 1, 1), (4, 3, 3)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
-use whimbrel_wire::tcp::{SackBlock, TcpFlags};
+use whimbrel_wire::tcp::{SackBlock, SackBlocks, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendQueue, Sender};
@@ -154,16 +154,21 @@ impl Sender {
         let Arrival { blocks, ack, .. } = *arrival;
         let first = blocks.first().filter(|_| reports_duplicate(blocks, ack));
         let skipped = usize::from(first.is_some());
-        for block in blocks.iter().skip(skipped) {
-            let is_held = block.left.after(self.seq.una)
+        let named = blocks.iter().skip(skipped).filter(|block| {
+            block.left.after(self.seq.una)
                 && block.left.before(block.right)
-                && block.right.at_or_before(self.seq.nxt);
-            if is_held {
-                let range = self.offset_of(queue, block.left)..self.offset_of(queue, block.right);
-                if range.end <= queue.flight.end() {
-                    queue.flight.sack(range, delivered);
-                }
-            }
+                && block.right.at_or_before(self.seq.nxt)
+        });
+        // RFC 8985 6.2, step 3: "For each Segment newly acknowledged, cumulatively or selectively, in ascending
+        // order of Segment.end_seq"; the option has the newest first.
+        let mut ranges = [(0, 0); SackBlocks::MAX];
+        for (range, block) in ranges.iter_mut().zip(named) {
+            *range = (self.offset_of(queue, block.left), self.offset_of(queue, block.right));
+        }
+        ranges.sort_unstable();
+        let end = queue.flight.end();
+        for (from, to) in ranges.into_iter().filter(|(from, to)| from < to && *to <= end) {
+            queue.flight.sack(from..to, delivered);
         }
         let first = first?;
         // It may lie below what offsets count from.
