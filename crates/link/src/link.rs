@@ -153,6 +153,11 @@ impl Link {
         frame
     }
 
+    /// From now on it takes packets of at most `mtu` bytes; longer ones that are on it arrive.
+    pub const fn set_mtu(&mut self, mtu: u16) {
+        self.config.mtu = mtu;
+    }
+
     /// Takes the link down, with the loss of all that is on it, or up again.
     pub fn set_state(&mut self, state: LinkState) {
         self.state = state;

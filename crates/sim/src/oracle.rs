@@ -40,12 +40,14 @@ pub struct Outcome {
     pub digest: u64,
     /// What the hosts met, by name, and how often: seeds that never meet something prove nothing
     /// about it.
-    pub met: [(&'static str, u64); 9],
+    pub met: [(&'static str, u64); Outcome::MEETINGS],
     /// What went wrong, with the state of everything.
     pub failure: Option<String>,
 }
 
 impl Outcome {
+    const MEETINGS: usize = 13;
+
     /// Whether every byte arrived and nothing was left.
     pub const fn is_ok(&self) -> bool {
         self.failure.is_none()
@@ -81,6 +83,9 @@ pub fn run_seed(seed: u64) -> Outcome {
     for (from, until) in &scenario.outages {
         pair.plan_outage(*from, *until);
     }
+    for (from, until, mtu) in &scenario.narrows {
+        pair.plan_narrows(*from, *until, *mtu);
+    }
     let failure = play(&scenario, &mut pair).err().map(|stuck| stuck.to_string());
     let octets = [pair.client, pair.server].map(|host| pair.world.host(host).1.verified());
     Outcome {
@@ -96,11 +101,11 @@ pub fn run_seed(seed: u64) -> Outcome {
 
 fn refused(seed: u64, failure: String) -> Outcome {
     let failure = Some(failure);
-    let met = [("nothing", 0); 9];
+    let met = [("nothing", 0); Outcome::MEETINGS];
     Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, digest: 0, met, failure }
 }
 
-fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 9] {
+fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); Outcome::MEETINGS] {
     let hosts = [pair.client, pair.server].map(|host| pair.world.host(host));
     let counted = |count: fn(&Counters) -> u64| {
         hosts.iter().map(|(shard, _)| count(shard.counters())).sum::<u64>()
@@ -115,6 +120,10 @@ fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); 9
         ("texts of SYNs taken", counted(|it| it.fast_open_active)),
         ("texts of SYNs not taken", counted(|it| it.fast_open_active_fail)),
         ("connections given up", counted(|it| it.abort_on_timeout + it.estab_resets)),
+        ("repairs that were lost", counted(|it| it.lost_retransmit)),
+        ("losses that were none", counted(|it| it.spurious_rtos + it.dsack_undo + it.full_undo)),
+        ("loss probes that repaired", counted(|it| it.loss_probe_recovery)),
+        ("buffers that grew", counted(|it| it.recv_buffers_grown)),
     ]
 }
 

@@ -28,8 +28,8 @@ pub struct World<A> {
     links: Vec<Line>,
     /// Which link leads from a host to an address.
     routes: BTreeMap<(usize, Address), usize>,
-    /// Links that go down or come back, by time.
-    turns: BTreeMap<(Instant, LinkId), LinkState>,
+    /// What becomes of links, by time.
+    turns: BTreeMap<Instant, Vec<(LinkId, Turn)>>,
     watch: Watch,
     capture: Option<Capture>,
     checks: Checks,
@@ -40,6 +40,15 @@ pub struct World<A> {
     unrouted: u64,
     /// Of everything that was sent, and when.
     digest: u64,
+}
+
+/// What becomes of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// It goes down, or comes back.
+    State(LinkState),
+    /// It takes packets of at most so many bytes.
+    Mtu(u16),
 }
 
 /// A link and the host at its far end.
@@ -133,9 +142,9 @@ impl<A: Application> World<A> {
         LinkId(number)
     }
 
-    /// Plans a turn of a link: down, or up again.
-    pub fn plan(&mut self, at: Instant, link: LinkId, state: LinkState) {
-        self.turns.insert((at, link), state);
+    /// Plans a turn of a link.
+    pub fn plan(&mut self, at: Instant, link: LinkId, turn: Turn) {
+        self.turns.entry(at).or_default().push((link, turn));
     }
 
     /// Captures from now on, on the interface of every host added so far, what it sends.
@@ -239,9 +248,14 @@ impl<A: Application> World<A> {
         let Some(next) = self.next_deadline() else { return Ok(false) };
         self.now = self.now.max(next);
         self.steps += 1;
-        while let Some(turn) = self.turns.first_entry().filter(|turn| turn.key().0 <= self.now) {
-            let ((_, LinkId(link)), state) = turn.remove_entry();
-            self.links[link].link.set_state(state);
+        while let Some(turns) = self.turns.first_entry().filter(|turns| *turns.key() <= self.now) {
+            for (LinkId(link), turn) in turns.remove() {
+                let link = &mut self.links[link].link;
+                match turn {
+                    Turn::State(state) => link.set_state(state),
+                    Turn::Mtu(mtu) => link.set_mtu(mtu),
+                }
+            }
         }
         for host in 0..self.hosts.len() {
             let deadlines = self.arrivals(host).chain(self.hosts[host].next_deadline());
@@ -256,7 +270,7 @@ impl<A: Application> World<A> {
     fn next_deadline(&self) -> Option<Instant> {
         let hosts = self.hosts.iter().filter_map(Host::next_deadline);
         let links = self.links.iter().filter_map(|line| line.link.next_arrival());
-        let turns = self.turns.keys().next().map(|(at, _)| *at);
+        let turns = self.turns.keys().next().copied();
         hosts.chain(links).chain(turns).min()
     }
 

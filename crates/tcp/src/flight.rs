@@ -11,6 +11,7 @@
 //!       +------+------+------+------+----+         none     they are under way
 //! ```
 
+mod check;
 mod holes;
 mod ranges;
 mod records;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use whimbrel_tcp::cc::Algorithm;
-use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides};
+use whimbrel_tcp::conn::{
+    AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides,
+};
 
 use super::shared_plan::{Patience, SharedPlan, mix};
 
@@ -177,7 +179,20 @@ fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
             acks: if sometimes(chance) { AckTiming::AtOnce } else { AckTiming::Delayed },
             ..SocketOverrides::default()
         },
+        send_size: draw_size(chance),
+        recv_size: draw_size(chance),
         congestion_control: chance.choice(Algorithm::OURS).map(|(algorithm, _)| algorithm),
         ..SocketOptions::default()
+    }
+}
+
+/// The size of a buffer: that of the rules, mostly.
+fn draw_size(chance: &mut Rng) -> BufferSize {
+    let octets = (1 << chance.u32(11..=18)) + chance.u32(..1_000);
+    match chance.u32(..8) {
+        0 => BufferSize::Asked(octets),
+        1 => BufferSize::Floor(octets),
+        2 => BufferSize::Exact(octets),
+        _ => BufferSize::Auto,
     }
 }

@@ -7,6 +7,7 @@ use fastrand::Rng;
 use whimbrel_base::{Instant, Micros};
 use whimbrel_link::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder};
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::tunables::BufferPolicy;
 use whimbrel_wire::Family;
 
 use super::Oracle;
@@ -26,6 +27,8 @@ pub struct Scenario {
     links: [LinkConfig; 2],
     /// When both directions of the link are down.
     pub outages: Vec<(Instant, Instant)>,
+    /// When both directions take shorter packets than usual, and how long ones.
+    pub narrows: Vec<(Instant, Instant, u16)>,
     /// When each connection begins.
     starts: Vec<Instant>,
     shared: SharedPlan,
@@ -50,10 +53,11 @@ impl Scenario {
             0 => Offload::Full,
             _ => Offload::None,
         };
+        let more = &mut Rng::with_seed(mix(seed.rotate_left(13)));
         let tunables = tunables.map(|rules| Tunables {
             // Failures are to be met again and again.
             fast_open_pause: Duration::ZERO,
-            ..rules
+            ..draw_sizes(more, rules)
         });
         let mut scenario = Self {
             seed,
@@ -63,6 +67,7 @@ impl Scenario {
             tunables,
             links,
             outages: draw_outages(chance),
+            narrows: draw_narrows(more, family),
             starts,
             shared,
         };
@@ -75,6 +80,7 @@ impl Scenario {
     /// Takes away every reason to send anything twice.
     fn make_perfect(&mut self) {
         self.outages.clear();
+        self.narrows.clear();
         self.shared.patience = Patience::Endless;
         for (link, mtu) in self.links.iter_mut().zip(self.mtu) {
             let LinkConfig { delay, queue, .. } = *link;
@@ -110,7 +116,9 @@ impl Scenario {
         };
         // With the longest round trip, 120 ms, this stays below the least time-out.
         let prompt = |rules: &Tunables| rules.delayed_ack <= Duration::from_millis(40);
-        let undisturbed = self.outages.is_empty() && self.shared.patience == Patience::Endless;
+        let undisturbed = self.outages.is_empty()
+            && self.narrows.is_empty()
+            && self.shared.patience == Patience::Endless;
         undisturbed
             && self.links.iter().zip(self.mtu).all(perfect)
             && self.tunables.iter().all(prompt)
@@ -133,18 +141,22 @@ impl Scenario {
 /// The lines that a person needs to know what was played.
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { family, offload, mtu, tunables, links, outages, shared, .. } = self;
+        let Self { family, offload, mtu, tunables, links, outages, narrows, shared, .. } = self;
         let SharedPlan { connections, slots, most_octets, patience, syn_data, .. } = shared;
         let crossed = self.crossed();
         writeln!(f, "{family:?}, offload {offload:?}, MTU {mtu:?}")?;
         write!(f, "{connections} connections ({crossed} from both ends), opening {syn_data:?}, ")?;
         write!(f, "on {slots} ports of ")?;
         writeln!(f, "at most {most_octets} bytes, patience {patience:?}, outages {outages:?}")?;
+        writeln!(f, "narrow {narrows:?}")?;
         for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
             let Tunables { send_buffer, recv_buffer, timestamps, sack, window_scaling, .. } =
                 tunables;
             write!(f, "{side}: send {send_buffer}, recv {recv_buffer}, timestamps {timestamps}, ")?;
             writeln!(f, "sack {sack}, scaling {window_scaling}")?;
+            let Tunables { recv_auto, recv_buffer_max, send_auto, send_buffer_max, .. } = tunables;
+            write!(f, "  recv auto {recv_auto} to {recv_buffer_max}, ")?;
+            writeln!(f, "send {send_auto} to {send_buffer_max}, buffers {:?}", tunables.buffers)?;
         }
         for (way, link) in ["up", "down"].into_iter().zip(links) {
             writeln!(f, "{way}: {link:?}")?;
@@ -203,6 +215,19 @@ fn draw_tunables(chance: &mut Rng) -> Tunables {
     }
 }
 
+/// How far buffers follow the path, and what a size means that an application asks for.
+fn draw_sizes(chance: &mut Rng, rules: Tunables) -> Tunables {
+    let policies = [BufferPolicy::Floor, BufferPolicy::Floor, BufferPolicy::Exact];
+    let grows = chance.bool();
+    Tunables {
+        recv_auto: chance.u32(..4) != 0,
+        send_auto: chance.u32(..4) != 0,
+        send_buffer_max: if grows { rules.send_buffer_max } else { rules.send_buffer },
+        buffers: policies[chance.usize(..3)],
+        ..rules
+    }
+}
+
 /// Half of the links are good; the others lose up to a tenth, and do everything else as well.
 fn draw_link(chance: &mut Rng, mtu: u16) -> LinkConfig {
     let delay = Duration::from_micros(chance.u64(10..=60_000));
@@ -231,6 +256,20 @@ fn draw_link(chance: &mut Rng, mtu: u16) -> LinkConfig {
         corrupt: some(chance, 50_000),
         ..good
     }
+}
+
+/// One scenario in three has a path that is narrower for a while, most likely while something is being
+/// repaired.
+fn draw_narrows(chance: &mut Rng, family: Family) -> Vec<(Instant, Instant, u16)> {
+    let count = if chance.u32(..3) == 0 { chance.usize(1..=4) } else { 0 };
+    let mut at = Instant::ZERO;
+    let mut narrow = |chance: &mut Rng| {
+        let from = at + Duration::from_millis(chance.u64(1..=500));
+        let until = from + Duration::from_millis(chance.u64(1..=2_000));
+        at = until;
+        (from, until, draw_mtu(chance, family))
+    };
+    (0..count).map(|_| narrow(chance)).collect()
 }
 
 /// One scenario in four has outages, none longer than thirty seconds.

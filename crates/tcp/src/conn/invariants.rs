@@ -4,6 +4,7 @@
 use whimbrel_base::Instant;
 
 use super::{Connection, State};
+use crate::send::SendQueue;
 
 impl Connection {
     /// Whether everything that must hold does; if not, what does not. `max_text` is that of
@@ -31,6 +32,23 @@ impl Connection {
         let fin = u32::from(self.sender.fin_queued());
         if !over && snd.max.after(self.sender.text_end(self.queue()) + fin) {
             return Err("SND.MAX lies beyond what there is to send");
+        }
+        match self.queue() {
+            Some(queue) if !over => self.check_flight(queue),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_flight(&self, queue: &SendQueue) -> Result<(), &'static str> {
+        let in_flight = queue.flight.end() - queue.flight.una();
+        if in_flight < MUCH {
+            queue.flight.check()?;
+        }
+        let numbers = u64::from(self.sender.seq().in_flight());
+        // A FIN that left before there were buffers is not in them.
+        let lone_fin = in_flight == 0 && numbers == 1 && self.sender.fin_sent();
+        if !self.sender.has_syn() && in_flight != numbers && !lone_fin {
+            return Err("what is in flight is not what lies between SND.UNA and SND.NXT");
         }
         Ok(())
     }
@@ -74,6 +92,10 @@ impl Connection {
         if self.rto_is_armed() || self.wants_transmit(max_text) {
             return Ok(());
         }
+        let remembers = |queue: &SendQueue| !queue.flight.is_plain() || queue.recovery.remembers();
+        if self.timers.next() == Instant::NEVER && self.queue().is_some_and(remembers) {
+            return Err("nothing is in flight, and recovery has memory that no timer lets go of");
+        }
         if !self.sender.is_idle() {
             return Err("something is unacknowledged and no timer will send it again");
         }
@@ -83,3 +105,6 @@ impl Connection {
         Ok(())
     }
 }
+
+/// Octets in flight that are not looked at one transmission after the other, whenever one leaves.
+const MUCH: u64 = 1 << 20;

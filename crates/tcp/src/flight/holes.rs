@@ -14,7 +14,7 @@ use super::{Delivered, Judged, Transmission};
 pub(super) struct Holes {
     pub(super) sacked: Ranges,
     pub(super) lost: Ranges,
-    repairs: Repairs,
+    pub(super) repairs: Repairs,
     /// What was ever sent again, sooner or later.
     ever: Ranges,
     /// The first transmissions below this were judged: they are lost, or not here any more.

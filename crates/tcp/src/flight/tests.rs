@@ -180,6 +180,7 @@ proptest! {
             }
             let under_way = model.count(|octet| !octet.is_sacked && !octet.is_lost);
             prop_assert_eq!(u64::from(flight.pipe()), under_way);
+            prop_assert_eq!(flight.check(), Ok(()));
         }
     }
 }
