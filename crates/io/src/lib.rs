@@ -35,6 +35,7 @@
 pub mod bridge;
 pub mod clock;
 pub mod config;
+pub mod contention;
 pub mod dad;
 pub mod descriptors;
 pub mod device;

@@ -1,0 +1,296 @@
+//! What a lock around a host costs where several threads serve short connections: the host behind one
+//! lock that everything takes, behind one that accept does not take, and a shard for each thread without
+//! any. On real threads, in real time; frames go from memory to memory.
+//!
+//! Each thread is a queue of a network device with its share of the application, and a client of its own
+//! whose queries arrive there: connect, request, response, close ([`client`]). A reply goes to the client
+//! that it is for, whichever thread made it.
+
+mod client;
+mod server;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use whimbrel_base::{Instant, Secrets};
+use whimbrel_stack::shard::{ConfigError, ListenError};
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig};
+use whimbrel_tcp::Tunables;
+use whimbrel_wire::{Address, Endpoint};
+
+use crate::Clock;
+use client::Client;
+use server::{Access, Locked, Own, Ready, Served};
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Contention {
+    /// Threads that serve, at least 1 and at most [`Contention::MOST_THREADS`].
+    pub threads: usize,
+    /// What they share.
+    pub sharing: Sharing,
+    /// How much longer the lock is held each time it is taken; with a shard for each thread, how much
+    /// longer each of the same steps takes.
+    pub hold: Duration,
+    /// For how long queries are counted.
+    pub time: Duration,
+    /// The rules of the server.
+    pub tunables: Tunables,
+}
+
+/// What the threads of a server share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// One host; whatever is done with it is done under its lock.
+    Everything,
+    /// The same, but a connection is published in a queue of its own once it is complete, and accept looks
+    /// there.
+    AllButAccept,
+    /// Nothing: each has a shard.
+    Nothing,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Contended {
+    /// Queries that were answered in full, and their connections closed.
+    pub queries: u64,
+    /// Queries that ended otherwise.
+    pub failed: u64,
+    /// For how long they were counted.
+    pub time: Duration,
+    /// How often the lock was taken.
+    pub locks: u64,
+    /// How often it was not free.
+    pub waits: u64,
+    /// How long threads waited for it, all together.
+    pub waited: Duration,
+    /// How long it was held, all together.
+    pub held: Duration,
+}
+
+impl Contended {
+    /// Queries a second.
+    pub fn rate(&self) -> f64 {
+        self.queries as f64 / self.time.as_secs_f64().max(f64::EPSILON)
+    }
+
+    /// The same of another thread, that ran beside.
+    fn add(&mut self, other: &Self) {
+        self.queries += other.queries;
+        self.failed += other.failed;
+        self.locks += other.locks;
+        self.waits += other.waits;
+        self.waited += other.waited;
+        self.held += other.held;
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentionError {
+    /// Fewer threads than one, or more than there are addresses for.
+    #[error("{0} threads: from 1 to {max} can serve", max = Contention::MOST_THREADS)]
+    Threads(usize),
+    /// A host could not be made.
+    #[error(transparent)]
+    Shard(#[from] ConfigError),
+    /// The server could not listen.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+}
+
+impl Contention {
+    /// Each thread's client has addresses of its own.
+    pub const MOST_THREADS: usize = 128;
+
+    /// Serves for [`WARM_UP`] and then for as long as queries are to be counted.
+    pub fn run(&self) -> Result<Contended, ContentionError> {
+        if !(1..=Self::MOST_THREADS).contains(&self.threads) {
+            return Err(ContentionError::Threads(self.threads));
+        }
+        let (clock, inboxes) = (Clock::start(), Inboxes::new(self.threads));
+        let run =
+            Run { clock, inboxes, counts: AtomicBool::new(false), ends: AtomicBool::new(false) };
+        let clients = (0..self.threads).map(Client::new).collect::<Result<Vec<_>, _>>()?;
+        let counted = match self.sharing {
+            Sharing::Nothing => {
+                let own = (0..self.threads).map(|_| self.serve(true));
+                let own = own.collect::<Result<Vec<_>, _>>()?.into_iter();
+                self.drive(
+                    &run,
+                    clients,
+                    own.map(|(served, ready)| Own::new(served, ready, self.hold)),
+                )
+            }
+            Sharing::Everything | Sharing::AllButAccept => {
+                let (served, ready) = self.serve(self.sharing == Sharing::Everything)?;
+                let (served, ready) = (Mutex::new(served), Mutex::new(ready));
+                let of = || Locked::new(&served, &ready, self.hold);
+                self.drive(&run, clients, (0..self.threads).map(|_| of()))
+            }
+        };
+        Ok(counted)
+    }
+
+    fn serve(&self, accepts: bool) -> Result<(Served, Ready), ContentionError> {
+        let mut shard = shard(&self.tunables, vec![SERVER], 1)?;
+        let listener = shard.listen(Endpoint::new(SERVER, PORT), BACKLOG)?;
+        Ok((Served::new(shard, listener, !accepts), Ready::default()))
+    }
+
+    /// Runs the threads, and this one as their clock.
+    fn drive<A: Access + Send>(
+        &self,
+        run: &Run,
+        clients: Vec<Client>,
+        servers: impl Iterator<Item = A>,
+    ) -> Contended {
+        thread::scope(|scope| {
+            let threads: Vec<_> = clients
+                .into_iter()
+                .zip(servers)
+                .map(|(client, server)| scope.spawn(move || run.serve(client, server)))
+                .collect();
+            thread::sleep(WARM_UP);
+            run.counts.store(true, Ordering::Relaxed);
+            thread::sleep(self.time);
+            run.ends.store(true, Ordering::Relaxed);
+            let (mut all, mut span) = (Contended::default(), None::<(Instant, Instant)>);
+            for thread in threads {
+                // One that panicked has told why.
+                let Ok((counted, began, ended)) = thread.join() else { continue };
+                all.add(&counted);
+                span = Some(span.map_or((began, ended), |it| (it.0.min(began), it.1.max(ended))));
+            }
+            all.time = span.map_or(Duration::ZERO, |(began, ended)| ended.since(began));
+            all
+        })
+    }
+}
+
+/// What the threads of a run have in common.
+struct Run {
+    clock: Clock,
+    inboxes: Inboxes,
+    /// Queries count from now on.
+    counts: AtomicBool,
+    ends: AtomicBool,
+}
+
+impl Run {
+    /// Serves until the end. Returns what was counted, and from when to when.
+    fn serve<A: Access>(&self, mut client: Client, mut server: A) -> (Contended, Instant, Instant) {
+        let mut began = None;
+        while !self.ends.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            if began.is_none() && self.counts.load(Ordering::Relaxed) {
+                began = Some(now);
+                client.forget_counts();
+                server.forget_counts();
+            }
+            client.ask(now);
+            server.turn(now, &mut client, &self.inboxes);
+            client.hear(now, &self.inboxes);
+        }
+        let mut counted = server.counted();
+        (counted.queries, counted.failed) = client.counted();
+        let ended = self.clock.now();
+        (counted, began.unwrap_or(ended), ended)
+    }
+}
+
+/// Replies on their way to each thread's client.
+struct Inboxes(Vec<Mutex<Frames>>);
+
+impl Inboxes {
+    fn new(threads: usize) -> Self {
+        Self((0..threads).map(|_| Mutex::default()).collect())
+    }
+
+    /// Hands each frame to the client that it is for.
+    fn route(&self, frames: &mut Frames) {
+        for frame in frames.iter() {
+            let owner = frame.get(17).map_or(0, |thread| usize::from(*thread));
+            if let Some(inbox) = owner.checked_sub(1).and_then(|place| self.0.get(place)) {
+                lock(inbox).push([frame]);
+            }
+        }
+        frames.clear();
+    }
+
+    /// Takes what came for the client of this thread; `empty` is left in its place.
+    fn take(&self, thread: usize, empty: &mut Frames) {
+        if let Some(inbox) = self.0.get(thread) {
+            std::mem::swap(&mut *lock(inbox), empty);
+        }
+    }
+}
+
+/// Frames one behind the other.
+#[derive(Default)]
+struct Frames {
+    octets: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Frames {
+    /// A frame of these parts.
+    fn push<'a>(&mut self, parts: impl IntoIterator<Item = &'a [u8]>) {
+        parts.into_iter().for_each(|part| self.octets.extend_from_slice(part));
+        self.ends.push(self.octets.len());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.octets[start..*end])
+    }
+
+    fn clear(&mut self) {
+        self.octets.clear();
+        self.ends.clear();
+    }
+}
+
+/// Takes all that a host has to send.
+fn take_all(shard: &mut Shard, batch: &mut whimbrel_stack::TxBatch, frames: &mut Frames) {
+    loop {
+        let more = shard.tx(batch);
+        for segment in batch.pending() {
+            let slices = segment.payload.as_slice().iter().map(|slice| &slice[..]);
+            frames.push(std::iter::once(segment.header()).chain(slices));
+        }
+        batch.consume(batch.pending().len());
+        if !more {
+            return;
+        }
+    }
+}
+
+/// A host on a link of 1,500 bytes.
+fn shard(tunables: &Tunables, addresses: Vec<Address>, seed: u64) -> Result<Shard, ConfigError> {
+    let addresses = addresses.into_iter().map(|addr| InterfaceAddress { addr, prefix_len: 8 });
+    Shard::new(ShardConfig {
+        tunables: tunables.clone(),
+        secrets: Secrets::from_seed(seed),
+        capabilities: Capabilities::plain(Medium::Ip, 1_500),
+        addresses: addresses.collect(),
+        routes: Vec::new(),
+    })
+}
+
+/// The value, whoever panicked while it was locked.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+const SERVER: Address = Address::from_v4_octets([10, 0, 0, 1]);
+const PORT: u16 = 80;
+const BACKLOG: u32 = 100_000;
+/// Until buffers and tables have the size that they need.
+const WARM_UP: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! The server's host, and how a thread comes at it.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_stack::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
+use whimbrel_tcp::SegMeta;
+
+use super::client::{BATCH, Client, RESPONSE};
+use super::{Contended, Frames, Inboxes, lock, take_all};
+
+/// A host that serves.
+pub(super) struct Served {
+    shard: Shard,
+    listener: ListenerId,
+    batch: TxBatch,
+    /// Whoever processes a handshake's last segment accepts the connection at once, and publishes it.
+    publishes: bool,
+}
+
+/// What applications learn of it; as sockets have locks of their own, not under the host's.
+#[derive(Default)]
+pub(super) struct Ready {
+    /// There is something to accept.
+    is_listening: bool,
+    /// Accepted already, and not seen by an application.
+    published: VecDeque<Handle>,
+    /// There is something to read.
+    readable: VecDeque<Handle>,
+}
+
+impl Served {
+    pub(super) fn new(shard: Shard, listener: ListenerId, publishes: bool) -> Self {
+        Self { shard, listener, batch: TxBatch::new(BATCH), publishes }
+    }
+
+    /// A frame arrives.
+    fn rx(&mut self, now: Instant, frame: &[u8], out: &mut Frames, news: &mut Ready) {
+        self.shard.rx(now, &[RxFrame::new(frame, SegMeta::SINGLE)]);
+        self.settle(out, news);
+    }
+
+    /// What follows from whatever was done: replies, and what applications are told.
+    fn settle(&mut self, out: &mut Frames, news: &mut Ready) {
+        take_all(&mut self.shard, &mut self.batch, out);
+        while let Some(event) = self.shard.poll_event() {
+            match event {
+                Event::Accepted(_) if self.publishes => {
+                    while let Some(handle) = self.shard.accept(self.listener) {
+                        news.published.push_back(handle);
+                    }
+                }
+                Event::Accepted(_) => news.is_listening = true,
+                Event::Readable(handle) | Event::Closed(handle, _) => {
+                    news.readable.push_back(handle);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A query is answered; at the end of its stream its connection is closed.
+    fn answer(&mut self, handle: Handle) {
+        match self.shard.recv(handle) {
+            // The client sees by its length that it was not all.
+            Recv::Data(_) => {
+                let _ = self.shard.send(handle, &mut Bytes::from_static(&RESPONSE));
+            }
+            Recv::Pending | Recv::Unknown => {}
+            Recv::End | Recv::Closed(_) => self.shard.close(handle),
+        }
+    }
+}
+
+/// How a thread does something with the host.
+pub(super) trait Access {
+    /// Does one step, as long as that takes, and what follows from it.
+    fn step<T>(&mut self, work: impl FnOnce(&mut Served, &mut Frames, &mut Ready) -> T) -> T;
+
+    /// Does something with what applications know.
+    fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T;
+
+    /// What left since, to be routed.
+    fn out(&mut self) -> &mut Frames;
+
+    fn forget_counts(&mut self);
+
+    fn counted(&self) -> Contended;
+
+    /// All that its client asks arrives, each frame by itself; then the applications have their turn.
+    fn turn(&mut self, now: Instant, client: &mut Client, inboxes: &Inboxes) {
+        self.step(|served, out, news| {
+            while served.shard.advance(now, BATCH) {}
+            served.settle(out, news);
+        });
+        for frame in client.asked() {
+            self.step(|served, out, news| served.rx(now, frame, out, news));
+        }
+        if self.ready(|ready| std::mem::take(&mut ready.is_listening)) {
+            let accept = |served: &mut Served, out: &mut Frames, news: &mut Ready| {
+                let accepted = served.shard.accept(served.listener).is_some();
+                served.settle(out, news);
+                accepted
+            };
+            while self.step(accept) {}
+        }
+        while self.ready(|ready| ready.published.pop_front()).is_some() {}
+        while let Some(handle) = self.ready(|ready| ready.readable.pop_front()) {
+            self.step(|served, out, news| {
+                served.answer(handle);
+                served.settle(out, news);
+            });
+        }
+        inboxes.route(self.out());
+    }
+}
+
+/// A host that no other thread knows.
+pub(super) struct Own {
+    served: Served,
+    ready: Ready,
+    hold: Duration,
+    out: Frames,
+}
+
+impl Own {
+    pub(super) fn new(served: Served, ready: Ready, hold: Duration) -> Self {
+        Self { served, ready, hold, out: Frames::default() }
+    }
+}
+
+impl Access for Own {
+    fn step<T>(&mut self, work: impl FnOnce(&mut Served, &mut Frames, &mut Ready) -> T) -> T {
+        linger(self.hold);
+        work(&mut self.served, &mut self.out, &mut self.ready)
+    }
+
+    fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T {
+        look(&mut self.ready)
+    }
+
+    fn out(&mut self) -> &mut Frames {
+        &mut self.out
+    }
+
+    fn forget_counts(&mut self) {}
+
+    fn counted(&self) -> Contended {
+        Contended::default()
+    }
+}
+
+/// A host that all threads share.
+pub(super) struct Locked<'a> {
+    served: &'a Mutex<Served>,
+    ready: &'a Mutex<Ready>,
+    hold: Duration,
+    out: Frames,
+    news: Ready,
+    counted: Contended,
+}
+
+impl<'a> Locked<'a> {
+    pub(super) fn new(served: &'a Mutex<Served>, ready: &'a Mutex<Ready>, hold: Duration) -> Self {
+        let (out, news, counted) = (Frames::default(), Ready::default(), Contended::default());
+        Self { served, ready, hold, out, news, counted }
+    }
+
+    /// Waits for the lock, and counts that.
+    fn wait(served: &'a Mutex<Served>, counted: &mut Contended) -> MutexGuard<'a, Served> {
+        counted.locks += 1;
+        match served.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let began = std::time::Instant::now();
+                let guard = lock(served);
+                counted.waits += 1;
+                counted.waited += began.elapsed();
+                guard
+            }
+        }
+    }
+}
+
+impl Access for Locked<'_> {
+    fn step<T>(&mut self, work: impl FnOnce(&mut Served, &mut Frames, &mut Ready) -> T) -> T {
+        let mut served = Self::wait(self.served, &mut self.counted);
+        let began = std::time::Instant::now();
+        linger(self.hold);
+        let done = work(&mut served, &mut self.out, &mut self.news);
+        self.counted.held += began.elapsed();
+        drop(served);
+        if self.news.any() {
+            let mut ready = lock(self.ready);
+            ready.is_listening |= std::mem::take(&mut self.news.is_listening);
+            ready.published.append(&mut self.news.published);
+            ready.readable.append(&mut self.news.readable);
+        }
+        done
+    }
+
+    fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T {
+        look(&mut lock(self.ready))
+    }
+
+    fn out(&mut self) -> &mut Frames {
+        &mut self.out
+    }
+
+    fn forget_counts(&mut self) {
+        self.counted = Contended::default();
+    }
+
+    fn counted(&self) -> Contended {
+        self.counted
+    }
+}
+
+impl Ready {
+    fn any(&self) -> bool {
+        self.is_listening || !self.published.is_empty() || !self.readable.is_empty()
+    }
+}
+
+/// Works for so long.
+fn linger(time: Duration) {
+    if time.is_zero() {
+        return;
+    }
+    let began = std::time::Instant::now();
+    while began.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
