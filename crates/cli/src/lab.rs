@@ -19,6 +19,7 @@ use crate::{examples, output, quantity};
 
 mod document;
 mod table;
+mod threads;
 
 /// What was typed.
 #[derive(Args, Debug)]
@@ -118,28 +119,31 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     let progress = Progress::new(setups.len() as u64, arguments.screen, false);
     progress.show(0, || setups.first().map(title).unwrap_or_default());
     let (mut rows, mut told): (Vec<Row<'_>>, usize) = (Vec::new(), 0);
-    parallel::in_order(
-        jobs,
-        &setups,
-        |setup| {
-            let measured = setup.measure(&|| !stop.is_set());
-            (!stop.is_set()).then_some(measured)
-        },
-        |measured| {
-            let (Some(measured), Some(setup)) = (measured, setups.get(rows.len())) else {
-                return Ok(());
-            };
-            rows.push(Row::new(setup, measured));
-            let next = setups.get(rows.len());
-            progress.show(rows.len() as u64, || next.map(title).unwrap_or_default());
-            // A case is told when the next begins.
-            if is_text && next.is_none_or(|next| next.case.name != setup.case.name) {
-                progress.print(&table::of_case(&rows[told..], arguments.verbose))?;
-                told = rows.len();
-            }
-            Ok::<_, Failure>(())
-        },
-    )?;
+    let measure = |setup: &Setup| {
+        let measured = match setup.is_on_threads() {
+            true => threads::measure(setup, &stop),
+            false => setup.measure(&|| !stop.is_set()),
+        };
+        (!stop.is_set()).then_some(measured)
+    };
+    let mut tell = |measured| {
+        let (Some(measured), Some(setup)) = (measured, setups.get(rows.len())) else {
+            return Ok(());
+        };
+        rows.push(Row::new(setup, measured));
+        let next = setups.get(rows.len());
+        progress.show(rows.len() as u64, || next.map(title).unwrap_or_default());
+        // A case is told when the next begins.
+        if is_text && next.is_none_or(|next| next.case.name != setup.case.name) {
+            progress.print(&table::of_case(&rows[told..], arguments.verbose))?;
+            told = rows.len();
+        }
+        Ok::<_, Failure>(())
+    };
+    // What is measured on real threads has the machine to itself, one after the other.
+    let real = setups.iter().position(Setup::is_on_threads).unwrap_or(setups.len());
+    parallel::in_order(jobs, &setups[..real], measure, &mut tell)?;
+    parallel::in_order(1, &setups[real..], measure, &mut tell)?;
     progress.finish();
     if is_text && told < rows.len() {
         output::print(&table::of_case(&rows[told..], arguments.verbose))?;
@@ -175,7 +179,13 @@ impl RunArguments {
         let mut setups = Vec::new();
         for case in CASES.into_iter().filter(is_wanted) {
             let planned = lab::plan(case, &selection);
-            setups.extend(planned.map_err(|error| Failure::usage("--vary", error))?);
+            let mut planned = planned.map_err(|error| Failure::usage("--vary", error))?;
+            // By itself a case in real time may take its time.
+            let is_alone = self.cases.len() == 1 && self.vary.iter().all(|(key, _)| key != "lasts");
+            for setup in planned.iter_mut().filter(|setup| is_alone && setup.is_on_threads()) {
+                setup.set("lasts", ALONE_SECONDS);
+            }
+            setups.extend(planned);
         }
         Ok(setups)
     }
@@ -238,6 +248,9 @@ fn vary(text: &str) -> Result<(String, Vec<String>), String> {
         _ => Err(example.into()),
     }
 }
+
+/// The length of a round of the case in real time, if no other case is run.
+const ALONE_SECONDS: f64 = 5.0;
 
 #[cfg(test)]
 mod tests;

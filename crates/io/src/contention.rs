@@ -15,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use whimbrel_base::{Instant, Secrets};
+use whimbrel_stack::profile::Locking;
 use whimbrel_stack::shard::{ConfigError, ListenError};
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
@@ -29,8 +30,8 @@ use server::{Access, Locked, Own, Ready, Served};
 pub struct Contention {
     /// Threads that serve, at least 1 and at most [`Contention::MOST_THREADS`].
     pub threads: usize,
-    /// What they share.
-    pub sharing: Sharing,
+    /// What they share, and how.
+    pub locking: Locking,
     /// How much longer the lock is held each time it is taken; with a shard for each thread, how much
     /// longer each of the same steps takes.
     pub hold: Duration,
@@ -38,18 +39,6 @@ pub struct Contention {
     pub time: Duration,
     /// The rules of the server.
     pub tunables: Tunables,
-}
-
-/// What the threads of a server share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sharing {
-    /// One host; whatever is done with it is done under its lock.
-    Everything,
-    /// The same, but a connection is published in a queue of its own once it is complete, and accept looks
-    /// there.
-    AllButAccept,
-    /// Nothing: each has a shard.
-    Nothing,
 }
 
 /// What was measured.
@@ -115,8 +104,8 @@ impl Contention {
         let run =
             Run { clock, inboxes, counts: AtomicBool::new(false), ends: AtomicBool::new(false) };
         let clients = (0..self.threads).map(Client::new).collect::<Result<Vec<_>, _>>()?;
-        let counted = match self.sharing {
-            Sharing::Nothing => {
+        let counted = match self.locking {
+            Locking::None => {
                 let own = (0..self.threads).map(|_| self.serve(true));
                 let own = own.collect::<Result<Vec<_>, _>>()?.into_iter();
                 self.drive(
@@ -125,8 +114,8 @@ impl Contention {
                     own.map(|(served, ready)| Own::new(served, ready, self.hold)),
                 )
             }
-            Sharing::Everything | Sharing::AllButAccept => {
-                let (served, ready) = self.serve(self.sharing == Sharing::Everything)?;
+            Locking::All | Locking::AllButAccept => {
+                let (served, ready) = self.serve(self.locking == Locking::All)?;
                 let (served, ready) = (Mutex::new(served), Mutex::new(ready));
                 let of = || Locked::new(&served, &ready, self.hold);
                 self.drive(&run, clients, (0..self.threads).map(|_| of()))

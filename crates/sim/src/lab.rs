@@ -19,6 +19,7 @@ pub use value::{Parameter, Unit, Values};
 pub use witness::{SeenPacket, Shows, Witness};
 
 mod fddi_70ms;
+mod freebsd_qps;
 mod hosts;
 mod illumos_1125ms;
 mod load;
@@ -58,7 +59,13 @@ pub enum Picture {
 }
 
 /// How a row is measured.
-type Measure = fn(&Setup, GoOn<'_>) -> Result<Measured, String>;
+#[derive(Clone, Copy, Debug)]
+enum Measure {
+    /// In virtual time.
+    Virtual(fn(&Setup, GoOn<'_>) -> Result<Measured, String>),
+    /// On real threads, by whoever has some.
+    OnThreads,
+}
 
 /// What is measured: a profile, what is changed of it or of the case, and what is to come of it.
 #[derive(Clone, Copy, Debug)]
@@ -193,8 +200,13 @@ pub struct Miss {
 }
 
 /// Every case, in the order in which they are told.
-pub const CASES: [&Case; 4] =
-    [&unikraft_nginx::CASE, &illumos_1125ms::CASE, &macos_16k::CASE, &fddi_70ms::CASE];
+pub const CASES: [&Case; 5] = [
+    &unikraft_nginx::CASE,
+    &illumos_1125ms::CASE,
+    &macos_16k::CASE,
+    &fddi_70ms::CASE,
+    &freebsd_qps::CASE,
+];
 
 impl Case {
     /// The case of this name.
@@ -204,9 +216,22 @@ impl Case {
 }
 
 impl Setup {
+    /// Whether it is measured on real threads, in real time: not here.
+    pub const fn is_on_threads(&self) -> bool {
+        matches!(self.case.measure, Measure::OnThreads)
+    }
+
     /// Measures, as long as `go_on` says so. An error says why that cannot be done.
     pub fn measure(&self, go_on: GoOn<'_>) -> Result<Measured, String> {
-        (self.case.measure)(self, go_on)
+        match self.case.measure {
+            Measure::Virtual(measure) => measure(self, go_on),
+            Measure::OnThreads => Err("it is measured on real threads".into()),
+        }
+    }
+
+    /// Sets a parameter of the case, whatever was asked for.
+    pub fn set(&mut self, parameter: &str, value: f64) {
+        self.values.set(parameter, value);
     }
 
     /// What the figures say.
@@ -232,7 +257,8 @@ impl Measured {
         self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
     }
 
-    fn add(&mut self, name: &'static str, unit: Unit, value: f64) {
+    /// A figure more.
+    pub fn add(&mut self, name: &'static str, unit: Unit, value: f64) {
         self.figures.push(Figure { name, unit, value });
     }
 }

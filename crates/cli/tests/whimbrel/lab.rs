@@ -26,7 +26,7 @@ const QUICK: &str = "lab run macos-16k --profile macos-12";
 fn cases_are_listed_and_each_has_its_story() {
     let list = succeed(&mut whimbrel("lab list"));
     let names: Vec<_> = list.lines().filter(|line| !line.starts_with(' ')).collect();
-    assert_eq!(names.len(), 4, "{list}");
+    assert_eq!(names.len(), 5, "{list}");
     for line in names {
         let name = line.split(' ').next().unwrap();
         let story = succeed(&mut whimbrel(&format!("lab show {name}")));
@@ -76,6 +76,26 @@ fn documents_have_every_figure_the_packets_and_the_rules_and_repeat_to_the_octet
     let csv = succeed(&mut whimbrel(&format!("{QUICK} --csv")));
     assert!(csv.starts_with("case,profile,settings,seed,figure,value,unit,verdict\n"), "{csv}");
     assert!(csv.contains("macos-16k,macos-12,\"\",1,answered,16384,count,reproduced\n"), "{csv}");
+}
+
+/// The figure of a row of the only case.
+fn figure(document: &Value, row: usize, name: &str) -> f64 {
+    document["cases"][0]["rows"][row]["figures"][name]["value"].as_f64().expect(name)
+}
+
+#[test]
+fn a_lock_around_everything_is_taken_for_each_step_and_gives_no_more_than_it_is_held_for() {
+    let quick = "--vary lasts=200ms --vary rounds=1 --json";
+    let all = document(&format!("lab run freebsd-qps {quick}"));
+    let [old, patched, own] = [0, 1, 2].map(|row| figure(&all, row, "locks"));
+    assert!(old > patched + 0.9 && patched > 5.0 && own == 0.0, "{old} {patched} {own}");
+    assert!([0, 1, 2].iter().all(|row| figure(&all, *row, "failed") == 0.0));
+    assert!(figure(&all, 2, "of_processes") > 0.0);
+
+    let held =
+        document(&format!("lab run freebsd-qps --profile freebsd-9.2 --vary hold=100us {quick}"));
+    let most = 1.0 / (figure(&held, 0, "locks") * 100e-6);
+    assert!(figure(&held, 0, "rate") <= 1.01 * most, "{held:#}");
 }
 
 #[test]

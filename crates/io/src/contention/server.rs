@@ -83,6 +83,9 @@ pub(super) trait Access {
     /// Does something with what applications know.
     fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T;
 
+    /// Whether it is time to look at the timers.
+    fn is_timely(&mut self, now: Instant) -> bool;
+
     /// What left since, to be routed.
     fn out(&mut self) -> &mut Frames;
 
@@ -92,10 +95,12 @@ pub(super) trait Access {
 
     /// All that its client asks arrives, each frame by itself; then the applications have their turn.
     fn turn(&mut self, now: Instant, client: &mut Client, inboxes: &Inboxes) {
-        self.step(|served, out, news| {
-            while served.shard.advance(now, BATCH) {}
-            served.settle(out, news);
-        });
+        if self.is_timely(now) {
+            self.step(|served, out, news| {
+                while served.shard.advance(now, BATCH) {}
+                served.settle(out, news);
+            });
+        }
         for frame in client.asked() {
             self.step(|served, out, news| served.rx(now, frame, out, news));
         }
@@ -124,11 +129,12 @@ pub(super) struct Own {
     ready: Ready,
     hold: Duration,
     out: Frames,
+    timers: Timers,
 }
 
 impl Own {
     pub(super) fn new(served: Served, ready: Ready, hold: Duration) -> Self {
-        Self { served, ready, hold, out: Frames::default() }
+        Self { served, ready, hold, out: Frames::default(), timers: Timers::default() }
     }
 }
 
@@ -140,6 +146,10 @@ impl Access for Own {
 
     fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T {
         look(&mut self.ready)
+    }
+
+    fn is_timely(&mut self, now: Instant) -> bool {
+        self.timers.are_due(now)
     }
 
     fn out(&mut self) -> &mut Frames {
@@ -161,12 +171,13 @@ pub(super) struct Locked<'a> {
     out: Frames,
     news: Ready,
     counted: Contended,
+    timers: Timers,
 }
 
 impl<'a> Locked<'a> {
     pub(super) fn new(served: &'a Mutex<Served>, ready: &'a Mutex<Ready>, hold: Duration) -> Self {
         let (out, news, counted) = (Frames::default(), Ready::default(), Contended::default());
-        Self { served, ready, hold, out, news, counted }
+        Self { served, ready, hold, out, news, counted, timers: Timers::default() }
     }
 
     /// Waits for the lock, and counts that.
@@ -207,6 +218,10 @@ impl Access for Locked<'_> {
         look(&mut lock(self.ready))
     }
 
+    fn is_timely(&mut self, now: Instant) -> bool {
+        self.timers.are_due(now)
+    }
+
     fn out(&mut self) -> &mut Frames {
         &mut self.out
     }
@@ -217,6 +232,26 @@ impl Access for Locked<'_> {
 
     fn counted(&self) -> Contended {
         self.counted
+    }
+}
+
+/// When a thread looked at its host's timers last.
+struct Timers(Instant);
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self(Instant::ZERO)
+    }
+}
+
+impl Timers {
+    /// Once in a millisecond.
+    fn are_due(&mut self, now: Instant) -> bool {
+        let due = now.since(self.0) >= Duration::from_millis(1);
+        if due {
+            self.0 = now;
+        }
+        due
     }
 }
 

@@ -1,12 +1,13 @@
 use std::time::Duration;
 
+use whimbrel_stack::profile::Locking;
 use whimbrel_tcp::Tunables;
 
-use super::{Contended, Contention, ContentionError, Sharing};
+use super::{Contended, Contention, ContentionError};
 
-fn serve(threads: usize, sharing: Sharing, hold: Duration) -> Contended {
+fn serve(threads: usize, locking: Locking, hold: Duration) -> Contended {
     let time = Duration::from_millis(300);
-    let contention = Contention { threads, sharing, hold, time, tunables: Tunables::default() };
+    let contention = Contention { threads, locking, hold, time, tunables: Tunables::default() };
     let counted = contention.run().expect("it serves");
     assert_eq!(counted.failed, 0, "{counted:?}");
     assert!(counted.queries > 10, "{counted:?}");
@@ -15,8 +16,8 @@ fn serve(threads: usize, sharing: Sharing, hold: Duration) -> Contended {
 
 #[test]
 fn accept_that_takes_no_lock_takes_one_less_for_each_query() {
-    let all = serve(2, Sharing::Everything, Duration::ZERO);
-    let but = serve(2, Sharing::AllButAccept, Duration::ZERO);
+    let all = serve(2, Locking::All, Duration::ZERO);
+    let but = serve(2, Locking::AllButAccept, Duration::ZERO);
     let each = |counted: &Contended| counted.locks as f64 / counted.queries as f64;
     // One that finds nothing more to accept is taken besides.
     assert!(each(&all) > each(&but) + 0.9, "{} and {}", each(&all), each(&but));
@@ -25,15 +26,15 @@ fn accept_that_takes_no_lock_takes_one_less_for_each_query() {
 
 #[test]
 fn what_nobody_shares_is_not_locked() {
-    let own = serve(2, Sharing::Nothing, Duration::ZERO);
+    let own = serve(2, Locking::None, Duration::ZERO);
     assert_eq!((own.locks, own.waits, own.waited), (0, 0, Duration::ZERO));
 }
 
 #[test]
 fn no_lock_gives_more_than_it_is_held_for() {
     let hold = Duration::from_micros(100);
-    for sharing in [Sharing::Everything, Sharing::AllButAccept] {
-        let counted = serve(2, sharing, hold);
+    for locking in [Locking::All, Locking::AllButAccept] {
+        let counted = serve(2, locking, hold);
         assert!(counted.held <= counted.time, "{counted:?}");
         assert!(counted.held >= hold * counted.locks as u32, "{counted:?}");
         assert!(counted.waits > 0 && counted.waited > Duration::ZERO, "{counted:?}");
@@ -45,7 +46,7 @@ fn a_number_of_threads_that_is_none_is_refused() {
     for threads in [0, 129] {
         let (time, hold) = (Duration::ZERO, Duration::ZERO);
         let tunables = Tunables::default();
-        let none = Contention { threads, sharing: Sharing::Nothing, hold, time, tunables }.run();
+        let none = Contention { threads, locking: Locking::None, hold, time, tunables }.run();
         assert!(matches!(none, Err(ContentionError::Threads(given)) if given == threads));
     }
 }

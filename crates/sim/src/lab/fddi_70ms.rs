@@ -7,7 +7,8 @@ use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, Limit, SocketOptions};
 
 use super::{
-    Bound, Case, Measured, Parameter, Picture, Role, Row, Series, Setup, Unit, at_least, within,
+    Bound, Case, Measure, Measured, Parameter, Picture, Role, Row, Series, Setup, Unit, at_least,
+    within,
 };
 use crate::path::{Captured, FlowReport, GoOn, PathPlan};
 
@@ -51,7 +52,7 @@ it: the line is full without any setting.",
         ("buffers", "waits for window"),
     ],
     picture: Picture::Bar("share"),
-    measure,
+    measure: Measure::Virtual(measure),
 };
 
 /// Nearly all that the line has room for.

@@ -4,7 +4,9 @@ use whimbrel_apps::ConnError;
 use whimbrel_apps::load::LoadPlan;
 
 use super::load::{late, play, scene};
-use super::{Bound, Case, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly, within};
+use super::{
+    Bound, Case, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly, within,
+};
 use crate::path::GoOn;
 
 pub(super) const CASE: Case = Case {
@@ -53,7 +55,7 @@ By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence 
         ("refused", "refused"),
     ],
     picture: Picture::Bar("late"),
-    measure,
+    measure: Measure::Virtual(measure),
 };
 
 const NONE: &[Bound] = &[exactly("late", 0.0), exactly("refused", 0.0), exactly("unanswered", 0.0)];

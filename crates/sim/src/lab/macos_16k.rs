@@ -9,7 +9,9 @@ use whimbrel_apps::{ConnError, Pace};
 
 use super::hosts::Scene;
 use super::load::{play, scene};
-use super::{Bound, Case, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly, within};
+use super::{
+    Bound, Case, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly, within,
+};
 use crate::path::GoOn;
 
 pub(super) const CASE: Case = Case {
@@ -50,7 +52,7 @@ wait, and when the next comes free.",
         ("next_port", "next port in"),
     ],
     picture: Picture::Line("requests/s"),
-    measure,
+    measure: Measure::Virtual(measure),
 };
 
 /// All ports once a second, since a TIME-WAIT of that age is taken over.

@@ -141,7 +141,7 @@ impl Wanted {
         for (key, value) in &settings {
             match case.parameters.iter().find(|parameter| parameter.name == key) {
                 Some(parameter) => {
-                    values.set(parameter, parameter.parse(value).map_err(PlanError::BadValue)?);
+                    values.set(key, parameter.parse(value).map_err(PlanError::BadValue)?);
                 }
                 None => set(&mut rules, case, key, value)?,
             }

@@ -8,7 +8,9 @@ use whimbrel_apps::load::{Finished, LoadPlan, Repeat};
 use whimbrel_apps::record::Phase;
 
 use super::load::{play, rules_of, scene};
-use super::{Bound, Case, Measured, Parameter, Picture, Role, Row, Setup, Unit, at_least, within};
+use super::{
+    Bound, Case, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, at_least, within,
+};
 use crate::lab::hosts::Scene;
 use crate::path::GoOn;
 
@@ -53,7 +55,7 @@ By default Whimbrel keeps 60 seconds of MSL and accepts such a SYN at once where
         ("longest_wait", "longest wait"),
     ],
     picture: Picture::Line("requests/s"),
-    measure,
+    measure: Measure::Virtual(measure),
 };
 
 /// Runs that begin with fresh ports do well, and those that follow a tenth as well at most.

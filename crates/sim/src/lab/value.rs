@@ -89,8 +89,8 @@ impl Values {
     }
 
     /// Sets one of them.
-    pub(super) fn set(&mut self, parameter: &Parameter, value: f64) {
-        let own = self.0.iter_mut().find(|(own, _)| own.name == parameter.name);
+    pub(super) fn set(&mut self, parameter: &str, value: f64) {
+        let own = self.0.iter_mut().find(|(own, _)| own.name == parameter);
         if let Some((_, own)) = own {
             *own = value;
         }
@@ -103,7 +103,7 @@ impl Values {
     }
 
     /// A time.
-    pub(super) fn time(&self, name: &str) -> Duration {
+    pub fn time(&self, name: &str) -> Duration {
         Duration::from_secs_f64(self.of_name(name))
     }
 
