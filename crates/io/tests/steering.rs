@@ -134,10 +134,10 @@ fn the_kernel_is_answered_at_home() {
     let mut seen = HashSet::new();
     for _ in 0..40 {
         let (port, shard) = ask();
-        assert_eq!(queue_between(port, 80, SHARDS), shard.into(), "from port {port}");
+        assert_eq!(queue_between(port, 80, SHARDS), u16::from(shard), "from port {port}");
         seen.insert(shard);
     }
-    assert_eq!(seen.len(), SHARDS.into());
+    assert_eq!(seen.len(), usize::from(SHARDS));
 }
 
 /// Each shard's calls come from ports that lead home, and all are heard.
@@ -149,7 +149,7 @@ fn each_shard_is_heard(listener: &TcpListener) {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut said = [0; 1];
         stream.read_exact(&mut said).unwrap();
-        assert_eq!(queue_between(from.port(), own, SHARDS), said[0].into(), "{from}");
+        assert_eq!(queue_between(from.port(), own, SHARDS), u16::from(said[0]), "{from}");
         heard[usize::from(said[0])] += 1;
     }
     assert_eq!(heard, [CALLS; SHARDS as usize]);

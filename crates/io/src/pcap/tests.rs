@@ -59,7 +59,7 @@ fn frames_that_came_in_come_again_and_then_it_is_done() {
     assert_eq!(wire.capabilities().medium, Medium::Ip);
     assert_eq!(burst(&mut wire), [1, 3]);
     assert!(!done.is_set() && wire.next_deadline().is_none());
-    assert_eq!(burst(&mut wire), []);
+    assert_eq!(burst(&mut wire), Vec::<u8>::new());
     assert!(done.is_set());
     assert_eq!(wire.counters().rx_frames, 2);
 }
@@ -78,7 +78,7 @@ fn frames_keep_their_distances() {
     let begun = wire.next_deadline().unwrap();
     assert_eq!(burst(&mut wire), [1]);
     assert_eq!(wire.next_deadline().unwrap().since(begun), Duration::from_nanos(hour));
-    assert_eq!(burst(&mut wire), []);
+    assert_eq!(burst(&mut wire), Vec::<u8>::new());
     assert!(!done.is_set());
 }
 

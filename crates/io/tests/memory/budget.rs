@@ -285,7 +285,7 @@ fn what_is_remembered_of_small_segments_takes_what_is_said() {
         }
         // Slow start: what is in flight doubles until half of the text is.
         for _ in 0..8 {
-            peer.ack = peer.ack + server.in_flight(*handle);
+            peer.ack += server.in_flight(*handle);
             server.take(peer, ACK, peer.seq, &[]);
         }
         let in_flight = server.in_flight(*handle);

@@ -57,7 +57,7 @@ async fn connections_spread_over_the_shards_and_what_is_told_of_them_adds_up() {
         for (census, listeners) in census.into_iter().zip([server, 0]) {
             let census = census.await.unwrap();
             assert_eq!((census.streams, census.shards.connections), (24, 24));
-            assert_eq!(census.listeners, listeners.into());
+            assert_eq!(census.listeners, usize::from(listeners));
         }
         assert_eq!(world.client.counters().await.unwrap().active_opens, 24);
         assert_eq!(world.server.counters().await.unwrap().passive_opens, 24);
