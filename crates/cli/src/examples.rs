@@ -132,6 +132,18 @@ Examples:
   whimbrel lab run macos-16k
       One case";
 
+/// The examples at the end of the help of `whimbrel lab list`.
+pub(crate) const LAB_LIST: &str = "\
+Examples:
+  whimbrel lab list
+      The cases, a line or two each";
+
+/// The examples at the end of the help of `whimbrel lab show`.
+pub(crate) const LAB_SHOW: &str = "\
+Examples:
+  whimbrel lab show illumos-1125ms
+      Why requests took 1.125 s longer, and what of it can be varied";
+
 /// The examples at the end of the help of `whimbrel lab run`.
 pub(crate) const LAB_RUN: &str = "\
 Examples:
@@ -141,6 +153,8 @@ Examples:
       At a rate that the report does not have
   whimbrel lab run fddi-70ms --profile linux-6.18 -v
       By the rules of another stack
+  whimbrel lab run freebsd-qps --vary threads=1,2,4
+      On real threads, as many as these
   whimbrel lab run macos-16k --pcap-dir captures
       With the packets of a connection of each row, as pcapng";
 

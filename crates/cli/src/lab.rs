@@ -32,8 +32,10 @@ pub(crate) struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// List the cases, a line each.
+    #[command(after_help = examples::LAB_LIST)]
     List,
     /// Tell the story of a case: what people saw, what they did, and what was really wrong.
+    #[command(after_help = examples::LAB_SHOW)]
     Show(ShowArguments),
     /// Run cases: by the rules of the stack that failed, by what its users changed, and by this stack's
     /// own.
