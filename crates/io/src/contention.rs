@@ -3,8 +3,8 @@
 //! any. On real threads, in real time; frames go from memory to memory.
 //!
 //! Each thread is a queue of a network device with its share of the application, and a client of its own
-//! whose queries arrive there: connect, request, response, close ([`client`]). A reply goes to the client
-//! that it is for, whichever thread made it.
+//! whose queries arrive there: connect, request, response, close. A reply goes to the client that it is for,
+//! whichever thread made it.
 
 mod client;
 mod server;
@@ -95,7 +95,7 @@ impl Contention {
     /// Each thread's client has addresses of its own.
     pub const MOST_THREADS: usize = 128;
 
-    /// Serves for [`WARM_UP`] and then for as long as queries are to be counted.
+    /// Serves for a tenth of a second, and then for as long as queries are to be counted.
     pub fn run(&self) -> Result<Contended, ContentionError> {
         if !(1..=Self::MOST_THREADS).contains(&self.threads) {
             return Err(ContentionError::Threads(self.threads));

@@ -98,6 +98,7 @@ fn show(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Count | Unit::PerSecond | Unit::Bytes => thousands(value.round() as u64),
         Unit::Time if value == 0.0 => "-".into(),
+        Unit::Time if value < 1e-6 => format!("{:.0} ns", value * 1e9),
         Unit::Time if value < 0.001 => format!("{:.0} us", value * 1e6),
         Unit::Time if value < 1.0 => format!("{:.1} ms", value * 1e3),
         Unit::Time if value < 10.0 => format!("{value:.3} s"),
