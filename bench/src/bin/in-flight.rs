@@ -26,7 +26,7 @@ fn main() -> Result<(), Failure> {
     case.ok_or_else(|| format!("{name}: not a case"))?.run(events.parse()?)
 }
 
-/// What is measured.
+/// What happens to a sender with much in flight, and is measured.
 #[derive(Clone, Copy)]
 enum Event {
     /// Acknowledgments of a segment each.

@@ -41,7 +41,7 @@ pub struct Contention {
     pub tunables: Tunables,
 }
 
-/// What was measured.
+/// What threads answered, and how long they waited for each other.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Contended {
     /// Queries that were answered in full, and their connections closed.

@@ -6,7 +6,9 @@
 //! some of its own.
 //!
 //! Sources are files and what to look for in them, of the stack that the profile is named for; a manual;
-//! a report of somebody who measured; a measurement; or "assumed", where nobody looked.
+//! a report of somebody who measured; a measurement; or "assumed", where there is no place to look. They say
+//! where to check a value: most of those in other stacks' files were written down from knowledge, and have
+//! not been looked up since.
 
 use whimbrel_base::tunables::TunableError;
 use whimbrel_tcp::Tunables;

@@ -37,7 +37,7 @@ impl<T: Transport> Load<T> {
     }
 }
 
-/// Of several parts.
+/// Adds what another part of the same load counted.
 impl AddAssign for States {
     fn add_assign(&mut self, other: Self) {
         let Self { opening, asking, idle, closing, starved, resting } = other;

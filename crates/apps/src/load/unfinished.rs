@@ -24,7 +24,7 @@ pub struct Unfinished {
     pub never_begun: u64,
 }
 
-/// Of several parts.
+/// Adds what another part of the same load counted.
 impl AddAssign for Unfinished {
     fn add_assign(&mut self, other: Self) {
         self.in_flight += other.in_flight;

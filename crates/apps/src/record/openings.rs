@@ -31,7 +31,7 @@ impl SynCounts {
     }
 }
 
-/// Of several parts.
+/// Adds what another part of the same load counted.
 impl AddAssign for SynCounts {
     fn add_assign(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(own, others)| *own += others);
@@ -66,7 +66,7 @@ impl Ages {
     }
 }
 
-/// Of several parts.
+/// Adds what another part of the same load counted.
 impl AddAssign for Ages {
     fn add_assign(&mut self, other: Self) {
         self.counts.iter_mut().zip(other.counts).for_each(|(own, others)| *own += others);

@@ -29,7 +29,7 @@ pub enum PlanError {
         perhaps(near)
     )]
     UnknownKey {
-        /// What was typed.
+        /// The key, as it was typed.
         key: String,
         /// The name of the case.
         case: &'static str,
