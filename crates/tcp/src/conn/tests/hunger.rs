@@ -26,6 +26,8 @@ fn longest_hunger(sizes: Sizes) -> Duration {
         recv_buffer: buffer,
         recv_buffer_max: buffer_max,
         send_buffer: 1 << 20,
+        // So that three duplicates are a loss.
+        sack: false,
         ..Tunables::default()
     };
     let mut pair = Pair::established_with(&tunables, mss);
@@ -51,6 +53,9 @@ fn longest_hunger(sizes: Sizes) -> Duration {
         );
     }
     assert!(pair.server.received == octets);
+    // RFC 5681 2: an update is no duplicate if "the advertised window in the incoming acknowledgment"
+    // differs from the last.
+    assert_eq!(pair.client.counters.fast_retrans, 0, "{sizes:?}: updates looked like duplicates");
     longest
 }
 
