@@ -118,10 +118,13 @@ pub(crate) fn interrupt(id: u32) {
 /// Waits until process `id` handles SIGINT by itself, and so each signal that ends a command: it is
 /// the last of them (`io::signals`).
 pub(crate) fn await_handler(id: u32) {
-    // SigCgt is a mask in hexadecimal digits, signal 1 its lowest bit.
+    // SigCgt is a mask in hexadecimal digits, signal 1 its lowest bit. A shell that is about to become
+    // the program catches SIGINT as well, but not SIGXFSZ, which the program takes first.
+    let bit = |signal: Signal| 1_u64 << (signal.as_raw() - 1);
+    let needed = bit(Signal::INT) | bit(Signal::XFSZ);
     let handles = |status: &str| {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?.trim();
-        Some(u64::from_str_radix(mask, 16).unwrap() & 0b10 != 0)
+        Some(u64::from_str_radix(mask, 16).unwrap() & needed == needed)
     };
     await_that("it handles SIGINT", || {
         handles(&fs::read_to_string(format!("/proc/{id}/status")).unwrap()) == Some(true)
