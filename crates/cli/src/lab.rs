@@ -95,6 +95,8 @@ struct Row<'s> {
     setup: &'s Setup,
     measured: Result<Measured, String>,
     verdict: Verdict,
+    /// Where the packets of its witness are written, if they are.
+    capture: Option<String>,
 }
 
 /// Does what was asked for.
@@ -150,14 +152,15 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     if is_text && told < rows.len() {
         output::print(&table::of_case(&rows[told..], arguments.verbose))?;
     }
+    if let Some(folder) = &arguments.pcap_dir {
+        let mut numbered = rows.iter_mut().zip(1..);
+        numbered.try_for_each(|(row, number)| row.write_capture(folder, number))?;
+    }
     if !is_text {
         output::print(&match arguments.json {
-            true => format!("{:#}\n", document::document(&rows)),
+            true => format!("{:#}\n", document::document(&rows, &arguments.command())),
             false => document::csv(&rows),
         })?;
-    }
-    if let Some(folder) = &arguments.pcap_dir {
-        rows.iter().enumerate().try_for_each(|(number, row)| row.capture(folder, number + 1))?;
     }
     if rows.len() < setups.len() {
         return Err(failure::interrupted(rows.len() as u64, setups.len(), "measurements"));
@@ -166,6 +169,19 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
 }
 
 impl RunArguments {
+    /// What runs the same again.
+    fn command(&self) -> String {
+        let mut words = vec!["whimbrel lab run".to_owned()];
+        words.extend(self.cases.iter().map(|case| case.name.to_owned()));
+        words.extend(self.profile.iter().map(|profile| format!("--profile {}", profile.name)));
+        let vary =
+            self.vary.iter().map(|(key, values)| format!("--vary {key}={}", values.join(",")));
+        words.extend(vary);
+        words.extend(self.repeat.map(|repeat| format!("--repeat {repeat}")));
+        words.extend(self.seed.map(|seed| format!("--seed {seed}")));
+        words.join(" ")
+    }
+
     /// The measurements that it means, those of a case together.
     fn setups(&self) -> Result<Vec<Setup>, Failure> {
         let first = self.seed.unwrap_or(1);
@@ -196,7 +212,7 @@ impl RunArguments {
 impl<'s> Row<'s> {
     fn new(setup: &'s Setup, measured: Result<Measured, String>) -> Self {
         let verdict = measured.as_ref().map_or(Verdict::Open, |it| setup.judge(it));
-        Self { setup, measured, verdict }
+        Self { setup, measured, verdict, capture: None }
     }
 
     /// Whether it was measured, and nothing in it is wrong.
@@ -205,12 +221,14 @@ impl<'s> Row<'s> {
     }
 
     /// Writes the packets of its witness, if it has one.
-    fn capture(&self, folder: &Path, number: usize) -> Result<(), Failure> {
+    fn write_capture(&mut self, folder: &Path, number: usize) -> Result<(), Failure> {
         let witness = self.measured.as_ref().ok().and_then(|measured| measured.witness.as_ref());
         let Some(witness) = witness else { return Ok(()) };
         let Setup { case, profile, .. } = self.setup;
         let path = folder.join(format!("{}-{number:02}-{profile}.pcapng", case.name));
-        fs::write(&path, witness.capture()).map_err(|error| unwritable(&path, &error))
+        fs::write(&path, witness.capture()).map_err(|error| unwritable(&path, &error))?;
+        self.capture = Some(path.display().to_string());
+        Ok(())
     }
 }
 

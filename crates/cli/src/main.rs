@@ -34,6 +34,7 @@ mod report;
 mod routes;
 mod rules;
 mod script;
+mod series;
 mod serve;
 mod shards;
 mod sim;

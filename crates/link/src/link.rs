@@ -110,6 +110,13 @@ impl Link {
         self.travelling.is_empty()
     }
 
+    /// Octets that wait for the line, or are on their way into it; 0 of a line without a rate.
+    pub fn backlog(&self, now: Instant) -> u64 {
+        let free = self.queue.back().map_or(now, |(until, _)| *until);
+        let bits = free.since(now).as_secs_f64() * self.config.rate.unwrap_or(0) as f64;
+        (bits / 8.0) as u64
+    }
+
     /// Frames between their sending and their arrival, waiting ones included.
     pub fn in_flight(&self) -> usize {
         self.travelling.len()

@@ -70,9 +70,19 @@ impl<A: Application> Host<A> {
 
     /// Frames arrived, or time passed.
     pub(crate) fn wake(&mut self, now: Instant, frames: &[Bytes]) {
+        self.take(now, frames);
+        self.act(now);
+    }
+
+    /// Frames arrived: the stack takes them.
+    pub(crate) fn take(&mut self, now: Instant, frames: &[Bytes]) {
         let burst: Vec<RxFrame<'_>> =
             frames.iter().map(|frame| RxFrame::new(frame, SegMeta::SINGLE)).collect();
         self.shard.rx(now, &burst);
+    }
+
+    /// What is due is done, and the application has its turn.
+    pub(crate) fn act(&mut self, now: Instant) {
         // What a budget left over is due at once: the world comes back for it.
         self.shard.advance(now, ADVANCE_BUDGET);
         self.application.on_wake(&mut self.shard, now);

@@ -13,11 +13,14 @@ use whimbrel_tcp::{Counters, Tunables};
 
 use crate::path::GoOn;
 
+pub use distribution::Distribution;
 pub use hosts::Side;
 pub use plan::{PlanError, Selection, plan};
+pub use ruling::Ruling;
 pub use value::{Parameter, Unit, Values};
 pub use witness::{SeenPacket, Shows, Witness};
 
+mod distribution;
 mod fddi_70ms;
 mod freebsd_qps;
 mod hosts;
@@ -25,6 +28,7 @@ mod illumos_1125ms;
 mod load;
 mod macos_16k;
 mod plan;
+mod ruling;
 mod unikraft_nginx;
 mod value;
 mod witness;
@@ -46,7 +50,28 @@ pub struct Case {
     pub columns: &'static [(&'static str, &'static str)],
     /// What is drawn of each row.
     pub picture: Picture,
+    /// What somebody sees of it who has a minute.
+    pub glance: Glance,
+    /// The distribution that tells most, of those that rows have.
+    pub distribution: Option<&'static str>,
+    /// Times that stand out in how long things took, seconds, and what they are.
+    pub steps: &'static [(f64, &'static str)],
     measure: Measure,
+}
+
+/// What somebody sees of a case who has a minute, and never heard of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance {
+    /// What went wrong, in a few words.
+    pub title: &'static str,
+    /// Why, and what cures it, in words that need no other.
+    pub why: &'static str,
+    /// The figure that says it.
+    pub figure: &'static str,
+    /// What that is, behind a number.
+    pub what: &'static str,
+    /// The rows that it is compared of: where it fails, and the default.
+    pub rows: [usize; 2],
 }
 
 /// What is drawn of a row.
@@ -128,8 +153,10 @@ pub struct Measured {
     pub figures: Vec<Figure>,
     /// What there is to say beside, in sentences.
     pub notes: Vec<String>,
-    /// How it went, a value for each second, or each tenth of one, of virtual time.
+    /// How it went over virtual time.
     pub series: Vec<Series>,
+    /// How long things took.
+    pub distributions: Vec<Distribution>,
     /// The runs of a load, one after the other.
     pub runs: Vec<Finished>,
     /// A look at both hosts each second.
@@ -156,6 +183,8 @@ pub struct Figure {
 pub struct Series {
     /// What they count, as in `req/s`.
     pub name: &'static str,
+    /// What a value counts.
+    pub unit: Unit,
     /// How far they are apart.
     pub step: Duration,
     /// The values, the first one of the first step.
@@ -175,6 +204,8 @@ pub struct Moment {
     pub ports_in_use: u64,
     /// SYNs that the client has sent again so far.
     pub syns_repeated: u64,
+    /// Segments that either has sent again so far, SYNs included.
+    pub repeated: u64,
 }
 
 /// What a row's figures say.

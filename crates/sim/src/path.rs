@@ -12,8 +12,10 @@ use whimbrel_tcp::{Counters, Tunables};
 use crate::pair::{Pair, PairConfig};
 use crate::world::Checks;
 use application::PathApplication;
+pub use course::{PathCourse, PathSample};
 
 mod application;
+mod course;
 
 /// What flows, over what.
 #[derive(Clone, Debug)]
@@ -50,6 +52,8 @@ pub struct PathReport {
     pub link: LinkCounters,
     /// How long it took.
     pub lasted: Duration,
+    /// How the first flow went, if it opened.
+    pub course: PathCourse,
     /// What the sender put on the wire, if that was captured: a pcapng file.
     pub capture: Option<Vec<u8>>,
 }
@@ -127,10 +131,16 @@ impl PathPlan {
         }
         let stuck = |stuck: crate::Stuck| stuck.to_string();
         let end = self.marks.last().map_or(Instant::ZERO, |last| Instant::ZERO + *last);
+        let mut course = PathCourse::default();
         world.start().map_err(stuck)?;
         while world.now() < end && !world.host(client).1.is_over() {
             if !world.step().map_err(stuck)? {
                 return Err("nothing is due, and not everything was acknowledged".into());
+            }
+            if course.is_due(world.now()) {
+                let (shard, sender) = world.host(client);
+                let snapshot = sender.first(shard);
+                course.note(world.now(), snapshot.as_ref(), world.link(up).backlog(world.now()));
             }
             if world.steps().is_multiple_of(STEPS) && !go_on() {
                 return Err("interrupted".into());
@@ -143,6 +153,7 @@ impl PathPlan {
             sender: shard.counters().clone(),
             link: *world.link(up).counters(),
             lasted: world.now().since(Instant::ZERO),
+            course,
             capture,
         })
     }

@@ -1,5 +1,7 @@
 //! The document `whimbrel.bulk/1`: times in seconds, sizes in bytes, rates in bits a second.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 use whimbrel_apps::bulk::{Direction, Peer, Sample, Shares, Totals, Until};
 use whimbrel_apps::record::per_second;
@@ -8,7 +10,7 @@ use whimbrel_tcp::conn::Nagle;
 
 use super::table::span_seconds;
 use super::{BulkPlan, Outcome, Ran, StreamOutcome};
-use crate::{output, report};
+use crate::{output, report, series};
 
 /// The document of a transfer.
 pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> Value {
@@ -31,8 +33,33 @@ pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> Value {
             "server_output": outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref()),
         }),
     );
+    document.insert("series".into(), series_of(outcome, plan.bulk.interval));
     document.insert("streams".into(), outcome.streams.iter().map(stream).collect());
     document.into()
+}
+
+/// Over time: what all streams together moved, and windows of the first.
+fn series_of(outcome: &Outcome, step: Duration) -> Value {
+    let samples = || outcome.streams.iter().map(|stream| &stream.samples);
+    let most = samples().map(Vec::len).max().unwrap_or_default();
+    let moved = |place: usize| {
+        let rate = |sample: &Sample| {
+            let octets = sample.moved.sent + sample.moved.received;
+            octets as f64 * 8.0 / span_seconds(sample.from, sample.until).max(1e-9)
+        };
+        samples().filter_map(|all| all.get(place)).map(rate).sum()
+    };
+    let rates: Vec<f64> = (0..most).map(moved).collect();
+    let stats = outcome.streams.first().into_iter().flat_map(|it| &it.samples);
+    let stats: Vec<_> = stats.filter_map(|sample| sample.sender_stats).collect();
+    let cwnd: Vec<_> = stats.iter().map(|it| it.cwnd as f64).collect();
+    let rwnd: Vec<_> = stats.iter().map(|it| it.rwnd as f64).collect();
+    let mut all = vec![series::series("rate", "bit/s", step, &rates)];
+    if !stats.is_empty() {
+        all.push(series::series("window", "octets", step, &rwnd));
+        all.push(series::series("cwnd", "octets", step, &cwnd));
+    }
+    all.into()
 }
 
 /// One interval of all streams.

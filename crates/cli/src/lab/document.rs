@@ -6,18 +6,19 @@ use whimbrel_apps::load::Finished;
 use whimbrel_apps::record::Phase;
 use whimbrel_base::Instant;
 use whimbrel_sim::lab::{
-    Bound, CASES, Case, Figure, Measured, Moment, Parameter, Role, SeenPacket, Series, Setup, Side,
-    Unit, Verdict, Witness,
+    Bound, CASES, Case, Figure, Measured, Moment, Parameter, Picture, Role, Ruling, SeenPacket,
+    Series, Setup, Side, Unit, Verdict, Witness,
 };
+use whimbrel_stack::Profile;
 use whimbrel_tcp::tunables::TunableInfo;
 use whimbrel_tcp::{Counters, TUNABLES, Tunables};
 
-use super::Row;
+use super::{Row, table};
 use crate::load::json as load;
-use crate::output;
+use crate::{output, series, sysctl};
 
-/// Every case that was run, and its rows.
-pub(super) fn document(rows: &[Row<'_>]) -> Value {
+/// Every case that was run, and its rows; `command` is what runs them again.
+pub(super) fn document(rows: &[Row<'_>], command: &str) -> Value {
     let rows_of =
         |case: &'static Case| rows.iter().filter(move |row| row.setup.case.name == case.name);
     let cases = CASES.into_iter().filter(|case| rows_of(case).next().is_some());
@@ -26,6 +27,11 @@ pub(super) fn document(rows: &[Row<'_>]) -> Value {
             "name": case.name,
             "about": case.about,
             "story": case.story,
+            "glance": glance(case, rows_of(case).map(|row| row.setup)),
+            "picture": picture(case.picture),
+            "columns": case.columns.iter().map(|(figure, head)| json!({ "figure": figure, "head": head })).collect::<Vec<_>>(),
+            "distribution": case.distribution,
+            "steps": case.steps.iter().map(|(at, name)| json!({ "at": at, "name": name })).collect::<Vec<_>>(),
             "parameters": case.parameters.iter().map(parameter).collect::<Vec<_>>(),
             "rows": rows_of(case).map(row).collect::<Vec<_>>(),
         })
@@ -33,6 +39,7 @@ pub(super) fn document(rows: &[Row<'_>]) -> Value {
     json!({
         "schema": "whimbrel.lab/1",
         "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+        "command": command,
         "summary": {
             "rows": rows.len(),
             "wrong": rows.iter().filter(|row| !row.is_right()).count(),
@@ -68,10 +75,15 @@ fn row(row: &Row<'_>) -> Value {
     let settings = settings.iter().map(|(key, value)| (key.clone(), value.clone().into()));
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| map.insert(key.into(), value);
+    put("label", table::label(row.setup).into());
     put("profile", (*profile).into());
+    put("about", Profile::by_name(profile).map(|it| it.help).into());
+    put("command", command_of(row.setup).into());
+    put("capture", row.capture.clone().into());
     put("settings", settings.collect::<Map<_, _>>().into());
     put("seed", (*seed).into());
     put("rules", changed(rules));
+    put("changes", changes(row.setup));
     put("values", values.collect::<Map<_, _>>().into());
     put("role", role.map(role_name).into());
     put("verdict", verdict(&row.verdict).into());
@@ -85,15 +97,17 @@ fn row(row: &Row<'_>) -> Value {
 
 /// What was measured.
 fn results(measured: &Measured) -> Map<String, Value> {
-    let Measured { figures, notes, series, runs, moments, counters, witness } = measured;
+    let Measured { figures, notes, series: all, distributions, runs, moments, counters, witness } =
+        measured;
     let figure =
         |it: &Figure| (it.name.to_owned(), json!({ "value": it.value, "unit": unit(it.unit) }));
-    let of_series = |it: &Series| json!({ "name": it.name, "step": it.step.as_secs_f64(), "values": it.values });
+    let of_series = |it: &Series| series::series(it.name, unit(it.unit), it.step, &it.values);
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| map.insert(key.into(), value);
     put("figures", figures.iter().map(figure).collect::<Map<_, _>>().into());
     put("notes", notes.clone().into());
-    put("series", series.iter().map(of_series).collect());
+    put("series", all.iter().map(of_series).collect());
+    put("distributions", distributions.iter().map(series::distribution).collect());
     put("runs", runs.iter().map(run).collect());
     put("moments", moments.iter().map(moment).collect());
     put("counters", counters.iter().map(counts).collect());
@@ -119,6 +133,7 @@ fn moment(moment: &Moment) -> Value {
         "time_wait": { "client": moment.time_wait[0], "server": moment.time_wait[1] },
         "ports_in_use": moment.ports_in_use,
         "syns_repeated": moment.syns_repeated,
+        "repeated": moment.repeated,
     })
 }
 
@@ -128,24 +143,123 @@ fn counts(counters: &Counters) -> Value {
 }
 
 fn of_witness(witness: &Witness) -> Value {
+    let first = witness.packets.iter().find(|packet| packet.flags() == "SYN");
+    let began = first.map_or(Instant::ZERO, |packet| packet.at);
     json!({
         "shows": witness.shows.about(),
         "port": witness.port,
-        "packets": witness.packets.iter().map(packet).collect::<Vec<_>>(),
+        "packets": witness.packets.iter().map(|it| packet(it, began)).collect::<Vec<_>>(),
     })
 }
 
-fn packet(packet: &SeenPacket) -> Value {
+/// A packet of a connection whose first SYN was sent at `began`.
+fn packet(packet: &SeenPacket, began: Instant) -> Value {
+    let (view, len) = packet.header().unzip();
     json!({
         "at": packet.at.since(Instant::ZERO).as_secs_f64(),
+        "since": match packet.at < began {
+            true => -began.since(packet.at).as_secs_f64(),
+            false => packet.at.since(began).as_secs_f64(),
+        },
         "from": match packet.from {
             Side::Client => "client",
             Side::Server => "server",
         },
-        // Beyond what the server expected of the earlier connection (RCV.NXT).
+        "flags": packet.flags(),
+        "seq": view.map(|view| view.seq.raw()),
+        "ack": view.filter(|view| view.flags.is_ack()).map(|view| view.ack.raw()),
+        "len": len,
+        // Beyond what its receiver expected (RCV.NXT).
         "beyond": packet.beyond,
+        "verdict": packet.ruling.as_ref().map(ruling),
         "text": packet.to_string().split_once("  ").map(|(_, text)| text.trim().to_owned()),
     })
+}
+
+/// What the receiver of a packet made of it.
+fn ruling(ruling: &Ruling) -> Value {
+    let rules = ruling.rules.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into()));
+    let [before, after] = ruling.states.map(|state| state.map(|state| state.to_string()));
+    json!({
+        "at": ruling.at.since(Instant::ZERO).as_secs_f64(),
+        "before": before,
+        "after": after,
+        "dropped": ruling.dropped.map(|reason| reason.name()),
+        "why": ruling.dropped.map(|reason| reason.help()),
+        "rules": rules.collect::<Map<_, _>>(),
+        "counted": ruling.counted.iter().map(|(name, about)| json!({ "name": name, "about": about })).collect::<Vec<_>>(),
+    })
+}
+
+/// What somebody sees of a case who has a minute, and of which rows; where others were asked for, of the
+/// first that is not the default, and the first that is.
+fn glance<'s>(case: &Case, rows: impl Iterator<Item = &'s Setup>) -> Value {
+    let rows: Vec<_> = rows.collect();
+    let own = case.glance.rows.map(|place| {
+        let wanted = case.rows.get(place)?;
+        let is_it = |it: &&Setup| {
+            let settings = it.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            it.profile == wanted.profile && settings.eq(wanted.settings.iter().copied())
+        };
+        rows.iter().position(is_it)
+    });
+    let first = |is_default: bool| rows.iter().position(|it| (it.profile == DEFAULT) == is_default);
+    let [old, default] = [own[0].or_else(|| first(false)), own[1].or_else(|| first(true))];
+    json!({
+        "title": case.glance.title,
+        "why": case.glance.why.replace('\n', " "),
+        "figure": case.glance.figure,
+        "what": case.glance.what,
+        "old": old,
+        "default": default,
+    })
+}
+
+fn picture(picture: Picture) -> Value {
+    match picture {
+        Picture::Line(name) => json!({ "series": name }),
+        Picture::Bar(name) => json!({ "figure": name }),
+    }
+}
+
+/// What measures a row again.
+fn command_of(setup: &Setup) -> String {
+    let mut text = format!("whimbrel lab run {} --profile {}", setup.case.name, setup.profile);
+    for (key, value) in &setup.settings {
+        text += &format!(" --vary {key}={value}");
+    }
+    if setup.seed != 1 {
+        text += &format!(" --seed {}", setup.seed);
+    }
+    text
+}
+
+/// What differs from this stack's own rules: each, what the default is, and who says that the other stack
+/// has it.
+fn changes(setup: &Setup) -> Value {
+    let own = Tunables::default();
+    let profile = Profile::by_name(setup.profile);
+    let change = |info: &TunableInfo| {
+        let typed = |(key, _): &&(String, String)| {
+            Tunables::named(key).iter().any(|named| named.field == info.field)
+        };
+        let by_profile = || profile?.setting_of(info).map(|setting| setting.source);
+        let source = match setup.settings.iter().any(|setting| typed(&setting)) {
+            true => Some("set for this measurement"),
+            false => by_profile(),
+        };
+        json!({
+            "name": info.name.text,
+            "value": info.value(&setup.rules),
+            "default": info.value(&own),
+            "help": info.help,
+            "source": source,
+            // Whether the case turns on it.
+            "decides": sysctl::cases_of(info).contains(&setup.case.name),
+        })
+    };
+    let differs = |info: &&TunableInfo| info.value(&setup.rules) != info.value(&own);
+    TUNABLES.iter().filter(differs).map(change).collect()
 }
 
 /// What differs from this stack's own rules.
@@ -196,3 +310,6 @@ const fn unit(unit: Unit) -> &'static str {
         Unit::Megabits => "Mbit/s",
     }
 }
+
+/// The profile that is this stack's own.
+const DEFAULT: &str = "whimbrel";

@@ -8,11 +8,12 @@ use whimbrel_apps::load::{self, Correction, Ending, FastOpen, Until};
 use whimbrel_apps::record::{Ages, Intervals, Phase, SynCounts, per_second};
 use whimbrel_apps::transport::PortShortage;
 use whimbrel_apps::{ConnError, Pace, Record};
+use whimbrel_sim::lab::Distribution;
 
 use super::figures::{Outcome, QUANTILES, of_some, seconds};
 use super::plan::LoadRunPlan;
 use crate::drive::Ran;
-use crate::{output, report};
+use crate::{output, report, series};
 
 /// The document of a load.
 pub(crate) fn document(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Value {
@@ -96,6 +97,8 @@ pub(crate) fn results(outcome: &Outcome) -> Map<String, Value> {
     put("latency_corrected", times(&record.corrected));
     put("phases", phases.into_iter().collect::<Map<_, _>>().into());
     put("intervals", intervals(record));
+    put("series", series_of(outcome));
+    put("distributions", distributions(outcome));
     put("statuses", counts(&record.statuses));
     put("errors", counts(&record.conn_errors));
     put("histogram", output::encode(&record.service).into());
@@ -184,6 +187,37 @@ fn times(histogram: &hdrhistogram::Histogram<u64>) -> Value {
         put(name, seconds(histogram.value_at_quantile(quantile)));
     }
     map.into()
+}
+
+/// The rates of all runs, one after the other.
+fn series_of(outcome: &Outcome) -> Value {
+    let runs = || outcome.earlier.iter().chain([outcome]).map(|run| &run.record);
+    let of = |rate: fn(&Intervals, usize, Duration) -> f64| {
+        let each = runs().flat_map(move |record| {
+            let places = 0..record.intervals.counts().len();
+            places.map(move |place| rate(&record.intervals, place, record.elapsed()))
+        });
+        each.collect::<Vec<_>>()
+    };
+    let step = outcome.record.intervals.length();
+    let answered = of(|all, place, elapsed| {
+        interval(all, place, elapsed)["rate"].as_f64().unwrap_or_default()
+    });
+    let failed = of(|all, place, _| all.counts().get(place).map_or(0.0, |it| it.failed as f64));
+    json!([
+        series::series("responses/s", "per_second", step, &answered),
+        series::series("failed", "count", step, &failed),
+    ])
+}
+
+/// How long responses took, and connections to open, in all runs.
+fn distributions(outcome: &Outcome) -> Value {
+    let runs = || outcome.earlier.iter().chain([outcome]);
+    let response = Distribution::of("response", runs().map(|run| &run.record.corrected), []);
+    let opening = runs().map(|run| run.record.phase(Phase::Connect));
+    let waiting = runs().map(|run| run.left.opening_for);
+    let opening = Distribution::of("opening", opening, waiting);
+    json!([series::distribution(&response), series::distribution(&opening)])
 }
 
 fn intervals(record: &Record) -> Value {

@@ -71,7 +71,21 @@ fn documents_have_every_figure_the_packets_and_the_rules_and_repeat_to_the_octet
     assert_eq!(row["rules"]["ports.first"], "49152");
     assert_eq!(row["runs"][0]["summary"]["answered"], 16_384);
     assert_eq!(row["series"][0]["values"].as_array().map(Vec::len), Some(10));
-    assert!(row["witness"]["packets"][0]["text"].as_str().unwrap().contains("SYN"));
+    let packet = &row["witness"]["packets"][0];
+    assert!(packet["text"].as_str().unwrap().contains("SYN"));
+    assert_eq!(
+        (&packet["flags"], &packet["verdict"]["after"]),
+        (&"SYN".into(), &"SYN-RECEIVED".into())
+    );
+    assert_eq!(row["command"], "whimbrel lab run macos-16k --profile macos-12");
+    let changes = row["changes"].as_array().unwrap();
+    let first = changes.iter().find(|change| change["name"] == "ports.first").unwrap();
+    assert_eq!((&first["value"], &first["default"]), (&"49152".into(), &"32768".into()));
+    assert_eq!(first["decides"], true);
+    let free = row["series"].as_array().unwrap().iter().find(|it| it["name"] == "ports free");
+    assert_eq!(free.unwrap()["values"][9], 0.0);
+    assert_eq!(document["cases"][0]["glance"]["old"], 0);
+    assert_eq!(document["command"], QUICK.replace("lab", "whimbrel lab"));
 
     let csv = succeed(&mut whimbrel(&format!("{QUICK} --csv")));
     assert!(csv.starts_with("case,profile,settings,seed,figure,value,unit,verdict\n"), "{csv}");

@@ -7,10 +7,10 @@ use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, Limit, SocketOptions};
 
 use super::{
-    Bound, Case, Measure, Measured, Parameter, Picture, Role, Row, Series, Setup, Unit, at_least,
-    within,
+    Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Series, Setup, Unit,
+    at_least, within,
 };
-use crate::path::{Captured, FlowReport, GoOn, PathPlan};
+use crate::path::{Captured, FlowReport, GoOn, PathCourse, PathPlan, PathSample};
 
 pub(super) const CASE: Case = Case {
     name: "fddi-70ms",
@@ -52,6 +52,19 @@ it: the line is full without any setting.",
         ("buffers", "waits for window"),
     ],
     picture: Picture::Bar("share"),
+    glance: Glance {
+        title: "A fast line across a continent, nine tenths of it idle",
+        why: "\
+A sender may have no more on its way than the receiver has said it has room for; then it waits for an answer,
+which takes a round trip of 70 ms here. The application asked for room enough, and the system took it back
+without a word, because its routing table said less. Whimbrel never makes a buffer smaller than what was asked
+for, and where nothing was asked for lets it grow until the line is full.",
+        figure: "rate",
+        what: "Mb/s on a line of 100",
+        rows: [0, 6],
+    },
+    distribution: None,
+    steps: &[],
     measure: Measure::Virtual(measure),
 };
 
@@ -76,7 +89,7 @@ fn measure(setup: &Setup, go_on: GoOn<'_>) -> Result<Measured, String> {
     let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
     let room = LINE as f64 * f64::from(mss) / f64::from(MTU);
     let mut measured = Measured {
-        series: vec![series(flow)],
+        series: series(flow, &report.course),
         counters: vec![report.sender],
         ..Measured::default()
     };
@@ -119,11 +132,23 @@ fn waited(flow: &FlowReport) -> f64 {
     (limited(Limit::Window) + limited(Limit::Buffer)).as_secs_f64()
 }
 
-/// Mb/s of each second.
-fn series(flow: &FlowReport) -> Series {
+/// Mb/s of each second, and what it comes from.
+fn series(flow: &FlowReport, course: &PathCourse) -> Vec<Series> {
     let before = [0].into_iter().chain(flow.acked.iter().copied());
     let each = before.zip(&flow.acked).map(|(before, after)| (after - before) as f64 * 8.0 / 1e6);
-    Series { name: "Mb/s", step: Duration::from_secs(1), values: each.collect() }
+    let step = Duration::from_secs(1);
+    let rate = Series { name: "Mb/s", unit: Unit::Megabits, step, values: each.collect() };
+    let of = |name, octets: fn(&PathSample) -> u64| {
+        let values = course.samples().iter().map(|it| octets(it) as f64).collect();
+        Series { name, unit: Unit::Bytes, step: course.step(), values }
+    };
+    vec![
+        rate,
+        of("window", |it| it.window),
+        of("cwnd", |it| it.cwnd),
+        of("in flight", |it| it.in_flight),
+        of("queue", |it| it.queue),
+    ]
 }
 
 /// FDDI: bits per second, and bytes of its largest packet.

@@ -1,6 +1,6 @@
 //! Short connections on FreeBSD 9.2, whose cores wait for one lock.
 
-use super::{Bound, Case, Measure, Parameter, Picture, Role, Row, Unit, exactly, within};
+use super::{Bound, Case, Glance, Measure, Parameter, Picture, Role, Row, Unit, exactly, within};
 
 pub(super) const CASE: Case = Case {
     name: "freebsd-qps",
@@ -38,6 +38,18 @@ takes the lock.",
         ("waiting", "waiting"),
     ],
     picture: Picture::Bar("rate"),
+    glance: Glance {
+        title: "A server that more processors do not make faster",
+        why: "\
+Each step of each connection takes one lock that all processors share, so while one works the others wait:
+twice the processors, hardly more answers. The first remedy took one of some seven steps off that lock. Whimbrel
+gives each processor connections of its own, and nothing to lock.",
+        figure: "locks",
+        what: "locks taken for each query",
+        rows: [0, 2],
+    },
+    distribution: None,
+    steps: &[],
     measure: Measure::OnThreads,
 };
 

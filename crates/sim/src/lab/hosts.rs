@@ -14,6 +14,7 @@ use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Family;
 
 use super::Moment;
+use super::ruling::Ruling;
 use crate::host::{Application, Host};
 use crate::pair::{self, PairConfig, server_at};
 use crate::path::GoOn;
@@ -53,9 +54,19 @@ pub enum Side {
     Server,
 }
 
-/// What is told of each packet when it leaves: when, from whom, and its octets. It says whether that is
-/// enough.
-pub(super) type Onlooker<'o> = &'o mut dyn FnMut(Instant, Side, &Bytes) -> Enough;
+/// Whoever looks on.
+pub(super) trait Onlooker {
+    /// A packet leaves. Says whether that is enough.
+    fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> Enough;
+
+    /// Whether it is to hear what a host makes of this packet.
+    fn follows(&self, _to: Side, _packet: &Bytes) -> bool {
+        false
+    }
+
+    /// What a host made of a packet that it is to hear of.
+    fn on_taken(&mut self, _packet: &Bytes, _ruling: Ruling) {}
+}
 
 /// Whether an onlooker has seen enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +77,11 @@ pub(super) enum Enough {
 
 impl Scene {
     /// Lets it happen, to its end, or until the onlooker has seen enough.
-    pub(super) fn play(&self, onlooker: Onlooker<'_>, go_on: GoOn<'_>) -> Result<Played, String> {
+    pub(super) fn play(
+        &self,
+        onlooker: &mut dyn Onlooker,
+        go_on: GoOn<'_>,
+    ) -> Result<Played, String> {
         let mut hosts = Hosts::new(self).map_err(|error| error.to_string())?;
         let mut moments = Vec::new();
         let mut enough = hosts.wake_both(onlooker);
@@ -146,15 +161,15 @@ impl Hosts {
         hosts.into_iter().chain(links).flatten().min()
     }
 
-    fn wake_both(&mut self, onlooker: Onlooker<'_>) -> Enough {
+    fn wake_both(&mut self, onlooker: &mut dyn Onlooker) -> Enough {
         let Self { near, far, up, down, now } = self;
-        let first = wake(near, *now, [down, up], &mut |frame| onlooker(*now, Side::Client, frame));
-        let second = wake(far, *now, [up, down], &mut |frame| onlooker(*now, Side::Server, frame));
+        let first = wake(near, Side::Client, *now, [down, up], onlooker);
+        let second = wake(far, Side::Server, *now, [up, down], onlooker);
         first.or(second)
     }
 
     /// What is due at `next` happens.
-    fn step(&mut self, next: Instant, onlooker: Onlooker<'_>) -> Enough {
+    fn step(&mut self, next: Instant, onlooker: &mut dyn Onlooker) -> Enough {
         self.now = self.now.max(next);
         let Self { near, far, up, down, now } = self;
         let is_due = |host: Option<Instant>, link: &Link| {
@@ -162,12 +177,11 @@ impl Hosts {
         };
         let mut enough = Enough::No;
         if is_due(near.next_deadline(), down) {
-            let mut see = |frame: &Bytes| onlooker(*now, Side::Client, frame);
-            enough = enough.or(wake(near, *now, [&mut *down, &mut *up], &mut see));
+            let links = [&mut *down, &mut *up];
+            enough = enough.or(wake(near, Side::Client, *now, links, onlooker));
         }
         if is_due(far.next_deadline(), up) {
-            let mut see = |frame: &Bytes| onlooker(*now, Side::Server, frame);
-            enough = enough.or(wake(far, *now, [up, down], &mut see));
+            enough = enough.or(wake(far, Side::Server, *now, [up, down], onlooker));
         }
         enough
     }
@@ -182,6 +196,17 @@ impl Hosts {
             time_wait: [census.time_wait, server.census().time_wait].map(|count| count as u64),
             ports_in_use: (census.connections + census.time_wait) as u64,
             syns_repeated: client.counters().syn_retrans,
+            repeated: [client, server].map(|host| host.counters().retrans_segs).iter().sum(),
+        }
+    }
+}
+
+impl Side {
+    /// The other of the two.
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
         }
     }
 }
@@ -195,19 +220,29 @@ impl Enough {
 /// A host receives what has arrived, does what is due, and sends.
 fn wake<A: Application>(
     host: &mut Host<A>,
+    side: Side,
     now: Instant,
     [inward, outward]: [&mut Link; 2],
-    see: &mut dyn FnMut(&Bytes) -> Enough,
+    onlooker: &mut dyn Onlooker,
 ) -> Enough {
     let mut frames = Vec::new();
     while let Some(frame) = inward.pop(now) {
         frames.push(frame);
     }
-    host.wake(now, &frames);
+    let mut rest = frames.as_slice();
+    // What is followed is taken by itself, so that what was counted meanwhile is of it.
+    while let Some(place) = rest.iter().position(|frame| onlooker.follows(side, frame)) {
+        host.take(now, &rest[..place]);
+        let ruling = Ruling::of(&rest[place], now, &mut host.shard);
+        onlooker.on_taken(&rest[place], ruling);
+        rest = &rest[place + 1..];
+    }
+    host.take(now, rest);
+    host.act(now);
     let mut enough = Enough::No;
     host.send(|segment| {
         cut(segment, |frame| {
-            enough = enough.or(see(&frame));
+            enough = enough.or(onlooker.on_sent(now, side, &frame));
             outward.push_frame(now, frame);
         });
     });

@@ -5,7 +5,8 @@ use whimbrel_apps::load::LoadPlan;
 
 use super::load::{late, play, scene};
 use super::{
-    Bound, Case, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly, within,
+    Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly,
+    within,
 };
 use crate::path::GoOn;
 
@@ -55,6 +56,23 @@ By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence 
         ("refused", "refused"),
     ],
     picture: Picture::Bar("late"),
+    glance: Glance {
+        title: "Requests that take 1.1 seconds longer, for no reason",
+        why: "\
+A server remembers each closed connection for a minute, and takes a new one from the same port for an old
+packet if its number is not greater. This system draws the numbers of all its connections from one counter, so
+busy that it wraps around within that minute: then the new number looks old, the server refuses, and the client
+asks again 1.125 seconds later. Whimbrel goes by timestamps, which do not wrap, and counts for each pair of
+hosts apart.",
+        figure: "late",
+        what: "of connections open late, at 1,000 per second",
+        rows: [3, 10],
+    },
+    distribution: Some("opening"),
+    steps: &[
+        (1.125, "first repeat of the SYN"),
+        (3.375, "first repeat, with a time-out of 3 s"),
+    ],
     measure: Measure::Virtual(measure),
 };
 

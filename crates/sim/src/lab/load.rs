@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use whimbrel_apps::http::{KeepAlive, Limits};
 use whimbrel_apps::load::{LoadPlan, Repeat};
 use whimbrel_apps::record::Phase;
@@ -12,9 +13,9 @@ use whimbrel_link::LinkConfig;
 use whimbrel_stack::Profile;
 use whimbrel_tcp::Tunables;
 
-use super::hosts::{Enough, Scene};
+use super::hosts::Scene;
 use super::witness::Search;
-use super::{Measured, Moment, Series, Setup};
+use super::{Distribution, Measured, Moment, Series, Setup, Unit};
 use crate::path::GoOn;
 
 /// A web server on a local network, without a bound of its own, and this load.
@@ -33,15 +34,20 @@ pub(super) fn scene(rules: [Tunables; 2], load: LoadPlan, setup: &Setup) -> Scen
 /// Plays it, and says what every case says; a witness is one of those connections that begin from then on.
 pub(super) fn play(scene: &Scene, from: Duration, go_on: GoOn<'_>) -> Result<Measured, String> {
     let mut search = Search::from(Instant::ZERO + from);
-    let mut onlooker = |at, side, packet: &bytes::Bytes| {
-        search.see(at, side, packet);
-        Enough::No
-    };
-    let played = scene.play(&mut onlooker, go_on)?;
+    let played = scene.play(&mut search, go_on)?;
     let sighting = search.found();
     let witness = sighting.map(|it| it.write_down(scene, go_on)).transpose()?;
+    let ports = scene.rules[0].port_last - scene.rules[0].port_first;
+    let waiting = played.runs.iter().map(|run| run.close.opening_for);
+    let all =
+        |of: fn(&Record) -> &Histogram<u64>| played.runs.iter().map(move |run| of(&run.record));
+    let distributions = vec![
+        Distribution::of("opening", all(|record| record.phase(Phase::Connect)), waiting),
+        Distribution::of("response", all(|record| &record.corrected), []),
+    ];
     Ok(Measured {
-        series: series(&played.moments),
+        series: series(&played.moments, u64::from(ports) + 1),
+        distributions,
         runs: played.runs,
         moments: played.moments,
         counters: played.counters.into(),
@@ -80,20 +86,25 @@ pub(super) struct Late {
     pub most: f64,
 }
 
-fn series(moments: &[Moment]) -> Vec<Series> {
+fn series(moments: &[Moment], ports: u64) -> Vec<Series> {
     let step = Duration::from_secs(1);
-    let each = |of: fn(&Moment) -> u64| moments.iter().skip(1).map(move |it| of(it) as f64);
-    let differences = |of: fn(&Moment) -> u64| {
-        let pairs = moments.windows(2).filter_map(|pair| pair.first_chunk::<2>());
-        pairs.map(move |[before, after]| (of(after) - of(before)) as f64)
+    let each = |name, of: &dyn Fn(&Moment) -> u64| {
+        let values = moments.iter().skip(1).map(|it| of(it) as f64).collect();
+        Series { name, unit: Unit::Count, step, values }
     };
-    let of = |name, values| Series { name, step, values };
+    let differences = |name, of: fn(&Moment) -> u64| {
+        let pairs = moments.windows(2).filter_map(|pair| pair.first_chunk::<2>());
+        let values = pairs.map(|[before, after]| (of(after) - of(before)) as f64).collect();
+        Series { name, unit: Unit::PerSecond, step, values }
+    };
     vec![
-        of("requests/s", differences(|it| it.answered).collect()),
-        of("TIME-WAIT, server", each(|it| it.time_wait[1]).collect()),
-        of("TIME-WAIT, client", each(|it| it.time_wait[0]).collect()),
-        of("ports in use", each(|it| it.ports_in_use).collect()),
-        of("SYNs sent again/s", differences(|it| it.syns_repeated).collect()),
+        differences("requests/s", |it| it.answered),
+        each("TIME-WAIT, server", &|it| it.time_wait[1]),
+        each("TIME-WAIT, client", &|it| it.time_wait[0]),
+        each("ports in use", &|it| it.ports_in_use),
+        each("ports free", &|it| ports.saturating_sub(it.ports_in_use)),
+        differences("SYNs sent again/s", |it| it.syns_repeated),
+        differences("segments sent again/s", |it| it.repeated),
     ]
 }
 

@@ -2,6 +2,8 @@
 //! of those is arithmetic.
 
 use whimbrel_stack::Profile;
+use whimbrel_stack::shard::SocketState;
+use whimbrel_tcp::DropReason;
 
 use super::*;
 
@@ -64,6 +66,69 @@ fn an_unlucky_connection_shows_what_the_server_says_to_its_syn() {
     let syns = lines[first..].iter().filter(|line| line.contains("SYN ")).count();
     assert!(syns > 3, "{lines:#?}");
     assert!(witness.capture().len() > 60 * witness.packets.len());
+}
+
+#[test]
+fn of_each_packet_it_is_known_by_which_rule_its_receiver_judged_it() {
+    let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
+    let packets = |profile| {
+        let witness = measure("unikraft-nginx", profile, &settings).witness.unwrap();
+        let first = witness.packets.iter().position(|packet| packet.flags() == "SYN").unwrap();
+        let all = witness.packets[first..].iter();
+        let told = all.filter_map(|packet| Some((packet.flags(), packet.ruling.clone()?)));
+        told.collect::<Vec<_>>()
+    };
+    let refused = packets("lwip-2.1");
+    let [(_, syn), (answer, challenged), (_, rst)] = refused.first_chunk().unwrap();
+    assert_eq!(syn.states, [Some(SocketState::TimeWait); 2]);
+    assert_eq!(syn.dropped, Some(DropReason::TimeWaitSyn));
+    let rules = [("tw.syn", "never".into()), ("tw.answer", "reset-in-window".into())];
+    assert_eq!(syn.rules, rules);
+    assert!(syn.counted.iter().any(|(name, _)| *name == "WhimbrelTimeWaitRefusedByPolicy"));
+    assert_eq!((answer.as_str(), challenged.states[0]), ("ACK", Some(SocketState::SynSent)));
+    assert_eq!(rst.rules, [("tw.rst", "ignore".into())]);
+    assert_eq!(rst.dropped, Some(DropReason::TimeWaitReset));
+
+    let accepted = packets("whimbrel");
+    let (_, syn) = &accepted[0];
+    assert_eq!(syn.states, [Some(SocketState::TimeWait), Some(SocketState::SynReceived)]);
+    assert_eq!((syn.dropped, syn.rules.as_slice()), (None, &[("tw.syn", "rfc6191".into())][..]));
+    let (flags, last) = accepted.last().unwrap();
+    assert_eq!((flags.as_str(), last.states[1]), ("ACK", Some(SocketState::Established)));
+}
+
+#[test]
+fn how_long_connections_took_to_open_is_told_in_classes_that_count_all() {
+    let settings = [("rate", "500"), ("lasts", "30s")];
+    let measured = measure("illumos-1125ms", "illumos-2011", &settings);
+    let opening = measured.distributions.iter().find(|it| it.name == "opening").unwrap();
+    let all: u64 = opening.classes.iter().map(|(_, count)| count).sum();
+    assert_eq!(Some(all as f64), measured.figure("answered"));
+    let late = opening.classes.iter().filter(|(seconds, _)| *seconds >= 1.125);
+    let share = 100.0 * late.map(|(_, count)| *count).sum::<u64>() as f64 / all as f64;
+    assert!((share - measured.figure("late").unwrap()).abs() < 1e-9, "{share}");
+    assert!(opening.classes.is_sorted_by(|one, other| one.0 < other.0));
+}
+
+#[test]
+fn window_cwnd_and_queue_of_a_transfer_are_told_in_a_few_hundred_steps_however_long_it_is() {
+    for bytes in ["1M", "64M"] {
+        let settings = [("window", "192k"), ("bytes", bytes), ("host-delay", "0s")];
+        let measured = measure("fddi-70ms", "freebsd-2.2.5+fix", &settings);
+        let of = |name| measured.series.iter().find(|series| series.name == name).unwrap();
+        let most = |name| of(name).values.iter().copied().fold(0.0, f64::max);
+        let steps = of("window").values.len();
+        assert!((60..=240).contains(&steps), "{bytes}: {steps}");
+        let lasts = of("window").step.as_secs_f64() * steps as f64;
+        let took = measured.figure("seconds").unwrap();
+        assert!((lasts - took).abs() < 0.05 * took, "{bytes}: {lasts} for {took}");
+        // The window is all that is ever on the way, though cwnd allows more.
+        assert!((190_000.0..=196_608.0).contains(&most("window")), "{}", most("window"));
+        assert!(most("in flight") <= most("window") && most("queue") <= most("window"));
+        if bytes == "64M" {
+            assert!(most("cwnd") > most("window") && most("in flight") > 180_000.0);
+        }
+    }
 }
 
 #[test]

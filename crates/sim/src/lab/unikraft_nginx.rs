@@ -9,7 +9,8 @@ use whimbrel_apps::record::Phase;
 
 use super::load::{play, rules_of, scene};
 use super::{
-    Bound, Case, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, at_least, within,
+    Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, at_least,
+    within,
 };
 use crate::lab::hosts::Scene;
 use crate::path::GoOn;
@@ -55,6 +56,25 @@ By default Whimbrel keeps 60 seconds of MSL and accepts such a SYN at once where
         ("longest_wait", "longest wait"),
     ],
     picture: Picture::Line("requests/s"),
+    glance: Glance {
+        title: "A web server that stands still every other minute",
+        why: "\
+The server remembers each connection that it closed for two minutes, and until then refuses a new one from the
+same port of the client. After the first run nearly every port that the client comes with is such a port: it
+tries again and again, and waits. The cure is not to forget sooner, but to look at the new connection: its
+timestamp says that it is new, so Whimbrel lets it in at once.",
+        figure: "run_2",
+        what: "requests/s in the second run",
+        rows: [0, 2],
+    },
+    distribution: Some("opening"),
+    steps: &[
+        (1.0, "first repeat of the SYN"),
+        (3.0, "second, if each wait is twice the last"),
+        (7.0, "third"),
+        (15.0, "fourth"),
+        (31.0, "fifth"),
+    ],
     measure: Measure::Virtual(measure),
 };
 

@@ -7,9 +7,11 @@ use std::fmt;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_link::Fate;
+use whimbrel_stack::shard::SocketState;
 use whimbrel_wire::{IpHeader, SeqNum, TcpFlags, TcpView};
 
-use super::hosts::{Enough, Scene, Side};
+use super::hosts::{Enough, Onlooker, Scene, Side};
+use super::ruling::Ruling;
 use crate::capture::Capture;
 use crate::path::GoOn;
 
@@ -46,9 +48,11 @@ pub struct SeenPacket {
     pub from: Side,
     /// All of it, from the IP header on.
     pub octets: Bytes,
-    /// SEG.SEQ, of a client's packet that comes after an earlier connection of the same ports: how far
-    /// beyond what the server expected there (RCV.NXT).
+    /// SEG.SEQ: how far beyond what its receiver expected as it came (RCV.NXT), of the connection or of that
+    /// in TIME-WAIT; `None` if there was none.
     pub beyond: Option<i32>,
+    /// What its receiver made of it; `None` if it did not arrive before the record ends.
+    pub ruling: Option<Ruling>,
 }
 
 /// Looks for a witness in what leaves the hosts.
@@ -88,7 +92,7 @@ impl Search {
     }
 
     /// A packet left.
-    pub(super) fn see(&mut self, now: Instant, from: Side, packet: &[u8]) {
+    fn see(&mut self, now: Instant, from: Side, packet: &[u8]) {
         // Of nearly all packets that is known from one octet.
         let flags = TcpFlags::from_bits(packet.get(33).copied().unwrap_or(0).into());
         if !flags.intersects(TcpFlags::SYN | TcpFlags::RST) {
@@ -122,40 +126,91 @@ impl Search {
     }
 }
 
+impl Onlooker for Search {
+    fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> Enough {
+        self.see(at, from, packet);
+        Enough::No
+    }
+}
+
 impl Sighting {
     /// Runs the scene again, as far as the witness goes.
     pub(super) fn write_down(self, scene: &Scene, go_on: GoOn<'_>) -> Result<Witness, String> {
-        let (mut before, mut packets) = (VecDeque::new(), Vec::new());
-        let mut onlooker = |at: Instant, from, octets: &Bytes| {
-            let Some(view) = tcp(octets).filter(|view| self.is_of(from, view)) else {
-                return Enough::No;
-            };
-            let packet = SeenPacket { at, from, octets: octets.clone(), beyond: None };
-            if at < self.began {
-                before.truncate(BEFORE - 1);
-                before.push_front(packet);
-                return Enough::No;
+        let mut notes =
+            Notes { of: self, before: VecDeque::new(), packets: Vec::new(), is_over: false };
+        scene.play(&mut notes, go_on)?;
+        let mut packets: Vec<_> = notes.before.into_iter().rev().chain(notes.packets).collect();
+        let mut next = [None; 2];
+        for packet in &mut packets {
+            let Some(view) = tcp(&packet.octets) else { continue };
+            let side = usize::from(packet.from == Side::Server);
+            let ruling = packet.ruling.as_ref();
+            // What is in TIME-WAIT expects what follows all that was sent.
+            let waits = ruling.is_some_and(|it| it.states[0] == Some(SocketState::TimeWait));
+            let known = ruling.and_then(|ruling| ruling.expected);
+            let expected = known.or(next[side].filter(|_| waits));
+            packet.beyond = expected.map(|next| view.seq.distance_from(next));
+            if !view.flags.is_syn() {
+                next[side] = end_of(packet).or(next[side]);
             }
-            packets.push(packet);
-            let answers = from == Side::Server && text_len(octets) > 0;
-            let refuses = from == Side::Server && view.flags.is_rst();
-            let is_over = answers || refuses || packets.len() == MOST;
-            if is_over { Enough::Yes } else { Enough::No }
-        };
-        scene.play(&mut onlooker, go_on)?;
-        let mut all: Vec<_> = before.into_iter().rev().collect();
-        let expected = all.iter().filter(|packet| packet.from == Side::Client).filter_map(end_of);
-        let expected = expected.last();
-        all.extend(packets.into_iter().map(|packet| {
-            let client = tcp(&packet.octets).filter(|_| packet.from == Side::Client);
-            let beyond = expected.zip(client).map(|(next, view)| view.seq.distance_from(next));
-            SeenPacket { beyond, ..packet }
-        }));
-        Ok(Witness { shows: self.shows, port: self.port, packets: all })
+        }
+        Ok(Witness { shows: self.shows, port: self.port, packets })
     }
 
     fn is_of(self, from: Side, view: &TcpView<'_>) -> bool {
         self.port == if from == Side::Client { view.src_port } else { view.dst_port }
+    }
+}
+
+/// What is written down of it.
+struct Notes {
+    of: Sighting,
+    /// The end of the connection before it, the last packet first.
+    before: VecDeque<SeenPacket>,
+    packets: Vec<SeenPacket>,
+    /// The last packet was sent: what is still missing is what becomes of it.
+    is_over: bool,
+}
+
+impl Onlooker for Notes {
+    fn on_sent(&mut self, at: Instant, from: Side, octets: &Bytes) -> Enough {
+        let Some(view) = tcp(octets).filter(|view| self.of.is_of(from, view)) else {
+            return self.enough();
+        };
+        if self.is_over {
+            return Enough::Yes;
+        }
+        let packet = SeenPacket { at, from, octets: octets.clone(), beyond: None, ruling: None };
+        if at < self.of.began {
+            self.before.truncate(BEFORE - 1);
+            self.before.push_front(packet);
+            return Enough::No;
+        }
+        self.packets.push(packet);
+        let answers = from == Side::Server && text_len(octets) > 0;
+        let refuses = from == Side::Server && view.flags.is_rst();
+        self.is_over = answers || refuses || self.packets.len() == MOST;
+        Enough::No
+    }
+
+    fn follows(&self, to: Side, packet: &Bytes) -> bool {
+        tcp(packet).is_some_and(|view| self.of.is_of(to.other(), &view))
+    }
+
+    fn on_taken(&mut self, packet: &Bytes, ruling: Ruling) {
+        let all = self.packets.iter_mut().rev().chain(&mut self.before);
+        let from = |it: &SeenPacket| it.ruling.is_none() && it.octets == *packet;
+        if let Some(own) = all.filter(|it| from(it)).last() {
+            own.ruling = Some(ruling);
+        }
+    }
+}
+
+impl Notes {
+    /// Whether the last packet has been taken, too.
+    fn enough(&self) -> Enough {
+        let is_taken = self.packets.last().is_some_and(|last| last.ruling.is_some());
+        if self.is_over && is_taken { Enough::Yes } else { Enough::No }
     }
 }
 
@@ -199,7 +254,8 @@ impl fmt::Display for SeenPacket {
             names(view.flags),
             view.seq.raw()
         )?;
-        match self.beyond {
+        // What is where it is expected is no news, but of a reset.
+        match self.beyond.filter(|it| *it != 0 || view.flags.is_rst()) {
             Some(beyond) if beyond < 0 => write!(f, " (RCV.NXT - {})", beyond.unsigned_abs())?,
             Some(beyond) => write!(f, " (RCV.NXT + {beyond})")?,
             None => {}
@@ -211,6 +267,18 @@ impl fmt::Display for SeenPacket {
             0 => Ok(()),
             len => write!(f, " len {len}"),
         }
+    }
+}
+
+impl SeenPacket {
+    /// Its header; `None` of what is no segment.
+    pub fn header(&self) -> Option<(TcpView<'_>, u32)> {
+        Some((tcp(&self.octets)?, text_len(&self.octets)))
+    }
+
+    /// The names of its flags, as in `SYN,ACK`.
+    pub fn flags(&self) -> String {
+        tcp(&self.octets).map_or_else(String::new, |view| names(view.flags))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_stack::{Event, Handle, Recv, Shard};
-use whimbrel_tcp::conn::SocketOptions;
+use whimbrel_tcp::conn::{Snapshot, SocketOptions};
 use whimbrel_wire::Family;
 
 use super::{FlowReport, PathPlan};
@@ -78,6 +78,12 @@ impl PathApplication {
             Self::Sender(sender) => sender.flows.iter().all(|flow| flow.report.completed.is_some()),
             Self::Receiver(_) => true,
         }
+    }
+
+    /// The variables of the first flow, once it has begun.
+    pub(super) fn first(&self, shard: &Shard) -> Option<Snapshot> {
+        let Self::Sender(sender) = self else { return None };
+        shard.snapshot(sender.flows.first()?.handle?)
     }
 
     /// What each flow did.

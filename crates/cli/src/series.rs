@@ -1,0 +1,35 @@
+//! Series and distributions as documents have them: in a bounded number of steps, however long a run is.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use whimbrel_sim::lab::Distribution;
+
+/// Values at equal distances of time; beyond some hundred, means of as many of them as it takes.
+pub(crate) fn series(name: &str, unit: &str, step: Duration, values: &[f64]) -> Value {
+    let each = values.len().div_ceil(MOST).max(1);
+    let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len().max(1) as f64;
+    json!({
+        "name": name,
+        "unit": unit,
+        "step": step.as_secs_f64() * each as f64,
+        "values": values.chunks(each).map(mean).collect::<Vec<_>>(),
+    })
+}
+
+/// How many took how long: those of a class took at most so many seconds, and longer than the class before.
+pub(crate) fn distribution(distribution: &Distribution) -> Value {
+    let class = |(seconds, count): &(f64, u64)| json!([seconds, count]);
+    let waiting = |(from, count): &(u64, u64)| json!({ "from": from, "count": count });
+    json!({
+        "name": distribution.name,
+        "classes": distribution.classes.iter().map(class).collect::<Vec<_>>(),
+        "waiting": distribution.waiting.iter().map(waiting).collect::<Vec<_>>(),
+    })
+}
+
+/// The most values of a series.
+const MOST: usize = 400;
+
+#[cfg(test)]
+mod tests;
